@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""Asks a Simile server for similar films and for a user's recommendations.
+
+    examples/python/make_stubs.sh build/python
+    PYTHONPATH=build/python /usr/bin/python3 examples/python/client.py [HOST:PORT [ITEM [USER]]]
+
+Needs Debian's python3-grpcio and python3-protobuf (or grpcio and protobuf from PyPI).
+"""
+import sys
+
+import grpc
+from simile.v1.search_pb2 import Query, RecommendRequest, SearchOptions, SearchRequest
+from simile.v1.search_pb2_grpc import SearchServiceStub
+
+
+def show(hits):
+    for hit in hits:
+        print(f'  {hit.rank}  {hit.score:.4f}  {hit.payload["title"].string_value}')
+
+
+def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
+    # A web proxy of the environment is not meant for a server beside us.
+    channel = grpc.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)])
+    search = SearchServiceStub(channel)
+
+    answer = search.Search(
+        SearchRequest(collection="films", queries=[Query(id=item, k=5)]), timeout=10)
+    print(f"like {item}:")
+    show(answer.results[0].hits)
+
+    options = SearchOptions(k=5, exclude_seen=True, payload_fields=["title"])
+    answer = search.Recommend(
+        RecommendRequest(collection="films", user_ids=[user], options=options), timeout=10)
+    print(f"for {user}:")
+    show(answer.results[0].hits)
+
+    receipt = answer.receipt
+    print(f"exact: {receipt.exact}, {receipt.compute_us} us, {receipt.backend}: {receipt.reason}")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except grpc.RpcError as error:
+        sys.exit(f"error: {error.details()}")

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simile/matrix_view.h"
+#include "simile/rank_key.h"
+
+namespace simile {
+
+// One answer row: the caller's row number and its canonical score (never -0).
+struct Hit {
+  Row row = 0;
+  float score = 0;
+
+  friend bool operator==(const Hit&, const Hit&) = default;
+};
+
+inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
+
+// What one query cost. Goes into the receipt.
+struct QueryCost {
+  std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
+  std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
+};
+
+// The answers to a batch: for every query its hits, best first by RankKey. Reused from batch to
+// batch by the thread that owns it, so that a warm search allocates nothing.
+class SearchResult {
+ public:
+  // Makes room for `batch` queries of up to `hits_max` hits each and empties them all.
+  void Reset(std::size_t batch, std::size_t hits_max) {
+    hits_max_ = hits_max;
+    counts_.assign(batch, 0);
+    costs_.assign(batch, QueryCost{});
+    if (hits_.size() < batch * hits_max) hits_.resize(batch * hits_max);
+  }
+
+  std::size_t batch() const { return counts_.size(); }
+  std::size_t hits_max() const { return hits_max_; }
+  std::span<const Hit> Hits(std::size_t query) const {
+    assert(query < batch());
+    return {hits_.data() + query * hits_max_, counts_[query]};
+  }
+  const QueryCost& Cost(std::size_t query) const { return costs_[query]; }
+
+  // The whole room of a query, for a backend to write its hits into; SetCount says how many it
+  // wrote. Different queries may be written from different threads.
+  std::span<Hit> Room(std::size_t query) {
+    assert(query < batch());
+    return {hits_.data() + query * hits_max_, hits_max_};
+  }
+  void SetCount(std::size_t query, std::size_t count) {
+    assert(count <= hits_max_);
+    counts_[query] = static_cast<std::uint32_t>(count);
+  }
+  void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
+
+ private:
+  std::size_t hits_max_ = 0;
+  std::vector<Hit> hits_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<QueryCost> costs_;
+};
+
+}  // namespace simile

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace simile {
+
+// Every bound that the outside world can run into, with its default. The ones an operator may move
+// are in the typed configuration (src/app/config.h) with unit and range.
+struct Limits {
+  // Queries
+  std::uint32_t k_max = 10'000;
+  std::uint32_t queries_per_call_max = 1'024;
+  std::uint32_t dim_max = 4'096;
+  std::uint32_t excluded_ids_max = 10'000;  // per query
+  std::uint32_t payload_fields_max = 256;   // named in one call
+  std::uint32_t fetch_ids_max = 1'024;      // per LookupService.Fetch
+  std::uint32_t lookup_hits_max = 1'000;    // per LookupService.Lookup
+  std::uint32_t lookup_text_bytes_max = 512;
+  std::uint32_t id_bytes_max = 512;
+  std::uint32_t collection_name_bytes_max = 128;
+  std::uint32_t queue_queries_max = 1'024;  // waiting, over all collections
+  std::uint32_t batch_queries_max = 1'024;  // dispatched together
+
+  // Messages
+  std::uint32_t receive_bytes_max = 20U << 20;
+  std::uint32_t metadata_bytes_max = 8U << 10;
+  std::uint32_t reply_bytes_default = 4U << 20;  // what stock clients accept
+  std::uint32_t reply_bytes_max = 64U << 20;     // what a request may raise it to
+
+  // Connections
+  std::uint32_t connections_max = 1'024;
+  std::uint32_t connections_per_peer_max = 64;
+  std::uint32_t streams_per_connection_max = 100;
+  std::chrono::milliseconds handshake_timeout{5'000};
+  std::chrono::milliseconds keepalive_time{20'000};
+  std::chrono::milliseconds keepalive_timeout{10'000};
+  std::chrono::milliseconds ping_interval_min{10'000};
+  std::chrono::milliseconds connection_idle_max{300'000};
+
+  // Time
+  std::chrono::milliseconds search_deadline_default{2'000};
+  std::chrono::milliseconds search_deadline_max{10'000};
+  std::chrono::milliseconds drain_timeout{5'000};
+
+  // Files
+  std::uint64_t rows_max = 0xffff'fff0U;  // a row number fits 32 bits with room for a sentinel
+  std::uint64_t npy_header_bytes_max = 10'000;
+  std::uint64_t safetensors_header_bytes_max = 1U << 20;
+  std::uint64_t jsonl_line_bytes_max = 64U << 10;
+  std::uint64_t id_list_bytes_max = 4ULL << 30;
+  std::uint64_t collection_json_bytes_max = 64U << 10;
+  std::uint32_t json_depth_max = 16;
+  std::uint32_t payload_fields_per_collection_max = 1'024;
+};
+
+// Vectors whose Euclidean length lies outside are refused at load and at request: inside it no
+// product or sum overflows and no NaN can arise.
+inline constexpr double kNormMin = 0x1p-60;
+inline constexpr double kNormMax = 0x1p60;
+
+}  // namespace simile

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <absl/status/status.h>
+
+#include "simile/hits.h"
+#include "simile/matrix_view.h"
+#include "simile/query.h"
+
+namespace simile {
+
+// The rows a segment is built from. The backend may keep the view as long as it keeps the owner.
+struct SegmentRows {
+  MatrixView rows;  // [row_count, dim] fp32, unit length for cosine, finite, norms in 2^-60..2^60
+  std::shared_ptr<const void> owner;  // keeps rows.data() alive
+  Metric metric = Metric::kCosine;
+  Row first_row = 0;  // the caller's number of rows[0]
+};
+
+// Ranks rows against queries. Immutable once built. Search may be called from any thread (the
+// dispatch thread answers while a fresh segment is verified); a backend whose device takes one
+// batch at a time lets the second caller wait. A Search may itself use many threads.
+class SegmentIndex {
+ public:
+  virtual ~SegmentIndex() = default;
+
+  virtual std::size_t row_count() const = 0;
+  virtual std::size_t dim() const = 0;
+
+  // Finds the best k passing rows for each query, best first by RankKey.
+  //   batch.queries  [batch, dim]  row-major fp32, unit length for cosine
+  //   batch.specs    [batch]       k, mask, exclusions and threshold of each query
+  //   result         hits of each query: the caller's row and the canonical score; shorter than k
+  //                  when fewer rows pass
+  // REQUIRES: 1 <= k <= limits.k_max for each query, dim equal to the segment's, masks that cover
+  //           every row of the segment.
+  // Errors: kResourceExhausted when the workspace cannot hold the batch; kUnavailable after a
+  //         device fault.
+  virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
+};
+
+}  // namespace simile

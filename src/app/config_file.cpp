@@ -1,0 +1,210 @@
+#include "app/config_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "data/nearest_name.h"
+
+namespace simile::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kFileBytesMax = 1U << 20;
+
+const Setting* FindSetting(std::string_view key) {
+  const auto found = std::ranges::find(Settings(), key, &Setting::key);
+  return found == Settings().end() ? nullptr : &*found;
+}
+
+bool IsFamiliar(std::string_view key) {
+  return std::ranges::find(FamiliarNames(), key, &FamiliarName::name) != FamiliarNames().end();
+}
+
+// Whether settings lie below this key, so that an object there is a group and not a value.
+bool IsGroup(const std::string& key) {
+  return std::ranges::any_of(Settings(), [prefix = key + "."](const Setting& setting) {
+    return setting.key.starts_with(prefix);
+  });
+}
+
+// Walks one file's object and collects its values.
+class Collector {
+ public:
+  explicit Collector(const std::filesystem::path& file)
+      : folder_(file.parent_path()), origin_("file " + file.string()) {}
+
+  absl::Status Walk(const json& object, const std::string& prefix) {
+    for (const auto& [name, value] : object.items()) {
+      const std::string key = prefix.empty() ? name : fmt::format("{}.{}", prefix, name);
+      absl::Status taken = value.is_object() && IsGroup(key) ? Walk(value, key) : Take(key, value);
+      if (!taken.ok()) return taken;
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<FileValue> Values() && { return std::move(values_); }
+
+ private:
+  absl::Status Take(const std::string& key, const json& value) {
+    const Setting* setting = FindSetting(key);
+    if (setting == nullptr && !IsFamiliar(key)) return Unknown(key);
+    if (!seen_.insert(key).second) {
+      return absl::InvalidArgumentError(fmt::format("{}: given twice (in {})", key, origin_));
+    }
+    absl::StatusOr<std::vector<std::string>> texts =
+        setting == nullptr ? FamiliarTexts(value) : Texts(*setting, value);
+    if (!texts.ok()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: {} (from {})", key, std::string(texts.status().message()), origin_));
+    }
+    values_.push_back({key, *std::move(texts)});
+    return absl::OkStatus();
+  }
+
+  absl::Status Unknown(const std::string& key) const {
+    std::vector<std::string> known;
+    for (const Setting& setting : Settings()) known.push_back(setting.key);
+    return UnknownName("setting", key, known, origin_);
+  }
+
+  static absl::StatusOr<std::vector<std::string>> FamiliarTexts(const json& value) {
+    if (value.is_string()) return std::vector{value.get<std::string>()};
+    if (value.is_number_integer() || value.is_boolean()) return std::vector{value.dump()};
+    return absl::InvalidArgumentError(
+        fmt::format("{} is neither a number nor true or false", value.dump()));
+  }
+
+  absl::StatusOr<std::vector<std::string>> Texts(const Setting& setting, const json& value) const {
+    switch (setting.kind) {
+      case SettingKind::kText:
+      case SettingKind::kChoice:
+        if (value.is_string()) return std::vector{value.get<std::string>()};
+        break;
+      case SettingKind::kPath:
+        if (value.is_string()) return std::vector{FromFolder(value.get<std::string>())};
+        break;
+      case SettingKind::kWholeNumber:
+        if (value.is_number_integer()) return std::vector{value.dump()};
+        break;
+      case SettingKind::kSwitch:
+        if (value.is_boolean()) return std::vector{value.dump()};
+        break;
+      case SettingKind::kCollections:
+        return CollectionTexts(value);
+    }
+    return absl::InvalidArgumentError(fmt::format("{} is not {}", value.dump(), Wanted(setting)));
+  }
+
+  static std::string Wanted(const Setting& setting) {
+    switch (setting.kind) {
+      case SettingKind::kWholeNumber:
+        return "a whole number from " + setting.range;
+      case SettingKind::kSwitch:
+        return "true or false";
+      case SettingKind::kChoice:
+        return "one of \"" + setting.range + "\"";
+      default:
+        return "a string";
+    }
+  }
+
+  absl::StatusOr<std::vector<std::string>> CollectionTexts(const json& value) const {
+    std::vector<std::string> texts;
+    const bool all_strings = value.is_object() && std::ranges::all_of(value, [](const json& entry) {
+                               return entry.is_string();
+                             });
+    if (!all_strings) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{} is not an object from name to folder, as in {{\"films\": \"examples/films\"}}",
+          value.dump()));
+    }
+    for (const auto& [name, folder] : value.items()) {
+      texts.push_back(name + "=" + FromFolder(folder.get<std::string>()));
+    }
+    return texts;
+  }
+
+  std::string FromFolder(const std::string& path) const {
+    return path.empty() ? path : (folder_ / path).lexically_normal().string();
+  }
+
+  const std::filesystem::path folder_;
+  const std::string origin_;
+  std::set<std::string> seen_;
+  std::vector<FileValue> values_;
+};
+
+// Reads an object and refuses names given twice in it, of which a JSON reader would silently keep
+// the last.
+absl::StatusOr<json> ParseObject(const std::string& text, const std::string& shown) {
+  std::vector<std::set<std::string>> names;
+  std::string repeated;
+  const auto on_event = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) names.emplace_back();
+    if (event == json::parse_event_t::object_end) names.pop_back();
+    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
+      repeated = parsed.get<std::string>();
+    return true;
+  };
+  try {
+    json object = json::parse(text, on_event);
+    if (!repeated.empty()) {
+      return absl::InvalidArgumentError(fmt::format("{}: \"{}\" is given twice", shown, repeated));
+    }
+    if (!object.is_object()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{}: a JSON object belongs here, as in {{\"server\": {{\"port\": 50051}}}}", shown));
+    }
+    return object;
+  } catch (const json::parse_error& error) {
+    // The library's text begins with its own error number in brackets; what follows says where.
+    const std::string_view what = error.what();
+    const std::size_t place = what.find("] ");
+    return absl::InvalidArgumentError(
+        fmt::format("{}: not JSON: {}", shown,
+                    place == std::string_view::npos ? what : what.substr(place + 2)));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file) {
+  const std::string shown = file.string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return absl::NotFoundError(fmt::format("{}: no such configuration file", shown));
+  }
+  if (std::filesystem::file_size(file, error) > kFileBytesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: over {} bytes, too large for a configuration file", shown, kFileBytesMax));
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", shown));
+  }
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const absl::StatusOr<json> object = ParseObject(text, shown);
+  if (!object.ok()) return object.status();
+  Collector collector(file);
+  if (absl::Status walked = collector.Walk(*object, ""); !walked.ok()) return walked;
+  return std::move(collector).Values();
+}
+
+absl::Status UnknownName(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known, std::string_view origin) {
+  const std::string nearest = data::NearestName(name, known);
+  return absl::InvalidArgumentError(
+      nearest.empty() ? fmt::format("no {} \"{}\" (from {}); `simile config --print` shows all",
+                                    kind, name, origin)
+                      : fmt::format("no {} \"{}\" (from {}). Did you mean \"{}\"?", kind, name,
+                                    origin, nearest));
+}
+
+}  // namespace simile::app

@@ -1,0 +1,185 @@
+#include "app/config_read.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "app/config_file.h"
+#include "app/settings.h"
+
+namespace simile::app {
+namespace {
+
+constexpr std::string_view kPrefix = "SIMILE_";
+constexpr std::string_view kConfigVariable = "SIMILE_CONFIG";
+// Read by the client commands (src/cli); a server may run in the same environment.
+constexpr std::string_view kServerVariable = "SIMILE_SERVER";
+
+std::size_t IndexOf(std::string_view key) {
+  const auto found = std::ranges::find(Settings(), key, &Setting::key);
+  return static_cast<std::size_t>(found - Settings().begin());
+}
+
+// Applies one value; an error gets the key before it and the origin after it.
+absl::Status Apply(const Setting& setting, const std::vector<std::string>& values,
+                   const std::string& origin, ConfigReading& reading) {
+  const absl::Status set = setting.set(values, reading.config);
+  if (!set.ok()) {
+    return absl::Status(set.code(), fmt::format("{}: {} (from {})", setting.key,
+                                                std::string(set.message()), origin));
+  }
+  reading.origins[IndexOf(setting.key)] = origin;
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFamiliar(const FamiliarName& familiar, const std::string& value,
+                           const std::string& origin, ConfigReading& reading) {
+  const absl::Status set = familiar.set(value, reading.config);
+  if (!set.ok()) {
+    return absl::Status(set.code(), fmt::format("{}: {} (from {})", familiar.name,
+                                                std::string(set.message()), origin));
+  }
+  reading.origins[IndexOf(familiar.key)] = origin;
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading) {
+  const absl::StatusOr<std::vector<FileValue>> values = ReadConfigFile(file);
+  if (!values.ok()) return values.status();
+  const std::string origin = "file " + file.string();
+  // Familiar names first, so that our own spelling wins where a file has both.
+  for (const FamiliarName& familiar : FamiliarNames()) {
+    const auto value = std::ranges::find(*values, familiar.name, &FileValue::key);
+    if (value == values->end()) continue;
+    absl::Status applied =
+        ApplyFamiliar(familiar, value->values.front(), origin + ", " + familiar.name, reading);
+    if (!applied.ok()) return applied;
+  }
+  for (const Setting& setting : Settings()) {
+    const auto value = std::ranges::find(*values, setting.key, &FileValue::key);
+    if (value == values->end()) continue;
+    absl::Status applied = Apply(setting, value->values, origin, reading);
+    if (!applied.ok()) return applied;
+  }
+  return absl::OkStatus();
+}
+
+// Kubernetes and Docker describe every service named "simile" to every container by variables like
+// SIMILE_SERVICE_HOST, SIMILE_PORT=tcp://10.0.0.7:50051 and SIMILE_PORT_50051_TCP_ADDR. Nobody
+// wrote those, so they are not mistakes.
+bool IsServiceLink(std::string_view name, std::string_view value) {
+  if (name.ends_with("_SERVICE_HOST") || name.find("_SERVICE_PORT") != std::string_view::npos) {
+    return true;
+  }
+  if (value.starts_with("tcp://") || value.starts_with("udp://")) return true;
+  const std::size_t port = name.find("_PORT_");
+  return port != std::string_view::npos && port + 6 < name.size() && name[port + 6] >= '0' &&
+         name[port + 6] <= '9';
+}
+
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size() && !text.empty()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+absl::Status RefuseUnknownVariables(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> known{std::string(kConfigVariable), std::string(kServerVariable)};
+  for (const Setting& setting : Settings()) known.push_back(setting.Environment());
+  for (const auto& [name, value] : variables) {
+    if (!name.starts_with(kPrefix) || IsServiceLink(name, value)) continue;
+    if (std::ranges::find(known, name) == known.end()) {
+      return UnknownName("setting", name, known, "environment");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variables,
+                              ConfigReading& reading) {
+  if (absl::Status known = RefuseUnknownVariables(variables); !known.ok()) return known;
+  for (const FamiliarName& familiar : FamiliarNames()) {
+    const auto variable = variables.find(familiar.name);
+    if (variable == variables.end()) continue;
+    absl::Status applied =
+        ApplyFamiliar(familiar, variable->second, "environment " + familiar.name, reading);
+    if (!applied.ok()) return applied;
+  }
+  for (const Setting& setting : Settings()) {
+    const auto variable = variables.find(setting.Environment());
+    if (variable == variables.end() || IsServiceLink(variable->first, variable->second)) continue;
+    const std::vector<std::string> values = setting.kind == SettingKind::kCollections
+                                                ? SplitAtCommas(variable->second)
+                                                : std::vector{variable->second};
+    absl::Status applied = Apply(setting, values, "environment " + variable->first, reading);
+    if (!applied.ok()) return applied;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& reading) {
+  for (const FlagValue& flag : flags) {
+    const Setting& setting = Settings()[IndexOf(flag.key)];
+    absl::Status applied = Apply(setting, flag.values, "flag " + setting.flag, reading);
+    if (!applied.ok()) return applied;
+  }
+  return absl::OkStatus();
+}
+
+// What no single value can get wrong by itself.
+absl::Status CheckTogether(const Config& config) {
+  const Limits& limits = config.limits;
+  if (limits.search_deadline_default > limits.search_deadline_max) {
+    return absl::InvalidArgumentError(fmt::format(
+        "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
+        limits.search_deadline_default.count(), limits.search_deadline_max.count()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
+  ConfigReading reading;
+  reading.origins.assign(Settings().size(), "default");
+  const std::map<std::string, std::string> variables(sources.environment.begin(),
+                                                     sources.environment.end());
+  std::filesystem::path file = sources.file;
+  if (const auto named = variables.find(std::string(kConfigVariable));
+      file.empty() && named != variables.end()) {
+    file = named->second;
+  }
+  if (!file.empty()) {
+    if (absl::Status applied = ApplyFile(file, reading); !applied.ok()) return applied;
+  }
+  if (absl::Status applied = ApplyEnvironment(variables, reading); !applied.ok()) {
+    return applied;
+  }
+  if (absl::Status applied = ApplyFlags(sources.flags, reading); !applied.ok()) {
+    return applied;
+  }
+  if (absl::Status checked = CheckTogether(reading.config); !checked.ok()) return checked;
+  return reading;
+}
+
+std::vector<std::pair<std::string, std::string>> ProcessEnvironment() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+}  // namespace simile::app

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/snapshot.h"
+#include "observe/build_info.h"
+#include "service/collection_message.h"
+#include "simile/clock.h"
+
+namespace simile::app {
+
+// What `serve` says when it starts. Pure.
+
+// `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...`
+std::string BackendLine(const observe::BuildInfo& build, const service::ServingBackend& backend);
+
+// `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, and below
+// it a line for each thing the load did that its owner should know.
+std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took);
+
+// `listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464`
+std::string ListeningLine(std::string_view address, std::string_view metrics_listen,
+                          std::optional<std::uint16_t> metrics_port);
+
+}  // namespace simile::app

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cassert>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "app/config.h"
+#include "app/settings.h"
+
+// How the rows of the table in settings.cpp are made, one function a type. Each binds a member of
+// the config, so that reading, checking and showing a value cannot disagree about where it lives.
+namespace simile::app {
+
+struct SettingName {
+  std::string key;
+  std::string flag;
+  std::string unit;
+  std::string help;
+};
+
+template <typename Value>
+using Values = std::vector<std::pair<std::string, Value>>;
+
+// Errors: kInvalidArgument, `"2x" is not a whole number from 1 to 9`.
+absl::StatusOr<std::uint64_t> ParseWholeNumber(std::string_view text, std::uint64_t min,
+                                               std::uint64_t max);
+// Errors: kInvalidArgument, `"maybe" is neither true nor false`. Takes 1, 0, yes, no, on and off.
+absl::StatusOr<bool> ParseSwitch(std::string_view text);
+// Errors: kInvalidArgument, `"tpu" is not one of auto, cpu or gpu`.
+absl::StatusOr<std::size_t> ParseChoice(std::string_view text,
+                                        const std::vector<std::string>& names);
+// `films=examples/films`. Errors: kInvalidArgument for anything else or a name with other
+// characters than letters, digits, '-', '_' and '.'.
+absl::StatusOr<CollectionConfig> ParseCollection(std::string_view text);
+// "auto, cpu or gpu"
+std::string JoinedNames(const std::vector<std::string>& names);
+
+Setting Text(const SettingName& name, std::string range, std::string Config::*member);
+Setting Path(const SettingName& name, std::filesystem::path Config::*member);
+// flag_value: what the bare flag sets, "true" or "false".
+Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member);
+Setting Collections(const SettingName& name, std::vector<CollectionConfig> Config::*member);
+// What text and number settings have alike.
+Setting MakeSetting(const SettingName& name, std::string range, SettingKind kind);
+
+// The member, in whichever part of the config it lives; const when the config is.
+template <typename AnyConfig, typename T>
+auto& Member(AnyConfig& config, T Config::*member) {
+  return config.*member;
+}
+template <typename AnyConfig, typename T>
+auto& Member(AnyConfig& config, T Limits::*member) {
+  return config.limits.*member;
+}
+template <typename AnyConfig, typename T>
+auto& Member(AnyConfig& config, T backend::RegistryOptions::*member) {
+  return config.backend.*member;
+}
+
+template <typename T>
+std::uint64_t AsWhole(T value) {
+  return value;
+}
+inline std::uint64_t AsWhole(std::chrono::milliseconds value) {
+  return static_cast<std::uint64_t>(value.count());
+}
+
+template <typename T, typename Owner>
+Setting WholeNumber(const SettingName& name, std::uint64_t min, std::uint64_t max,
+                    T Owner::*member) {
+  Setting setting = MakeSetting(name, std::to_string(min) + " to " + std::to_string(max),
+                                SettingKind::kWholeNumber);
+  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
+    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max);
+    if (number.ok()) Member(config, member) = static_cast<T>(*number);
+    return number.status();
+  };
+  setting.get = [member](const Config& config) {
+    return std::vector{std::to_string(AsWhole(Member(config, member)))};
+  };
+  return setting;
+}
+
+template <typename T, typename Owner>
+Setting Choice(const SettingName& name, const Values<T>& choices, T Owner::*member) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.push_back(choice.first);
+  Setting setting = MakeSetting(name, JoinedNames(names), SettingKind::kChoice);
+  setting.set = [choices, names, member](const std::vector<std::string>& values, Config& config) {
+    const absl::StatusOr<std::size_t> index = ParseChoice(values.front(), names);
+    if (index.ok()) Member(config, member) = choices[*index].second;
+    return index.status();
+  };
+  setting.get = [choices, member](const Config& config) {
+    for (const auto& [text, value] : choices) {
+      if (value == Member(config, member)) return std::vector{text};
+    }
+    assert(false && "a value no choice stands for");
+    return std::vector<std::string>{};
+  };
+  return setting;
+}
+
+}  // namespace simile::app

@@ -1,0 +1,216 @@
+#include "app/settings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "app/setting_types.h"
+
+namespace simile::app {
+namespace {
+
+using backend::Preference;
+using backend::RegistryOptions;
+
+constexpr std::uint64_t kKiB = 1U << 10;
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr std::uint64_t kDayMs = 86'400'000;
+
+const Values<Preference>& Preferences() {
+  static const Values<Preference> values{
+      {"auto", Preference::kAuto}, {"cpu", Preference::kCpu}, {"gpu", Preference::kGpu}};
+  return values;
+}
+
+void AppendServer(std::vector<Setting>& table) {
+  table.push_back(Text({"server.listen", "--listen", "", "The address to answer on."},
+                       "address or host", &Config::listen));
+  table.push_back(
+      WholeNumber({"server.port", "--port", "", "The port to answer on; 0 takes any free one."}, 0,
+                  65'535, &Config::port));
+  table.push_back(
+      Path({"server.port_file", "--port-file", "", "A file to write the port to once it listens."},
+           &Config::port_file));
+  table.push_back(Switch({"server.reflection", "--reflection", "",
+                          "Describe the services to anyone who asks (gRPC server reflection)."},
+                         "true", &Config::reflection));
+}
+
+void AppendCollections(std::vector<Setting>& table) {
+  table.push_back(Collections({"collections.serve", "--collection", "",
+                               "The collections to serve from the start, NAME=FOLDER each."},
+                              &Config::collections));
+  table.push_back(Path({"collections.data_root", "--data-root", "",
+                        "The folder that Load may read from; empty refuses every Load."},
+                       &Config::data_root));
+  table.push_back(Switch({"collections.changes_allowed", "--allow-changes", "",
+                          "Accept Load, Reload and Unload over the wire."},
+                         "true", &Config::changes_allowed));
+  table.push_back(
+      WholeNumber({"collections.memory_bytes_max", "", "bytes",
+                   "What all collections may take, a reload's two generations included; "
+                   "0 is nine tenths of what is available."},
+                  0, std::uint64_t{1} << 50, &Config::memory_bytes_max));
+}
+
+void AppendMetrics(std::vector<Setting>& table) {
+  table.push_back(Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."},
+                         "false", &Config::metrics_enabled));
+  table.push_back(
+      Text({"metrics.listen", "--metrics-listen", "", "The address to serve metrics on."},
+           "address or host", &Config::metrics_listen));
+  table.push_back(WholeNumber(
+      {"metrics.port", "--metrics-port", "", "The port of the metrics; 0 takes any free one."}, 0,
+      65'535, &Config::metrics_port));
+}
+
+void AppendBackend(std::vector<Setting>& table) {
+  table.push_back(Choice({"backend.preference", "--backend", "",
+                          "What answers: auto takes the GPU when it can be used, gpu refuses to "
+                          "start without one."},
+                         Preferences(), &RegistryOptions::preference));
+  table.push_back(WholeNumber({"backend.threads", "--threads", "threads",
+                               "Threads that search; 0 is every core this process may use."},
+                              0, 1'024, &RegistryOptions::threads));
+  table.push_back(Choice(
+      {"backend.isa", "", "", "The instruction set to search with; auto takes the best there is."},
+      Values<std::string>{
+          {"auto", ""}, {"avx512", "avx512"}, {"avx2", "avx2"}, {"portable", "portable"}},
+      &RegistryOptions::isa));
+}
+
+void AppendLog(std::vector<Setting>& table) {
+  table.push_back(Choice({"log.format", "--log-format", "", "How log lines are written."},
+                         Values<LogFormat>{{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
+                         &Config::log_format));
+  table.push_back(Choice({"log.level", "--log-level", "", "The least severe lines to log."},
+                         Values<LogLevel>{{"debug", LogLevel::kDebug},
+                                          {"info", LogLevel::kInfo},
+                                          {"warning", LogLevel::kWarning},
+                                          {"error", LogLevel::kError}},
+                         &Config::log_level));
+  table.push_back(Switch({"log.requests", "--log-requests", "",
+                          "Log one line for every served request, too; failed ones always are."},
+                         "true", &Config::log_requests));
+}
+
+// The upper ends of these ranges are what the wire contract promises at most (proto/simile/v1):
+// an operator may ask less of the server, never more of its clients.
+void AppendQueryLimits(std::vector<Setting>& table) {
+  table.push_back(WholeNumber(
+      {"limits.k_max", "", "hits", "The most hits a query may ask for, its offset included."}, 1,
+      10'000, &Limits::k_max));
+  table.push_back(WholeNumber(
+      {"limits.queries_per_call_max", "", "queries", "The most queries or users in one call."}, 1,
+      1'024, &Limits::queries_per_call_max));
+  table.push_back(
+      WholeNumber({"limits.dim_max", "", "dimensions", "The widest vectors a collection may have."},
+                  1, 4'096, &Limits::dim_max));
+  table.push_back(WholeNumber({"limits.queue_queries_max", "", "queries",
+                               "Queries that may wait; beyond it calls get RESOURCE_EXHAUSTED."},
+                              1, 1'000'000, &Limits::queue_queries_max));
+  table.push_back(WholeNumber({"limits.batch_queries_max", "", "queries",
+                               "The most queries that share one pass over the rows."},
+                              1, 65'536, &Limits::batch_queries_max));
+}
+
+void AppendTimeLimits(std::vector<Setting>& table) {
+  table.push_back(WholeNumber({"limits.search_deadline_default", "", "ms",
+                               "How long a search may take when its caller sets no deadline."},
+                              1, kDayMs, &Limits::search_deadline_default));
+  table.push_back(WholeNumber({"limits.search_deadline_max", "", "ms",
+                               "The longest deadline a search is given, whatever its caller sets."},
+                              1, kDayMs, &Limits::search_deadline_max));
+  table.push_back(WholeNumber(
+      {"limits.drain_timeout", "", "ms", "How long a stopping server waits for calls under way."},
+      0, 600'000, &Limits::drain_timeout));
+}
+
+void AppendConnectionLimits(std::vector<Setting>& table) {
+  table.push_back(WholeNumber({"limits.connections_max", "", "connections",
+                               "Connections held at once; more are closed as they arrive."},
+                              1, 65'536, &Limits::connections_max));
+  table.push_back(WholeNumber({"limits.connections_per_peer_max", "", "connections",
+                               "Connections of one address; a proxy in front is one address."},
+                              1, 65'536, &Limits::connections_per_peer_max));
+  table.push_back(WholeNumber(
+      {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."}, 1,
+      65'536, &Limits::streams_per_connection_max));
+  table.push_back(WholeNumber(
+      {"limits.handshake_timeout", "", "ms", "How long a new connection may take to speak HTTP/2."},
+      100, 600'000, &Limits::handshake_timeout));
+  table.push_back(WholeNumber({"limits.keepalive_time", "", "ms",
+                               "A connection silent for this long is asked whether it is there."},
+                              1'000, kDayMs, &Limits::keepalive_time));
+  table.push_back(WholeNumber({"limits.keepalive_timeout", "", "ms",
+                               "A connection that does not answer that for so long is closed."},
+                              1'000, 600'000, &Limits::keepalive_timeout));
+  table.push_back(WholeNumber(
+      {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."}, 0,
+      600'000, &Limits::ping_interval_min));
+  table.push_back(WholeNumber({"limits.connection_idle_max", "", "ms",
+                               "A connection without calls for this long is closed."},
+                              1'000, kDayMs, &Limits::connection_idle_max));
+}
+
+void AppendByteLimits(std::vector<Setting>& table) {
+  table.push_back(WholeNumber(
+      {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."}, 64 * kKiB,
+      512 * kMiB, &Limits::receive_bytes_max));
+  table.push_back(WholeNumber({"limits.jsonl_line_bytes_max", "", "bytes",
+                               "The longest line of metadata.jsonl and interactions.jsonl."},
+                              kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max));
+}
+
+std::vector<Setting> MakeSettings() {
+  std::vector<Setting> table;
+  AppendServer(table);
+  AppendCollections(table);
+  AppendMetrics(table);
+  AppendBackend(table);
+  AppendLog(table);
+  AppendQueryLimits(table);
+  AppendTimeLimits(table);
+  AppendConnectionLimits(table);
+  AppendByteLimits(table);
+  return table;
+}
+
+const Setting& SettingOf(std::string_view key) {
+  const auto found = std::ranges::find(Settings(), key, &Setting::key);
+  return *found;  // the keys of familiar names are literals of this file; a test walks them
+}
+
+}  // namespace
+
+std::string Setting::Environment() const {
+  std::string name = "SIMILE_";
+  for (const char c : key) {
+    name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> table = MakeSettings();
+  return table;
+}
+
+const std::vector<FamiliarName>& FamiliarNames() {
+  static const std::vector<FamiliarName> table{
+      {"USE_GPU", "backend.preference", "true means auto, false means cpu",
+       [](const std::string& value, Config& config) -> absl::Status {
+         const absl::StatusOr<bool> use_gpu = ParseSwitch(value);
+         if (!use_gpu.ok()) return use_gpu.status();
+         config.backend.preference = *use_gpu ? Preference::kAuto : Preference::kCpu;
+         return absl::OkStatus();
+       }},
+      {"INFERENCE_BATCH_SIZE", "limits.batch_queries_max", "the same number",
+       [](const std::string& value, Config& config) {
+         return SettingOf("limits.batch_queries_max").set({value}, config);
+       }},
+  };
+  return table;
+}
+
+}  // namespace simile::app

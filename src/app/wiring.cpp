@@ -1,0 +1,137 @@
+#include "app/wiring.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "observe/build_info.h"
+#include "service/collection_name.h"
+#include "service/port_file.h"
+
+namespace simile::app {
+namespace {
+
+observe::LogFormat LogFormatOf(LogFormat format) {
+  return format == LogFormat::kJson ? observe::LogFormat::kJson : observe::LogFormat::kText;
+}
+
+observe::LogLevel LogLevelOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return observe::LogLevel::kDebug;
+    case LogLevel::kInfo:
+      return observe::LogLevel::kInfo;
+    case LogLevel::kWarning:
+      return observe::LogLevel::kWarning;
+    case LogLevel::kError:
+      return observe::LogLevel::kError;
+  }
+  return observe::LogLevel::kInfo;
+}
+
+std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotStore& store) {
+  std::vector<observe::CollectionReading> readings;
+  for (const engine::CollectionStatus& status : store.List()) {
+    if (status.snapshot == nullptr) continue;
+    readings.push_back({status.name, status.snapshot->row_count(), status.snapshot->loaded_at});
+  }
+  return readings;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
+  for (const CollectionConfig& collection : config.collections) {
+    const absl::Status named =
+        service::CheckCollectionName("collection", collection.name, config.limits);
+    if (!named.ok()) return named;
+  }
+  auto chosen = backend::ChooseBackend(config.backend);
+  if (!chosen.ok()) return chosen.status();
+  std::unique_ptr<App> app(new App(config, *std::move(chosen)));
+  const absl::Status started = app->Start();
+  if (!started.ok()) return started;
+  return app;
+}
+
+App::App(const Config& config, backend::Chosen chosen)
+    : config_(config),
+      log_({LogFormatOf(config.log_format), LogLevelOf(config.log_level), nullptr}),
+      metrics_(observe::GetBuildInfo()),
+      backend_(std::move(chosen.backend)),
+      serving_backend_{backend_->info(), std::move(chosen.reason)},
+      publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
+      executor_({config_.limits.queue_queries_max, config_.limits.batch_queries_max},
+                serving_backend_.info, serving_backend_.reason, clock_,
+                [this](const engine::Executor::BatchReport& report) {
+                  metrics_.RecordBatch(serving_backend_.info.name, report.batch_size,
+                                       report.compute_us, report.queue_us);
+                }),
+      changes_({config_.changes_allowed, config_.data_root},
+               {publisher_, store_, change_queue_, metrics_, log_, config_.limits}),
+      services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_,
+                 config_.limits, config_.log_requests}) {
+  metrics_.SetBackendActive(serving_backend_.info.name);
+}
+
+App::~App() {
+  metrics_endpoint_.reset();  // it reads the server's counts
+  if (server_ == nullptr) return;
+  server_->Drain(std::chrono::milliseconds(0));  // lets nothing new in
+  change_queue_.Stop();                          // answers the changes that wait
+  server_.reset();                               // waits for the calls that the parts below answer
+}
+
+absl::Status App::Start() {
+  auto server = service::Server::Start({config_.listen, config_.port, config_.reflection},
+                                       config_.limits, services_, metrics_, log_);
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  store_.SetListener([this](const std::string& name, bool serving) {
+    server_->SetCollectionServing(name, serving);
+  });
+  for (const CollectionConfig& collection : config_.collections) {
+    server_->SetCollectionServing(collection.name, false);
+  }
+  if (config_.metrics_enabled) {
+    auto collectables = metrics_.Collectables();
+    collectables.push_back(observe::MakeScrapeCollector(Sources()));
+    auto endpoint = observe::MetricsEndpoint::Start(config_.metrics_listen, config_.metrics_port,
+                                                    std::move(collectables));
+    if (!endpoint.ok()) return endpoint.status();
+    metrics_endpoint_ = *std::move(endpoint);
+  }
+  server_->Accept();
+  if (config_.port_file.empty()) return absl::OkStatus();
+  return service::WritePortFile(config_.port_file, port());
+}
+
+observe::ScrapeSources App::Sources() {
+  return {.queue_depth = [this] { return executor_.counts().queue_depth; },
+          .connections_open = [this] { return std::uint64_t{server_->CountConnections()}; },
+          .collections = [this] { return ReadCollections(store_); }};
+}
+
+absl::Status App::LoadCollections(const Loaded& loaded) {
+  for (const CollectionConfig& collection : config_.collections) {
+    const Clock::TimePoint began = clock_.Now();
+    const auto snapshot = changes_.LoadAtStart(collection.name, collection.folder);
+    if (!snapshot.ok()) {
+      return {snapshot.status().code(),
+              fmt::format("{}: {}", collection.name, std::string(snapshot.status().message()))};
+    }
+    if (loaded) loaded(**snapshot, clock_.Now() - began);
+  }
+  server_->SetServing(true);
+  return absl::OkStatus();
+}
+
+bool App::Drain() { return server_->Drain(config_.limits.drain_timeout); }
+
+std::optional<std::uint16_t> App::metrics_port() const {
+  if (metrics_endpoint_ == nullptr) return std::nullopt;
+  return metrics_endpoint_->port();
+}
+
+}  // namespace simile::app

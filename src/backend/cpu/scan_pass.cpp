@@ -1,0 +1,182 @@
+#include "backend/cpu/scan_pass.h"
+
+#include <algorithm>
+
+namespace simile::backend::cpu {
+namespace {
+
+template <class Vector>
+void GrowTo(Vector& vector, std::size_t size) {
+  if (vector.size() < size) vector.resize(size);
+}
+
+// Whether the query may return any of the rows [first, first + count).
+bool AllowsAny(const RowMask& mask, Row first, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (mask.Allows(first + static_cast<Row>(i))) return true;
+  }
+  return false;
+}
+
+// The part of ascending `rows` that lies in [first, first + count).
+std::span<const Row> Within(std::span<const Row> rows, Row first, std::size_t count) {
+  const auto begin = std::lower_bound(rows.begin(), rows.end(), first);
+  const auto end = std::lower_bound(begin, rows.end(), first + static_cast<Row>(count));
+  return {begin, end};
+}
+
+}  // namespace
+
+ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows& rows,
+                   const SearchBatch& batch, std::size_t first_query, std::size_t query_count,
+                   std::vector<ScanScratch>& scratch, SearchResult& result)
+    : kernel_(kernel),
+      rows_(rows),
+      batch_(batch),
+      first_query_(first_query),
+      query_count_(query_count),
+      plan_(PlanScan(rows.rows.row_count(), query_count, rows.rows.padded_dim(),
+                     static_cast<unsigned>(scratch.size()))),
+      scratch_(scratch),
+      result_(result) {
+  std::size_t key_count = 0;
+  for (std::size_t query = 0; query < query_count; ++query) {
+    key_count += TopK::RoomFor(Spec(query).k, rows.rows.row_count());
+  }
+  for (unsigned thread = 0; thread < plan_.threads; ++thread) {
+    ScanScratch& own = scratch_[thread];
+    GrowTo(own.scores, plan_.group_queries * plan_.block_rows);
+    GrowTo(own.keys, key_count);
+    GrowTo(own.collectors, query_count);
+    GrowTo(own.rows_scanned, query_count);
+  }
+  for (ScanScratch& each : scratch_) each.joined = false;
+}
+
+void ScanPass::Run(ThreadPool& pool) {
+  auto scan = [this](unsigned participant) { ScanPieces(participant); };
+  auto merge = [this](unsigned) { MergeQueries(); };
+  if (plan_.threads == 1) {
+    scan(0);
+    merge(0);
+    return;
+  }
+  pool.Run(scan);
+  // One query is merged faster than a thread wakes up.
+  if (query_count_ == 1) {
+    merge(0);
+  } else {
+    pool.Run(merge);
+  }
+}
+
+void ScanPass::Join(ScanScratch& scratch) const {
+  std::span<RankKey> room = scratch.keys;
+  for (std::size_t query = 0; query < query_count_; ++query) {
+    const QuerySpec& spec = Spec(query);
+    const std::size_t size = TopK::RoomFor(spec.k, rows_.rows.row_count());
+    scratch.collectors[query] = TopK(room.first(size), spec.k, spec.score_threshold);
+    scratch.rows_scanned[query] = 0;
+    room = room.subspan(size);
+  }
+  scratch.joined = true;
+}
+
+void ScanPass::ScanPieces(unsigned participant) {
+  ScanScratch& scratch = scratch_[participant];
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (ClaimPieces(begin, end)) {
+    if (!scratch.joined) Join(scratch);
+    for (std::size_t piece = begin; piece < end; ++piece) ScanPiece(scratch, piece);
+  }
+}
+
+// Long runs of neighbouring pieces first, because memory likes to be read in order; single ones at
+// the end, so that the threads finish together.
+bool ScanPass::ClaimPieces(std::size_t& begin, std::size_t& end) {
+  const std::size_t total = plan_.piece_count();
+  begin = next_piece_.load(std::memory_order_relaxed);
+  do {
+    if (begin >= total) return false;
+    end = begin + std::max<std::size_t>(1, (total - begin) / (plan_.threads * std::size_t{4}));
+  } while (!next_piece_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+  return true;
+}
+
+void ScanPass::ScanPiece(ScanScratch& scratch, std::size_t piece) const {
+  const MatrixView& rows = rows_.rows;
+  const std::size_t first_index = piece / plan_.group_count * plan_.block_rows;
+  const std::size_t row_count = std::min(plan_.block_rows, rows.row_count() - first_index);
+  const Row first_row = rows_.first_row + static_cast<Row>(first_index);
+  const std::size_t group_begin = piece % plan_.group_count * plan_.group_queries;
+  const std::size_t group_end = std::min(group_begin + plan_.group_queries, query_count_);
+
+  const auto wants_block = [&](std::size_t query) {
+    const RowMask* mask = Spec(query).mask;
+    return mask == nullptr || AllowsAny(*mask, first_row, row_count);
+  };
+  // Neighbouring queries that want this block are scored together, the others not at all.
+  for (std::size_t begin = group_begin; begin < group_end;) {
+    if (!wants_block(begin)) {
+      ++begin;
+      continue;
+    }
+    std::size_t end = begin + 1;
+    while (end < group_end && wants_block(end)) ++end;
+    kernel_.score_block(rows.PaddedRow(first_index), row_count,
+                        batch_.queries.PaddedRow(first_query_ + begin), end - begin,
+                        rows.padded_dim(), scratch.scores.data());
+    for (std::size_t query = begin; query < end; ++query) {
+      const float* scores = scratch.scores.data() + (query - begin) * row_count;
+      Collect(scratch, query, first_index, {scores, row_count});
+    }
+    begin = end;
+  }
+}
+
+void ScanPass::Collect(ScanScratch& scratch, std::size_t query, std::size_t first_index,
+                       std::span<const float> scores) const {
+  const QuerySpec& spec = Spec(query);
+  const Row first_row = rows_.first_row + static_cast<Row>(first_index);
+  const std::span<const Row> excluded = Within(spec.excluded_rows, first_row, scores.size());
+  TopK& collector = scratch.collectors[query];
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!(scores[i] >= collector.gate())) continue;
+    const Row row = first_row + static_cast<Row>(i);
+    if (spec.mask != nullptr && !spec.mask->Allows(row)) continue;
+    if (std::binary_search(excluded.begin(), excluded.end(), row)) continue;
+    collector.Offer(RankKey(scores[i], row));
+  }
+  scratch.rows_scanned[query] += scores.size();
+}
+
+void ScanPass::MergeQueries() {
+  for (;;) {
+    const std::size_t query = next_query_.fetch_add(1, std::memory_order_relaxed);
+    if (query >= query_count_) return;
+    MergeQuery(query);
+  }
+}
+
+void ScanPass::MergeQuery(std::size_t query) {
+  TopK* best = nullptr;
+  QueryCost cost;
+  for (ScanScratch& scratch : scratch_) {
+    if (!scratch.joined) continue;
+    cost.rows_scanned += scratch.rows_scanned[query];
+    if (best == nullptr) {
+      best = &scratch.collectors[query];
+      continue;
+    }
+    for (const RankKey key : scratch.collectors[query].kept()) best->Offer(key);
+  }
+  result_.SetCost(first_query_ + query, cost);
+  if (best == nullptr) return;  // nobody joined: there are no rows
+  const std::span<const RankKey> keys = best->Sorted();
+  const std::span<Hit> hits = result_.Room(first_query_ + query);
+  for (std::size_t i = 0; i < keys.size(); ++i) hits[i] = {keys[i].row(), keys[i].score()};
+  result_.SetCount(first_query_ + query, keys.size());
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/scan_plan.h"
+#include "backend/cpu/thread_pool.h"
+#include "backend/cpu/top_k.h"
+#include "certificate/canonical_score.h"
+#include "simile/segment.h"
+
+namespace simile::backend::cpu {
+
+// What one thread of a pass writes to; only grows, so that a warm search allocates nothing.
+struct alignas(64) ScanScratch {
+  std::vector<float> scores;                // [group_queries, block_rows]
+  std::vector<RankKey> keys;                // the collectors' buffers, one after the other
+  std::vector<TopK> collectors;             // [query]
+  std::vector<std::uint64_t> rows_scanned;  // [query]
+  bool joined = false;                      // whether the thread took part in this pass
+};
+
+// One pass over a segment for as many queries as QueriesOfOnePass allows. Lives for one call.
+class ScanPass {
+ public:
+  // Makes room for the pass.
+  //   batch, first_query, query_count  which queries of the batch; their answers go to the same
+  //                                    places of result
+  //   scratch                          one for each thread of the pool
+  // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
+  ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows& rows,
+           const SearchBatch& batch, std::size_t first_query, std::size_t query_count,
+           std::vector<ScanScratch>& scratch, SearchResult& result);
+
+  // Scores, collects and merges. Does not throw.
+  void Run(ThreadPool& pool);
+
+ private:
+  void Join(ScanScratch& scratch) const;
+  void ScanPieces(unsigned participant);
+  bool ClaimPieces(std::size_t& begin, std::size_t& end);
+  void ScanPiece(ScanScratch& scratch, std::size_t piece) const;
+  void Collect(ScanScratch& scratch, std::size_t query, std::size_t first_index,
+               std::span<const float> scores) const;
+  void MergeQueries();
+  void MergeQuery(std::size_t query);
+
+  const QuerySpec& Spec(std::size_t query) const { return batch_.specs[first_query_ + query]; }
+
+  const certificate::CanonicalKernel& kernel_;
+  const SegmentRows& rows_;
+  const SearchBatch& batch_;
+  const std::size_t first_query_;
+  const std::size_t query_count_;  // queries are numbered from 0 inside the pass
+  const ScanPlan plan_;
+  std::vector<ScanScratch>& scratch_;
+  SearchResult& result_;
+  std::atomic<std::size_t> next_piece_{0};
+  std::atomic<std::size_t> next_query_{0};
+};
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,73 @@
+#include "backend/cpu/scan_plan.h"
+
+#include <algorithm>
+
+#include "backend/cpu/top_k.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// Both must fit the second-level cache together, with room for the scores.
+constexpr std::size_t kBlockBytes = 128 * 1024;
+constexpr std::size_t kGroupBytes = 192 * 1024;
+constexpr std::size_t kBlockRowsMax = 256;
+constexpr std::size_t kGroupQueriesMax = 128;
+constexpr std::size_t kBlockRowsMin = 16;  // below, collecting costs more than scoring
+
+// A block is a multiple of the kernels' register tile in rows, a group in queries (as long as there
+// are enough): a tile that is cut short costs as much as a whole one.
+constexpr std::size_t kRowsMultiple = 4;
+constexpr std::size_t kQueriesMultiple = 3;
+
+// Pieces a thread, so that the last ones even out.
+constexpr std::size_t kPiecesPerThread = 4;
+
+// Less than this many multiply-adds are done before another thread is awake.
+constexpr std::size_t kSmallWork = 1U << 18;
+
+// Buffers of hits, all threads and queries of a pass together.
+constexpr std::size_t kCollectorBytesMax = 256U << 20;
+
+std::size_t CeilDiv(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+std::size_t RoundUp(std::size_t value, std::size_t multiple) {
+  return CeilDiv(value, multiple) * multiple;
+}
+
+}  // namespace
+
+ScanPlan PlanScan(std::size_t row_count, std::size_t query_count, std::size_t padded_dim,
+                  unsigned threads) {
+  ScanPlan plan;
+  plan.threads = row_count * query_count * padded_dim < kSmallWork ? 1 : threads;
+  const std::size_t row_bytes = padded_dim * sizeof(float);
+
+  const std::size_t rows_in_cache = std::min(kBlockBytes / row_bytes, kBlockRowsMax);
+  const std::size_t rows_to_share = CeilDiv(row_count, plan.threads * kPiecesPerThread);
+  plan.block_rows =
+      RoundUp(std::max(std::min(rows_in_cache, rows_to_share), kBlockRowsMin), kRowsMultiple);
+  plan.block_count = CeilDiv(row_count, plan.block_rows);
+
+  const std::size_t group_max =
+      std::clamp(kGroupBytes / row_bytes, kQueriesMultiple, kGroupQueriesMax);
+  const std::size_t groups_to_share = CeilDiv(plan.threads * kPiecesPerThread, plan.block_count);
+  const std::size_t groups =
+      std::min(std::max(CeilDiv(query_count, group_max), groups_to_share), query_count);
+  plan.group_queries =
+      std::min(RoundUp(CeilDiv(query_count, groups), kQueriesMultiple), query_count);
+  plan.group_count = CeilDiv(query_count, plan.group_queries);
+  return plan;
+}
+
+std::size_t QueriesOfOnePass(std::span<const QuerySpec> specs, std::size_t row_count,
+                             unsigned threads) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (const QuerySpec& spec : specs) {
+    bytes += TopK::RoomFor(spec.k, row_count) * sizeof(RankKey) * threads;
+    if (bytes > kCollectorBytesMax && count > 0) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace simile::backend::cpu

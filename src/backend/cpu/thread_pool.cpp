@@ -1,0 +1,94 @@
+#include "backend/cpu/thread_pool.h"
+
+#include <algorithm>
+#include <cfenv>
+#include <system_error>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace simile::backend::cpu {
+namespace {
+
+// A search is often followed by the next within microseconds, and waking a sleeping thread takes
+// longer than that; beyond this many looks the thread sleeps.
+constexpr int kSpins = 2'000;
+
+void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// Waits until state's value satisfies `done` and returns that value.
+template <class Done>
+std::uint32_t Await(const std::atomic<std::uint32_t>& state, Done done) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    const std::uint32_t value = state.load(std::memory_order_acquire);
+    if (done(value)) return value;
+    Pause();
+  }
+  for (;;) {
+    const std::uint32_t value = state.load(std::memory_order_acquire);
+    if (done(value)) return value;
+    state.wait(value, std::memory_order_acquire);
+  }
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(unsigned threads) {
+  const unsigned workers = std::min(threads > 0 ? threads - 1 : 0, kWorkersMax);
+  workers_.reserve(workers);
+  for (unsigned i = 0; i < workers; ++i) {
+    try {
+      workers_.emplace_back([this, participant = i + 1] { Work(participant); });
+    } catch (const std::system_error&) {
+      break;
+    }
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  Open(nullptr, nullptr);
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::Open(JobFunction function, void* job) {
+  function_ = function;
+  job_ = job;
+  state_.fetch_add(kNextJob + kOpen, std::memory_order_release);
+  state_.notify_all();
+}
+
+void ThreadPool::RunErased(JobFunction function, void* job) {
+  if (workers_.empty()) return function(job, 0);
+  Open(function, job);
+  function(job, 0);
+  state_.fetch_sub(kOpen, std::memory_order_release);
+  Await(state_, [](std::uint32_t state) { return (state & kInsideMask) == 0; });
+}
+
+void ThreadPool::Work(unsigned participant) {
+  // Scores are the same bits everywhere only in the default floating-point environment. A new
+  // thread inherits its creator's, which some library may have set to flush subnormals.
+  std::fesetenv(FE_DFL_ENV);
+  std::uint32_t last_job = 0;
+  for (;;) {
+    std::uint32_t state = Await(state_, [last_job](std::uint32_t value) {
+      return (value & kOpen) != 0 && value / kNextJob != last_job;
+    });
+    if (!state_.compare_exchange_strong(state, state + kOneInside, std::memory_order_acq_rel)) {
+      continue;  // somebody else came or went, or the job was closed: look again
+    }
+    last_job = state / kNextJob;
+    if (function_ == nullptr) return;
+    function_(job_, participant);
+    const std::uint32_t before = state_.fetch_sub(kOneInside, std::memory_order_acq_rel);
+    const bool last_out = (before & kInsideMask) == kOneInside;
+    if (last_out && (before & kOpen) == 0) state_.notify_all();
+  }
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace simile::backend::cpu {
+
+// A fixed set of threads that run one job at a time together with the thread that asks for it.
+// Run is called by one thread at a time (the backend serialises its searches); nothing is allocated
+// after construction.
+class ThreadPool {
+ public:
+  // Starts threads - 1 workers; the caller of Run is the remaining one. When the system refuses a
+  // thread, the pool is as large as it got: thread_count() says.
+  explicit ThreadPool(unsigned threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  unsigned thread_count() const { return static_cast<unsigned>(workers_.size()) + 1; }
+
+  // Calls job(participant) once on this thread (participant 0) and at most once on each worker
+  // (1 .. thread_count() - 1), and returns when all calls have. The job itself divides the work,
+  // by claiming pieces from an atomic counter: a worker that wakes too late for any is not waited
+  // for. Everything the job wrote is visible after the return.
+  // REQUIRES: job does not throw.
+  template <class Job>
+  void Run(Job& job) {
+    RunErased([](void* erased, unsigned participant) { (*static_cast<Job*>(erased))(participant); },
+              &job);
+  }
+
+ private:
+  using JobFunction = void (*)(void* job, unsigned participant);
+
+  void Open(JobFunction function, void* job);
+  void RunErased(JobFunction function, void* job);
+  void Work(unsigned participant);
+
+  // One word says everything the threads must agree on, so that it can be waited for:
+  //   bit 0        whether the job may be entered
+  //   bits 1..11   workers inside it
+  //   bits 12..31  number of the job, so that no worker enters one twice
+  static constexpr std::uint32_t kOpen = 1;
+  static constexpr std::uint32_t kOneInside = 2;
+  static constexpr std::uint32_t kInsideMask = 0xffe;
+  static constexpr std::uint32_t kNextJob = 1U << 12;
+  static constexpr unsigned kWorkersMax = kInsideMask / kOneInside;
+
+  std::atomic<std::uint32_t> state_{0};
+  // Written only while the state is closed and nobody is inside. A null function ends the workers.
+  JobFunction function_ = nullptr;
+  void* job_ = nullptr;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "simile/rank_key.h"
+
+namespace simile::backend::cpu {
+
+// Keeps the k greatest rank keys of those offered. Keys gather in a buffer of about twice k; when
+// it is full a selection keeps the best k and raises the gate, so an offer costs O(1) amortised
+// whatever k is, and most rows are turned away by one float comparison. Which keys are kept does
+// not depend on the order of the offers. Borrows its buffer; used by one thread at a time.
+class TopK {
+ public:
+  // Keys of buffer needed to keep k of at most offers_max offers.
+  static std::size_t RoomFor(std::size_t k, std::size_t offers_max) {
+    return std::min(offers_max, k + std::max(k, kSlackMin));
+  }
+
+  TopK() = default;
+  // Scores below score_threshold are turned away.
+  // REQUIRES: k >= 1; room.size() >= RoomFor(k, offers_max) for the offers that will come.
+  TopK(std::span<RankKey> room, std::size_t k, float score_threshold)
+      : room_(room), k_(k), gate_(score_threshold) {}
+
+  // A score below the gate need not be offered: it is refused.
+  float gate() const { return gate_; }
+
+  void Offer(RankKey key) {
+    if (!(key.score() >= gate_) || key <= floor_) return;
+    assert(size_ < room_.size());
+    room_[size_++] = key;
+    if (size_ == room_.size()) Select();
+  }
+
+  // What is kept so far, in no order; up to room.size() keys, the best k among them.
+  std::span<const RankKey> kept() const { return room_.first(size_); }
+
+  // The best k, best first; fewer when fewer passed.
+  std::span<const RankKey> Sorted() {
+    Select();
+    std::sort(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), std::greater<>());
+    return kept();
+  }
+
+ private:
+  static constexpr std::size_t kSlackMin = 64;
+
+  // Drops all but the best k.
+  void Select() {
+    if (size_ < k_) return;
+    const auto kth = room_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(room_.begin(), kth, room_.begin() + static_cast<std::ptrdiff_t>(size_),
+                     std::greater<>());
+    size_ = k_;
+    floor_ = *kth;
+    gate_ = floor_.score();
+  }
+
+  std::span<RankKey> room_;
+  std::size_t size_ = 0;
+  std::size_t k_ = 0;
+  RankKey floor_;   // the k-th key of the last selection: only greater ones can still matter
+  float gate_ = 0;  // its score, or the threshold before there was one
+};
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "simile/backend.h"
+
+namespace simile::backend {
+
+// auto: the GPU when it can be used, else the CPU, with the reason. gpu: the GPU or refuse to
+// start. cpu: the CPU because configuration says so.
+enum class Preference : std::uint8_t { kAuto, kGpu, kCpu };
+
+struct RegistryOptions {
+  Preference preference = Preference::kAuto;
+  unsigned threads = 0;  // 0: the cores this process may use (affinity and cgroup quota)
+  std::string isa;       // empty: the best this processor has; else "avx512", "avx2", "portable"
+};
+
+// The backend that will answer, and why it is this one. The reason goes into the first lines of
+// `serve` and onto every receipt.
+struct Chosen {
+  std::unique_ptr<Backend> backend;
+  std::string reason;  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"
+};
+
+// Looks for backends and chooses one.
+// Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;
+//         kInvalidArgument for an isa this processor lacks, naming those it has.
+absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options);
+
+}  // namespace simile::backend

@@ -1,0 +1,26 @@
+#pragma once
+
+// The score_block of every instruction set; see CanonicalKernel in canonical_score.h for what it
+// must do.
+//
+// The files that define them are each compiled with their own instruction-set flags, and the linker
+// keeps only one copy of an inline function for the whole program. If such a file emitted a copy
+// of, say, a std::string_view constructor, an AVX-512 version of it might be the one kept, and the
+// program would die on the first older processor. So those files include nothing but this header,
+// tile_walk.h and the intrinsics, and whatever else they define is in an unnamed namespace.
+
+#include <cstddef>
+
+namespace simile::certificate {
+
+void ScoreBlockPortable(const float* rows, std::size_t row_count, const float* queries,
+                        std::size_t query_count, std::size_t padded_dim, float* scores);
+
+#if defined(__x86_64__)
+void ScoreBlockAvx2(const float* rows, std::size_t row_count, const float* queries,
+                    std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreBlockAvx512(const float* rows, std::size_t row_count, const float* queries,
+                      std::size_t query_count, std::size_t padded_dim, float* scores);
+#endif
+
+}  // namespace simile::certificate

@@ -1,0 +1,77 @@
+#include "certificate/canonical_score.h"
+
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "certificate/canonical_kernels.h"
+#include "simile/rank_key.h"
+
+namespace simile::certificate {
+namespace {
+
+constexpr CanonicalKernel kPortable{"portable", &ScoreBlockPortable};
+
+#if defined(__x86_64__)
+constexpr CanonicalKernel kAvx512{"avx512", &ScoreBlockAvx512};
+constexpr CanonicalKernel kAvx2{"avx2", &ScoreBlockAvx2};
+
+// The builtin asks the processor and whether the system saves the wide registers (XGETBV): either
+// alone is not enough.
+bool CanRunAvx512() {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("fma") != 0;
+}
+bool CanRunAvx2() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+}
+#endif
+
+struct KernelTable {
+  std::array<const CanonicalKernel*, 3> kernels{};
+  std::size_t count = 0;
+
+  KernelTable() {
+#if defined(__x86_64__)
+    if (CanRunAvx512()) kernels[count++] = &kAvx512;
+    if (CanRunAvx2()) kernels[count++] = &kAvx2;
+#endif
+    kernels[count++] = &kPortable;
+  }
+};
+
+}  // namespace
+
+std::span<const CanonicalKernel* const> SupportedCanonicalKernels() {
+  static const KernelTable table;
+  return {table.kernels.data(), table.count};
+}
+
+const CanonicalKernel* FindCanonicalKernel(std::string_view isa) {
+  for (const CanonicalKernel* kernel : SupportedCanonicalKernels()) {
+    if (kernel->isa == isa) return kernel;
+  }
+  return nullptr;
+}
+
+float CanonicalScoreReference(std::span<const float> a, std::span<const float> b) {
+  assert(a.size() == b.size());
+  std::array<float, kLaneCount> lanes{};
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    float& lane = lanes[i % kLaneCount];
+    lane = std::fma(a[i], b[i], lane);
+  }
+  for (std::size_t half = kLaneCount / 2; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return RankedScore(lanes[0]);
+}
+
+double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b) {
+  const double n = static_cast<double>((dim + kLaneCount - 1) / kLaneCount + 5);
+  const double unit_roundoff = 0x1p-24;
+  const double gamma = n * unit_roundoff / (1.0 - n * unit_roundoff);
+  // Evaluated in double, the bound is itself rounded; one part in 2^40 covers that many times over.
+  return (gamma * norm_a * norm_b + static_cast<double>(dim) * 0x1p-149) * (1.0 + 0x1p-40);
+}
+
+}  // namespace simile::certificate

@@ -1,0 +1,120 @@
+// Compiled with -mavx2 -mfma. Read the warning in canonical_kernels.h before including anything.
+#include <immintrin.h>
+
+#include "certificate/canonical_kernels.h"
+#include "certificate/tile_walk.h"
+
+namespace simile::certificate {
+namespace {
+
+// The 32 lanes of one (row, query) pair are four registers of eight.
+constexpr std::size_t kRegisterLanes = 8;
+constexpr std::size_t kRegisters = 4;
+
+// Lane sums of the four rows of a tile against one query: lanes[register][row].
+struct TileLanes {
+  __m256 sums[kRegisters][kTileRows];
+};
+
+// Adds the lanes of four rows by halves (16, 8, 4, 2, 1) to their four scores. Each row's additions
+// are the canonical ones; the shuffles only bring the rows side by side.
+inline __m128 AddLanes(const TileLanes& lanes) {
+  __m256 eight[kTileRows];
+  for (std::size_t row = 0; row < kTileRows; ++row) {
+    const __m256 low = _mm256_add_ps(lanes.sums[0][row], lanes.sums[2][row]);   // l + l+16, l < 8
+    const __m256 high = _mm256_add_ps(lanes.sums[1][row], lanes.sums[3][row]);  // l + l+16, l >= 8
+    eight[row] = _mm256_add_ps(low, high);                                      // l + l+8
+  }
+  // l + l+4: rows 0 and 1 in one register, 2 and 3 in another.
+  const __m256 four_01 = _mm256_add_ps(_mm256_permute2f128_ps(eight[0], eight[1], 0x20),
+                                       _mm256_permute2f128_ps(eight[0], eight[1], 0x31));
+  const __m256 four_23 = _mm256_add_ps(_mm256_permute2f128_ps(eight[2], eight[3], 0x20),
+                                       _mm256_permute2f128_ps(eight[2], eight[3], 0x31));
+  // l + l+2: pairs of lanes in the order of rows 0, 2 | 1, 3.
+  const __m256 two = _mm256_add_ps(_mm256_shuffle_ps(four_01, four_23, _MM_SHUFFLE(1, 0, 1, 0)),
+                                   _mm256_shuffle_ps(four_01, four_23, _MM_SHUFFLE(3, 2, 3, 2)));
+  // l + l+1: one value for rows 0, 2 in the low half and 1, 3 in the high one.
+  const __m256 one = _mm256_add_ps(_mm256_shuffle_ps(two, two, _MM_SHUFFLE(2, 0, 2, 0)),
+                                   _mm256_shuffle_ps(two, two, _MM_SHUFFLE(3, 1, 3, 1)));
+  const __m128 in_order =
+      _mm_unpacklo_ps(_mm256_castps256_ps128(one), _mm256_extractf128_ps(one, 1));
+  // Adding +0 turns -0 into +0 and changes nothing else (RankedScore).
+  return _mm_add_ps(in_order, _mm_setzero_ps());
+}
+
+inline void StoreFirst(__m128 four, std::size_t count, float* scores) {
+  if (count == kTileRows) return _mm_storeu_ps(scores, four);
+  float all[kTileRows];
+  _mm_storeu_ps(all, four);
+  for (std::size_t i = 0; i < count; ++i) scores[i] = all[i];
+}
+
+struct Avx2Tiles {
+  // All lanes of three rows: twelve accumulators, chains enough to outrun memory.
+  static void Stream(const float* rows, std::size_t stride, const float* query,
+                     std::size_t padded_dim, float* scores) {
+    __m256 sums[kStreams][kRegisters];
+    for (auto& row : sums) {
+      for (__m256& sum : row) sum = _mm256_setzero_ps();
+    }
+    for (std::size_t i = 0; i < padded_dim; i += kRegisters * kRegisterLanes) {
+      for (std::size_t row = 0; row < kStreams; ++row) {
+        const float* x = rows + row * stride + i;
+        for (std::size_t part = 0; part < kRegisters; ++part) {
+          const std::size_t lane = part * kRegisterLanes;
+          sums[row][part] = _mm256_fmadd_ps(_mm256_loadu_ps(x + lane),
+                                            _mm256_loadu_ps(query + i + lane), sums[row][part]);
+        }
+      }
+    }
+    TileLanes lanes{};
+    for (std::size_t part = 0; part < kRegisters; ++part) {
+      for (std::size_t row = 0; row < kStreams; ++row) lanes.sums[part][row] = sums[row][part];
+    }
+    StoreFirst(AddLanes(lanes), kStreams, scores);
+  }
+
+  // Lanes never meet before the end, so each register's eight go through the whole dimension on
+  // their own: 4 x 3 accumulators with 7 loads for 12 multiply-adds, where all lanes at once would
+  // leave room for 3 pairs and need more loads than multiply-adds. The rows are in the first-level
+  // cache, so reading them in four passes costs nothing.
+  template <std::size_t kQueries>
+  static void Score(const RowTile& tile, const float* queries, std::size_t padded_dim,
+                    float* scores, std::size_t row_count) {
+    TileLanes lanes[kQueries];
+    for (std::size_t part = 0; part < kRegisters; ++part) {
+      __m256 sums[kTileRows][kQueries];
+      for (auto& row : sums) {
+        for (__m256& sum : row) sum = _mm256_setzero_ps();
+      }
+      for (std::size_t i = part * kRegisterLanes; i < padded_dim;
+           i += kRegisters * kRegisterLanes) {
+        __m256 query[kQueries];
+        for (std::size_t q = 0; q < kQueries; ++q) {
+          query[q] = _mm256_loadu_ps(queries + q * padded_dim + i);
+        }
+        for (std::size_t row = 0; row < kTileRows; ++row) {
+          const __m256 x = _mm256_loadu_ps(tile.rows[row] + i);
+          for (std::size_t q = 0; q < kQueries; ++q) {
+            sums[row][q] = _mm256_fmadd_ps(x, query[q], sums[row][q]);
+          }
+        }
+      }
+      for (std::size_t row = 0; row < kTileRows; ++row) {
+        for (std::size_t q = 0; q < kQueries; ++q) lanes[q].sums[part][row] = sums[row][q];
+      }
+    }
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      StoreFirst(AddLanes(lanes[q]), tile.count, scores + q * row_count);
+    }
+  }
+};
+
+}  // namespace
+
+void ScoreBlockAvx2(const float* rows, std::size_t row_count, const float* queries,
+                    std::size_t query_count, std::size_t padded_dim, float* scores) {
+  TileWalk<Avx2Tiles>::Block(rows, row_count, queries, query_count, padded_dim, scores);
+}
+
+}  // namespace simile::certificate

@@ -1,0 +1,122 @@
+// Compiled with -mavx512f -mfma. Read the warning in canonical_kernels.h before including anything.
+#include <immintrin.h>
+
+#include "certificate/canonical_kernels.h"
+#include "certificate/tile_walk.h"
+
+namespace simile::certificate {
+namespace {
+
+// The 32 lanes of one (row, query) pair are two registers of sixteen.
+constexpr std::size_t kRegisterLanes = 16;
+
+// Lane sums of the four rows of a tile against one query, after the first halving: l + l+16.
+// They pass through memory because that is the plainest way to read the halves of a wide register.
+struct TileLanes {
+  alignas(64) float sums[kTileRows][kRegisterLanes];
+};
+
+// Adds the sixteen lanes of four rows by halves (8, 4, 2, 1) to their four scores. Each row's
+// additions are the canonical ones; the shuffles only bring the rows side by side.
+// _mm512_reduce_add_ps would be shorter, but its order is the compiler's own affair.
+inline __m128 AddLanes(const TileLanes& lanes) {
+  __m256 eight[kTileRows];
+  for (std::size_t row = 0; row < kTileRows; ++row) {
+    eight[row] = _mm256_add_ps(_mm256_load_ps(lanes.sums[row]),  // l + l+8
+                               _mm256_load_ps(lanes.sums[row] + 8));
+  }
+  // l + l+4: rows 0 and 1 in one register, 2 and 3 in another.
+  const __m256 four_01 = _mm256_add_ps(_mm256_permute2f128_ps(eight[0], eight[1], 0x20),
+                                       _mm256_permute2f128_ps(eight[0], eight[1], 0x31));
+  const __m256 four_23 = _mm256_add_ps(_mm256_permute2f128_ps(eight[2], eight[3], 0x20),
+                                       _mm256_permute2f128_ps(eight[2], eight[3], 0x31));
+  // l + l+2: pairs of lanes in the order of rows 0, 2 | 1, 3.
+  const __m256 two = _mm256_add_ps(_mm256_shuffle_ps(four_01, four_23, _MM_SHUFFLE(1, 0, 1, 0)),
+                                   _mm256_shuffle_ps(four_01, four_23, _MM_SHUFFLE(3, 2, 3, 2)));
+  // l + l+1: one value for rows 0, 2 in the low half and 1, 3 in the high one.
+  const __m256 one = _mm256_add_ps(_mm256_shuffle_ps(two, two, _MM_SHUFFLE(2, 0, 2, 0)),
+                                   _mm256_shuffle_ps(two, two, _MM_SHUFFLE(3, 1, 3, 1)));
+  const __m128 in_order =
+      _mm_unpacklo_ps(_mm256_castps256_ps128(one), _mm256_extractf128_ps(one, 1));
+  // Adding +0 turns -0 into +0 and changes nothing else (RankedScore).
+  return _mm_add_ps(in_order, _mm_setzero_ps());
+}
+
+inline void StoreFirst(__m128 four, std::size_t count, float* scores) {
+  if (count == kTileRows) return _mm_storeu_ps(scores, four);
+  float all[kTileRows];
+  _mm_storeu_ps(all, four);
+  for (std::size_t i = 0; i < count; ++i) scores[i] = all[i];
+}
+
+struct Avx512Tiles {
+  static void Stream(const float* rows, std::size_t stride, const float* query,
+                     std::size_t padded_dim, float* scores) {
+    __m512 low[kStreams];
+    __m512 high[kStreams];
+    for (std::size_t row = 0; row < kStreams; ++row) {
+      low[row] = _mm512_setzero_ps();
+      high[row] = _mm512_setzero_ps();
+    }
+    for (std::size_t i = 0; i < padded_dim; i += 2 * kRegisterLanes) {
+      const __m512 query_low = _mm512_loadu_ps(query + i);
+      const __m512 query_high = _mm512_loadu_ps(query + i + kRegisterLanes);
+      for (std::size_t row = 0; row < kStreams; ++row) {
+        const float* x = rows + row * stride + i;
+        low[row] = _mm512_fmadd_ps(_mm512_loadu_ps(x), query_low, low[row]);
+        high[row] = _mm512_fmadd_ps(_mm512_loadu_ps(x + kRegisterLanes), query_high, high[row]);
+      }
+    }
+    TileLanes lanes{};
+    for (std::size_t row = 0; row < kStreams; ++row) {
+      _mm512_store_ps(lanes.sums[row], _mm512_add_ps(low[row], high[row]));
+    }
+    StoreFirst(AddLanes(lanes), kStreams, scores);
+  }
+
+  // 4 x 3 pairs of two registers: 24 of 32 hold sums, and 14 loads feed 24 multiply-adds.
+  template <std::size_t kQueries>
+  static void Score(const RowTile& tile, const float* queries, std::size_t padded_dim,
+                    float* scores, std::size_t row_count) {
+    __m512 low[kTileRows][kQueries];
+    __m512 high[kTileRows][kQueries];
+    for (std::size_t row = 0; row < kTileRows; ++row) {
+      for (std::size_t q = 0; q < kQueries; ++q) {
+        low[row][q] = _mm512_setzero_ps();
+        high[row][q] = _mm512_setzero_ps();
+      }
+    }
+    for (std::size_t i = 0; i < padded_dim; i += 2 * kRegisterLanes) {
+      __m512 query_low[kQueries];
+      __m512 query_high[kQueries];
+      for (std::size_t q = 0; q < kQueries; ++q) {
+        query_low[q] = _mm512_loadu_ps(queries + q * padded_dim + i);
+        query_high[q] = _mm512_loadu_ps(queries + q * padded_dim + i + kRegisterLanes);
+      }
+      for (std::size_t row = 0; row < kTileRows; ++row) {
+        const __m512 x_low = _mm512_loadu_ps(tile.rows[row] + i);
+        const __m512 x_high = _mm512_loadu_ps(tile.rows[row] + i + kRegisterLanes);
+        for (std::size_t q = 0; q < kQueries; ++q) {
+          low[row][q] = _mm512_fmadd_ps(x_low, query_low[q], low[row][q]);
+          high[row][q] = _mm512_fmadd_ps(x_high, query_high[q], high[row][q]);
+        }
+      }
+    }
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      TileLanes lanes;
+      for (std::size_t row = 0; row < kTileRows; ++row) {
+        _mm512_store_ps(lanes.sums[row], _mm512_add_ps(low[row][q], high[row][q]));
+      }
+      StoreFirst(AddLanes(lanes), tile.count, scores + q * row_count);
+    }
+  }
+};
+
+}  // namespace
+
+void ScoreBlockAvx512(const float* rows, std::size_t row_count, const float* queries,
+                      std::size_t query_count, std::size_t padded_dim, float* scores) {
+  TileWalk<Avx512Tiles>::Block(rows, row_count, queries, query_count, padded_dim, scores);
+}
+
+}  // namespace simile::certificate

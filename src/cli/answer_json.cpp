@@ -1,0 +1,138 @@
+#include "cli/answer_json.h"
+
+#include <array>
+#include <charconv>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/json_line.h"
+#include "cli/payload_text.h"
+
+namespace simile::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON numbers are doubles, and a float's own digits are fewer than those of the double it widens
+// to: 0.7029, not 0.7028999924659729. Both read back as the same float.
+Json ScoreJson(float score) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), score).ptr;
+  double shortest = score;
+  std::from_chars(digits.data(), end, shortest);
+  return shortest;
+}
+
+Json ValueJson(const v1::Value& value) {
+  switch (value.kind_case()) {
+    case v1::Value::kBoolValue:
+      return value.bool_value();
+    case v1::Value::kIntValue:
+      return value.int_value();
+    case v1::Value::kDoubleValue:
+      return value.double_value();
+    case v1::Value::kStringValue:
+      return value.string_value();
+    case v1::Value::kListValue: {
+      Json list = Json::array();
+      for (const v1::Value& entry : value.list_value().values()) list.push_back(ValueJson(entry));
+      return list;
+    }
+    case v1::Value::kObjectValue: {
+      std::map<std::string, Json> by_key;
+      for (const auto& [key, entry] : value.object_value().fields()) by_key[key] = ValueJson(entry);
+      return by_key;
+    }
+    case v1::Value::kNullValue:
+    case v1::Value::KIND_NOT_SET:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+Json PayloadJson(const PayloadMap& payload) {
+  std::map<std::string, Json> by_name;
+  for (const auto& [field, value] : payload) by_name[field] = ValueJson(value);
+  return by_name.empty() ? Json::object() : Json(by_name);
+}
+
+Json QueryJson(const AnsweredQuery& query) {
+  Json json = Json::object();
+  if (query.id) json["id"] = *query.id;
+  if (query.user_id) json["user_id"] = *query.user_id;
+  if (query.seen_count) json["seen_count"] = *query.seen_count;
+  if (query.vector_source) {
+    json["vector"] = *query.vector_source;
+    json["row"] = query.vector_row;
+  }
+  return json;
+}
+
+Json HitJson(const v1::Hit& hit) {
+  return {{"rank", hit.rank()},
+          {"row", hit.row()},
+          {"id", hit.id()},
+          {"score", ScoreJson(hit.score())},
+          {"payload", PayloadJson(hit.payload())}};
+}
+
+Json ReceiptJson(const v1::Receipt& receipt) {
+  return {{"backend", receipt.backend()},
+          {"device", receipt.device()},
+          {"engine", receipt.engine()},
+          {"reason", receipt.reason()},
+          {"snapshot_version", receipt.snapshot_version()},
+          {"batch_size", receipt.batch_size()},
+          {"queue_us", receipt.queue_us()},
+          {"compute_us", receipt.compute_us()},
+          {"total_us", receipt.total_us()},
+          {"rows_scanned", receipt.rows_scanned()},
+          {"rows_rescored", receipt.rows_rescored()},
+          {"exact", receipt.exact()},
+          {"request_id", receipt.request_id()}};
+}
+
+const char* QualityName(v1::LookupMatch::Quality quality) {
+  switch (quality) {
+    case v1::LookupMatch::WHOLE:
+      return "whole";
+    case v1::LookupMatch::PREFIX:
+      return "prefix";
+    default:
+      return "part";
+  }
+}
+
+}  // namespace
+
+std::string AnswerJson(const Answer& answer) {
+  Json results = Json::array();
+  for (const AnsweredQuery& result : answer.results) {
+    Json hits = Json::array();
+    for (const v1::Hit& hit : result.hits) hits.push_back(HitJson(hit));
+    results.push_back({{"query", QueryJson(result)}, {"hits", std::move(hits)}});
+  }
+  const Json json = {{"collection", answer.collection},
+                     {"results", std::move(results)},
+                     {"receipt", ReceiptJson(answer.receipt)}};
+  return JsonLine(json);
+}
+
+std::string CandidatesJson(const std::string& collection, const std::string& title,
+                           const v1::LookupResponse& found) {
+  Json candidates = Json::array();
+  for (const v1::LookupMatch& match : found.matches()) {
+    candidates.push_back({{"row", match.item().row()},
+                          {"id", match.item().id()},
+                          {"match", QualityName(match.quality())},
+                          {"payload", PayloadJson(match.item().payload())}});
+  }
+  const Json json = {{"collection", collection},
+                     {"title", title},
+                     {"match_count", found.match_count()},
+                     {"candidates", std::move(candidates)}};
+  return JsonLine(json);
+}
+
+}  // namespace simile::cli

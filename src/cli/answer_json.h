@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "cli/answer.h"
+#include "simile/v1/lookup.pb.h"
+
+namespace simile::cli {
+
+// The answer as one JSON object on one line, ended by '\n':
+//   {"collection", "results": [{"query", "hits": [{"rank", "row", "id", "score", "payload"}]}],
+//    "receipt": {...}}
+// query is {"id"}, {"user_id", "seen_count"} or {"vector", "row"}. Scores are the shortest decimals
+// that read back as the same float; payload fields come by name.
+std::string AnswerJson(const Answer& answer);
+
+// What a title may mean when it is not clear:
+//   {"collection", "title", "match_count", "candidates": [{"row", "id", "match", "payload"}]}
+// match is "whole", "prefix" or "part".
+std::string CandidatesJson(const std::string& collection, const std::string& title,
+                           const v1::LookupResponse& found);
+
+}  // namespace simile::cli

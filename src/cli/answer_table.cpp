@@ -1,0 +1,90 @@
+#include "cli/answer_table.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/display_text.h"
+#include "cli/payload_text.h"
+#include "cli/receipt_line.h"
+#include "cli/table.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kFieldsShownMax = 3;
+
+// The columns after rank and score.
+struct Columns {
+  bool with_id = false;
+  bool with_headings = false;  // title, year and genres explain themselves
+  std::vector<std::string> fields;
+};
+
+Columns ChooseColumns(const Answer& answer) {
+  std::set<std::string> present;
+  for (const AnsweredQuery& result : answer.results) {
+    for (const v1::Hit& hit : result.hits) {
+      for (const auto& [field, value] : hit.payload()) present.insert(field);
+    }
+  }
+  if (!answer.fields.empty()) return {true, true, answer.fields};
+  Columns columns;
+  if (present.contains("title")) {
+    for (const char* field : {"title", "year", "genres"}) {
+      if (present.contains(field)) columns.fields.emplace_back(field);
+    }
+    return columns;
+  }
+  columns.with_id = true;
+  columns.with_headings = !present.empty();
+  for (const std::string& field : present) {
+    if (columns.fields.size() < kFieldsShownMax) columns.fields.push_back(field);
+  }
+  return columns;
+}
+
+// Genres may come as "Drama|War"; both spellings read alike.
+std::string CellText(const v1::Hit& hit, const std::string& field) {
+  std::string text = FieldText(hit.payload(), field);
+  if (field != "genres") return text;
+  for (std::size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar)) {
+    text.replace(bar, 1, ", ");
+  }
+  return text;
+}
+
+std::string HitsTable(const AnsweredQuery& result, const Columns& columns,
+                      const Terminal& terminal) {
+  const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
+  std::vector<Table::Column> layout{{heading("rank"), Align::kRight},
+                                    {heading("score"), Align::kRight}};
+  if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
+  for (const std::string& field : columns.fields) {
+    layout.push_back({heading(field), Align::kLeft, field != "year"});
+  }
+  Table table(std::move(layout));
+  for (const v1::Hit& hit : result.hits) {
+    std::vector<std::string> cells{std::to_string(hit.rank()), fmt::format("{:.4f}", hit.score())};
+    if (columns.with_id) cells.push_back(hit.id());
+    for (const std::string& field : columns.fields) cells.push_back(CellText(hit, field));
+    table.AddRow(std::move(cells));
+  }
+  return table.empty() ? "  no rows pass\n" : table.Render(terminal, 2);
+}
+
+}  // namespace
+
+std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
+  const Columns columns = ChooseColumns(answer);
+  std::string text;
+  for (const AnsweredQuery& result : answer.results) {
+    text += Bold(Printable(result.heading), terminal) + '\n';
+    text += HitsTable(result, columns, terminal);
+  }
+  return text + Dim(Printable(ReceiptLine(answer.receipt)), terminal) + '\n';
+}
+
+}  // namespace simile::cli

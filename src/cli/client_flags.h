@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/connection.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::cli {
+
+// What every command that talks to a server takes.
+struct ClientFlags {
+  std::optional<std::string> server;
+  std::optional<double> timeout_s;
+  bool json = false;
+};
+// timeout_help: what happens without --timeout, as the help puts it.
+void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help);
+// timeout_default_s: nothing lets a call take as long as it takes.
+Connection Connect(const ClientFlags& flags, std::optional<double> timeout_default_s);
+
+// What `search`, `similar` and `recommend` have alike.
+struct QueryFlags {
+  ClientFlags client;
+  std::optional<std::string> collection;
+  std::optional<std::uint32_t> k;
+  std::optional<std::uint32_t> offset;
+  std::optional<double> score_threshold;
+  std::vector<std::string> exclude_ids;
+  std::vector<std::string> fields;
+};
+void AddQueryFlags(Command& command, QueryFlags& flags);
+v1::SearchOptions OptionsOf(const QueryFlags& flags);
+
+// How long these three wait for an answer unless told.
+inline constexpr double kQueryTimeoutSeconds = 10;
+
+}  // namespace simile::cli

@@ -1,0 +1,139 @@
+#include "cli/collection_text.h"
+
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "cli/display_text.h"
+#include "cli/number_text.h"
+#include "cli/table.h"
+
+namespace simile::cli {
+namespace {
+
+std::string StateText(const v1::Collection& collection) {
+  switch (collection.state()) {
+    case v1::Collection::LOADING:
+      return fmt::format("loading {:.0f}%", collection.progress() * 100);
+    case v1::Collection::SERVING:
+      return "serving";
+    case v1::Collection::RELOADING:
+      return fmt::format("reloading {:.0f}%", collection.progress() * 100);
+    default:
+      return "unknown";
+  }
+}
+
+const char* MetricText(const v1::Collection& collection) {
+  switch (collection.metric()) {
+    case v1::Collection::COSINE:
+      return "cosine";
+    case v1::Collection::DOT:
+      return "dot";
+    default:
+      return "";
+  }
+}
+
+std::string ShapeText(const v1::Collection& collection) {
+  return fmt::format("{} x {}", WithThousands(collection.rows()), WithThousands(collection.dim()));
+}
+
+std::uint64_t ResidentBytes(const v1::Bytes& bytes) {
+  return bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
+}
+
+std::string BackendText(const v1::Backend& backend) {
+  return backend.reason().empty() ? backend.name()
+                                  : fmt::format("{}: {}", backend.name(), backend.reason());
+}
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(time.seconds())));
+}
+
+std::string BytesDetail(const v1::Bytes& bytes) {
+  std::string parts;
+  const auto add = [&](const char* name, std::uint64_t count) {
+    if (count > 0)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, BytesText(count));
+  };
+  add("vectors", bytes.vectors());
+  add("payload", bytes.payload());
+  add("users", bytes.users());
+  add("index", bytes.index());
+  add("device", bytes.device());
+  return fmt::format("{}: {}", BytesText(ResidentBytes(bytes)), parts);
+}
+
+std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
+}  // namespace
+
+std::string CollectionTable(const std::vector<v1::Collection>& collections,
+                            const Terminal& terminal) {
+  Table table({{"collection"},
+               {"state"},
+               {"rows x dim", Align::kRight},
+               {"metric"},
+               {"users", Align::kRight},
+               {"memory", Align::kRight},
+               {"snapshot", Align::kRight},
+               {"backend", Align::kLeft, true}});
+  for (const v1::Collection& collection : collections) {
+    table.AddRow({collection.name(), StateText(collection), ShapeText(collection),
+                  MetricText(collection), WithThousands(collection.users()),
+                  BytesText(ResidentBytes(collection.bytes())),
+                  WithThousands(collection.snapshot_version()), BackendText(collection.backend())});
+  }
+  return table.Render(terminal, 0);
+}
+
+std::string CollectionLine(const v1::Collection& collection) {
+  return fmt::format("{}: {} x {} ({}), {}, {}, snapshot {}", Printable(collection.name()),
+                     Counted(collection.rows(), "row"), WithThousands(collection.dim()),
+                     MetricText(collection), Counted(collection.users(), "user"),
+                     BytesText(ResidentBytes(collection.bytes())),
+                     WithThousands(collection.snapshot_version()));
+}
+
+std::string CollectionDetails(const v1::Collection& collection, const Terminal& terminal) {
+  Table facts({{}, {}});
+  facts.AddRow({"state", StateText(collection)});
+  facts.AddRow({"rows", fmt::format("{} of {} dimensions, {}", WithThousands(collection.rows()),
+                                    WithThousands(collection.dim()), MetricText(collection))});
+  facts.AddRow({"users", fmt::format("{}, {}", WithThousands(collection.users()),
+                                     Counted(collection.interactions(), "interaction"))});
+  facts.AddRow({"memory", BytesDetail(collection.bytes())});
+  facts.AddRow(
+      {"snapshot", fmt::format("{}, loaded {}", WithThousands(collection.snapshot_version()),
+                               TimeText(collection.loaded_at()))});
+  facts.AddRow({"backend", BackendText(collection.backend())});
+  facts.AddRow({"engine", fmt::format("{} on {}", collection.backend().engine(),
+                                      collection.backend().device())});
+  if (!collection.lookup_fields().empty()) {
+    facts.AddRow({"titles", "found by " + Joined(collection.lookup_fields())});
+  }
+  std::string text =
+      Bold(Printable(collection.name()), terminal) + '\n' + facts.Render(terminal, 2);
+  if (!collection.fields().empty()) {
+    Table fields({{"field"}, {"type"}, {"rows", Align::kRight}});
+    for (const v1::Field& field : collection.fields()) {
+      fields.AddRow({field.name(), field.type(), WithThousands(field.rows())});
+    }
+    text += '\n' + fields.Render(terminal, 2);
+  }
+  if (!collection.notes().empty()) text += '\n';
+  for (const std::string& note : collection.notes()) {
+    text += fmt::format("  note: {}\n", Printable(note));
+  }
+  return text;
+}
+
+}  // namespace simile::cli

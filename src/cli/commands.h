@@ -1,0 +1,20 @@
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace simile::cli {
+
+// Each describes one command to the command line; one file a command.
+void AddServeCommand(CommandLine& line);
+void AddHealthCommand(CommandLine& line);
+void AddSearchCommand(CommandLine& line);
+void AddSimilarCommand(CommandLine& line);
+void AddRecommendCommand(CommandLine& line);
+void AddListCommand(CommandLine& line);
+void AddLoadCommand(CommandLine& line);
+void AddReloadCommand(CommandLine& line);
+void AddUnloadCommand(CommandLine& line);
+void AddInspectCommand(CommandLine& line);
+void AddConfigCommand(CommandLine& line);
+
+}  // namespace simile::cli

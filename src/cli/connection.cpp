@@ -1,0 +1,180 @@
+#include "cli/connection.h"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "simile/v1/collections.grpc.pb.h"
+#include "simile/v1/lookup.grpc.pb.h"
+#include "simile/v1/search.grpc.pb.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::string_view kUsualPort = "50051";
+// The frame around a reply of the largest size allowed.
+constexpr int kReplyFrameBytes = 1 << 16;
+
+// HOST alone gets the usual port. A bare IPv6 address needs brackets to carry one.
+std::string WithPort(const std::string& address) {
+  if (address.find(':') == std::string::npos || address.ends_with(']')) {
+    return fmt::format("{}:{}", address, kUsualPort);
+  }
+  return address;
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kReplyBytesMax + kReplyFrameBytes);
+  // A web proxy of the environment is not meant for a server beside us.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// gRPC reports an unreachable server in words of its own machinery.
+std::string_view ReasonUnreached(std::string_view message) {
+  if (message.find("Connection refused") != std::string_view::npos) return "connection refused";
+  if (message.find("DNS resolution failed") != std::string_view::npos) return "no such host";
+  if (message.find("No route to host") != std::string_view::npos) return "no route to host";
+  if (message.find("unreachable") != std::string_view::npos) return "network unreachable";
+  if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
+  return "no connection";
+}
+
+}  // namespace
+
+struct Connection::Channel {
+  Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout)
+      : address(WithPort(to)),
+        timeout(call_timeout),
+        channel(OpenChannel(address)),
+        search(v1::SearchService::NewStub(channel)),
+        collections(v1::CollectionService::NewStub(channel)),
+        lookup(v1::LookupService::NewStub(channel)),
+        health(grpc::health::v1::Health::NewStub(channel)) {}
+
+  // Makes one call and puts its outcome into our terms.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(const std::unique_ptr<Stub>& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) const {
+    grpc::ClientContext context;
+    if (timeout) context.set_deadline(std::chrono::system_clock::now() + *timeout);
+    Response response;
+    const grpc::Status status = ((*stub).*method)(&context, request, &response);
+    if (!status.ok()) return Explained(status);
+    return response;
+  }
+
+  absl::Status Explained(const grpc::Status& status) const {
+    const std::string& message = status.error_message();
+    // A ready channel means that a server said so itself: it drains, say.
+    const bool reached = channel->GetState(false) == GRPC_CHANNEL_READY;
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !reached) {
+      return absl::UnavailableError(fmt::format(
+          "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
+          address, ReasonUnreached(message)));
+    }
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
+      return absl::DeadlineExceededError(
+          fmt::format("no answer from {} within {:.1f} s; --timeout allows more", address,
+                      std::chrono::duration<double>(*timeout).count()));
+    }
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return absl::UnimplementedError(fmt::format(
+          "the server at {} does not know this call; is it a Simile of this version?", address));
+    }
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
+  }
+
+  const std::string address;
+  const std::optional<std::chrono::milliseconds> timeout;
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<v1::SearchService::Stub> search;
+  const std::unique_ptr<v1::CollectionService::Stub> collections;
+  const std::unique_ptr<v1::LookupService::Stub> lookup;
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health;
+};
+
+Connection::Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout)
+    : channel_(std::make_unique<Channel>(address, timeout)) {}
+
+Connection::~Connection() = default;
+
+const std::string& Connection::address() const { return channel_->address; }
+
+absl::StatusOr<v1::SearchResponse> Connection::Search(const v1::SearchRequest& request) const {
+  return channel_->Call(channel_->search, &v1::SearchService::Stub::Search, request);
+}
+
+absl::StatusOr<v1::RecommendResponse> Connection::Recommend(
+    const v1::RecommendRequest& request) const {
+  return channel_->Call(channel_->search, &v1::SearchService::Stub::Recommend, request);
+}
+
+absl::StatusOr<v1::ListCollectionsResponse> Connection::List() const {
+  return channel_->Call(channel_->collections, &v1::CollectionService::Stub::List,
+                        v1::ListCollectionsRequest());
+}
+
+absl::StatusOr<v1::Collection> Connection::Get(const std::string& name) const {
+  v1::GetCollectionRequest request;
+  request.set_name(name);
+  auto response = channel_->Call(channel_->collections, &v1::CollectionService::Stub::Get, request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_collection());
+}
+
+absl::StatusOr<v1::Collection> Connection::Load(const std::string& name,
+                                                const std::string& folder) const {
+  v1::LoadCollectionRequest request;
+  request.set_name(name);
+  request.set_folder(folder);
+  auto response =
+      channel_->Call(channel_->collections, &v1::CollectionService::Stub::Load, request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_collection());
+}
+
+absl::StatusOr<v1::Collection> Connection::Reload(const std::string& name) const {
+  v1::ReloadCollectionRequest request;
+  request.set_name(name);
+  auto response =
+      channel_->Call(channel_->collections, &v1::CollectionService::Stub::Reload, request);
+  if (!response.ok()) return response.status();
+  return std::move(*response->mutable_collection());
+}
+
+absl::Status Connection::Unload(const std::string& name) const {
+  v1::UnloadCollectionRequest request;
+  request.set_name(name);
+  return channel_->Call(channel_->collections, &v1::CollectionService::Stub::Unload, request)
+      .status();
+}
+
+absl::StatusOr<v1::FetchResponse> Connection::Fetch(const v1::FetchRequest& request) const {
+  return channel_->Call(channel_->lookup, &v1::LookupService::Stub::Fetch, request);
+}
+
+absl::StatusOr<v1::LookupResponse> Connection::Lookup(const v1::LookupRequest& request) const {
+  return channel_->Call(channel_->lookup, &v1::LookupService::Stub::Lookup, request);
+}
+
+absl::StatusOr<Health> Connection::CheckHealth(const std::string& collection) const {
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(collection);
+  const auto response =
+      channel_->Call(channel_->health, &grpc::health::v1::Health::Stub::Check, request);
+  if (!response.ok()) return response.status();
+  return response->status() == grpc::health::v1::HealthCheckResponse::SERVING ? Health::kServing
+                                                                              : Health::kNotServing;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,81 @@
+#include "cli/display_text.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+namespace simile::cli {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // U+2026
+
+// The character at the front of `text` and its length in bytes; -1 for an invalid byte, of
+// length 1.
+struct Character {
+  utf8proc_int32_t code = -1;
+  std::size_t bytes = 1;
+};
+
+Character FrontOf(std::string_view text) {
+  Character character;
+  const utf8proc_ssize_t bytes =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                       static_cast<utf8proc_ssize_t>(text.size()), &character.code);
+  if (bytes > 0) character.bytes = static_cast<std::size_t>(bytes);
+  return character;
+}
+
+bool IsHarmless(utf8proc_int32_t code, LineBreaks line_breaks) {
+  if (code < 0) return false;
+  if (code == '\n') return line_breaks == LineBreaks::kKept;
+  const bool overrides_direction =
+      (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return !overrides_direction && utf8proc_category(code) != UTF8PROC_CATEGORY_CC;
+}
+
+std::size_t WidthOf(utf8proc_int32_t code) {
+  return code < 0 ? 1 : static_cast<std::size_t>(std::max(0, utf8proc_charwidth(code)));
+}
+
+}  // namespace
+
+std::string Printable(std::string_view text, LineBreaks line_breaks) {
+  std::string printable;
+  printable.reserve(text.size());
+  while (!text.empty()) {
+    const Character character = FrontOf(text);
+    printable +=
+        IsHarmless(character.code, line_breaks) ? text.substr(0, character.bytes) : kReplacement;
+    text.remove_prefix(character.bytes);
+  }
+  return printable;
+}
+
+std::size_t DisplayWidth(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Character character = FrontOf(text);
+    width += WidthOf(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return width;
+}
+
+std::string Shortened(std::string_view text, std::size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  std::size_t taken_bytes = 0;
+  std::size_t taken_width = 0;
+  while (taken_bytes < text.size()) {
+    const Character character = FrontOf(text.substr(taken_bytes));
+    if (taken_width + WidthOf(character.code) > width - 1) break;
+    taken_width += WidthOf(character.code);
+    taken_bytes += character.bytes;
+  }
+  std::string shortened(text.substr(0, taken_bytes));
+  while (shortened.ends_with(' ')) shortened.pop_back();
+  return shortened += kEllipsis;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,62 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/client_flags.h"
+#include "cli/collection_json.h"
+#include "cli/collection_text.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr double kListTimeoutSeconds = 10;
+
+struct ListFlags {
+  ClientFlags client;
+  std::optional<std::string> name;
+};
+
+int ShowOne(const Connection& connection, const ListFlags& flags) {
+  const absl::StatusOr<v1::Collection> collection = connection.Get(*flags.name);
+  if (!collection.ok()) return Fail(collection.status());
+  fmt::print("{}", flags.client.json ? CollectionJson(*collection)
+                                     : CollectionDetails(*collection, StandardOutput()));
+  return kSucceeded;
+}
+
+int ShowAll(const Connection& connection, const ListFlags& flags) {
+  const absl::StatusOr<v1::ListCollectionsResponse> listed = connection.List();
+  if (!listed.ok()) return Fail(listed.status());
+  const std::vector<v1::Collection> collections(listed->collections().begin(),
+                                                listed->collections().end());
+  if (flags.client.json) {
+    fmt::print("{}", CollectionsJson(collections));
+    return kSucceeded;
+  }
+  if (collections.empty()) {
+    fmt::print("no collections\n");
+    SuggestNext("simile load NAME FOLDER");
+    return kSucceeded;
+  }
+  fmt::print("{}", CollectionTable(collections, StandardOutput()));
+  SuggestNext(fmt::format("simile list {}", collections.front().name()));
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddListCommand(CommandLine& line) {
+  auto flags = std::make_shared<ListFlags>();
+  Command command = line.Add("list", "Show what a server serves");
+  command.Text("name", flags->name, "NAME",
+               "Show this collection in detail: memory, fields, notes");
+  AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kListTimeoutSeconds));
+  command.Run([flags] {
+    const Connection connection = Connect(flags->client, kListTimeoutSeconds);
+    return flags->name ? ShowOne(connection, *flags) : ShowAll(connection, *flags);
+  });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,80 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/client_flags.h"
+#include "cli/collection_choice.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/number_text.h"
+#include "cli/show_answer.h"
+#include "cli/vector_file.h"
+
+namespace simile::cli {
+namespace {
+
+struct SearchFlags {
+  QueryFlags query;
+  std::optional<std::string> vector;
+};
+
+absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collection) {
+  if (vectors.dim() == collection.dim()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} holds {} dimensions, {} has {}. A vector from another model cannot be compared.",
+      vectors.source, WithThousands(vectors.dim()), collection.name(),
+      WithThousands(collection.dim())));
+}
+
+int RunSearch(const SearchFlags& flags) {
+  absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});
+  if (!vectors.ok()) return Fail(vectors.status());
+  const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
+  const absl::StatusOr<v1::Collection> collection =
+      ChooseCollection(connection, flags.query.collection);
+  if (!collection.ok()) return Fail(collection.status());
+  if (absl::Status dim = CheckDim(*vectors, *collection); !dim.ok()) return Fail(dim);
+
+  v1::SearchRequest request;
+  request.set_collection(collection->name());
+  *request.mutable_options() = OptionsOf(flags.query);
+  for (const std::vector<float>& row : vectors->rows) {
+    auto& values = *request.add_queries()->mutable_vector()->mutable_values();
+    values.Assign(row.begin(), row.end());
+  }
+  absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
+  if (!response.ok()) return Fail(response.status());
+
+  Answer answer;
+  answer.collection = collection->name();
+  answer.fields = flags.query.fields;
+  answer.receipt = response->receipt();
+  const bool several = vectors->rows.size() > 1;
+  for (int i = 0; i < response->results_size(); ++i) {
+    AnsweredQuery& result = answer.results.emplace_back();
+    result.heading = fmt::format("{} nearest to {}{}", collection->name(), vectors->source,
+                                 several ? fmt::format(", row {}", i) : "");
+    result.vector_source = vectors->source;
+    result.vector_row = static_cast<std::uint64_t>(i);
+    result.hits.Swap(response->mutable_results(i)->mutable_hits());
+  }
+  return ShowAnswer(answer, flags.query);
+}
+
+}  // namespace
+
+void AddSearchCommand(CommandLine& line) {
+  auto flags = std::make_shared<SearchFlags>();
+  Command command = line.Add("search", "Find the items nearest to vectors");
+  command
+      .File("--vector", flags->vector, "FILE|-",
+            "One vector or several: .npy, or JSON lists of numbers; - reads JSON from standard "
+            "input")
+      .Required();
+  AddQueryFlags(command, flags->query);
+  command.Footer("simile search --vector query.npy -k 5").Run([flags] {
+    return RunSearch(*flags);
+  });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,90 @@
+#include "cli/settings_flags.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "app/settings.h"
+
+namespace simile::cli {
+namespace {
+
+using app::Setting;
+using app::SettingKind;
+
+// A setting's sentence without its full stop, as the other flags' help has none.
+std::string Phrase(const Setting& setting) {
+  return setting.help.substr(0, setting.help.find_last_not_of('.') + 1);
+}
+
+// `The port to answer on; 0 takes any free one (0 to 65535, default 50051)`
+std::string HelpFor(const Setting& setting) {
+  const std::vector<std::string> defaults = setting.get(app::Config{});
+  const bool bounded =
+      setting.kind == SettingKind::kWholeNumber || setting.kind == SettingKind::kChoice;
+  std::string notes = bounded ? setting.range : "";
+  if (!setting.unit.empty()) notes += " " + setting.unit;
+  if (!defaults.empty() && !defaults.front().empty()) {
+    notes += fmt::format("{}default {}", notes.empty() ? "" : ", ", defaults.front());
+  }
+  return notes.empty() ? Phrase(setting) : fmt::format("{} ({})", Phrase(setting), notes);
+}
+
+// `Serve Prometheus metrics` becomes `Do not serve Prometheus metrics` for the flag that stops it.
+std::string SwitchHelp(const Setting& setting) {
+  std::string phrase = Phrase(setting);
+  if (setting.flag_value == "true") return phrase;
+  phrase.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(phrase.front())));
+  return "Do not " + phrase;
+}
+
+std::string ValueName(const Setting& setting) {
+  switch (setting.kind) {
+    case SettingKind::kCollections:
+      return setting.range;
+    case SettingKind::kWholeNumber:
+      return "NUMBER";
+    case SettingKind::kPath:
+      return "PATH";
+    default:
+      return "TEXT";
+  }
+}
+
+}  // namespace
+
+void SettingsFlags::AddTo(Command& command) {
+  command.File("--config", file_, "FILE", "A JSON file of settings (or SIMILE_CONFIG)");
+  for (const Setting& setting : app::Settings()) {
+    if (setting.flag.empty()) continue;
+    if (setting.kind == SettingKind::kCollections) {
+      command.Texts(setting.flag, lists_[setting.key], ValueName(setting), HelpFor(setting));
+    } else if (!setting.flag_value.empty()) {
+      command.Switch(setting.flag, switches_[setting.key], SwitchHelp(setting));
+    } else if (setting.kind == SettingKind::kPath) {
+      command.File(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
+    } else {
+      command.Text(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
+    }
+  }
+}
+
+absl::StatusOr<app::ConfigReading> SettingsFlags::Read() const {
+  app::ConfigSources sources;
+  if (file_) sources.file = *file_;
+  sources.environment = app::ProcessEnvironment();
+  for (const Setting& setting : app::Settings()) {
+    if (const auto list = lists_.find(setting.key); list != lists_.end() && !list->second.empty()) {
+      sources.flags.push_back({setting.key, list->second});
+    }
+    if (const auto on = switches_.find(setting.key); on != switches_.end() && on->second) {
+      sources.flags.push_back({setting.key, {setting.flag_value}});
+    }
+    if (const auto value = values_.find(setting.key); value != values_.end() && value->second) {
+      sources.flags.push_back({setting.key, {*value->second}});
+    }
+  }
+  return app::ReadConfig(sources);
+}
+
+}  // namespace simile::cli

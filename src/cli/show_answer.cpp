@@ -1,0 +1,31 @@
+#include "cli/show_answer.h"
+
+#include <fmt/format.h>
+
+#include "cli/answer_json.h"
+#include "cli/answer_table.h"
+#include "cli/exit_code.h"
+
+namespace simile::cli {
+
+namespace {
+
+constexpr std::uint32_t kUsualK = 10;
+
+// A first answer as long as was asked for may go on.
+void SuggestMore(const Answer& answer, const QueryFlags& flags) {
+  const std::uint32_t k = flags.k.value_or(kUsualK);
+  if (flags.client.json || answer.results.empty()) return;
+  if (static_cast<std::uint32_t>(answer.results.front().hits.size()) < k) return;
+  SuggestNext(fmt::format("--offset {} shows those that follow", flags.offset.value_or(0) + k));
+}
+
+}  // namespace
+
+int ShowAnswer(const Answer& answer, const QueryFlags& flags) {
+  fmt::print("{}", flags.client.json ? AnswerJson(answer) : AnswerTable(answer, StandardOutput()));
+  SuggestMore(answer, flags);
+  return kSucceeded;
+}
+
+}  // namespace simile::cli

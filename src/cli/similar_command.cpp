@@ -1,0 +1,156 @@
+#include <memory>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "cli/answer_json.h"
+#include "cli/client_flags.h"
+#include "cli/collection_choice.h"
+#include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/exit_code.h"
+#include "cli/number_text.h"
+#include "cli/payload_text.h"
+#include "cli/show_answer.h"
+#include "cli/table.h"
+#include "cli/title_choice.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::uint32_t kCandidatesMax = 20;
+
+struct SimilarFlags {
+  QueryFlags query;
+  std::vector<std::string> ids;
+  std::optional<std::string> title;
+};
+
+// An item to search around, as it is called in the answer's heading.
+struct Example {
+  std::string id;
+  std::string label;
+};
+
+std::string CandidatesTable(const std::string& collection, const std::string& title,
+                            const v1::LookupResponse& found) {
+  Table table({{}, {"", Align::kLeft, true}, {}});
+  for (const v1::LookupMatch& match : found.matches()) {
+    const PayloadMap& payload = match.item().payload();
+    table.AddRow({match.item().id(), FieldText(payload, "title"), FieldText(payload, "year")});
+  }
+  const auto listed = static_cast<std::uint64_t>(found.matches_size());
+  std::string text =
+      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", WithThousands(found.match_count()),
+                  collection, Printable(title), table.Render(StandardOutput(), 2));
+  if (found.match_count() > listed) {
+    text += fmt::format("  and {} more\n", WithThousands(found.match_count() - listed));
+  }
+  return text;
+}
+
+// Finds the one item with this title. Where there are several, prints them and returns nothing.
+absl::StatusOr<std::optional<Example>> ExampleByTitle(const Connection& connection,
+                                                      const v1::Collection& collection,
+                                                      const std::string& title, bool json) {
+  v1::LookupRequest request;
+  request.set_collection(collection.name());
+  request.set_text(title);
+  request.set_limit(kCandidatesMax);
+  const absl::StatusOr<v1::LookupResponse> found = connection.Lookup(request);
+  if (!found.ok()) return found.status();
+  const TitleChoice choice = ChooseByTitle(*found);
+  if (const auto* item = std::get_if<TitleFound>(&choice)) {
+    return Example{item->item.id(), RowLabel(item->item.payload(), item->item.id())};
+  }
+  if (std::holds_alternative<TitleUnknown>(choice)) {
+    return absl::NotFoundError(
+        fmt::format("no {} in {} contains \"{}\". Try fewer words, or name an item with --id.",
+                    collection.lookup_fields().empty() ? "title" : collection.lookup_fields(0),
+                    collection.name(), title));
+  }
+  fmt::print("{}", json ? CandidatesJson(collection.name(), title, *found)
+                        : CandidatesTable(collection.name(), title, *found));
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<Example>> ExamplesById(const Connection& connection,
+                                                  const v1::Collection& collection,
+                                                  const std::vector<std::string>& ids) {
+  v1::FetchRequest request;
+  request.set_collection(collection.name());
+  for (const std::string& id : ids) request.add_ids(id);
+  const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
+  if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
+    return absl::NotFoundError(fmt::format("{} --title TEXT finds an item by its {}.",
+                                           std::string(fetched.status().message()),
+                                           collection.lookup_fields(0)));
+  }
+  if (!fetched.ok()) return fetched.status();
+  std::vector<Example> examples;
+  for (const v1::Item& item : fetched->items()) {
+    examples.push_back({item.id(), RowLabel(item.payload(), item.id())});
+  }
+  return examples;
+}
+
+int SearchAround(const Connection& connection, const v1::Collection& collection,
+                 const std::vector<Example>& examples, const QueryFlags& flags) {
+  v1::SearchRequest request;
+  request.set_collection(collection.name());
+  *request.mutable_options() = OptionsOf(flags);
+  for (const Example& example : examples) request.add_queries()->set_id(example.id);
+  absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
+  if (!response.ok()) return Fail(response.status());
+
+  Answer answer;
+  answer.collection = collection.name();
+  answer.fields = flags.fields;
+  answer.receipt = response->receipt();
+  for (int i = 0; i < response->results_size(); ++i) {
+    const Example& example = examples[static_cast<std::size_t>(i)];
+    AnsweredQuery& result = answer.results.emplace_back();
+    result.heading = fmt::format("{} like {}", collection.name(), example.label);
+    result.id = example.id;
+    result.hits.Swap(response->mutable_results(i)->mutable_hits());
+  }
+  return ShowAnswer(answer, flags);
+}
+
+int RunSimilar(const SimilarFlags& flags) {
+  const bool by_id = !flags.ids.empty();
+  const bool by_title = flags.title.has_value();
+  if (by_id == by_title) {
+    Fail(absl::InvalidArgumentError("say what to compare with: --id ID... or --title TEXT"));
+    return kWrongUsage;
+  }
+  const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
+  const absl::StatusOr<v1::Collection> collection =
+      ChooseCollection(connection, flags.query.collection);
+  if (!collection.ok()) return Fail(collection.status());
+  if (by_id) {
+    const auto examples = ExamplesById(connection, *collection, flags.ids);
+    if (!examples.ok()) return Fail(examples.status());
+    return SearchAround(connection, *collection, *examples, flags.query);
+  }
+  const auto example =
+      ExampleByTitle(connection, *collection, *flags.title, flags.query.client.json);
+  if (!example.ok()) return Fail(example.status());
+  if (!example->has_value()) return kFailed;
+  return SearchAround(connection, *collection, {**example}, flags.query);
+}
+
+}  // namespace
+
+void AddSimilarCommand(CommandLine& line) {
+  auto flags = std::make_shared<SimilarFlags>();
+  Command command = line.Add("similar", "Find the items most like given ones");
+  command.Texts("--id", flags->ids, "ID", "Items to compare with, by id")
+      .Text("--title", flags->title, "TEXT", "The item to compare with, by title or a part of it");
+  AddQueryFlags(command, flags->query);
+  command.Footer("simile similar --title \"Toy Story\" -k 5").Run([flags] {
+    return RunSimilar(*flags);
+  });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,79 @@
+#include "cli/table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+#include "cli/display_text.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kGap = 2;
+// A column is not shortened below this: less would show nothing.
+constexpr std::size_t kShrunkWidthMin = 8;
+
+std::string Padded(const std::string& text, std::size_t width, Align align) {
+  const std::size_t taken = DisplayWidth(text);
+  const std::string padding(width > taken ? width - taken : 0, ' ');
+  return align == Align::kRight ? padding + text : text + padding;
+}
+
+}  // namespace
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+void Table::AddRow(std::vector<std::string> cells) {
+  assert(cells.size() == columns_.size());
+  for (std::string& cell : cells) cell = Printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<std::size_t> Table::Widths(const Terminal& terminal, std::size_t indent) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = DisplayWidth(columns_[i].heading);
+    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[i]));
+    widths.push_back(width);
+  }
+  if (terminal.width == 0) return widths;
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), indent) +
+                      kGap * (columns_.empty() ? 0 : columns_.size() - 1);
+  while (total > terminal.width) {
+    std::size_t widest = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const bool wider = widest == columns_.size() || widths[i] > widths[widest];
+      if (columns_[i].may_shrink && widths[i] > kShrunkWidthMin && wider) widest = i;
+    }
+    if (widest == columns_.size()) break;
+    --widths[widest];
+    --total;
+  }
+  return widths;
+}
+
+std::string Table::Render(const Terminal& terminal, std::size_t indent) const {
+  const std::vector<std::size_t> widths = Widths(terminal, indent);
+  const auto line = [&](const auto& cell_of) {
+    std::string text(indent, ' ');
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) text.append(kGap, ' ');
+      text += Padded(Shortened(cell_of(i), widths[i]), widths[i], columns_[i].align);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+  };
+  std::string rendered;
+  const bool has_heading =
+      std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
+  if (has_heading) {
+    rendered += Bold(line([&](std::size_t i) { return columns_[i].heading; }), terminal) + '\n';
+  }
+  for (const auto& row : rows_) {
+    rendered += line([&](std::size_t i) { return row[i]; }) + '\n';
+  }
+  return rendered;
+}
+
+}  // namespace simile::cli

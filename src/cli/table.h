@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+
+namespace simile::cli {
+
+enum class Align : std::uint8_t { kLeft, kRight };
+
+// Rows of text in aligned columns, two spaces apart. Cells are made printable; widths are terminal
+// columns and not bytes. On a terminal the widest column that may shrink is shortened until the
+// table fits; elsewhere nothing is cut.
+class Table {
+ public:
+  struct Column {
+    std::string heading;  // a table whose columns all lack one has no heading line
+    Align align = Align::kLeft;
+    bool may_shrink = false;
+  };
+  explicit Table(std::vector<Column> columns);
+
+  // REQUIRES: as many cells as columns.
+  void AddRow(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+
+  // One line a row, each ended by '\n', without spaces at its end; every line begins with
+  // `indent` spaces.
+  std::string Render(const Terminal& terminal, std::size_t indent) const;
+
+ private:
+  std::vector<std::size_t> Widths(const Terminal& terminal, std::size_t indent) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace simile::cli

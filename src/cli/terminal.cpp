@@ -1,0 +1,45 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kUsualWidth = 80;
+
+Terminal Describe(int descriptor) {
+  Terminal terminal;
+  terminal.is_terminal = isatty(descriptor) == 1;
+  if (!terminal.is_terminal) return terminal;
+  const char* no_colour = std::getenv("NO_COLOR");  // https://no-color.org: any non-empty value
+  const char* kind = std::getenv("TERM");
+  terminal.colour = (no_colour == nullptr || *no_colour == '\0') && kind != nullptr &&
+                    std::string_view(kind) != "dumb";
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  terminal.width = known ? size.ws_col : kUsualWidth;
+  return terminal;
+}
+
+std::string Wrapped(std::string_view text, std::string_view code, const Terminal& terminal) {
+  return terminal.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+}  // namespace
+
+Terminal StandardOutput() { return Describe(STDOUT_FILENO); }
+Terminal StandardError() { return Describe(STDERR_FILENO); }
+
+std::string Bold(std::string_view text, const Terminal& terminal) {
+  return Wrapped(text, "1", terminal);
+}
+std::string Dim(std::string_view text, const Terminal& terminal) {
+  return Wrapped(text, "2", terminal);
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace simile::cli {
+
+// What a stream can show. Colour and cut-off lines are for terminals only: a file or a pipe gets
+// every character and no escape sequence.
+struct Terminal {
+  bool is_terminal = false;
+  bool colour = false;    // a terminal, and neither NO_COLOR nor TERM=dumb is set
+  std::size_t width = 0;  // columns; 0: no bound
+};
+
+Terminal StandardOutput();
+Terminal StandardError();
+
+// The text in bold or faint letters where the terminal has colour, else as it is.
+std::string Bold(std::string_view text, const Terminal& terminal);
+std::string Dim(std::string_view text, const Terminal& terminal);
+
+}  // namespace simile::cli

@@ -1,0 +1,183 @@
+#include "cli/vector_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "data/buffered_reader.h"
+#include "data/byte_source.h"
+#include "data/element_type.h"
+#include "data/npy_dict.h"
+#include "data/npy_header.h"
+
+namespace simile::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+// A number in JSON takes up to some 25 characters, the widest element of a .npy file 8 bytes.
+constexpr std::size_t kBytesPerNumberMax = 32;
+
+absl::Status Refuse(const std::string& shown, const std::string& why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", shown, why));
+}
+
+// The dictionary of a .npy file's header and where the header ends, if the bytes have one.
+struct NpyStart {
+  data::NpyDict dict;
+  std::size_t end = 0;
+};
+
+std::optional<NpyStart> ReadNpyStart(std::string_view bytes) {
+  const std::size_t version_at = kNpyMagic.size();
+  if (bytes.size() < version_at + 6) return std::nullopt;
+  const std::size_t length_bytes = bytes[version_at] == 1 ? 2 : 4;
+  const std::size_t begin = version_at + 2 + length_bytes;
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(bytes[version_at + 2 + i]);
+  }
+  if (length > bytes.size() - begin) return std::nullopt;
+  absl::StatusOr<data::NpyDict> dict = data::ParseNpyDict(bytes.substr(begin, length));
+  if (!dict.ok()) return std::nullopt;
+  return NpyStart{*std::move(dict), begin + length};
+}
+
+// np.save of a single vector has one axis, where collections have two. Writes the header anew with
+// the missing axis, so that one reader checks both; what is not such a file stays as it is.
+std::string WithTwoAxes(std::string bytes) {
+  const std::optional<NpyStart> start = ReadNpyStart(bytes);
+  if (!start || start->dict.shape.size() != 1) return bytes;
+  const std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (1, {})}}\n",
+                  start->dict.descr, start->dict.shape.front());
+  std::string rewritten(kNpyMagic);
+  rewritten += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
+                static_cast<char>(header.size() >> 8)};
+  return rewritten + header + bytes.substr(start->end);
+}
+
+absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& shown,
+                                     const Limits& limits) {
+  bytes = WithTwoAxes(std::move(bytes));
+  data::MemorySource source(shown, bytes);
+  data::BufferedReader reader(source);
+  const absl::StatusOr<data::VectorLayout> layout = data::ReadNpyHeader(reader, limits);
+  if (!layout.ok()) return layout.status();
+  if (layout->row_count > limits.queries_per_call_max) {
+    return Refuse(shown, fmt::format("holds {} vectors; one call takes at most {}",
+                                     layout->row_count, limits.queries_per_call_max));
+  }
+  QueryVectors vectors{shown, {}};
+  std::string row(layout->row_bytes(), '\0');
+  std::vector<double> numbers(layout->dim);
+  for (std::uint64_t i = 0; i < layout->row_count; ++i) {
+    if (absl::Status read = reader.ReadExact(row); !read.ok()) return read;
+    data::DecodeElements(layout->type, row, numbers);
+    std::vector<float>& values = vectors.rows.emplace_back(numbers.size());
+    std::ranges::transform(numbers, values.begin(),
+                           [](double number) { return static_cast<float>(number); });
+  }
+  return vectors;
+}
+
+absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row,
+                                               const std::string& shown) {
+  std::vector<float> values;
+  values.reserve(list.size());
+  for (const json& number : list) {
+    if (!number.is_number()) {
+      return Refuse(shown, fmt::format("row {}, column {}: {} where a number belongs", row,
+                                       values.size(), number.type_name()));
+    }
+    values.push_back(number.get<float>());
+  }
+  return values;
+}
+
+absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string& shown,
+                                      const Limits& limits) {
+  const json parsed = json::parse(text, nullptr, false);
+  constexpr std::string_view kWanted =
+      "a vector belongs here: a .npy file, or JSON, [0.1, 0.2] or a list of such lists";
+  if (parsed.is_discarded()) return Refuse(shown, fmt::format("not JSON; {}", kWanted));
+  if (!parsed.is_array() || parsed.empty()) return Refuse(shown, std::string(kWanted));
+  const bool one = !parsed.front().is_array();
+  const std::size_t count = one ? 1 : parsed.size();
+  if (count > limits.queries_per_call_max) {
+    return Refuse(shown, fmt::format("holds {} vectors; one call takes at most {}", count,
+                                     limits.queries_per_call_max));
+  }
+  QueryVectors vectors{shown, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const json& list = one ? parsed : parsed[i];
+    if (!list.is_array()) {
+      return Refuse(shown,
+                    fmt::format("row {}: {} where a list of numbers belongs", i, list.type_name()));
+    }
+    absl::StatusOr<std::vector<float>> row = RowFromJson(list, i, shown);
+    if (!row.ok()) return row.status();
+    if (row->empty() || row->size() > limits.dim_max) {
+      return Refuse(shown, fmt::format("row {} has {} numbers; 1 to {} are possible", i,
+                                       row->size(), limits.dim_max));
+    }
+    if (i > 0 && row->size() != vectors.dim()) {
+      return Refuse(
+          shown, fmt::format("row {} has {} numbers, row 0 has {}", i, row->size(), vectors.dim()));
+    }
+    vectors.rows.push_back(*std::move(row));
+  }
+  return vectors;
+}
+
+// Reads to the end, or one byte beyond `bytes_max`.
+std::string ReadSome(std::istream& stream, std::size_t bytes_max) {
+  std::string bytes;
+  std::vector<char> buffer(1U << 16);
+  while (bytes.size() <= bytes_max && stream) {
+    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    bytes.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<QueryVectors> ParseQueryVectors(std::string bytes, const std::string& shown,
+                                               const Limits& limits) {
+  return bytes.starts_with(kNpyMagic) ? FromNpy(std::move(bytes), shown, limits)
+                                      : FromJson(bytes, shown, limits);
+}
+
+absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Limits& limits) {
+  const std::size_t bytes_max = limits.npy_header_bytes_max + std::size_t{kBytesPerNumberMax} *
+                                                                  limits.queries_per_call_max *
+                                                                  limits.dim_max;
+  const bool from_input = file == "-";
+  const std::string shown = from_input ? "standard input" : file;
+  std::ifstream stream;
+  if (!from_input) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (!std::filesystem::exists(status)) return absl::NotFoundError(shown + ": no such file");
+    if (std::filesystem::is_directory(status)) return Refuse(shown, "is a folder, not a file");
+    stream.open(file, std::ios::binary);
+    if (!stream) return absl::PermissionDeniedError(shown + ": cannot be opened for reading");
+  }
+  std::string bytes = ReadSome(from_input ? std::cin : stream, bytes_max);
+  if (bytes.size() > bytes_max) {
+    return Refuse(shown, fmt::format("over {} MiB, more than one call can hold", bytes_max >> 20));
+  }
+  return ParseQueryVectors(std::move(bytes), shown, limits);
+}
+
+}  // namespace simile::cli

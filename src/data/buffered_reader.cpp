@@ -1,0 +1,93 @@
+#include "data/buffered_reader.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::uint64_t kBufferBytesMax = std::uint64_t{256} << 10;
+
+}  // namespace
+
+BufferedReader::BufferedReader(ByteSource& source)
+    : source_(source), buffer_(std::clamp<std::uint64_t>(source.size(), 1, kBufferBytesMax)) {}
+
+absl::StatusOr<bool> BufferedReader::Fill() {
+  assert(window_.empty());
+  const absl::StatusOr<std::size_t> count = source_.Read(buffer_);
+  if (!count.ok()) return count.status();
+  window_ = {buffer_.data(), *count};
+  return *count != 0;
+}
+
+void BufferedReader::Take(std::size_t count) {
+  window_.remove_prefix(count);
+  position_ += count;
+}
+
+absl::Status BufferedReader::ReadExact(std::span<char> into) {
+  assert(into.size() <= bytes_left());
+  while (!into.empty()) {
+    if (window_.empty()) {
+      const absl::StatusOr<bool> filled = Fill();
+      if (!filled.ok()) return filled.status();
+      assert(*filled);
+    }
+    const std::size_t count = window_.copy(into.data(), std::min(into.size(), window_.size()));
+    into = into.subspan(count);
+    Take(count);
+  }
+  return absl::OkStatus();
+}
+
+void BufferedReader::Skip(std::uint64_t count) {
+  assert(count <= bytes_left());
+  const std::size_t buffered = std::min<std::uint64_t>(count, window_.size());
+  Take(buffered);
+  source_.Skip(count - buffered);
+  position_ += count - buffered;
+}
+
+absl::StatusOr<std::string_view> BufferedReader::ReadSome() {
+  if (window_.empty()) {
+    const absl::StatusOr<bool> filled = Fill();
+    if (!filled.ok()) return filled.status();
+  }
+  const std::string_view bytes = window_;
+  Take(bytes.size());
+  return bytes;
+}
+
+absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::size_t bytes_max,
+                                              std::string& line) {
+  line.clear();
+  bool found_any = false;
+  while (true) {
+    if (window_.empty()) {
+      const absl::StatusOr<bool> filled = Fill();
+      if (!filled.ok()) return filled.status();
+      if (!*filled) return found_any;
+    }
+    found_any = true;
+    const std::size_t newline = window_.find('\n');
+    const std::string_view part = window_.substr(0, newline);
+    if (part.size() > bytes_max - line.size()) {
+      return absl::InvalidArgumentError(fmt::format("{}: line {} is longer than {} bytes", shown(),
+                                                    line_number, Grouped(bytes_max)));
+    }
+    line += part;
+    if (newline != std::string_view::npos) {
+      Take(newline + 1);
+      return true;
+    }
+    Take(part.size());
+  }
+}
+
+}  // namespace simile::data

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "data/byte_source.h"
+
+namespace simile::data {
+
+// Reads a source through one buffer: exact byte counts, lines, or whatever comes next. Borrows the
+// source. One thread at a time.
+class BufferedReader {
+ public:
+  explicit BufferedReader(ByteSource& source);
+
+  const std::string& shown() const { return source_.shown(); }
+  std::uint64_t size() const { return source_.size(); }
+  std::uint64_t bytes_left() const { return source_.size() - position_; }
+
+  // Fills `into` to its last byte. REQUIRES: into.size() <= bytes_left().
+  absl::Status ReadExact(std::span<char> into);
+  // REQUIRES: count <= bytes_left().
+  void Skip(std::uint64_t count);
+  // Gives the next bytes, as many as the buffer has, and passes over them; empty at the end. Valid
+  // until the next call.
+  absl::StatusOr<std::string_view> ReadSome();
+  // Reads up to the next newline or the end and drops the newline. False at the end of the file.
+  // Errors: kInvalidArgument when the line is longer than bytes_max (the message names it as
+  // `line_number`); `line` never grows beyond that.
+  absl::StatusOr<bool> ReadLine(std::uint64_t line_number, std::size_t bytes_max,
+                                std::string& line);
+
+ private:
+  // Reads into the empty buffer. False at the end.
+  absl::StatusOr<bool> Fill();
+  void Take(std::size_t count);
+
+  ByteSource& source_;
+  std::vector<char> buffer_;
+  std::string_view window_;     // what is in the buffer and not yet taken
+  std::uint64_t position_ = 0;  // bytes taken
+};
+
+}  // namespace simile::data

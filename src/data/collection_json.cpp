@@ -1,0 +1,135 @@
+#include "data/collection_json.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "data/folder.h"
+#include "data/json_value.h"
+#include "data/nearest_name.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+// The keys whose value is a string that is kept as it is, and whether it names a file.
+struct TextKey {
+  std::string_view key;
+  std::string CollectionFiles::*member;
+  bool names_file;
+};
+
+constexpr std::array<TextKey, 7> kTextKeys = {{
+    {"vectors", &CollectionFiles::vectors, true},
+    {"payload", &CollectionFiles::payload, true},
+    {"user_ids", &CollectionFiles::user_ids, true},
+    {"user_vectors", &CollectionFiles::user_vectors, true},
+    {"interactions", &CollectionFiles::interactions, true},
+    {"id_field", &CollectionFiles::id_field, false},
+    {"tensor", &CollectionFiles::safetensors_tensor, false},
+}};
+
+absl::Status Refuse(const BufferedReader& in, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
+}
+
+absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
+  std::vector<std::string> known;
+  known.reserve(kTextKeys.size() + 2);
+  for (const TextKey& text_key : kTextKeys) known.emplace_back(text_key.key);
+  known.emplace_back("metric");
+  known.emplace_back("lookup_fields");
+  const std::string nearest = NearestName(key, known);
+  return Refuse(in, fmt::format("unknown key {};{} keys are {}", Quoted(key),
+                                nearest.empty() ? std::string()
+                                                : fmt::format(" did you mean {}?", Quoted(nearest)),
+                                fmt::join(known, ", ")));
+}
+
+absl::StatusOr<std::string> TextOf(const BufferedReader& in, std::string_view key,
+                                   const PayloadValue& value) {
+  const auto* const text = std::get_if<std::string>(&value.value);
+  if (text == nullptr) {
+    return Refuse(in, fmt::format("{} is {}; a string is needed", Quoted(key), Describe(value)));
+  }
+  if (text->empty()) return Refuse(in, fmt::format("{} is empty; leave it out", Quoted(key)));
+  return *text;
+}
+
+absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& value) {
+  const absl::StatusOr<std::string> text = TextOf(in, "metric", value);
+  if (!text.ok()) return text.status();
+  if (*text == "cosine") return Metric::kCosine;
+  if (*text == "dot") return Metric::kDot;
+  return Refuse(in,
+                fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", Quoted(*text)));
+}
+
+absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in,
+                                                        const PayloadValue& value) {
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  if (list == nullptr || list->empty()) {
+    return Refuse(in, fmt::format("\"lookup_fields\" is {}; a list of field names is needed",
+                                  list == nullptr ? Describe(value) : "empty"));
+  }
+  std::vector<std::string> fields;
+  for (const PayloadValue& item : *list) {
+    absl::StatusOr<std::string> field = TextOf(in, "lookup_fields", item);
+    if (!field.ok()) return field.status();
+    fields.push_back(*std::move(field));
+  }
+  return fields;
+}
+
+absl::Status TakeMember(const BufferedReader& in, const std::string& key, const PayloadValue& value,
+                        CollectionFiles& files) {
+  for (const TextKey& known : kTextKeys) {
+    if (key != known.key) continue;
+    absl::StatusOr<std::string> text = TextOf(in, key, value);
+    if (!text.ok()) return text.status();
+    if (known.names_file && !Folder::IsInside(*text)) {
+      return Refuse(in,
+                    fmt::format("{} is {}; name a file inside the collection's folder, relative "
+                                "to it",
+                                Quoted(key), Quoted(*text)));
+    }
+    files.*known.member = *std::move(text);
+    return absl::OkStatus();
+  }
+  if (key == "metric") {
+    const absl::StatusOr<Metric> metric = MetricOf(in, value);
+    if (metric.ok()) files.metric = *metric;
+    return metric.status();
+  }
+  if (key == "lookup_fields") {
+    absl::StatusOr<std::vector<std::string>> fields = LookupFieldsOf(in, value);
+    if (!fields.ok()) return fields.status();
+    files.lookup_fields = *std::move(fields);
+    return absl::OkStatus();
+  }
+  return RefuseKey(in, key);
+}
+
+}  // namespace
+
+absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Limits& limits) {
+  if (in.size() > limits.collection_json_bytes_max) {
+    return Refuse(in, fmt::format("is {} bytes long; at most {} are read", Grouped(in.size()),
+                                  Grouped(limits.collection_json_bytes_max)));
+  }
+  JsonReader json(in.shown(), {.depth_max = limits.json_depth_max,
+                               .text_bytes_max = limits.collection_json_bytes_max});
+  json.Begin(in);
+  const absl::StatusOr<PayloadObject> object = ReadJsonObject(json);
+  if (!object.ok()) return object.status();
+  CollectionFiles files;
+  for (const auto& [key, value] : *object) {
+    if (absl::Status status = TakeMember(in, key, value, files); !status.ok()) return status;
+  }
+  return files;
+}
+
+}  // namespace simile::data

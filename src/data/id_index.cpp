@@ -1,0 +1,141 @@
+#include "data/id_index.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include <absl/hash/hash.h>
+#include <absl/strings/string_view.h>
+#include <fmt/format.h>
+
+#include "data/nearest_name.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::uint32_t kEmptySlot = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kSearchedMax = 200'000;
+
+// Three slots for every two ids: short probes at six bytes an id.
+constexpr std::size_t SlotsFor(std::size_t count) { return count + count / 2 + 8; }
+
+std::string_view IdAt(const std::vector<char>& bytes, const std::vector<std::uint64_t>& ends,
+                      std::size_t row) {
+  const std::uint64_t begin = row == 0 ? 0 : ends[row - 1];
+  return {bytes.data() + begin, ends[row] - begin};
+}
+
+// Where a probe for the id begins. absl's hash is seeded a process, so that no file can be written
+// to make every id collide.
+std::size_t FirstSlot(std::string_view id, std::size_t slot_count) {
+  const std::size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(id.data(), id.size()));
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::size_t>((static_cast<Wide>(hash) * slot_count) >> 64);
+}
+
+// The slot that holds the id, or the empty one where it belongs.
+std::size_t FindSlot(std::string_view id, const std::vector<char>& bytes,
+                     const std::vector<std::uint64_t>& ends,
+                     const std::vector<std::uint32_t>& slots) {
+  std::size_t slot = FirstSlot(id, slots.size());
+  while (slots[slot] != kEmptySlot && IdAt(bytes, ends, slots[slot]) != id) {
+    slot = slot + 1 == slots.size() ? 0 : slot + 1;
+  }
+  return slot;
+}
+
+// The row that a canonical decimal number (no sign, no leading zeros) names, or nothing.
+std::optional<Row> ParseRowNumber(std::string_view id, std::size_t row_count) {
+  if (id.empty() || (id.size() > 1 && id.front() == '0')) return std::nullopt;
+  std::uint64_t row = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), row);
+  if (error != std::errc() || end != id.data() + id.size() || row >= row_count) return std::nullopt;
+  return static_cast<Row>(row);
+}
+
+}  // namespace
+
+IdIndex IdIndex::OfRowNumbers(std::size_t row_count) {
+  IdIndex index;
+  index.size_ = row_count;
+  index.row_numbers_ = true;
+  return index;
+}
+
+IdIndex::Builder::Builder(std::size_t expected_count)
+    : slots_(SlotsFor(expected_count), kEmptySlot) {
+  ends_.reserve(expected_count);
+}
+
+absl::Status IdIndex::Builder::Add(std::string_view id) {
+  if (SlotsFor(ends_.size() + 1) > slots_.size()) {
+    std::vector<std::uint32_t> wider(SlotsFor(ends_.size() * 2), kEmptySlot);
+    for (std::size_t row = 0; row < ends_.size(); ++row) {
+      wider[FindSlot(IdAt(bytes_, ends_, row), bytes_, ends_, wider)] =
+          static_cast<std::uint32_t>(row);
+    }
+    slots_ = std::move(wider);
+  }
+  const std::size_t slot = FindSlot(id, bytes_, ends_, slots_);
+  if (slots_[slot] != kEmptySlot) {
+    return absl::AlreadyExistsError(
+        fmt::format("id {} is also that of row {}", Quoted(id), slots_[slot]));
+  }
+  assert(ends_.size() < kEmptySlot);
+  slots_[slot] = static_cast<std::uint32_t>(ends_.size());
+  // By a quarter, not by doubling: the arena is a fair part of what stays resident.
+  if (bytes_.capacity() - bytes_.size() < id.size()) {
+    bytes_.reserve(bytes_.size() + id.size() + bytes_.size() / 4 + 4096);
+  }
+  bytes_.insert(bytes_.end(), id.begin(), id.end());
+  ends_.push_back(bytes_.size());
+  return absl::OkStatus();
+}
+
+IdIndex IdIndex::Builder::Build() && {
+  IdIndex index;
+  index.size_ = ends_.size();
+  index.bytes_ = std::move(bytes_);
+  index.ends_ = std::move(ends_);
+  index.slots_ = std::move(slots_);
+  index.bytes_.shrink_to_fit();
+  return index;
+}
+
+std::string IdIndex::Id(Row row) const {
+  assert(row < size_);
+  return row_numbers_ ? fmt::to_string(row) : std::string(IdAt(bytes_, ends_, row));
+}
+
+std::optional<Row> IdIndex::Find(std::string_view id) const {
+  if (row_numbers_) return ParseRowNumber(id, size_);
+  if (slots_.empty()) return std::nullopt;
+  const std::uint32_t row = slots_[FindSlot(id, bytes_, ends_, slots_)];
+  return row == kEmptySlot ? std::nullopt : std::optional<Row>(row);
+}
+
+std::string IdIndex::Nearest(std::string_view id) const {
+  if (row_numbers_ || size_ > kSearchedMax) return {};
+  NameDistance distances;
+  std::string_view nearest;
+  std::size_t nearest_distance = std::numeric_limits<std::size_t>::max();
+  for (std::size_t row = 0; row < size_ && nearest_distance > 0; ++row) {
+    const std::string_view known = IdAt(bytes_, ends_, row);
+    const std::size_t most = std::min(EditDistanceAllowed(id, known), nearest_distance - 1);
+    const std::size_t distance = distances.Between(id, known, most);
+    if (distance > most) continue;
+    nearest = known;
+    nearest_distance = distance;
+  }
+  return std::string(nearest);
+}
+
+std::uint64_t IdIndex::bytes() const {
+  return bytes_.capacity() + ends_.capacity() * sizeof(std::uint64_t) +
+         slots_.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace simile::data

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "simile/matrix_view.h"
+
+namespace simile::data {
+
+// A list of distinct ids and its inverse. Ids live in one arena, the inverse is an open table of
+// row numbers, so n ids of average length b cost about n * (b + 8 + 6) bytes and no allocation
+// each. When ids are the row numbers themselves nothing is stored. Immutable; safe to share.
+class IdIndex {
+ public:
+  // Ids that are the decimal row numbers 0 .. row_count-1.
+  static IdIndex OfRowNumbers(std::size_t row_count);
+
+  // Collects ids one by one.
+  class Builder {
+   public:
+    explicit Builder(std::size_t expected_count);
+    // Errors: kAlreadyExists with the row that has this id already. The message is the bare fact
+    // (`id "x" is also that of row 3`); the caller adds file and row.
+    // REQUIRES: the id is valid UTF-8 and within the limit: the reader has checked.
+    absl::Status Add(std::string_view id);
+    std::size_t size() const { return ends_.size(); }
+    IdIndex Build() &&;
+
+   private:
+    std::vector<char> bytes_;
+    std::vector<std::uint64_t> ends_;
+    std::vector<std::uint32_t> slots_;
+  };
+
+  IdIndex() = default;
+
+  std::size_t size() const { return size_; }
+  // The id of a row. Returned by value: row-number ids are made on the spot.
+  // REQUIRES: row < size().
+  std::string Id(Row row) const;
+  // The row of an id, or nothing. O(1).
+  std::optional<Row> Find(std::string_view id) const;
+  // The known id nearest to a mistyped one, for error messages: smallest edit distance, at most a
+  // third of the length, the lowest row on a tie; empty when none is near, when ids are row
+  // numbers, or when the list is too long to search (over 200,000).
+  std::string Nearest(std::string_view id) const;
+  std::uint64_t bytes() const;
+
+ private:
+  std::size_t size_ = 0;
+  bool row_numbers_ = false;
+  std::vector<char> bytes_;
+  std::vector<std::uint64_t> ends_;   // ends_[row]: where the row's id ends in bytes_
+  std::vector<std::uint32_t> slots_;  // rows by hash, linear probing, at most two thirds full
+};
+
+}  // namespace simile::data

@@ -1,0 +1,146 @@
+#include "data/id_list_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/id_rules.h"
+#include "data/json_reader.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::string_view kWanted = "a list of ids, [\"a\", ...], or {\"user_ids\": [...]}";
+
+class IdListReader {
+ public:
+  IdListReader(BufferedReader& in, const std::optional<ExpectedRows>& expected,
+               const Limits& limits)
+      : in_(in),
+        expected_(expected),
+        limits_(limits),
+        json_(in.shown(),
+              {.depth_max = limits.json_depth_max, .text_bytes_max = limits.jsonl_line_bytes_max}),
+        ids_(expected ? expected->count : 0) {
+    json_.Begin(in);
+  }
+
+  absl::StatusOr<IdIndex> Read() && {
+    const absl::StatusOr<JsonToken> first = json_.Next();
+    if (!first.ok()) return first.status();
+    absl::Status status;
+    if (*first == JsonToken::kListBegin) {
+      status = TakeList();
+    } else if (*first == JsonToken::kObjectBegin) {
+      status = TakeObject();
+    } else {
+      status = json_.ErrorAtToken(fmt::format("expected {}, found {}", kWanted, Describe(*first)));
+    }
+    if (!status.ok()) return status;
+    if (const absl::StatusOr<JsonToken> end = json_.Next(); !end.ok()) return end.status();
+    if (expected_ && ids_.size() != expected_->count) {
+      return WrongCount(Counted(ids_.size(), "id"));
+    }
+    return std::move(ids_).Build();
+  }
+
+ private:
+  // The members of an object whose '{' has been taken.
+  absl::Status TakeObject() {
+    constexpr std::size_t kMembersMax = 64;
+    std::vector<std::string> names;
+    bool found_list = false;
+    while (true) {
+      absl::StatusOr<JsonToken> token = json_.Next();
+      if (!token.ok()) return token.status();
+      if (*token == JsonToken::kObjectEnd) break;
+      if (std::find(names.begin(), names.end(), json_.text()) != names.end()) {
+        return json_.ErrorAtToken(
+            fmt::format("{} stands twice in one object", Quoted(json_.text())));
+      }
+      if (names.size() == kMembersMax) {
+        return json_.ErrorAtToken(
+            fmt::format("more than {} members; expected {}", kMembersMax, kWanted));
+      }
+      names.push_back(json_.text());
+      token = json_.Next();
+      if (!token.ok()) return token.status();
+      if (*token == JsonToken::kObjectBegin || (*token == JsonToken::kListBegin && found_list)) {
+        return json_.ErrorAtToken(fmt::format("{} is {}; expected {}", Quoted(names.back()),
+                                              found_list ? "a second list or object" : "an object",
+                                              kWanted));
+      }
+      if (*token == JsonToken::kListBegin) {
+        found_list = true;
+        if (absl::Status status = TakeList(); !status.ok()) return status;
+      }
+    }
+    return found_list
+               ? absl::OkStatus()
+               : json_.ErrorAtToken(fmt::format("no list in the object; expected {}", kWanted));
+  }
+
+  // The ids of a list whose '[' has been taken.
+  absl::Status TakeList() {
+    while (true) {
+      const absl::StatusOr<JsonToken> token = json_.Next();
+      if (!token.ok()) return token.status();
+      if (*token == JsonToken::kListEnd) return absl::OkStatus();
+      if (expected_ && ids_.size() == expected_->count) {
+        return WrongCount(fmt::format("more than {}", Counted(expected_->count, "id")));
+      }
+      if (ids_.size() == limits_.rows_max) {
+        return json_.ErrorAtToken(fmt::format("more than {} ids", Grouped(limits_.rows_max)));
+      }
+      if (absl::Status status = AddId(*token); !status.ok()) return status;
+    }
+  }
+
+  absl::Status AddId(JsonToken token) {
+    if (token != JsonToken::kString && token != JsonToken::kInteger) {
+      return json_.ErrorAtToken(fmt::format("row {} is {}; an id is a string or an integer",
+                                            ids_.size(), Describe(token)));
+    }
+    const std::string id =
+        token == JsonToken::kString ? json_.text() : fmt::to_string(json_.integer());
+    if (const absl::Status status = CheckId(id, limits_); !status.ok()) {
+      return json_.ErrorAtToken(
+          fmt::format("the id of row {} {}", ids_.size(), std::string(status.message())));
+    }
+    if (const absl::Status status = ids_.Add(id); !status.ok()) {
+      return json_.ErrorAtToken(fmt::format("row {}: {}; ids must be distinct", ids_.size(),
+                                            std::string(status.message())));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WrongCount(std::string_view count) const {
+    return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; one id a row is needed",
+                                                  in_.shown(), count, expected_->said_by,
+                                                  Counted(expected_->count, "row")));
+  }
+
+  BufferedReader& in_;
+  const std::optional<ExpectedRows>& expected_;
+  const Limits& limits_;
+  JsonReader json_;
+  IdIndex::Builder ids_;
+};
+
+}  // namespace
+
+absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<ExpectedRows>& expected,
+                                   const Limits& limits) {
+  if (in.size() > limits.id_list_bytes_max) {
+    return absl::InvalidArgumentError(fmt::format("{}: is {} bytes long; at most {} are read",
+                                                  in.shown(), Grouped(in.size()),
+                                                  Grouped(limits.id_list_bytes_max)));
+  }
+  return IdListReader(in, expected, limits).Read();
+}
+
+}  // namespace simile::data

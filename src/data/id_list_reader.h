@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+
+#include <absl/status/statusor.h>
+
+#include "data/buffered_reader.h"
+#include "data/id_index.h"
+#include "data/payload_reader.h"
+#include "simile/limits.h"
+
+namespace simile::data {
+
+// Reads user_ids.json: a JSON list of ids in row order, or an object with exactly one list in it
+// ({"user_ids": [...]}; plain values beside it are passed over). Ids are strings or integers.
+// Streams: memory is that of the index.
+//   expected  when given, there must be exactly that many; reading stops at one more
+// Errors: kInvalidArgument beginning with the file's name, saying line and column or row.
+absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<ExpectedRows>& expected,
+                                   const Limits& limits);
+
+}  // namespace simile::data

@@ -1,0 +1,44 @@
+#include "data/id_rules.h"
+
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "data/json_value.h"
+#include "data/utf8.h"
+#include "data/wording.h"
+
+namespace simile::data {
+
+absl::Status CheckId(std::string_view id, const Limits& limits) {
+  if (id.empty()) return absl::InvalidArgumentError("is empty; an id has at least 1 byte");
+  if (id.size() > limits.id_bytes_max) {
+    return absl::InvalidArgumentError(fmt::format("is {} long; an id has at most {}",
+                                                  Counted(id.size(), "byte"),
+                                                  Grouped(limits.id_bytes_max)));
+  }
+  for (std::size_t at = 0; at < id.size();) {
+    const std::size_t length = Utf8SequenceLength(id.substr(at));
+    if (IsControl(id.substr(at, length))) {
+      return absl::InvalidArgumentError(fmt::format(
+          "is {}, which holds a control character; an id is printable text", Quoted(id)));
+    }
+    at += length;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits) {
+  if (const auto* const integer = std::get_if<std::int64_t>(&value.value)) {
+    return fmt::to_string(*integer);
+  }
+  const auto* const text = std::get_if<std::string>(&value.value);
+  if (text == nullptr) {
+    return absl::InvalidArgumentError(
+        fmt::format("is {}; an id is a string or an integer", Describe(value)));
+  }
+  if (absl::Status status = CheckId(*text, limits); !status.ok()) return status;
+  return *text;
+}
+
+}  // namespace simile::data

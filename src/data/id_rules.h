@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "simile/limits.h"
+#include "simile/payload.h"
+
+namespace simile::data {
+
+// What an id must be: not empty, at most limits.id_bytes_max bytes, no control characters.
+// REQUIRES: valid UTF-8.
+// Errors: kInvalidArgument with the bare fact ("is empty; ..."); the caller adds where.
+absl::Status CheckId(std::string_view id, const Limits& limits);
+
+// The id that a JSON value stands for: a string, or an integer's decimal digits. Errors likewise.
+absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits);
+
+}  // namespace simile::data

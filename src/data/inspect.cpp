@@ -1,0 +1,198 @@
+#include "data/inspect.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "data/buffered_reader.h"
+#include "data/collection_json.h"
+#include "data/folder.h"
+#include "data/id_list_reader.h"
+#include "data/interactions_reader.h"
+#include "data/json_value.h"
+#include "data/load.h"
+#include "data/payload_reader.h"
+#include "data/vector_layout.h"
+#include "data/vector_reader.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+void AddFact(Inspection& inspection, std::string label, std::string value) {
+  inspection.facts.emplace_back(std::move(label), std::move(value));
+}
+
+std::string MetricName(Metric metric) { return metric == Metric::kCosine ? "cosine" : "dot"; }
+
+void InspectVectors(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+  inspection.kind = "vectors";
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", limits);
+  if (!layout.ok()) {
+    inspection.verdict = layout.status();
+    return;
+  }
+  AddFact(inspection, "rows", Grouped(layout->row_count));
+  AddFact(inspection, "dimensions", Grouped(layout->dim));
+  AddFact(inspection, "type", std::string(ElementName(layout->type)));
+  LengthRange lengths;
+  inspection.verdict = CheckRows(in, *layout, Metric::kCosine, lengths);
+  if (lengths.shortest <= lengths.longest) {
+    AddFact(inspection, "lengths",
+            fmt::format("{:.6g} to {:.6g}", lengths.shortest, lengths.longest));
+  }
+}
+
+void AddIds(const IdIndex& ids, Inspection& inspection) {
+  if (ids.size() == 0) return;
+  AddFact(inspection, "first id", Quoted(ids.Id(0)));
+  AddFact(inspection, "last id", Quoted(ids.Id(static_cast<Row>(ids.size() - 1))));
+}
+
+void InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+  inspection.kind = "payload";
+  const absl::StatusOr<PayloadFile> payload = ReadPayload(in, "", std::nullopt, limits);
+  if (!payload.ok()) {
+    inspection.verdict = payload.status();
+    return;
+  }
+  AddFact(inspection, "lines", Grouped(payload->table.row_count()));
+  AddFact(inspection, "ids from",
+          payload->id_field.empty() ? std::string("row numbers") : Quoted(payload->id_field));
+  AddIds(payload->ids, inspection);
+  for (const FieldInfo& field : payload->table.fields()) {
+    AddFact(inspection, fmt::format("field {}", field.name),
+            fmt::format("{}, in {}", field.type, Counted(field.rows, "row")));
+  }
+}
+
+void InspectInteractions(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+  inspection.kind = "interactions";
+  InteractionsReader reader(in, "", limits);
+  std::optional<Interaction> first;
+  Interaction interaction;
+  while (true) {
+    const absl::StatusOr<bool> found = reader.Next(interaction);
+    if (!found.ok()) {
+      inspection.verdict = found.status();
+      return;
+    }
+    if (!*found) break;
+    if (!first) first = interaction;
+  }
+  AddFact(inspection, "lines", Grouped(reader.line()));
+  if (!first) return;
+  AddFact(inspection, "first",
+          fmt::format("user {}, item {}", Quoted(first->user_id), Quoted(first->item_id)));
+  AddFact(
+      inspection, "last",
+      fmt::format("user {}, item {}", Quoted(interaction.user_id), Quoted(interaction.item_id)));
+}
+
+void InspectIds(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+  inspection.kind = "ids";
+  const absl::StatusOr<IdIndex> ids = ReadIdList(in, std::nullopt, limits);
+  if (!ids.ok()) {
+    inspection.verdict = ids.status();
+    return;
+  }
+  AddFact(inspection, "ids", Grouped(ids->size()));
+  AddIds(*ids, inspection);
+}
+
+// The collection's files and metric, as far as they are known.
+void AddFiles(const CollectionFiles& files, Inspection& inspection) {
+  const auto add = [&](const char* label, const std::string& value) {
+    if (!value.empty()) AddFact(inspection, label, value);
+  };
+  add("vectors", files.vectors);
+  add("payload", files.payload);
+  add("user ids", files.user_ids);
+  add("user vectors", files.user_vectors);
+  add("interactions", files.interactions);
+  add("metric", MetricName(files.metric));
+  add("id field", files.id_field);
+  add("tensor", files.safetensors_tensor);
+  add("lookup fields", fmt::format("{}", fmt::join(files.lookup_fields, ", ")));
+}
+
+void InspectSettings(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+  inspection.kind = "collection settings";
+  const absl::StatusOr<CollectionFiles> files = ReadCollectionJson(in, limits);
+  inspection.verdict = files.status();
+  if (files.ok()) AddFiles(*files, inspection);
+}
+
+Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits) {
+  Inspection inspection{.kind = "collection", .facts = {}, .verdict = {}};
+  const absl::StatusOr<DatasetPlan> plan = PlanDataset(path, limits);
+  inspection.verdict = plan.status();
+  if (!plan.ok()) return inspection;
+  AddFiles(plan->files, inspection);
+  AddFact(inspection, "rows", Grouped(plan->row_count));
+  AddFact(inspection, "dimensions", Grouped(plan->dim));
+  AddFact(inspection, "users", Grouped(plan->user_count));
+  AddFact(inspection, "bytes in memory",
+          fmt::format("{} (vectors {}, payload {}, users {})", Grouped(plan->total_bytes()),
+                      Grouped(plan->vector_bytes), Grouped(plan->payload_bytes),
+                      Grouped(plan->user_bytes)));
+  return inspection;
+}
+
+// Interactions and payload have one ending; a first line that names a user tells them apart.
+absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::string& shown,
+                                           const Limits& limits) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(shown);
+  if (!source.ok()) return source.status();
+  BufferedReader in(**source);
+  JsonlReader lines(in, limits);
+  PayloadObject object;
+  const absl::StatusOr<bool> found = lines.Next(object);
+  return found.ok() && *found && FindMember(object, "user_id") != nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const Limits& limits) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return InspectFolder(path, limits);
+
+  // Opened as a load would open it, so that a link out of the folder is refused alike.
+  const std::string shown = path.filename().string();
+  if (!Folder::IsInside(shown)) {
+    return absl::InvalidArgumentError("no file is named; give a file or a folder");
+  }
+  const absl::StatusOr<Folder> folder =
+      Folder::Open(path.has_parent_path() ? path.parent_path() : ".");
+  if (!folder.ok()) return folder.status();
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(shown);
+  if (!source.ok()) return source.status();
+  BufferedReader in(**source);
+
+  Inspection inspection;
+  AddFact(inspection, "file bytes", Grouped(in.size()));
+  if (IsVectorFileName(shown)) {
+    InspectVectors(in, limits, inspection);
+  } else if (shown.ends_with(".jsonl")) {
+    const absl::StatusOr<bool> interactions = LooksLikeInteractions(*folder, shown, limits);
+    if (!interactions.ok()) return interactions.status();
+    *interactions ? InspectInteractions(in, limits, inspection)
+                  : InspectPayload(in, limits, inspection);
+  } else if (shown == "collection.json") {
+    InspectSettings(in, limits, inspection);
+  } else if (shown.ends_with(".json")) {
+    InspectIds(in, limits, inspection);
+  } else {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: is of no kind that is read here: .npy, .safetensors, .jsonl, .json, or a folder",
+        shown));
+  }
+  return inspection;
+}
+
+}  // namespace simile::data

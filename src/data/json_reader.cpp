@@ -1,0 +1,392 @@
+#include "data/json_reader.h"
+
+#include <charconv>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "data/utf8.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+constexpr int kEndOfInput = -1;
+
+bool IsDigit(int byte) { return byte >= '0' && byte <= '9'; }
+bool IsLetter(int byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
+
+void AppendUtf8(std::string& text, std::uint32_t code) {
+  const auto byte = [&text](std::uint32_t bits) { text += static_cast<char>(bits); };
+  if (code < 0x80) {
+    byte(code);
+  } else if (code < 0x800) {
+    byte(0xC0 | code >> 6);
+    byte(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    byte(0xE0 | code >> 12);
+    byte(0x80 | (code >> 6 & 0x3F));
+    byte(0x80 | (code & 0x3F));
+  } else {
+    byte(0xF0 | code >> 18);
+    byte(0x80 | (code >> 12 & 0x3F));
+    byte(0x80 | (code >> 6 & 0x3F));
+    byte(0x80 | (code & 0x3F));
+  }
+}
+
+// A byte as a message shows it.
+std::string ShownByte(int byte) {
+  if (byte == kEndOfInput) return "the end";
+  if (byte == '\n') return "the end of the line";
+  if (byte > 0x20 && byte < 0x7F) return fmt::format("'{}'", static_cast<char>(byte));
+  return fmt::format("byte 0x{:02x}", byte);
+}
+
+}  // namespace
+
+std::string_view Describe(JsonToken token) {
+  switch (token) {
+    case JsonToken::kObjectBegin:
+    case JsonToken::kObjectEnd:
+      return "an object";
+    case JsonToken::kListBegin:
+    case JsonToken::kListEnd:
+      return "a list";
+    case JsonToken::kKey:
+      return "a name";
+    case JsonToken::kString:
+      return "a string";
+    case JsonToken::kInteger:
+    case JsonToken::kNumber:
+      return "a number";
+    case JsonToken::kTrue:
+      return "true";
+    case JsonToken::kFalse:
+      return "false";
+    case JsonToken::kNull:
+      return "null";
+    case JsonToken::kEnd:
+      return "nothing";
+  }
+  return "nothing";
+}
+
+void JsonReader::Begin(std::string_view text, std::uint64_t line) {
+  cursor_ = text.data();
+  end_ = text.data() + text.size();
+  stream_ = nullptr;
+  stream_status_ = absl::OkStatus();
+  expect_ = Expect::kValue;
+  open_.clear();
+  place_ = {.line = line, .column = 1};
+}
+
+void JsonReader::Begin(BufferedReader& stream) {
+  Begin(std::string_view());
+  stream_ = &stream;
+}
+
+bool JsonReader::Refill() {
+  if (stream_ == nullptr || !stream_status_.ok()) return false;
+  const absl::StatusOr<std::string_view> bytes = stream_->ReadSome();
+  if (!bytes.ok()) {
+    stream_status_ = bytes.status();
+    return false;
+  }
+  cursor_ = bytes->data();
+  end_ = bytes->data() + bytes->size();
+  return cursor_ != end_;
+}
+
+char JsonReader::Take() {
+  const char byte = *cursor_++;
+  if (byte == '\n') {
+    ++place_.line;
+    place_.column = 1;
+  } else if ((static_cast<unsigned char>(byte) & 0xC0) != 0x80) {
+    ++place_.column;
+  }
+  return byte;
+}
+
+void JsonReader::SkipSpace() {
+  for (int byte = Peek(); byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+       byte = Peek()) {
+    Take();
+  }
+}
+
+absl::Status JsonReader::Error(Place place, std::string_view what) const {
+  // A stream that broke looks like an end too early; its own error says more.
+  if (!stream_status_.ok()) return stream_status_;
+  return absl::InvalidArgumentError(
+      fmt::format("{}: line {}, column {}: {}", shown_, place.line, place.column, what));
+}
+
+absl::Status JsonReader::Expected(std::string_view what) {
+  return ErrorHere(fmt::format("expected {}, found {}", what, ShownByte(Peek())));
+}
+
+absl::StatusOr<JsonToken> JsonReader::Next() {
+  SkipSpace();
+  token_place_ = place_;
+  switch (expect_) {
+    case Expect::kValue:
+      return TakeValue();
+    case Expect::kValueOrEnd:
+      return Peek() == ']' ? Close() : TakeValue();
+    case Expect::kKeyOrEnd:
+      return Peek() == '}' ? Close() : TakeKey();
+    case Expect::kCommaOrEnd: {
+      const bool in_object = open_.back() == Container::kObject;
+      if (Peek() == (in_object ? '}' : ']')) return Close();
+      if (Peek() != ',') return Expected(in_object ? "',' or '}'" : "',' or ']'");
+      Take();
+      SkipSpace();
+      token_place_ = place_;
+      return in_object ? TakeKey() : TakeValue();
+    }
+    case Expect::kNothing:
+      break;
+  }
+  if (Peek() != kEndOfInput || !stream_status_.ok()) {
+    return ErrorHere(fmt::format("nothing may follow the value, found {}", ShownByte(Peek())));
+  }
+  return JsonToken::kEnd;
+}
+
+absl::StatusOr<JsonToken> JsonReader::TakeKey() {
+  if (Peek() != '"') return Expected("a name in double quotes");
+  if (absl::Status status = TakeText(); !status.ok()) return status;
+  SkipSpace();
+  if (Peek() != ':') return Expected("':'");
+  Take();
+  expect_ = Expect::kValue;
+  return JsonToken::kKey;
+}
+
+absl::StatusOr<JsonToken> JsonReader::TakeValue() {
+  const int byte = Peek();
+  if (byte == '{') return Open(Container::kObject);
+  if (byte == '[') return Open(Container::kList);
+  if (byte == '"') {
+    if (absl::Status status = TakeText(); !status.ok()) return status;
+    AfterValue();
+    return JsonToken::kString;
+  }
+  if (byte == '-' || IsDigit(byte)) return TakeNumber();
+  if (IsLetter(byte)) return TakeWord();
+  if (byte == 0xEF && place_.line == 1 && place_.column == 1) {
+    return ErrorHere("begins with a byte order mark; save as UTF-8 without one");
+  }
+  return Expected("a value");
+}
+
+absl::StatusOr<JsonToken> JsonReader::Open(Container container) {
+  if (open_.size() == bounds_.depth_max) {
+    return ErrorHere(fmt::format("nested deeper than {} levels", bounds_.depth_max));
+  }
+  Take();
+  open_.push_back(container);
+  expect_ = container == Container::kObject ? Expect::kKeyOrEnd : Expect::kValueOrEnd;
+  return container == Container::kObject ? JsonToken::kObjectBegin : JsonToken::kListBegin;
+}
+
+JsonToken JsonReader::Close() {
+  Take();
+  const Container closed = open_.back();
+  open_.pop_back();
+  AfterValue();
+  return closed == Container::kObject ? JsonToken::kObjectEnd : JsonToken::kListEnd;
+}
+
+absl::StatusOr<JsonToken> JsonReader::TakeWord() {
+  constexpr std::size_t kWordBytesMax = 16;
+  text_.clear();
+  while (IsLetter(Peek()) && text_.size() < kWordBytesMax) text_ += Take();
+  AfterValue();
+  if (text_ == "true") return JsonToken::kTrue;
+  if (text_ == "false") return JsonToken::kFalse;
+  if (text_ == "null") return JsonToken::kNull;
+  return ErrorAtToken(fmt::format(
+      "{} is not a JSON value; strings need double quotes, missing values are null", text_));
+}
+
+absl::Status JsonReader::TakeDigits() {
+  if (!IsDigit(Peek())) return Expected("a digit");
+  while (IsDigit(Peek()) && text_.size() < bounds_.text_bytes_max) text_ += Take();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JsonToken> JsonReader::TakeNumber() {
+  text_.clear();
+  bool whole = true;
+  if (Peek() == '-') text_ += Take();
+  const bool leading_zero = Peek() == '0';
+  const std::size_t first_digit = text_.size();
+  if (absl::Status status = TakeDigits(); !status.ok()) return status;
+  if (leading_zero && text_.size() > first_digit + 1) {
+    return ErrorAtToken("a number must not begin with 0");
+  }
+  if (Peek() == '.') {
+    whole = false;
+    text_ += Take();
+    if (absl::Status status = TakeDigits(); !status.ok()) return status;
+  }
+  if (Peek() == 'e' || Peek() == 'E') {
+    whole = false;
+    text_ += Take();
+    if (Peek() == '+' || Peek() == '-') text_ += Take();
+    if (absl::Status status = TakeDigits(); !status.ok()) return status;
+  }
+  AfterValue();
+  return ConvertNumber(whole);
+}
+
+absl::StatusOr<JsonToken> JsonReader::ConvertNumber(bool whole) {
+  constexpr std::size_t kShownDigitsMax = 40;
+  const std::string shown =
+      text_.size() <= kShownDigitsMax ? text_ : text_.substr(0, kShownDigitsMax) + "...";
+  const char* const end = text_.data() + text_.size();
+  if (whole) {
+    if (std::from_chars(text_.data(), end, integer_).ec == std::errc()) return JsonToken::kInteger;
+    return ErrorAtToken(
+        fmt::format("{} does not fit a 64-bit integer; write it as a string", shown));
+  }
+  if (std::from_chars(text_.data(), end, number_).ec == std::errc()) return JsonToken::kNumber;
+  return ErrorAtToken(
+      fmt::format("{} does not fit a 64-bit floating-point number; write it as a string", shown));
+}
+
+absl::Status JsonReader::TakeText() {
+  Take();
+  text_.clear();
+  while (true) {
+    const int byte = Peek();
+    if (byte == '"') break;
+    absl::Status status;
+    if (byte == kEndOfInput) {
+      return ErrorHere("a string is not closed; expected '\"'");
+    } else if (byte == '\\') {
+      status = TakeEscape();
+    } else if (byte < 0x20) {
+      return ErrorHere(
+          fmt::format("a string holds a bare control character; write \\u{:04x}", byte));
+    } else if (byte < 0x80) {
+      TakePlainRun();
+    } else {
+      status = TakeUtf8Sequence();
+    }
+    if (!status.ok()) return status;
+    if (text_.size() > bounds_.text_bytes_max) {
+      return ErrorAtToken(
+          fmt::format("a string is longer than {} bytes", Grouped(bounds_.text_bytes_max)));
+    }
+  }
+  Take();
+  return absl::OkStatus();
+}
+
+// Most of most strings: printable ASCII, taken at once. Never more than the bound and a byte, so
+// that a stream's window cannot swell the text.
+void JsonReader::TakePlainRun() {
+  const char* const first = cursor_;
+  std::size_t room = bounds_.text_bytes_max + 1 - text_.size();
+  while (cursor_ != end_ && room > 0 && *cursor_ >= 0x20 && *cursor_ != '"' && *cursor_ != '\\') {
+    ++cursor_;
+    --room;
+  }
+  text_.append(first, cursor_);
+  place_.column += static_cast<std::uint64_t>(cursor_ - first);
+}
+
+absl::Status JsonReader::TakeUtf8Sequence() {
+  const Place place = place_;
+  char sequence[4];
+  std::size_t length = 0;
+  do {
+    sequence[length++] = Take();
+  } while (Utf8SequenceLength({sequence, length}) == 0 && length < 4 && Peek() != kEndOfInput &&
+           (Peek() & 0xC0) == 0x80);
+  if (Utf8SequenceLength({sequence, length}) != length) {
+    return Error(place, fmt::format("byte 0x{:02x} begins no valid UTF-8 character",
+                                    static_cast<unsigned char>(sequence[0])));
+  }
+  text_.append(sequence, length);
+  return absl::OkStatus();
+}
+
+absl::Status JsonReader::TakeEscape() {
+  const Place place = place_;
+  Take();
+  const int byte = Peek();
+  switch (byte) {
+    case '"':
+    case '\\':
+    case '/':
+      text_ += static_cast<char>(byte);
+      break;
+    case 'b':
+      text_ += '\b';
+      break;
+    case 'f':
+      text_ += '\f';
+      break;
+    case 'n':
+      text_ += '\n';
+      break;
+    case 'r':
+      text_ += '\r';
+      break;
+    case 't':
+      text_ += '\t';
+      break;
+    case 'u':
+      return TakeUnicodeEscape(place);
+    default:
+      return Expected("an escape after '\\' (one of \" \\ / b f n r t u)");
+  }
+  Take();
+  return absl::OkStatus();
+}
+
+absl::Status JsonReader::TakeUnicodeEscape(Place place) {
+  const auto lone = [&](std::uint32_t code) {
+    return Error(place, fmt::format("\\u{:04x} is half of a surrogate pair; the other half is "
+                                    "missing",
+                                    code));
+  };
+  Take();
+  const absl::StatusOr<std::uint32_t> first = TakeHexDigits();
+  if (!first.ok()) return first.status();
+  if (*first < 0xD800 || *first > 0xDFFF) {
+    AppendUtf8(text_, *first);
+    return absl::OkStatus();
+  }
+  if (*first > 0xDBFF || Peek() != '\\') return lone(*first);
+  Take();
+  if (Peek() != 'u') return lone(*first);
+  Take();
+  const absl::StatusOr<std::uint32_t> second = TakeHexDigits();
+  if (!second.ok()) return second.status();
+  if (*second < 0xDC00 || *second > 0xDFFF) return lone(*first);
+  AppendUtf8(text_, 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint32_t> JsonReader::TakeHexDigits() {
+  std::uint32_t code = 0;
+  for (int digit = 0; digit < 4; ++digit) {
+    const int byte = Peek();
+    if (!IsDigit(byte) && !(byte >= 'a' && byte <= 'f') && !(byte >= 'A' && byte <= 'F')) {
+      return Expected("four hexadecimal digits after \\u");
+    }
+    const int value = IsDigit(byte) ? byte - '0' : (byte | 0x20) - 'a' + 10;
+    code = code << 4 | static_cast<std::uint32_t>(value);
+    Take();
+  }
+  return code;
+}
+
+}  // namespace simile::data

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <absl/container/inlined_vector.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "data/buffered_reader.h"
+
+namespace simile::data {
+
+enum class JsonToken : std::uint8_t {
+  kObjectBegin,
+  kObjectEnd,
+  kListBegin,
+  kListEnd,
+  kKey,      // text() is the name; its value comes next
+  kString,   // text()
+  kInteger,  // integer(): no fraction, no exponent, fits 64 bits
+  kNumber,   // number()
+  kTrue,
+  kFalse,
+  kNull,
+  kEnd,  // the value is complete and nothing follows it
+};
+
+// What a token is in a message: "a string", "a list".
+std::string_view Describe(JsonToken token);
+
+struct JsonBounds {
+  std::size_t depth_max = 16;              // lists and objects inside one another
+  std::size_t text_bytes_max = 64U << 10;  // of one string or number, decoded
+};
+
+// A strict pull parser for one JSON value (RFC 8259). Our own because the loader owes its callers
+// what libraries do not give together: constant memory on any input, line and column in words,
+// and a stream of any length. Nothing lax is taken: no comments, no trailing commas, no NaN, no
+// byte order mark, no invalid UTF-8, no lone surrogates, no numbers that would lose their value.
+// Duplicate names are its callers' to refuse (json_value.h does). Reused from value to value.
+class JsonReader {
+ public:
+  JsonReader(std::string shown, const JsonBounds& bounds)
+      : shown_(std::move(shown)), bounds_(bounds) {}
+
+  // Begins anew on text, borrowed until the next Begin, whose first line has this number.
+  void Begin(std::string_view text, std::uint64_t line = 1);
+  // Begins anew on all that a reader still has. Borrowed likewise.
+  void Begin(BufferedReader& stream);
+
+  // The next token. Errors: kInvalidArgument `FILE: line L, column C: ...`, columns counted in
+  // characters from 1; the stream's own.
+  absl::StatusOr<JsonToken> Next();
+
+  const std::string& text() const { return text_; }
+  std::int64_t integer() const { return integer_; }
+  double number() const { return number_; }
+
+  // An error about the last token, with its place.
+  absl::Status ErrorAtToken(std::string_view what) const { return Error(token_place_, what); }
+
+ private:
+  enum class Expect : std::uint8_t { kValue, kValueOrEnd, kKeyOrEnd, kCommaOrEnd, kNothing };
+  enum class Container : std::uint8_t { kObject, kList };
+  struct Place {
+    std::uint64_t line = 1;
+    std::uint64_t column = 1;
+  };
+
+  absl::StatusOr<JsonToken> TakeKey();
+  absl::StatusOr<JsonToken> TakeValue();
+  absl::StatusOr<JsonToken> Open(Container container);
+  JsonToken Close();
+  absl::StatusOr<JsonToken> TakeWord();
+  absl::StatusOr<JsonToken> TakeNumber();
+  absl::StatusOr<JsonToken> ConvertNumber(bool whole);
+  absl::Status TakeDigits();
+  absl::Status TakeText();
+  absl::Status TakeEscape();
+  absl::Status TakeUnicodeEscape(Place place);
+  absl::StatusOr<std::uint32_t> TakeHexDigits();
+  absl::Status TakeUtf8Sequence();
+  void TakePlainRun();
+
+  int Peek() { return cursor_ != end_ || Refill() ? static_cast<unsigned char>(*cursor_) : -1; }
+  bool Refill();
+  char Take();
+  void SkipSpace();
+  void AfterValue() { expect_ = open_.empty() ? Expect::kNothing : Expect::kCommaOrEnd; }
+
+  absl::Status Error(Place place, std::string_view what) const;
+  absl::Status ErrorHere(std::string_view what) const { return Error(place_, what); }
+  // `expected WHAT, found 'x'` here.
+  absl::Status Expected(std::string_view what);
+
+  const std::string shown_;
+  const JsonBounds bounds_;
+  const char* cursor_ = nullptr;
+  const char* end_ = nullptr;
+  BufferedReader* stream_ = nullptr;
+  absl::Status stream_status_;
+
+  Expect expect_ = Expect::kValue;
+  absl::InlinedVector<Container, 16> open_;
+  Place place_;
+  Place token_place_;
+  std::string text_;
+  std::int64_t integer_ = 0;
+  double number_ = 0;
+};
+
+}  // namespace simile::data

@@ -1,0 +1,122 @@
+#include "data/json_value.h"
+
+#include <array>
+#include <utility>
+
+#include <absl/container/flat_hash_set.h>
+#include <fmt/format.h>
+
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+absl::StatusOr<PayloadValue> TakeValue(JsonReader& reader, JsonToken token);
+
+// Tells whether an object has a name already. Most objects have few names, which are looked
+// through; a set takes over before that gets slow.
+class NamesSeen {
+ public:
+  bool Add(const PayloadObject& object, const std::string& name) {
+    constexpr std::size_t kLookedThroughMax = 16;
+    if (object.size() < kLookedThroughMax) return FindMember(object, name) == nullptr;
+    if (names_.empty()) {
+      for (const auto& member : object) names_.insert(member.first);
+    }
+    return names_.insert(name).second;
+  }
+
+ private:
+  absl::flat_hash_set<std::string> names_;
+};
+
+// The rest of an object whose '{' has been taken.
+absl::StatusOr<PayloadObject> TakeObject(JsonReader& reader) {
+  PayloadObject object;
+  NamesSeen seen;
+  while (true) {
+    const absl::StatusOr<JsonToken> key = reader.Next();
+    if (!key.ok()) return key.status();
+    if (*key == JsonToken::kObjectEnd) return object;
+    std::string name = reader.text();
+    if (!seen.Add(object, name)) {
+      return reader.ErrorAtToken(fmt::format("{} stands twice in one object", Quoted(name)));
+    }
+    const absl::StatusOr<JsonToken> token = reader.Next();
+    if (!token.ok()) return token.status();
+    absl::StatusOr<PayloadValue> value = TakeValue(reader, *token);
+    if (!value.ok()) return value.status();
+    object.emplace_back(std::move(name), *std::move(value));
+  }
+}
+
+// The rest of a list whose '[' has been taken.
+absl::StatusOr<PayloadList> TakeList(JsonReader& reader) {
+  PayloadList list;
+  while (true) {
+    const absl::StatusOr<JsonToken> token = reader.Next();
+    if (!token.ok()) return token.status();
+    if (*token == JsonToken::kListEnd) return list;
+    absl::StatusOr<PayloadValue> value = TakeValue(reader, *token);
+    if (!value.ok()) return value.status();
+    list.push_back(*std::move(value));
+  }
+}
+
+// Recursion is bounded by the reader's depth_max.
+absl::StatusOr<PayloadValue> TakeValue(JsonReader& reader, JsonToken token) {
+  switch (token) {
+    case JsonToken::kObjectBegin: {
+      absl::StatusOr<PayloadObject> object = TakeObject(reader);
+      if (!object.ok()) return object.status();
+      return PayloadValue{*std::move(object)};
+    }
+    case JsonToken::kListBegin: {
+      absl::StatusOr<PayloadList> list = TakeList(reader);
+      if (!list.ok()) return list.status();
+      return PayloadValue{*std::move(list)};
+    }
+    case JsonToken::kString:
+      return PayloadValue{reader.text()};
+    case JsonToken::kInteger:
+      return PayloadValue{reader.integer()};
+    case JsonToken::kNumber:
+      return PayloadValue{reader.number()};
+    case JsonToken::kTrue:
+      return PayloadValue{true};
+    case JsonToken::kFalse:
+      return PayloadValue{false};
+    default:
+      return PayloadValue{};
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader) {
+  const absl::StatusOr<JsonToken> first = reader.Next();
+  if (!first.ok()) return first.status();
+  if (*first != JsonToken::kObjectBegin) {
+    return reader.ErrorAtToken(
+        fmt::format("expected an object {{...}}, found {}", Describe(*first)));
+  }
+  absl::StatusOr<PayloadObject> object = TakeObject(reader);
+  if (!object.ok()) return object;
+  if (const absl::StatusOr<JsonToken> end = reader.Next(); !end.ok()) return end.status();
+  return object;
+}
+
+const PayloadValue* FindMember(const PayloadObject& object, std::string_view name) {
+  for (const auto& [key, value] : object) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+std::string_view Describe(const PayloadValue& value) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "null", "true or false", "an integer", "a number", "a string", "a list", "an object"};
+  return kNames[value.value.index()];
+}
+
+}  // namespace simile::data

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "data/buffered_reader.h"
+#include "data/json_reader.h"
+#include "simile/limits.h"
+#include "simile/payload.h"
+
+namespace simile::data {
+
+// Reads a file of JSON objects, one a line. Lines end with \n or \r\n, the last with either or
+// nothing. A blank line is an error, since lines are counted against rows. Borrows the reader.
+class JsonlReader {
+ public:
+  JsonlReader(BufferedReader& in, const Limits& limits);
+
+  // Reads the next line's object. False at the end of the file.
+  // Errors: kInvalidArgument naming file, line and column.
+  absl::StatusOr<bool> Next(PayloadObject& object);
+
+  // The number of the last line read, from 1; 0 before the first.
+  std::uint64_t line() const { return line_; }
+  // An error about the last line read: `FILE: line N: ...`.
+  absl::Status ErrorAtLine(std::string_view what) const;
+
+ private:
+  BufferedReader& in_;
+  JsonReader json_;
+  const std::size_t line_bytes_max_;
+  std::string text_;
+  std::uint64_t line_ = 0;
+};
+
+}  // namespace simile::data

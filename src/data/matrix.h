@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <absl/status/statusor.h>
+
+#include "simile/matrix_view.h"
+
+namespace simile::data {
+
+// An owned fp32 matrix [row_count, dim] whose rows are padded with +0 to whole lanes. Starts zeroed
+// and aligned to 64 bytes. A large one comes from the kernel already zero, aligned to 2 MiB and
+// with huge pages advised, so untouched rows cost nothing and padding needs no pass; a small one
+// (below 2 MiB: a batch of queries) comes from the heap, because a mapping a request would cost
+// more than the search. Movable, not copyable.
+class Matrix {
+ public:
+  // Errors: kResourceExhausted with the bytes asked for.
+  static absl::StatusOr<Matrix> Create(std::size_t row_count, std::size_t dim);
+
+  Matrix() = default;
+  Matrix(Matrix&& other) noexcept
+      : data_(std::move(other.data_)),
+        row_count_(std::exchange(other.row_count_, 0)),
+        dim_(std::exchange(other.dim_, 0)) {}
+  Matrix& operator=(Matrix&& other) noexcept {
+    data_ = std::move(other.data_);
+    row_count_ = std::exchange(other.row_count_, 0);
+    dim_ = std::exchange(other.dim_, 0);
+    return *this;
+  }
+
+  MatrixView view() const { return {data_.get(), row_count_, dim_}; }
+  std::size_t row_count() const { return row_count_; }
+  std::size_t dim() const { return dim_; }
+  std::size_t bytes() const { return view().bytes(); }
+
+  // The padded row for writing. REQUIRES: index < row_count(); what is written past dim() is +0.
+  float* MutableRow(std::size_t index) { return data_.get() + index * PaddedDim(dim_); }
+
+ private:
+  // Gives memory back to where it came from, which its size tells.
+  class Release {
+   public:
+    Release() : bytes_(0) {}
+    explicit Release(std::size_t bytes) : bytes_(bytes) {}
+    void operator()(float* data) const;
+
+   private:
+    std::size_t bytes_;
+  };
+  Matrix(std::unique_ptr<float[], Release> data, std::size_t row_count, std::size_t dim)
+      : data_(std::move(data)), row_count_(row_count), dim_(dim) {}
+
+  std::unique_ptr<float[], Release> data_;
+  std::size_t row_count_ = 0;
+  std::size_t dim_ = 0;
+};
+
+}  // namespace simile::data

@@ -1,0 +1,159 @@
+#include "data/npy_header.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "data/npy_dict.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kVersionBytes = 2;
+constexpr std::string_view kSaveSo =
+    "save with np.save(file, np.ascontiguousarray(x).astype(np.float32))";
+
+absl::Status Refuse(const BufferedReader& in, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
+}
+
+// What a file that is no .npy file may be instead, by its first bytes; empty when unknown.
+std::string_view GuessFormat(std::string_view start) {
+  struct Known {
+    std::string_view start;
+    std::string_view what;
+  };
+  static constexpr std::array<Known, 6> kKnown = {{
+      {"PK\x03\x04", "a zip archive, as np.savez writes"},
+      {"\x80\x02", "a Python pickle"},
+      {"\x80\x03", "a Python pickle"},
+      {"\x80\x04", "a Python pickle"},
+      {"\x80\x05", "a Python pickle"},
+      {"\x89HDF", "an HDF5 file"},
+  }};
+  for (const Known& known : kKnown) {
+    if (start.starts_with(known.start)) return known.what;
+  }
+  return "";
+}
+
+// Reads magic, version and length. On success the reader stands at the dictionary.
+absl::StatusOr<std::size_t> ReadPreamble(BufferedReader& in, const Limits& limits) {
+  if (in.size() == 0) return Refuse(in, fmt::format("is empty; {}", kSaveSo));
+  std::string start(std::min<std::uint64_t>(in.size(), kMagic.size() + kVersionBytes), '\0');
+  if (absl::Status status = in.ReadExact(start); !status.ok()) return status;
+  if (!start.starts_with(kMagic)) {
+    // A cut magic is a cut file; anything else is another format.
+    if (kMagic.starts_with(start)) return Refuse(in, "is cut short within its first bytes");
+    const std::string_view guess = GuessFormat(start);
+    return Refuse(
+        in, fmt::format("is no .npy file{}{}; {}", guess.empty() ? "" : " but ", guess, kSaveSo));
+  }
+  if (start.size() < kMagic.size() + kVersionBytes) {
+    return Refuse(in, "is cut short within its first bytes");
+  }
+  const auto major = static_cast<unsigned char>(start[kMagic.size()]);
+  const auto minor = static_cast<unsigned char>(start[kMagic.size() + 1]);
+  if (major < 1 || major > 3 || minor != 0) {
+    return Refuse(
+        in, fmt::format("is .npy version {}.{}; versions 1.0, 2.0 and 3.0 are read", major, minor));
+  }
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  if (in.bytes_left() < length_bytes) return Refuse(in, "is cut short within its first bytes");
+  std::array<char, 4> bytes{};
+  if (absl::Status status = in.ReadExact({bytes.data(), length_bytes}); !status.ok()) return status;
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  if (length > limits.npy_header_bytes_max) {
+    return Refuse(in, fmt::format("claims a header of {} bytes; at most {} are read",
+                                  Grouped(length), Grouped(limits.npy_header_bytes_max)));
+  }
+  if (length > in.bytes_left()) {
+    return Refuse(in, fmt::format("claims a header of {}, but {} follow; the file is cut short",
+                                  Counted(length, "byte"), Grouped(in.bytes_left())));
+  }
+  return length;
+}
+
+// What is wrong with a type that is not one of ours, and what would be right.
+absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
+  if (descr.starts_with('[')) {
+    return Refuse(in, fmt::format("holds records (a structured type); {}", kSaveSo));
+  }
+  if (descr == "|O") {
+    return Refuse(in,
+                  fmt::format("holds pickled Python objects, which are never read; {}", kSaveSo));
+  }
+  if (descr.starts_with('>')) {
+    return Refuse(in, fmt::format("holds big-endian numbers ({}); {}", Quoted(descr), kSaveSo));
+  }
+  return Refuse(in, fmt::format("holds numbers of type {}; float16, float32 and float64 are "
+                                "served; {}",
+                                Quoted(descr), kSaveSo));
+}
+
+absl::StatusOr<ElementType> TypeOf(const BufferedReader& in, std::string_view descr) {
+  // '<' is little-endian; '=' (native) and '|' (does not matter) can only have meant the same on
+  // the machines that write such files.
+  if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '=' || descr[0] == '|')) {
+    if (descr.substr(1) == "f2") return ElementType::kFloat16;
+    if (descr.substr(1) == "f4") return ElementType::kFloat32;
+    if (descr.substr(1) == "f8") return ElementType::kFloat64;
+  }
+  return RefuseType(in, descr);
+}
+
+absl::Status CheckSize(const BufferedReader& in, const VectorLayout& layout,
+                       std::string_view shape) {
+  if (in.bytes_left() == layout.bytes()) return absl::OkStatus();
+  const bool cut = in.bytes_left() < layout.bytes();
+  return Refuse(
+      in, fmt::format(
+              "shape {} of {} needs {} after the header, but {} follow; {}", shape,
+              ElementName(layout.type), Counted(layout.bytes(), "byte"), Grouped(in.bytes_left()),
+              cut ? std::string("the file is cut short")
+                  : fmt::format("{} too many", Counted(in.bytes_left() - layout.bytes(), "byte"))));
+}
+
+}  // namespace
+
+absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits) {
+  const absl::StatusOr<std::size_t> length = ReadPreamble(in, limits);
+  if (!length.ok()) return length.status();
+  std::string header(*length, '\0');
+  if (absl::Status status = in.ReadExact(header); !status.ok()) return status;
+  if (!header.ends_with('\n'))
+    return Refuse(in, "header does not end with a newline; NumPy writes one");
+  const auto foreign = std::find_if(header.begin(), header.end(), [](char letter) {
+    return static_cast<unsigned char>(letter) >= 0x80 || letter == '\0';
+  });
+  if (foreign != header.end()) {
+    return Refuse(in,
+                  fmt::format("header, column {}: byte 0x{:02x} is no ASCII text",
+                              foreign - header.begin() + 1, static_cast<unsigned char>(*foreign)));
+  }
+  const absl::StatusOr<NpyDict> dict = ParseNpyDict(header);
+  if (!dict.ok()) {
+    return Refuse(in, fmt::format("header, {}", std::string(dict.status().message())));
+  }
+  const absl::StatusOr<ElementType> type = TypeOf(in, dict->descr);
+  if (!type.ok()) return type.status();
+  if (dict->fortran_order && dict->shape.size() > 1) {
+    return Refuse(in, fmt::format("is in Fortran order, columns first; {}", kSaveSo));
+  }
+  absl::StatusOr<VectorLayout> layout = LayoutOf(in.shown(), *type, dict->shape, limits);
+  if (!layout.ok()) return layout.status();
+  if (absl::Status status = CheckSize(in, *layout, ShownShape(dict->shape)); !status.ok()) {
+    return status;
+  }
+  return layout;
+}
+
+}  // namespace simile::data

@@ -1,0 +1,113 @@
+#include "data/payload_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <absl/strings/string_view.h>
+#include <fmt/format.h>
+
+#include "data/payload_encoding.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+// A row lies within one chunk, so a chunk is also the most that a packed row may take; a line of
+// the default 64 KiB packs into less than a fifth of it.
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+// The type's name by the variant's index; null has none.
+constexpr std::array<std::string_view, 7> kTypeNames = {"",       "boolean", "integer", "number",
+                                                        "string", "list",    "object"};
+
+bool IsNumeric(std::string_view type) { return type == "integer" || type == "number"; }
+
+}  // namespace
+
+PayloadTableBuilder::PayloadTableBuilder(std::size_t row_count, const Limits& limits)
+    : fields_max_(limits.payload_fields_per_collection_max) {
+  table_.starts_.reserve(row_count);
+}
+
+absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
+  packed_.clear();
+  AppendVarint(packed_, row.size());
+  for (const auto& [name, value] : row) {
+    std::uint32_t number = 0;
+    if (absl::Status status = NumberOf(name, number); !status.ok()) return status;
+    Describe(table_.fields_[number], value);
+    AppendVarint(packed_, number);
+    AppendValue(packed_, value);
+  }
+  if (packed_.size() > kChunkBytes) {
+    return absl::InvalidArgumentError(fmt::format("the object takes {} bytes packed; at most {}",
+                                                  Grouped(packed_.size()), Grouped(kChunkBytes)));
+  }
+  Store(packed_);
+  return absl::OkStatus();
+}
+
+absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t& number) {
+  const auto found = numbers_.find(absl::string_view(name.data(), name.size()));
+  if (found != numbers_.end()) {
+    number = found->second;
+    return absl::OkStatus();
+  }
+  if (table_.fields_.size() == fields_max_) {
+    return absl::InvalidArgumentError(
+        fmt::format("field {} is one too many; a collection may have {} different fields",
+                    Quoted(name), Grouped(fields_max_)));
+  }
+  number = static_cast<std::uint32_t>(table_.fields_.size());
+  numbers_.emplace(std::string(name), number);
+  table_.fields_.push_back({.name = std::string(name), .type = {}, .rows = 0});
+  return absl::OkStatus();
+}
+
+void PayloadTableBuilder::Describe(FieldInfo& field, const PayloadValue& value) {
+  const std::string_view type = kTypeNames[value.value.index()];
+  if (type.empty()) return;
+  ++field.rows;
+  if (field.type == type) return;
+  if (field.type.empty()) {
+    field.type = type;
+  } else {
+    field.type = IsNumeric(field.type) && IsNumeric(type) ? "number" : "mixed";
+  }
+}
+
+void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {
+  auto& chunks = table_.chunks_;
+  if (chunks.empty() || chunks.back().size() + row.size() > kChunkBytes) {
+    chunks.emplace_back().reserve(kChunkBytes);
+  }
+  table_.starts_.push_back(static_cast<std::uint64_t>(chunks.size() - 1) << 32 |
+                           chunks.back().size());
+  chunks.back().insert(chunks.back().end(), row.begin(), row.end());
+}
+
+PayloadTable PayloadTableBuilder::Build() && {
+  auto& fields = table_.fields_;
+  std::vector<std::uint32_t> stored_by_name(fields.size());
+  std::iota(stored_by_name.begin(), stored_by_name.end(), 0U);
+  std::sort(
+      stored_by_name.begin(), stored_by_name.end(),
+      [&fields](std::uint32_t a, std::uint32_t b) { return fields[a].name < fields[b].name; });
+
+  std::vector<FieldInfo> sorted;
+  sorted.reserve(fields.size());
+  table_.number_of_stored_.resize(fields.size());
+  for (const std::uint32_t stored : stored_by_name) {
+    table_.number_of_stored_[stored] = static_cast<std::uint32_t>(sorted.size());
+    // A field that is null wherever it stands has no type to name.
+    if (fields[stored].type.empty()) fields[stored].type = "mixed";
+    sorted.push_back(std::move(fields[stored]));
+  }
+  fields = std::move(sorted);
+  if (!table_.chunks_.empty()) table_.chunks_.back().shrink_to_fit();
+  return std::move(table_);
+}
+
+}  // namespace simile::data

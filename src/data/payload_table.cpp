@@ -1,0 +1,86 @@
+#include "data/payload_table.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "data/payload_encoding.h"
+
+namespace simile::data {
+namespace {
+
+// What a protobuf map entry may cost besides the key's bytes and the value: the entry's own tag and
+// length, and the key's.
+constexpr std::uint64_t kMapEntryOverheadBytes = 12;
+
+}  // namespace
+
+std::optional<std::uint32_t> PayloadTable::FieldNumber(std::string_view name) const {
+  const auto found = std::lower_bound(
+      fields_.begin(), fields_.end(), name,
+      [](const FieldInfo& field, std::string_view wanted) { return field.name < wanted; });
+  if (found == fields_.end() || found->name != name) return std::nullopt;
+  return static_cast<std::uint32_t>(found - fields_.begin());
+}
+
+std::span<const std::uint8_t> PayloadTable::EncodedRow(Row row) const {
+  assert(row < starts_.size());
+  const std::uint64_t start = starts_[row];
+  const std::vector<std::uint8_t>& chunk = chunks_[start >> 32];
+  return std::span(chunk).subspan(start & 0xFFFF'FFFFU);
+}
+
+PayloadObject PayloadTable::Read(Row row) const {
+  PayloadCursor cursor(EncodedRow(row));
+  PayloadObject object(cursor.TakeVarint());
+  for (auto& [name, value] : object) {
+    name = fields_[number_of_stored_[cursor.TakeVarint()]].name;
+    value = cursor.TakeValue();
+  }
+  return object;
+}
+
+PayloadObject PayloadTable::Read(Row row, std::span<const std::uint32_t> field_numbers) const {
+  assert(std::is_sorted(field_numbers.begin(), field_numbers.end()));
+  PayloadCursor cursor(EncodedRow(row));
+  PayloadObject object;
+  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
+    const std::uint32_t number = number_of_stored_[cursor.TakeVarint()];
+    if (std::binary_search(field_numbers.begin(), field_numbers.end(), number)) {
+      object.emplace_back(fields_[number].name, cursor.TakeValue());
+    } else {
+      cursor.SkipValue();
+    }
+  }
+  return object;
+}
+
+PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const {
+  PayloadCursor cursor(EncodedRow(row));
+  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
+    if (number_of_stored_[cursor.TakeVarint()] == field_number) return cursor.TakeValue();
+    cursor.SkipValue();
+  }
+  return {};
+}
+
+std::uint64_t PayloadTable::RowBytes(Row row) const {
+  PayloadCursor cursor(EncodedRow(row));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
+    const FieldInfo& field = fields_[number_of_stored_[cursor.TakeVarint()]];
+    bytes += kMapEntryOverheadBytes + field.name.size();
+    bytes += cursor.SkipValue();
+  }
+  return bytes;
+}
+
+std::uint64_t PayloadTable::bytes() const {
+  std::uint64_t bytes = starts_.capacity() * sizeof(std::uint64_t) +
+                        number_of_stored_.capacity() * sizeof(std::uint32_t) +
+                        fields_.capacity() * sizeof(FieldInfo) +
+                        chunks_.capacity() * sizeof(std::vector<std::uint8_t>);
+  for (const auto& chunk : chunks_) bytes += chunk.capacity();
+  return bytes;
+}
+
+}  // namespace simile::data

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simile/matrix_view.h"
+#include "simile/payload.h"
+
+namespace simile::data {
+
+// What is known about one payload field after a load.
+struct FieldInfo {
+  std::string name;
+  std::string type;        // "string", "integer", "number", "boolean", "list", "object", "mixed"
+  std::uint64_t rows = 0;  // rows that have it, null not counted
+};
+
+// The payload of every row, packed: field names are stored once, values in a compact binary form
+// (payload_encoding.h) in chunks of an arena, so that a row's fields are decoded only when an
+// answer needs them. Immutable once built; safe to share.
+class PayloadTable {
+ public:
+  PayloadTable() = default;
+
+  std::size_t row_count() const { return starts_.size(); }
+  // By name; a field's number is its place here.
+  std::span<const FieldInfo> fields() const { return fields_; }
+  // The number of a field, or nothing when no row has it.
+  std::optional<std::uint32_t> FieldNumber(std::string_view name) const;
+
+  // The row's payload, all fields, in the order of its line. Cost: one decode of the row.
+  PayloadObject Read(Row row) const;
+  // Only these fields (numbers from FieldNumber, ascending), in the order of the row's line.
+  PayloadObject Read(Row row, std::span<const std::uint32_t> field_numbers) const;
+  // One field; monostate when the row lacks it.
+  PayloadValue ReadField(Row row, std::uint32_t field_number) const;
+  // Upper bound on the row's size as a protobuf map of field names to values, bytes: for checking a
+  // reply before it is built. Cost: one walk over the row, nothing allocated.
+  std::uint64_t RowBytes(Row row) const;
+
+  std::uint64_t bytes() const;
+
+ private:
+  friend class PayloadTableBuilder;
+
+  std::span<const std::uint8_t> EncodedRow(Row row) const;
+
+  std::vector<FieldInfo> fields_;
+  // Rows carry fields by the order in which the file first named them, since the names are not all
+  // known until its last line; this maps that order to field numbers.
+  std::vector<std::uint32_t> number_of_stored_;
+  std::vector<std::uint64_t> starts_;  // starts_[row]: chunk << 32 | offset in the chunk
+  std::vector<std::vector<std::uint8_t>> chunks_;
+};
+
+}  // namespace simile::data

@@ -1,0 +1,247 @@
+#include "data/safetensors_header.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/json_value.h"
+#include "data/nearest_name.h"
+#include "data/wording.h"
+
+namespace simile::data {
+namespace {
+
+struct Dtype {
+  std::string_view name;
+  std::uint64_t bytes;
+  std::optional<ElementType> element;  // nothing: known, but not served
+};
+
+constexpr std::array<Dtype, 15> kDtypes = {{
+    {"F16", 2, ElementType::kFloat16},
+    {"BF16", 2, ElementType::kBfloat16},
+    {"F32", 4, ElementType::kFloat32},
+    {"F64", 8, ElementType::kFloat64},
+    {"BOOL", 1, {}},
+    {"U8", 1, {}},
+    {"I8", 1, {}},
+    {"F8_E5M2", 1, {}},
+    {"F8_E4M3", 1, {}},
+    {"I16", 2, {}},
+    {"U16", 2, {}},
+    {"I32", 4, {}},
+    {"U32", 4, {}},
+    {"I64", 8, {}},
+    {"U64", 8, {}},
+}};
+
+struct Tensor {
+  std::string name;
+  const Dtype* dtype = nullptr;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+absl::Status Refuse(const BufferedReader& in, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
+}
+
+absl::StatusOr<PayloadObject> ReadHeaderObject(BufferedReader& in, const Limits& limits) {
+  constexpr std::size_t kLengthBytes = 8;
+  if (in.size() < kLengthBytes) {
+    return Refuse(in, fmt::format("is {} long; a .safetensors file begins with the {} bytes of its "
+                                  "header's length",
+                                  Counted(in.size(), "byte"), kLengthBytes));
+  }
+  std::array<char, kLengthBytes> bytes{};
+  if (absl::Status status = in.ReadExact(bytes); !status.ok()) return status;
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthBytes; i-- > 0;) {
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  if (length > limits.safetensors_header_bytes_max) {
+    return Refuse(in, fmt::format("claims a header of {} bytes; at most {} are read",
+                                  Grouped(length), Grouped(limits.safetensors_header_bytes_max)));
+  }
+  if (length > in.bytes_left()) {
+    return Refuse(in, fmt::format("claims a header of {}, but {} follow; the file is cut short",
+                                  Counted(length, "byte"), Grouped(in.bytes_left())));
+  }
+  std::string header(length, '\0');
+  if (absl::Status status = in.ReadExact(header); !status.ok()) return status;
+  JsonReader reader(fmt::format("{}: header", in.shown()),
+                    {.depth_max = limits.json_depth_max, .text_bytes_max = header.size()});
+  reader.Begin(header);
+  return ReadJsonObject(reader);
+}
+
+// A list of sizes, or nothing when the value is anything else.
+std::optional<std::vector<std::uint64_t>> SizesOf(const PayloadValue* value) {
+  const auto* const list = value == nullptr ? nullptr : std::get_if<PayloadList>(&value->value);
+  if (list == nullptr) return std::nullopt;
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(list->size());
+  for (const PayloadValue& item : *list) {
+    const auto* const size = std::get_if<std::int64_t>(&item.value);
+    if (size == nullptr || *size < 0) return std::nullopt;
+    sizes.push_back(static_cast<std::uint64_t>(*size));
+  }
+  return sizes;
+}
+
+absl::StatusOr<const Dtype*> DtypeOf(const BufferedReader& in, std::string_view tensor,
+                                     const PayloadValue* value) {
+  const auto* const name = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
+  if (name == nullptr) {
+    return Refuse(in, fmt::format("tensor {} has no \"dtype\" string", Quoted(tensor)));
+  }
+  for (const Dtype& dtype : kDtypes) {
+    if (dtype.name == *name) return &dtype;
+  }
+  return Refuse(in, fmt::format("tensor {} has the unknown dtype {}; F16, BF16, F32 and F64 are "
+                                "served",
+                                Quoted(tensor), Quoted(*name)));
+}
+
+// One entry of the header, its size checked against its shape.
+absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
+                                const PayloadValue& value) {
+  const auto* const entry = std::get_if<PayloadObject>(&value.value);
+  if (entry == nullptr) {
+    return Refuse(in, fmt::format("tensor {} is {}; an object with dtype, shape and data_offsets "
+                                  "is needed",
+                                  Quoted(name), Describe(value)));
+  }
+  const absl::StatusOr<const Dtype*> dtype = DtypeOf(in, name, FindMember(*entry, "dtype"));
+  if (!dtype.ok()) return dtype.status();
+  std::optional<std::vector<std::uint64_t>> shape = SizesOf(FindMember(*entry, "shape"));
+  if (!shape) {
+    return Refuse(in, fmt::format("tensor {} has no \"shape\" list of sizes", Quoted(name)));
+  }
+  const auto offsets = SizesOf(FindMember(*entry, "data_offsets"));
+  if (!offsets || offsets->size() != 2 || (*offsets)[0] > (*offsets)[1]) {
+    return Refuse(in, fmt::format("tensor {} has no \"data_offsets\" of the form [begin, end]",
+                                  Quoted(name)));
+  }
+  if (entry->size() != 3) {
+    return Refuse(in, fmt::format("tensor {} has {} members; dtype, shape and data_offsets are all "
+                                  "there may be",
+                                  Quoted(name), entry->size()));
+  }
+  std::uint64_t bytes = (*dtype)->bytes;
+  bool fits = true;
+  for (const std::uint64_t size : *shape) fits &= !__builtin_mul_overflow(bytes, size, &bytes);
+  const std::uint64_t given = (*offsets)[1] - (*offsets)[0];
+  if (!fits || bytes != given) {
+    return Refuse(
+        in, fmt::format("tensor {}: shape {} of {} needs {} bytes, but data_offsets give "
+                        "{}",
+                        Quoted(name), ShownShape(*shape), (*dtype)->name,
+                        fits ? Grouped(bytes) : std::string("more than 2^64"), Grouped(given)));
+  }
+  return Tensor{.name = std::string(name),
+                .dtype = *dtype,
+                .shape = *std::move(shape),
+                .begin = (*offsets)[0],
+                .end = (*offsets)[1]};
+}
+
+absl::StatusOr<std::vector<Tensor>> TensorsOf(const BufferedReader& in,
+                                              const PayloadObject& header) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, value] : header) {
+    if (name == "__metadata__") continue;
+    absl::StatusOr<Tensor> tensor = TensorOf(in, name, value);
+    if (!tensor.ok()) return tensor.status();
+    tensors.push_back(*std::move(tensor));
+  }
+  if (tensors.empty())
+    return Refuse(in, "holds no tensor; one of shape (rows, dimensions) is needed");
+  return tensors;
+}
+
+// The tensors must lie end to end from the first byte of the data to the last.
+absl::Status CheckCoverage(const BufferedReader& in, std::vector<Tensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t end = 0;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.begin != end) {
+      return Refuse(in, fmt::format("tensor {} begins at byte {} of the data, but what lies before "
+                                    "it ends at {}; there must be no {}",
+                                    Quoted(tensor.name), tensor.begin, end,
+                                    tensor.begin < end ? "overlap" : "hole"));
+    }
+    end = tensor.end;
+  }
+  if (end == in.bytes_left()) return absl::OkStatus();
+  return Refuse(
+      in, fmt::format("the tensors take {} after the header, but {} follow; {}",
+                      Counted(end, "byte"), Grouped(in.bytes_left()),
+                      end > in.bytes_left()
+                          ? std::string("the file is cut short")
+                          : fmt::format("{} too many", Counted(in.bytes_left() - end, "byte"))));
+}
+
+std::string ListNames(const std::vector<std::string>& names) {
+  constexpr std::size_t kShownMax = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kShownMax); ++i) {
+    list += (i == 0 ? "" : ", ") + Quoted(names[i]);
+  }
+  return names.size() > kShownMax ? list + ", ..." : list;
+}
+
+absl::StatusOr<const Tensor*> Choose(const BufferedReader& in, const std::vector<Tensor>& tensors,
+                                     std::string_view wanted) {
+  if (wanted.empty() && tensors.size() == 1) return &tensors.front();
+  std::vector<std::string> names;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.name == wanted && !wanted.empty()) return &tensor;
+    names.push_back(tensor.name);
+  }
+  std::sort(names.begin(), names.end());
+  if (wanted.empty()) {
+    return Refuse(in, fmt::format("holds {} tensors ({}); say which in collection.json: "
+                                  "\"tensor\": {}",
+                                  Grouped(names.size()), ListNames(names), Quoted(names.front())));
+  }
+  const std::string nearest = NearestName(wanted, names);
+  return Refuse(
+      in, fmt::format(
+              "holds no tensor {}{}; it holds {}", Quoted(wanted),
+              nearest.empty() ? std::string() : fmt::format(" (did you mean {}?)", Quoted(nearest)),
+              ListNames(names)));
+}
+
+}  // namespace
+
+absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::string_view tensor,
+                                                   const Limits& limits) {
+  const absl::StatusOr<PayloadObject> header = ReadHeaderObject(in, limits);
+  if (!header.ok()) return header.status();
+  absl::StatusOr<std::vector<Tensor>> tensors = TensorsOf(in, *header);
+  if (!tensors.ok()) return tensors.status();
+  if (absl::Status status = CheckCoverage(in, *tensors); !status.ok()) return status;
+  const absl::StatusOr<const Tensor*> chosen = Choose(in, *tensors, tensor);
+  if (!chosen.ok()) return chosen.status();
+  const Dtype& dtype = *(*chosen)->dtype;
+  if (!dtype.element) {
+    return Refuse(in, fmt::format("tensor {} holds {}; F16, BF16, F32 and F64 are served; save "
+                                  "with x.to(torch.float32).contiguous()",
+                                  Quoted((*chosen)->name), dtype.name));
+  }
+  absl::StatusOr<VectorLayout> layout =
+      LayoutOf(in.shown(), *dtype.element, (*chosen)->shape, limits);
+  if (layout.ok()) in.Skip((*chosen)->begin);
+  return layout;
+}
+
+}  // namespace simile::data

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace simile::data {
+
+// The length, 1 to 4, of the UTF-8 sequence that text begins with, or 0 when it begins with none.
+// Strict (Unicode 15, table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+std::size_t Utf8SequenceLength(std::string_view text);
+
+// Whether a valid sequence is a control character: U+0000..U+001F, U+007F..U+009F.
+bool IsControl(std::string_view sequence);
+
+}  // namespace simile::data

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "data/buffered_reader.h"
+#include "data/matrix.h"
+#include "data/vector_layout.h"
+#include "simile/query.h"
+
+namespace simile::data {
+
+// The Euclidean lengths of a file's rows as stored, those of faulty rows left out.
+struct LengthRange {
+  double shortest = 0;
+  double longest = 0;
+};
+
+// Reads all rows through one small buffer: checks that each is finite, not zero and of a length
+// within 2^-60..2^60, and brings it to unit length for cosine (worked out in double, rounded to
+// fp32 once). For dot, rows are kept as given, rounded to fp32.
+// REQUIRES: the reader stands at the first row, as ReadVectorLayout leaves it.
+// Errors: kInvalidArgument `FILE: row R holds NaN at column C; ... (N of M rows are affected)`: the
+//         first row at fault, and how many share the fault; kResourceExhausted without memory.
+absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout, Metric metric,
+                                  LengthRange& lengths);
+
+// The same checks with no row kept.
+absl::Status CheckRows(BufferedReader& in, const VectorLayout& layout, Metric metric,
+                       LengthRange& lengths);
+
+}  // namespace simile::data

@@ -1,0 +1,43 @@
+#include "data/wording.h"
+
+#include <fmt/format.h>
+
+#include "data/utf8.h"
+
+namespace simile::data {
+
+std::string Grouped(std::uint64_t number) {
+  std::string text = fmt::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, 1, ',');
+  }
+  return text;
+}
+
+std::string Counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", Grouped(count), noun, count == 1 ? "" : "s");
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr std::size_t kShownBytesMax = 60;
+  std::string shown = "\"";
+  std::size_t at = 0;
+  while (at < text.size() && at < kShownBytesMax) {
+    const std::size_t length = Utf8SequenceLength(text.substr(at));
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (length == 0) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else if (IsControl(text.substr(at, length))) {
+      shown +=
+          fmt::format("\\u{:04x}", length == 1 ? byte : static_cast<unsigned char>(text[at + 1]));
+    } else {
+      shown += text.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
+  }
+  shown += at < text.size() ? "...\"" : "\"";
+  return shown;
+}
+
+}  // namespace simile::data

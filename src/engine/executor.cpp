@@ -1,0 +1,325 @@
+#include "engine/executor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "engine/batch_policy.h"
+#include "engine/batch_runner.h"
+
+namespace simile::engine {
+namespace {
+
+using TaskPtr = std::unique_ptr<SearchTask>;
+
+std::uint32_t QueryCount(const SearchTask& task) {
+  return static_cast<std::uint32_t>(task.specs.size());
+}
+
+// A task whose fate is decided and whose caller is to be told.
+struct Finished {
+  TaskPtr task;
+  absl::StatusOr<SearchAnswer> answer;
+};
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+
+// The real time to sleep until a moment of the injected clock. Bounded, because a sleeper adds it
+// to the present and "no deadline" would overflow.
+Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
+  constexpr Clock::Duration kLongest = std::chrono::hours(1);
+  return moment - now < kLongest ? moment - now : kLongest;
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(Options options, BackendInfo info, std::string reason, const Clock& clock, Observer observer)
+      : options_(options),
+        info_(std::move(info)),
+        reason_(std::move(reason)),
+        clock_(clock),
+        observer_(std::move(observer)),
+        dispatcher_([this] { Dispatch(); }),
+        completer_([this] { Complete(); }) {}
+
+  absl::Status Submit(TaskPtr task);
+  ExecutorCounts counts() const;
+
+  // What is to happen with the tasks that wait; only ever raised.
+  enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
+  // Enters the phase and returns when both threads have ended.
+  void End(Phase phase);
+
+ private:
+  // On the dispatch thread
+  void Dispatch();
+  bool TakeBatch();  // waits for tasks and moves them to batch_; false when there will be no more
+  void DropCancelled();
+  void RunBatch();
+  void Report(Clock::TimePoint started_at, std::uint64_t compute_us);
+  void FillReceipt(std::size_t index);  // of the answer to task `index` of the batch
+
+  // On the completion thread
+  void Complete();
+
+  // REQUIRES of these: mutex_ is held.
+  void ExpireWaiting(Clock::TimePoint now);
+  void StopWaiting();
+  void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
+
+  const Options options_;
+  const BackendInfo info_;
+  const std::string reason_;
+  const Clock& clock_;
+  const Observer observer_;
+
+  mutable std::mutex mutex_;               // guards what follows, up to counts_
+  std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
+  std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
+  std::vector<TaskPtr> waiting_;           // oldest first
+  std::vector<Finished> finished_;         // not yet told
+  std::uint64_t untold_queries_ = 0;       // of finished_ and of what the completion thread holds
+  // No waiting task expires before this. Exact after ExpireWaiting looked; tasks that leave since
+  // then only make it early, which costs one look.
+  Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
+  Phase phase_ = Phase::kRunning;
+  bool dispatch_ended_ = false;
+  ExecutorCounts counts_;
+
+  // The dispatch thread's own, kept from batch to batch.
+  std::vector<TaskPtr> batch_;
+  std::vector<Waiting> waiting_view_;
+  std::vector<std::size_t> taken_;
+  BatchRunner runner_;
+  std::vector<SearchAnswer> answers_;  // one a task of batch_
+  BatchReport report_;
+
+  std::mutex join_mutex_;   // held while joining, so that every End returns after the end
+  std::thread dispatcher_;  // last: the threads use all of the above
+  std::thread completer_;
+};
+
+absl::Status Executor::Impl::Submit(TaskPtr task) {
+  assert(task->snapshot != nullptr && task->done != nullptr && !task->specs.empty() &&
+         task->specs.size() == task->queries.row_count());
+  const std::uint32_t query_count = QueryCount(*task);
+  bool nearer_deadline = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kRunning) return Stopping();
+    if (counts_.queue_depth + query_count > options_.queue_queries_max) {
+      counts_.rejected += query_count;
+      return absl::ResourceExhaustedError(
+          fmt::format("{} queries wait already and the queue holds {}: no room for {} more",
+                      data::Grouped(counts_.queue_depth), data::Grouped(options_.queue_queries_max),
+                      data::Grouped(query_count)));
+    }
+    counts_.queue_depth += query_count;
+    nearer_deadline = task->deadline < next_expiry_;
+    if (nearer_deadline) next_expiry_ = task->deadline;
+    waiting_.push_back(std::move(task));
+  }
+  dispatch_wake_.notify_one();
+  if (nearer_deadline) complete_wake_.notify_one();
+  return absl::OkStatus();
+}
+
+ExecutorCounts Executor::Impl::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Executor::Impl::End(Phase phase) {
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = std::max(phase_, phase);
+  }
+  dispatch_wake_.notify_one();
+  const std::lock_guard lock(join_mutex_);
+  if (dispatcher_.joinable()) dispatcher_.join();
+  if (completer_.joinable()) completer_.join();
+}
+
+void Executor::Impl::Dispatch() {
+  while (TakeBatch()) {
+    DropCancelled();
+    if (!batch_.empty()) RunBatch();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    dispatch_ended_ = true;
+  }
+  complete_wake_.notify_one();
+}
+
+bool Executor::Impl::TakeBatch() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    dispatch_wake_.wait(lock, [this] {
+      if (phase_ == Phase::kStopping) return true;
+      if (waiting_.empty()) return phase_ == Phase::kDraining;
+      return untold_queries_ < options_.queue_queries_max;
+    });
+    if (phase_ == Phase::kStopping) StopWaiting();
+    ExpireWaiting(clock_.Now());
+    if (!waiting_.empty()) break;
+    if (phase_ != Phase::kRunning) return false;
+  }
+
+  waiting_view_.clear();
+  for (const TaskPtr& task : waiting_) {
+    waiting_view_.push_back({task->snapshot.get(), QueryCount(*task)});
+  }
+  ChooseBatch(waiting_view_, options_.batch_queries_max, taken_);
+  for (const std::size_t index : taken_) {
+    counts_.queue_depth -= QueryCount(*waiting_[index]);
+    batch_.push_back(std::move(waiting_[index]));
+  }
+  std::erase(waiting_, nullptr);
+  return true;
+}
+
+// Asks outside the mutex: `cancelled` is the caller's code.
+void Executor::Impl::DropCancelled() {
+  for (TaskPtr& task : batch_) {
+    if (!task->cancelled || !task->cancelled()) continue;
+    const std::lock_guard lock(mutex_);
+    counts_.cancelled += QueryCount(*task);
+    Finish(std::move(task), absl::CancelledError("the caller gave up before the query was run"));
+  }
+  std::erase(batch_, nullptr);
+}
+
+void Executor::Impl::RunBatch() {
+  const Clock::TimePoint started_at = clock_.Now();
+  const absl::Status status = runner_.Run(batch_, answers_);
+  Report(started_at, Microseconds(clock_.Now() - started_at));
+
+  for (std::size_t index = 0; index < batch_.size(); ++index) {
+    if (status.ok()) FillReceipt(index);
+    const std::lock_guard lock(mutex_);
+    if (status.ok()) {
+      Finish(std::move(batch_[index]), std::move(answers_[index]));
+    } else {
+      Finish(std::move(batch_[index]), status);
+    }
+  }
+  batch_.clear();
+}
+
+void Executor::Impl::FillReceipt(std::size_t index) {
+  observe::Receipt& receipt = answers_[index].receipt;
+  receipt.backend = info_.name;
+  receipt.device = info_.device;
+  receipt.engine = info_.engine;
+  receipt.reason = reason_;
+  receipt.snapshot_version = batch_[index]->snapshot->version;
+  receipt.batch_size = report_.batch_size;
+  receipt.queue_us = report_.queue_us[index];
+  receipt.compute_us = report_.compute_us;
+}
+
+void Executor::Impl::Report(Clock::TimePoint started_at, std::uint64_t compute_us) {
+  report_.batch_size = 0;
+  report_.compute_us = compute_us;
+  report_.queue_us.clear();
+  for (const TaskPtr& task : batch_) {
+    report_.batch_size += QueryCount(*task);
+    report_.queue_us.push_back(Microseconds(started_at - task->arrived_at));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.batches;
+    counts_.queries += report_.batch_size;
+  }
+  if (observer_) observer_(report_);
+}
+
+void Executor::Impl::Complete() {
+  std::vector<Finished> telling;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const Clock::TimePoint now = clock_.Now();
+    ExpireWaiting(now);
+    if (finished_.empty()) {
+      if (dispatch_ended_) return;
+      if (next_expiry_ == Clock::TimePoint::max()) {
+        complete_wake_.wait(lock);
+      } else {
+        complete_wake_.wait_for(lock, SleepUntil(next_expiry_, now));
+      }
+      continue;
+    }
+    telling.swap(finished_);
+    lock.unlock();
+    std::uint64_t told_queries = 0;
+    for (Finished& finished : telling) {
+      told_queries += QueryCount(*finished.task);
+      finished.task->done(std::move(finished.answer));
+    }
+    telling.clear();  // the tasks, too, die here and not between two passes
+    lock.lock();
+    untold_queries_ -= told_queries;
+    dispatch_wake_.notify_one();
+  }
+}
+
+void Executor::Impl::ExpireWaiting(Clock::TimePoint now) {
+  if (now < next_expiry_) return;
+  next_expiry_ = Clock::TimePoint::max();
+  for (TaskPtr& task : waiting_) {
+    if (now < task->deadline) {
+      next_expiry_ = std::min(next_expiry_, task->deadline);
+      continue;
+    }
+    const std::uint32_t query_count = QueryCount(*task);
+    counts_.expired += query_count;
+    counts_.queue_depth -= query_count;
+    const std::uint64_t waited_us = Microseconds(now - task->arrived_at);
+    Finish(std::move(task),
+           absl::DeadlineExceededError(
+               fmt::format("the deadline passed after {} ms in the queue; nothing was computed",
+                           data::Grouped(waited_us / 1000))));
+  }
+  std::erase(waiting_, nullptr);
+}
+
+void Executor::Impl::StopWaiting() {
+  for (TaskPtr& task : waiting_) Finish(std::move(task), Stopping());
+  waiting_.clear();
+  counts_.queue_depth = 0;
+}
+
+void Executor::Impl::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
+  untold_queries_ += QueryCount(*task);
+  finished_.push_back({std::move(task), std::move(answer)});
+  complete_wake_.notify_one();
+}
+
+Executor::Executor(Options options, BackendInfo info, std::string reason, const Clock& clock,
+                   Observer observer)
+    : impl_(std::make_unique<Impl>(options, std::move(info), std::move(reason), clock,
+                                   std::move(observer))) {}
+
+Executor::~Executor() { Stop(); }
+
+absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
+  return impl_->Submit(std::move(task));
+}
+
+void Executor::Stop() { impl_->End(Impl::Phase::kStopping); }
+
+void Executor::Drain() { impl_->End(Impl::Phase::kDraining); }
+
+ExecutorCounts Executor::counts() const { return impl_->counts(); }
+
+}  // namespace simile::engine

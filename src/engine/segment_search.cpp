@@ -1,0 +1,57 @@
+#include "engine/segment_search.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "simile/rank_key.h"
+
+namespace simile::engine {
+
+absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                                const SearchBatch& batch, SearchResult& result) {
+  if (segments.size() == 1) return segments.front()->Search(batch, result);
+  if (partial_.size() < segments.size()) partial_.resize(segments.size());
+  for (std::size_t segment = 0; segment < segments.size(); ++segment) {
+    if (absl::Status status = segments[segment]->Search(batch, partial_[segment]); !status.ok()) {
+      return status;
+    }
+  }
+  Merge(segments.size(), batch, result);
+  return absl::OkStatus();
+}
+
+// A linear look at every segment's head for each hit: segments are few, a heap would cost more.
+void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
+                          SearchResult& result) {
+  std::uint32_t k_most = 0;
+  for (const QuerySpec& spec : batch.specs) k_most = std::max(k_most, spec.k);
+  result.Reset(batch.specs.size(), k_most);
+  for (std::size_t query = 0; query < batch.specs.size(); ++query) {
+    next_.assign(segment_count, 0);
+    const std::span<Hit> room = result.Room(query);
+    std::size_t count = 0;
+    while (count < batch.specs[query].k) {
+      RankKey best;  // below every real key
+      std::size_t best_segment = segment_count;
+      for (std::size_t segment = 0; segment < segment_count; ++segment) {
+        const std::span<const Hit> hits = partial_[segment].Hits(query);
+        if (next_[segment] == hits.size()) continue;
+        const RankKey key = KeyOf(hits[next_[segment]]);
+        if (best_segment != segment_count && key < best) continue;
+        best = key;
+        best_segment = segment;
+      }
+      if (best_segment == segment_count) break;
+      room[count++] = partial_[best_segment].Hits(query)[next_[best_segment]++];
+    }
+    result.SetCount(query, count);
+    QueryCost cost;
+    for (std::size_t segment = 0; segment < segment_count; ++segment) {
+      cost.rows_scanned += partial_[segment].Cost(query).rows_scanned;
+      cost.rows_rescored += partial_[segment].Cost(query).rows_rescored;
+    }
+    result.SetCost(query, cost);
+  }
+}
+
+}  // namespace simile::engine

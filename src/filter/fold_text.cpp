@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <utf8proc.h>
+
+#include "filter/text_index.h"
+
+namespace simile::filter {
+namespace {
+
+bool IsAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
+}
+
+bool IsSpace(utf8proc_int32_t codepoint) {
+  if (codepoint >= '\t' && codepoint <= '\r') return true;
+  switch (utf8proc_category(codepoint)) {
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return true;
+    default:
+      return codepoint == 0x85;  // next line
+  }
+}
+
+// Collects folded characters, turning runs of white space into one space and none at the ends.
+class Folded {
+ public:
+  void AddSpace() { space_pending_ = !text_.empty(); }
+  void Add(std::string_view character) {
+    if (space_pending_) text_ += ' ';
+    space_pending_ = false;
+    text_ += character;
+  }
+  std::string Take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+  bool space_pending_ = false;
+};
+
+// What the general way below does to ASCII, for the many texts that are nothing else.
+std::string FoldAscii(std::string_view text) {
+  Folded folded;
+  for (const char byte : text) {
+    if (IsSpace(byte)) {
+      folded.AddSpace();
+      continue;
+    }
+    const bool upper = byte >= 'A' && byte <= 'Z';
+    const char lower = upper ? static_cast<char>(byte - 'A' + 'a') : byte;
+    folded.Add({&lower, 1});
+  }
+  return std::move(folded).Take();
+}
+
+// Decomposed by compatibility, case folded, marks and invisible characters dropped, and typographic
+// variants of ASCII punctuation made plain. Empty when the text is not UTF-8.
+std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
+  constexpr auto kOptions = static_cast<utf8proc_option_t>(
+      UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD |
+      UTF8PROC_STRIPMARK | UTF8PROC_IGNORE | UTF8PROC_LUMP);
+  const auto* const bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  const auto length = static_cast<utf8proc_ssize_t>(text.size());
+  // Most texts shrink or keep their length; one code point may decompose into as many as 18.
+  std::vector<utf8proc_int32_t> codepoints(text.size());
+  for (;;) {
+    const utf8proc_ssize_t count =
+        utf8proc_decompose(bytes, length, codepoints.data(),
+                           static_cast<utf8proc_ssize_t>(codepoints.size()), kOptions);
+    if (count < 0) return {};
+    const bool fitted = static_cast<std::size_t>(count) <= codepoints.size();
+    codepoints.resize(static_cast<std::size_t>(count));
+    if (fitted) return codepoints;
+  }
+}
+
+}  // namespace
+
+std::string FoldText(std::string_view text) {
+  if (IsAscii(text)) return FoldAscii(text);
+  Folded folded;
+  for (const utf8proc_int32_t codepoint : Decompose(text)) {
+    if (IsSpace(codepoint)) {
+      folded.AddSpace();
+      continue;
+    }
+    std::array<utf8proc_uint8_t, 4> bytes{};
+    const utf8proc_ssize_t count = utf8proc_encode_char(codepoint, bytes.data());
+    folded.Add({reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)});
+  }
+  return std::move(folded).Take();
+}
+
+}  // namespace simile::filter

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/payload_table.h"
+#include "simile/matrix_view.h"
+
+namespace simile::filter {
+
+// Text without the differences people do not type: lower case, no accents, compatibility forms
+// unified, curly quotes and dashes plain, invisible characters dropped, white space runs as one
+// space and none at the ends (utf8proc: NFKD, marks stripped, case folded, punctuation lumped).
+// Scripts that write vowels or voicing as marks lose them, too: a search then finds a little more.
+// Invalid UTF-8 cannot reach here; it folds to nothing.
+std::string FoldText(std::string_view text);
+
+enum class MatchQuality : std::uint8_t { kWhole, kPrefix, kPart };
+
+struct TextMatch {
+  Row row = 0;
+  MatchQuality quality = MatchQuality::kPart;
+};
+
+struct TextMatches {
+  std::vector<TextMatch> first;   // the best `limit`: whole, then prefix, then part; by row
+  std::uint64_t match_count = 0;  // all of them
+  std::uint64_t whole_match_count = 0;
+};
+
+// Folded values of a few string fields, for finding rows by their title. Immutable; safe to share.
+class TextIndex {
+ public:
+  TextIndex() = default;
+  // Fields no row has are left out. A list field matches by any of its strings.
+  static TextIndex Build(const data::PayloadTable& payload, const std::vector<std::string>& fields);
+
+  const std::vector<std::string>& fields() const { return fields_; }
+  // Rows whose field contains the text, ignoring case and accents.
+  // Text that folds to nothing is found nowhere. A list's row counts once, at its best string.
+  // REQUIRES: field is one of fields(). Cost: one pass over the field's folded text.
+  TextMatches Find(std::string_view field, std::string_view text, std::size_t limit) const;
+  std::uint64_t bytes() const;
+
+ private:
+  struct Column {
+    std::vector<char> text;           // folded values, each ended by '\n'
+    std::vector<std::uint64_t> ends;  // [row_count] where the row's values end
+  };
+  std::vector<std::string> fields_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace simile::filter

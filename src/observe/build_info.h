@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+namespace simile::observe {
+
+// What was built: the project's version and the commit it was built from ("unknown" when it was not
+// built from a git checkout).
+struct BuildInfo {
+  std::string_view version;  // "0.1.0"
+  std::string_view build;    // "v0.1.0-12-g0123456789ab"
+};
+
+BuildInfo GetBuildInfo();
+
+}  // namespace simile::observe

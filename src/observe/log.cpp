@@ -1,0 +1,83 @@
+#include "observe/log.h"
+
+#include <exception>
+#include <ostream>
+#include <utility>
+
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include "observe/log_line.h"
+
+namespace simile::observe {
+namespace {
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::sink_ptr MakeSink(std::ostream* sink) {
+  if (sink != nullptr) return std::make_shared<spdlog::sinks::ostream_sink_mt>(*sink, true);
+  return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+}
+
+constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
+
+}  // namespace
+
+class Logger::Impl {
+ public:
+  explicit Impl(const Options& options)
+      : format(options.format), logger("simile", MakeSink(options.sink)) {
+    logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        format == LogFormat::kJson ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
+    logger.set_level(SpdlogLevel(options.level));
+    logger.flush_on(spdlog::level::debug);  // a line that a crash could swallow helps nobody
+  }
+
+  LogFormat format;
+  spdlog::logger logger;
+};
+
+Logger::Logger(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+Logger::~Logger() = default;
+
+void Logger::Debug(std::string_view message, Fields fields) const noexcept {
+  Write(LogLevel::kDebug, message, fields);
+}
+void Logger::Info(std::string_view message, Fields fields) const noexcept {
+  Write(LogLevel::kInfo, message, fields);
+}
+void Logger::Warn(std::string_view message, Fields fields) const noexcept {
+  Write(LogLevel::kWarning, message, fields);
+}
+void Logger::Error(std::string_view message, Fields fields) const noexcept {
+  Write(LogLevel::kError, message, fields);
+}
+
+void Logger::Write(LogLevel level, std::string_view message, Fields fields) const noexcept {
+  const spdlog::level::level_enum spdlog_level = SpdlogLevel(level);
+  if (!impl_->logger.should_log(spdlog_level)) return;
+  try {
+    const std::string line = impl_->format == LogFormat::kJson ? JsonMembers(message, fields)
+                                                               : TextLine(message, fields);
+    impl_->logger.log(spdlog_level, spdlog::string_view_t(line));
+  } catch (const std::exception&) {
+    // Out of memory while describing an event: losing the line is all that can be done.
+  }
+}
+
+}  // namespace simile::observe

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace simile::observe {
+
+enum class LogFormat : std::uint8_t { kText, kJson };
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+
+// One named value of a log line. Borrows its text for the call it is passed to.
+struct LogField {
+  using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
+
+  LogField(std::string_view name, std::string_view text) : key(name), value(text) {}
+  LogField(std::string_view name, const std::string& text)
+      : key(name), value(std::string_view(text)) {}
+  LogField(std::string_view name, const char* text) : key(name), value(std::string_view(text)) {}
+  LogField(std::string_view name, bool flag) : key(name), value(flag) {}
+  LogField(std::string_view name, double number) : key(name), value(number) {}
+  template <std::signed_integral T>
+  LogField(std::string_view name, T number) : key(name), value(std::int64_t{number}) {}
+  template <std::unsigned_integral T>
+  requires(!std::same_as<T, bool>) LogField(std::string_view name, T number)
+      : key(name), value(std::uint64_t{number}) {}
+
+  std::string_view key;
+  Value value;
+};
+
+// Writes what happened, one event a line, for people (text) or machines (one JSON object a line).
+//
+//   log.Warn("request failed", {{"request_id", id}, {"rpc", method}, {"duration_us", 812U}});
+//
+// Whatever the values hold, a line stays one line and valid UTF-8: callers may pass text that came
+// from outside. Built by wiring; all methods may be called from any thread and never throw.
+class Logger {
+ public:
+  struct Options {
+    LogFormat format = LogFormat::kText;
+    LogLevel level = LogLevel::kInfo;  // quieter events are dropped
+    std::ostream* sink = nullptr;      // borrowed; nullptr: standard error
+  };
+  using Fields = std::initializer_list<LogField>;
+
+  explicit Logger(const Options& options);
+  ~Logger();
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
+
+  void Debug(std::string_view message, Fields fields = {}) const noexcept;
+  void Info(std::string_view message, Fields fields = {}) const noexcept;
+  void Warn(std::string_view message, Fields fields = {}) const noexcept;
+  void Error(std::string_view message, Fields fields = {}) const noexcept;
+
+ private:
+  class Impl;  // keeps spdlog's headers out of everyone else's build
+  void Write(LogLevel level, std::string_view message, Fields fields) const noexcept;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace simile::observe

@@ -1,0 +1,131 @@
+#include "observe/log_line.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace simile::observe {
+namespace {
+
+// How many bytes the UTF-8 sequence at the start of text takes; 0 when it is not well formed
+// (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
+std::size_t SequenceBytes(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const auto within = [&](std::size_t index, unsigned low, unsigned high) {
+    return index < text.size() && byte(index) >= low && byte(index) <= high;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Appends text with JSON's escapes, quotes not included.
+void AppendEscaped(std::string_view text, std::string& out) {
+  while (!text.empty()) {
+    const std::size_t bytes = SequenceBytes(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (bytes == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (first == '"' || first == '\\') {
+      out += '\\';
+      out += text[0];
+    } else if (first == '\n') {
+      out += "\\n";
+    } else if (first < 0x20 || first == 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", first);
+    } else {
+      out += text.substr(0, bytes);
+    }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+}
+
+void AppendQuoted(std::string_view text, std::string& out) {
+  out += '"';
+  AppendEscaped(text, out);
+  out += '"';
+}
+
+bool NeedsQuotes(std::string_view text) {
+  if (text.empty()) return true;
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    const std::size_t bytes = SequenceBytes(text);
+    if (bytes == 0 || first <= ' ' || first == '"' || first == '=' || first == '\\' ||
+        first == 0x7F) {
+      return true;
+    }
+    text.remove_prefix(bytes);
+  }
+  return false;
+}
+
+struct AppendText {
+  std::string& out;
+  void operator()(std::string_view text) const {
+    if (NeedsQuotes(text)) {
+      AppendQuoted(text, out);
+    } else {
+      out += text;
+    }
+  }
+  void operator()(bool flag) const { out += flag ? "true" : "false"; }
+  void operator()(auto number) const { fmt::format_to(std::back_inserter(out), "{}", number); }
+};
+
+struct AppendJson {
+  std::string& out;
+  void operator()(std::string_view text) const { AppendQuoted(text, out); }
+  void operator()(bool flag) const { out += flag ? "true" : "false"; }
+  void operator()(double number) const {
+    if (std::isfinite(number)) {
+      fmt::format_to(std::back_inserter(out), "{}", number);
+    } else {
+      out += "null";
+    }
+  }
+  void operator()(auto number) const { fmt::format_to(std::back_inserter(out), "{}", number); }
+};
+
+}  // namespace
+
+std::string TextLine(std::string_view message, std::initializer_list<LogField> fields) {
+  std::string out;
+  AppendEscaped(message, out);
+  for (const LogField& field : fields) {
+    out += ' ';
+    out += field.key;
+    out += '=';
+    std::visit(AppendText{out}, field.value);
+  }
+  return out;
+}
+
+std::string JsonMembers(std::string_view message, std::initializer_list<LogField> fields) {
+  std::string out = "\"message\":";
+  AppendQuoted(message, out);
+  for (const LogField& field : fields) {
+    out += ',';
+    AppendQuoted(field.key, out);
+    out += ':';
+    std::visit(AppendJson{out}, field.value);
+  }
+  return out;
+}
+
+}  // namespace simile::observe

@@ -1,0 +1,157 @@
+#include "observe/metrics.h"
+
+#include <array>
+#include <string>
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include "observe/process_metrics.h"
+
+namespace simile::observe {
+namespace {
+
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+// From below one small scan to the longest deadline a call may have.
+const Buckets& SecondsBuckets() {
+  static const Buckets buckets = {50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3,
+                                  50e-3, 100e-3, 250e-3, 500e-3, 1,    2.5,    5,    10,    30};
+  return buckets;
+}
+const Buckets& BatchBuckets() {
+  static const Buckets buckets = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  return buckets;
+}
+const Buckets& RescoredBuckets() {
+  static const Buckets buckets = {0, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 1e6};
+  return buckets;
+}
+
+const char* ReasonLabel(Rejection reason) {
+  switch (reason) {
+    case Rejection::kQueueFull:
+      return "queue_full";
+    case Rejection::kDeadline:
+      return "deadline";
+    case Rejection::kCancelled:
+      return "cancelled";
+    case Rejection::kDraining:
+      return "draining";
+    case Rejection::kConnections:
+      return "connections";
+    case Rejection::kConnectionsPerPeer:
+      return "connections_per_peer";
+    case Rejection::kDescriptors:
+      return "descriptors";
+  }
+  return "other";
+}
+
+constexpr std::array kRejections = {Rejection::kQueueFull,   Rejection::kDeadline,
+                                    Rejection::kCancelled,   Rejection::kDraining,
+                                    Rejection::kConnections, Rejection::kConnectionsPerPeer,
+                                    Rejection::kDescriptors};
+
+template <class Builder>
+auto& Declare(Builder builder, const char* name, const char* what, prometheus::Registry& registry) {
+  return builder.Name(name).Help(what).Register(registry);
+}
+
+constexpr double kSecondsPerMicrosecond = 1e-6;
+
+}  // namespace
+
+class Metrics::Impl {
+ public:
+  explicit Impl(const BuildInfo& build) {
+    Declare(prometheus::BuildGauge(), "simile_build_info", "1, labelled with what was built.",
+            *registry)
+        .Add({{"version", std::string(build.version)}, {"build", std::string(build.build)}})
+        .Set(1);
+    // A counter that is 0 is told apart from one that does not exist: rate() needs both ends.
+    for (const Rejection reason : kRejections) rejected.Add({{"reason", ReasonLabel(reason)}});
+    for (const char* result : {"published", "failed"}) reloads.Add({{"result", result}});
+  }
+
+  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  std::shared_ptr<prometheus::Collectable> process = MakeProcessCollector();
+
+  prometheus::Family<prometheus::Histogram>& calls =
+      Declare(prometheus::BuildHistogram(), "rpc_server_call_duration_seconds",
+              "Duration of calls by method and status.", *registry);
+  prometheus::Family<prometheus::Histogram>& searches =
+      Declare(prometheus::BuildHistogram(), "simile_search_duration_seconds",
+              "Duration of a backend's pass over one batch.", *registry);
+  prometheus::Family<prometheus::Counter>& rejected =
+      Declare(prometheus::BuildCounter(), "simile_rejected_total",
+              "Calls and connections turned away, by reason.", *registry);
+  prometheus::Family<prometheus::Counter>& reloads =
+      Declare(prometheus::BuildCounter(), "simile_reload_total",
+              "Loads and reloads of a collection, by result.", *registry);
+  prometheus::Family<prometheus::Gauge>& backends =
+      Declare(prometheus::BuildGauge(), "simile_backend_active", "1 for the backend that answers.",
+              *registry);
+  prometheus::Gauge& in_flight = Declare(prometheus::BuildGauge(), "simile_requests_in_flight",
+                                         "Calls being answered now.", *registry)
+                                     .Add({});
+  prometheus::Histogram& queue_wait =
+      Declare(prometheus::BuildHistogram(), "simile_queue_wait_seconds",
+              "Time of calls from arrival to the start of their pass.", *registry)
+          .Add({}, SecondsBuckets());
+  prometheus::Histogram& batch_size = Declare(prometheus::BuildHistogram(), "simile_batch_size",
+                                              "Queries that shared a pass.", *registry)
+                                          .Add({}, BatchBuckets());
+  prometheus::Histogram& rescored =
+      Declare(prometheus::BuildHistogram(), "simile_rescored_rows",
+              "Rows of a call whose canonical score followed a cheap one.", *registry)
+          .Add({}, RescoredBuckets());
+};
+
+Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
+Metrics::~Metrics() = default;
+
+void Metrics::RecordCall(std::string_view rpc_method, std::string_view status_code,
+                         std::chrono::nanoseconds duration) {
+  impl_->calls
+      .Add({{"rpc_method", std::string(rpc_method)},
+            {"rpc_response_status_code", std::string(status_code)}},
+           SecondsBuckets())
+      .Observe(std::chrono::duration<double>(duration).count());
+}
+
+void Metrics::AddRequestsInFlight(int change) { impl_->in_flight.Increment(change); }
+
+void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
+                          std::uint64_t compute_us, std::span<const std::uint64_t> queue_us) {
+  impl_->batch_size.Observe(batch_size);
+  impl_->searches.Add({{"backend", std::string(backend)}}, SecondsBuckets())
+      .Observe(static_cast<double>(compute_us) * kSecondsPerMicrosecond);
+  for (const std::uint64_t wait_us : queue_us) {
+    impl_->queue_wait.Observe(static_cast<double>(wait_us) * kSecondsPerMicrosecond);
+  }
+}
+
+void Metrics::RecordRescoredRows(std::uint64_t row_count) {
+  impl_->rescored.Observe(static_cast<double>(row_count));
+}
+
+void Metrics::CountRejected(Rejection reason) {
+  impl_->rejected.Add({{"reason", ReasonLabel(reason)}}).Increment();
+}
+
+void Metrics::SetBackendActive(std::string_view backend) {
+  impl_->backends.Add({{"backend", std::string(backend)}}).Set(1);
+}
+
+void Metrics::CountReload(bool published) {
+  impl_->reloads.Add({{"result", published ? "published" : "failed"}}).Increment();
+}
+
+std::vector<std::shared_ptr<prometheus::Collectable>> Metrics::Collectables() const {
+  return {impl_->registry, impl_->process};
+}
+
+}  // namespace simile::observe

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "observe/build_info.h"
+
+namespace prometheus {
+class Collectable;
+}
+
+namespace simile::observe {
+
+// Why work was turned away.
+enum class Rejection : std::uint8_t {
+  kQueueFull,           // the executor's queue held its maximum
+  kDeadline,            // expired while waiting; nothing was computed
+  kCancelled,           // the caller went away while it waited
+  kDraining,            // the server is stopping
+  kConnections,         // a connection beyond the server's maximum
+  kConnectionsPerPeer,  // a connection beyond one address's maximum
+  kDescriptors,         // a connection for which no file descriptor was left
+};
+
+// What the server counts and times. Labels are bounded: methods, status codes, reasons, backends;
+// never an id. Built by wiring; all methods may be called from any thread and cost well under a
+// microsecond per label.
+class Metrics {
+ public:
+  // Declares every metric, build information and process metrics included.
+  explicit Metrics(const BuildInfo& build);
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code}.
+  //   rpc_method   "simile.v1.SearchService/Search": one of the server's own, never a caller's text
+  //   status_code  "OK", "NOT_FOUND", ...
+  void RecordCall(std::string_view rpc_method, std::string_view status_code,
+                  std::chrono::nanoseconds duration);
+  // simile_requests_in_flight.
+  void AddRequestsInFlight(int change);
+  // One pass of a backend: simile_batch_size, simile_search_duration_seconds{backend} and, one
+  // value a call, simile_queue_wait_seconds.
+  void RecordBatch(std::string_view backend, std::uint32_t batch_size, std::uint64_t compute_us,
+                   std::span<const std::uint64_t> queue_us);
+  // simile_rescored_rows: rows of one call whose canonical score was formed after a cheap one.
+  void RecordRescoredRows(std::uint64_t row_count);
+  // simile_rejected_total{reason}.
+  void CountRejected(Rejection reason);
+  // simile_backend_active{backend} is 1 for this one.
+  void SetBackendActive(std::string_view backend);
+  // simile_reload_total{result}: a load or reload that was published, or not.
+  void CountReload(bool published);
+
+  // What an endpoint must expose.
+  std::vector<std::shared_ptr<prometheus::Collectable>> Collectables() const;
+
+ private:
+  class Impl;  // keeps prometheus-cpp's headers out of everyone else's build
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace simile::observe

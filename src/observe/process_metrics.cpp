@@ -1,0 +1,133 @@
+#include "observe/process_metrics.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+namespace simile::observe {
+namespace {
+
+std::string ReadWhole(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The next space-separated number of text, which is cut off its front.
+bool TakeNumber(std::string_view& text, std::uint64_t& number) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+bool SkipFields(std::string_view& text, int count) {
+  for (int skipped = 0; skipped < count; ++skipped) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos) return false;
+    text.remove_prefix(space);
+  }
+  return true;
+}
+
+// Seconds since the epoch at which the machine started, from the `btime` line of /proc/stat.
+std::optional<std::uint64_t> BootTimeSeconds() {
+  const std::string stat = ReadWhole("/proc/stat");
+  const std::size_t place = stat.find("\nbtime ");
+  if (place == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(stat).substr(place + 7);
+  std::uint64_t seconds = 0;
+  if (!TakeNumber(rest, seconds)) return std::nullopt;
+  return seconds;
+}
+
+std::optional<double> OpenDescriptors() {
+  std::error_code error;
+  std::filesystem::directory_iterator entries("/proc/self/fd", error);
+  if (error) return std::nullopt;
+  double count = -1;  // the iterator's own descriptor is among them
+  for (; entries != std::filesystem::directory_iterator{}; entries.increment(error)) {
+    if (error) return std::nullopt;
+    ++count;
+  }
+  return count;
+}
+
+void Add(std::vector<prometheus::MetricFamily>& families, const char* name, const char* what,
+         prometheus::MetricType type, double value) {
+  prometheus::MetricFamily& family = families.emplace_back();
+  family.name = name;
+  family.help = what;
+  family.type = type;
+  prometheus::ClientMetric& metric = family.metric.emplace_back();
+  metric.gauge.value = value;
+  metric.counter.value = value;
+}
+
+class ProcessCollector final : public prometheus::Collectable {
+ public:
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    using prometheus::MetricType;
+    std::vector<prometheus::MetricFamily> families;
+    const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+    if (const auto stat = ParseProcessStat(ReadWhole("/proc/self/stat"))) {
+      Add(families, "process_cpu_seconds_total", "User and system CPU time spent, seconds.",
+          MetricType::Counter,
+          static_cast<double>(stat->user_ticks + stat->system_ticks) / ticks_per_second);
+      Add(families, "process_virtual_memory_bytes", "Virtual memory size, bytes.",
+          MetricType::Gauge, static_cast<double>(stat->virtual_bytes));
+      Add(families, "process_resident_memory_bytes", "Resident memory size, bytes.",
+          MetricType::Gauge,
+          static_cast<double>(stat->resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+      if (const auto boot_seconds = BootTimeSeconds()) {
+        Add(families, "process_start_time_seconds", "Start of the process, Unix time.",
+            MetricType::Gauge,
+            static_cast<double>(*boot_seconds) +
+                static_cast<double>(stat->start_ticks) / ticks_per_second);
+      }
+    }
+    if (const auto count = OpenDescriptors()) {
+      Add(families, "process_open_fds", "Open file descriptors.", MetricType::Gauge, *count);
+    }
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+      Add(families, "process_max_fds", "File descriptors the process may open.", MetricType::Gauge,
+          static_cast<double>(limit.rlim_cur));
+    }
+    return families;
+  }
+};
+
+}  // namespace
+
+std::optional<ProcessStat> ParseProcessStat(std::string_view line) {
+  const std::size_t bracket = line.rfind(')');
+  if (bracket == std::string_view::npos) return std::nullopt;
+  std::string_view rest = line.substr(bracket + 1);
+  ProcessStat stat;
+  // After the name come state (field 3) .. cmajflt (13), utime, stime, 6 others, starttime (22).
+  if (!SkipFields(rest, 11) || !TakeNumber(rest, stat.user_ticks) ||
+      !TakeNumber(rest, stat.system_ticks) || !SkipFields(rest, 6) ||
+      !TakeNumber(rest, stat.start_ticks) || !TakeNumber(rest, stat.virtual_bytes) ||
+      !TakeNumber(rest, stat.resident_pages)) {
+    return std::nullopt;
+  }
+  return stat;
+}
+
+std::shared_ptr<prometheus::Collectable> MakeProcessCollector() {
+  return std::make_shared<ProcessCollector>();
+}
+
+}  // namespace simile::observe

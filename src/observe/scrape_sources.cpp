@@ -1,0 +1,68 @@
+#include "observe/scrape_sources.h"
+
+#include <utility>
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+namespace simile::observe {
+namespace {
+
+prometheus::MetricFamily GaugeFamily(std::string name, std::string what) {
+  prometheus::MetricFamily family;
+  family.name = std::move(name);
+  family.help = std::move(what);
+  family.type = prometheus::MetricType::Gauge;
+  return family;
+}
+
+void AddGauge(prometheus::MetricFamily& family, double value,
+              std::vector<prometheus::ClientMetric::Label> labels = {}) {
+  prometheus::ClientMetric metric;
+  metric.gauge.value = value;
+  metric.label = std::move(labels);
+  family.metric.push_back(std::move(metric));
+}
+
+class ScrapeCollector final : public prometheus::Collectable {
+ public:
+  explicit ScrapeCollector(ScrapeSources sources) : sources_(std::move(sources)) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    std::vector<prometheus::MetricFamily> families;
+    if (sources_.queue_depth) {
+      AddGauge(families.emplace_back(GaugeFamily("simile_queue_depth", "Queries waiting now.")),
+               static_cast<double>(sources_.queue_depth()));
+    }
+    if (sources_.connections_open) {
+      AddGauge(
+          families.emplace_back(GaugeFamily("simile_connections", "Client connections by state.")),
+          static_cast<double>(sources_.connections_open()), {{"state", "open"}});
+    }
+    if (sources_.collections) {
+      prometheus::MetricFamily rows = GaugeFamily("simile_rows", "Rows that answer queries.");
+      prometheus::MetricFamily loaded =
+          GaugeFamily("simile_snapshot_loaded_timestamp_seconds",
+                      "When the snapshot that answers was loaded, Unix time.");
+      for (const CollectionReading& reading : sources_.collections()) {
+        const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
+        AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});
+        AddGauge(loaded, since_epoch.count(), {{"collection", reading.name}});
+      }
+      families.push_back(std::move(rows));
+      families.push_back(std::move(loaded));
+    }
+    return families;
+  }
+
+ private:
+  const ScrapeSources sources_;
+};
+
+}  // namespace
+
+std::shared_ptr<prometheus::Collectable> MakeScrapeCollector(ScrapeSources sources) {
+  return std::make_shared<ScrapeCollector>(std::move(sources));
+}
+
+}  // namespace simile::observe

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "engine/snapshot_store.h"
+#include "service/call.h"
+#include "service/collection_changes.h"
+#include "service/collection_message.h"
+#include "simile/limits.h"
+
+namespace simile::v1 {
+class GetCollectionRequest;
+class GetCollectionResponse;
+class ListCollectionsResponse;
+class LoadCollectionRequest;
+class LoadCollectionResponse;
+class ReloadCollectionRequest;
+class ReloadCollectionResponse;
+class UnloadCollectionRequest;
+}  // namespace simile::v1
+
+namespace simile::service {
+
+// What the calls of CollectionService work on; all of it wiring's.
+struct CollectionParts {
+  const engine::SnapshotStore& store;
+  CollectionChanges& changes;
+  const ServingBackend& backend;
+  const Limits& limits;
+};
+
+// CollectionService, a function an RPC. None throws; Load and Reload finish their call later, when
+// the change was made or refused, the others at once.
+void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response);
+void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
+               v1::GetCollectionResponse& response);
+void HandleLoad(const CollectionParts& parts, Call& call, const v1::LoadCollectionRequest& request,
+                v1::LoadCollectionResponse& response);
+void HandleReload(const CollectionParts& parts, Call& call,
+                  const v1::ReloadCollectionRequest& request,
+                  v1::ReloadCollectionResponse& response);
+void HandleUnload(const CollectionParts& parts, Call& call,
+                  const v1::UnloadCollectionRequest& request);
+
+}  // namespace simile::service

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include <absl/status/status.h>
+
+namespace simile::service {
+
+// Runs a step of a call and returns its status. What libraries throw ends here: memory that cannot
+// be had becomes kResourceExhausted, anything else kInternal (logged in full, answered tersely).
+template <class Step>
+absl::Status Guarded(Step&& step) noexcept {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the server has no memory for this answer; ask for less");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace simile::service

@@ -1,0 +1,43 @@
+#include "service/library_logs.h"
+
+#include <atomic>
+#include <string>
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+
+namespace simile::service {
+namespace {
+
+// The libraries call back without a context, so the context has to be found; null between servers.
+std::atomic<const observe::Logger*> current_log = nullptr;
+
+void LogGrpc(gpr_log_func_args* args) {
+  const observe::Logger* const log = current_log.load();
+  if (log == nullptr) return;
+  if (args->severity == GPR_LOG_SEVERITY_ERROR) {
+    log->Warn("grpc", {{"text", args->message}});
+  } else {
+    log->Debug("grpc", {{"text", args->message}});
+  }
+}
+
+// protobuf only speaks up about messages it cannot read: the caller's doing, and the call fails.
+void LogProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
+                 const std::string& message) {
+  const observe::Logger* const log = current_log.load();
+  if (log != nullptr) log->Debug("protobuf", {{"text", message}});
+}
+
+}  // namespace
+
+LibraryLogs::LibraryLogs(const observe::Logger& log) {
+  current_log = &log;
+  gpr_set_log_function(&LogGrpc);
+  google::protobuf::SetLogHandler(&LogProtobuf);
+}
+
+// The functions stay: threads of the libraries may be inside them. They find no log any more.
+LibraryLogs::~LibraryLogs() { current_log = nullptr; }
+
+}  // namespace simile::service

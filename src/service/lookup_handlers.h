@@ -1,0 +1,28 @@
+#pragma once
+
+#include "engine/snapshot_store.h"
+#include "service/call.h"
+#include "simile/limits.h"
+
+namespace simile::v1 {
+class FetchRequest;
+class FetchResponse;
+class LookupRequest;
+class LookupResponse;
+}  // namespace simile::v1
+
+namespace simile::service {
+
+// What the calls of LookupService work on; all of it wiring's.
+struct LookupParts {
+  const engine::SnapshotStore& store;
+  const Limits& limits;
+};
+
+// LookupService, a function an RPC. Neither throws; both finish their call at once.
+void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request,
+                 v1::FetchResponse& response);
+void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request,
+                  v1::LookupResponse& response);
+
+}  // namespace simile::service

@@ -1,0 +1,62 @@
+#include "service/payload_selection.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "data/nearest_name.h"
+#include "data/wording.h"
+
+namespace simile::service {
+namespace {
+
+// Fields shown to somebody who named one that is not there; beyond these the message says how many.
+constexpr std::size_t kFieldsShownMax = 20;
+
+absl::Status UnknownField(std::string_view path, std::size_t index, std::string_view collection,
+                          std::string_view name, const data::PayloadTable& payload) {
+  std::vector<std::string> known;
+  for (const data::FieldInfo& field : payload.fields()) known.push_back(field.name);
+  std::string message =
+      fmt::format("{}[{}]: {} has no field {}.", path, index, collection, data::Quoted(name));
+  if (known.empty()) {
+    return absl::InvalidArgumentError(message + " It has no payload (no metadata.jsonl).");
+  }
+  const std::string nearest = data::NearestName(name, known);
+  if (!nearest.empty()) message += fmt::format(" Did you mean {}?", data::Quoted(nearest));
+  const std::size_t shown = std::min(known.size(), kFieldsShownMax);
+  message += fmt::format(
+      " Fields: {}",
+      fmt::join(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  message += shown < known.size() ? fmt::format(" and {} more.", known.size() - shown) : ".";
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace
+
+absl::StatusOr<PayloadSelection> SelectPayload(std::string_view path, std::string_view collection,
+                                               const std::vector<std::string>& names,
+                                               bool with_payload,
+                                               const data::PayloadTable& payload) {
+  PayloadSelection selection;
+  selection.none = !with_payload || (names.empty() && payload.row_count() == 0);
+  selection.all = !selection.none && names.empty();
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    const auto number = payload.FieldNumber(names[index]);
+    if (!number) return UnknownField(path, index, collection, names[index], payload);
+    selection.field_numbers.push_back(*number);
+  }
+  std::vector<std::uint32_t>& numbers = selection.field_numbers;
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return selection;
+}
+
+PayloadObject ReadSelected(const data::PayloadTable& payload, Row row,
+                           const PayloadSelection& selection) {
+  if (selection.none) return {};
+  return selection.all ? payload.Read(row) : payload.Read(row, selection.field_numbers);
+}
+
+}  // namespace simile::service

@@ -1,0 +1,51 @@
+#include "service/recommend_handler.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "service/guarded.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+std::uint32_t SeenCount(const data::Profiles& profiles, const std::string& user_id) {
+  const auto user = profiles.ids.Find(user_id);
+  return user ? static_cast<std::uint32_t>(profiles.seen.Of(*user).size()) : 0;
+}
+
+void Build(const SearchRoad::Answer& answer, const v1::RecommendRequest& request,
+           v1::RecommendResponse& response) {
+  response.mutable_results()->Reserve(request.user_ids_size());
+  for (int index = 0; index < request.user_ids_size(); ++index) {
+    const auto place = static_cast<std::size_t>(index);
+    v1::UserRecommendations& result = *response.add_results();
+    result.set_user_id(request.user_ids(index));
+    result.set_seen_count(SeenCount(answer.snapshot.dataset->profiles, request.user_ids(index)));
+    std::uint32_t rank = answer.queries[place].offset;
+    for (const Hit& hit : answer.hits[place]) {
+      answer.builder.FillHit(hit, ++rank, *result.add_hits());
+    }
+  }
+}
+
+}  // namespace
+
+void HandleRecommend(const SearchRoad& road, Call& call, const v1::RecommendRequest& request,
+                     v1::RecommendResponse& response) {
+  ValidSearch search;
+  const absl::Status status = Guarded([&] {
+    auto valid = ValidateRecommend(request, road.limits());
+    if (valid.ok()) search = *std::move(valid);
+    return valid.status();
+  });
+  if (!status.ok()) return call.Finish(status);
+  road.Run(call, request.collection(), std::move(search), "user_ids", *response.mutable_receipt(),
+           [&request, &response](const SearchRoad::Answer& answer) {
+             Build(answer, request, response);
+           });
+}
+
+}  // namespace simile::service

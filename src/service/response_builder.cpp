@@ -1,0 +1,125 @@
+#include "service/response_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "simile/v1/lookup.pb.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+// Upper bound on what a row costs besides id, payload and vector: the tags, lengths and numbers of
+// a Hit or Item and of the messages around it.
+constexpr std::uint64_t kRowOverheadBytes = 48;
+
+struct ValueFiller {
+  v1::Value& message;
+
+  void operator()(std::monostate) const { message.set_null_value(true); }
+  void operator()(bool flag) const { message.set_bool_value(flag); }
+  void operator()(std::int64_t number) const { message.set_int_value(number); }
+  void operator()(double number) const { message.set_double_value(number); }
+  void operator()(const std::string& text) const { message.set_string_value(text); }
+  void operator()(const PayloadList& list) const {
+    v1::ListValue& values = *message.mutable_list_value();
+    for (const PayloadValue& value : list) FillValue(value, *values.add_values());
+  }
+  void operator()(const PayloadObject& object) const {
+    auto& fields = *message.mutable_object_value()->mutable_fields();
+    for (const auto& [name, value] : object) FillValue(value, fields[name]);
+  }
+};
+
+// What Hit and Item have in common.
+template <class Message>
+void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, Message& message) {
+  const data::Dataset& dataset = *snapshot.dataset;
+  message.set_row(row);
+  message.set_id(dataset.ids.Id(row));
+  if (!shape.payload.none) {
+    auto& fields = *message.mutable_payload();
+    for (const auto& [name, value] : ReadSelected(dataset.payload, row, shape.payload)) {
+      FillValue(value, fields[name]);
+    }
+  }
+  if (shape.with_vectors) {
+    const std::span<const float> vector = dataset.vectors.view()[row];
+    message.mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
+  }
+}
+
+}  // namespace
+
+void FillValue(const PayloadValue& value, v1::Value& message) {
+  std::visit(ValueFiller{message}, value.value);
+}
+
+void ResponseBuilder::FillHit(const Hit& hit, std::uint32_t rank, v1::Hit& message) const {
+  message.set_rank(rank);
+  message.set_score(hit.score);
+  FillRow(snapshot_, shape_, hit.row, message);
+}
+
+void ResponseBuilder::FillItem(Row row, v1::Item& message) const {
+  FillRow(snapshot_, shape_, row, message);
+}
+
+std::uint64_t ResponseBuilder::UpperBoundBytes(Row row) const {
+  const data::Dataset& dataset = *snapshot_.dataset;
+  std::uint64_t bytes = kRowOverheadBytes + dataset.ids.Id(row).size();
+  if (!shape_.payload.none) bytes += dataset.payload.RowBytes(row);
+  if (shape_.with_vectors) bytes += snapshot_.dim() * sizeof(float);
+  return bytes;
+}
+
+std::uint64_t ResponseBuilder::ExactBytes(Row row) const {
+  v1::Hit hit;
+  FillRow(snapshot_, shape_, row, hit);
+  return kRowOverheadBytes + hit.ByteSizeLong();
+}
+
+absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
+                                             std::string_view remedy) const {
+  std::uint64_t bytes = 0;
+  for (const Row row : rows) {
+    bytes += UpperBoundBytes(row);
+    if (bytes > bytes_max) break;
+  }
+  if (bytes <= bytes_max) return absl::OkStatus();
+
+  // The bound counts every field of a row; what is asked for may be far less.
+  bytes = 0;
+  for (const Row row : rows) {
+    bytes += ExactBytes(row);
+    if (bytes > kReplyBytesCountedMax) break;
+  }
+  if (bytes <= bytes_max) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the answer needs {} {} bytes and may have {}; {}",
+      bytes > kReplyBytesCountedMax ? "more than" : "about",
+      data::Grouped(std::min(bytes, kReplyBytesCountedMax)), data::Grouped(bytes_max), remedy));
+}
+
+void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
+                 std::string_view request_id, v1::Receipt& message) {
+  message.set_backend(receipt.backend);
+  message.set_device(receipt.device);
+  message.set_engine(receipt.engine);
+  message.set_reason(receipt.reason);
+  message.set_snapshot_version(receipt.snapshot_version);
+  message.set_batch_size(receipt.batch_size);
+  message.set_queue_us(receipt.queue_us);
+  message.set_compute_us(receipt.compute_us);
+  message.set_total_us(total_us);
+  message.set_rows_scanned(receipt.rows_scanned);
+  message.set_rows_rescored(receipt.rows_rescored);
+  message.set_exact(true);
+  message.set_request_id(std::string(request_id));
+}
+
+}  // namespace simile::service

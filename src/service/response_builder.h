@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "engine/snapshot.h"
+#include "observe/receipt.h"
+#include "service/payload_selection.h"
+#include "simile/hits.h"
+
+namespace simile::v1 {
+class Hit;
+class Item;
+class Receipt;
+class Value;
+}  // namespace simile::v1
+
+namespace simile::service {
+
+// What every row of an answer carries besides its id.
+struct RowShape {
+  PayloadSelection payload;
+  bool with_vectors = false;
+};
+
+// From rows of a snapshot to messages. Borrows both for its life.
+class ResponseBuilder {
+ public:
+  ResponseBuilder(const engine::Snapshot& snapshot, const RowShape& shape)
+      : snapshot_(snapshot), shape_(shape) {}
+
+  // rank  1 is best
+  void FillHit(const Hit& hit, std::uint32_t rank, v1::Hit& message) const;
+  void FillItem(Row row, v1::Item& message) const;
+
+  // Whether an answer of these rows fits into bytes_max, before any of it is built.
+  //   remedy  what the caller can do, for the message: "lower k, ..."
+  // Errors: kInvalidArgument with the bytes needed and allowed.
+  // Cost: one walk over each row's payload; near or above the maximum, one decode of each row until
+  // kReplyBytesCountedMax.
+  absl::Status CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
+                              std::string_view remedy) const;
+
+ private:
+  std::uint64_t UpperBoundBytes(Row row) const;
+  std::uint64_t ExactBytes(Row row) const;
+
+  const engine::Snapshot& snapshot_;
+  const RowShape& shape_;
+};
+
+// No reply may be larger, whatever the request says; nothing beyond is counted.
+inline constexpr std::uint64_t kReplyBytesCountedMax = 64ULL << 20;
+
+void FillValue(const PayloadValue& value, v1::Value& message);
+
+void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
+                 std::string_view request_id, v1::Receipt& message);
+
+}  // namespace simile::service

@@ -1,0 +1,75 @@
+#include "service/status_mapping.h"
+
+#include <fmt/format.h>
+
+namespace simile::service {
+namespace {
+
+constexpr std::string_view kEllipsis = "...";
+
+// The longest prefix within bytes_max that does not cut a UTF-8 sequence in two.
+std::string_view WholeCharacters(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+std::string_view CodeName(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+      return "OK";
+    case absl::StatusCode::kCancelled:
+      return "CANCELLED";
+    case absl::StatusCode::kInvalidArgument:
+      return "INVALID_ARGUMENT";
+    case absl::StatusCode::kDeadlineExceeded:
+      return "DEADLINE_EXCEEDED";
+    case absl::StatusCode::kNotFound:
+      return "NOT_FOUND";
+    case absl::StatusCode::kAlreadyExists:
+      return "ALREADY_EXISTS";
+    case absl::StatusCode::kPermissionDenied:
+      return "PERMISSION_DENIED";
+    case absl::StatusCode::kResourceExhausted:
+      return "RESOURCE_EXHAUSTED";
+    case absl::StatusCode::kFailedPrecondition:
+      return "FAILED_PRECONDITION";
+    case absl::StatusCode::kAborted:
+      return "ABORTED";
+    case absl::StatusCode::kOutOfRange:
+      return "OUT_OF_RANGE";
+    case absl::StatusCode::kUnimplemented:
+      return "UNIMPLEMENTED";
+    case absl::StatusCode::kInternal:
+      return "INTERNAL";
+    case absl::StatusCode::kUnavailable:
+      return "UNAVAILABLE";
+    case absl::StatusCode::kDataLoss:
+      return "DATA_LOSS";
+    case absl::StatusCode::kUnauthenticated:
+      return "UNAUTHENTICATED";
+    default:
+      return "UNKNOWN";
+  }
+}
+
+bool IsInternal(absl::StatusCode code) {
+  return code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
+         code == absl::StatusCode::kDataLoss;
+}
+
+std::string MessageForCaller(const absl::Status& status, std::string_view request_id) {
+  if (IsInternal(status.code())) {
+    return fmt::format("internal error; the server's log has the details under request id {}",
+                       request_id);
+  }
+  const std::string message(status.message());
+  if (message.size() <= kErrorMessageBytesMax) return message;
+  return std::string(WholeCharacters(message, kErrorMessageBytesMax - kEllipsis.size()))
+      .append(kEllipsis);
+}
+
+}  // namespace simile::service

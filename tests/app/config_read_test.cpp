@@ -1,0 +1,206 @@
+#include "app/config_read.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/settings.h"
+#include "files/scratch_folder.h"
+
+namespace simile::app {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ConfigReadTest : public testing::Test {
+ protected:
+  std::filesystem::path WriteFile(const std::string& text) {
+    scratch_.Write("simile.json", text);
+    return scratch_.path() / "simile.json";
+  }
+
+  // What a file with this text is refused with.
+  std::string FileError(const std::string& text) {
+    return ErrorOf({.file = WriteFile(text), .environment = {}, .flags = {}});
+  }
+
+  static std::string ErrorOf(const ConfigSources& sources) {
+    const absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
+    return reading.ok() ? "" : std::string(reading.status().message());
+  }
+
+  static ConfigReading Read(const ConfigSources& sources) {
+    absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
+    EXPECT_TRUE(reading.ok()) << reading.status();
+    return reading.ok() ? *std::move(reading) : ConfigReading();
+  }
+
+  static std::string OriginOf(const ConfigReading& reading, const std::string& key) {
+    for (std::size_t i = 0; i < Settings().size(); ++i) {
+      if (Settings()[i].key == key) return reading.origins[i];
+    }
+    return "no such setting";
+  }
+
+  const ScratchFolder scratch_;
+};
+
+TEST_F(ConfigReadTest, TakesDefaultsWithoutSources) {
+  const ConfigReading reading = Read({});
+  EXPECT_EQ(reading.config.port, 50'051);
+  EXPECT_EQ(OriginOf(reading, "server.port"), "default");
+  EXPECT_EQ(reading.origins.size(), Settings().size());
+}
+
+TEST_F(ConfigReadTest, LaterSourcesWin) {
+  const std::filesystem::path file = WriteFile(
+      R"({"server": {"port": 1, "listen": "::1", "reflection": true}, "log.level": "error"})");
+  const ConfigReading reading =
+      Read({.file = file,
+            .environment = {{"SIMILE_SERVER_PORT", "2"}, {"SIMILE_SERVER_LISTEN", "0.0.0.0"}},
+            .flags = {{"server.port", {"3"}}}});
+  EXPECT_EQ(reading.config.port, 3);
+  EXPECT_EQ(reading.config.listen, "0.0.0.0");
+  EXPECT_TRUE(reading.config.reflection);
+  EXPECT_EQ(reading.config.log_level, LogLevel::kError);
+  EXPECT_EQ(OriginOf(reading, "server.port"), "flag --port");
+  EXPECT_EQ(OriginOf(reading, "server.listen"), "environment SIMILE_SERVER_LISTEN");
+  EXPECT_EQ(OriginOf(reading, "server.reflection"), "file " + file.string());
+}
+
+TEST_F(ConfigReadTest, FindsTheFileThatTheEnvironmentNames) {
+  const std::filesystem::path file = WriteFile(R"({"server": {"port": 7}})");
+  EXPECT_EQ(Read({.file = {}, .environment = {{"SIMILE_CONFIG", file.string()}}, .flags = {}})
+                .config.port,
+            7);
+}
+
+TEST_F(ConfigReadTest, CountsRelativePathsFromTheFile) {
+  const std::filesystem::path file =
+      WriteFile(R"({"collections": {"serve": {"a": "films", "b": "/data/b"}, "data_root": "."}})");
+  const Config config = Read({.file = file, .environment = {}, .flags = {}}).config;
+  ASSERT_EQ(config.collections.size(), 2U);
+  EXPECT_EQ(config.collections[0].folder, file.parent_path() / "films");
+  EXPECT_EQ(config.collections[1].folder, "/data/b");
+  EXPECT_EQ(config.data_root.lexically_relative(file.parent_path()), ".");
+}
+
+TEST_F(ConfigReadTest, ReadsCollectionsFromEnvironmentAndFlags) {
+  ConfigSources sources;
+  sources.environment = {{"SIMILE_COLLECTIONS_SERVE", "films=examples/films,books=b"}};
+  EXPECT_EQ(Read(sources).config.collections,
+            (std::vector<CollectionConfig>{{"films", "examples/films"}, {"books", "b"}}));
+  sources.flags = {{"collections.serve", {"songs=s"}}};  // replaces the list, does not add to it
+  EXPECT_EQ(Read(sources).config.collections, (std::vector<CollectionConfig>{{"songs", "s"}}));
+  sources.environment = {{"SIMILE_COLLECTIONS_SERVE", ""}};
+  sources.flags = {};
+  EXPECT_TRUE(Read(sources).config.collections.empty());
+}
+
+TEST_F(ConfigReadTest, MapsFamiliarNames) {
+  const ConfigReading reading =
+      Read({.file = {},
+            .environment = {{"USE_GPU", "false"}, {"INFERENCE_BATCH_SIZE", "64"}},
+            .flags = {}});
+  EXPECT_EQ(reading.config.backend.preference, backend::Preference::kCpu);
+  EXPECT_EQ(reading.config.limits.batch_queries_max, 64U);
+  EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment USE_GPU");
+  EXPECT_EQ(Read({.file = WriteFile(R"({"USE_GPU": true})"), .environment = {}, .flags = {}})
+                .config.backend.preference,
+            backend::Preference::kAuto);
+}
+
+TEST_F(ConfigReadTest, PrefersItsOwnSpellingToAFamiliarOne) {
+  const ConfigReading reading =
+      Read({.file = {},
+            .environment = {{"SIMILE_BACKEND_PREFERENCE", "gpu"}, {"USE_GPU", "0"}},
+            .flags = {}});
+  EXPECT_EQ(reading.config.backend.preference, backend::Preference::kGpu);
+  EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment SIMILE_BACKEND_PREFERENCE");
+}
+
+TEST_F(ConfigReadTest, NamesValueRangeAndOriginOfAWrongValue) {
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_SERVER_PORT", "http"}}, .flags = {}}),
+            "server.port: \"http\" is not a whole number from 0 to 65535 (from environment "
+            "SIMILE_SERVER_PORT)");
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"backend.preference", {"tpu"}}}}),
+            "backend.preference: \"tpu\" is not one of auto, cpu or gpu (from flag --backend)");
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"USE_GPU", "maybe"}}, .flags = {}}),
+            "USE_GPU: \"maybe\" is neither true nor false (from environment USE_GPU)");
+  const std::string out_of_range = FileError(R"({"limits": {"k_max": 0}})");
+  EXPECT_THAT(out_of_range, HasSubstr("limits.k_max: \"0\" is not a whole number from 1 to 10000 "
+                                      "(from file "));
+}
+
+TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_SERVER_PROT", "1"}}, .flags = {}}),
+            "no setting \"SIMILE_SERVER_PROT\" (from environment). Did you mean "
+            "\"SIMILE_SERVER_PORT\"?");
+  EXPECT_THAT(
+      FileError(R"({"server": {"prot": 1}})"),
+      AllOf(HasSubstr("no setting \"server.prot\""), HasSubstr("Did you mean \"server.port\"?")));
+  EXPECT_THAT(FileError(R"({"qqqqqqqqqqqqqqqqqqqq": 1})"), HasSubstr("`simile config --print`"));
+  // The GPU engine's names are refused while there is none: they would do nothing.
+  EXPECT_THAT(FileError(R"({"GPU_MEMORY_FRACTION": 0.8})"), HasSubstr("GPU_MEMORY_FRACTION"));
+}
+
+TEST_F(ConfigReadTest, RefusesValuesOfAnotherJsonType) {
+  EXPECT_THAT(FileError(R"({"server": {"port": "50051"}})"),
+              HasSubstr("server.port: \"50051\" is not a whole number from 0 to 65535"));
+  EXPECT_THAT(FileError(R"({"server": {"port": 1.5}})"), HasSubstr("server.port: 1.5"));
+  EXPECT_THAT(FileError(R"({"server": {"port": -1}})"), HasSubstr("server.port: \"-1\""));
+  EXPECT_THAT(FileError(R"({"server": {"reflection": 1}})"),
+              HasSubstr("server.reflection: 1 is not true or false"));
+  EXPECT_THAT(FileError(R"({"server": 5})"), HasSubstr("no setting \"server\""));
+  EXPECT_THAT(FileError(R"({"collections": {"serve": ["films"]}})"),
+              HasSubstr("is not an object from name to folder"));
+}
+
+TEST_F(ConfigReadTest, RefusesWhatIsGivenTwice) {
+  EXPECT_THAT(FileError(R"({"server": {"port": 1}, "server.port": 2})"),
+              HasSubstr("server.port: given twice"));
+  EXPECT_THAT(FileError(R"({"server": {"port": 1, "port": 2}})"),
+              HasSubstr("\"port\" is given twice"));
+  EXPECT_EQ(
+      ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {"a=x", "a=y"}}}}),
+      "collections.serve: \"a\" is named twice (from flag --collection)");
+}
+
+TEST_F(ConfigReadTest, SaysWhatIsWrongWithAFile) {
+  EXPECT_THAT(FileError("{\"server\": "), HasSubstr("not JSON: "));
+  EXPECT_THAT(FileError("[]"), HasSubstr("a JSON object belongs here"));
+  EXPECT_EQ(ErrorOf({.file = "/nowhere/simile.json", .environment = {}, .flags = {}}),
+            "/nowhere/simile.json: no such configuration file");
+}
+
+TEST_F(ConfigReadTest, RefusesCollectionNamesThatTheWireRefuses) {
+  for (const char* text :
+       {"films", "=films", "films=", "my films=f", ".films=f", "a/b=f", "f\xC3\xA9=f"}) {
+    EXPECT_NE(ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {text}}}}),
+              "")
+        << text;
+  }
+}
+
+TEST_F(ConfigReadTest, PassesOverServiceLinksOfContainerManagers) {
+  const ConfigReading reading = Read({.file = {},
+                                      .environment = {{"SIMILE_SERVICE_HOST", "10.0.0.7"},
+                                                      {"SIMILE_SERVICE_PORT_GRPC", "50051"},
+                                                      {"SIMILE_PORT", "tcp://10.0.0.7:50051"},
+                                                      {"SIMILE_PORT_50051_TCP_ADDR", "10.0.0.7"},
+                                                      {"SIMILE_SERVER_PORT", "tcp://10.0.0.8:1"}},
+                                      .flags = {}});
+  EXPECT_EQ(reading.config.port, 50'051);
+  EXPECT_NE(ErrorOf({.file = {}, .environment = {{"SIMILE_PORT", "50051"}}, .flags = {}}), "");
+}
+
+TEST_F(ConfigReadTest, ChecksDeadlinesAgainstEachOther) {
+  EXPECT_THAT(
+      ErrorOf({.file = {},
+               .environment = {{"SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT", "20000"}},
+               .flags = {}}),
+      HasSubstr("limits.search_deadline_default: 20000 ms is over limits.search_deadline_max"));
+}
+
+}  // namespace
+}  // namespace simile::app

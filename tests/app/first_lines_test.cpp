@@ -1,0 +1,54 @@
+#include "app/first_lines.h"
+
+#include <chrono>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+namespace simile::app {
+namespace {
+
+engine::Snapshot Films(std::size_t row_count) {
+  auto dataset = std::make_shared<data::Dataset>();
+  dataset->vectors = *data::Matrix::Create(row_count, 384);
+  dataset->profiles.ids = data::IdIndex::OfRowNumbers(500);
+  engine::Snapshot snapshot;
+  snapshot.collection = "films";
+  snapshot.dataset = dataset;
+  return snapshot;
+}
+
+TEST(FirstLinesTest, SayWhatAnswersAndWhy) {
+  EXPECT_EQ(BackendLine({"0.1.0", "g1"}, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
+            "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver");
+}
+
+TEST(FirstLinesTest, SayWhatACollectionHolds) {
+  EXPECT_EQ(CollectionLines(Films(5'000), std::chrono::milliseconds(213)),
+            "films     5,000 vectors x 384 (cosine)  500 users  7.3 MiB resident  ready in 0.21 s");
+}
+
+TEST(FirstLinesTest, LeaveOutWhatIsNotThereAndAddNotes) {
+  engine::Snapshot snapshot = Films(1);
+  auto dataset = std::make_shared<data::Dataset>();
+  dataset->vectors = *data::Matrix::Create(1, 384);
+  dataset->metric = Metric::kDot;
+  dataset->notes = {"one thing", "another"};
+  snapshot.dataset = dataset;
+  EXPECT_EQ(CollectionLines(snapshot, std::chrono::seconds(1)),
+            "films     1 vector x 384 (dot)  1.5 KiB resident  ready in 1.00 s\n"
+            "          one thing\n"
+            "          another");
+}
+
+TEST(FirstLinesTest, SayWhereTheServerListens) {
+  EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1", 9464),
+            "listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464");
+  EXPECT_EQ(ListeningLine("[::1]:50051", "::1", 9464),
+            "listening on [::1]:50051, metrics on [::1]:9464");
+  EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1", std::nullopt),
+            "listening on 127.0.0.1:50051, metrics are off");
+}
+
+}  // namespace
+}  // namespace simile::app

@@ -1,0 +1,70 @@
+#include "app/settings.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace simile::app {
+namespace {
+
+TEST(SettingsTest, NamesEachSettingOnceInEverySource) {
+  std::set<std::string> names;
+  for (const Setting& setting : Settings()) {
+    EXPECT_TRUE(names.insert(setting.key).second) << setting.key;
+    EXPECT_TRUE(names.insert(setting.Environment()).second) << setting.key;
+    EXPECT_TRUE(setting.flag.empty() || names.insert(setting.flag).second) << setting.flag;
+  }
+}
+
+TEST(SettingsTest, DescribesEachSetting) {
+  for (const Setting& setting : Settings()) {
+    EXPECT_TRUE(setting.help.ends_with('.')) << setting.key;
+    EXPECT_FALSE(setting.range.empty()) << setting.key;
+    EXPECT_EQ(setting.flag_value.empty(), setting.kind != SettingKind::kSwitch) << setting.key;
+  }
+}
+
+// Every default lies in its range, and what get() shows set() takes back.
+TEST(SettingsTest, TakesBackItsOwnDefault) {
+  for (const Setting& setting : Settings()) {
+    const Config defaults;
+    Config config;
+    const absl::Status set = setting.set(setting.get(defaults), config);
+    EXPECT_TRUE(set.ok()) << setting.key << ": " << set;
+    EXPECT_EQ(setting.get(config), setting.get(defaults)) << setting.key;
+  }
+}
+
+TEST(SettingsTest, RefusesNumbersBeyondBothEnds) {
+  for (const Setting& setting : Settings()) {
+    if (setting.kind != SettingKind::kWholeNumber) continue;
+    const std::size_t to = setting.range.find(" to ");
+    const std::uint64_t min = std::stoull(setting.range.substr(0, to));
+    const std::uint64_t max = std::stoull(setting.range.substr(to + 4));
+    Config config;
+    EXPECT_TRUE(setting.set({std::to_string(min)}, config).ok()) << setting.key;
+    EXPECT_EQ(setting.get(config).front(), std::to_string(min)) << setting.key;
+    EXPECT_TRUE(setting.set({std::to_string(max)}, config).ok()) << setting.key;
+    EXPECT_EQ(setting.get(config).front(), std::to_string(max)) << setting.key;
+    EXPECT_FALSE(setting.set({std::to_string(max + 1)}, config).ok()) << setting.key;
+    // Below zero there is nothing a whole number could be written as.
+    const bool taken_below = min > 0 && setting.set({std::to_string(min - 1)}, config).ok();
+    EXPECT_FALSE(taken_below) << setting.key;
+    for (const char* text : {"", "-1", "+5", "5 ", "0x5", "1e3", "99999999999999999999"}) {
+      EXPECT_FALSE(setting.set({text}, config).ok()) << setting.key << " " << text;
+    }
+    // A refused value leaves what was there.
+    EXPECT_EQ(setting.get(config).front(), std::to_string(max)) << setting.key;
+  }
+}
+
+TEST(SettingsTest, MapsFamiliarNamesToKnownSettings) {
+  for (const FamiliarName& familiar : FamiliarNames()) {
+    EXPECT_TRUE(std::ranges::any_of(Settings(), [&](const Setting& setting) {
+      return setting.key == familiar.key;
+    })) << familiar.name;
+  }
+}
+
+}  // namespace
+}  // namespace simile::app

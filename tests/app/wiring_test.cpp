@@ -1,0 +1,99 @@
+#include "app/wiring.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files/scratch_folder.h"
+
+namespace simile::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class WiringTest : public testing::Test {
+ protected:
+  WiringTest() {
+    config_.port = 0;
+    config_.metrics_port = 0;
+    config_.log_level = LogLevel::kError;
+    config_.collections = {{"films", SIMILE_SOURCE_DIR "/examples/films"}};
+  }
+
+  std::string Error() const {
+    const auto app = App::Create(config_);
+    return app.ok() ? "" : std::string(app.status().message());
+  }
+
+  const ScratchFolder scratch_;
+  Config config_;
+};
+
+TEST_F(WiringTest, ServesTheConfiguredCollections) {
+  config_.port_file = scratch_.path() / "port";
+  auto app = App::Create(config_);
+  ASSERT_TRUE(app.ok()) << app.status();
+  std::uint16_t written = 0;
+  std::ifstream(config_.port_file) >> written;
+  EXPECT_EQ(written, (*app)->port());
+  EXPECT_EQ((*app)->address(), "127.0.0.1:" + std::to_string(written));
+  EXPECT_NE((*app)->metrics_port().value_or(0), 0);
+  EXPECT_TRUE((*app)->store().List().empty());
+
+  std::size_t rows = 0;
+  const absl::Status loaded = (*app)->LoadCollections(
+      [&](const engine::Snapshot& snapshot, Clock::Duration) { rows += snapshot.row_count(); });
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  EXPECT_EQ(rows, 5'000U);
+  EXPECT_TRUE((*app)->store().Pin("films").ok());
+  EXPECT_TRUE((*app)->Drain());
+}
+
+TEST_F(WiringTest, RunsWithoutMetricsWhenToldTo) {
+  config_.metrics_enabled = false;
+  const auto app = App::Create(config_);
+  ASSERT_TRUE(app.ok()) << app.status();
+  EXPECT_FALSE((*app)->metrics_port().has_value());
+}
+
+TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
+  config_.collections = {{"books", scratch_.path()}};
+  auto app = App::Create(config_);
+  ASSERT_TRUE(app.ok()) << app.status();
+  const absl::Status loaded = (*app)->LoadCollections({});
+  EXPECT_EQ(loaded.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(loaded.message()), StartsWith("books: "));
+}
+
+TEST_F(WiringTest, RefusesNamesThatCannotBeACollections) {
+  config_.collections[0].name = "my films";
+  EXPECT_THAT(Error(), StartsWith("collection: \"my films\" is not a name"));
+}
+
+TEST_F(WiringTest, RefusesPortsThatAreTaken) {
+  const auto first = App::Create(config_);
+  ASSERT_TRUE(first.ok()) << first.status();
+  config_.port = (*first)->port();
+  EXPECT_THAT(Error(), HasSubstr("Address already in use"));
+  config_.port = 0;
+  config_.metrics_port = *(*first)->metrics_port();
+  EXPECT_THAT(Error(), StartsWith("cannot listen for metrics on 127.0.0.1:"));
+}
+
+TEST_F(WiringTest, RefusesAPortFileItCannotWrite) {
+  config_.port_file = scratch_.path() / "no" / "port";
+  EXPECT_THAT(Error(), StartsWith("cannot write the port file "));
+}
+
+TEST_F(WiringTest, RefusesABackendThisMachineLacks) {
+  config_.backend.isa = "avx1024";
+  EXPECT_THAT(Error(), HasSubstr("avx1024"));
+}
+
+}  // namespace
+}  // namespace simile::app

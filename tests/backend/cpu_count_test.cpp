@@ -1,0 +1,98 @@
+#include "backend/cpu/cpu_count.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <filesystem>
+
+#include "backend/cpu/cpu_name.h"
+#include "files/scratch_folder.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// A process of one cgroup tree made of files.
+class CpuCountTest : public ::testing::Test {
+ protected:
+  CpuCountTest() {
+    files_.own_cgroup = (scratch_.path() / "own_cgroup").string();
+    files_.cgroup_root = (scratch_.path() / "cgroup").string();
+  }
+
+  void Write(const std::string& path, const std::string& text) { scratch_.Write(path, text); }
+
+  const ScratchFolder scratch_;
+  CpuLimitFiles files_;
+};
+
+unsigned AffinityCount() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+TEST_F(CpuCountTest, IsTheAffinityWithoutAQuota) {
+  EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
+  Write("own_cgroup", "0::/service\n");
+  Write("cgroup/service/cpu.max", "max 100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
+}
+
+TEST_F(CpuCountTest, ReadsAVersion2Quota) {
+  Write("own_cgroup", "0::/service\n");
+  Write("cgroup/service/cpu.max", "100000 100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), 1U);
+}
+
+TEST_F(CpuCountTest, ObeysTheSmallestQuotaOnTheWayToTheRoot) {
+  Write("own_cgroup", "0::/pod/service\n");
+  Write("cgroup/pod/cpu.max", "50000 100000\n");
+  Write("cgroup/pod/service/cpu.max", "6400000 100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), 1U);
+}
+
+TEST_F(CpuCountTest, RoundsAPartOfAProcessorUp) {
+  Write("own_cgroup", "0::/service\n");
+  Write("cgroup/service/cpu.max", "110000 100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), std::min(2U, AffinityCount()));
+}
+
+TEST_F(CpuCountTest, FindsTheQuotaAtTheRootOfAContainer) {
+  // The container sees its own group mounted as the root, under a path that is the host's.
+  Write("own_cgroup", "0::/kubepods/pod1/container1\n");
+  Write("cgroup/cpu.max", "80000 100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), 1U);
+}
+
+TEST_F(CpuCountTest, ReadsAVersion1Quota) {
+  Write("own_cgroup", "5:memory:/service\n4:cpu,cpuacct:/service\n");
+  Write("cgroup/cpu,cpuacct/service/cpu.cfs_quota_us", "100000\n");
+  Write("cgroup/cpu,cpuacct/service/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), 1U);
+}
+
+TEST_F(CpuCountTest, TakesMinusOneOfVersion1AsNoQuota) {
+  Write("own_cgroup", "4:cpu:/\n");
+  Write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  Write("cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
+}
+
+TEST_F(CpuCountTest, IgnoresFilesItCannotRead) {
+  Write("own_cgroup", "nonsense\n0::/service\n");
+  Write("cgroup/service/cpu.max", "many 0\n");
+  EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
+}
+
+TEST_F(CpuCountTest, NamesTheProcessor) {
+  Write("cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9B14\nflags\t: fpu\n");
+  EXPECT_EQ(CpuName((scratch_.path() / "cpuinfo").string()), "AMD EPYC 9B14");
+}
+
+TEST_F(CpuCountTest, NamesTheArchitectureWhereTheProcessorHasNoName) {
+  EXPECT_FALSE(CpuName((scratch_.path() / "absent").string()).empty());
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu

@@ -1,0 +1,64 @@
+#include "backend/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/gpu_search.h"
+#include "certificate/canonical_score.h"
+
+namespace simile::backend {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RegistryTest, GivesTheReasonWhenItWouldRatherHaveHadAGpu) {
+  const auto chosen = ChooseBackend({});
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->backend->info().name, "cpu");
+  EXPECT_EQ(chosen->reason, WhyNoGpu(DefaultGpuSearch()));
+}
+
+TEST(RegistryTest, TakesTheCpuWhenConfiguredTo) {
+  RegistryOptions options;
+  options.preference = Preference::kCpu;
+  const auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->reason, "the configuration asks for the CPU");
+}
+
+TEST(RegistryTest, RefusesToStartWhenTheGpuIsDemanded) {
+  RegistryOptions options;
+  options.preference = Preference::kGpu;
+  const auto chosen = ChooseBackend(options);
+  EXPECT_EQ(chosen.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(chosen.status().message()), HasSubstr(WhyNoGpu(DefaultGpuSearch())));
+}
+
+TEST(RegistryTest, UsesTheInstructionSetAndThreadsAskedFor) {
+  RegistryOptions options;
+  options.isa = "portable";
+  options.threads = 3;
+  const auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->backend->info().engine, "scan-portable");
+  EXPECT_THAT(chosen->backend->info().device, HasSubstr(", 3 threads"));
+}
+
+TEST(RegistryTest, TakesTheBestInstructionSetByDefault) {
+  const auto chosen = ChooseBackend({});
+  ASSERT_TRUE(chosen.ok());
+  const auto best = certificate::SupportedCanonicalKernels().front()->isa;
+  EXPECT_EQ(chosen->backend->info().engine, "scan-" + std::string(best));
+}
+
+TEST(RegistryTest, NamesTheInstructionSetsItHasWhenAskedForAnother) {
+  RegistryOptions options;
+  options.isa = "sse9";
+  const auto chosen = ChooseBackend(options);
+  EXPECT_EQ(chosen.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(chosen.status().message()), HasSubstr("\"sse9\""));
+  EXPECT_THAT(std::string(chosen.status().message()), HasSubstr("portable"));
+}
+
+}  // namespace
+}  // namespace simile::backend

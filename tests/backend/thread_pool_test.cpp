@@ -1,0 +1,92 @@
+#include "backend/cpu/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cfenv>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace simile::backend::cpu {
+namespace {
+
+// Calls body once on every thread of the pool: each waits inside the job for all the others.
+template <class Body>
+void OnEveryThread(ThreadPool& pool, Body body) {
+  std::atomic<unsigned> arrived{0};
+  auto job = [&](unsigned participant) {
+    arrived.fetch_add(1);
+    while (arrived.load() < pool.thread_count()) {
+    }
+    body(participant);
+  };
+  pool.Run(job);
+}
+
+TEST(ThreadPoolTest, RunsOnTheCallerAloneWithOneThread) {
+  ThreadPool pool(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::vector<unsigned> participants;
+  auto job = [&](unsigned participant) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    participants.push_back(participant);
+  };
+  pool.Run(job);
+  EXPECT_EQ(participants, std::vector<unsigned>{0});
+}
+
+TEST(ThreadPoolTest, CallsEachParticipantOnceWhenAllTakePart) {
+  ThreadPool pool(5);
+  ASSERT_EQ(pool.thread_count(), 5U);
+  std::vector<std::atomic<int>> calls(5);
+  OnEveryThread(pool, [&](unsigned participant) { ++calls[participant]; });
+  for (const auto& count : calls) EXPECT_EQ(count.load(), 1);
+}
+
+TEST(ThreadPoolTest, LosesNoPieceOverManyShortJobs) {
+  ThreadPool pool(3);
+  constexpr std::size_t kJobs = 20'000;
+  constexpr std::size_t kPieces = 7;
+  std::size_t total = 0;  // plain: Run's return must make the workers' writes visible
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    std::atomic<std::size_t> next{0};
+    std::vector<std::size_t> done(pool.thread_count(), 0);
+    auto job = [&](unsigned participant) {
+      while (next.fetch_add(1) < kPieces) ++done[participant];
+    };
+    pool.Run(job);
+    for (const std::size_t count : done) total += count;
+  }
+  EXPECT_EQ(total, kJobs * kPieces);
+}
+
+#if defined(__x86_64__)
+constexpr unsigned kFlushToZero = 0x8000;
+constexpr unsigned kDenormalsAreZero = 0x0040;
+
+TEST(ThreadPoolTest, KeepsSubnormalsOnEveryThread) {
+  ThreadPool pool(4);
+  std::vector<unsigned> mxcsr(pool.thread_count(), ~0U);
+  OnEveryThread(pool, [&](unsigned participant) { mxcsr[participant] = _mm_getcsr(); });
+  for (const unsigned bits : mxcsr) {
+    EXPECT_EQ(bits & (kFlushToZero | kDenormalsAreZero), 0U);
+    EXPECT_EQ(bits & _MM_ROUND_MASK, static_cast<unsigned>(_MM_ROUND_NEAREST));
+  }
+}
+
+TEST(ThreadPoolTest, KeepsSubnormalsOnWorkersOfACreatorThatFlushesThem) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+  ThreadPool pool(3);
+  _mm_setcsr(before);
+  std::vector<unsigned> mxcsr(pool.thread_count(), ~0U);
+  OnEveryThread(pool, [&](unsigned participant) { mxcsr[participant] = _mm_getcsr(); });
+  for (const unsigned bits : mxcsr) EXPECT_EQ(bits & (kFlushToZero | kDenormalsAreZero), 0U);
+}
+#endif
+
+}  // namespace
+}  // namespace simile::backend::cpu

@@ -1,0 +1,119 @@
+#include "certificate/canonical_score.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "certificate/seeded_random.h"
+
+namespace simile::certificate {
+namespace {
+
+using ::simile::testing::SeededRandom;
+
+TEST(CanonicalScoreReferenceTest, AddsLanesByHalves) {
+  // Lanes 1 and 17 meet first (16 apart) and make 2, which 2^24 can take; one after the other, or
+  // in the lane of 2^24, each 1 alone is rounded away.
+  std::vector<float> row(33, 0.0F);
+  const std::vector<float> ones(33, 1.0F);
+  row[0] = 0x1p24F;
+  row[32] = 1;  // lane 0 again: lost
+  row[1] = 1;
+  row[17] = 1;
+  EXPECT_EQ(CanonicalScoreReference(row, ones), 0x1p24F + 2);
+  row[17] = 0;
+  row[2] = 1;  // meets 2^24 before lane 1 does: both lost
+  EXPECT_EQ(CanonicalScoreReference(row, ones), 0x1p24F);
+}
+
+TEST(CanonicalScoreReferenceTest, DoesNotRoundProducts) {
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, whose last term a rounded product would lose.
+  std::vector<float> a(33, 0.0F);
+  std::vector<float> b(33, 0.0F);
+  a[0] = -(1 + 0x1p-11F);
+  b[0] = 1;
+  a[32] = 1 + 0x1p-12F;
+  b[32] = 1 + 0x1p-12F;
+  EXPECT_EQ(CanonicalScoreReference(a, b), 0x1p-24F);
+}
+
+TEST(CanonicalScoreReferenceTest, KeepsSubnormals) {
+  const std::array<float, 1> a{0x1p-100F};
+  const std::array<float, 1> b{0x1p-49F};
+  EXPECT_EQ(CanonicalScoreReference(a, b), 0x1p-149F);
+}
+
+TEST(CanonicalScoreReferenceTest, ReturnsPositiveZeroForNegativeZero) {
+  const std::array<float, 1> a{-0x1p-100F};
+  const std::array<float, 1> b{0x1p-100F};
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(CanonicalScoreReference(a, b)), 0U);
+}
+
+TEST(CanonicalScoreErrorTest, GrowsByOneRoundingForEveryThirtyTwoDimensions) {
+  const auto gamma = [](double n) { return n * 0x1p-24 / (1 - n * 0x1p-24); };
+  EXPECT_NEAR(CanonicalScoreError(1, 1, 1), gamma(6), 1e-15);
+  EXPECT_NEAR(CanonicalScoreError(32, 1, 1), gamma(6), 1e-15);
+  EXPECT_NEAR(CanonicalScoreError(33, 1, 1), gamma(7), 1e-15);
+  EXPECT_NEAR(CanonicalScoreError(384, 2, 3), 6 * gamma(17), 1e-15);
+}
+
+TEST(CanonicalScoreErrorTest, CountsUnderflowWhereTheVectorsAreTiny) {
+  EXPECT_GE(CanonicalScoreError(64, 0x1p-80, 0x1p-80), 64 * 0x1p-149);
+}
+
+// The dot product to more bits than the bound can see, and the vectors' lengths.
+struct Exact {
+  long double dot = 0;
+  double norm_a = 0;
+  double norm_b = 0;
+};
+
+Exact ExactDot(const std::vector<float>& a, const std::vector<float>& b) {
+  Exact exact;
+  long double squares_a = 0;
+  long double squares_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    exact.dot += static_cast<long double>(a[i]) * static_cast<long double>(b[i]);
+    squares_a += static_cast<long double>(a[i]) * static_cast<long double>(a[i]);
+    squares_b += static_cast<long double>(b[i]) * static_cast<long double>(b[i]);
+  }
+  exact.norm_a = static_cast<double>(std::sqrt(squares_a));
+  exact.norm_b = static_cast<double>(std::sqrt(squares_b));
+  return exact;
+}
+
+TEST(CanonicalScoreErrorTest, BoundsTheDistanceFromTheExactDotProduct) {
+  constexpr std::uint64_t kSeed = 77;
+  SeededRandom random(kSeed);
+  double largest_share = 0;
+  for (int pair = 0; pair < 20'000; ++pair) {
+    const std::size_t dim = random.OneIn(50) ? random.Between(1, 4096) : random.Between(1, 200);
+    const bool wild = random.OneIn(3);
+    // All of one sign adds up roundings that random signs let cancel.
+    const bool one_sign = random.OneIn(3);
+    std::vector<float> a(dim);
+    std::vector<float> b(dim);
+    for (std::size_t i = 0; i < dim; ++i) {
+      a[i] = wild ? random.Wild(-80, 40) : random.Signed();
+      b[i] = wild ? random.Wild(-80, 40) : random.Signed();
+      if (one_sign) {
+        a[i] = std::fabs(a[i]);
+        b[i] = std::fabs(b[i]);
+      }
+    }
+    const Exact exact = ExactDot(a, b);
+    const double error = static_cast<double>(
+        std::fabs(static_cast<long double>(CanonicalScoreReference(a, b)) - exact.dot));
+    const double bound = CanonicalScoreError(dim, exact.norm_a, exact.norm_b);
+    ASSERT_LE(error, bound) << "seed " << kSeed << ", pair " << pair << ", dim " << dim;
+    largest_share = std::max(largest_share, error / bound);
+  }
+  // A bound that is never approached would prove nothing about the scores it is meant to part.
+  EXPECT_GT(largest_share, 0.05);
+}
+
+}  // namespace
+}  // namespace simile::certificate

@@ -1,0 +1,68 @@
+#include "cli/answer_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/film_answer.h"
+
+namespace simile::cli {
+namespace {
+
+using testing::HasSubstr;
+
+const Terminal kPipe{};
+
+TEST(AnswerTableTest, ShowsTitleYearAndGenresUnderTheHeading) {
+  EXPECT_EQ(AnswerTable(FilmAnswer(), kPipe),
+            "films like Toy Story (1995)\n"
+            "  1  0.7029  Toy Story 2  1999  Animated, Comedy\n"
+            "  2  0.1000  Amélie 七    2001  Animated, Comedy\n"
+            "exact · cpu · 0 us in the engine · 0 rows scanned · snapshot 1\n");
+}
+
+TEST(AnswerTableTest, ReadsGenresDividedByBarsAsAList) {
+  Answer answer = FilmAnswer();
+  for (v1::Hit& hit : answer.results.front().hits) {
+    (*hit.mutable_payload())["genres"].set_string_value("Drama|War");
+  }
+  EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("1999  Drama, War\n"));
+}
+
+TEST(AnswerTableTest, ShowsTheFieldsAskedForWithTheirNames) {
+  Answer answer = FilmAnswer();
+  answer.fields = {"year", "missing"};
+  const std::string table = AnswerTable(answer, kPipe);
+  EXPECT_THAT(table, HasSubstr("rank   score  id                year  missing\n"));
+  EXPECT_THAT(table, HasSubstr("   1  0.7029  toy-story-2-1999  1999\n"));
+}
+
+TEST(AnswerTableTest, ShowsIdAndFirstFieldsWhenThereIsNoTitle) {
+  Answer answer = FilmAnswer();
+  for (v1::Hit& hit : answer.results.front().hits) {
+    auto& payload = *hit.mutable_payload();
+    payload.clear();
+    payload["price"].set_double_value(9.5);
+    payload["in_stock"].set_bool_value(true);
+    payload["brand"].set_string_value("Acme");
+    payload["size"].set_string_value("XL");
+  }
+  const std::string table = AnswerTable(answer, kPipe);
+  EXPECT_THAT(table, HasSubstr("rank   score  id                brand  in_stock  price\n"));
+  EXPECT_THAT(table, HasSubstr("   1  0.7029  toy-story-2-1999  Acme   true      9.5\n"));
+}
+
+TEST(AnswerTableTest, SaysWhenNoRowPasses) {
+  Answer answer = FilmAnswer();
+  answer.results.front().hits.Clear();
+  EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("(1995)\n  no rows pass\nexact"));
+}
+
+TEST(AnswerTableTest, DisarmsEscapeSequencesInTitlesAndHeadings) {
+  Answer answer = FilmAnswer();
+  answer.results.front().heading = "films like \x1b[2J";
+  (*answer.results.front().hits[0].mutable_payload())["title"].set_string_value("\x1b[2J");
+  EXPECT_THAT(AnswerTable(answer, kPipe), testing::Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace simile::cli

@@ -1,0 +1,148 @@
+// The client commands as a shell runs them, against a real server of the films.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/live_server.h"
+#include "cli/program_run.h"
+
+namespace simile::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ClientCommandsTest : public testing::Test {
+ protected:
+  ProgramRun Run(const std::vector<std::string>& arguments, const std::string& input = "") {
+    return RunProgram(arguments, input, {"SIMILE_SERVER=" + server_.address()});
+  }
+
+  // The JSON a command prints that must succeed.
+  json RunJson(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.emplace_back("--json");
+    const ProgramRun run = Run(arguments, input);
+    EXPECT_EQ(run.exit_code, 0) << run.errors;
+    return json::parse(run.printed, nullptr, false);
+  }
+
+ private:
+  LiveServer server_;
+};
+
+TEST_F(ClientCommandsTest, SimilarShowsTheOtherToyStoriesFirst) {
+  const ProgramRun run = Run({"similar", "--title", "Toy Story", "-k", "5"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed,
+              StartsWith("films like Toy Story (1995)\n"
+                         "  1  0.7029  Toy Story 2    1999  Animated, Comedy, Family\n"
+                         "  2  0.6979  Toy Story 4    2019  Animated, Comedy, Drama\n"
+                         "  3  0.6709  Toy Story 3    2010  Animated, Comedy, Drama\n"
+                         "  4  0.6164  The Toy        1982  Comedy\n"
+                         "  5  0.6125  A Goofy Movie  1995  Animated, Adventure, Comedy, Musical\n"
+                         "exact · cpu: "));
+  EXPECT_EQ(run.errors, "");
+}
+
+TEST_F(ClientCommandsTest, SimilarListsTheCandidatesOfAnAmbiguousTitle) {
+  const ProgramRun run = Run({"similar", "--title", "batman"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.printed, StartsWith("16 films match \"batman\"; name one with --id:\n"
+                                      "  batman-1943 "));
+  const ProgramRun as_json = Run({"similar", "--title", "batman", "--json"});
+  EXPECT_EQ(as_json.exit_code, 1);
+  EXPECT_EQ(json::parse(as_json.printed)["candidates"].size(), 16U);
+}
+
+TEST_F(ClientCommandsTest, SimilarSaysWhatToDoAboutAnUnknownTitleOrId) {
+  const ProgramRun title = Run({"similar", "--title", "no such film"});
+  EXPECT_EQ(title.exit_code, 1);
+  EXPECT_EQ(title.errors,
+            "error: no title in films contains \"no such film\". Try fewer words, or name an item "
+            "with --id.\n");
+  const ProgramRun id = Run({"similar", "--id", "toy-story-1996"});
+  EXPECT_EQ(id.exit_code, 1);
+  EXPECT_THAT(id.errors, HasSubstr("Did you mean \"toy-story-1995\"?"));
+}
+
+TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
+  const json answer =
+      RunJson({"similar", "--id", "toy-story-1995", "batman-1989", "-k", "2", "--fields", "year"});
+  EXPECT_EQ(answer["collection"], "films");
+  ASSERT_EQ(answer["results"].size(), 2U);
+  EXPECT_EQ(answer["results"][1]["query"], json({{"id", "batman-1989"}}));
+  const json& hit = answer["results"][0]["hits"][0];
+  EXPECT_EQ(hit["rank"], 1);
+  EXPECT_EQ(hit["row"], 3'349);
+  EXPECT_EQ(hit["id"], "toy-story-2-1999");
+  EXPECT_EQ(hit["payload"], json({{"year", 1999}}));
+  EXPECT_EQ(answer["receipt"]["exact"], true);
+  EXPECT_EQ(answer["receipt"]["rows_scanned"], 10'000);
+}
+
+TEST_F(ClientCommandsTest, RecommendLeavesOutWhatWasSeen) {
+  const ProgramRun run = Run({"recommend", "--user", "user_00042", "-k", "1", "--exclude-seen"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("for user_00042 (5 seen, left out)\n"
+                                      "  1  0.6570  The Shooting  1967  Western\n"));
+  const json answer = RunJson({"recommend", "--user", "user_00001", "user_00002", "-k", "3"});
+  EXPECT_EQ(answer["results"].size(), 2U);
+  EXPECT_EQ(answer["results"][0]["query"]["user_id"], "user_00001");
+}
+
+TEST_F(ClientCommandsTest, RecommendNamesTheNearestUser) {
+  const ProgramRun run = Run({"recommend", "--user", "user_42"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.errors, "error: no user \"user_42\" in films. Did you mean \"user_00042\"?\n");
+}
+
+TEST_F(ClientCommandsTest, SearchFindsTheRowAVectorPointsAt) {
+  std::string vector = "[1";
+  for (int i = 1; i < 384; ++i) vector += ",0";
+  const json answer = RunJson({"search", "--vector", "-", "-k", "3"}, vector + "]");
+  EXPECT_EQ(answer["results"][0]["query"], json({{"vector", "standard input"}, {"row", 0}}));
+  EXPECT_EQ(answer["results"][0]["hits"].size(), 3U);
+}
+
+TEST_F(ClientCommandsTest, SearchRefusesAVectorOfAnotherModel) {
+  const ProgramRun run = Run({"search", "--vector", "-"}, "[1, 2, 3]");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.errors,
+            "error: standard input holds 3 dimensions, films has 384. A vector from another model "
+            "cannot be compared.\n");
+}
+
+TEST_F(ClientCommandsTest, LoadReloadAndUnloadChangeWhatIsServed) {
+  EXPECT_EQ(RunJson({"load", "copy", "films"})["snapshot_version"], 1);
+  EXPECT_EQ(RunJson({"reload", "copy"})["snapshot_version"], 2);
+  EXPECT_EQ(RunJson({"list"})["collections"].size(), 2U);
+  const ProgramRun unnamed = Run({"similar", "--title", "Toy Story"});
+  EXPECT_EQ(unnamed.exit_code, 1);
+  EXPECT_THAT(unnamed.errors, HasSubstr("name one with --collection: copy, films"));
+  EXPECT_EQ(Run({"unload", "copy"}).printed, "copy is no longer served\n");
+  const ProgramRun list = Run({"list"});
+  EXPECT_THAT(list.printed, HasSubstr("films"));
+  EXPECT_THAT(list.printed, Not(HasSubstr("copy")));
+  EXPECT_EQ(Run({"reload", "copy"}).exit_code, 1);
+}
+
+TEST_F(ClientCommandsTest, HealthTellsServerFromCollection) {
+  EXPECT_EQ(Run({"health"}).printed, "serving\n");
+  EXPECT_EQ(Run({"health", "--collection", "films"}).exit_code, 0);
+  const ProgramRun unknown = Run({"health", "--collection", "songs", "--json"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_EQ(unknown.printed, "{\"status\":\"UNKNOWN\"}\n");
+}
+
+TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
+  const ProgramRun run = Run({"list", "films"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, HasSubstr("5,000 of 384 dimensions, cosine"));
+  EXPECT_THAT(run.printed, HasSubstr("year      integer  5,000"));
+  EXPECT_THAT(run.printed, HasSubstr("note: preference_vectors.npy"));
+}
+
+}  // namespace
+}  // namespace simile::cli

@@ -1,0 +1,38 @@
+#include "cli/film_answer.h"
+
+namespace simile::cli {
+namespace {
+
+void AddHit(AnsweredQuery& query, const std::string& id, float score, const std::string& title,
+            std::int64_t year) {
+  v1::Hit& hit = *query.hits.Add();
+  hit.set_rank(static_cast<std::uint32_t>(query.hits.size()));
+  hit.set_row(3'000 + hit.rank());
+  hit.set_id(id);
+  hit.set_score(score);
+  auto& payload = *hit.mutable_payload();
+  payload["title"].set_string_value(title);
+  payload["year"].set_int_value(year);
+  auto& genres = *payload["genres"].mutable_list_value();
+  genres.add_values()->set_string_value("Animated");
+  genres.add_values()->set_string_value("Comedy");
+  payload["media_id"].set_string_value(id);
+}
+
+}  // namespace
+
+Answer FilmAnswer() {
+  Answer answer;
+  answer.collection = "films";
+  AnsweredQuery& query = answer.results.emplace_back();
+  query.heading = "films like Toy Story (1995)";
+  query.id = "toy-story-1995";
+  AddHit(query, "toy-story-2-1999", 0.7029F, "Toy Story 2", 1999);
+  AddHit(query, "amelie-2001", 0.1F, "Amélie 七", 2001);
+  answer.receipt.set_backend("cpu");
+  answer.receipt.set_exact(true);
+  answer.receipt.set_snapshot_version(1);
+  return answer;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/answer.h"
+
+namespace simile::cli {
+
+// An answer as the films give it: one query, two hits with title, year and genres.
+Answer FilmAnswer();
+
+}  // namespace simile::cli

@@ -1,0 +1,69 @@
+#include "cli/live_server.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace simile::cli {
+namespace {
+
+// Reads what the server says until it listens, or has ended.
+bool AwaitListening(int output, std::string& said) {
+  std::array<char, 4096> buffer{};
+  while (said.find("listening on") == std::string::npos) {
+    const ssize_t count = read(output, buffer.data(), buffer.size());
+    if (count <= 0) return false;
+    said.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+LiveServer::LiveServer() {
+  const std::string examples = SIMILE_SOURCE_DIR "/examples";
+  std::vector<std::string> texts{
+      SIMILE_PROGRAM, "serve",  "--collection",    "films=" + examples + "/films",
+      "--data-root",  examples, "--allow-changes", "--no-metrics",
+      "--port",       "0",      "--port-file",     scratch_.path() / "port"};
+  std::vector<char*> argv;
+  argv.reserve(texts.size() + 1);
+  for (std::string& text : texts) argv.push_back(text.data());
+  argv.push_back(nullptr);
+  std::array<char*, 1> no_environment{nullptr};
+
+  std::array<int, 2> pipe_ends{};
+  EXPECT_EQ(pipe(pipe_ends.data()), 0);
+  process_ = fork();
+  if (process_ == 0) {
+    dup2(pipe_ends[1], STDOUT_FILENO);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    execve(SIMILE_PROGRAM, argv.data(), no_environment.data());
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  output_ = pipe_ends[0];
+
+  std::string said;
+  EXPECT_TRUE(AwaitListening(output_, said)) << said;
+  std::string port;
+  std::ifstream(scratch_.path() / "port") >> port;
+  address_ = "127.0.0.1:" + port;
+}
+
+LiveServer::~LiveServer() {
+  kill(process_, SIGTERM);
+  int status = 0;
+  waitpid(process_, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  close(output_);
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace simile::cli {
+
+// What one run of build/bin/simile printed and how it ended.
+struct ProgramRun {
+  int exit_code = -1;  // 128 + the signal when one ended it
+  std::string printed;
+  std::string errors;
+};
+
+// Runs the program with these arguments and an environment of these NAME=VALUE alone, its standard
+// streams being pipes and files, never a terminal.
+ProgramRun RunProgram(const std::vector<std::string>& arguments, const std::string& input = "",
+                      const std::vector<std::string>& environment = {});
+
+}  // namespace simile::cli

@@ -1,0 +1,95 @@
+#include "cli/vector_file.h"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace simile::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+absl::StatusOr<QueryVectors> Parse(const std::string& bytes) {
+  return ParseQueryVectors(bytes, "query", Limits{});
+}
+
+// A .npy file, version 1.0, of float32 numbers.
+std::string Npy(const std::string& shape, const std::vector<float>& numbers) {
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }\n";
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(header.size());
+  bytes += '\0';
+  bytes += header;
+  std::string data(numbers.size() * sizeof(float), '\0');
+  std::memcpy(data.data(), numbers.data(), data.size());
+  return bytes + data;
+}
+
+std::string ErrorOf(const std::string& bytes) {
+  const auto vectors = Parse(bytes);
+  return vectors.ok() ? "" : std::string(vectors.status().message());
+}
+
+TEST(VectorFileTest, ReadsOneVectorOfJson) {
+  const auto vectors = Parse("[1, -0.5, 2e1]");
+  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  EXPECT_THAT(vectors->rows, ElementsAre(ElementsAre(1.0F, -0.5F, 20.0F)));
+  EXPECT_EQ(vectors->dim(), 3U);
+}
+
+TEST(VectorFileTest, ReadsSeveralVectorsOfJson) {
+  const auto vectors = Parse("[[1, 2], [3, 4]]");
+  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  EXPECT_THAT(vectors->rows, ElementsAre(ElementsAre(1.0F, 2.0F), ElementsAre(3.0F, 4.0F)));
+}
+
+TEST(VectorFileTest, ReadsAnNpyFileOfOneAxisAsOneVector) {
+  const auto vectors = Parse(Npy("(3,)", {1, 2, 3}));
+  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  EXPECT_THAT(vectors->rows, ElementsAre(ElementsAre(1.0F, 2.0F, 3.0F)));
+}
+
+TEST(VectorFileTest, ReadsAnNpyFileOfTwoAxes) {
+  const auto vectors = Parse(Npy("(2, 2)", {1, 2, 3, 4}));
+  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  EXPECT_THAT(vectors->rows, ElementsAre(ElementsAre(1.0F, 2.0F), ElementsAre(3.0F, 4.0F)));
+}
+
+TEST(VectorFileTest, RefusesAnNpyFileThatIsCutShort) {
+  EXPECT_THAT(ErrorOf(Npy("(3,)", {1, 2})), HasSubstr("query: "));
+  EXPECT_THAT(ErrorOf(Npy("(3,)", {1, 2}).substr(0, 20)), HasSubstr("query: "));
+  EXPECT_THAT(ErrorOf("\x93NUMPY"), HasSubstr("query: "));
+}
+
+TEST(VectorFileTest, NamesTheRowAndColumnAtFault) {
+  EXPECT_EQ(ErrorOf("[[1, 2], [3]]"), "query: row 1 has 1 numbers, row 0 has 2");
+  EXPECT_EQ(ErrorOf("[[1, 2], 3]"), "query: row 1: number where a list of numbers belongs");
+  EXPECT_EQ(ErrorOf(R"([1, "two"])"), "query: row 0, column 1: string where a number belongs");
+  EXPECT_EQ(ErrorOf("[[]]"), "query: row 0 has 0 numbers; 1 to 4096 are possible");
+}
+
+TEST(VectorFileTest, RefusesWhatIsNoVector) {
+  for (const char* bytes : {"", "[]", "{}", "1", "[1, 2", "null", "not json"}) {
+    EXPECT_THAT(ErrorOf(bytes), HasSubstr("a vector belongs here")) << bytes;
+  }
+}
+
+TEST(VectorFileTest, RefusesMoreVectorsThanACallTakes) {
+  Limits limits;
+  limits.queries_per_call_max = 1;
+  const auto vectors = ParseQueryVectors("[[1], [2]]", "query", limits);
+  EXPECT_EQ(vectors.status().message(), "query: holds 2 vectors; one call takes at most 1");
+  const auto from_npy = ParseQueryVectors(Npy("(2, 1)", {1, 2}), "query", limits);
+  EXPECT_EQ(from_npy.status().message(), "query: holds 2 vectors; one call takes at most 1");
+}
+
+TEST(VectorFileTest, NamesAFileThatIsNotThere) {
+  const auto vectors = ReadQueryVectors("/nowhere/query.npy", Limits{});
+  EXPECT_TRUE(absl::IsNotFound(vectors.status()));
+  EXPECT_EQ(vectors.status().message(), "/nowhere/query.npy: no such file");
+}
+
+}  // namespace
+}  // namespace simile::cli

@@ -1,0 +1,93 @@
+#include "conformance/conformance_check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <span>
+
+#include "certificate/canonical_score.h"
+
+namespace simile::conformance {
+namespace {
+
+// In double, every product is exact and only the sum rounds, by less than dim * 2^-53 of the
+// lengths: nothing beside the canonical bound it is compared with.
+double Dot(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sum;
+}
+double Norm(std::span<const float> vector) { return std::sqrt(Dot(vector, vector)); }
+
+void ExpectSameHits(const ConformanceCase& drawn, std::size_t query, std::span<const Hit> actual) {
+  const std::vector<Hit> expected = OracleHits(drawn, query);
+  ASSERT_EQ(actual.size(), expected.size()) << drawn.description << ", query " << query;
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    ASSERT_TRUE(actual[rank].row == expected[rank].row &&
+                std::bit_cast<std::uint32_t>(actual[rank].score) ==
+                    std::bit_cast<std::uint32_t>(expected[rank].score))
+        << drawn.description << ", query " << query << ", rank " << rank << ": row "
+        << actual[rank].row << " with " << actual[rank].score << " instead of row "
+        << expected[rank].row << " with " << expected[rank].score;
+  }
+}
+
+// The promise to people, who know nothing of summation orders: nothing better was left out.
+void ExpectNothingBetterLeftOut(const ConformanceCase& drawn, std::size_t query,
+                                std::span<const Hit> hits) {
+  if (hits.size() < drawn.specs[query].k) return;  // then every passing row was returned
+  const MatrixView rows = drawn.rows->view();
+  const std::span<const float> vector = drawn.queries->view()[query];
+  const double query_norm = Norm(vector);
+  const auto error = [&](Row row) {
+    return certificate::CanonicalScoreError(rows.dim(), Norm(rows[row - drawn.first_row]),
+                                            query_norm);
+  };
+  const Row kth = hits.back().row;
+  const double kth_exact = Dot(rows[kth - drawn.first_row], vector);
+  const double kth_error = error(kth);
+  std::vector<bool> returned(rows.row_count(), false);
+  for (const Hit& hit : hits) returned[hit.row - drawn.first_row] = true;
+  for (std::size_t i = 0; i < rows.row_count(); ++i) {
+    if (returned[i]) continue;
+    const double exact = Dot(rows[i], vector);
+    if (exact <= kth_exact) continue;
+    const Row row = drawn.first_row + static_cast<Row>(i);
+    if (!drawn.Passes(query, row, certificate::CanonicalScoreReference(rows[i], vector))) continue;
+    ASSERT_LE(exact - kth_exact, error(row) + kth_error)
+        << drawn.description << ", query " << query << ": row " << row << " was left out for row "
+        << kth;
+  }
+}
+
+}  // namespace
+
+std::vector<Hit> OracleHits(const ConformanceCase& drawn, std::size_t query) {
+  const MatrixView rows = drawn.rows->view();
+  std::vector<Hit> hits;
+  for (std::size_t i = 0; i < rows.row_count(); ++i) {
+    const Row row = drawn.first_row + static_cast<Row>(i);
+    const float score = certificate::CanonicalScoreReference(rows[i], drawn.queries->view()[query]);
+    if (drawn.Passes(query, row, score)) hits.push_back({row, score});
+  }
+  std::ranges::sort(hits, std::greater<>(), KeyOf);
+  if (hits.size() > drawn.specs[query].k) hits.resize(drawn.specs[query].k);
+  return hits;
+}
+
+void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& result) {
+  ASSERT_EQ(result.batch(), drawn.specs.size()) << drawn.description;
+  for (std::size_t query = 0; query < drawn.specs.size(); ++query) {
+    ExpectSameHits(drawn, query, result.Hits(query));
+    if (::testing::Test::HasFatalFailure()) return;
+    ExpectNothingBetterLeftOut(drawn, query, result.Hits(query));
+    if (::testing::Test::HasFatalFailure()) return;
+    ASSERT_LE(result.Cost(query).rows_rescored, drawn.rows->row_count()) << drawn.description;
+  }
+}
+
+}  // namespace simile::conformance

@@ -1,0 +1,99 @@
+// Every backend answers every case with the oracle's rows and bits. To add a backend, add a line to
+// kBackends.
+//
+// A failure prints the case's seed; SIMILE_CONFORMANCE_SEED=<seed> runs that case alone.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "backend/cpu/scan_backend.h"
+#include "certificate/canonical_score.h"
+#include "conformance/conformance_case.h"
+#include "conformance/conformance_check.h"
+
+namespace simile::conformance {
+namespace {
+
+// Each backend sees kShards * kCasesPerShard = 10,000 cases; shards run in parallel under ctest.
+constexpr std::size_t kShards = 4;
+constexpr std::size_t kCasesPerShard = 2'500;
+constexpr std::uint64_t kFirstSeed = 1'000'000;
+
+struct BackendUnderTest {
+  const char* name;
+  // Null when this machine cannot run it.
+  std::function<std::unique_ptr<Backend>()> make;
+};
+
+std::function<std::unique_ptr<Backend>()> Scan(const char* isa, unsigned threads) {
+  return [isa, threads]() -> std::unique_ptr<Backend> {
+    const certificate::CanonicalKernel* kernel = certificate::FindCanonicalKernel(isa);
+    if (kernel == nullptr) return nullptr;
+    return backend::cpu::MakeScanBackend(*kernel, threads);
+  };
+}
+
+const BackendUnderTest kBackends[] = {
+    {"scan_avx512_1_thread", Scan("avx512", 1)},
+    {"scan_avx512_2_threads", Scan("avx512", 2)},
+    {"scan_avx2_1_thread", Scan("avx2", 1)},
+    {"scan_avx2_3_threads", Scan("avx2", 3)},
+    {"scan_portable_1_thread", Scan("portable", 1)},
+    {"scan_portable_2_threads", Scan("portable", 2)},
+};
+
+void PrintTo(const BackendUnderTest& backend, std::ostream* out) { *out << backend.name; }
+
+class ConformanceTest : public ::testing::TestWithParam<std::tuple<BackendUnderTest, std::size_t>> {
+};
+
+void CheckCase(Backend& backend, std::uint64_t seed, SearchResult& result) {
+  const ConformanceCase drawn = MakeCase(seed);
+  const auto index = backend.MakeResident(drawn.Segment());
+  ASSERT_TRUE(index.ok()) << drawn.description << ": " << index.status().ToString();
+  ASSERT_EQ((*index)->row_count(), drawn.rows->row_count()) << drawn.description;
+  ASSERT_EQ((*index)->dim(), drawn.rows->dim()) << drawn.description;
+  const absl::Status status = (*index)->Search(drawn.Batch(), result);
+  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
+  ExpectOracleAnswers(drawn, result);
+}
+
+TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
+  const auto& [under_test, shard] = GetParam();
+  const std::unique_ptr<Backend> backend = under_test.make();
+  if (backend == nullptr) GTEST_SKIP() << "this machine cannot run " << under_test.name;
+
+  SearchResult result;  // one for all cases: whatever an answer leaves behind meets the next
+  if (const char* seed = std::getenv("SIMILE_CONFORMANCE_SEED")) {
+    CheckCase(*backend, std::strtoull(seed, nullptr, 10), result);
+    return;
+  }
+  const std::uint64_t first_seed = kFirstSeed + shard * kCasesPerShard;
+  for (std::size_t i = 0; i < kCasesPerShard; ++i) {
+    CheckCase(*backend, first_seed + i, result);
+    if (HasFatalFailure()) {
+      std::printf("replay with SIMILE_CONFORMANCE_SEED=%llu\n",
+                  static_cast<unsigned long long>(first_seed + i));
+      return;
+    }
+  }
+  std::printf("%s (%s on %s): %zu cases from seed %llu\n", under_test.name,
+              backend->info().engine.c_str(), backend->info().device.c_str(), kCasesPerShard,
+              static_cast<unsigned long long>(first_seed));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ConformanceTest,
+                         ::testing::Combine(::testing::ValuesIn(kBackends),
+                                            ::testing::Range<std::size_t>(0, kShards)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_shard_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+}  // namespace
+}  // namespace simile::conformance

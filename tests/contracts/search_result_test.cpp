@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "simile/hits.h"
+
+namespace simile {
+namespace {
+
+TEST(SearchResultTest, IsEmptyAfterReset) {
+  SearchResult result;
+  result.Reset(3, 10);
+  EXPECT_EQ(result.batch(), 3U);
+  EXPECT_EQ(result.hits_max(), 10U);
+  for (std::size_t query = 0; query < 3; ++query) {
+    EXPECT_TRUE(result.Hits(query).empty());
+    EXPECT_EQ(result.Room(query).size(), 10U);
+    EXPECT_EQ(result.Cost(query).rows_scanned, 0U);
+  }
+}
+
+TEST(SearchResultTest, KeepsTheQueriesApart) {
+  SearchResult result;
+  result.Reset(2, 2);
+  result.Room(0)[0] = {7, 0.5F};
+  result.SetCount(0, 1);
+  result.Room(1)[0] = {8, 0.4F};
+  result.Room(1)[1] = {9, 0.3F};
+  result.SetCount(1, 2);
+  result.SetCost(1, {.rows_scanned = 100, .rows_rescored = 5});
+  ASSERT_EQ(result.Hits(0).size(), 1U);
+  EXPECT_EQ(result.Hits(0)[0], (Hit{7, 0.5F}));
+  ASSERT_EQ(result.Hits(1).size(), 2U);
+  EXPECT_EQ(result.Hits(1)[1], (Hit{9, 0.3F}));
+  EXPECT_EQ(result.Cost(0).rows_rescored, 0U);
+  EXPECT_EQ(result.Cost(1).rows_rescored, 5U);
+}
+
+TEST(SearchResultTest, ForgetsTheLastBatchOnReset) {
+  SearchResult result;
+  result.Reset(2, 5);
+  result.SetCount(1, 5);
+  result.SetCost(1, {.rows_scanned = 1, .rows_rescored = 1});
+  result.Reset(2, 3);
+  EXPECT_TRUE(result.Hits(1).empty());
+  EXPECT_EQ(result.Room(1).size(), 3U);
+  EXPECT_EQ(result.Cost(1).rows_scanned, 0U);
+}
+
+TEST(SearchResultTest, HoldsNoHitsWhenNoneAreWanted) {
+  SearchResult result;
+  result.Reset(2, 0);
+  EXPECT_TRUE(result.Hits(1).empty());
+  result.Reset(0, 10);
+  EXPECT_EQ(result.batch(), 0U);
+}
+
+TEST(HitTest, RanksByItsScoreAndRow) {
+  EXPECT_GT(KeyOf({3, 0.5F}), KeyOf({2, 0.4F}));
+  EXPECT_GT(KeyOf({2, 0.5F}), KeyOf({3, 0.5F}));
+}
+
+}  // namespace
+}  // namespace simile

@@ -1,0 +1,100 @@
+// Every bad file of the corpus is refused with exactly the message that its expected.tsv names, and
+// every good one loads. make_corpus.py says what each file is.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "data/folder.h"
+#include "data/load.h"
+#include "data/read_kind.h"
+
+namespace simile::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kCorpus = fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus";
+
+// How a verdict stands in expected.tsv: the code's name, a tab, the message.
+std::string Written(const absl::Status& status) {
+  return fmt::format("{}\t{}", absl::StatusCodeToString(status.code()),
+                     std::string(status.message()));
+}
+
+std::vector<std::string> NamesIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::map<std::string, std::string> ReadExpected(const std::string& kind) {
+  std::ifstream file(kCorpus / kind / "expected.tsv");
+  std::map<std::string, std::string> expected;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t tab = line.find('\t');
+    expected.emplace(line.substr(0, tab), line.substr(tab + 1));
+  }
+  return expected;
+}
+
+absl::Status ReadOne(const std::string& kind, const std::string& verdict, const std::string& name) {
+  if (kind == "folders") {
+    const absl::StatusOr<DatasetPlan> plan = PlanDataset(kCorpus / kind / verdict / name, Limits{});
+    if (!plan.ok()) return plan.status();
+    return LoadDataset(*plan, Limits{}, nullptr).status();
+  }
+  const absl::StatusOr<Folder> folder = Folder::Open(kCorpus / kind / verdict);
+  if (!folder.ok()) return folder.status();
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(name);
+  if (!source.ok()) return source.status();
+  return ReadKind(kind, **source);
+}
+
+class CorpusTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(CorpusTest, RefusesEveryBadFileWithItsMessage) {
+  const std::map<std::string, std::string> expected = ReadExpected(GetParam());
+  const std::vector<std::string> names = NamesIn(kCorpus / GetParam() / "bad");
+  for (const std::string& name : names) {
+    const std::string written = Written(ReadOne(GetParam(), "bad", name));
+    const auto found = expected.find(name);
+    if (found == expected.end()) {
+      ADD_FAILURE() << "expected.tsv has no line for it; now it gives:\n"
+                    << name << '\t' << written;
+    } else {
+      EXPECT_EQ(written, found->second) << name;
+    }
+  }
+  EXPECT_EQ(names.size(), expected.size()) << "expected.tsv names files that are not there";
+  std::cout << names.size() << " bad files of kind " << GetParam() << " refused\n";
+}
+
+TEST_P(CorpusTest, LoadsEveryGoodFile) {
+  const std::vector<std::string> names = NamesIn(kCorpus / GetParam() / "good");
+  EXPECT_GE(names.size(), 3U);
+  for (const std::string& name : names) {
+    const absl::Status status = ReadOne(GetParam(), "good", name);
+    EXPECT_TRUE(status.ok()) << name << ": " << status;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CorpusTest,
+                         testing::Values("npy", "safetensors", "jsonl", "ids", "interactions",
+                                         "collection_json", "folders"),
+                         [](const auto& kind) { return kind.param; });
+
+}  // namespace
+}  // namespace simile::data

@@ -1,0 +1,154 @@
+// What a repository cannot hold: links, pipes, and files that change under the reader.
+#include "data/folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "data/buffered_reader.h"
+#include "data/load.h"
+#include "files/scratch_folder.h"
+
+namespace simile::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ReadAll(const Folder& folder, const std::string& name) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(name);
+  if (!source.ok()) return std::string(source.status().message());
+  BufferedReader reader(**source);
+  std::string bytes((*source)->size(), '\0');
+  const absl::Status status = reader.ReadExact(bytes);
+  return status.ok() ? bytes : std::string(status.message());
+}
+
+class FolderTest : public testing::Test {
+ protected:
+  FolderTest() {
+    outside_.Write("secret", "outside");
+    inside_.Write("plain", "hello");
+    inside_.Write("media/inner", "inner");
+  }
+  Folder Open() {
+    absl::StatusOr<Folder> folder = Folder::Open(inside_.path());
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    return *std::move(folder);
+  }
+
+  ScratchFolder inside_;
+  ScratchFolder outside_;
+};
+
+TEST_F(FolderTest, ReadsFilesAndLinksThatStayInside) {
+  fs::create_symlink("media/inner", inside_.path() / "link");
+  fs::create_directory_symlink("media", inside_.path() / "linked_folder");
+  fs::create_symlink(inside_.path() / "plain", inside_.path() / "absolute_link");
+  const Folder folder = Open();
+  EXPECT_EQ(ReadAll(folder, "plain"), "hello");
+  EXPECT_EQ(ReadAll(folder, "media/inner"), "inner");
+  EXPECT_EQ(ReadAll(folder, "link"), "inner");
+  EXPECT_EQ(ReadAll(folder, "linked_folder/inner"), "inner");
+  EXPECT_EQ(ReadAll(folder, "absolute_link"), "hello");
+}
+
+TEST_F(FolderTest, RefusesLinksThatLeadOutWithoutSayingWhereTo) {
+  fs::create_symlink(outside_.path() / "secret", inside_.path() / "link");
+  fs::create_directory_symlink(outside_.path(), inside_.path() / "linked_folder");
+  fs::create_symlink("../" + outside_.path().filename().string() + "/secret",
+                     inside_.path() / "relative_link");
+  const Folder folder = Open();
+  for (const std::string name : {"link", "linked_folder/secret", "relative_link"}) {
+    EXPECT_EQ(ReadAll(folder, name),
+              name +
+                  ": is a link that leads out of the collection's folder; put the file itself "
+                  "there");
+  }
+}
+
+TEST_F(FolderTest, RefusesASiblingWhoseNameBeginsAlike) {
+  const fs::path sibling = inside_.path().string() + "-more";
+  fs::create_directory(sibling);
+  fs::create_symlink(sibling, inside_.path() / "link");
+  EXPECT_NE(ReadAll(Open(), "link").find("leads out"), std::string::npos);
+  fs::remove_all(sibling);
+}
+
+TEST_F(FolderTest, RefusesWhatIsNoRegularFileWithoutHanging) {
+  ASSERT_EQ(mkfifo((inside_.path() / "pipe").c_str(), 0600), 0);
+  const Folder folder = Open();
+  EXPECT_EQ(ReadAll(folder, "pipe"), "pipe: is a pipe; a regular file is needed");
+  EXPECT_EQ(ReadAll(folder, "media"), "media: is a folder; a regular file is needed");
+}
+
+TEST_F(FolderTest, SaysWhatIsMissing) {
+  fs::create_symlink("nothing", inside_.path() / "dangling");
+  fs::create_symlink("loop", inside_.path() / "loop");
+  const Folder folder = Open();
+  EXPECT_FALSE(folder.Has("none"));
+  EXPECT_TRUE(folder.Has("dangling"));
+  EXPECT_EQ(folder.OpenFile("none").status(), absl::NotFoundError("none: no such file"));
+  EXPECT_EQ(folder.OpenFile("dangling").status(), absl::NotFoundError("dangling: no such file"));
+  EXPECT_EQ(ReadAll(folder, "loop"), "loop: cannot be opened: Too many levels of symbolic links");
+}
+
+TEST_F(FolderTest, NamesAFolderThatCannotBeOpenedByItsLastPart) {
+  const std::string name = inside_.path().filename().string();
+  EXPECT_EQ(Folder::Open(inside_.path() / "none").status(),
+            absl::NotFoundError("none: no such folder"));
+  EXPECT_EQ(Folder::Open(inside_.path() / "plain").status(),
+            absl::InvalidArgumentError("plain: is a file; a collection is a folder of files"));
+}
+
+TEST_F(FolderTest, TellsNamesInsideFromOthers) {
+  for (const char* const name : {"a", "a.npy", "media/a.npy", "./a", "a..b", "...", "media/./a"}) {
+    EXPECT_TRUE(Folder::IsInside(name)) << name;
+  }
+  for (const char* const name : {"", "/a", "..", "../a", "media/../../a", "media/..", "media/"}) {
+    EXPECT_FALSE(Folder::IsInside(name)) << name;
+  }
+  EXPECT_FALSE(Folder::IsInside(std::string("a\0b", 3)));
+}
+
+TEST_F(FolderTest, ReportsAFileThatIsCutWhileItIsRead) {
+  inside_.Write("big", std::string(1 << 20, 'x'));
+  const Folder folder = Open();
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile("big");
+  ASSERT_TRUE(source.ok());
+  BufferedReader reader(**source);
+  std::string some(1000, '\0');
+  ASSERT_TRUE(reader.ReadExact(some).ok());
+  ASSERT_EQ(truncate((inside_.path() / "big").c_str(), 300'000), 0);
+  std::string rest((1 << 20) - 1000, '\0');
+  EXPECT_EQ(reader.ReadExact(rest),
+            absl::DataLossError("big: ended at byte 300,000 of 1,048,576; it was cut while being "
+                                "read"));
+}
+
+TEST_F(FolderTest, LooksNoFurtherThanTheSizeItFound) {
+  const Folder folder = Open();
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile("plain");
+  ASSERT_TRUE(source.ok());
+  inside_.Write("plain", "hello and more");
+  BufferedReader reader(**source);
+  EXPECT_EQ(*reader.ReadSome(), "hello");
+  EXPECT_EQ(*reader.ReadSome(), "");
+}
+
+TEST_F(FolderTest, PlansNoCollectionOfLinksThatLeadOut) {
+  outside_.Write("content_vectors.npy", "x");
+  fs::create_symlink(outside_.path() / "content_vectors.npy",
+                     inside_.path() / "content_vectors.npy");
+  EXPECT_EQ(
+      std::string(PlanDataset(inside_.path(), Limits{}).status().message()),
+      "content_vectors.npy: is a link that leads out of the collection's folder; put the file "
+      "itself there");
+}
+
+}  // namespace
+}  // namespace simile::data

@@ -1,0 +1,100 @@
+#include "data/id_index.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace simile::data {
+namespace {
+
+IdIndex IndexOf(std::initializer_list<const char*> ids) {
+  IdIndex::Builder builder(ids.size());
+  for (const char* const id : ids) EXPECT_TRUE(builder.Add(id).ok());
+  return std::move(builder).Build();
+}
+
+// With the number of ids known, unknown, and wrong.
+class IdIndexManyTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(IdIndexManyTest, FindsEveryOneOfManyIds) {
+  constexpr Row kCount = 100'000;
+  const auto id_of = [](Row row) { return fmt::format("item-{}", row * 7919); };
+  IdIndex::Builder builder(GetParam());
+  for (Row row = 0; row < kCount; ++row) ASSERT_TRUE(builder.Add(id_of(row)).ok());
+  const IdIndex index = std::move(builder).Build();
+  ASSERT_EQ(index.size(), kCount);
+  for (Row row = 0; row < kCount; ++row) {
+    ASSERT_EQ(index.Id(row), id_of(row));
+    ASSERT_EQ(index.Find(id_of(row)), row);
+  }
+  EXPECT_EQ(index.Find("item-1"), std::nullopt);
+  EXPECT_EQ(index.Find(""), std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(Expected, IdIndexManyTest, testing::Values(0, 1, 99'999, 100'000));
+
+TEST(IdIndexTest, TakesAsManyBytesAsItsHeaderSays) {
+  IdIndex::Builder builder(10'000);
+  std::size_t id_bytes = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string id = fmt::format("a-rather-typical-id-{}", i);
+    id_bytes += id.size();
+    ASSERT_TRUE(builder.Add(id).ok());
+  }
+  const IdIndex index = std::move(builder).Build();
+  EXPECT_NEAR(static_cast<double>(index.bytes()), static_cast<double>(id_bytes + 10'000 * 14), 100);
+}
+
+TEST(IdIndexTest, RefusesAnIdTwiceAndNamesItsRow) {
+  IdIndex::Builder builder(3);
+  ASSERT_TRUE(builder.Add("a").ok());
+  ASSERT_TRUE(builder.Add("b").ok());
+  const absl::Status status = builder.Add("b");
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(std::string(status.message()), "id \"b\" is also that of row 1");
+  EXPECT_TRUE(builder.Add("c").ok());
+  EXPECT_EQ(std::move(builder).Build().Find("c"), Row{2});
+}
+
+TEST(IdIndexTest, ReadsRowNumbersAsIds) {
+  const IdIndex index = IdIndex::OfRowNumbers(12);
+  EXPECT_EQ(index.size(), 12U);
+  EXPECT_EQ(index.Id(11), "11");
+  EXPECT_EQ(index.Find("0"), Row{0});
+  EXPECT_EQ(index.Find("11"), Row{11});
+  for (const char* const id :
+       {"12", "-1", "+1", "01", " 1", "1 ", "", "x", "99999999999999999999"}) {
+    EXPECT_EQ(index.Find(id), std::nullopt) << id;
+  }
+  EXPECT_EQ(index.bytes(), 0U);
+  EXPECT_EQ(index.Nearest("13"), "");
+}
+
+TEST(IdIndexTest, FindsNothingWhenEmpty) {
+  EXPECT_EQ(IdIndex().Find("a"), std::nullopt);
+  EXPECT_EQ(IdIndex().Nearest("a"), "");
+  EXPECT_EQ(IdIndex().size(), 0U);
+}
+
+TEST(IdIndexTest, OffersTheNearestId) {
+  const IdIndex index = IndexOf({"toy-story-1995", "toy-story-2-1999", "user_00042", "heat-1995"});
+  EXPECT_EQ(index.Nearest("toy-stroy-1995"), "toy-story-1995");
+  EXPECT_EQ(index.Nearest("user_42"), "user_00042");
+  EXPECT_EQ(index.Nearest("HEAT-1995"), "heat-1995");
+  EXPECT_EQ(index.Nearest("something else"), "");
+}
+
+TEST(IdIndexTest, OffersTheLowestRowOnATie) {
+  EXPECT_EQ(IndexOf({"abcdef1", "abcdef2"}).Nearest("abcdef3"), "abcdef1");
+}
+
+TEST(IdIndexTest, OffersNothingWhenTheListIsTooLongToSearch) {
+  IdIndex::Builder builder(200'001);
+  for (int i = 0; i <= 200'000; ++i) ASSERT_TRUE(builder.Add(fmt::format("id-{}", i)).ok());
+  EXPECT_EQ(std::move(builder).Build().Nearest("id-5x"), "");
+}
+
+}  // namespace
+}  // namespace simile::data

@@ -1,0 +1,46 @@
+#include "data/read_kind.h"
+
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "data/buffered_reader.h"
+#include "data/collection_json.h"
+#include "data/id_list_reader.h"
+#include "data/interactions_reader.h"
+#include "data/payload_reader.h"
+#include "data/vector_layout.h"
+#include "data/vector_reader.h"
+#include "simile/limits.h"
+
+namespace simile::data {
+namespace {
+
+IdIndex IndexOf(std::initializer_list<std::string_view> ids) {
+  IdIndex::Builder builder(ids.size());
+  for (const std::string_view id : ids) builder.Add(id).IgnoreError();
+  return std::move(builder).Build();
+}
+
+absl::Status ReadVectors(BufferedReader& in) {
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+  if (!layout.ok()) return layout.status();
+  LengthRange lengths;
+  return ReadMatrix(in, *layout, Metric::kCosine, lengths).status();
+}
+
+}  // namespace
+
+absl::Status ReadKind(std::string_view kind, ByteSource& source) {
+  const Limits limits;
+  BufferedReader in(source);
+  if (kind == "jsonl") return ReadPayload(in, "", std::nullopt, limits).status();
+  if (kind == "ids") return ReadIdList(in, std::nullopt, limits).status();
+  if (kind == "collection_json") return ReadCollectionJson(in, limits).status();
+  if (kind == "interactions") {
+    return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b"}), "", limits).status();
+  }
+  return ReadVectors(in);
+}
+
+}  // namespace simile::data

@@ -1,0 +1,138 @@
+#include "data/vector_reader.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "data/byte_source.h"
+
+namespace simile::data {
+namespace {
+
+template <typename Number>
+std::string NpyOf(const char* descr, std::size_t rows, std::size_t dim,
+                  const std::vector<Number>& values) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                                   descr, rows, dim);
+  header.append(128 - 10 - 1 - header.size(), ' ');
+  header += '\n';
+  std::string file = "\x93NUMPY";
+  file += '\x01';
+  file += '\0';
+  file += static_cast<char>(header.size());
+  file += '\0';
+  file += header;
+  file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Number));
+  return file;
+}
+
+struct Loaded {
+  absl::StatusOr<Matrix> matrix;
+  LengthRange lengths;
+};
+
+Loaded Load(const std::string& file, Metric metric) {
+  MemorySource source("v.npy", file);
+  BufferedReader in(source);
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+  if (!layout.ok()) return {layout.status(), {}};
+  LengthRange lengths;
+  absl::StatusOr<Matrix> matrix = ReadMatrix(in, *layout, metric, lengths);
+  return {std::move(matrix), lengths};
+}
+
+TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
+  constexpr std::size_t kRows = 70;
+  constexpr std::size_t kDim = 37;
+  constexpr unsigned kSeed = 5;
+  std::cout << "seed " << kSeed << "\n";
+  std::mt19937_64 random(kSeed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(kRows * kDim);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::ldexp(normal(random), static_cast<int>(i / kDim) - 35);
+  }
+  const Loaded loaded = Load(NpyOf("<f8", kRows, kDim, values), Metric::kCosine);
+  ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
+  const MatrixView view = loaded.matrix->view();
+  for (std::size_t row = 0; row < kRows; ++row) {
+    long double sum = 0;
+    for (std::size_t i = 0; i < kDim; ++i) {
+      const long double value = values[row * kDim + i];
+      sum += value * value;
+    }
+    for (std::size_t i = 0; i < kDim; ++i) {
+      const auto exact = static_cast<double>(values[row * kDim + i] / std::sqrt(sum));
+      ASSERT_LE(std::abs(static_cast<double>(view[row][i]) - exact),
+                std::abs(exact) * 0x1.0001p-24);
+    }
+    for (std::size_t i = kDim; i < view.padded_dim(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(view.PaddedRow(row)[i]), 0U);
+    }
+  }
+}
+
+TEST(ReadMatrixTest, KeepsRowsAsGivenForDot) {
+  const std::vector<float> values = {3, -4, 0x1p-149F, 1e-10F, -0.0F, 7};
+  const Loaded loaded = Load(NpyOf("<f4", 3, 2, values), Metric::kDot);
+  ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(loaded.matrix->view()[i / 2][i % 2]),
+              std::bit_cast<std::uint32_t>(values[i]));
+  }
+  EXPECT_NEAR(loaded.lengths.shortest, 1e-10, 1e-17);
+  EXPECT_EQ(loaded.lengths.longest, 7);
+}
+
+TEST(ReadMatrixTest, MeasuresTheLengthThatIsKeptForDot) {
+  // Rounded to fp32 it is 2^60 exactly, which is allowed; as given it would be above.
+  const std::vector<double> values = {0x1p60 * (1 + 0x1p-40), 0};
+  EXPECT_TRUE(Load(NpyOf("<f8", 1, 2, values), Metric::kDot).matrix.status().code() ==
+              absl::StatusCode::kInvalidArgument);
+  const std::vector<double> below = {0x1p60 * (1 - 0x1p-40), 0};
+  const Loaded loaded = Load(NpyOf("<f8", 1, 2, below), Metric::kDot);
+  ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
+  EXPECT_EQ(loaded.lengths.longest, 0x1p60);
+}
+
+TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
+  constexpr std::size_t kRows = 5'000;
+  std::vector<float> values(kRows * 3, 1);
+  values[17 * 3 + 2] = std::nanf("");
+  values[18 * 3] = HUGE_VALF;
+  values[4'999 * 3] = std::nanf("");
+  for (std::size_t i = 0; i < 3; ++i) values[20 * 3 + i] = 0;
+  EXPECT_EQ(
+      std::string(Load(NpyOf("<f4", kRows, 3, values), Metric::kCosine).matrix.status().message()),
+      "v.npy: row 17 holds NaN at column 2; vectors must be finite (3 of 5,000 rows are "
+      "affected)");
+}
+
+TEST(CheckRowsTest, GivesTheLengthsOfSoundRowsBesideTheFault) {
+  const std::string file = NpyOf("<f4", 3, 2, std::vector<float>{3, 4, 0, 0, 1, 0});
+  MemorySource source("v.npy", file);
+  BufferedReader in(source);
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+  ASSERT_TRUE(layout.ok());
+  LengthRange lengths;
+  EXPECT_FALSE(CheckRows(in, *layout, Metric::kCosine, lengths).ok());
+  EXPECT_EQ(lengths.shortest, 1);
+  EXPECT_EQ(lengths.longest, 5);
+}
+
+TEST(ReadVectorLayoutTest, RefusesOtherEndings) {
+  MemorySource source("vectors.csv", "1,2\n");
+  BufferedReader in(source);
+  EXPECT_EQ(std::string(ReadVectorLayout(in, "", Limits{}).status().message()),
+            "vectors.csv: vectors are read from .npy and .safetensors files");
+}
+
+}  // namespace
+}  // namespace simile::data

@@ -1,0 +1,304 @@
+#include "engine/executor.h"
+
+#include <new>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/executor_fixture.h"
+
+namespace simile::engine {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::size_t> BatchSizes(const FakeSegment& segment) {
+  std::vector<std::size_t> sizes;
+  for (const FakeSegment::Pass& pass : segment.passes()) sizes.push_back(pass.batch);
+  return sizes;
+}
+
+TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
+  segment_->on_search = [this] { clock_.Advance(microseconds(250)); };
+  Start();
+  auto task = Task(1, 2);
+  task->arrived_at -= microseconds(100);
+  Submit(std::move(task));
+  const auto answer = answers_.Await(1).answer;
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->hits, Expected(1, 2));
+  EXPECT_EQ(answer->receipt.backend, "cpu");
+  EXPECT_EQ(answer->receipt.engine, "scan-fake");
+  EXPECT_EQ(answer->receipt.device, "a test, 1 thread");
+  EXPECT_EQ(answer->receipt.reason, "the test says so");
+  EXPECT_EQ(answer->receipt.snapshot_version, 1U);
+  EXPECT_EQ(answer->receipt.batch_size, 2U);
+  EXPECT_EQ(answer->receipt.queue_us, 100U);
+  EXPECT_EQ(answer->receipt.compute_us, 250U);
+  EXPECT_EQ(answer->receipt.rows_scanned, 2U * 20);
+  EXPECT_EQ(answer->receipt.rows_rescored, 2U);
+}
+
+TEST_F(ExecutorTest, GathersWhatArrivesWhileAPassRuns) {
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2, 2));
+  Submit(Task(3, 3));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(1).answer->hits, Expected(1));
+  const auto second = answers_.Await(2).answer;
+  const auto third = answers_.Await(3).answer;
+  EXPECT_EQ(second->hits, Expected(2, 2));
+  EXPECT_EQ(third->hits, Expected(3, 3));
+  EXPECT_EQ(second->receipt.batch_size, 5U);
+  EXPECT_EQ(second->receipt.rows_scanned, 2U * 20);
+  EXPECT_EQ(third->receipt.rows_scanned, 3U * 20);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 5));
+}
+
+TEST_F(ExecutorTest, GivesEachQueryItsOwnKMaskExclusionsAndThreshold) {
+  Start();
+  BlockWithTask(1);
+  auto mask = std::make_shared<RowMask>(20);
+  mask->Allow(4);
+  mask->Allow(9);
+  auto masked = Task(2);
+  masked->specs[0].mask = mask;
+  const Row best = Expected(3)[0][0].row;
+  auto excluding = Task(3);
+  excluding->specs[0].excluded_rows = {best};
+  auto strict = Task(4);
+  strict->specs[0].score_threshold = Expected(4)[0][1].score;
+  auto narrow = Task(5);
+  narrow->specs[0].k = 1;
+  Submit(std::move(masked));
+  Submit(std::move(excluding));
+  Submit(std::move(strict));
+  Submit(std::move(narrow));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(2).answer->hits[0].size(), 2U);
+  EXPECT_EQ(answers_.Await(3).answer->hits[0][0], Expected(3)[0][1]);
+  EXPECT_EQ(answers_.Await(4).answer->hits[0].size(), 2U);
+  EXPECT_EQ(answers_.Await(5).answer->hits[0].size(), 1U);
+  EXPECT_EQ(answers_.Await(5).answer->receipt.batch_size, 4U);
+}
+
+TEST_F(ExecutorTest, ReadsALoneTasksQueriesWhereTheyAre) {
+  Start();
+  auto task = Task(1, 3);
+  const float* const queries = task->queries.view().data();
+  Submit(std::move(task));
+  answers_.Await(1);
+  EXPECT_EQ(segment_->passes()[0].queries, queries);
+}
+
+TEST_F(ExecutorTest, ReusesOneMatrixForGatheredBatches) {
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2, 2));
+  Submit(Task(3, 2));
+  gate_.Open();
+  answers_.Await(3);
+  gate_.Close();
+  Submit(Task(4));
+  gate_.AwaitArrivals(3);
+  Submit(Task(5, 1));
+  Submit(Task(6, 2));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(6).answer->hits, Expected(6, 2));
+  const auto passes = segment_->passes();
+  ASSERT_EQ(passes.size(), 4U);
+  EXPECT_EQ(passes[3].queries, passes[1].queries);
+}
+
+TEST_F(ExecutorTest, NeverMixesSnapshotsInABatch) {
+  Start();
+  std::shared_ptr<FakeSegment> other_segment;
+  const SnapshotPtr other =
+      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(8, 3, 5), &other_segment));
+  BlockWithTask(1);
+  Submit(Task(2));
+  auto task = Task(3);
+  task->snapshot = other;
+  task->queries = RandomMatrix(1, 3, 8);
+  Submit(std::move(task));
+  Submit(Task(4));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(2).answer->receipt.batch_size, 2U);
+  EXPECT_EQ(answers_.Await(4).answer->hits, Expected(4));
+  EXPECT_EQ(answers_.Await(3).answer->receipt.rows_scanned, 8U);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 2));
+  EXPECT_THAT(BatchSizes(*other_segment), ElementsAre(1));
+}
+
+TEST_F(ExecutorTest, KeepsBatchesWithinTheirMaximum) {
+  Start(64, 4);
+  BlockWithTask(1);
+  Submit(Task(2, 3));
+  Submit(Task(3, 2));
+  Submit(Task(4, 2));
+  gate_.Open();
+  answers_.Await(4);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 3, 4));
+}
+
+TEST_F(ExecutorTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
+  Start(4);
+  BlockWithTask(1);
+  Submit(Task(2, 3));
+  const absl::Status status = executor_->Submit(Task(3, 2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "3 queries wait already and the queue holds 4: no room for 2 more");
+  EXPECT_EQ(executor_->counts().rejected, 2U);
+  EXPECT_EQ(executor_->counts().queue_depth, 3U);
+  Submit(Task(4, 1));
+  gate_.Open();
+  answers_.Await(4);
+  executor_->Stop();
+  EXPECT_EQ(answers_.CountOf(3), 0U);
+  EXPECT_EQ(executor_->counts().queue_depth, 0U);
+}
+
+TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
+  Start();
+  BlockWithTask(1);
+  auto task = Task(2, 2);
+  task->deadline = clock_.Now() + milliseconds(1'500);
+  Submit(std::move(task));
+  Submit(Task(3));
+  clock_.Advance(milliseconds(1'500));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(2).answer.status(),
+            absl::DeadlineExceededError(
+                "the deadline passed after 1,500 ms in the queue; nothing was computed"));
+  EXPECT_TRUE(answers_.Await(3).answer.ok());
+  EXPECT_EQ(executor_->counts().expired, 2U);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
+}
+
+// The gate stays shut: only the completion thread can have answered.
+TEST_F(ExecutorTest, AnswersAnExpiredTaskWhileThePassBeforeItStillRuns) {
+  Start();
+  BlockWithTask(1);
+  auto task = Task(2);
+  task->deadline = clock_.Now() + milliseconds(1);
+  Submit(std::move(task));
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(answers_.CountOf(1), 0U);
+  gate_.Open();
+  EXPECT_TRUE(answers_.Await(1).answer.ok());
+}
+
+TEST_F(ExecutorTest, AnswersATaskWithoutDeadline) {
+  Start();
+  auto task = Task(1);
+  task->deadline = Clock::TimePoint::max();
+  Submit(std::move(task));
+  EXPECT_TRUE(answers_.Await(1).answer.ok());
+}
+
+TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
+  Start();
+  BlockWithTask(1);
+  auto cancelled = Task(2, 2);
+  cancelled->cancelled = [] { return true; };
+  auto patient = Task(3);
+  patient->cancelled = [] { return false; };
+  Submit(std::move(cancelled));
+  Submit(std::move(patient));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(answers_.Await(3).answer->hits, Expected(3));
+  EXPECT_EQ(executor_->counts().cancelled, 2U);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
+}
+
+TEST_F(ExecutorTest, RunsNoPassWhenAllOfABatchWereCancelled) {
+  Start();
+  auto task = Task(1);
+  task->cancelled = [] { return true; };
+  Submit(std::move(task));
+  EXPECT_EQ(answers_.Await(1).answer.status().code(), absl::StatusCode::kCancelled);
+  executor_->Stop();
+  EXPECT_EQ(executor_->counts().batches, 0U);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre());
+}
+
+TEST_F(ExecutorTest, GivesABackendsErrorToEveryTaskOfTheBatch) {
+  std::shared_ptr<FakeSegment> failing;
+  snapshot_ = std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99), &failing));
+  failing->on_search = [this] { gate_.Pass(); };
+  failing->status = absl::UnavailableError("the device is lost");
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2));
+  Submit(Task(3));
+  gate_.Open();
+  for (int number = 1; number <= 3; ++number) {
+    EXPECT_EQ(answers_.Await(number).answer.status(), failing->status);
+  }
+  EXPECT_THAT(BatchSizes(*failing), ElementsAre(1, 2));
+}
+
+TEST_F(ExecutorTest, OutlivesABatchThereIsNoMemoryFor) {
+  bool enough = false;
+  segment_->on_search = [&] {
+    if (!std::exchange(enough, true)) throw std::bad_alloc();
+  };
+  Start();
+  Submit(Task(1));
+  EXPECT_EQ(answers_.Await(1).answer.status().code(), absl::StatusCode::kResourceExhausted);
+  Submit(Task(2));
+  EXPECT_EQ(answers_.Await(2).answer->hits, Expected(2));
+}
+
+TEST_F(ExecutorTest, AnswersFromOneThreadThatIsNeitherSubmittersNorDispatchs) {
+  std::thread::id dispatcher;
+  segment_->on_search = [&] { dispatcher = std::this_thread::get_id(); };
+  Start();
+  Submit(Task(1));
+  const std::thread::id first = answers_.Await(1).thread;
+  auto cancelled = Task(2);
+  cancelled->cancelled = [] { return true; };
+  Submit(std::move(cancelled));
+  EXPECT_EQ(answers_.Await(2).thread, first);
+  EXPECT_NE(first, std::this_thread::get_id());
+  EXPECT_NE(first, dispatcher);
+}
+
+TEST_F(ExecutorTest, ReportsAPassBeforeItsAnswersAreHandedOut) {
+  std::vector<Executor::BatchReport> reports;
+  Start(64, 16, [&](const Executor::BatchReport& report) { reports.push_back(report); });
+  segment_->on_search = [this] {
+    gate_.Pass();
+    clock_.Advance(microseconds(70));
+  };
+  BlockWithTask(1);
+  Submit(Task(2, 3));
+  clock_.Advance(microseconds(30));
+  Submit(Task(3, 1));
+  gate_.Open();
+  answers_.Await(2);  // nothing else orders this thread after the report
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(reports[1].batch_size, 4U);
+  EXPECT_EQ(reports[1].compute_us, 70U);
+  EXPECT_THAT(reports[1].queue_us, ElementsAre(100, 70));
+  EXPECT_EQ(executor_->counts().batches, 2U);
+  EXPECT_EQ(executor_->counts().queries, 5U);
+}
+
+TEST_F(ExecutorTest, LetsGoOfASnapshotOnceItsTaskIsAnswered) {
+  Start();
+  Submit(Task(1));
+  answers_.Await(1);
+  executor_->Stop();
+  EXPECT_EQ(snapshot_.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace simile::engine

@@ -1,0 +1,50 @@
+#include "engine/fake_segment.h"
+
+#include <algorithm>
+
+#include "certificate/canonical_score.h"
+#include "simile/rank_key.h"
+
+namespace simile::engine {
+
+absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result) const {
+  {
+    const std::lock_guard lock(mutex_);
+    passes_.push_back({batch.specs.size(), batch.queries.data()});
+  }
+  if (on_search) on_search();
+  if (!status.ok()) return status;
+
+  std::uint32_t k_most = 0;
+  for (const QuerySpec& spec : batch.specs) k_most = std::max(k_most, spec.k);
+  result.Reset(batch.specs.size(), k_most);
+  std::vector<RankKey> keys;
+  for (std::size_t query = 0; query < batch.specs.size(); ++query) {
+    const QuerySpec& spec = batch.specs[query];
+    keys.clear();
+    for (std::size_t index = 0; index < rows_.row_count(); ++index) {
+      const Row row = first_row_ + static_cast<Row>(index);
+      if (spec.mask != nullptr && !spec.mask->Allows(row)) continue;
+      if (std::binary_search(spec.excluded_rows.begin(), spec.excluded_rows.end(), row)) continue;
+      const float score = certificate::CanonicalScoreReference(batch.queries[query], rows_[index]);
+      if (score < spec.score_threshold) continue;
+      keys.emplace_back(score, row);
+    }
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    const std::size_t count = std::min<std::size_t>(spec.k, keys.size());
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      result.Room(query)[rank] = {keys[rank].row(), keys[rank].score()};
+    }
+    result.SetCount(query, count);
+    result.SetCost(query, {rows_.row_count(), 1});
+  }
+  if (spoil) spoil(result);
+  return absl::OkStatus();
+}
+
+std::vector<FakeSegment::Pass> FakeSegment::passes() const {
+  const std::lock_guard lock(mutex_);
+  return passes_;
+}
+
+}  // namespace simile::engine

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "simile/segment.h"
+
+namespace simile::engine {
+
+// A segment that answers by the definition: every row's reference score, sorted by rank key.
+// Records its passes, and lets a test hold them at a gate, fail them or spoil their answers.
+class FakeSegment final : public SegmentIndex {
+ public:
+  // owner keeps the rows alive; without one the test does.
+  explicit FakeSegment(MatrixView rows, Row first_row = 0, std::shared_ptr<const void> owner = {})
+      : rows_(rows), first_row_(first_row), owner_(std::move(owner)) {}
+
+  std::size_t row_count() const override { return rows_.row_count(); }
+  std::size_t dim() const override { return rows_.dim(); }
+  absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
+
+  struct Pass {
+    std::size_t batch = 0;
+    const float* queries = nullptr;
+  };
+  std::vector<Pass> passes() const;
+
+  // Set before the first search.
+  std::function<void()> on_search;           // before anything is computed
+  std::function<void(SearchResult&)> spoil;  // after everything is computed
+  absl::Status status;                       // returned instead of an answer
+
+ private:
+  const MatrixView rows_;
+  const Row first_row_;
+  const std::shared_ptr<const void> owner_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Pass> passes_;
+};
+
+}  // namespace simile::engine

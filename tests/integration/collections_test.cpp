@@ -1,0 +1,150 @@
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files/scratch_folder.h"
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A server whose data root holds a copy of the films and an empty folder.
+class CollectionsTest : public testing::Test {
+ protected:
+  CollectionsTest() {
+    std::filesystem::copy(kFilmsFolder, root_ / "more");
+    std::filesystem::create_directory(root_ / "empty");
+    std::filesystem::create_directory_symlink(kFilmsFolder, root_ / "out");
+    server_ = std::make_unique<FilmsServer>([this](app::Config& config) {
+      config.changes_allowed = true;
+      config.data_root = root_;
+    });
+    client_ = std::make_unique<Client>(server_->NewClient());
+  }
+
+  Outcome Load(const std::string& name, const std::string& folder) {
+    v1::LoadCollectionResponse response;
+    return client_->Load(name, folder, response);
+  }
+  Outcome Reload(const std::string& name) {
+    v1::ReloadCollectionResponse response;
+    return client_->Reload(name, response);
+  }
+  v1::Collection Get(const std::string& name) {
+    v1::GetCollectionResponse response;
+    const Outcome outcome = client_->Get(name, response);
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    return response.collection();
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path& root_ = scratch_.path();
+  std::unique_ptr<FilmsServer> server_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(CollectionsTest, ShowsWhatACollectionHolds) {
+  v1::ListCollectionsResponse list;
+  ASSERT_TRUE(client_->List(list).ok());
+  ASSERT_EQ(list.collections_size(), 1);
+  const v1::Collection films = Get("films");
+  EXPECT_EQ(films.DebugString(), list.collections(0).DebugString());
+  EXPECT_EQ(films.name(), "films");
+  EXPECT_EQ(films.state(), v1::Collection::SERVING);
+  EXPECT_EQ(films.snapshot_version(), 1U);
+  EXPECT_GT(films.loaded_at().seconds(), 1'700'000'000);
+  EXPECT_EQ(films.rows(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_EQ(films.dim(), static_cast<std::uint32_t>(kFilmsDim));
+  EXPECT_EQ(films.metric(), v1::Collection::COSINE);
+  EXPECT_EQ(films.users(), 500U);
+  EXPECT_GT(films.interactions(), 0U);
+  EXPECT_EQ(films.bytes().vectors(), std::uint64_t{kFilmsRows} * kFilmsDim * 4);
+  EXPECT_GT(films.bytes().payload(), 0U);
+  EXPECT_GT(films.bytes().users(), 0U);
+  EXPECT_EQ(films.bytes().device(), 0U);
+  ASSERT_EQ(films.fields_size(), 5);
+  EXPECT_EQ(films.fields(4).name(), "year");
+  EXPECT_EQ(films.fields(4).type(), "integer");
+  EXPECT_EQ(films.fields(4).rows(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_THAT(films.lookup_fields(), Contains("title"));
+  EXPECT_EQ(films.backend().name(), "cpu");
+  EXPECT_FALSE(films.backend().reason().empty());
+  EXPECT_THAT(films.notes(), Contains(HasSubstr("preference_vectors.npy: 500 rows normalized")));
+}
+
+TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
+  EXPECT_EQ(client_->CheckHealth("more"), Health::kUnknownService);
+  v1::LoadCollectionResponse response;
+  const Outcome loaded = client_->Load("more", "more", response);
+  ASSERT_TRUE(loaded.ok()) << testing::PrintToString(loaded);
+  EXPECT_EQ(response.collection().rows(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_EQ(response.collection().state(), v1::Collection::SERVING);
+  EXPECT_EQ(client_->CheckHealth("more"), Health::kServing);
+  EXPECT_EQ(Load("more", "more").code, absl::StatusCode::kAlreadyExists);
+
+  ASSERT_TRUE(client_->Unload("more").ok());
+  EXPECT_EQ(client_->CheckHealth("more"), Health::kNotServing);
+  EXPECT_EQ(client_->CheckHealth("films"), Health::kServing);
+  EXPECT_EQ(client_->CheckHealth(""), Health::kServing);
+  EXPECT_EQ(Reload("more").message, "no collection \"more\"");
+}
+
+TEST_F(CollectionsTest, ReloadsUnderTheNextVersion) {
+  ASSERT_TRUE(Reload("films").ok());
+  EXPECT_EQ(Get("films").snapshot_version(), 2U);
+}
+
+TEST_F(CollectionsTest, KeepsServingWhatItHadWhenAReloadFails) {
+  ASSERT_TRUE(Load("more", "more").ok());
+  std::filesystem::resize_file(root_ / "more" / "content_vectors.npy", 100'000);
+  const Outcome outcome = Reload("more");
+  EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument) << testing::PrintToString(outcome);
+  EXPECT_THAT(outcome.message, HasSubstr("content_vectors.npy"));
+  EXPECT_THAT(outcome.message, Not(HasSubstr(root_.string())));
+  EXPECT_EQ(Get("more").snapshot_version(), 1U);
+  EXPECT_EQ(Get("more").state(), v1::Collection::SERVING);
+  const std::string metrics = ScrapeMetrics(*server_->app().metrics_port());
+  EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"failed\"}"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"published\"}"), 2);
+}
+
+TEST_F(CollectionsTest, LoadsNothingFromOutsideItsDataRoot) {
+  const std::string rule = "; name a folder inside the server's data root, relative to it";
+  EXPECT_EQ(Load("x", "../more").message, "folder: \"../more\" contains `..`" + rule);
+  EXPECT_EQ(Load("x", kFilmsFolder).code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Load("x", "out").message,
+            "folder: \"out\" leads out of the data root through a link" + rule);
+  EXPECT_EQ(Load("x", "none").message, "folder: the server's data root has no \"none\"");
+  const Outcome empty = Load("x", "empty");
+  EXPECT_FALSE(empty.ok());
+  EXPECT_THAT(empty.message, Not(HasSubstr(root_.string())));
+  EXPECT_EQ(Load("a/b", "more").code, absl::StatusCode::kInvalidArgument);
+  v1::ListCollectionsResponse list;
+  ASSERT_TRUE(client_->List(list).ok());
+  EXPECT_EQ(list.collections_size(), 1);
+}
+
+TEST(CollectionChangesTest, AreRefusedUnlessAllowed) {
+  const FilmsServer server;
+  const Client client = server.NewClient();
+  v1::ReloadCollectionResponse response;
+  const std::string message =
+      "this server does not let collections be changed over the wire; start it with "
+      "--allow-changes (collections.changes_allowed)";
+  const Outcome reload = client.Reload("films", response);
+  EXPECT_EQ(reload.code, absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(reload.message, message);
+  EXPECT_EQ(client.Unload("films").message, message);
+  v1::LoadCollectionResponse load;
+  EXPECT_EQ(client.Load("films", "x", load).message, message);
+}
+
+}  // namespace
+}  // namespace simile::integration

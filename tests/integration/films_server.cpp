@@ -1,0 +1,56 @@
+#include "integration/films_server.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "service/loopback.h"
+
+namespace simile::integration {
+namespace {
+
+[[noreturn]] void GiveUp(const absl::Status& status) {
+  std::fprintf(stderr, "the server under test does not start: %s\n", status.ToString().c_str());
+  std::abort();
+}
+
+}  // namespace
+
+std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change) {
+  app::Config config;
+  config.port = 0;
+  config.metrics_port = 0;
+  config.log_level = app::LogLevel::kError;
+  config.collections = {{"films", kFilmsFolder}};
+  if (change) change(config);
+  auto app = app::App::Create(config);
+  if (!app.ok()) GiveUp(app.status());
+  return *std::move(app);
+}
+
+FilmsServer::FilmsServer(const Change& change) : app_(StartWithoutLoading(change)) {
+  const absl::Status loaded = app_->LoadCollections({});
+  if (!loaded.ok()) GiveUp(loaded);
+}
+
+std::string ScrapeMetrics(std::uint16_t port) {
+  const service::FileDescriptor connection = service::ConnectTo(port);
+  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  if (send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = recv(connection.get(), buffer, sizeof buffer, 0)) > 0;) {
+    answer.append(buffer, static_cast<std::size_t>(got));
+  }
+  const std::size_t body = answer.find("\r\n\r\n");
+  return body == std::string::npos ? "" : answer.substr(body + 4);
+}
+
+double MetricValue(const std::string& metrics, const std::string& name) {
+  const std::string line = "\n" + name + " ";
+  const std::size_t place = metrics.find(line);
+  if (place == std::string::npos) return -1;
+  return std::strtod(metrics.c_str() + place + line.size(), nullptr);
+}
+
+}  // namespace simile::integration

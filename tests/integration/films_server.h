@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/wiring.h"
+#include "integration/client.h"
+
+namespace simile::integration {
+
+inline const char kFilmsFolder[] = SIMILE_SOURCE_DIR "/examples/films";
+inline constexpr int kFilmsRows = 5'000;
+inline constexpr int kFilmsDim = 384;
+
+// The real server in this process, on free ports, serving examples/films as "films".
+class FilmsServer {
+ public:
+  using Change = std::function<void(app::Config& config)>;
+
+  // Loads the films. Ends the test program when the server does not start.
+  explicit FilmsServer(const Change& change = {});
+
+  app::App& app() { return *app_; }
+  Client NewClient() const { return Client(app_->address()); }
+
+ private:
+  std::unique_ptr<app::App> app_;
+};
+
+// A server that is built, answers, and has loaded nothing yet.
+std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {});
+
+// The body of GET /metrics.
+std::string ScrapeMetrics(std::uint16_t port);
+
+// The value of the metric whose line starts with `name` and its labels as exposed
+// (`simile_rows{collection="films"}`); -1 when there is none.
+double MetricValue(const std::string& metrics, const std::string& name);
+
+}  // namespace simile::integration

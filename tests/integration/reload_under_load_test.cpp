@@ -1,0 +1,58 @@
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "integration/expected_answers.h"
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+TEST(ReloadUnderLoadTest, EveryAnswerIsWholeAndVersionsOnlyGrow) {
+  constexpr int kReloads = 10;
+  constexpr int kAskers = 4;
+  FilmsServer server([](app::Config& config) { config.changes_allowed = true; });
+  const std::vector<ExpectedAnswer> expected = ExpectedSimilar();
+  std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> answers = 0;
+
+  std::vector<std::thread> askers;
+  for (int asker = 0; asker < kAskers; ++asker) {
+    askers.emplace_back([&, asker] {
+      const Client client = server.NewClient();
+      std::uint64_t version = 0;
+      for (std::size_t turn = static_cast<std::size_t>(asker); !stop; ++turn) {
+        const ExpectedAnswer& answer = expected[turn % expected.size()];
+        v1::SearchRequest request;
+        request.set_collection("films");
+        request.add_queries()->set_id(answer.id);
+        request.mutable_options()->set_k(20);
+        v1::SearchResponse response;
+        const Outcome outcome = client.Search(request, response);
+        ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+        ASSERT_TRUE(SameAnswer(response.results(0).hits(), answer));
+        ASSERT_GE(response.receipt().snapshot_version(), version);
+        version = response.receipt().snapshot_version();
+        ++answers;
+      }
+    });
+  }
+  const Client client = server.NewClient();
+  for (int reload = 0; reload < kReloads; ++reload) {
+    v1::ReloadCollectionResponse response;
+    const Outcome outcome = client.Reload("films", response);
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    EXPECT_EQ(response.collection().snapshot_version(), static_cast<std::uint64_t>(reload) + 2);
+  }
+  stop = true;
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_GT(answers, 0U);
+  RecordProperty("answers_during_reloads", std::to_string(answers));
+}
+
+}  // namespace
+}  // namespace simile::integration

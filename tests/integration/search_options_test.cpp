@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+using ::testing::ElementsAre;
+
+class SearchOptionsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = std::make_unique<FilmsServer>(); }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  v1::SearchResponse Ask(const v1::SearchRequest& request, const CallOptions& options = {}) {
+    v1::SearchResponse response;
+    const Outcome outcome = client_.Search(request, response, options);
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    return response;
+  }
+
+  static v1::SearchRequest ToyStory(std::uint32_t k) {
+    v1::SearchRequest request;
+    request.set_collection("films");
+    request.add_queries()->set_id("toy-story-1995");
+    request.mutable_options()->set_k(k);
+    return request;
+  }
+
+  // The stored vector of an item.
+  std::vector<float> VectorOf(const std::string& id) {
+    v1::FetchRequest request;
+    request.set_collection("films");
+    request.add_ids(id);
+    request.set_with_vectors(true);
+    v1::FetchResponse response;
+    EXPECT_TRUE(client_.Fetch(request, response).ok());
+    const auto& values = response.items(0).vector().values();
+    return {values.begin(), values.end()};
+  }
+
+  inline static std::unique_ptr<FilmsServer> server_;
+  const Client client_ = server_->NewClient();
+};
+
+std::vector<std::string> Ids(const v1::SearchResult& result) {
+  std::vector<std::string> ids;
+  for (const v1::Hit& hit : result.hits()) ids.push_back(hit.id());
+  return ids;
+}
+
+std::vector<std::string> FieldNames(const v1::Hit& hit) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : hit.payload()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
+  const v1::SearchResponse response = Ask(ToyStory(3));
+  EXPECT_THAT(Ids(response.results(0)),
+              ElementsAre("toy-story-2-1999", "toy-story-4-2019", "toy-story-3-2010"));
+  const v1::Hit& first = response.results(0).hits(0);
+  EXPECT_EQ(first.rank(), 1U);
+  EXPECT_NEAR(first.score(), 0.7029, 5e-5);
+  EXPECT_EQ(first.payload().at("title").string_value(), "Toy Story 2");
+  EXPECT_EQ(first.payload().at("year").int_value(), 1999);
+  EXPECT_EQ(first.payload().at("genres").list_value().values(0).string_value(), "Animated");
+  EXPECT_FALSE(first.has_vector());
+}
+
+TEST_F(SearchOptionsTest, PutsAReceiptOnEveryAnswer) {
+  const v1::Receipt receipt = Ask(ToyStory(3), {{}, {{"x-request-id", "a test"}}}).receipt();
+  EXPECT_EQ(receipt.backend(), "cpu");
+  EXPECT_THAT(receipt.engine(), testing::StartsWith("scan-"));
+  EXPECT_FALSE(receipt.device().empty());
+  EXPECT_FALSE(receipt.reason().empty());
+  EXPECT_EQ(receipt.snapshot_version(), 1U);
+  EXPECT_GE(receipt.batch_size(), 1U);
+  EXPECT_GE(receipt.total_us(), receipt.queue_us());
+  EXPECT_EQ(receipt.rows_scanned(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_TRUE(receipt.exact());
+  EXPECT_EQ(receipt.request_id(), "a test");
+}
+
+TEST_F(SearchOptionsTest, SendsTheRequestIdBackAndMakesOneWhenThereIsNone) {
+  v1::SearchResponse response;
+  Outcome outcome = client_.Search(ToyStory(1), response, {{}, {{"x-request-id", "abc"}}});
+  EXPECT_EQ(outcome.trailers.at("x-request-id"), "abc");
+  outcome = client_.Search(ToyStory(1), response);
+  EXPECT_EQ(outcome.trailers.at("x-request-id"), response.receipt().request_id());
+  EXPECT_EQ(response.receipt().request_id().size(), 16U);
+}
+
+TEST_F(SearchOptionsTest, OffsetSkipsTheBestAndKeepsCounting) {
+  v1::SearchRequest request = ToyStory(10);
+  const std::vector<std::string> all = Ids(Ask(request).results(0));
+  request.mutable_options()->set_k(3);
+  request.mutable_options()->set_offset(7);
+  const v1::SearchResponse response = Ask(request);
+  EXPECT_THAT(Ids(response.results(0)), ElementsAre(all[7], all[8], all[9]));
+  EXPECT_EQ(response.results(0).hits(0).rank(), 8U);
+}
+
+TEST_F(SearchOptionsTest, OffsetReachesTheLastRow) {
+  v1::SearchRequest request = ToyStory(10);
+  request.mutable_options()->set_offset(kFilmsRows - 3);
+  request.mutable_options()->set_without_payload(true);
+  const v1::SearchResponse response = Ask(request);
+  ASSERT_EQ(response.results(0).hits_size(), 2);  // its own row is never returned
+  EXPECT_EQ(response.results(0).hits(1).rank(), static_cast<std::uint32_t>(kFilmsRows - 1));
+}
+
+TEST_F(SearchOptionsTest, ThresholdLeavesOutWhatScoresBelow) {
+  v1::SearchRequest request = ToyStory(100);
+  request.mutable_options()->set_score_threshold(0.67F);
+  const v1::SearchResponse response = Ask(request);
+  ASSERT_EQ(response.results(0).hits_size(), 3);
+  EXPECT_GE(response.results(0).hits(2).score(), 0.67F);
+}
+
+TEST_F(SearchOptionsTest, ExcludedIdsOfQueryAndOptionsAreBothLeftOut) {
+  v1::SearchRequest request = ToyStory(1);
+  request.mutable_options()->add_exclude_ids("toy-story-2-1999");
+  request.mutable_options()->add_exclude_ids("an id no film has");
+  request.mutable_queries(0)->add_exclude_ids("toy-story-4-2019");
+  EXPECT_THAT(Ids(Ask(request).results(0)), ElementsAre("toy-story-3-2010"));
+}
+
+TEST_F(SearchOptionsTest, ReturnsThePayloadAskedFor) {
+  v1::SearchRequest request = ToyStory(1);
+  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)),
+              ElementsAre("cast", "genres", "media_id", "title", "year"));
+  request.mutable_options()->add_payload_fields("year");
+  request.mutable_options()->add_payload_fields("title");
+  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)), ElementsAre("title", "year"));
+  request.mutable_options()->clear_payload_fields();
+  request.mutable_options()->set_without_payload(true);
+  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)), ElementsAre());
+}
+
+TEST_F(SearchOptionsTest, ReturnsVectorsOfUnitLengthWhenAsked) {
+  v1::SearchRequest request = ToyStory(1);
+  request.mutable_options()->set_with_vectors(true);
+  const v1::SearchResponse response = Ask(request);
+  double squares = 0;
+  for (const float value : response.results(0).hits(0).vector().values()) {
+    squares += double{value} * value;
+  }
+  EXPECT_EQ(response.results(0).hits(0).vector().values_size(), kFilmsDim);
+  EXPECT_NEAR(squares, 1, 1e-6);
+}
+
+TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
+  const std::vector<float> vector = VectorOf("toy-story-1995");
+  v1::SearchRequest request = ToyStory(20);
+  request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
+  const v1::SearchResult floats = Ask(request).results(0);
+  EXPECT_EQ(floats.hits(0).id(), "toy-story-1995");
+
+  v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
+  packed.set_format(v1::PackedVector::F32_LE);
+  packed.mutable_data()->assign(reinterpret_cast<const char*>(vector.data()),
+                                vector.size() * sizeof(float));
+  const v1::SearchResult packed_floats = Ask(request).results(0);
+  ASSERT_EQ(packed_floats.hits_size(), floats.hits_size());
+  for (int hit = 0; hit < floats.hits_size(); ++hit) {
+    EXPECT_EQ(packed_floats.hits(hit).row(), floats.hits(hit).row());
+    EXPECT_EQ(packed_floats.hits(hit).score(), floats.hits(hit).score());
+  }
+}
+
+TEST_F(SearchOptionsTest, HalvesAnswerAlikeButForTheirRounding) {
+  const std::vector<float> vector = VectorOf("toy-story-1995");
+  v1::SearchRequest request = ToyStory(3);
+  v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
+  packed.set_format(v1::PackedVector::F16_LE);
+  for (const float value : vector) {
+    // The nearest binary16 above 2^-14 in size; smaller numbers become 0, which moves no score here
+    // by more than the tolerance.
+    int exponent = 0;
+    const float fraction = std::frexp(std::abs(value), &exponent);  // [0.5, 1)
+    std::uint32_t half = 0;
+    if (value != 0 && exponent > -14) {
+      const auto steps =
+          static_cast<std::uint32_t>(std::lround(std::ldexp(fraction, 11)));  // to 2^11
+      half = (static_cast<std::uint32_t>(exponent + 14) << 10) + (steps - 1024);
+    }
+    if (value < 0) half |= 0x8000U;
+    packed.mutable_data()->push_back(static_cast<char>(half & 0xFF));
+    packed.mutable_data()->push_back(static_cast<char>(half >> 8));
+  }
+  const v1::SearchResult result = Ask(request).results(0);
+  EXPECT_THAT(Ids(result), ElementsAre("toy-story-1995", "toy-story-2-1999", "toy-story-4-2019"));
+  EXPECT_NEAR(result.hits(0).score(), 1, 1e-3);
+}
+
+TEST_F(SearchOptionsTest, VectorsNeedNotBeOfUnitLength) {
+  std::vector<float> vector = VectorOf("toy-story-1995");
+  for (float& value : vector) value *= 1'000;
+  v1::SearchRequest request = ToyStory(1);
+  request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
+  EXPECT_NEAR(Ask(request).results(0).hits(0).score(), 1, 1e-6);
+}
+
+TEST_F(SearchOptionsTest, TakesTheLargestBatch) {
+  v1::SearchRequest request;
+  request.set_collection("films");
+  request.mutable_options()->set_k(3);
+  request.mutable_options()->set_without_payload(true);
+  for (int index = 0; index < 1'024; ++index) request.add_queries()->set_id("toy-story-1995");
+  const v1::SearchResponse response = Ask(request, {std::chrono::seconds(60), {}});
+  ASSERT_EQ(response.results_size(), 1'024);
+  EXPECT_EQ(Ids(response.results(0)), Ids(response.results(1'023)));
+  EXPECT_EQ(response.receipt().batch_size(), 1'024U);
+}
+
+}  // namespace
+}  // namespace simile::integration

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/file_descriptor.h"
+
+namespace simile::integration {
+
+// The real program in a process of its own. Killed and reaped when destroyed.
+class ServerProcess {
+ public:
+  struct Limits {
+    std::optional<std::uint64_t> descriptors;  // RLIMIT_NOFILE, soft and hard
+  };
+
+  // Runs `simile serve ARGUMENTS`.
+  explicit ServerProcess(const std::vector<std::string>& arguments, const Limits& limits = {});
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  // Reads what it prints until it says where it listens: that address; empty when it ended first.
+  std::string AwaitListening();
+  // Reads until the text has been printed; false when the program ended first.
+  bool AwaitOutput(const std::string& text);
+  const std::string& output() const { return output_; }  // standard output and error so far
+
+  void Signal(int signal) const;
+  // Waits for the end: the exit status, or 128 + the signal that ended it. Reads output to its end.
+  int AwaitExit();
+
+ private:
+  bool ReadMore();
+
+  pid_t pid_ = -1;
+  service::FileDescriptor from_;  // its standard output and error
+  std::string output_;
+  std::optional<int> exit_;
+};
+
+}  // namespace simile::integration

@@ -1,0 +1,149 @@
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+v1::SearchRequest ToyStory() {
+  v1::SearchRequest request;
+  request.set_collection("films");
+  request.add_queries()->set_id("toy-story-1995");
+  return request;
+}
+
+TEST(ServingStateTest, AnswersHealthBeforeAndAfterLoading) {
+  const auto app = StartWithoutLoading();
+  const Client client(app->address());
+  EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);
+  EXPECT_EQ(client.CheckHealth("films"), Health::kNotServing);
+  EXPECT_EQ(client.CheckHealth("books"), Health::kUnknownService);
+  ASSERT_TRUE(app->LoadCollections({}).ok());
+  EXPECT_EQ(client.CheckHealth(""), Health::kServing);
+  EXPECT_EQ(client.CheckHealth("films"), Health::kServing);
+}
+
+TEST(ServingStateTest, OffersReflectionOnlyWhenAsked) {
+  const auto closed = StartWithoutLoading();
+  EXPECT_EQ(Client(closed->address()).AskForReflection().code, absl::StatusCode::kUnimplemented);
+  const auto open = StartWithoutLoading([](app::Config& config) { config.reflection = true; });
+  const Outcome outcome = Client(open->address()).AskForReflection();
+  EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+}
+
+TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
+  FilmsServer server;
+  constexpr int kAskers = 4;
+  std::atomic<int> warm = 0;
+  std::vector<std::thread> askers;
+  for (int asker = 0; asker < kAskers; ++asker) {
+    askers.emplace_back([&] {
+      const Client client = server.NewClient();
+      for (bool first = true;; first = false) {
+        v1::SearchResponse response;
+        const Outcome outcome = client.Search(ToyStory(), response);
+        if (first) {
+          ++warm;
+          warm.notify_all();
+        }
+        if (outcome.ok()) {
+          ASSERT_EQ(response.results(0).hits_size(), 10);
+          continue;
+        }
+        // The only way to fail is to have come too late, and to be told so.
+        ASSERT_EQ(outcome.code, absl::StatusCode::kUnavailable);
+        ASSERT_EQ(outcome.message, "the server is stopping; try another, or this one again later");
+        ASSERT_EQ(client.CheckHealth(""), Health::kNotServing);
+        ASSERT_EQ(client.CheckHealth("films"), Health::kNotServing);
+        return;
+      }
+    });
+  }
+  for (int seen = 0; (seen = warm) < kAskers;) warm.wait(seen);
+  EXPECT_TRUE(server.app().Drain());
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_GE(MetricValue(ScrapeMetrics(*server.app().metrics_port()),
+                        "simile_rejected_total{reason=\"draining\"}"),
+            kAskers);
+  // Nobody else gets in.
+  EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kUnreachable);
+}
+
+TEST(ServingStateTest, GivesUpACallWhoseDeadlineHasPassed) {
+  const FilmsServer server;
+  v1::SearchResponse response;
+  const Outcome outcome =
+      server.NewClient().Search(ToyStory(), response, {std::chrono::milliseconds(0), {}});
+  EXPECT_EQ(outcome.code, absl::StatusCode::kDeadlineExceeded) << testing::PrintToString(outcome);
+}
+
+TEST(ServingStateTest, OutlivesCallersThatGoAway) {
+  const FilmsServer server;
+  const Client client = server.NewClient();
+  v1::SearchRequest request = ToyStory();
+  for (int query = 1; query < 64; ++query) *request.add_queries() = request.queries(0);
+  for (int turn = 0; turn < 50; ++turn) {
+    const Outcome outcome = client.SearchAndCancel(request);
+    EXPECT_TRUE(outcome.ok() || outcome.code == absl::StatusCode::kCancelled)
+        << testing::PrintToString(outcome);
+  }
+  v1::SearchResponse response;
+  EXPECT_TRUE(client.Search(ToyStory(), response).ok());
+}
+
+TEST(ServingStateTest, KeepsOnePeerToItsShareOfConnections) {
+  FilmsServer server([](app::Config& config) { config.limits.connections_per_peer_max = 3; });
+  std::vector<Client> clients;
+  for (int index = 0; index < 3; ++index) {
+    clients.push_back(server.NewClient());
+    EXPECT_EQ(clients.back().CheckHealth(""), Health::kServing);
+  }
+  EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kUnreachable);
+  const std::uint16_t metrics_port = *server.app().metrics_port();
+  EXPECT_EQ(MetricValue(ScrapeMetrics(metrics_port), "simile_connections{state=\"open\"}"), 3);
+  EXPECT_GE(MetricValue(ScrapeMetrics(metrics_port),
+                        "simile_rejected_total{reason=\"connections_per_peer\"}"),
+            1);
+  // One that goes makes room for one that comes, as soon as its socket is closed.
+  clients.pop_back();
+  while (MetricValue(ScrapeMetrics(metrics_port), "simile_connections{state=\"open\"}") == 3) {
+  }
+  EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kServing);
+}
+
+TEST(ServingStateTest, ExposesWhatItDid) {
+  FilmsServer server;
+  const Client client = server.NewClient();
+  v1::SearchResponse response;
+  ASSERT_TRUE(client.Search(ToyStory(), response).ok());
+  v1::SearchRequest wrong = ToyStory();
+  wrong.set_collection("film");
+  ASSERT_FALSE(client.Search(wrong, response).ok());
+  const std::string metrics = ScrapeMetrics(*server.app().metrics_port());
+  const std::string labels =
+      "{rpc_method=\"simile.v1.SearchService/Search\",rpc_response_status_code=";
+  EXPECT_EQ(MetricValue(metrics, "rpc_server_call_duration_seconds_count" + labels + "\"OK\"}"), 1);
+  EXPECT_EQ(
+      MetricValue(metrics, "rpc_server_call_duration_seconds_count" + labels + "\"NOT_FOUND\"}"),
+      1);
+  EXPECT_EQ(MetricValue(metrics, "simile_rows{collection=\"films\"}"), kFilmsRows);
+  EXPECT_GT(MetricValue(metrics, "simile_snapshot_loaded_timestamp_seconds{collection=\"films\"}"),
+            1.7e9);
+  EXPECT_EQ(MetricValue(metrics, "simile_backend_active{backend=\"cpu\"}"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_batch_size_count"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_queue_wait_seconds_count"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_search_duration_seconds_count{backend=\"cpu\"}"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_rescored_rows_count"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_queue_depth"), 0);
+  EXPECT_GT(MetricValue(metrics, "process_resident_memory_bytes"), 9e6);
+  EXPECT_THAT(metrics, testing::HasSubstr("simile_build_info{"));
+}
+
+}  // namespace
+}  // namespace simile::integration

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "observe/metrics.h"
+
+namespace simile::observe {
+
+// What a scrape would read.
+std::string Exposed(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
+inline std::string Exposed(const Metrics& metrics) { return Exposed(metrics.Collectables()); }
+
+}  // namespace simile::observe

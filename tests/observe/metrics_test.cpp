@@ -1,0 +1,103 @@
+#include "observe/metrics.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "observe/exposed.h"
+#include "observe/scrape_sources.h"
+
+namespace simile::observe {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
+  const Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  const std::string text = Exposed(metrics);
+  for (const char* reason : {"queue_full", "deadline", "cancelled", "draining", "connections",
+                             "connections_per_peer", "descriptors"}) {
+    EXPECT_THAT(text,
+                HasSubstr("simile_rejected_total{reason=\"" + std::string(reason) + "\"} 0\n"));
+  }
+  EXPECT_THAT(text, HasSubstr("simile_build_info{build=\"g1234\",version=\"0.1.0\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes"));
+}
+
+TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
+  Metrics metrics({});
+  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::microseconds(300));
+  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::milliseconds(3));
+  metrics.RecordCall("simile.v1.SearchService/Search", "NOT_FOUND", std::chrono::microseconds(1));
+  const std::string text = Exposed(metrics);
+  const std::string ok =
+      "{rpc_method=\"simile.v1.SearchService/Search\",rpc_response_status_code=\"OK\"";
+  EXPECT_THAT(text, HasSubstr("rpc_server_call_duration_seconds_count" + ok + "} 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("rpc_server_call_duration_seconds_bucket" + ok + ",le=\"0.0005\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("rpc_response_status_code=\"NOT_FOUND\"} 1\n"));
+}
+
+TEST(MetricsTest, RecordsABatchOnceAndEveryWait) {
+  Metrics metrics({});
+  metrics.RecordBatch("cpu", 3, 1'500, std::vector<std::uint64_t>{10, 2'000});
+  const std::string text = Exposed(metrics);
+  EXPECT_THAT(text, HasSubstr("simile_batch_size_sum 3\n"));
+  EXPECT_THAT(text, HasSubstr("simile_batch_size_count 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_search_duration_seconds_sum{backend=\"cpu\"} 0.0015\n"));
+  EXPECT_THAT(text, HasSubstr("simile_queue_wait_seconds_count 2\n"));
+}
+
+TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
+  Metrics metrics({});
+  metrics.CountReload(true);
+  metrics.CountReload(false);
+  metrics.CountReload(false);
+  metrics.CountRejected(Rejection::kQueueFull);
+  metrics.AddRequestsInFlight(2);
+  metrics.AddRequestsInFlight(-1);
+  metrics.SetBackendActive("cpu");
+  metrics.RecordRescoredRows(14);
+  const std::string text = Exposed(metrics);
+  EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"published\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"failed\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("simile_rejected_total{reason=\"queue_full\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_requests_in_flight 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_rescored_rows_sum 14\n"));
+}
+
+TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {
+  std::uint64_t depth = 3;
+  const auto collector = MakeScrapeCollector({
+      .queue_depth = [&] { return depth; },
+      .connections_open = [] { return std::uint64_t{7}; },
+      .collections =
+          [] {
+            return std::vector<CollectionReading>{
+                {"films", 5000,
+                 std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000))}};
+          },
+  });
+  std::string text = Exposed({collector});
+  EXPECT_THAT(text, HasSubstr("simile_queue_depth 3\n"));
+  EXPECT_THAT(text, HasSubstr("simile_connections{state=\"open\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"films\"} 5000\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
+  depth = 0;
+  EXPECT_THAT(Exposed({collector}), HasSubstr("simile_queue_depth 0\n"));
+}
+
+TEST(ScrapeCollectorTest, LeavesOutWhatHasNoSource) {
+  const std::string text = Exposed({MakeScrapeCollector({})});
+  EXPECT_THAT(text, Not(HasSubstr("simile_")));
+}
+
+}  // namespace
+}  // namespace simile::observe

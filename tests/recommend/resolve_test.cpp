@@ -1,0 +1,212 @@
+#include "recommend/resolve.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/sample_data.h"
+
+namespace simile::recommend {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// Four films of three dimensions; two users, of whom the first has seen two films.
+class ResolveTest : public testing::Test {
+ protected:
+  explicit ResolveTest(Metric metric = Metric::kCosine) {
+    auto dataset = std::make_shared<data::Dataset>();
+    dataset->metric = metric;
+    dataset->vectors = engine::MatrixOf({{1, 0, 0}, {0, 1, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
+    dataset->ids = engine::IdsOf({"toy-story-1995", "heat-1995", "alien-1979", "stalker-1979"});
+    dataset->profiles.ids = engine::IdsOf({"user_00042", "user_00007"});
+    dataset->profiles.vectors = engine::MatrixOf({{0, 0.8F, 0.6F}, {0, 0, 1}});
+    dataset->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}});
+    dataset_ = dataset;
+    snapshot_ = engine::SnapshotOf(dataset);
+  }
+
+  absl::Status Resolve(const std::vector<QueryRequest>& requests) {
+    return ResolveQueries(snapshot_, requests, task_);
+  }
+  std::vector<float> Vector(std::size_t query) {
+    const std::span<const float> row = task_.queries.view()[query];
+    return {row.begin(), row.end()};
+  }
+
+  std::shared_ptr<data::Dataset> dataset_;
+  engine::Snapshot snapshot_;
+  engine::SearchTask task_;
+};
+
+class ResolveDotTest : public ResolveTest {
+ protected:
+  ResolveDotTest() : ResolveTest(Metric::kDot) {}
+};
+
+QueryRequest Of(std::variant<ByVector, ByItem, ByUser> target) {
+  QueryRequest request;
+  request.target = std::move(target);
+  return request;
+}
+
+TEST_F(ResolveTest, BringsAVectorToUnitLengthInDouble) {
+  ASSERT_TRUE(Resolve({Of(ByVector{{3, 0, 4}}), Of(ByVector{{1, 1, 1}})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(0.6F, 0, 0.8F));
+  const auto third = static_cast<float>(1 / std::sqrt(3.0));
+  EXPECT_THAT(Vector(1), ElementsAre(third, third, third));
+  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+}
+
+TEST_F(ResolveTest, NormalizesVectorsWhoseSquaresLeaveSinglePrecision) {
+  ASSERT_TRUE(Resolve({Of(ByVector{{0x1p-59F, 0, 0}}), Of(ByVector{{0, 0x1p60F, 0}})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(1, 0, 0));
+  EXPECT_THAT(Vector(1), ElementsAre(0, 1, 0));
+}
+
+TEST_F(ResolveTest, PadsQueriesWithZeros) {
+  ASSERT_TRUE(Resolve({Of(ByVector{{1, 2, 3}}), Of(ByItem{"heat-1995"})}).ok());
+  for (std::size_t query = 0; query < 2; ++query) {
+    for (std::size_t column = 3; column < kLaneCount; ++column) {
+      EXPECT_EQ(task_.queries.view().PaddedRow(query)[column], 0);
+    }
+  }
+}
+
+TEST_F(ResolveDotTest, UsesAVectorAsGiven) {
+  ASSERT_TRUE(Resolve({Of(ByVector{{3, -7.5F, 4}})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(3, -7.5F, 4));
+}
+
+TEST_F(ResolveTest, RefusesAnotherDimensionNamingTheQuery) {
+  const QueryRequest good = Of(ByVector{{1, 0, 0}});
+  EXPECT_EQ(Resolve({good, good, good, Of(ByVector{std::vector<float>(768, 1)})}),
+            absl::InvalidArgumentError("queries[3]: vector holds 768 dimensions, films has 3; a "
+                                       "vector from another model cannot be compared"));
+}
+
+TEST_F(ResolveTest, NamesNoQueryWhenThereIsOnlyOne) {
+  EXPECT_EQ(Resolve({Of(ByVector{{1}})}),
+            absl::InvalidArgumentError("vector holds 1 dimension, films has 3; a vector from "
+                                       "another model cannot be compared"));
+}
+
+TEST_F(ResolveTest, RefusesAnEmptyVector) {
+  EXPECT_EQ(Resolve({Of(ByVector{})}),
+            absl::InvalidArgumentError("vector holds 0 dimensions, films has 3; a vector from "
+                                       "another model cannot be compared"));
+}
+
+TEST_F(ResolveTest, RefusesNumbersThatAreNotFinite) {
+  EXPECT_EQ(Resolve({Of(ByVector{{0, kNaN, 0}})}),
+            absl::InvalidArgumentError("vector holds NaN at column 1; vectors must be finite"));
+  EXPECT_EQ(
+      Resolve({Of(ByVector{{0, 1, -kInfinity}})}),
+      absl::InvalidArgumentError("vector holds infinity at column 2; vectors must be finite"));
+}
+
+TEST_F(ResolveTest, RefusesLengthsOutsideTheRange) {
+  const absl::Status zero = Resolve({Of(ByVector{{0, -0.0F, 0}})});
+  EXPECT_EQ(zero, absl::InvalidArgumentError("vector has length 0; lengths from 2^-60 to 2^60 can "
+                                             "be compared"));
+  EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{{0x1p60F, 0x1p60F, 0}})}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{{3e38F, 3e38F, 3e38F}})}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Resolve({Of(ByVector{{0x1p-60F, 0, 0}})}).ok());
+}
+
+TEST_F(ResolveDotTest, RefusesLengthsOutsideTheRangeAlso) {
+  EXPECT_EQ(Resolve({Of(ByVector{{0x1p61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{{0, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ResolveTest, AsksWithAnItemsStoredRowAndLeavesItOut) {
+  ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(0.6F, 0.8F, 0));
+  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(2));
+}
+
+TEST_F(ResolveTest, SaysWhichItemWasMeant) {
+  EXPECT_EQ(
+      Resolve({Of(ByItem{"toy-story-95"})}),
+      absl::NotFoundError("no item \"toy-story-95\" in films. Did you mean \"toy-story-1995\"?"));
+  EXPECT_EQ(Resolve({Of(ByItem{"heat-1995"}), Of(ByItem{"qqqqqqqqqqqqqqqqqqqq"})}),
+            absl::NotFoundError("queries[1]: no item \"qqqqqqqqqqqqqqqqqqqq\" in films"));
+}
+
+TEST_F(ResolveTest, AsksWithAUsersProfile) {
+  ASSERT_TRUE(Resolve({Of(ByUser{"user_00042"}), Of(ByUser{"user_00042", true}),
+                       Of(ByUser{"user_00007", true})})
+                  .ok());
+  EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
+  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+  EXPECT_THAT(task_.specs[1].excluded_rows, ElementsAre(1, 3));
+  EXPECT_THAT(task_.specs[2].excluded_rows, IsEmpty());
+}
+
+TEST_F(ResolveTest, SaysWhichUserWasMeant) {
+  EXPECT_EQ(Resolve({Of(ByUser{"user_42"})}),
+            absl::NotFoundError("no user \"user_42\" in films. Did you mean \"user_00042\"?"));
+}
+
+TEST_F(ResolveTest, RefusesUsersOfACollectionWithoutProfiles) {
+  dataset_->profiles = {};
+  EXPECT_EQ(
+      Resolve({Of(ByUser{"user_00042"})}),
+      absl::FailedPreconditionError("films has no user profiles (no user_ids.json in its folder)"));
+}
+
+TEST_F(ResolveTest, JoinsAllExclusionsAscendingAndDistinct) {
+  QueryRequest request = Of(ByUser{"user_00042", true});
+  request.exclude_ids = {"stalker-1979", "toy-story-1995", "toy-story-1995"};
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(0, 1, 3));
+}
+
+TEST_F(ResolveTest, LetsUnknownIdsExcludeNothing) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.exclude_ids = {"gone-2001", "alien-1979", ""};
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(1, 2));
+}
+
+TEST_F(ResolveTest, AsksForTheSkippedHitsAsWell) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.k = 1;
+  request.offset = 2;
+  request.score_threshold = 0.25F;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_EQ(task_.specs[0].k, 3U);
+  EXPECT_EQ(task_.specs[0].score_threshold, 0.25F);
+  EXPECT_EQ(task_.specs[0].mask, nullptr);
+}
+
+TEST_F(ResolveTest, AsksForNoMoreHitsThanThereAreRows) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.k = 10;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_EQ(task_.specs[0].k, 4U);
+  request.offset = 0xffff'ffffU;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_EQ(task_.specs[0].k, 4U);
+}
+
+TEST_F(ResolveTest, StartsAfreshOnATaskThatWasUsed) {
+  ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true}), Of(ByItem{"heat-1995"})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{{1, 0, 0}})}).ok());
+  EXPECT_EQ(task_.specs.size(), 1U);
+  EXPECT_EQ(task_.queries.row_count(), 1U);
+  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+}
+
+}  // namespace
+}  // namespace simile::recommend

@@ -1,0 +1,250 @@
+#include "service/validate_search.h"
+
+#include <limits>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+template <class Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+v1::SearchRequest Search(const std::string& rest) {
+  return Parse<v1::SearchRequest>("collection: 'films' " + rest);
+}
+
+v1::RecommendRequest Recommend(const std::string& rest) {
+  return Parse<v1::RecommendRequest>("collection: 'films' " + rest);
+}
+
+// A request and the message it must be refused with.
+struct Refusal {
+  const char* name;
+  std::string request;
+  std::string message;
+};
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
+
+std::string Name(const testing::TestParamInfo<Refusal>& info) { return info.param.name; }
+
+class SearchRefusalTest : public testing::TestWithParam<Refusal> {};
+
+TEST_P(SearchRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
+  const auto valid = ValidateSearch(Parse<v1::SearchRequest>(GetParam().request), Limits{});
+  ASSERT_FALSE(valid.ok());
+  EXPECT_EQ(valid.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(valid.status().message()), GetParam().message);
+}
+
+const std::string kFilms = "collection: 'films' ";
+const std::string kQuery = kFilms + "queries { id: 'a' } ";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SearchRefusalTest,
+    testing::Values(
+        Refusal{"NoCollection", "queries { id: 'a' }",
+                "collection: empty; name a collection (CollectionService.List shows them)"},
+        Refusal{"CollectionOfOtherLetters", "collection: 'a/b' queries { id: 'a' }",
+                "collection: \"a/b\" is not a name; a name has letters, digits, '-', '_' and '.', "
+                "and does not start with '.'"},
+        Refusal{"NoQueries", kFilms, "queries: 0 given; a call takes 1 to 1,024"},
+        Refusal{"NoTarget", kQuery + "queries { k: 3 }",
+                "queries[1]: no target; set vector, packed_vector, id or user_id"},
+        Refusal{"KZero", kQuery + "queries { id: 'a' k: 0 }",
+                "queries[1].k: 0; ask for 1 to 10,000"},
+        Refusal{"KTooLarge", kQuery + "queries { id: 'a' k: 10001 }",
+                "queries[1].k: 10,001; ask for 1 to 10,000"},
+        Refusal{"OptionsKZero", kQuery + "options { k: 0 }", "options.k: 0; ask for 1 to 10,000"},
+        Refusal{"OffsetTooFar", kFilms + "queries { id: 'a' k: 10 offset: 9991 }",
+                "queries[0].offset: 9,991 with k 10 reaches past 10,000; offset + k may be at most "
+                "that"},
+        Refusal{"OffsetOfOptionsTooFar", kQuery + "options { offset: 4294967295 }",
+                "queries[0].offset: 4,294,967,295 with k 10 reaches past 10,000; offset + k may be "
+                "at most that"},
+        Refusal{"ThresholdNaN", kFilms + "queries { id: 'a' score_threshold: nan }",
+                "queries[0].score_threshold: NaN; give a finite number, or leave it out for no "
+                "threshold"},
+        Refusal{"ThresholdInfinite", kQuery + "options { score_threshold: -inf }",
+                "options.score_threshold: infinite; give a finite number, or leave it out for no "
+                "threshold"},
+        Refusal{"EmptyId", kQuery + "queries { id: '' }",
+                "queries[1].id: empty; an id has 1 to 512 bytes"},
+        Refusal{"LongId", kFilms + "queries { id: '" + std::string(513, 'x') + "' }",
+                "queries[0].id: 513 bytes; an id has at most 512"},
+        Refusal{"EmptyUserId", kQuery + "queries { user_id: '' }",
+                "queries[1].user_id: empty; an id has 1 to 512 bytes"},
+        Refusal{"EmptyVector", kFilms + "queries { vector { } }",
+                "queries[0].vector: empty; send a number a dimension"},
+        Refusal{"PackedWithoutFormat", kFilms + "queries { packed_vector { data: 'abcd' } }",
+                "queries[0].packed_vector.format: not set; set F32_LE or F16_LE"},
+        Refusal{"PackedWithoutData", kFilms + "queries { packed_vector { format: F16_LE } }",
+                "queries[0].packed_vector.data: empty; send 2 bytes a dimension"},
+        Refusal{"PackedCutOff",
+                kQuery + "queries { packed_vector { format: F32_LE data: 'abcdef' } }",
+                "queries[1].packed_vector.data: 6 bytes; F32_LE takes 4 a dimension, so a multiple "
+                "of 4"},
+        Refusal{"EmptyExcludedId", kFilms + "queries { id: 'a' exclude_ids: ['b', ''] }",
+                "queries[0].exclude_ids[1]: empty; an id has 1 to 512 bytes"},
+        Refusal{"LongExcludedId",
+                kQuery + "options { exclude_ids: '" + std::string(600, 'x') + "' }",
+                "options.exclude_ids[0]: 600 bytes; an id has at most 512"},
+        Refusal{"SeenByAnItem", kQuery + "queries { id: 'a' exclude_seen: true }",
+                "queries[1].exclude_seen: only queries by user_id have seen anything"},
+        Refusal{"FieldsAndNone",
+                kQuery + "options { payload_fields: 'title' without_payload: true }",
+                "options.payload_fields: named along with without_payload; give one or the other"},
+        Refusal{"ReplyZero", kQuery + "options { reply_bytes_max: 0 }",
+                "options.reply_bytes_max: 0; give 1 to 67,108,864"},
+        Refusal{"ReplyTooLarge", kQuery + "options { reply_bytes_max: 67108865 }",
+                "options.reply_bytes_max: 67,108,865; give 1 to 67,108,864"}),
+    Name);
+
+class RecommendRefusalTest : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RecommendRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
+  const auto valid = ValidateRecommend(Parse<v1::RecommendRequest>(GetParam().request), Limits{});
+  ASSERT_FALSE(valid.ok());
+  EXPECT_EQ(valid.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(valid.status().message()), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RecommendRefusalTest,
+    testing::Values(
+        Refusal{"NoCollection", "user_ids: 'u'",
+                "collection: empty; name a collection (CollectionService.List shows them)"},
+        Refusal{"NoUsers", kFilms, "user_ids: 0 given; a call takes 1 to 1,024"},
+        Refusal{"EmptyUser", kFilms + "user_ids: ['u', '']",
+                "user_ids[1]: empty; an id has 1 to 512 bytes"},
+        Refusal{"KZero", kFilms + "user_ids: 'u' options { k: 0 }",
+                "options.k: 0; ask for 1 to 10,000"},
+        Refusal{"OffsetTooFar", kFilms + "user_ids: 'u' options { offset: 10000 }",
+                "options.offset: 10,000 with k 10 reaches past 10,000; offset + k may be at most "
+                "that"},
+        Refusal{"FieldsAndNone",
+                kFilms + "user_ids: 'u' options { payload_fields: 'title' without_payload: true }",
+                "options.payload_fields: named along with without_payload; give one or the "
+                "other"}),
+    Name);
+
+TEST(ValidateSearchTest, RefusesOneQueryTooMany) {
+  v1::SearchRequest request = Search("");
+  for (int index = 0; index < 1'025; ++index) request.add_queries()->set_id("a");
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries: 1,025 given; a call takes 1 to 1,024");
+  request.mutable_queries()->RemoveLast();
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+}
+
+TEST(ValidateSearchTest, RefusesAFormatItDoesNotKnow) {
+  v1::SearchRequest request = Search("queries { packed_vector { data: 'abcd' } }");
+  // What a newer client may send: proto3 keeps the number.
+  request.mutable_queries(0)->mutable_packed_vector()->set_format(
+      static_cast<v1::PackedVector::Format>(7));
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries[0].packed_vector.format: 7 is not a known format; set F32_LE (1) or F16_LE "
+            "(2)");
+}
+
+TEST(ValidateSearchTest, RefusesVectorsOfTooManyDimensions) {
+  v1::SearchRequest request = Search("queries { vector { } }");
+  auto& values = *request.mutable_queries(0)->mutable_vector()->mutable_values();
+  values.Resize(4'096, 1.0F);
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+  values.Add(1.0F);
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries[0].vector: 4,097 dimensions; a vector has at most 4,096");
+  v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
+  packed.set_format(v1::PackedVector::F16_LE);
+  packed.set_data(std::string(2 * 4'097, '\0'));
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries[0].packed_vector.data: 4,097 dimensions; a vector has at most 4,096");
+}
+
+TEST(ValidateSearchTest, RefusesTooManyExcludedIds) {
+  const std::string id = "x";
+  v1::SearchRequest request = Search("queries { id: 'a' }");
+  for (int index = 0; index < 10'001; ++index) request.mutable_options()->add_exclude_ids(id);
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "options.exclude_ids: 10,001 ids given; at most 10,000");
+}
+
+TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
+  const std::string id = "x";
+  v1::SearchRequest request = Search("");
+  for (int index = 0; index < 1'024; ++index) request.add_queries()->set_id("a");
+  for (int index = 0; index < 256; ++index) request.mutable_options()->add_exclude_ids(id);
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+  request.mutable_queries(5)->add_exclude_ids(id);
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "exclude_ids: 262,145 exclusions, the options' list counted for each of 1,024 queries; "
+            "a call may have 262,144: send fewer queries a call or fewer ids");
+}
+
+TEST(ValidateSearchTest, TakesFromTheOptionsWhatAQueryDoesNotSay) {
+  const auto valid = ValidateSearch(
+      Search(
+          "queries { id: 'a' }"
+          "queries { user_id: 'u' k: 7 offset: 2 score_threshold: 0.5 exclude_ids: 'c' }"
+          "queries { user_id: 'u' exclude_seen: false }"
+          "options { k: 3 offset: 1 score_threshold: 0.25 exclude_ids: 'b' exclude_seen: true "
+          "          with_vectors: true payload_fields: ['year', 'title'] reply_bytes_max: 99 }"),
+      Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  ASSERT_EQ(valid->queries.size(), 3U);
+  const recommend::QueryRequest& plain = valid->queries[0];
+  EXPECT_EQ(std::get<recommend::ByItem>(plain.target).id, "a");
+  EXPECT_EQ(plain.k, 3U);
+  EXPECT_EQ(plain.offset, 1U);
+  EXPECT_EQ(plain.score_threshold, 0.25F);
+  EXPECT_EQ(plain.exclude_ids, std::vector<std::string>{"b"});
+  const recommend::QueryRequest& own = valid->queries[1];
+  EXPECT_TRUE(std::get<recommend::ByUser>(own.target).exclude_seen);
+  EXPECT_EQ(own.k, 7U);
+  EXPECT_EQ(own.offset, 2U);
+  EXPECT_EQ(own.score_threshold, 0.5F);
+  EXPECT_EQ(own.exclude_ids, (std::vector<std::string>{"b", "c"}));
+  EXPECT_FALSE(std::get<recommend::ByUser>(valid->queries[2].target).exclude_seen);
+  EXPECT_TRUE(valid->shape.with_payload);
+  EXPECT_TRUE(valid->shape.with_vectors);
+  EXPECT_EQ(valid->shape.payload_fields, (std::vector<std::string>{"year", "title"}));
+  EXPECT_EQ(valid->shape.reply_bytes_max, 99U);
+}
+
+TEST(ValidateSearchTest, HasDefaultsForWhatNobodySays) {
+  const auto valid = ValidateSearch(Search("queries { vector { values: [1, -2] } }"), Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  const recommend::QueryRequest& query = valid->queries[0];
+  EXPECT_EQ(std::get<recommend::ByVector>(query.target).values, (std::vector<float>{1, -2}));
+  EXPECT_EQ(query.k, 10U);
+  EXPECT_EQ(query.offset, 0U);
+  EXPECT_EQ(query.score_threshold, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(valid->shape.reply_bytes_max, 4U << 20);
+  EXPECT_FALSE(valid->shape.with_vectors);
+}
+
+TEST(ValidateRecommendTest, MakesAQueryOfEveryUser) {
+  const auto valid = ValidateRecommend(
+      Recommend("user_ids: ['u', 'v'] options { k: 5 exclude_seen: true exclude_ids: 'b' }"),
+      Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  ASSERT_EQ(valid->queries.size(), 2U);
+  EXPECT_EQ(std::get<recommend::ByUser>(valid->queries[1].target).id, "v");
+  EXPECT_TRUE(std::get<recommend::ByUser>(valid->queries[1].target).exclude_seen);
+  EXPECT_EQ(valid->queries[1].k, 5U);
+  EXPECT_EQ(valid->queries[1].exclude_ids, std::vector<std::string>{"b"});
+}
+
+}  // namespace
+}  // namespace simile::service

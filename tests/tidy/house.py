@@ -1,0 +1,94 @@
+"""The house rules that a machine can see. Patterns are spelled so that this file does not match itself."""
+
+import re
+from typing import Iterator
+
+from tree import Finding, SourceFile
+
+LINES_MAX = 700
+
+VAGUE_WORDS = {"util", "utils", "helper", "helpers", "manager", "common", "misc", "stuff", "fast", "new"}
+UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\b[Nn]ot (yet )?implement[e]d\b|\bplace[h]older\b")
+INEXACT_FLAG = re.compile(r"-O[f]ast|-f(fast|unsafe|finite|reciprocal|associative)-math|use[_]fast_math"
+                          r"|-ffp-contract=(fast|o[n])|-fno-signed-[z]eros|-ftz=[t]rue|-mdaz-[f]tz")
+INEXACT_CODE = re.compile(r"_MM_SET_(FLUSH|DENORMALS)[_]|\b_mm_set[c]sr\b|_mm512_reduce_add[_]ps"
+                          r"|\bFP_CONTRACT\s+O[N]\b|optimize\(\"[^\"]*[f]ast")
+CUDA_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
+SLEEP = re.compile(r"\bsleep_(for|until)\b|\b(u|nano)?sleep\s*\(|\bSleepFor\s*\(")
+SHELL_SLEEP = re.compile(r"^\s*sleep\s+[\d.$]")
+TEST_CASE = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+SOURCE_GLOB = re.compile(r"\bfile\s*\(\s*GLO[B]", re.IGNORECASE)
+
+CODE_SUFFIXES = {".h", ".cpp", ".cc", ".cu", ".cuh", ".py", ".sh", ".cmake", ".proto", ".txt", ""}
+
+
+def file_name(file: SourceFile) -> Iterator[Finding]:
+    """Names say what is inside; C++ files are snake_case."""
+    words = re.split(r"[^a-z]+", file.path.lower())
+    if VAGUE_WORDS & set(words) or (file.is_cpp and not re.fullmatch(r"[a-z0-9_]+\.[a-z]+", file.parts[-1])):
+        yield file.find("file-name", 1)
+
+
+def file_length(file: SourceFile) -> Iterator[Finding]:
+    """No file is longer than 700 lines: a stranger must find the way in it."""
+    if file.suffix in CODE_SUFFIXES and len(file.lines) > LINES_MAX:
+        yield file.find("file-length", LINES_MAX + 1)
+
+
+def unfinished(file: SourceFile) -> Iterator[Finding]:
+    """What is not done is not in the tree."""
+    yield from file.matches("unfinished", UNFINISHED)
+
+
+def inexact_arithmetic(file: SourceFile) -> Iterator[Finding]:
+    """Nothing may let the compiler or the processor change the bits of a score."""
+    if not file.is_doc:
+        yield from file.matches("inexact-arithmetic", INEXACT_FLAG)
+    if file.is_cpp and not file.is_test:  # a test may set them to see that the product does not
+        yield from file.matches("inexact-arithmetic", INEXACT_CODE, code_only=True)
+
+
+def cuda_switch(file: SourceFile) -> Iterator[Finding]:
+    """No preprocessor switch on CUDA outside src/backend/registry; device code may ask which card it is for."""
+    if not file.is_cpp or file.path.startswith("src/backend/registry"):
+        return
+    device = file.path.startswith(("kernels/", "src/backend/cuda/"))
+    for finding in file.matches("cuda-switch", CUDA_SWITCH, code_only=True):
+        if not (device and "__CUDA_ARCH__" in finding.text):
+            yield finding
+
+
+def sleep_in_test(file: SourceFile) -> Iterator[Finding]:
+    """Tests wait on events and injected clocks, never on time."""
+    if file.is_test and not file.is_doc:
+        yield from file.matches("sleep-in-test", SLEEP, code_only=True)
+        if not file.is_cpp and file.suffix != ".py":
+            yield from file.matches("sleep-in-test", SHELL_SLEEP)
+
+
+def case_name(file: SourceFile) -> Iterator[Finding]:
+    """Tests are named ThingTest.DoesXWhenY."""
+    if not (file.is_test and file.is_cpp):
+        return
+    for number, line in enumerate(file.lines, 1):
+        if match := TEST_CASE.match(line):
+            if not re.fullmatch(r"[A-Z][A-Za-z0-9]*Test", match[1]) or not re.fullmatch(r"[A-Z][A-Za-z0-9]*", match[2]):
+                yield file.find("test-name", number)
+
+
+def source_glob(file: SourceFile) -> Iterator[Finding]:
+    """Source lists are written out: a file that nobody listed is not built."""
+    if file.suffix in {".cmake", ".txt"}:
+        yield from file.matches("source-glob", SOURCE_GLOB)
+
+
+RULES = {
+    "file-name": file_name,
+    "file-length": file_length,
+    "unfinished": unfinished,
+    "inexact-arithmetic": inexact_arithmetic,
+    "cuda-switch": cuda_switch,
+    "sleep-in-test": sleep_in_test,
+    "test-name": case_name,
+    "source-glob": source_glob,
+}
