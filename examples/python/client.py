@@ -24,13 +24,15 @@ def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
     search = SearchServiceStub(channel)
 
     answer = search.Search(
-        SearchRequest(collection="films", queries=[Query(id=item, k=5)]), timeout=10)
+        SearchRequest(collection="films", queries=[Query(id=item, k=5)]),
+        timeout=10, wait_for_ready=True)
     print(f"like {item}:")
     show(answer.results[0].hits)
 
     options = SearchOptions(k=5, exclude_seen=True, payload_fields=["title"])
     answer = search.Recommend(
-        RecommendRequest(collection="films", user_ids=[user], options=options), timeout=10)
+        RecommendRequest(collection="films", user_ids=[user], options=options),
+        timeout=10, wait_for_ready=True)
     print(f"for {user}:")
     show(answer.results[0].hits)
 

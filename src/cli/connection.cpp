@@ -18,6 +18,8 @@ namespace simile::cli {
 namespace {
 
 constexpr std::string_view kUsualPort = "50051";
+constexpr std::string_view kNoReason = "no connection";
+constexpr int kConnectsMax = 3;
 // The frame around a reply of the largest size allowed.
 constexpr int kReplyFrameBytes = 1 << 16;
 
@@ -44,7 +46,7 @@ std::string_view ReasonUnreached(std::string_view message) {
   if (message.find("No route to host") != std::string_view::npos) return "no route to host";
   if (message.find("unreachable") != std::string_view::npos) return "network unreachable";
   if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
-  return "no connection";
+  return kNoReason;
 }
 
 }  // namespace
@@ -65,19 +67,33 @@ struct Connection::Channel {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request) const {
-    grpc::ClientContext context;
-    if (timeout) context.set_deadline(std::chrono::system_clock::now() + *timeout);
-    Response response;
-    const grpc::Status status = ((*stub).*method)(&context, request, &response);
-    if (!status.ok()) return Explained(status);
-    return response;
+    const auto started_at = std::chrono::system_clock::now();
+    for (int connects_left = kConnectsMax;; --connects_left) {
+      grpc::ClientContext context;
+      if (timeout) context.set_deadline(started_at + *timeout);
+      Response response;
+      const grpc::Status status = ((*stub).*method)(&context, request, &response);
+      if (status.ok()) return response;
+      if (connects_left <= 1 || !GaveUpForNoReason(status)) return Explained(status);
+      grpc::experimental::ChannelResetConnectionBackoff(channel.get());
+    }
+  }
+
+  // A ready channel means that a server said so itself: it drains, say.
+  bool Unreached(const grpc::Status& status) const {
+    return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+           channel->GetState(false) != GRPC_CHANNEL_READY;
+  }
+
+  // gRPC 1.51 looks at the errno of connect() only after other calls that may change it, and then
+  // gives up a connection that was under way, with whatever error it found. Nothing was sent yet.
+  bool GaveUpForNoReason(const grpc::Status& status) const {
+    return Unreached(status) && ReasonUnreached(status.error_message()) == kNoReason;
   }
 
   absl::Status Explained(const grpc::Status& status) const {
     const std::string& message = status.error_message();
-    // A ready channel means that a server said so itself: it drains, say.
-    const bool reached = channel->GetState(false) == GRPC_CHANNEL_READY;
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !reached) {
+    if (Unreached(status)) {
       return absl::UnavailableError(fmt::format(
           "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
           address, ReasonUnreached(message)));

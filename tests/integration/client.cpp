@@ -14,13 +14,22 @@ namespace simile::integration {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};  // of a test that would otherwise hang
+constexpr std::chrono::seconds kConnectPatience{10};
+constexpr int kReconnectMs = 50;
 
+// Connects before the first call, trying again where an attempt fails: gRPC 1.51 looks at errno
+// only after another call may have changed it, so that now and then it gives up a connection that
+// was under way.
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
   arguments.SetMaxReceiveMessageSize(64 << 20);
   arguments.SetMaxSendMessageSize(-1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMs);
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  channel->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  return channel;
 }
 
 void Prepare(const CallOptions& options, grpc::ClientContext& context) {
