@@ -17,7 +17,8 @@ namespace simile::data {
 namespace {
 
 constexpr std::uint32_t kEmptySlot = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kSearchedMax = 200'000;
+constexpr std::size_t kDistancesSearchedMax = 200'000;
+constexpr std::size_t kContinuationsSearchedMax = 2'000'000;
 
 // Three slots for every two ids: short probes at six bytes an id.
 constexpr std::size_t SlotsFor(std::size_t count) { return count + count / 2 + 8; }
@@ -118,19 +119,14 @@ std::optional<Row> IdIndex::Find(std::string_view id) const {
 }
 
 std::string IdIndex::Nearest(std::string_view id) const {
-  if (row_numbers_ || size_ > kSearchedMax) return {};
-  NameDistance distances;
-  std::string_view nearest;
-  std::size_t nearest_distance = std::numeric_limits<std::size_t>::max();
-  for (std::size_t row = 0; row < size_ && nearest_distance > 0; ++row) {
+  if (row_numbers_ || size_ > kContinuationsSearchedMax) return {};
+  NearestSearch search(id);
+  const bool measured = size_ <= kDistancesSearchedMax;
+  for (std::size_t row = 0; row < size_; ++row) {
     const std::string_view known = IdAt(bytes_, ends_, row);
-    const std::size_t most = std::min(EditDistanceAllowed(id, known), nearest_distance - 1);
-    const std::size_t distance = distances.Between(id, known, most);
-    if (distance > most) continue;
-    nearest = known;
-    nearest_distance = distance;
+    measured ? search.Consider(known) : search.ConsiderContinuation(known);
   }
-  return std::string(nearest);
+  return std::string(search.found());
 }
 
 std::uint64_t IdIndex::bytes() const {

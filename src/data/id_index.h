@@ -46,9 +46,10 @@ class IdIndex {
   std::string Id(Row row) const;
   // The row of an id, or nothing. O(1).
   std::optional<Row> Find(std::string_view id) const;
-  // The known id nearest to a mistyped one, for error messages: smallest edit distance, at most a
-  // third of the length, the lowest row on a tie; empty when none is near, when ids are row
-  // numbers, or when the list is too long to search (over 200,000).
+  // The known id that a mistyped one was probably meant to be, as NearestSearch finds it, rows in
+  // order; empty when none is near or when ids are row numbers. So that an error stays cheap, lists
+  // over 200,000 are searched for ids that the given one begins only, lists over 2,000,000 not at
+  // all.
   std::string Nearest(std::string_view id) const;
   std::uint64_t bytes() const;
 

@@ -6,8 +6,23 @@
 namespace simile::data {
 namespace {
 
+// Shorter beginnings are shared by names that have nothing to do with each other.
+constexpr std::size_t kContinuedCharactersMin = 3;
+
 char FoldAscii(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+// UTF-8's continuation bytes begin with the bits 10; every other byte begins a character.
+std::size_t CharacterCount(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
+}
+
+bool Continues(std::string_view beginning, std::string_view name) {
+  return name.size() > beginning.size() &&
+         std::equal(beginning.begin(), beginning.end(), name.begin(),
+                    [](char left, char right) { return FoldAscii(left) == FoldAscii(right); });
 }
 
 }  // namespace
@@ -49,26 +64,36 @@ std::size_t NameDistance::Between(std::string_view left, std::string_view right,
   return now_[right.size()];
 }
 
-std::size_t EditDistanceAllowed(std::string_view left, std::string_view right) {
-  return std::max(left.size(), right.size()) / 3;
+NearestSearch::NearestSearch(std::string_view wanted)
+    : wanted_(wanted),
+      long_enough_to_continue_(CharacterCount(wanted) >= kContinuedCharactersMin) {}
+
+void NearestSearch::Consider(std::string_view name) {
+  ConsiderContinuation(name);
+  std::size_t most = std::max(wanted_.size(), name.size()) / 3;
+  if (near_) {
+    if (near_distance_ == 0) return;
+    most = std::min(most, near_distance_ - 1);
+  }
+  const std::size_t distance = distances_.Between(wanted_, name, most);
+  if (distance > most) return;
+  near_ = name;
+  near_distance_ = distance;
+}
+
+void NearestSearch::ConsiderContinuation(std::string_view name) {
+  if (!long_enough_to_continue_ || (continuation_ && name.size() >= continuation_->size())) return;
+  if (Continues(wanted_, name)) continuation_ = name;
+}
+
+std::string_view NearestSearch::found() const {
+  return near_ ? *near_ : continuation_.value_or(std::string_view());
 }
 
 std::string NearestName(std::string_view wanted, std::span<const std::string> known) {
-  NameDistance distances;
-  const std::string* nearest = nullptr;
-  std::size_t nearest_distance = 0;
-  for (const std::string& name : known) {
-    std::size_t most = EditDistanceAllowed(wanted, name);
-    if (nearest != nullptr) {
-      if (nearest_distance == 0) break;
-      most = std::min(most, nearest_distance - 1);
-    }
-    const std::size_t distance = distances.Between(wanted, name, most);
-    if (distance > most) continue;
-    nearest = &name;
-    nearest_distance = distance;
-  }
-  return nearest == nullptr ? std::string() : *nearest;
+  NearestSearch search(wanted);
+  for (const std::string& name : known) search.Consider(name);
+  return std::string(search.found());
 }
 
 }  // namespace simile::data

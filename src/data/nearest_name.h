@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,11 +24,32 @@ class NameDistance {
   std::vector<std::size_t> now_;
 };
 
-// How far apart two names may be for one to be offered instead of the other: a third of the longer.
-std::size_t EditDistanceAllowed(std::string_view left, std::string_view right);
+// Goes through names, in the order they are given, for the one that a mistyped name was probably
+// meant to be: the smallest distance, at most a third of the longer name; where no name is that
+// near, the shortest one that goes on where the mistyped name stops ("toy-story" for
+// "toy-story-1995"), if that has three characters or more. The first given wins a tie.
+// The names must stay where they are until the search is over.
+class NearestSearch {
+ public:
+  explicit NearestSearch(std::string_view wanted);
 
-// The known name that a mistyped one was probably meant to be, for "did you mean": the smallest
-// distance within what is allowed, the first in the list on a tie. Empty when none is near.
+  // Cost: O(length * length / 3) at most.
+  void Consider(std::string_view name);
+  // By the second rule alone: for lists too long to measure distances. Cost: O(length of wanted).
+  void ConsiderContinuation(std::string_view name);
+  // Empty when no name came near.
+  std::string_view found() const;
+
+ private:
+  std::string_view wanted_;
+  bool long_enough_to_continue_;
+  NameDistance distances_;
+  std::optional<std::string_view> near_;
+  std::size_t near_distance_ = 0;
+  std::optional<std::string_view> continuation_;
+};
+
+// What NearestSearch finds in a list, for "did you mean". Empty when none is near.
 std::string NearestName(std::string_view wanted, std::span<const std::string> known);
 
 }  // namespace simile::data

@@ -90,10 +90,30 @@ TEST(IdIndexTest, OffersTheLowestRowOnATie) {
   EXPECT_EQ(IndexOf({"abcdef1", "abcdef2"}).Nearest("abcdef3"), "abcdef1");
 }
 
+TEST(IdIndexTest, OffersTheIdThatAnotherBegins) {
+  const IdIndex index = IndexOf({"toy-story-2-1999", "toy-story-1995", "user_00042"});
+  EXPECT_EQ(index.Nearest("toy-story"), "toy-story-1995");
+  EXPECT_EQ(index.Nearest("to"), "");
+}
+
+// `id_count` ids: id-0, id-1, ...
+IdIndex Numbered(int id_count) {
+  IdIndex::Builder builder(static_cast<std::size_t>(id_count));
+  for (int i = 0; i < id_count; ++i) EXPECT_TRUE(builder.Add(fmt::format("id-{}", i)).ok());
+  return std::move(builder).Build();
+}
+
+TEST(IdIndexTest, OffersOnlyContinuationsWhenTheListIsLong) {
+  EXPECT_EQ(Numbered(200'000).Nearest("id_199998"), "id-199998");
+  const IdIndex index = Numbered(200'001);
+  EXPECT_EQ(index.Nearest("id_199998"), "");
+  EXPECT_EQ(index.Nearest("id-19999"), "id-199990");
+}
+
 TEST(IdIndexTest, OffersNothingWhenTheListIsTooLongToSearch) {
-  IdIndex::Builder builder(200'001);
-  for (int i = 0; i <= 200'000; ++i) ASSERT_TRUE(builder.Add(fmt::format("id-{}", i)).ok());
-  EXPECT_EQ(std::move(builder).Build().Nearest("id-5x"), "");
+  EXPECT_EQ(Numbered(2'000'000).Nearest("id-199999"), "id-1999990");
+  EXPECT_EQ(Numbered(2'000'001).Nearest("id-199999x"), "");
+  EXPECT_EQ(Numbered(2'000'001).Nearest("id-"), "");
 }
 
 }  // namespace

@@ -86,5 +86,35 @@ TEST(NearestNameTest, PrefersTheFirstOnATie) {
   EXPECT_EQ(NearestName("aaad", known), "aaab");
 }
 
+TEST(NearestNameTest, OffersTheShortestContinuationWhenNoNameIsNear) {
+  const std::vector<std::string> known = {"toy-story-2-1999", "toy-story-1995", "toy-story-1996"};
+  EXPECT_EQ(NearestName("toy-story", known), "toy-story-1995");
+  EXPECT_EQ(NearestName("Toy", known), "toy-story-1995");
+  EXPECT_EQ(NearestName("story", known), "");
+}
+
+TEST(NearestNameTest, PrefersANearNameToAContinuation) {
+  const std::vector<std::string> known = {"heat-wave", "hear"};
+  EXPECT_EQ(NearestName("heat", known), "hear");
+}
+
+TEST(NearestNameTest, CountsCharactersBeforeItOffersAContinuation) {
+  const std::vector<std::string> known = {"toy-story-1995", "\u00e9t\u00e9-indien",
+                                          "\u4e03\u4eba\u306e\u4f8d-1954"};
+  EXPECT_EQ(NearestName("to", known), "");
+  EXPECT_EQ(NearestName("\u00e9t", known), "");
+  EXPECT_EQ(NearestName("\u00e9t\u00e9", known), "\u00e9t\u00e9-indien");
+  EXPECT_EQ(NearestName("\u4e03\u4eba", known), "");
+  EXPECT_EQ(NearestName("\u4e03\u4eba\u306e", known), "\u4e03\u4eba\u306e\u4f8d-1954");
+}
+
+TEST(NearestSearchTest, FindsContinuationsAloneWhereAsked) {
+  NearestSearch search("toy-story");
+  search.ConsiderContinuation("toy-stroy");
+  EXPECT_EQ(search.found(), "");
+  search.ConsiderContinuation("toy-story-1995");
+  EXPECT_EQ(search.found(), "toy-story-1995");
+}
+
 }  // namespace
 }  // namespace simile::data

@@ -56,6 +56,11 @@ TEST_F(ErrorsTest, NamesTheItemThatIsNotThereAndItsQuery) {
          "queries[1]: no item \"toy-story-1996\" in films. Did you mean \"toy-story-1995\"?");
 }
 
+TEST_F(ErrorsTest, OffersTheItemWhoseIdWasGivenInPart) {
+  Expect(Search("collection: 'films' queries { id: 'toy-story' }"), absl::StatusCode::kNotFound,
+         "no item \"toy-story\" in films. Did you mean \"toy-story-1995\"?");
+}
+
 TEST_F(ErrorsTest, NamesTheUserThatIsNotThereAndItsPlace) {
   Expect(Recommend("collection: 'films' user_ids: ['user_00042', 'user_42']"),
          absl::StatusCode::kNotFound,
