@@ -135,15 +135,31 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
   return absl::OkStatus();
 }
 
+// A call's queries wait and are dispatched together: a bound that a whole call cannot pass would
+// refuse it for ever, or be broken by it.
+absl::Status CheckHoldsACall(std::string_view key, std::uint32_t queries_max,
+                             const ConfigReading& reading) {
+  constexpr std::string_view kCallKey = "limits.queries_per_call_max";
+  const std::uint32_t call_queries_max = reading.config.limits.queries_per_call_max;
+  if (queries_max >= call_queries_max) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("{}: {} ({}) is under {}, {} ({}); raise the one or lower the other", key,
+                  queries_max, reading.origins[IndexOf(key)], kCallKey, call_queries_max,
+                  reading.origins[IndexOf(kCallKey)]));
+}
+
 // What no single value can get wrong by itself.
-absl::Status CheckTogether(const Config& config) {
-  const Limits& limits = config.limits;
+absl::Status CheckTogether(const ConfigReading& reading) {
+  const Limits& limits = reading.config.limits;
   if (limits.search_deadline_default > limits.search_deadline_max) {
     return absl::InvalidArgumentError(fmt::format(
         "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
         limits.search_deadline_default.count(), limits.search_deadline_max.count()));
   }
-  return absl::OkStatus();
+  absl::Status held =
+      CheckHoldsACall("limits.queue_queries_max", limits.queue_queries_max, reading);
+  held.Update(CheckHoldsACall("limits.batch_queries_max", limits.batch_queries_max, reading));
+  return held;
 }
 
 }  // namespace
@@ -167,7 +183,7 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   if (absl::Status applied = ApplyFlags(sources.flags, reading); !applied.ok()) {
     return applied;
   }
-  if (absl::Status checked = CheckTogether(reading.config); !checked.ok()) return checked;
+  if (absl::Status checked = CheckTogether(reading); !checked.ok()) return checked;
   return reading;
 }
 
