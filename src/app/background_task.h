@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::app {
 
@@ -19,7 +19,7 @@ class BackgroundTask {
   bool done() const;
 
  private:
-  service::FileDescriptor done_;
+  data::FileDescriptor done_;
   std::thread thread_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::app {
 
@@ -19,7 +19,7 @@ class StopSignals {
   std::optional<int> Take();
 
  private:
-  service::FileDescriptor fd_;
+  data::FileDescriptor fd_;
 };
 
 }  // namespace simile::app

@@ -7,30 +7,35 @@
 
 namespace simile::data {
 
-// Owns an open file descriptor. Movable, not copyable.
+// Owns an open file, folder, socket or event and closes it. Movable, not copyable.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.Release()) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
+    if (this != &other) {
+      Close();
+      fd_ = other.Release();
+    }
     return *this;
   }
-  ~FileDescriptor() {
-    if (descriptor_ < 0) return;
-    // An owner that goes out of scope must not cover up why the call before it failed.
+  ~FileDescriptor() { Close(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  // The caller closes it from here on.
+  int Release() { return std::exchange(fd_, -1); }
+  // Leaves errno alone: an owner that goes must not cover up why the call before it failed.
+  void Close() {
+    if (!valid()) return;
     const int error = errno;
-    close(descriptor_);
+    close(Release());
     errno = error;
   }
 
-  bool open() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-
  private:
-  int descriptor_ = -1;
+  int fd_ = -1;
 };
 
 }  // namespace simile::data

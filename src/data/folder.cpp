@@ -80,13 +80,13 @@ FileDescriptor OpenResolved(int folder, const fs::path& relative) {
   FileDescriptor parent;
   const fs::path parents = relative.parent_path();
   for (const fs::path& part : parents) {
-    FileDescriptor next(openat(parent.open() ? parent.get() : folder, part.c_str(),
+    FileDescriptor next(openat(parent.valid() ? parent.get() : folder, part.c_str(),
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next.open()) return {};
+    if (!next.valid()) return {};
     parent = std::move(next);
   }
   // Non-blocking, because opening a pipe nobody writes to would wait for ever.
-  return FileDescriptor(openat(parent.open() ? parent.get() : folder, relative.filename().c_str(),
+  return FileDescriptor(openat(parent.valid() ? parent.get() : folder, relative.filename().c_str(),
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
@@ -103,7 +103,7 @@ absl::StatusOr<Folder> Folder::Open(const fs::path& path) {
                : OpenError(shown, error.value());
   }
   FileDescriptor descriptor(open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor.open()) {
+  if (!descriptor.valid()) {
     const int reason = errno;
     if (reason == ENOTDIR) {
       return absl::InvalidArgumentError(
@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> Folder::OpenFile(const std::string& 
                     shown));
   }
   FileDescriptor descriptor = OpenResolved(descriptor_.get(), relative);
-  if (!descriptor.open()) return OpenError(shown, errno);
+  if (!descriptor.valid()) return OpenError(shown, errno);
   struct stat status {};
   if (fstat(descriptor.get(), &status) != 0) return OpenError(shown, errno);
   if (!S_ISREG(status.st_mode)) {

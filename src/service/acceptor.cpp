@@ -17,17 +17,19 @@ namespace {
 // its stop meanwhile, so stopping is never late.
 constexpr int kBackOffMs = 50;
 
-FileDescriptor OpenSpare() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+data::FileDescriptor OpenSpare() {
+  return data::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
 
 // Closes with a reset: the peer learns at once, and no half-closed socket stays behind.
-void Reset(FileDescriptor connection) {
+void Reset(data::FileDescriptor connection) {
   const linger now{1, 0};
   static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
 }
 
-FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
+data::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
   socklen_t bytes = sizeof peer;
-  return FileDescriptor(
+  return data::FileDescriptor(
       accept4(listener, reinterpret_cast<sockaddr*>(&peer), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
@@ -77,7 +79,7 @@ void Acceptor::Loop() {
 
 Acceptor::Step Acceptor::AcceptOne() {
   sockaddr_storage peer{};
-  FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
+  data::FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
   if (connection.valid()) {
     was_shedding_ = false;
     Admit(std::move(connection), peer);
@@ -105,7 +107,7 @@ Acceptor::Step Acceptor::AcceptOne() {
   }
 }
 
-void Acceptor::Admit(FileDescriptor connection, const sockaddr_storage& peer) {
+void Acceptor::Admit(data::FileDescriptor connection, const sockaddr_storage& peer) {
   Admission admission = Admission::kFull;
   {
     const std::lock_guard lock(table_mutex_);
@@ -133,7 +135,7 @@ Acceptor::Step Acceptor::ShedForLackOfDescriptors() {
   }
   spare_.Close();
   sockaddr_storage peer{};
-  FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
+  data::FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
   const bool accepted = connection.valid();
   if (accepted) {
     metrics_.CountRejected(observe::Rejection::kDescriptors);

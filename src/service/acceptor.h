@@ -6,10 +6,10 @@
 #include <mutex>
 #include <thread>
 
+#include "data/file_descriptor.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "service/connection_table.h"
-#include "service/file_descriptor.h"
 #include "service/listen_socket.h"
 
 namespace simile::service {
@@ -47,15 +47,15 @@ class Acceptor {
 
   void Loop();
   Step AcceptOne();
-  void Admit(FileDescriptor connection, const sockaddr_storage& peer);
+  void Admit(data::FileDescriptor connection, const sockaddr_storage& peer);
   Step ShedForLackOfDescriptors();
 
   ListenSocket socket_;
   const HandOver hand_over_;
   observe::Metrics& metrics_;
   const observe::Logger& log_;
-  FileDescriptor stop_event_;
-  FileDescriptor spare_;
+  data::FileDescriptor stop_event_;
+  data::FileDescriptor spare_;
   std::mutex table_mutex_;  // guards table_
   ConnectionTable table_;
   bool was_shedding_ = false;  // the loop's own: one log line a spell, not one a connection

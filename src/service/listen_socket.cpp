@@ -57,7 +57,7 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port)
         "127.0.0.1, 0.0.0.0 or ::1",
         host, gai_strerror(lookup)));
   }
-  FileDescriptor fd(
+  data::FileDescriptor fd(
       socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   // Lets a restarted server listen while connections of the last one linger; never shares the port.
   const int reuse = 1;

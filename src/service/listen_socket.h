@@ -5,13 +5,13 @@
 
 #include <absl/status/statusor.h>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::service {
 
 // A TCP socket that listens.
 struct ListenSocket {
-  FileDescriptor fd;  // non-blocking
+  data::FileDescriptor fd;  // non-blocking
   std::uint16_t port = 0;
   std::string address;  // as people write it: "127.0.0.1:50051", "[::1]:50051"
 };

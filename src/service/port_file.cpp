@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::service {
 namespace {
@@ -26,8 +26,8 @@ absl::Status WritePortFile(const std::filesystem::path& file, std::uint16_t port
   const std::string text = fmt::format("{}\n", port);
   std::filesystem::path draft = file;
   draft += fmt::format(".{}", getpid());
-  const FileDescriptor out(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                                S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  const data::FileDescriptor out(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                                      S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
   if (!out.valid()) return CannotWrite(file, errno);
   const bool written =
       write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());

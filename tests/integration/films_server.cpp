@@ -34,7 +34,7 @@ FilmsServer::FilmsServer(const Change& change) : app_(StartWithoutLoading(change
 }
 
 std::string ScrapeMetrics(std::uint16_t port) {
-  const service::FileDescriptor connection = service::ConnectTo(port);
+  const data::FileDescriptor connection = service::ConnectTo(port);
   const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
   if (send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;

@@ -141,7 +141,7 @@ TEST(ProgramTest, SurvivesAFloodOfConnectionsWithFewDescriptors) {
   ASSERT_NE(address, "") << server.output();
   const std::uint16_t port = PortOf(address);
   {
-    std::vector<service::FileDescriptor> flood;
+    std::vector<data::FileDescriptor> flood;
     for (int index = 0; index < 300; ++index) flood.push_back(service::ConnectTo(port));
   }
   // Recovered as soon as the closed connections are noticed.

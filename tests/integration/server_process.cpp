@@ -18,8 +18,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Li
   argv.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
-  from_ = service::FileDescriptor(ends[0]);
-  const service::FileDescriptor to(ends[1]);
+  from_ = data::FileDescriptor(ends[0]);
+  const data::FileDescriptor to(ends[1]);
   pid_ = fork();
   if (pid_ != 0) return;
   // In the child: only calls that are safe after fork.

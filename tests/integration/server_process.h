@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::integration {
 
@@ -38,7 +38,7 @@ class ServerProcess {
   bool ReadMore();
 
   pid_t pid_ = -1;
-  service::FileDescriptor from_;  // its standard output and error
+  data::FileDescriptor from_;  // its standard output and error
   std::string output_;
   std::optional<int> exit_;
 };

@@ -42,8 +42,8 @@ void StallingRelay::Turn(bool stalled) {
 }
 
 void StallingRelay::Relay() {
-  service::FileDescriptor client;
-  service::FileDescriptor server;
+  data::FileDescriptor client;
+  data::FileDescriptor server;
   while (!stopped_) {
     // A negative descriptor is not watched (poll(2)).
     pollfd watched[] = {{wake_.get(), POLLIN, 0},
@@ -56,7 +56,7 @@ void StallingRelay::Relay() {
       eventfd_read(wake_.get(), &ignored);
     }
     if (watched[1].revents != 0) {
-      client = service::FileDescriptor(accept(listener_.get(), nullptr, nullptr));
+      client = data::FileDescriptor(accept(listener_.get(), nullptr, nullptr));
       server = service::ConnectTo(server_port_);
     }
     if (watched[2].revents != 0 && !Pass(client.get(), server.get())) return;

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::integration {
 
@@ -27,9 +27,9 @@ class StallingRelay {
   void Relay();
 
   const std::uint16_t server_port_;
-  service::FileDescriptor listener_;
+  data::FileDescriptor listener_;
   std::uint16_t port_ = 0;
-  service::FileDescriptor wake_;  // an eventfd: the thread looks at the flags again
+  data::FileDescriptor wake_;  // an eventfd: the thread looks at the flags again
   std::atomic<bool> stalled_ = false;
   std::atomic<bool> stopped_ = false;
   std::thread thread_;

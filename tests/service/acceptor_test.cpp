@@ -54,14 +54,14 @@ class AcceptorTest : public testing::Test {
   observe::Metrics metrics_{observe::BuildInfo{}};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<FileDescriptor> handed_over_;
+  std::vector<data::FileDescriptor> handed_over_;
   std::uint16_t port_ = 0;
   std::optional<Acceptor> acceptor_;  // last: hands over to what stands above
 };
 
 TEST_F(AcceptorTest, HandsOverUpToTheShareOfOnePeerAndResetsTheRest) {
   Start({.connections_max = 1'024, .per_peer_max = 64});
-  std::vector<FileDescriptor> clients;
+  std::vector<data::FileDescriptor> clients;
   for (int index = 0; index < 70; ++index) {
     clients.push_back(ConnectTo(port_));
     ASSERT_TRUE(clients.back().valid());
@@ -74,7 +74,7 @@ TEST_F(AcceptorTest, HandsOverUpToTheShareOfOnePeerAndResetsTheRest) {
 
 TEST_F(AcceptorTest, StopsAtTheTotal) {
   Start({.connections_max = 3, .per_peer_max = 64});
-  std::vector<FileDescriptor> clients;
+  std::vector<data::FileDescriptor> clients;
   for (int index = 0; index < 5; ++index) clients.push_back(ConnectTo(port_));
   AwaitClosed(clients[3]);
   AwaitClosed(clients[4]);
@@ -84,12 +84,12 @@ TEST_F(AcceptorTest, StopsAtTheTotal) {
 
 TEST_F(AcceptorTest, TakesNewConnectionsWhenOldOnesHaveClosed) {
   Start({.connections_max = 2, .per_peer_max = 2});
-  const FileDescriptor first = ConnectTo(port_);
-  const FileDescriptor second = ConnectTo(port_);
+  const data::FileDescriptor first = ConnectTo(port_);
+  const data::FileDescriptor second = ConnectTo(port_);
   AwaitHandedOver(2);
   CloseHandedOver();  // as gRPC does, without a word
   EXPECT_EQ(acceptor_->CountOpen(), 0U);
-  const FileDescriptor third = ConnectTo(port_);
+  const data::FileDescriptor third = ConnectTo(port_);
   AwaitHandedOver(1);
   EXPECT_EQ(acceptor_->CountOpen(), 1U);
 }
@@ -101,18 +101,18 @@ TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
   {
     // Sockets made first, then every descriptor taken: the client sides connect, the server has
     // none left to accept with.
-    std::vector<FileDescriptor> clients;
+    std::vector<data::FileDescriptor> clients;
     for (int index = 0; index < 3; ++index) {
       clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     }
     rlimit low = before;
     low.rlim_cur = 128;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-    std::vector<FileDescriptor> hoard;
+    std::vector<data::FileDescriptor> hoard;
     do {
       hoard.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
     } while (hoard.back().valid());
-    for (const FileDescriptor& client : clients) {
+    for (const data::FileDescriptor& client : clients) {
       sockaddr_in address{};
       address.sin_family = AF_INET;
       address.sin_port = htons(port_);
@@ -123,7 +123,7 @@ TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
     }
   }
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  const FileDescriptor client = ConnectTo(port_);
+  const data::FileDescriptor client = ConnectTo(port_);
   AwaitHandedOver(1);
   acceptor_->Stop();
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"descriptors\"} 3\n"));

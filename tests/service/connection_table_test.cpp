@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::service {
 namespace {
@@ -30,7 +30,9 @@ sockaddr_storage V6(const char* text) {
   return storage;
 }
 
-FileDescriptor Socket() { return FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+data::FileDescriptor Socket() {
+  return data::FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
 
 const PeerKey kAda = PeerKey::Of(V4("10.0.0.1"));
 const PeerKey kBen = PeerKey::Of(V4("10.0.0.2"));
@@ -45,9 +47,9 @@ TEST(PeerKeyTest, IsTheAddressOrTheNetwork) {
 
 TEST(ConnectionTableTest, StopsAtTheTotal) {
   ConnectionTable table(2, 10);
-  const FileDescriptor first = Socket();
-  const FileDescriptor second = Socket();
-  const FileDescriptor third = Socket();
+  const data::FileDescriptor first = Socket();
+  const data::FileDescriptor second = Socket();
+  const data::FileDescriptor third = Socket();
   EXPECT_EQ(table.Admit(first.get(), kAda), Admission::kAdmitted);
   EXPECT_EQ(table.Admit(second.get(), kBen), Admission::kAdmitted);
   EXPECT_EQ(table.Admit(third.get(), kBen), Admission::kFull);
@@ -56,8 +58,8 @@ TEST(ConnectionTableTest, StopsAtTheTotal) {
 
 TEST(ConnectionTableTest, StopsAtTheShareOfOnePeer) {
   ConnectionTable table(10, 1);
-  const FileDescriptor first = Socket();
-  const FileDescriptor second = Socket();
+  const data::FileDescriptor first = Socket();
+  const data::FileDescriptor second = Socket();
   EXPECT_EQ(table.Admit(first.get(), kAda), Admission::kAdmitted);
   EXPECT_EQ(table.Admit(second.get(), kAda), Admission::kPeerFull);
   EXPECT_EQ(table.Admit(second.get(), kBen), Admission::kAdmitted);
@@ -65,43 +67,43 @@ TEST(ConnectionTableTest, StopsAtTheShareOfOnePeer) {
 
 TEST(ConnectionTableTest, SeesThatAConnectionWasClosed) {
   ConnectionTable table(1, 1);
-  FileDescriptor first = Socket();
+  data::FileDescriptor first = Socket();
   ASSERT_EQ(table.Admit(first.get(), kAda), Admission::kAdmitted);
   first.Close();
   EXPECT_EQ(table.CountOpen(), 0U);
-  const FileDescriptor second = Socket();
+  const data::FileDescriptor second = Socket();
   EXPECT_EQ(table.Admit(second.get(), kBen), Admission::kAdmitted);
 }
 
 TEST(ConnectionTableTest, IsNotFooledByAReusedDescriptor) {
   ConnectionTable table(2, 2);
-  FileDescriptor first = Socket();
+  data::FileDescriptor first = Socket();
   const int number = first.get();
   ASSERT_EQ(table.Admit(number, kAda), Admission::kAdmitted);
   first.Close();
   // The kernel gives out the lowest free number: another socket, then a file, take the place.
-  FileDescriptor other = Socket();
+  data::FileDescriptor other = Socket();
   ASSERT_EQ(other.get(), number);
   EXPECT_EQ(table.CountOpen(), 0U);
   ASSERT_EQ(table.Admit(number, kBen), Admission::kAdmitted);
   other.Close();
-  const FileDescriptor file(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const data::FileDescriptor file(open("/dev/null", O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(file.get(), number);
   EXPECT_EQ(table.CountOpen(), 0U);
 }
 
 TEST(ConnectionTableTest, CountsAReusedDescriptorForItsNewPeer) {
   ConnectionTable table(10, 1);
-  FileDescriptor first = Socket();
+  data::FileDescriptor first = Socket();
   const int number = first.get();
   ASSERT_EQ(table.Admit(number, kAda), Admission::kAdmitted);
   first.Close();
-  const FileDescriptor second = Socket();
+  const data::FileDescriptor second = Socket();
   ASSERT_EQ(second.get(), number);
   ASSERT_EQ(table.Admit(number, kBen), Admission::kAdmitted);
-  const FileDescriptor third = Socket();
+  const data::FileDescriptor third = Socket();
   EXPECT_EQ(table.Admit(third.get(), kAda), Admission::kAdmitted);
-  const FileDescriptor fourth = Socket();
+  const data::FileDescriptor fourth = Socket();
   EXPECT_EQ(table.Admit(fourth.get(), kBen), Admission::kPeerFull);
 }
 

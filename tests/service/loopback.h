@@ -6,13 +6,13 @@
 
 #include <cstdint>
 
-#include "service/file_descriptor.h"
+#include "data/file_descriptor.h"
 
 namespace simile::service {
 
 // A plain client connection to 127.0.0.1:port; invalid when refused.
-inline FileDescriptor ConnectTo(std::uint16_t port) {
-  FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline data::FileDescriptor ConnectTo(std::uint16_t port) {
+  data::FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -24,7 +24,7 @@ inline FileDescriptor ConnectTo(std::uint16_t port) {
 }
 
 // Waits until the other side has closed or reset the connection, reading what comes before.
-inline void AwaitClosed(const FileDescriptor& fd) {
+inline void AwaitClosed(const data::FileDescriptor& fd) {
   char buffer[512];
   while (recv(fd.get(), buffer, sizeof buffer, 0) > 0) {
   }
