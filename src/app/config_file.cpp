@@ -199,12 +199,10 @@ absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::pat
 
 absl::Status UnknownName(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known, std::string_view origin) {
-  const std::string nearest = data::NearestName(name, known);
+  const std::string offer = data::DidYouMean(data::NearestName(name, known));
   return absl::InvalidArgumentError(
-      nearest.empty() ? fmt::format("no {} \"{}\" (from {}); `simile config --print` shows all",
-                                    kind, name, origin)
-                      : fmt::format("no {} \"{}\" (from {}). Did you mean \"{}\"?", kind, name,
-                                    origin, nearest));
+      fmt::format("no {} \"{}\" (from {}){}", kind, name, origin,
+                  offer.empty() ? "; `simile config --print` shows all" : "." + offer));
 }
 
 }  // namespace simile::app

@@ -24,27 +24,26 @@ std::size_t IndexOf(std::string_view key) {
   return static_cast<std::size_t>(found - Settings().begin());
 }
 
-// Applies one value; an error gets the key before it and the origin after it.
+// After one value was set, or not: an error gets the name that was given before it and the origin
+// after it.
+absl::Status Settle(const absl::Status& set, std::string_view name, std::string_view key,
+                    const std::string& origin, ConfigReading& reading) {
+  if (!set.ok()) {
+    return absl::Status(set.code(),
+                        fmt::format("{}: {} (from {})", name, std::string(set.message()), origin));
+  }
+  reading.origins[IndexOf(key)] = origin;
+  return absl::OkStatus();
+}
+
 absl::Status Apply(const Setting& setting, const std::vector<std::string>& values,
                    const std::string& origin, ConfigReading& reading) {
-  const absl::Status set = setting.set(values, reading.config);
-  if (!set.ok()) {
-    return absl::Status(set.code(), fmt::format("{}: {} (from {})", setting.key,
-                                                std::string(set.message()), origin));
-  }
-  reading.origins[IndexOf(setting.key)] = origin;
-  return absl::OkStatus();
+  return Settle(setting.set(values, reading.config), setting.key, setting.key, origin, reading);
 }
 
 absl::Status ApplyFamiliar(const FamiliarName& familiar, const std::string& value,
                            const std::string& origin, ConfigReading& reading) {
-  const absl::Status set = familiar.set(value, reading.config);
-  if (!set.ok()) {
-    return absl::Status(set.code(), fmt::format("{}: {} (from {})", familiar.name,
-                                                std::string(set.message()), origin));
-  }
-  reading.origins[IndexOf(familiar.key)] = origin;
-  return absl::OkStatus();
+  return Settle(familiar.set(value, reading.config), familiar.name, familiar.key, origin, reading);
 }
 
 absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading) {

@@ -145,10 +145,10 @@ int CommandLine::Run(int argument_count, const char* const* arguments) {
   for (const auto& command : parser_->commands) names.push_back(command.first->get_name());
   const std::string_view first = arguments[1];
   if (!first.starts_with('-') && std::ranges::find(names, first) == names.end()) {
-    const std::string nearest = data::NearestName(first, names);
+    const std::string offer = data::DidYouMean(data::NearestName(first, names));
     Fail(absl::InvalidArgumentError(
-        nearest.empty() ? fmt::format("no command \"{}\"; `simile --help` lists them", first)
-                        : fmt::format("no command \"{}\". Did you mean \"{}\"?", first, nearest)));
+        fmt::format("no command \"{}\"{}", first,
+                    offer.empty() ? "; `simile --help` lists them" : "." + offer)));
     return kWrongUsage;
   }
   try {

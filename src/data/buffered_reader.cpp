@@ -90,4 +90,8 @@ absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::si
   }
 }
 
+absl::Status Refuse(const BufferedReader& in, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
+}
+
 }  // namespace simile::data

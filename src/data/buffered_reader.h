@@ -48,4 +48,7 @@ class BufferedReader {
   std::uint64_t position_ = 0;  // bytes taken
 };
 
+// kInvalidArgument that begins with the file's name.
+absl::Status Refuse(const BufferedReader& in, std::string_view why);
+
 }  // namespace simile::data

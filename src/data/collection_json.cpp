@@ -32,10 +32,6 @@ constexpr std::array<TextKey, 7> kTextKeys = {{
     {"tensor", &CollectionFiles::safetensors_tensor, false},
 }};
 
-absl::Status Refuse(const BufferedReader& in, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
-}
-
 absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
   std::vector<std::string> known;
   known.reserve(kTextKeys.size() + 2);

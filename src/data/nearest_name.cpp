@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "data/wording.h"
+
 namespace simile::data {
 namespace {
 
@@ -94,6 +98,10 @@ std::string NearestName(std::string_view wanted, std::span<const std::string> kn
   NearestSearch search(wanted);
   for (const std::string& name : known) search.Consider(name);
   return std::string(search.found());
+}
+
+std::string DidYouMean(std::string_view nearest) {
+  return nearest.empty() ? std::string() : fmt::format(" Did you mean {}?", Quoted(nearest));
 }
 
 }  // namespace simile::data

@@ -52,4 +52,7 @@ class NearestSearch {
 // What NearestSearch finds in a list, for "did you mean". Empty when none is near.
 std::string NearestName(std::string_view wanted, std::span<const std::string> known);
 
+// The sentence that offers it, to stand behind another: ` Did you mean "x"?`. Empty for no name.
+std::string DidYouMean(std::string_view nearest);
+
 }  // namespace simile::data

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "data/npy_dict.h"
+#include "data/sized_header.h"
 #include "data/wording.h"
 
 namespace simile::data {
@@ -17,10 +18,6 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionBytes = 2;
 constexpr std::string_view kSaveSo =
     "save with np.save(file, np.ascontiguousarray(x).astype(np.float32))";
-
-absl::Status Refuse(const BufferedReader& in, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
-}
 
 // What a file that is no .npy file may be instead, by its first bytes; empty when unknown.
 std::string_view GuessFormat(std::string_view start) {
@@ -42,8 +39,8 @@ std::string_view GuessFormat(std::string_view start) {
   return "";
 }
 
-// Reads magic, version and length. On success the reader stands at the dictionary.
-absl::StatusOr<std::size_t> ReadPreamble(BufferedReader& in, const Limits& limits) {
+// Reads magic, version, length and the text of the dictionary.
+absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& limits) {
   if (in.size() == 0) return Refuse(in, fmt::format("is empty; {}", kSaveSo));
   std::string start(std::min<std::uint64_t>(in.size(), kMagic.size() + kVersionBytes), '\0');
   if (absl::Status status = in.ReadExact(start); !status.ok()) return status;
@@ -65,21 +62,7 @@ absl::StatusOr<std::size_t> ReadPreamble(BufferedReader& in, const Limits& limit
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   if (in.bytes_left() < length_bytes) return Refuse(in, "is cut short within its first bytes");
-  std::array<char, 4> bytes{};
-  if (absl::Status status = in.ReadExact({bytes.data(), length_bytes}); !status.ok()) return status;
-  std::size_t length = 0;
-  for (std::size_t i = length_bytes; i-- > 0;) {
-    length = length << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  if (length > limits.npy_header_bytes_max) {
-    return Refuse(in, fmt::format("claims a header of {} bytes; at most {} are read",
-                                  Grouped(length), Grouped(limits.npy_header_bytes_max)));
-  }
-  if (length > in.bytes_left()) {
-    return Refuse(in, fmt::format("claims a header of {}, but {} follow; the file is cut short",
-                                  Counted(length, "byte"), Grouped(in.bytes_left())));
-  }
-  return length;
+  return ReadSizedHeader(in, length_bytes, limits.npy_header_bytes_max);
 }
 
 // What is wrong with a type that is not one of ours, and what would be right.
@@ -125,10 +108,9 @@ absl::Status CheckSize(const BufferedReader& in, const VectorLayout& layout,
 }  // namespace
 
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits) {
-  const absl::StatusOr<std::size_t> length = ReadPreamble(in, limits);
-  if (!length.ok()) return length.status();
-  std::string header(*length, '\0');
-  if (absl::Status status = in.ReadExact(header); !status.ok()) return status;
+  const absl::StatusOr<std::string> read = ReadHeaderText(in, limits);
+  if (!read.ok()) return read.status();
+  const std::string& header = *read;
   if (!header.ends_with('\n'))
     return Refuse(in, "header does not end with a newline; NumPy writes one");
   const auto foreign = std::find_if(header.begin(), header.end(), [](char letter) {

@@ -11,6 +11,7 @@
 
 #include "data/json_value.h"
 #include "data/nearest_name.h"
+#include "data/sized_header.h"
 #include "data/wording.h"
 
 namespace simile::data {
@@ -48,10 +49,6 @@ struct Tensor {
   std::uint64_t end = 0;
 };
 
-absl::Status Refuse(const BufferedReader& in, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
-}
-
 absl::StatusOr<PayloadObject> ReadHeaderObject(BufferedReader& in, const Limits& limits) {
   constexpr std::size_t kLengthBytes = 8;
   if (in.size() < kLengthBytes) {
@@ -59,25 +56,12 @@ absl::StatusOr<PayloadObject> ReadHeaderObject(BufferedReader& in, const Limits&
                                   "header's length",
                                   Counted(in.size(), "byte"), kLengthBytes));
   }
-  std::array<char, kLengthBytes> bytes{};
-  if (absl::Status status = in.ReadExact(bytes); !status.ok()) return status;
-  std::uint64_t length = 0;
-  for (std::size_t i = kLengthBytes; i-- > 0;) {
-    length = length << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  if (length > limits.safetensors_header_bytes_max) {
-    return Refuse(in, fmt::format("claims a header of {} bytes; at most {} are read",
-                                  Grouped(length), Grouped(limits.safetensors_header_bytes_max)));
-  }
-  if (length > in.bytes_left()) {
-    return Refuse(in, fmt::format("claims a header of {}, but {} follow; the file is cut short",
-                                  Counted(length, "byte"), Grouped(in.bytes_left())));
-  }
-  std::string header(length, '\0');
-  if (absl::Status status = in.ReadExact(header); !status.ok()) return status;
+  const absl::StatusOr<std::string> header =
+      ReadSizedHeader(in, kLengthBytes, limits.safetensors_header_bytes_max);
+  if (!header.ok()) return header.status();
   JsonReader reader(fmt::format("{}: header", in.shown()),
-                    {.depth_max = limits.json_depth_max, .text_bytes_max = header.size()});
-  reader.Begin(header);
+                    {.depth_max = limits.json_depth_max, .text_bytes_max = header->size()});
+  reader.Begin(*header);
   return ReadJsonObject(reader);
 }
 

@@ -123,10 +123,9 @@ absl::Status SnapshotStore::UnknownCollection(std::string_view collection) const
   std::vector<std::string> names;
   names.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) names.push_back(name);
-  const std::string nearest = data::NearestName(collection, names);
-  if (nearest.empty()) return absl::NotFoundError(fmt::format("no collection \"{}\"", collection));
+  const std::string offer = data::DidYouMean(data::NearestName(collection, names));
   return absl::NotFoundError(
-      fmt::format("no collection \"{}\". Did you mean \"{}\"?", collection, nearest));
+      fmt::format("no collection \"{}\"{}{}", collection, offer.empty() ? "" : ".", offer));
 }
 
 SnapshotStore::Slot& SnapshotStore::ClaimedSlot(const std::string& collection) {

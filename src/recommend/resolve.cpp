@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "data/nearest_name.h"
 #include "data/wording.h"
 #include "simile/limits.h"
 
@@ -97,11 +98,9 @@ class Resolver {
 
   absl::Status Unknown(std::string_view kind, const std::string& id,
                        const data::IdIndex& ids) const {
-    const std::string nearest = ids.Nearest(id);
-    const std::string hint =
-        nearest.empty() ? "" : fmt::format(". Did you mean {}?", data::Quoted(nearest));
-    return absl::NotFoundError(fmt::format("{}no {} {} in {}{}", prefix_, kind, data::Quoted(id),
-                                           snapshot_.collection, hint));
+    const std::string offer = data::DidYouMean(ids.Nearest(id));
+    return absl::NotFoundError(fmt::format("{}no {} {} in {}{}{}", prefix_, kind, data::Quoted(id),
+                                           snapshot_.collection, offer.empty() ? "" : ".", offer));
   }
 
   void Copy(MatrixView vectors, Row row) {

@@ -31,11 +31,9 @@ absl::StatusOr<std::vector<Row>> FindRows(const engine::Snapshot& snapshot,
     const std::string& id = request.ids(index);
     const auto row = ids.Find(id);
     if (!row) {
-      std::string message =
-          fmt::format("ids[{}]: no item {} in {}.", index, data::Quoted(id), snapshot.collection);
-      const std::string nearest = ids.Nearest(id);
-      if (!nearest.empty()) message += fmt::format(" Did you mean {}?", data::Quoted(nearest));
-      return absl::NotFoundError(message);
+      return absl::NotFoundError(fmt::format("ids[{}]: no item {} in {}.{}", index,
+                                             data::Quoted(id), snapshot.collection,
+                                             data::DidYouMean(ids.Nearest(id))));
     }
     rows.push_back(*row);
   }
@@ -77,12 +75,10 @@ absl::StatusOr<std::string> LookupField(const engine::Snapshot& snapshot,
   }
   if (wanted.empty()) return fields.front();
   if (std::find(fields.begin(), fields.end(), wanted) != fields.end()) return wanted;
-  std::string message =
-      fmt::format("field: {} cannot be searched by {}.", snapshot.collection, data::Quoted(wanted));
-  const std::string nearest = data::NearestName(wanted, fields);
-  if (!nearest.empty()) message += fmt::format(" Did you mean {}?", data::Quoted(nearest));
   return absl::InvalidArgumentError(
-      fmt::format("{} Fields that can: {}.", message, fmt::join(fields, ", ")));
+      fmt::format("field: {} cannot be searched by {}.{} Fields that can: {}.", snapshot.collection,
+                  data::Quoted(wanted), data::DidYouMean(data::NearestName(wanted, fields)),
+                  fmt::join(fields, ", ")));
 }
 
 v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {

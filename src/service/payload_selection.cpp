@@ -23,8 +23,7 @@ absl::Status UnknownField(std::string_view path, std::size_t index, std::string_
   if (known.empty()) {
     return absl::InvalidArgumentError(message + " It has no payload (no metadata.jsonl).");
   }
-  const std::string nearest = data::NearestName(name, known);
-  if (!nearest.empty()) message += fmt::format(" Did you mean {}?", data::Quoted(nearest));
+  message += data::DidYouMean(data::NearestName(name, known));
   const std::size_t shown = std::min(known.size(), kFieldsShownMax);
   message += fmt::format(
       " Fields: {}",

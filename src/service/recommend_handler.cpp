@@ -24,10 +24,8 @@ void Build(const SearchRoad::Answer& answer, const v1::RecommendRequest& request
     v1::UserRecommendations& result = *response.add_results();
     result.set_user_id(request.user_ids(index));
     result.set_seen_count(SeenCount(answer.snapshot.dataset->profiles, request.user_ids(index)));
-    std::uint32_t rank = answer.queries[place].offset;
-    for (const Hit& hit : answer.hits[place]) {
-      answer.builder.FillHit(hit, ++rank, *result.add_hits());
-    }
+    answer.builder.FillHits(answer.hits[place], answer.queries[place].offset,
+                            *result.mutable_hits());
   }
 }
 

@@ -59,10 +59,15 @@ void FillValue(const PayloadValue& value, v1::Value& message) {
   std::visit(ValueFiller{message}, value.value);
 }
 
-void ResponseBuilder::FillHit(const Hit& hit, std::uint32_t rank, v1::Hit& message) const {
-  message.set_rank(rank);
-  message.set_score(hit.score);
-  FillRow(snapshot_, shape_, hit.row, message);
+void ResponseBuilder::FillHits(std::span<const Hit> hits, std::uint32_t offset,
+                               google::protobuf::RepeatedPtrField<v1::Hit>& messages) const {
+  std::uint32_t rank = offset;
+  for (const Hit& hit : hits) {
+    v1::Hit& message = *messages.Add();
+    message.set_rank(++rank);
+    message.set_score(hit.score);
+    FillRow(snapshot_, shape_, hit.row, message);
+  }
 }
 
 void ResponseBuilder::FillItem(Row row, v1::Item& message) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <absl/status/status.h>
+#include <google/protobuf/repeated_ptr_field.h>
 
 #include "engine/snapshot.h"
 #include "observe/receipt.h"
@@ -33,8 +34,10 @@ class ResponseBuilder {
   ResponseBuilder(const engine::Snapshot& snapshot, const RowShape& shape)
       : snapshot_(snapshot), shape_(shape) {}
 
-  // rank  1 is best
-  void FillHit(const Hit& hit, std::uint32_t rank, v1::Hit& message) const;
+  // Adds the hits, best first.
+  //   offset  how many better hits are left out; ranks go on from there
+  void FillHits(std::span<const Hit> hits, std::uint32_t offset,
+                google::protobuf::RepeatedPtrField<v1::Hit>& messages) const;
   void FillItem(Row row, v1::Item& message) const;
 
   // Whether an answer of these rows fits into bytes_max, before any of it is built.

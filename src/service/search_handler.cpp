@@ -14,10 +14,8 @@ void Build(const SearchRoad::Answer& answer, v1::SearchResponse& response) {
   response.mutable_results()->Reserve(static_cast<int>(answer.hits.size()));
   for (std::size_t index = 0; index < answer.hits.size(); ++index) {
     v1::SearchResult& result = *response.add_results();
-    std::uint32_t rank = answer.queries[index].offset;
-    for (const Hit& hit : answer.hits[index]) {
-      answer.builder.FillHit(hit, ++rank, *result.add_hits());
-    }
+    answer.builder.FillHits(answer.hits[index], answer.queries[index].offset,
+                            *result.mutable_hits());
   }
 }
 

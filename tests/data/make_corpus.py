@@ -15,7 +15,15 @@ CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 def write(kind, verdict, name, data):
     path = CORPUS / kind / verdict / name
     path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, dict):
+        data = json.dumps(data)
     path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+def writers(kind, ending=""):
+    """Two functions of a name (without the ending) and its content: for good files and for bad ones."""
+    return (lambda name, data: write(kind, "good", name + ending, data),
+            lambda name, data: write(kind, "bad", name + ending, data))
 
 
 # --- .npy -----------------------------------------------------------------------------------------
@@ -49,11 +57,7 @@ def doubles(*values):
 
 
 def make_npy():
-    def good(name, data):
-        write("npy", "good", name, data)
-
-    def bad(name, data):
-        write("npy", "bad", name, data)
+    good, bad = writers("npy")
 
     nan, inf = float("nan"), float("inf")
     good("f2.npy", npy(descr="'<f2'", data=halves(1, 0.5, -2, 3)))
@@ -171,11 +175,7 @@ def tensor(dtype="F32", shape=(2, 2), offsets=(0, 16), **more):
 
 
 def make_safetensors():
-    def good(name, data):
-        write("safetensors", "good", name, data)
-
-    def bad(name, data):
-        write("safetensors", "bad", name, data)
+    good, bad = writers("safetensors")
 
     good("f32.safetensors", safetensors({"embeddings": tensor()}))
     good("f16.safetensors", safetensors({"e": tensor("F16", (2, 2), (0, 8))}, halves(1, 0, 0, 1)))
@@ -237,11 +237,7 @@ def make_safetensors():
 # --- metadata.jsonl -------------------------------------------------------------------------------
 
 def make_jsonl():
-    def good(name, data):
-        write("jsonl", "good", name + ".jsonl", data)
-
-    def bad(name, data):
-        write("jsonl", "bad", name + ".jsonl", data)
+    good, bad = writers("jsonl", ".jsonl")
 
     good("plain", '{"id":"a","title":"A"}\n{"id":"b","title":"B"}\n')
     good("no_last_newline", '{"id":"a"}\n{"id":"b"}')
@@ -341,11 +337,7 @@ def make_jsonl():
 # --- user_ids.json --------------------------------------------------------------------------------
 
 def make_ids():
-    def good(name, data):
-        write("ids", "good", name + ".json", data)
-
-    def bad(name, data):
-        write("ids", "bad", name + ".json", data)
+    good, bad = writers("ids", ".json")
 
     good("list", '["a","b","c"]')
     good("object", '{"user_ids":["a","b"]}\n')
@@ -388,11 +380,7 @@ def make_ids():
 # --- interactions.jsonl ---------------------------------------------------------------------------
 
 def make_interactions():
-    def good(name, data):
-        write("interactions", "good", name + ".jsonl", data)
-
-    def bad(name, data):
-        write("interactions", "bad", name + ".jsonl", data)
+    good, bad = writers("interactions", ".jsonl")
 
     good("plain", '{"user_id":"u1","media_id":"a","weight":4.5,"time":"2022-01-01T02:02:19Z"}\n'
                   '{"user_id":"u2","media_id":"b"}\n')
@@ -433,13 +421,7 @@ def make_interactions():
 # --- collection.json ------------------------------------------------------------------------------
 
 def make_collection_json():
-    def good(name, data):
-        write("collection_json", "good", name + ".json",
-              data if isinstance(data, (str, bytes)) else json.dumps(data))
-
-    def bad(name, data):
-        write("collection_json", "bad", name + ".json",
-              data if isinstance(data, (str, bytes)) else json.dumps(data))
+    good, bad = writers("collection_json", ".json")
 
     good("empty", {})
     good("all_keys", {"vectors": "v.npy", "payload": "media/p.jsonl", "user_ids": "u.json",

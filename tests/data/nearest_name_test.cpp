@@ -108,6 +108,12 @@ TEST(NearestNameTest, CountsCharactersBeforeItOffersAContinuation) {
   EXPECT_EQ(NearestName("\u4e03\u4eba\u306e", known), "\u4e03\u4eba\u306e\u4f8d-1954");
 }
 
+TEST(DidYouMeanTest, OffersANameFitForAMessageOrSaysNothing) {
+  EXPECT_EQ(DidYouMean("toy-story-1995"), " Did you mean \"toy-story-1995\"?");
+  EXPECT_EQ(DidYouMean("a\nb"), " Did you mean \"a\\u000ab\"?");
+  EXPECT_EQ(DidYouMean(""), "");
+}
+
 TEST(NearestSearchTest, FindsContinuationsAloneWhereAsked) {
   NearestSearch search("toy-story");
   search.ConsiderContinuation("toy-stroy");

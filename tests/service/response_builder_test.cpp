@@ -74,13 +74,17 @@ TEST(FillValueTest, KeepsEveryKindApart) {
       values { int_value: 1 } values { null_value: true } } } } })"));
 }
 
-TEST(ResponseBuilderTest, FillsAHitWithWhatIsAskedFor) {
+TEST(ResponseBuilderTest, FillsHitsWithWhatIsAskedFor) {
   const engine::Snapshot snapshot = Films();
   const RowShape shape{{.none = false, .all = true, .field_numbers = {}}, true};
-  v1::Hit hit;
-  ResponseBuilder(snapshot, shape).FillHit({0, 0.5F}, 11, hit);
-  EXPECT_TRUE(Equals(hit, R"(rank: 11 row: 0 id: "toy-story" score: 0.5
+  const std::vector<Hit> hits = {{0, 0.5F}, {1, 0.25F}};
+  v1::SearchResult result;
+  ResponseBuilder(snapshot, shape).FillHits(hits, 10, *result.mutable_hits());
+  ASSERT_EQ(result.hits_size(), 2);
+  EXPECT_TRUE(Equals(result.hits(0), R"(rank: 11 row: 0 id: "toy-story" score: 0.5
     payload { key: "year" value { int_value: 1995 } } vector { values: [1, 0] })"));
+  EXPECT_EQ(result.hits(1).rank(), 12U);
+  EXPECT_EQ(result.hits(1).id(), "heat");
 }
 
 TEST(ResponseBuilderTest, LeavesOutWhatIsNot) {
@@ -121,7 +125,8 @@ TEST(ResponseBuilderTest, NeverBuildsMoreThanItCounted) {
       const RowShape shape{{.none = false, .all = true, .field_numbers = {}}, with_vectors};
       const ResponseBuilder builder(snapshot, shape);
       v1::SearchResponse response;
-      builder.FillHit({row, -0.123F}, 10'000, *response.add_results()->add_hits());
+      builder.FillHits(std::vector<Hit>{{row, -0.123F}}, 10'000,
+                       *response.add_results()->mutable_hits());
       const std::vector<Row> rows = {row};
       EXPECT_FALSE(builder.CheckReplySize(rows, response.ByteSizeLong() - 1, "").ok());
     }

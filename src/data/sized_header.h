@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "data/buffered_reader.h"
+
+namespace simile::data {
+
+// Reads a header that says first how long it is, and leaves the reader behind it.
+//   length_bytes  how many bytes, little-endian, say so
+//   bytes_max     the longest header that is read; nothing is allocated for a longer one
+// REQUIRES: length_bytes <= min(8, in.bytes_left()).
+// Errors: kInvalidArgument, beginning with the file's name, when the header is longer than
+// bytes_max or than the rest of the file.
+absl::StatusOr<std::string> ReadSizedHeader(BufferedReader& in, std::size_t length_bytes,
+                                            std::uint64_t bytes_max);
+
+}  // namespace simile::data
