@@ -20,9 +20,11 @@ trap 'stop_server; rm -rf "$work"' EXIT
 
 fail() {
   echo "demo: $*" >&2
-  if [ -s "$work/serve.log" ]; then sed 's/^/  serve: /' "$work/serve.log" >&2; fi
   exit 1
 }
+
+# say TEXT: what the next command is to show.
+say() { printf '\n# %s' "$*"; }
 
 # What the reader would type, quotes included.
 typed() {
@@ -44,57 +46,55 @@ show() {
 
 simile() { "$program" "$@" 2>&1; }
 
-wait_for_port() {
-  local attempt
-  for attempt in $(seq 300); do
-    [ -s "$work/port" ] && return
-    kill -0 "$server_pid" 2>/dev/null || fail "the server ended before it listened"
-    sleep 0.1
+# Passes on what the server prints until it says that it listens; then all collections are served.
+wait_for_server() {
+  local line
+  while IFS= read -r -t 60 line <&3; do
+    echo "$line"
+    case "$line" in "listening on "*) return ;; esac
   done
-  fail "the server did not listen within 30 s"
-}
-
-wait_for_health() {
-  local attempt
-  for attempt in $(seq 300); do
-    simile health >/dev/null && return
-    sleep 0.1
-  done
-  fail "the server did not serve within 30 s"
+  fail "the server ended before it listened, or was silent for 60 s"
 }
 
 [ -x "$program" ] || fail "$program is not there; \`make build\` makes it"
 
+echo "# simile is ${program#"$PWD/"}. It serves 5,000 films and the tastes of 500 users."
 echo '$ simile serve --collection films=examples/films --port 0 --metrics-port 0 &'
+mkfifo "$work/output"
 "$program" serve --collection films=examples/films --port 0 --port-file "$work/port" \
-  --metrics-port 0 >"$work/serve.log" 2>&1 &
+  --metrics-port 0 >"$work/output" 2>&1 &
 server_pid=$!
-wait_for_port
+exec 3<"$work/output"
+wait_for_server
 SIMILE_SERVER="127.0.0.1:$(cat "$work/port")"
 export SIMILE_SERVER
-wait_for_health
-cat "$work/serve.log"
 
+say 'The commands find the server by this variable (without it: localhost:50051).'
+typed export "SIMILE_SERVER=$SIMILE_SERVER"
 show 0 simile health
 show 0 simile list
+say 'What is like this film?'
 show 0 simile similar --title "Toy Story" -k 5
+say 'What would this user like that they have not seen?'
 show 0 simile recommend --user user_00042 -k 3 --exclude-seen
+say 'A title that several films share is listed, not guessed.'
 show 1 simile similar --title Batman
+say 'A name that is not there is refused with the nearest that is.'
 show 1 simile recommend --user user_42
 
 if "$python" -c 'import google.protobuf, grpc' 2>/dev/null; then
-  examples/python/make_stubs.sh "$work/stubs"
-  typed python3 examples/python/client.py "$SIMILE_SERVER"
-  PYTHONPATH="$work/stubs" "$python" examples/python/client.py "$SIMILE_SERVER" ||
-    fail "the Python client failed"
+  say 'The same from Python.'
+  show 0 examples/python/make_stubs.sh build/python
+  show 0 env PYTHONPATH=build/python "$python" examples/python/client.py "$SIMILE_SERVER"
 else
   printf '\n(the Python client needs python3-grpcio and python3-protobuf, which are not installed)\n'
 fi
 
-printf '\n$ kill %s\n' "$server_pid"
+say 'Calls under way are finished first. What the server has logged since it listened:'
+typed kill "$server_pid"
 kill -TERM "$server_pid"
+cat <&3
 code=0
 wait "$server_pid" || code=$?
 server_pid=""
 [ "$code" -eq 0 ] || fail "the server ended with $code"
-echo "the server drained and stopped"
