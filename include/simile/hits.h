@@ -36,6 +36,7 @@ class SearchResult {
     hits_max_ = hits_max;
     counts_.assign(batch, 0);
     costs_.assign(batch, QueryCost{});
+    engines_.assign(batch, "");
     if (hits_.size() < batch * hits_max) hits_.resize(batch * hits_max);
   }
 
@@ -59,11 +60,17 @@ class SearchResult {
   }
   void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
 
+  // What answered the query: "int8-amx", "scan-avx512", "gather-avx512". A name that lives as long
+  // as the backend; "" when there was nothing to answer.
+  const char* Engine(std::size_t query) const { return engines_[query]; }
+  void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
+
  private:
   std::size_t hits_max_ = 0;
   std::vector<Hit> hits_;
   std::vector<std::uint32_t> counts_;
   std::vector<QueryCost> costs_;
+  std::vector<const char*> engines_;
 };
 
 }  // namespace simile

@@ -32,13 +32,36 @@ class RowMask {
     return ((words_[row / 64] >> (row % 64)) & 1) != 0;
   }
   // How many rows pass. Cost: one pass over the words.
-  std::size_t AllowedCount() const {
+  std::size_t AllowedCount() const { return AllowedCount(0, static_cast<Row>(row_count_)); }
+  // How many of the rows [begin, end) pass. Cost: one pass over their words.
+  std::size_t AllowedCount(Row begin, Row end) const {
     std::size_t count = 0;
-    for (const std::uint64_t word : words_) count += static_cast<std::size_t>(std::popcount(word));
+    for (std::size_t word = begin / 64; word * 64 < end; ++word) {
+      count += static_cast<std::size_t>(std::popcount(WordWithin(word, begin, end)));
+    }
     return count;
+  }
+  // Calls visit(row) for every row of [begin, end) that passes, ascending.
+  template <class Visit>
+  void ForEachAllowed(Row begin, Row end, Visit visit) const {
+    for (std::size_t word = begin / 64; word * 64 < end; ++word) {
+      for (std::uint64_t bits = WordWithin(word, begin, end); bits != 0; bits &= bits - 1) {
+        visit(static_cast<Row>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+      }
+    }
   }
 
  private:
+  // The word's bits of rows in [begin, end). REQUIRES: it has some.
+  std::uint64_t WordWithin(std::size_t word, Row begin, Row end) const {
+    assert(end <= row_count_);
+    std::uint64_t bits = words_[word];
+    const std::size_t first = word * 64;
+    if (begin > first) bits &= ~std::uint64_t{0} << (begin - first);
+    if (end < first + 64) bits &= (std::uint64_t{1} << (end - first)) - 1;
+    return bits;
+  }
+
   std::size_t row_count_;
   std::vector<std::uint64_t> words_;
 };

@@ -11,6 +11,8 @@
 #include <ostream>
 #include <string>
 
+#include "backend/cpu/int8_backend.h"
+#include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
 #include "certificate/canonical_score.h"
 #include "conformance/conformance_case.h"
@@ -38,7 +40,27 @@ std::function<std::unique_ptr<Backend>()> Scan(const char* isa, unsigned threads
   };
 }
 
+// Every segment is packed, into blocks as small as they come, so that small cases have many.
+std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads) {
+  return [isa, threads]() -> std::unique_ptr<Backend> {
+    if (backend::cpu::FindInt8Kernel(isa) == nullptr) return nullptr;
+    backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
+    options.threads = threads;
+    options.tuning.block_bytes = 1;
+    options.tuning.scan_rows_max = 0;
+    options.build_in_background = false;
+    return backend::cpu::MakeInt8Backend(options);
+  };
+}
+
 const BackendUnderTest kBackends[] = {
+    {"int8_amx_1_thread", Int8("amx", 1)},
+    {"int8_amx_2_threads", Int8("amx", 2)},
+    {"int8_avx512vnni_2_threads", Int8("avx512vnni", 2)},
+    {"int8_avxvnni_2_threads", Int8("avxvnni", 2)},
+    {"int8_avx2_2_threads", Int8("avx2", 2)},
+    {"int8_portable_1_thread", Int8("portable", 1)},
+    {"int8_portable_3_threads", Int8("portable", 3)},
     {"scan_avx512_1_thread", Scan("avx512", 1)},
     {"scan_avx512_2_threads", Scan("avx512", 2)},
     {"scan_avx2_1_thread", Scan("avx2", 1)},

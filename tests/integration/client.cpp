@@ -16,21 +16,29 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};  // of a test that would otherwise hang
 constexpr int kConnectsMax = 5;
 
+// Whether the channel now has a connection. It may be worth trying again even where a server is:
+// gRPC 1.51 looks at the errno of connect() only after other calls that may change it, and then
+// gives up a connection that was under way.
+bool ConnectOnce(grpc::Channel& channel) {
+  const auto deadline = std::chrono::system_clock::now() + kPatience;
+  for (;;) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
+    if (!channel.WaitForStateChange(state, deadline)) return false;
+  }
+}
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
   arguments.SetMaxReceiveMessageSize(64 << 20);
   arguments.SetMaxSendMessageSize(-1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-}
-
-// gRPC 1.51 looks at the errno of connect() only after other calls that may change it, and then
-// gives up a connection that was under way. A server that is not there refuses.
-bool GaveUpForNoReason(grpc::Channel& channel, const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-         channel.GetState(false) != GRPC_CHANNEL_READY &&
-         status.error_message().find("failed to connect") != std::string::npos &&
-         status.error_message().find("Connection refused") == std::string::npos;
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  for (int left = kConnectsMax; left > 0 && !ConnectOnce(*channel); --left) {
+    grpc::experimental::ChannelResetConnectionBackoff(channel.get());
+  }
+  return channel;
 }
 
 void Prepare(const CallOptions& options, grpc::ClientContext& context) {

@@ -1,0 +1,242 @@
+// Compiled with -mamx-tile -mamx-int8 -mavx512f -mavx512bw -mavx512dq -mavx512vl. Read the note in
+// int8_kernel.h before including anything.
+#include <immintrin.h>
+
+#include "backend/cpu/int8_kernel.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// Tiles: 0-3 hold sums, the others operands. A row of a tile is 64 bytes: sixteen sums, or 64
+// columns of a query, or four columns of sixteen rows.
+constexpr std::size_t kTileBytes = 1024;
+constexpr std::size_t kTileInts = kTileBytes / sizeof(std::int32_t);
+constexpr int kTileStride = 64;
+constexpr std::size_t kLineBytes = 64;
+
+// Up to this many pairs of query tiles stay in the first-level cache beside the rows, and the rows
+// are walked outermost; more are walked outermost themselves, each over the whole block, which the
+// second-level cache holds.
+constexpr std::size_t kPairsInCache = 4;
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+// Fewer queries than a tile holds make its product proportionally cheaper.
+void Enter(std::size_t query_count) {
+  const std::size_t queries = query_count < kTileQueries ? query_count : kTileQueries;
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) {
+    const bool of_rows = tile >= 6;
+    config.row_bytes[tile] = 64;
+    config.rows[tile] = static_cast<std::uint8_t>(of_rows ? 16 : queries);
+  }
+  _tile_loadconfig(&config);
+}
+
+void Leave() { _tile_release(); }
+
+// Where four tiles of sums lie in the block.
+struct Quad {
+  std::size_t tiles[4];   // of queries
+  std::size_t groups[4];  // of rows
+};
+
+// What one thread keeps while it scans a block.
+class AmxScan {
+ public:
+  explicit AmxScan(const BlockScan& block)
+      : block_(block),
+        steps_(block.code_dim / 64),
+        panel_bytes_(steps_ * kTileBytes),
+        tile_count_((block.query_count + kTileQueries - 1) / kTileQueries),
+        starts_(block.scratch + 2 * 4 * kTileInts) {
+    for (std::size_t query = 0; query < tile_count_ * kTileQueries; ++query) {
+      _mm512_store_si512(starts_ + query * 16, _mm512_set1_epi32(block.starts[query]));
+    }
+    const std::size_t pairs = tile_count_ / 2;
+    const std::size_t products =
+        steps_ * (pairs * (block.group_count / 2) + tile_count_ % 2 * (block.group_count / 4));
+    lines_left_ = block.next_bytes / kLineBytes;
+    lines_a_step_ = (lines_left_ + products - 1) / products;
+  }
+
+  void Run() {
+    const std::size_t pairs = tile_count_ / 2;
+    if (pairs <= kPairsInCache) {
+      for (std::size_t group = 0; group < block_.group_count; group += kGroupsTogether) {
+        for (std::size_t pair = 0; pair < pairs; ++pair) {
+          TwoByTwo(pair, group);
+          TwoByTwo(pair, group + 2);
+        }
+        if (tile_count_ % 2 != 0) OneByFour(group);
+      }
+    } else {
+      for (std::size_t pair = 0; pair < pairs; ++pair) {
+        for (std::size_t group = 0; group < block_.group_count; group += 2) TwoByTwo(pair, group);
+      }
+      if (tile_count_ % 2 != 0) {
+        for (std::size_t group = 0; group < block_.group_count; group += kGroupsTogether)
+          OneByFour(group);
+      }
+    }
+    TestPrevious();
+    *block_.hit_count = hit_count_;
+  }
+
+ private:
+  // 32 queries against 32 rows.
+  void TwoByTwo(std::size_t pair, std::size_t group) {
+    const std::int8_t* queries = block_.queries + 2 * pair * panel_bytes_;
+    const std::uint8_t* rows = block_.codes + group * panel_bytes_;
+    const std::int32_t* starts = starts_ + 2 * pair * kTileInts;
+    _tile_loadd(0, starts, kTileStride);
+    _tile_loadd(1, starts, kTileStride);
+    _tile_loadd(2, starts + kTileInts, kTileStride);
+    _tile_loadd(3, starts + kTileInts, kTileStride);
+    for (std::size_t step = 0; step < steps_; ++step) {
+      _tile_loadd(4, queries, kTileStride);
+      _tile_loadd(6, rows, kTileStride);
+      _tile_dpbsud(0, 4, 6);
+      _tile_loadd(7, rows + panel_bytes_, kTileStride);
+      _tile_dpbsud(1, 4, 7);
+      _tile_loadd(5, queries + panel_bytes_, kTileStride);
+      _tile_dpbsud(2, 5, 6);
+      _tile_dpbsud(3, 5, 7);
+      queries += kTileBytes;
+      rows += kTileBytes;
+      Prefetch();
+    }
+    Store({{2 * pair, 2 * pair, 2 * pair + 1, 2 * pair + 1}, {group, group + 1, group, group + 1}});
+  }
+
+  // The last sixteen queries, when their number of tiles is odd, against 64 rows.
+  void OneByFour(std::size_t group) {
+    const std::size_t tile = tile_count_ - 1;
+    const std::int8_t* queries = block_.queries + tile * panel_bytes_;
+    const std::uint8_t* rows = block_.codes + group * panel_bytes_;
+    const std::int32_t* starts = starts_ + tile * kTileInts;
+    _tile_loadd(0, starts, kTileStride);
+    _tile_loadd(1, starts, kTileStride);
+    _tile_loadd(2, starts, kTileStride);
+    _tile_loadd(3, starts, kTileStride);
+    for (std::size_t step = 0; step < steps_; ++step) {
+      _tile_loadd(4, queries, kTileStride);
+      _tile_loadd(6, rows, kTileStride);
+      _tile_dpbsud(0, 4, 6);
+      _tile_loadd(7, rows + panel_bytes_, kTileStride);
+      _tile_dpbsud(1, 4, 7);
+      _tile_loadd(6, rows + 2 * panel_bytes_, kTileStride);
+      _tile_dpbsud(2, 4, 6);
+      _tile_loadd(7, rows + 3 * panel_bytes_, kTileStride);
+      _tile_dpbsud(3, 4, 7);
+      queries += kTileBytes;
+      rows += kTileBytes;
+      Prefetch();
+    }
+    Store({{tile, tile, tile, tile}, {group, group + 1, group + 2, group + 3}});
+  }
+
+  // The sums of the piece before this one are tested while this one's are still being formed: the
+  // processor runs far enough ahead of the products for that to cost almost nothing.
+  void Store(const Quad& quad) {
+    TestPrevious();
+    std::int32_t* sums = block_.scratch + turn_ * 4 * kTileInts;
+    _tile_stored(0, sums, kTileStride);
+    _tile_stored(1, sums + kTileInts, kTileStride);
+    _tile_stored(2, sums + 2 * kTileInts, kTileStride);
+    _tile_stored(3, sums + 3 * kTileInts, kTileStride);
+    stored_ = quad;
+    stored_sums_ = sums;
+    turn_ ^= 1;
+  }
+
+  void TestPrevious() {
+    if (stored_sums_ == nullptr) return;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::int32_t* sums = stored_sums_ + i * kTileInts;
+      if (HasHit(sums, RowsOf(stored_.tiles[i]))) Append(sums, stored_.tiles[i], stored_.groups[i]);
+    }
+  }
+
+  std::size_t RowsOf(std::size_t tile) const {
+    const std::size_t left = block_.query_count - tile * kTileQueries;
+    return left < kTileQueries ? left : kTileQueries;
+  }
+
+  static __m512i Load(const std::int32_t* sums, std::size_t row) {
+    return _mm512_load_si512(sums + row * 16);
+  }
+  static __m512i And(__m512i a, __m512i b, __m512i c) {
+    return _mm512_ternarylogic_epi32(a, b, c, 0x80);
+  }
+
+  // A hit anywhere clears the sign bit of what all sums have in common.
+  static bool HasHit(const std::int32_t* sums, std::size_t queries) {
+    if (queries == kTileQueries) {
+      __m512i low = And(Load(sums, 0), Load(sums, 1), Load(sums, 2));
+      __m512i high = And(Load(sums, 8), Load(sums, 9), Load(sums, 10));
+      low = And(low, Load(sums, 3), Load(sums, 4));
+      high = And(high, Load(sums, 11), Load(sums, 12));
+      low = And(low, Load(sums, 5), Load(sums, 6));
+      high = And(high, Load(sums, 13), Load(sums, 14));
+      low = And(low, Load(sums, 7), Load(sums, 15));
+      return _mm512_movepi32_mask(_mm512_and_si512(low, high)) != 0xFFFF;
+    }
+    __m512i all = Load(sums, 0);
+    for (std::size_t query = 1; query < queries; ++query)
+      all = _mm512_and_si512(all, Load(sums, query));
+    return _mm512_movepi32_mask(all) != 0xFFFF;
+  }
+
+  __attribute__((noinline)) void Append(const std::int32_t* sums, std::size_t tile,
+                                        std::size_t group) {
+    const std::size_t queries = RowsOf(tile);
+    for (std::size_t i = 0; i < queries; ++i) {
+      unsigned hits = static_cast<unsigned>(_mm512_movepi32_mask(Load(sums, i))) ^ 0xFFFFU;
+      const std::size_t query = tile * kTileQueries + i;
+      for (; hits != 0; hits &= hits - 1) {
+        const auto row = static_cast<std::uint32_t>(__builtin_ctz(hits));
+        hits_[hit_count_++] = {static_cast<std::uint32_t>(query),
+                               static_cast<std::uint32_t>(group * kGroupRows) + row,
+                               sums[i * 16 + row]};
+      }
+    }
+  }
+
+  void Prefetch() {
+    const std::size_t count = lines_left_ < lines_a_step_ ? lines_left_ : lines_a_step_;
+    for (std::size_t i = 0; i < count; ++i) {
+      _mm_prefetch(reinterpret_cast<const char*>(next_), _MM_HINT_T1);
+      next_ += kLineBytes;
+    }
+    lines_left_ -= count;
+  }
+
+  const BlockScan& block_;
+  const std::size_t steps_;
+  const std::size_t panel_bytes_;  // of a tile of queries, and of a group of rows
+  const std::size_t tile_count_;
+  std::int32_t* const starts_;  // [tile, 16, 16]
+  const std::uint8_t* next_ = block_.next;
+  std::size_t lines_left_ = 0;
+  std::size_t lines_a_step_ = 0;
+  RawHit* const hits_ = block_.hits;
+  std::size_t hit_count_ = 0;
+  Quad stored_{};
+  const std::int32_t* stored_sums_ = nullptr;
+  std::size_t turn_ = 0;
+};
+
+void Scan(const BlockScan& block) { AmxScan(block).Run(); }
+
+}  // namespace
+
+const Int8Kernel kInt8Amx{"amx", 127, &Enter, &Leave, &Scan};
+
+}  // namespace simile::backend::cpu

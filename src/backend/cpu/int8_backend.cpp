@@ -1,0 +1,246 @@
+#include "backend/cpu/int8_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backend/cpu/gather.h"
+#include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/int8_pass.h"
+#include "backend/cpu/scan_search.h"
+#include "backend/cpu/thread_pool.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// The threads and buffers that all segments of the backend share. One search at a time: a second
+// caller waits, though the dispatch thread is the only one in normal service.
+class Int8Engine {
+ public:
+  explicit Int8Engine(const Int8Options& options)
+      : options_(options),
+        pool_(options.threads),
+        scan_(*options.canonical, pool_.thread_count()),
+        gather_(scan_),
+        memory_(pool_.thread_count()),
+        large_name_(fmt::format("int8-{}", options.large->isa)),
+        small_name_(fmt::format("int8-{}", options.small->isa)) {}
+
+  const Int8Options& options() const { return options_; }
+  const ThreadPool& pool() const { return pool_; }
+  const std::string& large_name() const { return large_name_; }
+
+  //   packed  null while it is being built
+  // Throws std::bad_alloc.
+  void Search(const SegmentRows& rows, const PackedRows* packed, const SearchBatch& batch,
+              SearchResult& result) {
+    const std::lock_guard lock(mutex_);
+    result.Reset(batch.specs.size(), HitsMax(batch, rows));
+    if (packed == nullptr) return scan_.Run(pool_, rows, batch, result);
+    SplitByMask(rows, batch);
+    RunGathers(rows, batch, result);
+    RunPasses(rows, *packed, batch, result);
+  }
+
+ private:
+  struct MaskUse {
+    const RowMask* mask;
+    std::uint32_t query;
+  };
+
+  // Sorts the batch into queries to scan for and, mask by mask, queries to gather for.
+  void SplitByMask(const SegmentRows& rows, const SearchBatch& batch) {
+    scanned_.clear();
+    masked_.clear();
+    gathered_.clear();
+    for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
+      const RowMask* mask = batch.specs[query].mask;
+      if (mask == nullptr) {
+        scanned_.push_back(query);
+      } else {
+        masked_.push_back({mask, query});
+      }
+    }
+    std::sort(masked_.begin(), masked_.end(), [](const MaskUse& a, const MaskUse& b) {
+      return a.mask != b.mask ? std::less<>()(a.mask, b.mask) : a.query < b.query;
+    });
+    const std::size_t row_count = rows.rows.row_count();
+    const Row end = rows.first_row + static_cast<Row>(row_count);
+    for (std::size_t first = 0, last = 0; first < masked_.size(); first = last) {
+      const RowMask* mask = masked_[first].mask;
+      while (last < masked_.size() && masked_[last].mask == mask) ++last;
+      const std::size_t passing = mask->AllowedCount(rows.first_row, end);
+      const bool few = passing <= row_count / options_.tuning.gather_share;
+      for (std::size_t i = first; i < last; ++i)
+        (few ? gathered_ : scanned_).push_back(masked_[i].query);
+    }
+  }
+
+  void RunGathers(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
+    for (std::size_t first = 0, last = 0; first < gathered_.size(); first = last) {
+      const RowMask* mask = batch.specs[gathered_[first]].mask;
+      while (last < gathered_.size() && batch.specs[gathered_[last]].mask == mask) ++last;
+      gather_.Run(pool_, rows, batch, std::span(gathered_).subspan(first, last - first), result);
+    }
+  }
+
+  void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,
+                 SearchResult& result) {
+    uncertain_.clear();
+    RunPasses(rows, packed, batch, scanned_, true, result);
+    // Where a guess was wrong, which the end of the pass has found out: again, with proven gates.
+    scanned_.swap(uncertain_);
+    if (!scanned_.empty()) RunPasses(rows, packed, batch, scanned_, false, result);
+  }
+
+  void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,
+                 std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
+    while (!queries.empty()) {
+      const std::size_t count =
+          QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), pool_.thread_count());
+      const bool large = count >= options_.tuning.large_batch_min;
+      const std::span<const std::uint32_t> taken = queries.first(count);
+      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel()},
+                    batch, taken, speculative, memory_, result);
+      pass.Run(pool_);
+      for (std::size_t i = 0; i < count; ++i) {
+        result.SetEngine(taken[i], (large ? large_name_ : small_name_).c_str());
+        if (pass.certain(i)) continue;
+        assert(speculative);
+        uncertain_.push_back(taken[i]);
+      }
+      queries = queries.subspan(count);
+    }
+  }
+
+  const Int8Options options_;
+  std::mutex mutex_;  // guards what follows
+  ThreadPool pool_;
+  ScanSearch scan_;
+  Gather gather_;
+  Int8Memory memory_;
+  const std::string large_name_;
+  const std::string small_name_;
+  std::vector<std::uint32_t> scanned_;
+  std::vector<std::uint32_t> gathered_;
+  std::vector<std::uint32_t> uncertain_;
+  std::vector<MaskUse> masked_;
+};
+
+// Scans plainly until its packed rows are built.
+class Int8Index final : public SegmentIndex {
+ public:
+  Int8Index(Int8Engine& engine, SegmentRows rows) : engine_(engine), rows_(std::move(rows)) {}
+
+  ~Int8Index() override {
+    progress_.cancelled = true;
+    if (builder_.joinable()) builder_.join();
+  }
+
+  // Builds the packed rows and, from then on, uses them. Throws std::bad_alloc.
+  void Build() {
+    const Int8Options& options = engine_.options();
+    built_ = PackedRows::Build(rows_.rows, ShapeOf(row_count(), dim(), options.tuning.block_bytes),
+                               options.large->code_max, engine_.pool().thread_count(), progress_);
+    packed_.store(built_.get(), std::memory_order_release);
+  }
+  void BuildInBackground() {
+    builder_ = std::thread([this] {
+      try {
+        Build();
+      } catch (const std::bad_alloc&) {
+        // The plain scan, which needs no memory, goes on.
+      }
+    });
+  }
+
+  std::size_t row_count() const override { return rows_.rows.row_count(); }
+  std::size_t dim() const override { return rows_.rows.dim(); }
+
+  absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
+    try {
+      engine_.Search(rows_, packed_.load(std::memory_order_acquire), batch, result);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForHits(batch, rows_, engine_.pool());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Int8Engine& engine_;  // the backend's, which outlives its segments
+  const SegmentRows rows_;
+  PackedRows::Progress progress_;
+  std::unique_ptr<const PackedRows> built_;
+  std::atomic<const PackedRows*> packed_{nullptr};
+  std::thread builder_;
+};
+
+class Int8Backend final : public Backend {
+ public:
+  explicit Int8Backend(const Int8Options& options) : engine_(options) {
+    info_ = {"cpu", engine_.large_name(), DeviceName(engine_.pool())};
+  }
+
+  const BackendInfo& info() const override { return info_; }
+
+  ResidentPlan Plan(const SegmentShape& shape) const override {
+    if (!Packs(shape.row_count)) return {};
+    return {.host_bytes =
+                ShapeOf(shape.row_count, shape.dim, engine_.options().tuning.block_bytes).bytes()};
+  }
+
+  absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
+      const SegmentRows& rows) override {
+    auto index = std::make_shared<Int8Index>(engine_, rows);
+    if (!Packs(rows.rows.row_count())) return index;
+    if (engine_.options().build_in_background) {
+      index->BuildInBackground();
+      return index;
+    }
+    try {
+      index->Build();
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError(
+          fmt::format("no memory for the index of {} rows", rows.rows.row_count()));
+    }
+    return index;
+  }
+
+ private:
+  bool Packs(std::size_t row_count) const {
+    return row_count > engine_.options().tuning.scan_rows_max;
+  }
+
+  Int8Engine engine_;
+  BackendInfo info_;
+};
+
+}  // namespace
+
+Int8Options OptionsFor(std::string_view isa) {
+  Int8Options options;
+  const auto supported = SupportedInt8Kernels();
+  options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
+  options.small = options.large;
+  // One query fills no tile: memory is the limit then, and the vector kernel reads it faster.
+  if (isa.empty() && options.large->isa == std::string_view("amx") &&
+      supported[1]->code_max == options.large->code_max) {
+    options.small = supported[1];
+  }
+  options.canonical = certificate::SupportedCanonicalKernels().front();
+  return options;
+}
+
+std::unique_ptr<Backend> MakeInt8Backend(const Int8Options& options) {
+  assert(options.threads >= 1 && options.large->code_max == options.small->code_max);
+  return std::make_unique<Int8Backend>(options);
+}
+
+}  // namespace simile::backend::cpu

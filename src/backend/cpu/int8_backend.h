@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "backend/cpu/int8_kernel.h"
+#include "certificate/canonical_score.h"
+#include "simile/backend.h"
+
+namespace simile::backend::cpu {
+
+// What is best on a machine and not known before it is measured; see calibration.h.
+struct Int8Tuning {
+  std::size_t block_bytes = 384 * 1024;  // of codes that stay in the second-level cache
+  std::size_t large_batch_min = 8;  // queries from which the kernel for large batches is the faster
+  std::size_t gather_share = 16;    // gather when at most one row in this many passes the mask
+  std::size_t scan_rows_max = 1'024;  // segments up to this size are scanned plainly
+};
+
+struct Int8Options {
+  // Kernels for batches from large_batch_min on and below it. Both read the same codes.
+  // REQUIRES: large->code_max == small->code_max
+  const Int8Kernel* large = nullptr;
+  const Int8Kernel* small = nullptr;
+  const certificate::CanonicalKernel* canonical = nullptr;
+  unsigned threads = 1;  // workers of its pool, the calling thread included
+  Int8Tuning tuning;
+  // Whether MakeResident returns at once, with an index that scans plainly until its packed rows
+  // are built.
+  bool build_in_background = true;
+};
+
+// The kernels to use on this processor: the best it has, or the one that is forced.
+//   isa  empty, or the name of an instruction set that SupportedInt8Kernels() names
+Int8Options OptionsFor(std::string_view isa);
+
+// The certified engine: one pass over a byte a dimension finds candidates under a proven bound,
+// canonical fp32 scores decide. Answers are those of the plain scan, bit for bit
+// (docs/design/cpu-engine.md).
+std::unique_ptr<Backend> MakeInt8Backend(const Int8Options& options);
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,72 @@
+#pragma once
+
+// The first stage's product of codes, one implementation an instruction set.
+//
+// The files that implement it are each compiled with their own instruction-set flags; for why they
+// include nothing but this header, int8_walk.h and the intrinsics, see
+// certificate/canonical_kernels.h.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simile::backend::cpu {
+
+// Rows are packed in groups of sixteen, queries in tiles of sixteen.
+inline constexpr std::size_t kGroupRows = 16;
+inline constexpr std::size_t kTileQueries = 16;
+// Blocks are whole multiples of this many groups.
+inline constexpr std::size_t kGroupsTogether = 4;
+
+// A query and a row of the block whose accumulator ended at zero or above.
+struct RawHit {
+  std::uint32_t query;
+  std::uint32_t row;  // of the block
+  std::int32_t sum;   // the start included
+};
+
+// One block of rows against all queries of a pass: for each query q and row r
+//
+//   sum = start[q] + sum over i of query_code[q][i] * row_byte[r][i]
+//
+// and where sum >= 0, {q, r, sum} is appended to the hits. Starting at minus the gate makes a hit a
+// clear sign bit, which is tested for many sums at once.
+struct BlockScan {
+  const std::uint8_t*
+      codes;  // [group_count][code_dim / 4][16 rows][4]  code + code_max + 1; 64-byte aligned
+  std::size_t group_count;     // a multiple of kGroupsTogether
+  std::size_t code_dim;        // a multiple of 64
+  const std::int8_t* queries;  // [tile][code_dim / 64][16 queries][64]  64-byte aligned
+  std::size_t query_count;
+  const std::int32_t*
+      starts;              // [tile * 16]  entries beyond query_count are INT32_MIN / 2: never a hit
+  RawHit* hits;            // room for query_count * rows of the block
+  std::size_t* hit_count;  // written
+  const std::uint8_t* next;  // what will be read next, to be brought closer meanwhile
+  std::size_t next_bytes;
+  std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
+};
+
+struct Int8Kernel {
+  const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
+  std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
+  // Called once by each thread before and after its blocks of a pass of query_count queries.
+  void (*enter)(std::size_t query_count);
+  void (*leave)();
+  void (*scan)(const BlockScan& block);
+};
+
+// Accumulators of two blocks of 32 x 32, and one row of starts for each query.
+constexpr std::size_t ScratchBytes(std::size_t query_count) {
+  const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
+  return 2 * 4 * 1024 + tiles * 1024;
+}
+
+#if defined(__x86_64__)
+extern const Int8Kernel kInt8Amx;
+extern const Int8Kernel kInt8Avx512Vnni;
+extern const Int8Kernel kInt8AvxVnni;
+extern const Int8Kernel kInt8Avx2;
+#endif
+extern const Int8Kernel kInt8Portable;
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "backend/cpu/int8_kernel.h"
+
+namespace simile::backend::cpu {
+
+// The kernels that this processor and its system can run, fastest for large batches first; the last
+// is always "portable". Asks the system once for leave to use AMX's tiles, which hold eight
+// kilobytes of state a thread.
+std::span<const Int8Kernel* const> SupportedInt8Kernels();
+
+// The kernel with this name, or nullptr when there is none or it cannot run here.
+const Int8Kernel* FindInt8Kernel(std::string_view isa);
+
+// Why AMX is not among the supported: "" when it is, else "the processor has no AMX" or "the system
+// refuses AMX tiles".
+std::string_view WhyNoAmx();
+
+}  // namespace simile::backend::cpu

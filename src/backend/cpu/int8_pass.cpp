@@ -1,0 +1,320 @@
+#include "backend/cpu/int8_pass.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "certificate/speculative_rank.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
+
+// A tile of queries and then some; the memory of hits grows with it.
+constexpr std::size_t kQueriesMax = 1'024;
+// Buffers of survivors, all threads and queries of a pass together.
+constexpr std::size_t kSurvivorBytesMax = 256U << 20;
+
+// Queries packed or finished between two looks at the common counter.
+constexpr std::size_t kQueriesAtOnce = 4;
+
+// A thread begins without a gate: every row of its first piece is a hit, so that piece is small,
+// and the next not much larger.
+constexpr std::size_t kFirstPieceRows = kRowsTogether;
+constexpr std::size_t kPieceGrowth = 4;
+
+constexpr std::int32_t kNeverStart = -certificate::kGateMax;
+
+template <class Vector>
+void GrowTo(Vector& vector, std::size_t size) {
+  if (vector.size() < size) vector.resize(size);
+}
+
+std::size_t RoomOf(const QuerySpec& spec, std::size_t row_count) {
+  return Survivors::RoomFor(std::min<std::size_t>(spec.k, row_count), row_count);
+}
+
+void RaiseTo(std::atomic<float>& gate, float value) {
+  float seen = gate.load(std::memory_order_relaxed);
+  while (seen < value && !gate.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+bool Passes(const QuerySpec& spec, Row row) {
+  if (spec.mask != nullptr && !spec.mask->Allows(row)) return false;
+  return spec.excluded_rows.empty() ||
+         !std::binary_search(spec.excluded_rows.begin(), spec.excluded_rows.end(), row);
+}
+
+}  // namespace
+
+std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
+                              std::span<const std::uint32_t> queries, std::size_t row_count,
+                              unsigned threads) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (const std::uint32_t query : queries) {
+    bytes += RoomOf(specs[query], row_count) * sizeof(Survivor) * threads;
+    if (count == kQueriesMax || (bytes > kSurvivorBytesMax && count > 0)) break;
+    ++count;
+  }
+  return count;
+}
+
+Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
+                   std::span<const std::uint32_t> queries, bool speculative, Int8Memory& memory,
+                   SearchResult& result)
+    : segment_(segment),
+      shape_(segment.packed.shape()),
+      bound_(segment.rows.rows.dim()),
+      batch_(batch),
+      queries_(queries),
+      speculative_(speculative),
+      memory_(memory),
+      result_(result) {
+  const std::size_t count = queries.size();
+  const std::size_t tiles = (count + kTileQueries - 1) / kTileQueries;
+  memory_.packed_.Reset(segment.packed, count);
+  if (memory_.gates_size_ < count) {
+    memory_.gates_ = std::make_unique<std::atomic<float>[]>(count);
+    memory_.gates_size_ = count;
+  }
+  std::size_t room = 0;
+  std::size_t room_max = 0;
+  for (std::size_t query = 0; query < count; ++query) {
+    memory_.gates_[query].store(Spec(query).score_threshold, std::memory_order_relaxed);
+    const std::size_t own = RoomOf(Spec(query), shape_.row_count);
+    room += own;
+    room_max = std::max(room_max, own);
+  }
+  GrowTo(memory_.certain_, count);
+  for (Worker& worker : memory_.workers_) {
+    worker.joined = false;
+    PackedQueries::Reserve(segment.packed, worker.packing);
+    worker.product.Reserve(ScratchBytes(count));
+    worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
+    worker.starts.Reserve(tiles * kTileQueries * sizeof(std::int32_t));
+    GrowTo(worker.bounds, count);
+    worker.room.Reserve(room * sizeof(Survivor));
+    GrowTo(worker.survivors, count);
+    GrowTo(worker.rescored, count);
+    worker.merged.Reserve(memory_.workers_.size() * room_max * sizeof(Survivor));
+  }
+}
+
+void Int8Pass::Run(ThreadPool& pool) {
+  auto pack = [this](unsigned participant) { PackQueries(participant); };
+  auto scan = [this](unsigned participant) { ScanChunks(participant); };
+  auto finish = [this](unsigned participant) { FinishQueries(participant); };
+  if (queries_.size() <= kQueriesAtOnce) {
+    pack(0);
+  } else {
+    pool.Run(pack);
+  }
+  if (shape_.block_count() == 1) {
+    scan(0);
+  } else {
+    pool.Run(scan);
+  }
+  if (queries_.size() <= kQueriesAtOnce) {
+    finish(0);
+  } else {
+    pool.Run(finish);
+  }
+}
+
+void Int8Pass::PackQueries(unsigned participant) {
+  PackedQueries::Scratch& scratch = memory_.workers_[participant].packing;
+  for (;;) {
+    const std::size_t first = next_packed_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
+    if (first >= queries_.size()) return;
+    const std::size_t end = std::min(first + kQueriesAtOnce, queries_.size());
+    for (std::size_t query = first; query < end; ++query) {
+      memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
+                           batch_.queries.padded_dim(), scratch);
+    }
+  }
+}
+
+void Int8Pass::Join(Worker& worker) const {
+  worker.joined = true;
+  worker.rows_seen = 0;
+  worker.ranked_k = 0;
+  auto* room = worker.room.As<Survivor>();
+  for (std::size_t query = 0; query < queries_.size(); ++query) {
+    const std::size_t size = RoomOf(Spec(query), shape_.row_count);
+    const std::size_t k = std::min<std::size_t>(Spec(query).k, shape_.row_count);
+    worker.survivors[query] = Survivors({room, size}, k, Spec(query).score_threshold);
+    worker.rescored[query] = 0;
+    room += size;
+  }
+  auto* starts = worker.starts.As<std::int32_t>();
+  const std::size_t tiles = (queries_.size() + kTileQueries - 1) / kTileQueries;
+  std::fill(starts + queries_.size(), starts + tiles * kTileQueries, kNeverStart);
+  segment_.kernel.enter(queries_.size());
+}
+
+void Int8Pass::ScanChunks(unsigned participant) {
+  Worker& worker = memory_.workers_[participant];
+  const std::size_t block_count = shape_.block_count();
+  const auto claim = [this] {
+    return next_chunk_.fetch_add(1, std::memory_order_relaxed) * shape_.chunk_blocks;
+  };
+  // The chunk after this one is claimed early, so that its first block can be brought closer.
+  std::size_t first = claim();
+  if (first >= block_count) return;
+  Join(worker);
+  while (first < block_count) {
+    const std::size_t next = claim();
+    const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
+    for (std::size_t block = first; block < end; ++block) {
+      ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
+    }
+    first = next;
+  }
+  segment_.kernel.leave();
+}
+
+void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
+  const std::size_t rows = segment_.packed.RowsOfBlock(block);
+  std::span<const std::uint8_t> next;
+  if (next_block < shape_.block_count()) {
+    next = {segment_.packed.CodesOfBlock(next_block),
+            segment_.packed.RowsOfBlock(next_block) * shape_.rotated_dim};
+  }
+  std::size_t first = 0;
+  if (worker.rows_seen == 0) {
+    for (std::size_t piece = kFirstPieceRows; first + piece < rows; piece *= kPieceGrowth) {
+      ScanPiece(worker, block, first, piece, {});
+      first += piece;
+    }
+  }
+  ScanPiece(worker, block, first, rows - first, next);
+}
+
+void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+                         std::span<const std::uint8_t> next) {
+  SetStarts(worker, segment_.packed.block(block));
+  std::size_t hit_count = 0;
+  segment_.kernel.scan(
+      {.codes = segment_.packed.CodesOfBlock(block) + first_row * shape_.rotated_dim,
+       .group_count = rows / kGroupRows,
+       .code_dim = shape_.rotated_dim,
+       .queries = memory_.packed_.codes(),
+       .query_count = queries_.size(),
+       .starts = worker.starts.As<std::int32_t>(),
+       .hits = worker.hits.As<RawHit>(),
+       .hit_count = &hit_count,
+       .next = next.data(),
+       .next_bytes = next.size(),
+       .scratch = worker.product.As<std::int32_t>()});
+  worker.rows_seen += rows;
+  TakeHits(worker, block, first_row, hit_count);
+}
+
+void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
+  auto* starts = worker.starts.As<std::int32_t>();
+  const double block_steps_per_unit = 1.0 / static_cast<double>(block.scale);
+  for (std::size_t query = 0; query < queries_.size(); ++query) {
+    if (worker.survivors[query].due()) TightenDue(worker, query);
+    const PackedQueries::Query& packed = memory_.packed_.query(query);
+    const float gate = memory_.gates_[query].load(std::memory_order_relaxed);
+    const double bound = bound_(packed.norms, block.norms);
+    worker.bounds[query] = bound;
+    starts[query] = -certificate::LeastSumToKeep(
+        gate, bound, packed.steps_per_unit * block_steps_per_unit, packed.offset);
+  }
+}
+
+void Int8Pass::TightenDue(Worker& worker, std::size_t query) {
+  Survivors& survivors = worker.survivors[query];
+  std::atomic<float>& gate = memory_.gates_[query];
+  survivors.RaiseGate(gate.load(std::memory_order_relaxed));
+  survivors.Tighten(GuessRank(worker, Spec(query).k));
+  RaiseTo(gate, survivors.gate());
+}
+
+std::size_t Int8Pass::GuessRank(Worker& worker, std::size_t k) const {
+  if (!speculative_) return k;
+  if (worker.ranked_k != k || worker.ranked_rows != worker.rows_seen) {
+    worker.guess_rank = certificate::SpeculativeRank(
+        k, static_cast<double>(worker.rows_seen) / static_cast<double>(shape_.row_count));
+    worker.ranked_k = k;
+    worker.ranked_rows = worker.rows_seen;
+  }
+  return worker.guess_rank;
+}
+
+void Int8Pass::TakeHits(Worker& worker, std::size_t block, std::size_t first_row,
+                        std::size_t hit_count) {
+  const RawHit* hits = worker.hits.As<const RawHit>();
+  const auto* starts = worker.starts.As<const std::int32_t>();
+  const std::size_t first_position = block * shape_.block_rows + first_row;
+  const auto block_scale = static_cast<double>(segment_.packed.block(block).scale);
+  for (std::size_t i = 0; i < hit_count; ++i) {
+    const RawHit& hit = hits[i];
+    const std::uint32_t index = segment_.packed.IndexAt(first_position + hit.row);
+    if (index == PackedRows::kNoRow) continue;
+    const QuerySpec& spec = Spec(hit.query);
+    if (!Passes(spec, segment_.rows.first_row + index)) continue;
+    const PackedQueries::Query& query = memory_.packed_.query(hit.query);
+    const double sum = static_cast<double>(hit.sum) - starts[hit.query] - query.offset;
+    const auto [lower, upper] =
+        certificate::RangeOf(sum * (query.scale * block_scale), worker.bounds[hit.query]);
+    worker.survivors[hit.query].Offer({index, lower, upper}, GuessRank(worker, spec.k),
+                                      RescorerOf(worker, hit.query));
+  }
+}
+
+Rescorer Int8Pass::RescorerOf(Worker& worker, std::size_t query) const {
+  return {segment_.canonical, segment_.rows, batch_.queries.PaddedRow(queries_[query]),
+          worker.rescored[query]};
+}
+
+void Int8Pass::FinishQueries(unsigned participant) {
+  Worker& worker = memory_.workers_[participant];
+  for (;;) {
+    const std::size_t first = next_finished_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
+    if (first >= queries_.size()) return;
+    const std::size_t end = std::min(first + kQueriesAtOnce, queries_.size());
+    for (std::size_t query = first; query < end; ++query) FinishQuery(worker, query);
+  }
+}
+
+void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
+  const QuerySpec& spec = Spec(query);
+  const std::size_t k = std::min<std::size_t>(spec.k, shape_.row_count);
+  float gate = memory_.gates_[query].load(std::memory_order_relaxed);
+  for (const Worker& each : memory_.workers_) {
+    if (each.joined) gate = std::max(gate, each.survivors[query].gate());
+  }
+  auto* merged = worker.merged.As<Survivor>();
+  std::size_t count = 0;
+  std::uint64_t rescored = 0;
+  for (const Worker& each : memory_.workers_) {
+    if (!each.joined) continue;
+    for (const Survivor& survivor : each.survivors[query].all()) {
+      if (survivor.upper >= gate) merged[count++] = survivor;
+    }
+    rescored += each.rescored[query];
+  }
+
+  const Rescorer rescorer(segment_.canonical, segment_.rows,
+                          batch_.queries.PaddedRow(queries_[query]), rescored);
+  count = Settle({merged, count}, k, rescorer);
+  // Whatever was dropped has a canonical score below the gate. That is no loss when k rows reach
+  // it.
+  memory_.certain_[query] =
+      gate <= spec.score_threshold || (count == k && merged[k - 1].lower >= gate) ? 1 : 0;
+  while (count > 0 && merged[count - 1].lower < spec.score_threshold) --count;
+
+  const std::uint32_t place = queries_[query];
+  const std::span<Hit> hits = result_.Room(place);
+  for (std::size_t i = 0; i < count; ++i) {
+    hits[i] = {rescorer.RowOf(merged[i].index), merged[i].lower};
+  }
+  result_.SetCount(place, count);
+  result_.SetCost(place, {.rows_scanned = shape_.row_count, .rows_rescored = rescored});
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/int8_kernel.h"
+#include "backend/cpu/packed_queries.h"
+#include "backend/cpu/packed_rows.h"
+#include "backend/cpu/page_buffer.h"
+#include "backend/cpu/survivors.h"
+#include "backend/cpu/thread_pool.h"
+#include "certificate/canonical_score.h"
+#include "simile/segment.h"
+
+namespace simile::backend::cpu {
+
+// A segment with its packed rows, and how to search it.
+struct Int8Segment {
+  const SegmentRows& rows;
+  const PackedRows& packed;
+  const Int8Kernel& kernel;
+  const certificate::CanonicalKernel& canonical;
+};
+
+// What the passes of a backend keep from one to the next; only grows, so that a warm search
+// allocates nothing.
+class Int8Memory {
+ public:
+  explicit Int8Memory(unsigned threads) : workers_(threads) {}
+
+ private:
+  friend class Int8Pass;
+
+  // One thread's own.
+  struct alignas(64) Worker {
+    bool joined = false;
+    std::size_t rows_seen = 0;
+    PackedQueries::Scratch packing;
+    PageBuffer product;                   // Int8Kernel's scratch
+    PageBuffer hits;                      // RawHit, one piece's
+    PageBuffer starts;                    // std::int32_t [tile * 16], of the piece at hand
+    std::vector<double> bounds;           // [query]  of the block at hand
+    PageBuffer room;                      // the survivors' buffers, one after the other
+    std::vector<Survivors> survivors;     // [query]
+    std::vector<std::uint64_t> rescored;  // [query]
+    PageBuffer merged;                    // Survivor, of one query, of all threads
+    std::size_t ranked_k = 0;             // what guess_rank was computed for
+    std::size_t ranked_rows = 0;
+    std::size_t guess_rank = 0;
+  };
+
+  std::vector<Worker> workers_;
+  PackedQueries packed_;
+  std::unique_ptr<std::atomic<float>[]> gates_;
+  std::size_t gates_size_ = 0;
+  std::vector<char> certain_;  // [query]
+};
+
+// The first stage and the last: one pass over the packed rows for as many queries as
+// QueriesOfInt8Pass allows finds the candidates, canonical scores decide. docs/design/cpu-engine.md
+// walks through it. Lives for one call.
+class Int8Pass {
+ public:
+  //   queries      which of the batch; their answers go to the same places of result
+  //   speculative  whether gates may be guesses that the end verifies; else they are proven from
+  //   the start
+  // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
+  Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
+           std::span<const std::uint32_t> queries, bool speculative, Int8Memory& memory,
+           SearchResult& result);
+
+  // Packs, scans, settles. Does not throw.
+  void Run(ThreadPool& pool);
+
+  // Whether the answer of queries[i] is proven. It always is when nothing was guessed.
+  bool certain(std::size_t i) const { return memory_.certain_[i] != 0; }
+
+ private:
+  using Worker = Int8Memory::Worker;
+
+  void PackQueries(unsigned participant);
+  void ScanChunks(unsigned participant);
+  void FinishQueries(unsigned participant);
+
+  void Join(Worker& worker) const;
+  void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
+  void ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+                 std::span<const std::uint8_t> next);
+  void SetStarts(Worker& worker, const PackedRows::Block& block);
+  void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
+  void TightenDue(Worker& worker, std::size_t query);
+  std::size_t GuessRank(Worker& worker, std::size_t k) const;
+  void FinishQuery(Worker& worker, std::size_t query);
+
+  const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
+  Rescorer RescorerOf(Worker& worker, std::size_t query) const;
+
+  const Int8Segment segment_;
+  const PackedShape& shape_;
+  const certificate::ScoreBound bound_;
+  const SearchBatch& batch_;
+  const std::span<const std::uint32_t> queries_;
+  const bool speculative_;
+  Int8Memory& memory_;
+  SearchResult& result_;
+  std::atomic<std::size_t> next_packed_{0};
+  std::atomic<std::size_t> next_chunk_{0};
+  std::atomic<std::size_t> next_finished_{0};
+};
+
+// How many of the first of these queries fit one pass. Pure.
+std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
+                              std::span<const std::uint32_t> queries, std::size_t row_count,
+                              unsigned threads);
+
+}  // namespace simile::backend::cpu

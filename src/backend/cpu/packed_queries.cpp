@@ -1,0 +1,67 @@
+#include "backend/cpu/packed_queries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/int8_kernel.h"
+#include "certificate/quantizer.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using certificate::kCodeStep;
+
+}  // namespace
+
+void PackedQueries::Reset(const PackedRows& rows, std::size_t query_count) {
+  const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
+  const std::size_t tile_bytes = kTileQueries * rows.shape().rotated_dim;
+  codes_.Reserve(tiles * tile_bytes);
+  if (queries_.size() < query_count) queries_.resize(query_count);
+  count_ = query_count;
+  // The places of the last tile that no query fills.
+  std::memset(codes_.As<std::int8_t>() + (tiles - 1) * tile_bytes, 0, tile_bytes);
+}
+
+void PackedQueries::Reserve(const PackedRows& rows, Scratch& scratch) {
+  const std::size_t rotated_dim = rows.shape().rotated_dim;
+  if (scratch.rotated.size() >= rotated_dim) return;
+  scratch.rotated.resize(rotated_dim);
+  scratch.spare.resize(rotated_dim);
+  scratch.codes.resize(rotated_dim);
+}
+
+void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float* values,
+                         std::size_t padded_dim, Scratch& scratch) {
+  const std::size_t rotated_dim = rows.shape().rotated_dim;
+  float* rotated = scratch.rotated.data();
+  const std::size_t given = std::min(padded_dim, rotated_dim);
+  std::copy_n(values, given, rotated);
+  std::fill(rotated + given, rotated + rotated_dim, 0.0F);
+  rows.rotation().Rotate<1>(rotated, scratch.spare.data());
+
+  float largest = 0;
+  for (std::size_t i = 0; i < rotated_dim; ++i) largest = std::max(largest, std::fabs(rotated[i]));
+  const float scale = certificate::ScaleFor(largest, rows.code_max());
+  certificate::QuantizedSquares squares;
+  double length_squared = 0;
+  certificate::Quantize<1>(rotated, rotated_dim, scale, rows.code_max(), scratch.codes.data(),
+                           &squares);
+  certificate::SquaredLengths<1>(rotated, rotated_dim, &length_squared);
+
+  std::int8_t* tile = codes_.As<std::int8_t>() + index / kTileQueries * kTileQueries * rotated_dim;
+  std::int64_t code_sum = 0;
+  for (std::size_t step = 0; step < rotated_dim / kCodeStep; ++step) {
+    const std::int8_t* codes = scratch.codes.data() + step * kCodeStep;
+    std::memcpy(tile + (step * kTileQueries + index % kTileQueries) * kCodeStep, codes, kCodeStep);
+    for (std::size_t i = 0; i < kCodeStep; ++i) code_sum += codes[i];
+  }
+  Query& query = queries_[index];
+  query.norms = certificate::NormsOf(length_squared, squares);
+  query.scale = static_cast<double>(scale);
+  query.steps_per_unit = 1.0 / query.scale;
+  query.offset = static_cast<double>(code_sum * (rows.code_max() + 1));
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,270 @@
+#include "backend/cpu/packed_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <system_error>
+#include <thread>
+
+#include "backend/cpu/int8_kernel.h"
+#include "certificate/quantizer.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using certificate::kSideBySide;
+static_assert(kSideBySide == kGroupRows);
+
+constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
+constexpr std::size_t kBlockRowsMax = 2'048;
+constexpr std::size_t kChunkBlocksMax = 8;
+// Threads take whole chunks: there must be enough for all.
+constexpr std::size_t kChunksMin = 16;
+
+std::size_t RoundUp(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// A number below `bound` out of a counter and not of a state, so that the order is the same
+// everywhere.
+std::size_t Draw(std::uint64_t counter, std::size_t bound) {
+  std::uint64_t z = counter * 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return (((z ^ (z >> 31)) >> 32) * bound) >> 32;
+}
+
+// Fisher-Yates.
+void Shuffle(std::span<std::uint32_t> indices) {
+  for (std::size_t left = indices.size(); left > 1; --left) {
+    std::swap(indices[left - 1], indices[Draw(left, left)]);
+  }
+}
+
+// [16][stride] -> [count][16] and back, in squares that stay in the first-level cache.
+void SideBySide(const std::array<const float*, kSideBySide>& rows, std::size_t count,
+                float* columns) {
+  for (std::size_t column = 0; column < count; ++column) {
+    for (std::size_t i = 0; i < kSideBySide; ++i)
+      columns[column * kSideBySide + i] = rows[i][column];
+  }
+}
+void OneByOne(const float* columns, std::size_t count,
+              const std::array<float*, kSideBySide>& rows) {
+  for (std::size_t i = 0; i < kSideBySide; ++i) {
+    for (std::size_t column = 0; column < count; ++column)
+      rows[i][column] = columns[column * kSideBySide + i];
+  }
+}
+
+float Largest(std::span<const float> values) {
+  float largest = 0;
+  for (const float value : values) largest = std::max(largest, std::fabs(value));
+  return largest;
+}
+
+}  // namespace
+
+std::size_t PackedShape::position_count() const { return RoundUp(row_count, kRowsTogether); }
+
+std::size_t PackedShape::bytes() const {
+  return PageBuffer::RoundedBytes(position_count() * rotated_dim) +
+         position_count() * sizeof(std::uint32_t) + block_count() * sizeof(PackedRows::Block);
+}
+
+PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
+  PackedShape shape;
+  shape.row_count = row_count;
+  shape.rotated_dim = certificate::RotatedDim(dim);
+  const std::size_t rows = block_bytes / shape.rotated_dim / kRowsTogether * kRowsTogether;
+  const std::size_t share = RoundUp(row_count / kChunksMin, kRowsTogether);
+  shape.block_rows = std::clamp(std::min(rows, share), kRowsTogether, kBlockRowsMax);
+  shape.chunk_blocks =
+      std::clamp<std::size_t>(shape.block_count() / kChunksMin, 1, kChunkBlocksMax);
+  return shape;
+}
+
+// Fills a PackedRows chunk by chunk, each by one thread.
+class PackedRows::Builder {
+ public:
+  Builder(MatrixView rows, PackedRows& packed, Progress& progress)
+      : rows_(rows), packed_(packed), shape_(packed.shape_), progress_(progress) {}
+
+  void Work() {
+    // All of a thread's memory, taken before the first chunk.
+    Scratch scratch(shape_);
+    const std::size_t chunk_count =
+        (shape_.block_count() + shape_.chunk_blocks - 1) / shape_.chunk_blocks;
+    for (;;) {
+      const std::size_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= chunk_count || progress_.cancelled.load(std::memory_order_relaxed)) return;
+      PackChunk(chunk, scratch);
+      progress_.chunks_done.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  struct Scratch {
+    explicit Scratch(const PackedShape& shape)
+        : rotated(shape.chunk_blocks * shape.block_rows * shape.rotated_dim * sizeof(float)),
+          largest(shape.chunk_blocks * shape.block_rows),
+          order(largest.size()),
+          indices(largest.size()),
+          columns(shape.rotated_dim * kSideBySide),
+          spare(columns.size()),
+          codes(columns.size()) {}
+
+    PageBuffer rotated;                  // [chunk rows, rotated_dim]
+    std::vector<float> largest;          // [chunk row]  magnitude
+    std::vector<std::uint32_t> order;    // chunk rows by that
+    std::vector<std::uint32_t> indices;  // of the segment's rows, in that order
+    std::vector<float> columns;          // sixteen rows side by side
+    std::vector<float> spare;
+    std::vector<std::int8_t> codes;
+  };
+
+  void PackChunk(std::size_t chunk, Scratch& scratch) {
+    const std::size_t chunk_rows = shape_.chunk_blocks * shape_.block_rows;
+    const std::size_t first = chunk * chunk_rows;
+    const std::size_t count =
+        std::min(chunk_rows, shape_.row_count - std::min(first, shape_.row_count));
+    const std::span<std::uint32_t> index_at = std::span(packed_.index_at_).subspan(first, count);
+    for (std::size_t row = 0; row < count; row += kSideBySide) RotateSome(index_at, row, scratch);
+
+    // Rows of like scale share a block. Within a chunk, which is a random share of all rows, so
+    // that the chunks seen so far always are one too.
+    std::iota(scratch.order.begin(), scratch.order.begin() + static_cast<std::ptrdiff_t>(count),
+              0U);
+    std::sort(scratch.order.begin(), scratch.order.begin() + static_cast<std::ptrdiff_t>(count),
+              [&](std::uint32_t a, std::uint32_t b) {
+                return scratch.largest[a] != scratch.largest[b]
+                           ? scratch.largest[a] < scratch.largest[b]
+                           : a < b;
+              });
+    for (std::size_t i = 0; i < count; ++i) scratch.indices[i] = index_at[scratch.order[i]];
+    std::copy_n(scratch.indices.begin(), count, index_at.begin());
+
+    for (std::size_t row = 0; row < count; row += shape_.block_rows) {
+      PackBlock((first + row) / shape_.block_rows, row, std::min(shape_.block_rows, count - row),
+                scratch);
+    }
+  }
+
+  // Rotates up to sixteen rows of the chunk from `row` on.
+  void RotateSome(std::span<const std::uint32_t> index_at, std::size_t row,
+                  Scratch& scratch) const {
+    std::array<const float*, kSideBySide> from{};
+    std::array<float*, kSideBySide> to{};
+    const std::size_t last = index_at.size() - 1;
+    for (std::size_t i = 0; i < kSideBySide; ++i) {
+      from[i] = rows_.PaddedRow(index_at[std::min(row + i, last)]);
+      to[i] = RotatedRow(scratch, std::min(row + i, last));
+    }
+    const std::size_t padded_dim = std::min(rows_.padded_dim(), shape_.rotated_dim);
+    SideBySide(from, padded_dim, scratch.columns.data());
+    std::fill(scratch.columns.begin() + static_cast<std::ptrdiff_t>(padded_dim * kSideBySide),
+              scratch.columns.end(), 0.0F);
+    packed_.rotation_.Rotate<kSideBySide>(scratch.columns.data(), scratch.spare.data());
+    OneByOne(scratch.columns.data(), shape_.rotated_dim, to);
+    for (std::size_t i = row; i <= std::min(row + kSideBySide - 1, last); ++i) {
+      scratch.largest[i] = Largest({RotatedRow(scratch, i), shape_.rotated_dim});
+    }
+  }
+
+  // Quantizes the rows in places [first, first + count) of the chunk's order.
+  void PackBlock(std::size_t index, std::size_t first, std::size_t count, Scratch& scratch) {
+    Block& block = packed_.blocks_[index];
+    block.scale =
+        certificate::ScaleFor(scratch.largest[scratch.order[first + count - 1]], packed_.code_max_);
+    std::uint8_t* group =
+        packed_.codes_.As<std::uint8_t>() + index * shape_.block_rows * shape_.rotated_dim;
+    const std::size_t places = RoundUp(count, kRowsTogether);
+    for (std::size_t row = 0; row < places; row += kGroupRows) {
+      if (row < count) {
+        QuantizeGroup(first + row, std::min(kGroupRows, count - row), block, scratch);
+      } else {
+        std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
+      }
+      PackGroup(scratch.codes, group);
+      group += kGroupRows * shape_.rotated_dim;
+    }
+  }
+
+  // Leaves the codes of up to sixteen rows, [rotated_dim][16], in the scratch. Missing rows repeat
+  // the last one.
+  void QuantizeGroup(std::size_t first, std::size_t count, Block& block, Scratch& scratch) const {
+    std::array<const float*, kSideBySide> from{};
+    for (std::size_t i = 0; i < kSideBySide; ++i) {
+      from[i] = RotatedRow(scratch, scratch.order[first + std::min(i, count - 1)]);
+    }
+    SideBySide(from, shape_.rotated_dim, scratch.columns.data());
+    std::array<certificate::QuantizedSquares, kSideBySide> squares;
+    std::array<double, kSideBySide> lengths{};
+    certificate::Quantize<kSideBySide>(scratch.columns.data(), shape_.rotated_dim, block.scale,
+                                       packed_.code_max_, scratch.codes.data(), squares.data());
+    certificate::SquaredLengths<kSideBySide>(scratch.columns.data(), shape_.rotated_dim,
+                                             lengths.data());
+    for (std::size_t i = 0; i < count; ++i)
+      block.norms.Include(certificate::NormsOf(lengths[i], squares[i]));
+  }
+
+  // [rotated_dim][16] codes -> [rotated_dim / 4][16][4] bytes.
+  void PackGroup(std::span<const std::int8_t> codes, std::uint8_t* group) const {
+    const std::int32_t bias = packed_.code_max_ + 1;
+    for (std::size_t column = 0; column < shape_.rotated_dim; column += 4) {
+      for (std::size_t row = 0; row < kGroupRows; ++row) {
+        for (std::size_t i = 0; i < 4; ++i) {
+          *group++ = static_cast<std::uint8_t>(codes[(column + i) * kGroupRows + row] + bias);
+        }
+      }
+    }
+  }
+
+  float* RotatedRow(const Scratch& scratch, std::size_t row) const {
+    return scratch.rotated.As<float>() + row * shape_.rotated_dim;
+  }
+
+  const MatrixView rows_;
+  PackedRows& packed_;
+  const PackedShape& shape_;
+  Progress& progress_;
+  std::atomic<std::size_t> next_chunk_{0};
+};
+
+PackedRows::PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t code_max)
+    : shape_(shape),
+      rotation_(dim),
+      code_max_(code_max),
+      codes_(shape.position_count() * shape.rotated_dim),
+      index_at_(shape.position_count(), kNoRow),
+      blocks_(shape.block_count()) {}
+
+std::size_t PackedRows::RowsOfBlock(std::size_t index) const {
+  return std::min(shape_.block_rows, shape_.position_count() - index * shape_.block_rows);
+}
+
+std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const PackedShape& shape,
+                                                    std::int32_t code_max, unsigned threads,
+                                                    Progress& progress) {
+  std::unique_ptr<PackedRows> packed(new PackedRows(shape, rows.dim(), code_max));
+  const std::span<std::uint32_t> indices = std::span(packed->index_at_).first(shape.row_count);
+  std::iota(indices.begin(), indices.end(), 0U);
+  Shuffle(indices);
+
+  Builder builder(rows, *packed, progress);
+  std::vector<std::jthread> helpers;
+  for (unsigned i = 1; i < threads; ++i) {
+    try {
+      helpers.emplace_back([&builder] { builder.Work(); });
+    } catch (const std::system_error&) {
+      break;  // fewer threads then
+    }
+  }
+  builder.Work();
+  helpers.clear();  // joins
+  if (progress.cancelled) return nullptr;
+  return packed;
+}
+
+}  // namespace simile::backend::cpu

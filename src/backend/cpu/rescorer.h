@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "certificate/canonical_score.h"
+#include "simile/matrix_view.h"
+#include "simile/segment.h"
+
+namespace simile::backend::cpu {
+
+// Canonical scores of single rows of a segment against one query.
+class Rescorer {
+ public:
+  //   count  raised by every score that is formed
+  Rescorer(const certificate::CanonicalKernel& kernel, const SegmentRows& rows, const float* query,
+           std::uint64_t& count)
+      : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
+
+  // Brings a row closer; worth it some rows before its score is asked for, because each comes from
+  // another place.
+  void Prefetch(std::uint32_t index) const {
+    const float* row = rows_.rows.PaddedRow(index);
+    for (std::size_t i = 0; i < rows_.rows.padded_dim(); i += kLineFloats)
+      __builtin_prefetch(row + i);
+  }
+  float Score(std::uint32_t index) const {
+    float score = 0;
+    kernel_.score_block(rows_.rows.PaddedRow(index), 1, query_, 1, rows_.rows.padded_dim(), &score);
+    ++count_;
+    return score;
+  }
+  Row RowOf(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
+
+ private:
+  static constexpr std::size_t kLineFloats = 16;
+
+  const certificate::CanonicalKernel& kernel_;
+  const SegmentRows& rows_;
+  const float* query_;
+  std::uint64_t& count_;
+};
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,100 @@
+#include "backend/cpu/survivors.h"
+
+#include <algorithm>
+
+namespace simile::backend::cpu {
+namespace {
+
+// Room beyond k, so that what is dropped at once pays for the search of what to drop.
+constexpr std::size_t kSlackMin = 256;
+constexpr std::size_t kDueMin = 32;
+
+// A guess is set this share of the way from the guiding survivor's cheap score to its lower bound:
+// cheap scores mostly err much less than their bound.
+constexpr float kGuessCaution = 0.125F;
+
+// Rows whose reads overlap while canonical scores are formed.
+constexpr std::size_t kPrefetchRows = 6;
+
+using Iterator = std::span<Survivor>::iterator;
+
+bool ByLower(const Survivor& a, const Survivor& b) { return a.lower > b.lower; }
+
+bool Known(const Survivor& survivor) { return survivor.lower == survivor.upper; }
+
+void ScoreAll(std::span<Survivor> survivors, const Rescorer& rescorer) {
+  std::size_t ahead = 0;
+  for (std::size_t i = 0; i < survivors.size(); ++i) {
+    for (; ahead < std::min(i + kPrefetchRows, survivors.size()); ++ahead) {
+      if (!Known(survivors[ahead])) rescorer.Prefetch(survivors[ahead].index);
+    }
+    Survivor& survivor = survivors[i];
+    if (!Known(survivor)) survivor.lower = survivor.upper = rescorer.Score(survivor.index);
+  }
+}
+
+}  // namespace
+
+std::size_t Survivors::RoomFor(std::size_t k, std::size_t rows_max) {
+  const std::size_t kept = std::min(k, rows_max);
+  return std::min(rows_max, kept + std::max(kept, kSlackMin));
+}
+
+Survivors::Survivors(std::span<Survivor> room, std::size_t k, float gate)
+    : room_(room), due_(std::max(kDueMin, k / 2)), k_(k), gate_(gate) {}
+
+void Survivors::DropBelowGate() {
+  const std::span<Survivor> all = room_.first(size_);
+  const auto end = std::remove_if(
+      all.begin(), all.end(), [this](const Survivor& survivor) { return survivor.upper < gate_; });
+  size_ = static_cast<std::size_t>(end - all.begin());
+}
+
+void Survivors::Tighten(std::size_t guess_rank) {
+  const std::size_t rank = std::min(guess_rank, k_);
+  if (size_ >= rank) {
+    const std::span<Survivor> all = room_.first(size_);
+    const Iterator guide = all.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(all.begin(), guide, all.end(), ByLower);
+    const float middle = guide->lower + (guide->upper - guide->lower) / 2;
+    // The k-th greatest lower bound is reached by k rows for certain.
+    RaiseGate(rank == k_ ? guide->lower : middle - (middle - guide->lower) * kGuessCaution);
+  }
+  DropBelowGate();
+  due_ = size_ + std::max(kDueMin, k_ / 2);
+}
+
+// Where bounds cannot tell rows apart, their scores can.
+void Survivors::MakeRoom(std::size_t guess_rank, const Rescorer& rescorer) {
+  Tighten(guess_rank);
+  if (size_ <= room_.size() / 4 * 3) return;
+  size_ = Settle(room_.first(size_), k_, rescorer);
+  if (size_ == k_) RaiseGate(room_[k_ - 1].lower);
+}
+
+std::size_t Settle(std::span<Survivor> survivors, std::size_t k, const Rescorer& rescorer) {
+  if (survivors.size() > k) {
+    // The k greatest lower bounds first: the least of their scores is reached by k rows.
+    const Iterator kth = survivors.begin() + static_cast<std::ptrdiff_t>(k);
+    std::nth_element(survivors.begin(), kth - 1, survivors.end(), ByLower);
+    ScoreAll(survivors.first(k), rescorer);
+    const float reached =
+        std::min_element(survivors.begin(), kth, [](const Survivor& a, const Survivor& b) {
+          return a.lower < b.lower;
+        })->lower;
+    const auto end = std::remove_if(kth, survivors.end(), [reached](const Survivor& survivor) {
+      return survivor.upper < reached;
+    });
+    survivors = survivors.first(static_cast<std::size_t>(end - survivors.begin()));
+  }
+  ScoreAll(survivors, rescorer);
+  const std::size_t kept = std::min(k, survivors.size());
+  std::partial_sort(survivors.begin(), survivors.begin() + static_cast<std::ptrdiff_t>(kept),
+                    survivors.end(), [&rescorer](const Survivor& a, const Survivor& b) {
+                      return RankKey(a.lower, rescorer.RowOf(a.index)) >
+                             RankKey(b.lower, rescorer.RowOf(b.index));
+                    });
+  return kept;
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "certificate/quantizer.h"
+
+namespace simile::certificate {
+
+// Sums of up to 4096 + 64 terms and a handful of operations after them, all in double, err by less
+// than one part in 2^40 together; multiplying by this rounds their results up.
+inline constexpr double kRoundUp = 1.0 + 0x1p-39;
+
+// How well a vector x, rotated to Rx and quantized to y', is known. Every number is an upper bound.
+struct QuantizedNorms {
+  double length = 0;    // |x|
+  double residual = 0;  // |Rx - y'|
+  double decoded = 0;   // |y'|
+
+  // The bounds that hold for both.
+  void Include(const QuantizedNorms& other);
+};
+
+// From what was measured on the computed rotation of x, everything rounded up.
+//   length_squared  |y|^2 of the computed rotation y of x
+QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares);
+
+// How far the cheap score q'.y' (a product of integers, exact, times both scales) may lie from the
+// canonical score of q and x. With e = Rx - y' and f = Rq - q',
+//
+//   q.x = Rq.Rx = q'.y' + f.y' + Rq.e,   so   |q.x - q'.y'| <= |f||y'| + |q||e|   (Cauchy-Schwarz)
+//
+// and the canonical score is within CanonicalScoreError of q.x. docs/design/certificate.md derives
+// it.
+class ScoreBound {
+ public:
+  explicit ScoreBound(std::size_t dim);
+
+  //   rows  bounds that hold for the row, or for all rows of a block
+  double operator()(const QuantizedNorms& query, const QuantizedNorms& rows) const {
+    const double of_rows = rows.residual + canonical_share_ * rows.length;
+    return (query.residual * rows.decoded + query.length * of_rows) * kRoundUp + underflow_;
+  }
+
+ private:
+  double canonical_share_;  // CanonicalScoreError is this share of the product of the lengths,
+  double underflow_;        // plus this
+};
+
+// The gate in integers. A row may be dropped when its cheap score plus the bound lies strictly
+// below the threshold:
+//
+//   (sum - offset) / steps_per_unit + bound < threshold
+//
+// Returns a sum such that every lesser one may be dropped: what is rounded goes outward, and so do
+// the clamps, as long as |sum| < kGateMax.
+//   steps_per_unit  1 / (scale of the query * scale of the rows)
+//   offset          what the sum holds beyond the product of the codes
+inline constexpr std::int32_t kGateMax = 1 << 30;
+inline std::int32_t LeastSumToKeep(float threshold, double bound, double steps_per_unit,
+                                   double offset) {
+  // In reals the answer is the ceiling of this. The product errs by less than one as long as it is
+  // below 2^50, beyond which the clamp decides; the conversion drops the fraction, towards zero.
+  const double least = (static_cast<double>(threshold) - bound) * steps_per_unit + offset - 2;
+  const double limit = kGateMax;
+  return static_cast<std::int32_t>(least < -limit ? -limit : (least > limit ? limit : least));
+}
+
+// A cheap score with its bound, as floats rounded outward: lower <= canonical score <= upper.
+struct ScoreRange {
+  float lower = 0;
+  float upper = 0;
+};
+ScoreRange RangeOf(double cheap_score, double bound);
+
+}  // namespace simile::certificate
