@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cfloat>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -71,6 +73,14 @@ struct ScoreRange {
   float lower = 0;
   float upper = 0;
 };
-ScoreRange RangeOf(double cheap_score, double bound);
+inline ScoreRange RangeOf(double cheap_score, double bound) {
+  // A sum of two doubles errs by less than one part in 2^52 of the larger.
+  const double margin = bound + std::abs(cheap_score) * 0x1p-50;
+  const auto low = static_cast<float>(cheap_score - margin);
+  const auto high = static_cast<float>(cheap_score + margin);
+  // Rounding to float errs by half a unit of the last place, and 2^-23 of a float is a whole one.
+  return {low - (std::abs(low) * 0x1p-23F + FLT_TRUE_MIN),
+          high + (std::abs(high) * 0x1p-23F + FLT_TRUE_MIN)};
+}
 
 }  // namespace simile::certificate

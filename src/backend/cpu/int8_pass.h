@@ -48,9 +48,9 @@ class Int8Memory {
     std::vector<Survivors> survivors;     // [query]
     std::vector<std::uint64_t> rescored;  // [query]
     PageBuffer merged;                    // Survivor, of one query, of all threads
-    std::size_t ranked_k = 0;             // what guess_rank was computed for
-    std::size_t ranked_rows = 0;
-    std::size_t guess_rank = 0;
+    std::size_t guess_k = 0;              // what the guess was made for
+    std::size_t guess_rows = 0;
+    Guess guess;
   };
 
   std::vector<Worker> workers_;
@@ -93,7 +93,7 @@ class Int8Pass {
   void SetStarts(Worker& worker, const PackedRows::Block& block);
   void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
   void TightenDue(Worker& worker, std::size_t query);
-  std::size_t GuessRank(Worker& worker, std::size_t k) const;
+  const Guess& GuessFor(Worker& worker, std::size_t k) const;
   void FinishQuery(Worker& worker, std::size_t query);
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
@@ -105,6 +105,7 @@ class Int8Pass {
   const SearchBatch& batch_;
   const std::span<const std::uint32_t> queries_;
   const bool speculative_;
+  const float caution_;
   Int8Memory& memory_;
   SearchResult& result_;
   std::atomic<std::size_t> next_packed_{0};

@@ -9,10 +9,6 @@ namespace {
 constexpr std::size_t kSlackMin = 256;
 constexpr std::size_t kDueMin = 32;
 
-// A guess is set this share of the way from the guiding survivor's cheap score to its lower bound:
-// cheap scores mostly err much less than their bound.
-constexpr float kGuessCaution = 0.125F;
-
 // Rows whose reads overlap while canonical scores are formed.
 constexpr std::size_t kPrefetchRows = 6;
 
@@ -50,23 +46,22 @@ void Survivors::DropBelowGate() {
   size_ = static_cast<std::size_t>(end - all.begin());
 }
 
-void Survivors::Tighten(std::size_t guess_rank) {
-  const std::size_t rank = std::min(guess_rank, k_);
+void Survivors::Tighten(const Guess& guess) {
+  const std::size_t rank = std::min(guess.rank, k_);
   if (size_ >= rank) {
     const std::span<Survivor> all = room_.first(size_);
     const Iterator guide = all.begin() + static_cast<std::ptrdiff_t>(rank - 1);
     std::nth_element(all.begin(), guide, all.end(), ByLower);
-    const float middle = guide->lower + (guide->upper - guide->lower) / 2;
-    // The k-th greatest lower bound is reached by k rows for certain.
-    RaiseGate(rank == k_ ? guide->lower : middle - (middle - guide->lower) * kGuessCaution);
+    const float bound = (guide->upper - guide->lower) / 2;
+    RaiseGate(guide->lower + bound * (1 - guess.caution));
   }
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);
 }
 
 // Where bounds cannot tell rows apart, their scores can.
-void Survivors::MakeRoom(std::size_t guess_rank, const Rescorer& rescorer) {
-  Tighten(guess_rank);
+void Survivors::MakeRoom(const Guess& guess, const Rescorer& rescorer) {
+  Tighten(guess);
   if (size_ <= room_.size() / 4 * 3) return;
   size_ = Settle(room_.first(size_), k_, rescorer);
   if (size_ == k_) RaiseGate(room_[k_ - 1].lower);

@@ -17,6 +17,13 @@ struct Survivor {
   float upper = 0;
 };
 
+// How a gate is set: at the rank-th best survivor's cheap score less this share of its bound.
+// Proven: the k-th best and its whole bound, since k rows reach that for certain.
+struct Guess {
+  std::size_t rank = 0;  // certificate/speculative_rank.h
+  float caution = 1;     // 0 .. 1
+};
+
 // The rows that may still be among a query's k best, of those that one thread has seen. Each may be
 // dropped once its upper bound lies strictly below a threshold that k rows are known to reach; the
 // gate is that threshold, or a guess at it that the end of the search verifies. Borrows its buffer;
@@ -37,25 +44,21 @@ class Survivors {
     if (gate > gate_) gate_ = gate;
   }
 
-  //   guess_rank  see Tighten
-  void Offer(const Survivor& survivor, std::size_t guess_rank, const Rescorer& rescorer) {
+  void Offer(const Survivor& survivor, const Guess& guess, const Rescorer& rescorer) {
     if (survivor.upper < gate_) return;
-    if (size_ == room_.size()) MakeRoom(guess_rank, rescorer);
+    if (size_ == room_.size()) MakeRoom(guess, rescorer);
     if (survivor.upper < gate_) return;
     room_[size_++] = survivor;
   }
   // Whether enough has come in since the last time that tightening pays.
   bool due() const { return size_ >= due_; }
   // Raises the gate to what the survivors show and drops those below.
-  //   guess_rank  at least this many rows as good are expected in the end
-  //   (certificate/speculative_rank.h); k when
-  //               nothing is to be guessed, and then the gate stays proven
-  void Tighten(std::size_t guess_rank);
+  void Tighten(const Guess& guess);
 
   std::span<const Survivor> all() const { return room_.first(size_); }
 
  private:
-  void MakeRoom(std::size_t guess_rank, const Rescorer& rescorer);
+  void MakeRoom(const Guess& guess, const Rescorer& rescorer);
   void DropBelowGate();
 
   std::span<Survivor> room_;
