@@ -22,7 +22,7 @@ class Resolver {
       : snapshot_(snapshot), prefix_(std::move(prefix)), row_(row), spec_(spec) {}
 
   absl::Status Resolve(const QueryRequest& request) {
-    const absl::Status status =
+    absl::Status status =
         std::visit([this](const auto& target) { return Target(target); }, request.target);
     if (!status.ok()) return status;
     for (const std::string& id : request.exclude_ids) {

@@ -40,7 +40,7 @@ void CollectionChanges::Reload(const std::string& name, Flag cancelled, Done don
 }
 
 absl::Status CollectionChanges::Unload(const std::string& name) {
-  const absl::Status allowed = CheckAllowed(name);
+  absl::Status allowed = CheckAllowed(name);
   if (!allowed.ok()) return allowed;
   const auto removed = parts_.store.Remove(name);
   if (!removed.ok()) return removed.status();

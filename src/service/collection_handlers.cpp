@@ -38,7 +38,7 @@ void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsRes
 void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
                v1::GetCollectionResponse& response) {
   call.Finish(Guarded([&] {
-    const absl::Status named = CheckCollectionName("name", request.name(), parts.limits);
+    absl::Status named = CheckCollectionName("name", request.name(), parts.limits);
     if (!named.ok()) return named;
     const auto status = parts.store.Get(request.name());
     if (!status.ok()) return status.status();

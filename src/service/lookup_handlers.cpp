@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<Row>> FindRows(const engine::Snapshot& snapshot,
 
 absl::Status Fetch(const LookupParts& parts, const v1::FetchRequest& request,
                    v1::FetchResponse& response) {
-  const absl::Status valid = ValidateFetch(request, parts.limits);
+  absl::Status valid = ValidateFetch(request, parts.limits);
   if (!valid.ok()) return valid;
   const auto snapshot = parts.store.Pin(request.collection());
   if (!snapshot.ok()) return snapshot.status();
@@ -54,7 +54,7 @@ absl::Status Fetch(const LookupParts& parts, const v1::FetchRequest& request,
   const auto rows = FindRows(**snapshot, request);
   if (!rows.ok()) return rows.status();
   const ResponseBuilder builder(**snapshot, shape);
-  const absl::Status fits = builder.CheckReplySize(
+  absl::Status fits = builder.CheckReplySize(
       *rows, parts.limits.reply_bytes_default,
       "ask for fewer ids a call, name the payload_fields you need, or leave out with_vectors");
   if (!fits.ok()) return fits;
@@ -95,7 +95,7 @@ v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
 
 absl::Status Lookup(const LookupParts& parts, const v1::LookupRequest& request,
                     v1::LookupResponse& response) {
-  const absl::Status valid = ValidateLookup(request, parts.limits);
+  absl::Status valid = ValidateLookup(request, parts.limits);
   if (!valid.ok()) return valid;
   const auto snapshot = parts.store.Pin(request.collection());
   if (!snapshot.ok()) return snapshot.status();
@@ -110,8 +110,8 @@ absl::Status Lookup(const LookupParts& parts, const v1::LookupRequest& request,
   const ResponseBuilder builder(**snapshot, shape);
   std::vector<Row> rows;
   for (const filter::TextMatch& match : found.first) rows.push_back(match.row);
-  const absl::Status fits = builder.CheckReplySize(rows, parts.limits.reply_bytes_default,
-                                                   "lower limit or give a longer text");
+  absl::Status fits = builder.CheckReplySize(rows, parts.limits.reply_bytes_default,
+                                             "lower limit or give a longer text");
   if (!fits.ok()) return fits;
   for (const filter::TextMatch& match : found.first) {
     v1::LookupMatch& message = *response.add_matches();

@@ -36,8 +36,9 @@ void HandleRecommend(const SearchRoad& road, Call& call, const v1::RecommendRequ
   ValidSearch search;
   const absl::Status status = Guarded([&] {
     auto valid = ValidateRecommend(request, road.limits());
-    if (valid.ok()) search = *std::move(valid);
-    return valid.status();
+    if (!valid.ok()) return valid.status();
+    search = *std::move(valid);
+    return absl::OkStatus();
   });
   if (!status.ok()) return call.Finish(status);
   road.Run(call, request.collection(), std::move(search), "user_ids", *response.mutable_receipt(),

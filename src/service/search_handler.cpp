@@ -26,8 +26,9 @@ void HandleSearch(const SearchRoad& road, Call& call, const v1::SearchRequest& r
   ValidSearch search;
   const absl::Status status = Guarded([&] {
     auto valid = ValidateSearch(request, road.limits());
-    if (valid.ok()) search = *std::move(valid);
-    return valid.status();
+    if (!valid.ok()) return valid.status();
+    search = *std::move(valid);
+    return absl::OkStatus();
   });
   if (!status.ok()) return call.Finish(status);
   road.Run(call, request.collection(), std::move(search), "queries", *response.mutable_receipt(),

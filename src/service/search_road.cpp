@@ -99,7 +99,7 @@ absl::Status SearchRoad::Complete(Call& call, const Pending& pending,
   for (const std::span<const Hit> hits : shown) {
     for (const Hit& hit : hits) rows.push_back(hit.row);
   }
-  const absl::Status fits =
+  absl::Status fits =
       builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy);
   if (!fits.ok()) return fits;
   pending.build({*pending.snapshot, builder, shown, pending.search.queries});

@@ -66,7 +66,7 @@ std::string MessageForCaller(const absl::Status& status, std::string_view reques
     return fmt::format("internal error; the server's log has the details under request id {}",
                        request_id);
   }
-  const std::string message(status.message());
+  std::string message(status.message());
   if (message.size() <= kErrorMessageBytesMax) return message;
   return std::string(WholeCharacters(message, kErrorMessageBytesMax - kEllipsis.size()))
       .append(kEllipsis);

@@ -28,11 +28,11 @@ template <class Message>
 absl::Status CheckSharedFields(std::string_view path, const Message& message,
                                const Limits& limits) {
   if (message.has_k()) {
-    const absl::Status status = CheckK(fmt::format("{}.k", path), message.k(), limits);
+    absl::Status status = CheckK(fmt::format("{}.k", path), message.k(), limits);
     if (!status.ok()) return status;
   }
   if (message.has_score_threshold()) {
-    const absl::Status status =
+    absl::Status status =
         CheckScoreThreshold(fmt::format("{}.score_threshold", path), message.score_threshold());
     if (!status.ok()) return status;
   }
@@ -42,7 +42,7 @@ absl::Status CheckSharedFields(std::string_view path, const Message& message,
                   data::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
-    const absl::Status status =
+    absl::Status status =
         CheckId(fmt::format("{}.exclude_ids[{}]", path, index), message.exclude_ids(index), limits);
     if (!status.ok()) return status;
   }
@@ -50,8 +50,8 @@ absl::Status CheckSharedFields(std::string_view path, const Message& message,
 }
 
 absl::StatusOr<AnswerShape> ValidateShape(const v1::SearchOptions& options, const Limits& limits) {
-  const absl::Status choice = CheckPayloadChoice(
-      "options.payload_fields", options.payload_fields_size(), options.without_payload(), limits);
+  absl::Status choice = CheckPayloadChoice("options.payload_fields", options.payload_fields_size(),
+                                           options.without_payload(), limits);
   if (!choice.ok()) return choice;
   AnswerShape shape;
   shape.payload_fields.assign(options.payload_fields().begin(), options.payload_fields().end());
@@ -118,13 +118,13 @@ absl::Status SetTarget(const std::string& path, const v1::Query& from, bool excl
       break;
     }
     case v1::Query::kId: {
-      const absl::Status status = CheckId(path + ".id", from.id(), limits);
+      absl::Status status = CheckId(path + ".id", from.id(), limits);
       if (!status.ok()) return status;
       query.target = recommend::ByItem{from.id()};
       break;
     }
     case v1::Query::kUserId: {
-      const absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
+      absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
       if (!status.ok()) return status;
       query.target = recommend::ByUser{from.user_id(), exclude_seen};
       return absl::OkStatus();

@@ -18,7 +18,7 @@ namespace simile::service {
 
 // Excluded ids of a call, counted once for every query they apply to. Bounds the copies that the
 // options' list turns into.
-inline constexpr std::uint64_t kExclusionsPerCallMax = 256 * 1024;
+inline constexpr std::uint64_t kExclusionsPerCallMax = 256U << 10;
 
 // What each hit of an answer carries, and how large the answer may be.
 struct AnswerShape {
