@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "data/wording.h"
-#include "engine/bytes_text.h"
 
 namespace simile::app {
 
@@ -22,8 +21,8 @@ std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration to
                                  data::Counted(snapshot.row_count(), "vector"), snapshot.dim(),
                                  dataset.metric == Metric::kCosine ? "cosine" : "dot");
   if (user_count > 0) text += "  " + data::Counted(user_count, "user");
-  text += fmt::format("  {} resident", engine::BytesText(bytes.host()));
-  if (bytes.device > 0) text += fmt::format("  {} on the device", engine::BytesText(bytes.device));
+  text += fmt::format("  {} resident", data::BytesText(bytes.host()));
+  if (bytes.device > 0) text += fmt::format("  {} on the device", data::BytesText(bytes.device));
   text += fmt::format("  ready in {:.2f} s", std::chrono::duration<double>(took).count());
   for (const std::string& note : dataset.notes) text += fmt::format("\n{:<8}  {}", "", note);
   return text;

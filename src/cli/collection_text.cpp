@@ -6,18 +6,25 @@
 #include <fmt/format.h>
 
 #include "cli/display_text.h"
-#include "cli/number_text.h"
 #include "cli/table.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
+
+// Nothing when the index is built, as it mostly is.
+std::string IndexText(const v1::Collection& collection) {
+  if (!collection.index_problem().empty()) return ", no index";
+  if (collection.index_built() >= 1) return "";
+  return fmt::format(", index {:.0f}%", collection.index_built() * 100);
+}
 
 std::string StateText(const v1::Collection& collection) {
   switch (collection.state()) {
     case v1::Collection::LOADING:
       return fmt::format("loading {:.0f}%", collection.progress() * 100);
     case v1::Collection::SERVING:
-      return "serving";
+      return "serving" + IndexText(collection);
     case v1::Collection::RELOADING:
       return fmt::format("reloading {:.0f}%", collection.progress() * 100);
     default:
@@ -37,7 +44,7 @@ const char* MetricText(const v1::Collection& collection) {
 }
 
 std::string ShapeText(const v1::Collection& collection) {
-  return fmt::format("{} x {}", WithThousands(collection.rows()), WithThousands(collection.dim()));
+  return fmt::format("{} x {}", data::Grouped(collection.rows()), data::Grouped(collection.dim()));
 }
 
 std::uint64_t ResidentBytes(const v1::Bytes& bytes) {
@@ -58,14 +65,14 @@ std::string BytesDetail(const v1::Bytes& bytes) {
   std::string parts;
   const auto add = [&](const char* name, std::uint64_t count) {
     if (count > 0)
-      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, BytesText(count));
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, data::BytesText(count));
   };
   add("vectors", bytes.vectors());
   add("payload", bytes.payload());
   add("users", bytes.users());
   add("index", bytes.index());
   add("device", bytes.device());
-  return fmt::format("{}: {}", BytesText(ResidentBytes(bytes)), parts);
+  return fmt::format("{}: {}", data::BytesText(ResidentBytes(bytes)), parts);
 }
 
 std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -88,35 +95,38 @@ std::string CollectionTable(const std::vector<v1::Collection>& collections,
                {"backend", Align::kLeft, true}});
   for (const v1::Collection& collection : collections) {
     table.AddRow({collection.name(), StateText(collection), ShapeText(collection),
-                  MetricText(collection), WithThousands(collection.users()),
-                  BytesText(ResidentBytes(collection.bytes())),
-                  WithThousands(collection.snapshot_version()), BackendText(collection.backend())});
+                  MetricText(collection), data::Grouped(collection.users()),
+                  data::BytesText(ResidentBytes(collection.bytes())),
+                  data::Grouped(collection.snapshot_version()), BackendText(collection.backend())});
   }
   return table.Render(terminal, 0);
 }
 
 std::string CollectionLine(const v1::Collection& collection) {
   return fmt::format("{}: {} x {} ({}), {}, {}, snapshot {}", Printable(collection.name()),
-                     Counted(collection.rows(), "row"), WithThousands(collection.dim()),
-                     MetricText(collection), Counted(collection.users(), "user"),
-                     BytesText(ResidentBytes(collection.bytes())),
-                     WithThousands(collection.snapshot_version()));
+                     data::Counted(collection.rows(), "row"), data::Grouped(collection.dim()),
+                     MetricText(collection), data::Counted(collection.users(), "user"),
+                     data::BytesText(ResidentBytes(collection.bytes())),
+                     data::Grouped(collection.snapshot_version()));
 }
 
 std::string CollectionDetails(const v1::Collection& collection, const Terminal& terminal) {
   Table facts({{}, {}});
   facts.AddRow({"state", StateText(collection)});
-  facts.AddRow({"rows", fmt::format("{} of {} dimensions, {}", WithThousands(collection.rows()),
-                                    WithThousands(collection.dim()), MetricText(collection))});
-  facts.AddRow({"users", fmt::format("{}, {}", WithThousands(collection.users()),
-                                     Counted(collection.interactions(), "interaction"))});
+  facts.AddRow({"rows", fmt::format("{} of {} dimensions, {}", data::Grouped(collection.rows()),
+                                    data::Grouped(collection.dim()), MetricText(collection))});
+  facts.AddRow({"users", fmt::format("{}, {}", data::Grouped(collection.users()),
+                                     data::Counted(collection.interactions(), "interaction"))});
   facts.AddRow({"memory", BytesDetail(collection.bytes())});
   facts.AddRow(
-      {"snapshot", fmt::format("{}, loaded {}", WithThousands(collection.snapshot_version()),
+      {"snapshot", fmt::format("{}, loaded {}", data::Grouped(collection.snapshot_version()),
                                TimeText(collection.loaded_at()))});
   facts.AddRow({"backend", BackendText(collection.backend())});
   facts.AddRow({"engine", fmt::format("{} on {}", collection.backend().engine(),
                                       collection.backend().device())});
+  if (!collection.index_problem().empty()) {
+    facts.AddRow({"index", Printable(collection.index_problem())});
+  }
   if (!collection.lookup_fields().empty()) {
     facts.AddRow({"titles", "found by " + Joined(collection.lookup_fields())});
   }
@@ -125,7 +135,7 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
   if (!collection.fields().empty()) {
     Table fields({{"field"}, {"type"}, {"rows", Align::kRight}});
     for (const v1::Field& field : collection.fields()) {
-      fields.AddRow({field.name(), field.type(), WithThousands(field.rows())});
+      fields.AddRow({field.name(), field.type(), data::Grouped(field.rows())});
     }
     text += '\n' + fields.Render(terminal, 2);
   }

@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/number_text.h"
 #include "cli/settings_flags.h"
 #include "cli/settings_text.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -32,7 +32,7 @@ int RunConfig(const ConfigFlags& flags) {
   const auto changed = std::ranges::count_if(
       reading->origins, [](const std::string& origin) { return origin != "default"; });
   fmt::print("the configuration is sound; {} of {} differ from their defaults\n", changed,
-             Counted(reading->origins.size(), "setting"));
+             data::Counted(reading->origins.size(), "setting"));
   SuggestNext("simile config --print");
   return kSucceeded;
 }

@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
-#include "cli/number_text.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
 
 constexpr std::uint64_t kRemarkableWaitUs = 1'000;
+
+// 94 us, 12.3 ms, 1.50 s
+std::string DurationText(std::uint64_t microseconds) {
+  const auto number = static_cast<double>(microseconds);
+  if (microseconds < 10'000) return data::Grouped(microseconds) + " us";
+  if (microseconds < 1'000'000) return fmt::format("{:.1f} ms", number / 1e3);
+  return fmt::format("{:.2f} s", number / 1e6);
+}
 
 }  // namespace
 
@@ -17,16 +25,16 @@ std::string ReceiptLine(const v1::Receipt& receipt) {
   if (!receipt.reason().empty()) line += ": " + receipt.reason();
   line += fmt::format(" · {} in the engine", DurationText(receipt.compute_us()));
   if (receipt.batch_size() > 1) {
-    line += fmt::format(" for a batch of {}", WithThousands(receipt.batch_size()));
+    line += fmt::format(" for a batch of {}", data::Grouped(receipt.batch_size()));
   }
   if (receipt.queue_us() >= kRemarkableWaitUs) {
     line += fmt::format(" after {} in the queue", DurationText(receipt.queue_us()));
   }
-  line += fmt::format(" · {} scanned", Counted(receipt.rows_scanned(), "row"));
+  line += fmt::format(" · {} scanned", data::Counted(receipt.rows_scanned(), "row"));
   if (receipt.rows_rescored() > 0) {
-    line += fmt::format(", {} re-scored", WithThousands(receipt.rows_rescored()));
+    line += fmt::format(", {} re-scored", data::Grouped(receipt.rows_rescored()));
   }
-  return line + fmt::format(" · snapshot {}", WithThousands(receipt.snapshot_version()));
+  return line + fmt::format(" · snapshot {}", data::Grouped(receipt.snapshot_version()));
 }
 
 }  // namespace simile::cli

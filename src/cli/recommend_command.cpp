@@ -6,8 +6,8 @@
 #include "cli/collection_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/number_text.h"
 #include "cli/show_answer.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -39,7 +39,7 @@ int RunRecommend(const RecommendFlags& flags) {
   for (v1::UserRecommendations& recommended : *response->mutable_results()) {
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = fmt::format("for {} ({} seen{})", recommended.user_id(),
-                                 WithThousands(recommended.seen_count()),
+                                 data::Grouped(recommended.seen_count()),
                                  flags.exclude_seen ? ", left out" : "");
     result.user_id = recommended.user_id();
     result.seen_count = recommended.seen_count();

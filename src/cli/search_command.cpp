@@ -6,9 +6,9 @@
 #include "cli/collection_choice.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/number_text.h"
 #include "cli/show_answer.h"
 #include "cli/vector_file.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -22,8 +22,8 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
   if (vectors.dim() == collection.dim()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "{} holds {} dimensions, {} has {}. A vector from another model cannot be compared.",
-      vectors.source, WithThousands(vectors.dim()), collection.name(),
-      WithThousands(collection.dim())));
+      vectors.source, data::Grouped(vectors.dim()), collection.name(),
+      data::Grouped(collection.dim())));
 }
 
 int RunSearch(const SearchFlags& flags) {

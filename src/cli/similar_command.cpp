@@ -9,11 +9,11 @@
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
-#include "cli/number_text.h"
 #include "cli/payload_text.h"
 #include "cli/show_answer.h"
 #include "cli/table.h"
 #include "cli/title_choice.h"
+#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -41,10 +41,10 @@ std::string CandidatesTable(const std::string& collection, const std::string& ti
   }
   const auto listed = static_cast<std::uint64_t>(found.matches_size());
   std::string text =
-      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", WithThousands(found.match_count()),
+      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", data::Grouped(found.match_count()),
                   collection, Printable(title), table.Render(StandardOutput(), 2));
   if (found.match_count() > listed) {
-    text += fmt::format("  and {} more\n", WithThousands(found.match_count() - listed));
+    text += fmt::format("  and {} more\n", data::Grouped(found.match_count() - listed));
   }
   return text;
 }

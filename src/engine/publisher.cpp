@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/bytes_text.h"
+#include "data/wording.h"
 
 namespace simile::engine {
 namespace {
@@ -125,16 +125,16 @@ absl::Status Publisher::Reserve(const std::string& collection, const data::Datas
   if (!budget.ok()) return budget.status();
   const std::uint64_t free = budget->bytes - std::min(budget->bytes, reserved_bytes_);
   if (needed > free) {
-    const std::string promised =
-        reserved_bytes_ == 0
-            ? ""
-            : fmt::format(", less {} promised to a load under way", BytesText(reserved_bytes_));
+    const std::string promised = reserved_bytes_ == 0
+                                     ? ""
+                                     : fmt::format(", less {} promised to a load under way",
+                                                   data::BytesText(reserved_bytes_));
     return absl::ResourceExhaustedError(fmt::format(
         "{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}); {} may be "
         "taken: {}{}",
-        collection, BytesText(needed), BytesText(plan.vector_bytes), BytesText(plan.payload_bytes),
-        BytesText(plan.user_bytes), BytesText(index_bytes), BytesText(free), budget->because,
-        promised));
+        collection, data::BytesText(needed), data::BytesText(plan.vector_bytes),
+        data::BytesText(plan.payload_bytes), data::BytesText(plan.user_bytes),
+        data::BytesText(index_bytes), data::BytesText(free), budget->because, promised));
   }
   reservation.Take(needed);
   return absl::OkStatus();
@@ -149,7 +149,7 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
                       std::string(memory.status().message())));
     }
     return Budget{memory->available_bytes - memory->available_bytes / 10,
-                  fmt::format("nine tenths of the {} {}", BytesText(memory->available_bytes),
+                  fmt::format("nine tenths of the {} {}", data::BytesText(memory->available_bytes),
                               memory->origin)};
   }
   std::uint64_t resident = 0;
@@ -158,7 +158,7 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
   }
   return Budget{options_.memory_bytes_max - std::min(options_.memory_bytes_max, resident),
                 fmt::format("of the {} allowed for all collections {} is in use",
-                            BytesText(options_.memory_bytes_max), BytesText(resident))};
+                            data::BytesText(options_.memory_bytes_max), data::BytesText(resident))};
 }
 
 }  // namespace simile::engine

@@ -1,5 +1,9 @@
 #include "cli/receipt_line.h"
 
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace simile::cli {
@@ -33,6 +37,15 @@ TEST(ReceiptLineTest, AddsWhatIsRemarkable) {
   EXPECT_EQ(ReceiptLine(receipt),
             "exact · cpu · 94 us in the engine for a batch of 38 after 2,500 us in the queue · "
             "5,000 rows scanned, 14 re-scored · snapshot 1");
+}
+
+TEST(ReceiptLineTest, ChoosesTheUnitOfADuration) {
+  v1::Receipt receipt = PlainReceipt();
+  for (const auto& [microseconds, text] : std::map<std::uint64_t, std::string>{
+           {0, "0 us"}, {9'999, "9,999 us"}, {12'345, "12.3 ms"}, {1'500'000, "1.50 s"}}) {
+    receipt.set_compute_us(microseconds);
+    EXPECT_THAT(ReceiptLine(receipt), testing::HasSubstr(" · " + text + " in the engine"));
+  }
 }
 
 TEST(ReceiptLineTest, NeverClaimsMoreThanTheServerDid) {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/bytes_text.h"
 #include "files/scratch_folder.h"
 
 namespace simile::engine {
@@ -92,14 +91,6 @@ TEST(HostMemoryOnThisMachineTest, IsReadable) {
   const auto memory = ReadHostMemory();
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_GT(memory->available_bytes, 0U);
-}
-
-TEST(BytesTextTest, ChoosesTheUnit) {
-  EXPECT_EQ(BytesText(0), "0 B");
-  EXPECT_EQ(BytesText(1023), "1023 B");
-  EXPECT_EQ(BytesText(1024), "1.0 KiB");
-  EXPECT_EQ(BytesText(9'961'472), "9.5 MiB");
-  EXPECT_EQ(BytesText(30'720'000'000), "28.61 GiB");
 }
 
 }  // namespace
