@@ -4,6 +4,7 @@
 #include <memory>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "simile/hits.h"
 #include "simile/matrix_view.h"
@@ -28,6 +29,11 @@ class SegmentIndex {
 
   virtual std::size_t row_count() const = 0;
   virtual std::size_t dim() const = 0;
+
+  // How far the index is built, 0 .. 1. It answers all the while, below 1 by a slower road.
+  // Errors: why it never will be, in words for an operator; it goes on answering by the slower
+  // road.
+  virtual absl::StatusOr<double> Built() const { return 1.0; }
 
   // Finds the best k passing rows for each query, best first by RankKey.
   //   batch.queries  [batch, dim]  row-major fp32, unit length for cosine

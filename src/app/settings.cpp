@@ -9,6 +9,7 @@
 namespace simile::app {
 namespace {
 
+using backend::CpuEngine;
 using backend::Preference;
 using backend::RegistryOptions;
 
@@ -72,10 +73,19 @@ void AppendBackend(std::vector<Setting>& table) {
   table.push_back(WholeNumber({"backend.threads", "--threads", "threads",
                                "Threads that search; 0 is every core this process may use."},
                               0, 1'024, &RegistryOptions::threads));
+  table.push_back(Choice({"backend.cpu_engine", "", "",
+                          "How the CPU searches: int8 finds candidates in a byte a dimension and "
+                          "lets fp32 decide, scan is fp32 only. Their answers are the same bits."},
+                         Values<CpuEngine>{{"int8", CpuEngine::kInt8}, {"scan", CpuEngine::kScan}},
+                         &RegistryOptions::cpu_engine));
   table.push_back(Choice(
       {"backend.isa", "", "", "The instruction set to search with; auto takes the best there is."},
-      Values<std::string>{
-          {"auto", ""}, {"avx512", "avx512"}, {"avx2", "avx2"}, {"portable", "portable"}},
+      Values<std::string>{{"auto", ""},
+                          {"amx", "amx"},
+                          {"avx512vnni", "avx512vnni"},
+                          {"avxvnni", "avxvnni"},
+                          {"avx2", "avx2"},
+                          {"portable", "portable"}},
       &RegistryOptions::isa));
 }
 

@@ -5,30 +5,41 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/cpu_count.h"
+#include "backend/cpu/int8_backend.h"
+#include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/gpu_search.h"
-#include "certificate/canonical_score.h"
 
 namespace simile::backend {
 namespace {
 
-absl::StatusOr<const certificate::CanonicalKernel*> ChooseKernel(const std::string& isa) {
-  if (isa.empty()) return certificate::SupportedCanonicalKernels().front();
-  if (const auto* kernel = certificate::FindCanonicalKernel(isa)) return kernel;
+absl::Status UnknownIsa(const std::string& isa) {
   std::string supported;
-  for (const auto* kernel : certificate::SupportedCanonicalKernels()) {
+  for (const auto* kernel : cpu::SupportedInt8Kernels()) {
     fmt::format_to(std::back_inserter(supported), "{}{}", supported.empty() ? "" : ", ",
                    kernel->isa);
   }
-  return absl::InvalidArgumentError(fmt::format(
-      "instruction set \"{}\" cannot be used on this processor; it has {}", isa, supported));
+  const std::string_view why = isa == "amx" ? cpu::WhyNoAmx() : "";
+  return absl::InvalidArgumentError(
+      fmt::format("instruction set \"{}\" cannot be used on this processor{}{}; it has {}", isa,
+                  why.empty() ? "" : ": ", why, supported));
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& options) {
+  cpu::Int8Options chosen = cpu::OptionsFor(options.isa);
+  if (chosen.large == nullptr) return UnknownIsa(options.isa);
+  chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
+  if (options.cpu_engine == CpuEngine::kScan) {
+    return cpu::MakeScanBackend(*chosen.canonical, chosen.threads);
+  }
+  return cpu::MakeInt8Backend(chosen);
 }
 
 }  // namespace
 
 absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options) {
-  const auto kernel = ChooseKernel(options.isa);
-  if (!kernel.ok()) return kernel.status();
+  auto cpu = MakeCpuBackend(options);
+  if (!cpu.ok()) return cpu.status();
 
   std::string reason = "the configuration asks for the CPU";
   if (options.preference != Preference::kCpu) reason = WhyNoGpu(DefaultGpuSearch());
@@ -36,8 +47,7 @@ absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options) {
     return absl::FailedPreconditionError(
         fmt::format("the configuration asks for the GPU, which cannot be used: {}", reason));
   }
-  const unsigned threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
-  return Chosen{cpu::MakeScanBackend(**kernel, threads), std::move(reason)};
+  return Chosen{*std::move(cpu), std::move(reason)};
 }
 
 }  // namespace simile::backend

@@ -14,10 +14,15 @@ namespace simile::backend {
 // start. cpu: the CPU because configuration says so.
 enum class Preference : std::uint8_t { kAuto, kGpu, kCpu };
 
+// int8: a byte a dimension finds candidates under a proven bound, fp32 decides. scan: fp32 only,
+// the reference. Their answers are the same bits.
+enum class CpuEngine : std::uint8_t { kInt8, kScan };
+
 struct RegistryOptions {
   Preference preference = Preference::kAuto;
   unsigned threads = 0;  // 0: the cores this process may use (affinity and cgroup quota)
-  std::string isa;       // empty: the best this processor has; else "avx512", "avx2", "portable"
+  CpuEngine cpu_engine = CpuEngine::kInt8;
+  std::string isa;  // empty: the best this processor has; else a name of SupportedInt8Kernels()
 };
 
 // The backend that will answer, and why it is this one. The reason goes into the first lines of

@@ -67,6 +67,8 @@ Json ToJson(const v1::Collection& collection) {
                  {"device", backend.device()},
                  {"engine", backend.engine()},
                  {"reason", backend.reason()}}},
+               {"index_built", collection.index_built()},
+               {"index_problem", collection.index_problem()},
                {"notes", Json::array()}};
   if (collection.has_loaded_at()) {
     json["loaded_at"] =

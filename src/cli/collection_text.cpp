@@ -12,12 +12,19 @@
 namespace simile::cli {
 namespace {
 
+// Nothing when the index is built, as it mostly is.
+std::string IndexText(const v1::Collection& collection) {
+  if (!collection.index_problem().empty()) return ", no index";
+  if (collection.index_built() >= 1) return "";
+  return fmt::format(", index {:.0f}%", collection.index_built() * 100);
+}
+
 std::string StateText(const v1::Collection& collection) {
   switch (collection.state()) {
     case v1::Collection::LOADING:
       return fmt::format("loading {:.0f}%", collection.progress() * 100);
     case v1::Collection::SERVING:
-      return "serving";
+      return "serving" + IndexText(collection);
     case v1::Collection::RELOADING:
       return fmt::format("reloading {:.0f}%", collection.progress() * 100);
     default:
@@ -117,6 +124,9 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
   facts.AddRow({"backend", BackendText(collection.backend())});
   facts.AddRow({"engine", fmt::format("{} on {}", collection.backend().engine(),
                                       collection.backend().device())});
+  if (!collection.index_problem().empty()) {
+    facts.AddRow({"index", Printable(collection.index_problem())});
+  }
   if (!collection.lookup_fields().empty()) {
     facts.AddRow({"titles", "found by " + Joined(collection.lookup_fields())});
   }

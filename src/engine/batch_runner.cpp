@@ -3,9 +3,20 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace simile::engine {
+namespace {
+
+// Adds a name to "int8-amx + gather-avx512" unless it stands there.
+void AddEngine(std::string_view name, std::string& engines) {
+  if (name.empty() || engines.find(name) != std::string::npos) return;
+  if (!engines.empty()) engines += " + ";
+  engines += name;
+}
+
+}  // namespace
 
 absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks,
                               std::vector<SearchAnswer>& answers) {
@@ -45,6 +56,7 @@ SearchAnswer BatchRunner::Answer(std::size_t first_query, std::size_t query_coun
     answer.hits.emplace_back(hits.begin(), hits.end());
     answer.receipt.rows_scanned += result_.Cost(query).rows_scanned;
     answer.receipt.rows_rescored += result_.Cost(query).rows_rescored;
+    AddEngine(result_.Engine(query), answer.receipt.engine);
   }
   return answer;
 }

@@ -220,7 +220,7 @@ void Executor::Impl::FillReceipt(std::size_t index) {
   observe::Receipt& receipt = answers_[index].receipt;
   receipt.backend = info_.name;
   receipt.device = info_.device;
-  receipt.engine = info_.engine;
+  if (receipt.engine.empty()) receipt.engine = info_.engine;  // there was nothing to search
   receipt.reason = reason_;
   receipt.snapshot_version = batch_[index]->snapshot->version;
   receipt.batch_size = report_.batch_size;

@@ -51,6 +51,8 @@ void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
       cost.rows_rescored += partial_[segment].Cost(query).rows_rescored;
     }
     result.SetCost(query, cost);
+    // One backend made all segments, so they mostly go one road; the first stands for them.
+    if (segment_count > 0) result.SetEngine(query, partial_.front().Engine(query));
   }
 }
 

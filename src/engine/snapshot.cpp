@@ -1,5 +1,7 @@
 #include "engine/snapshot.h"
 
+#include <algorithm>
+
 namespace simile::engine {
 
 ResidentBytes BytesOf(const Snapshot& snapshot) {
@@ -12,6 +14,16 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
       .index = snapshot.index_bytes.host_bytes,
       .device = snapshot.index_bytes.device_bytes,
   };
+}
+
+IndexState IndexStateOf(const Snapshot& snapshot) {
+  IndexState state;
+  for (const auto& segment : snapshot.segments) {
+    const absl::StatusOr<double> built = segment->Built();
+    state.built = std::min(state.built, built.value_or(0));
+    if (!built.ok() && state.problem.empty()) state.problem = std::string(built.status().message());
+  }
+  return state;
 }
 
 }  // namespace simile::engine

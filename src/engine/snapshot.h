@@ -42,4 +42,11 @@ struct ResidentBytes {
 };
 ResidentBytes BytesOf(const Snapshot& snapshot);
 
+// How far the indexes of a snapshot's segments are built (SegmentIndex::Built).
+struct IndexState {
+  double built = 1;     // 0 .. 1, of the segment that is least far
+  std::string problem;  // of the first segment that has one
+};
+IndexState IndexStateOf(const Snapshot& snapshot);
+
 }  // namespace simile::engine

@@ -54,6 +54,9 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
   }
   for (const std::string& field : snapshot.text_index.fields()) message.add_lookup_fields(field);
   for (const std::string& note : dataset.notes) message.add_notes(note);
+  const engine::IndexState index = engine::IndexStateOf(snapshot);
+  message.set_index_built(static_cast<float>(index.built));
+  message.set_index_problem(index.problem);
 }
 
 }  // namespace

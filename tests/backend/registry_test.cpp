@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backend/cpu/int8_kernels.h"
 #include "backend/gpu_search.h"
 #include "certificate/canonical_score.h"
 
@@ -40,12 +41,21 @@ TEST(RegistryTest, UsesTheInstructionSetAndThreadsAskedFor) {
   options.threads = 3;
   const auto chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
-  EXPECT_EQ(chosen->backend->info().engine, "scan-portable");
+  EXPECT_EQ(chosen->backend->info().engine, "int8-portable");
   EXPECT_THAT(chosen->backend->info().device, HasSubstr(", 3 threads"));
 }
 
 TEST(RegistryTest, TakesTheBestInstructionSetByDefault) {
   const auto chosen = ChooseBackend({});
+  ASSERT_TRUE(chosen.ok());
+  const std::string best = cpu::SupportedInt8Kernels().front()->isa;
+  EXPECT_EQ(chosen->backend->info().engine, "int8-" + best);
+}
+
+TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
+  RegistryOptions options;
+  options.cpu_engine = CpuEngine::kScan;
+  const auto chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
   const auto best = certificate::SupportedCanonicalKernels().front()->isa;
   EXPECT_EQ(chosen->backend->info().engine, "scan-" + std::string(best));

@@ -32,6 +32,7 @@ v1::Collection Films() {
   title.set_type("string");
   title.set_rows(4'999);
   films.add_lookup_fields("title");
+  films.set_index_built(1);
   films.add_notes("500 user vectors were normalized");
   return films;
 }
@@ -46,6 +47,16 @@ TEST(CollectionTextTest, ListsOneLineACollection) {
             "books       loading 40%        0 x 0              0      0 B         0\n"
             "films       serving      5,000 x 384  cosine    500  8.3 MiB         2  "
             "cpu: no NVIDIA driver\n");
+}
+
+TEST(CollectionTextTest, SaysHowFarTheIndexIs) {
+  v1::Collection films = Films();
+  films.set_index_built(0.4F);
+  EXPECT_THAT(CollectionDetails(films, Terminal{}), HasSubstr("state     serving, index 40%\n"));
+  films.set_index_problem("no memory for the index of 5,000 rows");
+  const std::string details = CollectionDetails(films, Terminal{});
+  EXPECT_THAT(details, HasSubstr("state     serving, no index\n"));
+  EXPECT_THAT(details, HasSubstr("index     no memory for the index of 5,000 rows\n"));
 }
 
 TEST(CollectionTextTest, ShowsDetailsFieldsAndNotes) {

@@ -48,7 +48,7 @@ std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads
     options.threads = threads;
     options.tuning.block_bytes = 1;
     options.tuning.scan_rows_max = 0;
-    options.build_in_background = false;
+    options.foreground_bytes_max = std::size_t{1} << 40;
     return backend::cpu::MakeInt8Backend(options);
   };
 }

@@ -69,6 +69,8 @@ TEST_F(CollectionsTest, ShowsWhatACollectionHolds) {
   EXPECT_GT(films.bytes().payload(), 0U);
   EXPECT_GT(films.bytes().users(), 0U);
   EXPECT_EQ(films.bytes().device(), 0U);
+  EXPECT_EQ(films.index_built(), 1);
+  EXPECT_EQ(films.index_problem(), "");
   ASSERT_EQ(films.fields_size(), 5);
   EXPECT_EQ(films.fields(4).name(), "year");
   EXPECT_EQ(films.fields(4).type(), "integer");

@@ -43,7 +43,7 @@ TEST(ProgramTest, SaysWhatItServesAndStopsOnSigterm) {
   const std::string address = server.AwaitListening();
   ASSERT_FALSE(address.empty()) << server.output();
   EXPECT_THAT(server.output(), StartsWith("simile 0."));
-  EXPECT_THAT(server.output(), HasSubstr("cpu engine (scan-"));
+  EXPECT_THAT(server.output(), HasSubstr("cpu engine (int8-"));
   EXPECT_THAT(server.output(), HasSubstr("films     5,000 vectors x 384 (cosine)  500 users"));
   EXPECT_THAT(server.output(), HasSubstr(", metrics on 127.0.0.1:"));
   EXPECT_EQ(Client(address).CheckHealth("films"), Health::kServing);

@@ -80,7 +80,7 @@ TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
 TEST_F(SearchOptionsTest, PutsAReceiptOnEveryAnswer) {
   const v1::Receipt receipt = Ask(ToyStory(3), {{}, {{"x-request-id", "a test"}}}).receipt();
   EXPECT_EQ(receipt.backend(), "cpu");
-  EXPECT_THAT(receipt.engine(), testing::StartsWith("scan-"));
+  EXPECT_THAT(receipt.engine(), testing::StartsWith("int8-"));
   EXPECT_FALSE(receipt.device().empty());
   EXPECT_FALSE(receipt.reason().empty());
   EXPECT_EQ(receipt.snapshot_version(), 1U);

@@ -1,5 +1,7 @@
 #include "backend/cpu/int8_backend.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cassert>
@@ -134,51 +136,111 @@ class Int8Engine {
   std::vector<MaskUse> masked_;
 };
 
+// Rows that are asked for their neighbours when packed rows have been built, and how many.
+constexpr std::size_t kChecks = 8;
+constexpr std::uint32_t kCheckedHits = 10;
+
 // Scans plainly until its packed rows are built.
 class Int8Index final : public SegmentIndex {
  public:
-  Int8Index(Int8Engine& engine, SegmentRows rows) : engine_(engine), rows_(std::move(rows)) {}
+  Int8Index(Int8Engine& engine, SegmentRows rows)
+      : engine_(engine),
+        rows_(std::move(rows)),
+        shape_(ShapeOf(row_count(), dim(), engine.options().tuning.block_bytes)) {}
 
   ~Int8Index() override {
     progress_.cancelled = true;
     if (builder_.joinable()) builder_.join();
   }
 
-  // Builds the packed rows and, from then on, uses them. Throws std::bad_alloc.
-  void Build() {
-    const Int8Options& options = engine_.options();
-    built_ = PackedRows::Build(rows_.rows, ShapeOf(row_count(), dim(), options.tuning.block_bytes),
-                               options.large->code_max, engine_.pool().thread_count(), progress_);
-    packed_.store(built_.get(), std::memory_order_release);
+  // Builds the packed rows, holds them against the plain scan and, from then on, uses them.
+  // Errors: kResourceExhausted for lack of memory; kInternal when the check fails.
+  absl::Status Build() {
+    absl::Status status = TryBuild();
+    if (status.ok()) packed_.store(built_.get(), std::memory_order_release);
+    const std::lock_guard lock(problem_mutex_);
+    problem_ = status;
+    return status;
   }
+  // The same beside the searches, which come first.
   void BuildInBackground() {
     builder_ = std::thread([this] {
-      try {
-        Build();
-      } catch (const std::bad_alloc&) {
-        // The plain scan, which needs no memory, goes on.
-      }
+      // On Linux a thread has a priority of its own, and the threads it starts inherit it.
+      setpriority(PRIO_PROCESS, 0, kBuilderNiceness);
+      static_cast<void>(Build());
     });
   }
 
   std::size_t row_count() const override { return rows_.rows.row_count(); }
   std::size_t dim() const override { return rows_.rows.dim(); }
 
+  absl::StatusOr<double> Built() const override {
+    if (packed_.load(std::memory_order_acquire) != nullptr) return 1.0;
+    const std::lock_guard lock(problem_mutex_);
+    if (!problem_.ok()) return problem_;
+    // The check comes after the last chunk.
+    const auto chunks = static_cast<double>(shape_.chunk_count() + 1);
+    return static_cast<double>(progress_.chunks_done.load(std::memory_order_relaxed)) / chunks;
+  }
+
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
+    return Search(packed_.load(std::memory_order_acquire), batch, result);
+  }
+
+ private:
+  static constexpr int kBuilderNiceness = 10;
+
+  absl::Status TryBuild() {
     try {
-      engine_.Search(rows_, packed_.load(std::memory_order_acquire), batch, result);
+      built_ = PackedRows::Build(rows_.rows, shape_, engine_.options().large->code_max,
+                                 engine_.pool().thread_count(), progress_);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError(
+          fmt::format("no memory for the index of {} rows, {} bytes", row_count(), shape_.bytes()));
+    }
+    if (built_ == nullptr)
+      return absl::CancelledError("the index was given up before it was built");
+    return Check();
+  }
+
+  // Asks both roads for the neighbours of rows of the segment.
+  absl::Status Check() const {
+    const std::size_t count = std::min(kChecks, row_count());
+    QuerySpec spec;
+    spec.k = kCheckedHits;
+    const std::vector<QuerySpec> specs(count, spec);
+    const SearchBatch batch{rows_.rows.Slice((row_count() - count) / 2, count), specs};
+    SearchResult packed;
+    SearchResult plain;
+    if (absl::Status status = Search(built_.get(), batch, packed); !status.ok()) return status;
+    if (absl::Status status = Search(nullptr, batch, plain); !status.ok()) return status;
+    for (std::size_t query = 0; query < count; ++query) {
+      if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
+      return absl::InternalError(
+          "the index failed its check and is not used: its answers are not those of the scan");
+    }
+    return absl::OkStatus();
+  }
+
+  //   packed  null for the plain scan
+  absl::Status Search(const PackedRows* packed, const SearchBatch& batch,
+                      SearchResult& result) const {
+    try {
+      engine_.Search(rows_, packed, batch, result);
     } catch (const std::bad_alloc&) {
       return NoMemoryForHits(batch, rows_, engine_.pool());
     }
     return absl::OkStatus();
   }
 
- private:
   Int8Engine& engine_;  // the backend's, which outlives its segments
   const SegmentRows rows_;
+  const PackedShape shape_;
   PackedRows::Progress progress_;
   std::unique_ptr<const PackedRows> built_;
   std::atomic<const PackedRows*> packed_{nullptr};
+  mutable std::mutex problem_mutex_;  // guards problem_
+  absl::Status problem_;
   std::thread builder_;
 };
 
@@ -200,22 +262,22 @@ class Int8Backend final : public Backend {
       const SegmentRows& rows) override {
     auto index = std::make_shared<Int8Index>(engine_, rows);
     if (!Packs(rows.rows.row_count())) return index;
-    if (engine_.options().build_in_background) {
+    if (BuildsInBackground({rows.rows.row_count(), rows.rows.dim()})) {
       index->BuildInBackground();
       return index;
     }
-    try {
-      index->Build();
-    } catch (const std::bad_alloc&) {
-      return absl::ResourceExhaustedError(
-          fmt::format("no memory for the index of {} rows", rows.rows.row_count()));
-    }
+    if (absl::Status status = index->Build(); !status.ok()) return status;
     return index;
   }
 
  private:
   bool Packs(std::size_t row_count) const {
     return row_count > engine_.options().tuning.scan_rows_max;
+  }
+
+  bool BuildsInBackground(const SegmentShape& shape) const {
+    return shape.row_count * certificate::RotatedDim(shape.dim) >
+           engine_.options().foreground_bytes_max;
   }
 
   Int8Engine engine_;
@@ -228,13 +290,14 @@ Int8Options OptionsFor(std::string_view isa) {
   Int8Options options;
   const auto supported = SupportedInt8Kernels();
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
+  if (options.large == nullptr) return options;
   options.small = options.large;
   // One query fills no tile: memory is the limit then, and the vector kernel reads it faster.
-  if (isa.empty() && options.large->isa == std::string_view("amx") &&
-      supported[1]->code_max == options.large->code_max) {
+  if (isa.empty() && supported.size() > 1 && supported[1]->code_max == options.large->code_max) {
     options.small = supported[1];
   }
-  options.canonical = certificate::SupportedCanonicalKernels().front();
+  options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
+                                  : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
   return options;
 }
 

@@ -26,13 +26,13 @@ struct Int8Options {
   const certificate::CanonicalKernel* canonical = nullptr;
   unsigned threads = 1;  // workers of its pool, the calling thread included
   Int8Tuning tuning;
-  // Whether MakeResident returns at once, with an index that scans plainly until its packed rows
-  // are built.
-  bool build_in_background = true;
+  // An index whose codes take more than this is built in the background: MakeResident returns at
+  // once, and the index scans plainly until then.
+  std::size_t foreground_bytes_max = 32U << 20;
 };
 
 // The kernels to use on this processor: the best it has, or the one that is forced.
-//   isa  empty, or the name of an instruction set that SupportedInt8Kernels() names
+//   isa  empty, or the name of an instruction set. Kernels are null when it cannot run here.
 Int8Options OptionsFor(std::string_view isa);
 
 // The certified engine: one pass over a byte a dimension finds candidates under a proven bound,

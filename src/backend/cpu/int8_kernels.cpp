@@ -81,6 +81,11 @@ const Int8Kernel* FindInt8Kernel(std::string_view isa) {
   return nullptr;
 }
 
+std::string_view CanonicalIsaOf(std::string_view int8_isa) {
+  if (int8_isa == "amx" || int8_isa == "avx512vnni") return "avx512";
+  return int8_isa == "avxvnni" ? "avx2" : int8_isa;
+}
+
 std::string_view WhyNoAmx() { return Table().why_no_amx; }
 
 }  // namespace simile::backend::cpu

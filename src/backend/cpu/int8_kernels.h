@@ -15,6 +15,9 @@ std::span<const Int8Kernel* const> SupportedInt8Kernels();
 // The kernel with this name, or nullptr when there is none or it cannot run here.
 const Int8Kernel* FindInt8Kernel(std::string_view isa);
 
+// The instruction set of canonical scores that goes with a kernel: "avx512" with "amx".
+std::string_view CanonicalIsaOf(std::string_view int8_isa);
+
 // Why AMX is not among the supported: "" when it is, else "the processor has no AMX" or "the system
 // refuses AMX tiles".
 std::string_view WhyNoAmx();

@@ -31,8 +31,8 @@ void GrowTo(Vector& vector, std::size_t size) {
 }
 
 // The errors of a cheap score's many columns mostly cancel: against a bound that lets them all add
-// up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if it
-// were, the verdict would see it.
+// up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if
+// it were, the verdict would see it.
 float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }

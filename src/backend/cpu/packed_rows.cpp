@@ -94,8 +94,7 @@ class PackedRows::Builder {
   void Work() {
     // All of a thread's memory, taken before the first chunk.
     Scratch scratch(shape_);
-    const std::size_t chunk_count =
-        (shape_.block_count() + shape_.chunk_blocks - 1) / shape_.chunk_blocks;
+    const std::size_t chunk_count = shape_.chunk_count();
     for (;;) {
       const std::size_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
       if (chunk >= chunk_count || progress_.cancelled.load(std::memory_order_relaxed)) return;

@@ -25,6 +25,7 @@ struct PackedShape {
 
   std::size_t position_count() const;  // rows with the padding of the last block
   std::size_t block_count() const { return (position_count() + block_rows - 1) / block_rows; }
+  std::size_t chunk_count() const { return (block_count() + chunk_blocks - 1) / chunk_blocks; }
   // Memory of PackedRows.
   std::size_t bytes() const;
 };
