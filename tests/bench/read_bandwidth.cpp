@@ -1,11 +1,11 @@
 #include "bench/read_bandwidth.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
+
+#include "bench/timing.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,8 +13,6 @@
 
 namespace simile::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::uint64_t ReadPortable(const std::byte* begin, std::size_t size) {
   std::uint64_t sums[8] = {};
@@ -118,27 +116,12 @@ std::chrono::duration<double> TimeRead(const ReadPattern& pattern,
                                        backend::cpu::ThreadPool& pool) {
   const unsigned threads = pool.thread_count();
   const std::size_t share = memory.size() / threads / kReadMultiple * kReadMultiple;
-  std::vector<std::pair<Clock::time_point, Clock::time_point>> times(threads);
-  std::atomic<unsigned> arrived{0};
   std::atomic<std::uint64_t> sum{0};
-  auto job = [&](unsigned participant) {
-    arrived.fetch_add(1);
-    while (arrived.load() < threads) {
-    }
-    times[participant].first = Clock::now();
-    sum += pattern.read(memory.data() + participant * share, share);
-    times[participant].second = Clock::now();
-  };
-  pool.Run(job);
-  auto first = times[0].first;
-  auto last = times[0].second;
-  for (const auto& [start, end] : times) {
-    first = std::min(first, start);
-    last = std::max(last, end);
-  }
   // What the shares leave over at the end (under a KiB a thread) counts as read: it favours the
   // bandwidth, never the scan that is compared with it.
-  return last - first;
+  return TimeTogether(pool, [&](unsigned participant) {
+    sum += pattern.read(memory.data() + participant * share, share);
+  });
 }
 
 }  // namespace simile::bench

@@ -19,6 +19,7 @@
 #include "bench/bench_rows.h"
 #include "bench/oracle.h"
 #include "bench/read_bandwidth.h"
+#include "bench/timing.h"
 #include "certificate/canonical_score.h"
 #include "data/load.h"
 
@@ -39,11 +40,6 @@ struct Options {
   std::uint64_t seed = 1;
   std::string json_path;
 };
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // Times of one thing over all rounds.
 class Times {

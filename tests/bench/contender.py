@@ -1,0 +1,103 @@
+"""A process that searches when it is told to, and stands still while others do."""
+
+import json
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """What a contender said instead of an answer."""
+
+
+class TooSlow(Exception):
+    """It did not answer within the limit, and was ended."""
+
+
+class Contender:
+    """Speaks the protocol of engine_bench --paced and peer_engines.py.
+
+    Between its turns the process is stopped: threads that spin for a while after their work, as those of OpenMP do,
+    would otherwise take the next one's processor.
+    """
+
+    def __init__(self, name: str, command: list[str], threads: int, log: pathlib.Path):
+        self.name = name
+        self._command = command
+        self._threads = threads
+        self._log = log
+        self._process = None
+        self._buffer = b""
+        self.greeting = {}
+
+    def start(self) -> None:
+        # Nothing that was set for another program's sake may hold a rival back.
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS_")}
+        environment["OMP_NUM_THREADS"] = str(self._threads)
+        with open(self._log, "ab") as log:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                             env=environment)
+        self._buffer = b""
+        self.greeting = self._read(None)
+        self._process.send_signal(signal.SIGSTOP)
+
+    def __enter__(self) -> "Contender":
+        """Begins its turn."""
+        if self._process is None:
+            self.start()
+        self._process.send_signal(signal.SIGCONT)
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def ask(self, line: str, limit_s: float | None = None) -> dict:
+        """Says a line and returns the answer. REQUIRES: it is its turn."""
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._read(limit_s)
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer
+
+    def finish(self) -> None:
+        """Lets it end by itself, and waits."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGCONT)
+        self._process.stdin.close()
+        code = self._process.wait()
+        self._process = None
+        if code != 0:
+            raise Failed(f"{self.name} ended with {code}: {self._last_words()}")
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _read(self, limit_s: float | None) -> dict:
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0 or not selector.select(left):
+                    self.kill()
+                    raise TooSlow
+                part = os.read(self._process.stdout.fileno(), 65_536)
+                if not part:
+                    self.kill()
+                    raise Failed(f"{self.name} ended early: {self._last_words()}")
+                self._buffer += part
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        return json.loads(line)
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <CLI/CLI.hpp>
+
+#include "simile/query.h"
+
+namespace simile::bench {
+
+// What engine_bench was asked for.
+struct EngineOptions {
+  // Where the vectors come from: two files, or a generator.
+  std::string vectors_path;
+  std::string queries_path;
+  std::string synthetic;  // "clustered" or "isotropic"
+  std::size_t row_count = 1'000'000;
+  std::size_t dim = 384;
+  std::size_t query_count = 1'000;
+  std::uint64_t seed = 1;
+  double norm_spread = 1;  // longest row over shortest
+  std::string save_vectors_path;
+  std::string save_queries_path;
+  std::string metric = "cosine";
+
+  // Which searches, by what: every backend with every instruction set.
+  std::vector<std::size_t> batches{1, 32, 100, 1'000};
+  std::vector<std::uint32_t> ks{10, 100};
+  std::vector<double> filter_passes{1};
+  std::vector<std::string> backends{"auto"};
+  std::vector<std::string> isas;  // none: the best there is
+  unsigned threads = 0;
+
+  std::size_t rounds = 15;
+  std::string verify = "all";
+  bool quick = false;
+  bool ceilings = false;
+  bool paced = false;
+  std::string json_path;
+  std::string answers_path;
+
+  Metric metric_value() const { return metric == "dot" ? Metric::kDot : Metric::kCosine; }
+  bool saves() const { return !save_vectors_path.empty() || !save_queries_path.empty(); }
+  // Whether every query may come to be asked, and not just those of so many rounds.
+  bool asks_all() const { return paced || !answers_path.empty(); }
+  std::size_t batch_max() const;
+  std::uint32_t k_max() const;
+  // How many queries' answers are to be checked; nullopt: all.
+  std::optional<std::size_t> verify_max() const;
+};
+
+void AddOptions(CLI::App& app, EngineOptions& options);
+
+// What CLI11 does not see: options that exclude or need each other. Applies --quick.
+// Errors: kInvalidArgument, said to the person who typed it.
+absl::Status Check(EngineOptions& options);
+
+}  // namespace simile::bench

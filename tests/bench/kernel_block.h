@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "backend/cpu/int8_kernel.h"
+#include "data/page_buffer.h"
+
+namespace simile::bench {
+
+// Random codes, packed as an Int8Kernel reads them, with a gate that few sums reach.
+class KernelBlock {
+ public:
+  struct Shape {
+    std::size_t query_count = 1'000;
+    std::size_t row_count = 1'024;  // of each of two blocks, a multiple of 64
+    std::size_t dim = 384;          // a multiple of 64
+  };
+
+  KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_t seed);
+
+  // Scans one of the two blocks, even or odd `turn`, and brings the other closer meanwhile.
+  // Returns how many hits there were.
+  std::size_t Scan(const backend::cpu::Int8Kernel& kernel, std::size_t turn);
+
+  // Whether the kernel's hits on both blocks are those of plain arithmetic, one product at a time.
+  // Errors: kInternal with the first that differs.
+  absl::Status Check(const backend::cpu::Int8Kernel& kernel);
+
+  std::size_t query_count() const { return shape_.query_count; }
+  std::size_t products() const { return shape_.query_count * shape_.row_count * shape_.dim; }
+  std::size_t sums() const { return shape_.query_count * shape_.row_count; }
+
+ private:
+  static constexpr std::size_t kBlocks = 2;
+
+  void DrawCodes(std::int32_t code_max, std::uint64_t seed);
+  void SetGates(std::int32_t code_max);
+  std::int8_t& QueryCode(std::size_t query, std::size_t column);
+  std::uint8_t& RowByte(std::size_t block, std::size_t row, std::size_t column);
+  std::vector<backend::cpu::RawHit> PlainHits(std::size_t block);
+
+  const Shape shape_;
+  backend::cpu::PageBuffer codes_;    // [block][row_count * dim]
+  backend::cpu::PageBuffer queries_;  // [tile][dim / 64][16][64]
+  backend::cpu::PageBuffer starts_;   // [tile * 16]
+  backend::cpu::PageBuffer hits_;     // [query_count * row_count]
+  backend::cpu::PageBuffer scratch_;
+  std::size_t hit_count_ = 0;
+};
+
+}  // namespace simile::bench
