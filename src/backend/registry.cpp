@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/cpu_count.h"
-#include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/gpu_search.h"
@@ -26,16 +25,23 @@ absl::Status UnknownIsa(const std::string& isa) {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& options) {
-  cpu::Int8Options chosen = cpu::OptionsFor(options.isa);
-  if (chosen.large == nullptr) return UnknownIsa(options.isa);
-  chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
+  const absl::StatusOr<cpu::Int8Options> chosen = CpuOptionsOf(options);
+  if (!chosen.ok()) return chosen.status();
   if (options.cpu_engine == CpuEngine::kScan) {
-    return cpu::MakeScanBackend(*chosen.canonical, chosen.threads);
+    return cpu::MakeScanBackend(*chosen->canonical, chosen->threads);
   }
-  return cpu::MakeInt8Backend(chosen);
+  return cpu::MakeInt8Backend(*chosen);
 }
 
 }  // namespace
+
+absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
+  cpu::Int8Options chosen = cpu::OptionsFor(options.isa);
+  if (chosen.large == nullptr) return UnknownIsa(options.isa);
+  chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
+  chosen.tuning = options.tuning;
+  return chosen;
+}
 
 absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options) {
   auto cpu = MakeCpuBackend(options);

@@ -6,6 +6,8 @@
 
 #include <absl/status/statusor.h>
 
+#include "backend/cpu/int8_backend.h"
+#include "backend/cpu/int8_tuning.h"
 #include "simile/backend.h"
 
 namespace simile::backend {
@@ -23,6 +25,7 @@ struct RegistryOptions {
   unsigned threads = 0;  // 0: the cores this process may use (affinity and cgroup quota)
   CpuEngine cpu_engine = CpuEngine::kInt8;
   std::string isa;  // empty: the best this processor has; else a name of SupportedInt8Kernels()
+  cpu::Int8Tuning tuning;  // of the int8 engine; see cpu/calibration.h
 };
 
 // The backend that will answer, and why it is this one. The reason goes into the first lines of
@@ -31,6 +34,10 @@ struct Chosen {
   std::unique_ptr<Backend> backend;
   std::string reason;  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"
 };
+
+// What the int8 engine would run with: kernels, threads, tuning. It is what calibration measures.
+// Errors: kInvalidArgument for an isa this processor lacks, naming those it has.
+absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options);
 
 // Looks for backends and chooses one.
 // Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;

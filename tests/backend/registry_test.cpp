@@ -61,6 +61,19 @@ TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
   EXPECT_EQ(chosen->backend->info().engine, "scan-" + std::string(best));
 }
 
+TEST(RegistryTest, HandsTheTuningToTheEngine) {
+  RegistryOptions options;
+  options.tuning.scan_rows_max = 500;
+  const SegmentShape shape{.row_count = 600, .dim = 64};
+  auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_GT(chosen->backend->Plan(shape).host_bytes, 0U);
+  options.tuning.scan_rows_max = 600;  // scanned plainly: no index to make room for
+  chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->backend->Plan(shape).host_bytes, 0U);
+}
+
 TEST(RegistryTest, NamesTheInstructionSetsItHasWhenAskedForAnother) {
   RegistryOptions options;
   options.isa = "sse9";

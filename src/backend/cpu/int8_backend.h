@@ -5,18 +5,11 @@
 #include <string_view>
 
 #include "backend/cpu/int8_kernel.h"
+#include "backend/cpu/int8_tuning.h"
 #include "certificate/canonical_score.h"
 #include "simile/backend.h"
 
 namespace simile::backend::cpu {
-
-// What is best on a machine and not known before it is measured; see calibration.h.
-struct Int8Tuning {
-  std::size_t block_bytes = 384 * 1024;  // of codes that stay in the second-level cache
-  std::size_t large_batch_min = 8;  // queries from which the kernel for large batches is the faster
-  std::size_t gather_share = 16;    // gather when at most one row in this many passes the mask
-  std::size_t scan_rows_max = 1'024;  // segments up to this size are scanned plainly
-};
 
 struct Int8Options {
   // Kernels for batches from large_batch_min on and below it. Both read the same codes.

@@ -1,0 +1,81 @@
+#include "backend/cpu/calibration.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <new>
+
+#include "backend/cpu/cache_size.h"
+#include "backend/cpu/machine_probe.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+constexpr std::array<std::size_t, 5> kBatches{16, 8, 4, 2, 1};
+constexpr std::array<std::size_t, 5> kScanRows{512, 1'024, 2'048, 4'096, 8'192};
+constexpr std::size_t kManyQueries = 32;
+
+std::optional<std::size_t> FindLargeBatchMin(CalibrationProbe& probe) {
+  std::vector<RatioAt> large_to_small;
+  for (const std::size_t batch : kBatches) {
+    const std::optional<double> ratio = MiddleRatio(probe.LargeAndSmall(batch));
+    if (!ratio) return std::nullopt;
+    large_to_small.push_back({batch, *ratio});
+    if (*ratio > 1) break;
+  }
+  return LargeBatchMinFor(large_to_small);
+}
+
+std::optional<std::size_t> FindGatherShare(CalibrationProbe& probe) {
+  const std::optional<double> for_one = MiddleRatio(probe.GatherAndPass(1));
+  const std::optional<double> for_many = MiddleRatio(probe.GatherAndPass(kManyQueries));
+  if (!for_one || !for_many) return std::nullopt;
+  return GatherShareFor(*for_one, *for_many);
+}
+
+std::optional<std::size_t> FindScanRowsMax(CalibrationProbe& probe) {
+  std::vector<RatioAt> scan_to_pass;
+  for (const std::size_t row_count : kScanRows) {
+    const std::optional<double> ratio = MiddleRatio(probe.ScanAndPass(row_count));
+    if (!ratio) return std::nullopt;
+    scan_to_pass.push_back({row_count, *ratio});
+    if (*ratio > kScanCostMax) break;
+  }
+  return ScanRowsMaxFor(scan_to_pass);
+}
+
+// Some systems that show no cache folder, containers among them, answer here.
+std::optional<std::size_t> SecondLevelOfThisMachine() {
+  if (const auto bytes = SecondLevelBytes()) return bytes;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (bytes > 0) return static_cast<std::size_t>(bytes);
+#endif
+  return std::nullopt;
+}
+
+}  // namespace
+
+TuningFindings FindTuning(CalibrationProbe& probe, bool kernels_differ,
+                          std::optional<std::size_t> second_level_bytes) {
+  TuningFindings findings;
+  if (second_level_bytes) findings.block_bytes = BlockBytesFor(*second_level_bytes);
+  if (kernels_differ) findings.large_batch_min = FindLargeBatchMin(probe);
+  findings.gather_share = FindGatherShare(probe);
+  findings.scan_rows_max = FindScanRowsMax(probe);
+  return findings;
+}
+
+TuningFindings Calibrate(const Int8Options& options) {
+  const std::optional<std::size_t> second_level_bytes = SecondLevelOfThisMachine();
+  Int8Options tuned = options;
+  if (second_level_bytes) tuned.tuning.block_bytes = BlockBytesFor(*second_level_bytes);
+  try {
+    MachineProbe probe(tuned);
+    return FindTuning(probe, options.large != options.small, second_level_bytes);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,30 @@
+#include "backend/cpu/int8_tuning.h"
+
+#include <array>
+
+namespace simile::backend::cpu {
+
+std::span<const TuningValue> TuningValues() {
+  static constexpr std::array<TuningValue, 4> kValues{{
+      {"block_bytes", "bytes", "Codes that stay in the second-level cache while all queries go by.",
+       128 * 1024, 1024 * 1024, &Int8Tuning::block_bytes, &TuningFindings::block_bytes},
+      {"large_batch_min", "queries", "Batches from this size on take the kernel for large batches.",
+       1, 32, &Int8Tuning::large_batch_min, &TuningFindings::large_batch_min},
+      {"gather_share", "rows for one",
+       "Rows that pass a filter are gathered and scanned when at most one in this many does.", 4,
+       256, &Int8Tuning::gather_share, &TuningFindings::gather_share},
+      {"scan_rows_max", "rows", "Collections up to this size are scanned plainly.", 256, 16'384,
+       &Int8Tuning::scan_rows_max, &TuningFindings::scan_rows_max},
+  }};
+  return kValues;
+}
+
+Int8Tuning TuningOf(const TuningFindings& findings) {
+  Int8Tuning tuning;
+  for (const TuningValue& value : TuningValues()) {
+    tuning.*value.value = (findings.*value.found).value_or(tuning.*value.value);
+  }
+  return tuning;
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,199 @@
+#include "backend/cpu/machine_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace simile::backend::cpu {
+namespace {
+
+using std::chrono::milliseconds;
+
+// 18 MiB of fp32, a width as sentence embeddings have it, and more codes than a second-level cache
+// holds.
+constexpr std::size_t kDim = 384;
+constexpr std::size_t kRows = 12'288;
+constexpr std::size_t kQueries = 64;
+constexpr std::size_t kCentres = 64;
+constexpr std::uint32_t kHits = 10;
+// One row in this many passes the filter.
+constexpr std::uint64_t kMaskShare = 16;
+
+constexpr milliseconds kTimeMax{350};
+constexpr milliseconds kQuestionTime{12};
+// Pairs of a question when time allows, and those it gets even when its own time is spent.
+constexpr std::size_t kPairsMax = 15;
+constexpr std::size_t kPairsWanted = 7;
+
+// Sixty-four bits out of a counter (splitmix64): the same vectors everywhere, in any order.
+std::uint64_t Mix(std::uint64_t counter) {
+  std::uint64_t z = (counter + 1) * 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+// Four numbers in -1 .. 1 a draw.
+void AddNoise(std::uint64_t number, std::array<float, kDim>& values) {
+  static_assert(kDim % 4 == 0);
+  for (std::size_t i = 0; i < kDim; i += 4) {
+    std::uint64_t bits = Mix(number * kDim + i);
+    for (std::size_t j = 0; j < 4; ++j, bits >>= 16) {
+      values[i + j] += static_cast<float>(bits & 0xffff) * 0x1p-15F - 1;
+    }
+  }
+}
+
+// A unit vector around one of the centres: as neighbours in real collections, at a cosine of 0.7.
+void DrawRow(std::uint64_t number, float* row) {
+  std::array<float, kDim> values{};
+  AddNoise(Mix(number) % kCentres, values);
+  AddNoise(kCentres + number, values);
+  float square = 0;
+  for (const float value : values) square += value * value;
+  for (std::size_t i = 0; i < kDim; ++i) row[i] = values[i] / std::sqrt(square);
+}
+
+}  // namespace
+
+MachineProbe::MachineProbe(const Int8Options& options)
+    : options_(options),
+      end_(clock_.Now() + kTimeMax),
+      pool_(options.threads),
+      scan_(*options.canonical, pool_.thread_count()),
+      gather_(scan_),
+      memory_(pool_.thread_count()),
+      rows_(std::make_unique_for_overwrite<float[]>((kRows + kQueries) * kDim)),
+      mask_(kRows) {
+  static_assert(PaddedDim(kDim) == kDim);
+  DrawRows();
+  for (Row row = 0; row < kRows; ++row) {
+    if (Mix(~std::uint64_t{row}) % kMaskShare == 0) mask_.Allow(row);
+  }
+  packed_ = Pack(kRows);
+}
+
+void MachineProbe::DrawRows() {
+  constexpr std::size_t kRowsAtOnce = 256;
+  std::atomic<std::size_t> next{0};
+  auto draw = [&](unsigned) {
+    for (;;) {
+      const std::size_t first = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed);
+      if (first >= kRows + kQueries) return;
+      const std::size_t end = std::min(first + kRowsAtOnce, kRows + kQueries);
+      for (std::size_t row = first; row < end; ++row) DrawRow(row, rows_.get() + row * kDim);
+    }
+  };
+  pool_.Run(draw);
+}
+
+SegmentRows MachineProbe::RowsUpTo(std::size_t row_count) const {
+  return {{rows_.get(), row_count, kDim}, nullptr, Metric::kCosine, 0};
+}
+
+std::unique_ptr<const PackedRows> MachineProbe::Pack(std::size_t row_count) {
+  PackedRows::Progress progress;
+  return PackedRows::Build(RowsUpTo(row_count).rows,
+                           ShapeOf(row_count, kDim, options_.tuning.block_bytes),
+                           options_.large->code_max, pool_.thread_count(), progress);
+}
+
+void MachineProbe::TakeQueries(std::size_t batch, const RowMask* mask) {
+  QuerySpec spec;
+  spec.k = kHits;
+  spec.mask = mask;
+  specs_.assign(batch, spec);
+  queries_.resize(batch);
+  std::iota(queries_.begin(), queries_.end(), 0U);
+  const MatrixView all(rows_.get() + kRows * kDim, kQueries, kDim);
+  next_query_ = next_query_ + batch > kQueries ? 0 : next_query_;
+  batch_ = {all.Slice(next_query_, batch), specs_};
+  next_query_ += batch;
+}
+
+// Without the second pass of queries whose guess was wrong, which are too few to matter.
+void MachineProbe::Pass(const SegmentRows& rows, const PackedRows& packed,
+                        const Int8Kernel& kernel) {
+  result_.Reset(queries_.size(), kHits);
+  Int8Pass pass({rows, packed, kernel, *options_.canonical}, batch_, queries_, true, memory_,
+                result_);
+  pass.Run(pool_);
+}
+
+void MachineProbe::Scan(const SegmentRows& rows) {
+  result_.Reset(queries_.size(), kHits);
+  scan_.Run(pool_, rows, batch_, result_);
+}
+
+void MachineProbe::GatherRows(const SegmentRows& rows) {
+  result_.Reset(queries_.size(), kHits);
+  gather_.Run(pool_, rows, batch_, queries_, result_);
+}
+
+template <class Work>
+double MachineProbe::Time(Work work) const {
+  const Clock::TimePoint start = clock_.Now();
+  work();
+  return std::chrono::duration<double>(clock_.Now() - start).count();
+}
+
+template <class First, class Second>
+std::vector<TimePair> MachineProbe::TimeInTurn(std::size_t batch, const RowMask* mask, First first,
+                                               Second second) {
+  const Clock::TimePoint question_end = clock_.Now() + kQuestionTime;
+  const auto has_time = [&](std::size_t pairs) {
+    const Clock::TimePoint now = clock_.Now();
+    return now < end_ && (pairs < kPairsWanted || now < question_end);
+  };
+  std::vector<TimePair> pairs;
+  if (!has_time(0)) return pairs;
+  // Once without the clock: buffers grow, caches fill.
+  TakeQueries(batch, mask);
+  first();
+  second();
+  while (pairs.size() < kPairsMax && has_time(pairs.size())) {
+    TakeQueries(batch, mask);
+    // Each goes first every other time, so that neither always finds what the other left in cache.
+    TimePair pair;
+    if (pairs.size() % 2 == 0) pair.first_s = Time(first);
+    pair.second_s = Time(second);
+    if (pairs.size() % 2 != 0) pair.first_s = Time(first);
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+std::vector<TimePair> MachineProbe::LargeAndSmall(std::size_t batch) {
+  const SegmentRows rows = RowsUpTo(kRows);
+  return TimeInTurn(
+      batch, nullptr, [&] { Pass(rows, *packed_, *options_.large); },
+      [&] { Pass(rows, *packed_, *options_.small); });
+}
+
+std::vector<TimePair> MachineProbe::GatherAndPass(std::size_t batch) {
+  const SegmentRows rows = RowsUpTo(kRows);
+  const bool large = batch >= options_.tuning.large_batch_min;
+  const Int8Kernel& kernel = large ? *options_.large : *options_.small;
+  std::vector<TimePair> pairs = TimeInTurn(
+      batch, &mask_, [&] { GatherRows(rows); }, [&] { Pass(rows, *packed_, kernel); });
+  const auto passing = static_cast<double>(mask_.AllowedCount());
+  for (TimePair& pair : pairs) {
+    pair.first_s /= passing;
+    pair.second_s /= static_cast<double>(kRows);
+  }
+  return pairs;
+}
+
+std::vector<TimePair> MachineProbe::ScanAndPass(std::size_t row_count) {
+  if (clock_.Now() >= end_) return {};
+  const SegmentRows rows = RowsUpTo(row_count);
+  const std::unique_ptr<const PackedRows> own = row_count < kRows ? Pack(row_count) : nullptr;
+  const PackedRows& packed = own != nullptr ? *own : *packed_;
+  return TimeInTurn(
+      1, nullptr, [&] { Scan(rows); }, [&] { Pass(rows, packed, *options_.small); });
+}
+
+}  // namespace simile::backend::cpu

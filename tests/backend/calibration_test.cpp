@@ -1,0 +1,102 @@
+#include "backend/cpu/calibration.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace simile::backend::cpu {
+namespace {
+
+constexpr std::size_t kCacheBytes = 2U << 20;
+
+// A machine on which a road's cost is known and every clock agrees.
+class FakeMachine final : public CalibrationProbe {
+ public:
+  std::vector<TimePair> LargeAndSmall(std::size_t batch) override {
+    return Answer("kernels", batch, large_to_small(batch));
+  }
+  std::vector<TimePair> GatherAndPass(std::size_t batch) override {
+    return Answer("gather", batch, batch == 1 ? gather_for_one : gather_for_many);
+  }
+  std::vector<TimePair> ScanAndPass(std::size_t row_count) override {
+    return Answer("scan", row_count, static_cast<double>(row_count) / scan_rows);
+  }
+
+  double large_to_small(std::size_t batch) const {
+    return large_batch / static_cast<double>(batch);
+  }
+  int asked(const std::string& question) const {
+    const auto found = asked_.find(question);
+    return found == asked_.end() ? 0 : found->second;
+  }
+
+  double large_batch = 4;
+  double gather_for_one = 12;
+  double gather_for_many = 12;
+  double scan_rows = 2'048;
+  std::string silent;  // the question it has no time for
+
+ private:
+  std::vector<TimePair> Answer(const std::string& question, std::size_t, double ratio) {
+    ++asked_[question];
+    if (question == silent) return {{ratio, 1}};
+    return std::vector<TimePair>(7, {ratio, 1});
+  }
+
+  std::map<std::string, int> asked_;
+};
+
+TEST(FindTuningTest, FindsWhereTheRoadsCross) {
+  FakeMachine machine;
+  const TuningFindings wanted{.block_bytes = 384U * 1'024U,
+                              .large_batch_min = 4,
+                              .gather_share = 12,
+                              .scan_rows_max = 2'048};
+  EXPECT_EQ(FindTuning(machine, true, kCacheBytes), wanted);
+}
+
+TEST(FindTuningTest, AsksNoFurtherThanTheCrossing) {
+  FakeMachine machine;
+  FindTuning(machine, true, kCacheBytes);
+  EXPECT_EQ(machine.asked("kernels"), 4);  // 16, 8, 4, 2
+  EXPECT_EQ(machine.asked("gather"), 2);
+  EXPECT_EQ(machine.asked("scan"), 4);  // 512, 1024, 2048, 4096
+}
+
+TEST(FindTuningTest, HasNoBatchToFindWhereThereIsOneKernel) {
+  FakeMachine machine;
+  EXPECT_FALSE(FindTuning(machine, false, kCacheBytes).large_batch_min.has_value());
+  EXPECT_EQ(machine.asked("kernels"), 0);
+}
+
+TEST(FindTuningTest, FindsNoBlockWhereTheCacheIsUnknown) {
+  FakeMachine machine;
+  EXPECT_FALSE(FindTuning(machine, true, std::nullopt).block_bytes.has_value());
+}
+
+TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotTell) {
+  FakeMachine machine;
+  machine.silent = "kernels";
+  EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).large_batch_min.has_value());
+  machine.silent = "gather";
+  EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).gather_share.has_value());
+  machine.silent = "scan";
+  const TuningFindings findings = FindTuning(machine, true, kCacheBytes);
+  EXPECT_FALSE(findings.scan_rows_max.has_value());
+  EXPECT_EQ(findings.gather_share, 12U);
+}
+
+// Whatever this machine is and however busy: it ends, and what it finds is sound.
+TEST(CalibrateTest, FindsNumbersWithinTheirBounds) {
+  Int8Options options = OptionsFor("");
+  options.threads = 2;
+  const TuningFindings findings = Calibrate(options);
+  for (const TuningValue& value : TuningValues()) {
+    const std::size_t found = TuningOf(findings).*value.value;
+    EXPECT_LE(value.min, found) << value.name;
+    EXPECT_GE(value.max, found) << value.name;
+  }
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu
