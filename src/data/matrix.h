@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include <absl/status/statusor.h>
 
+#include "data/page_buffer.h"
 #include "simile/matrix_view.h"
 
 namespace simile::data {
@@ -22,39 +24,36 @@ class Matrix {
 
   Matrix() = default;
   Matrix(Matrix&& other) noexcept
-      : data_(std::move(other.data_)),
+      : lines_(std::move(other.lines_)),
+        pages_(std::move(other.pages_)),
         row_count_(std::exchange(other.row_count_, 0)),
         dim_(std::exchange(other.dim_, 0)) {}
   Matrix& operator=(Matrix&& other) noexcept {
-    data_ = std::move(other.data_);
+    lines_ = std::move(other.lines_);
+    pages_ = std::move(other.pages_);
     row_count_ = std::exchange(other.row_count_, 0);
     dim_ = std::exchange(other.dim_, 0);
     return *this;
   }
 
-  MatrixView view() const { return {data_.get(), row_count_, dim_}; }
+  MatrixView view() const { return {data(), row_count_, dim_}; }
   std::size_t row_count() const { return row_count_; }
   std::size_t dim() const { return dim_; }
   std::size_t bytes() const { return view().bytes(); }
 
   // The padded row for writing. REQUIRES: index < row_count(); what is written past dim() is +0.
-  float* MutableRow(std::size_t index) { return data_.get() + index * PaddedDim(dim_); }
+  float* MutableRow(std::size_t index) { return data() + index * PaddedDim(dim_); }
 
  private:
-  // Gives memory back to where it came from, which its size tells.
-  class Release {
-   public:
-    Release() : bytes_(0) {}
-    explicit Release(std::size_t bytes) : bytes_(bytes) {}
-    void operator()(float* data) const;
-
-   private:
-    std::size_t bytes_;
+  struct Free {
+    void operator()(float* data) const { std::free(data); }
   };
-  Matrix(std::unique_ptr<float[], Release> data, std::size_t row_count, std::size_t dim)
-      : data_(std::move(data)), row_count_(row_count), dim_(dim) {}
+  Matrix(std::size_t row_count, std::size_t dim) : row_count_(row_count), dim_(dim) {}
 
-  std::unique_ptr<float[], Release> data_;
+  float* data() const { return lines_ != nullptr ? lines_.get() : pages_.As<float>(); }
+
+  std::unique_ptr<float[], Free> lines_;  // of a small matrix
+  PageBuffer pages_;                      // of a large one
   std::size_t row_count_ = 0;
   std::size_t dim_ = 0;
 };

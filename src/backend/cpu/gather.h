@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/page_buffer.h"
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
+#include "data/page_buffer.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {
@@ -36,8 +36,8 @@ class Gather {
   ScanSearch& scan_;
   const std::string name_;
   std::vector<Row> passing_;                // the caller's numbers, ascending
-  PageBuffer rows_;                         // [passing, padded_dim]
-  PageBuffer queries_;                      // [queries, padded_dim]
+  data::PageBuffer rows_;                   // [passing, padded_dim]
+  data::PageBuffer queries_;                // [queries, padded_dim]
   std::vector<QuerySpec> specs_;            // of the copies
   std::vector<std::vector<Row>> excluded_;  // of each query, as numbers of copies
   SearchResult result_;

@@ -147,6 +147,7 @@ void Int8Pass::PackQueries(unsigned participant) {
 void Int8Pass::Join(Worker& worker) const {
   worker.joined = true;
   worker.rows_seen = 0;
+  worker.rows_when_tightened = 1;
   worker.guess_k = 0;
   auto* room = worker.room.As<Survivor>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
@@ -223,8 +224,11 @@ void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_ro
 void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
   auto* starts = worker.starts.As<std::int32_t>();
   const double block_steps_per_unit = 1.0 / static_cast<double>(block.scale);
+  // Whenever twice as many rows have been seen, the gates can rise by as much again.
+  const bool seen_enough = worker.rows_seen >= 2 * worker.rows_when_tightened;
+  if (seen_enough) worker.rows_when_tightened = std::max<std::size_t>(worker.rows_seen, 1);
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    if (worker.survivors[query].due()) TightenDue(worker, query);
+    if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
     const PackedQueries::Query& packed = memory_.packed_.query(query);
     const float gate = memory_.gates_[query].load(std::memory_order_relaxed);
     const double bound = bound_(packed.norms, block.norms);
@@ -234,7 +238,7 @@ void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
   }
 }
 
-void Int8Pass::TightenDue(Worker& worker, std::size_t query) {
+void Int8Pass::Tighten(Worker& worker, std::size_t query) {
   Survivors& survivors = worker.survivors[query];
   std::atomic<float>& gate = memory_.gates_[query];
   survivors.RaiseGate(gate.load(std::memory_order_relaxed));

@@ -10,10 +10,10 @@
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_queries.h"
 #include "backend/cpu/packed_rows.h"
-#include "backend/cpu/page_buffer.h"
 #include "backend/cpu/survivors.h"
 #include "backend/cpu/thread_pool.h"
 #include "certificate/canonical_score.h"
+#include "data/page_buffer.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {
@@ -39,15 +39,16 @@ class Int8Memory {
   struct alignas(64) Worker {
     bool joined = false;
     std::size_t rows_seen = 0;
+    std::size_t rows_when_tightened = 0;
     PackedQueries::Scratch packing;
-    PageBuffer product;                   // Int8Kernel's scratch
-    PageBuffer hits;                      // RawHit, one piece's
-    PageBuffer starts;                    // std::int32_t [tile * 16], of the piece at hand
+    data::PageBuffer product;             // Int8Kernel's scratch
+    data::PageBuffer hits;                // RawHit, one piece's
+    data::PageBuffer starts;              // std::int32_t [tile * 16], of the piece at hand
     std::vector<double> bounds;           // [query]  of the block at hand
-    PageBuffer room;                      // the survivors' buffers, one after the other
+    data::PageBuffer room;                // the survivors' buffers, one after the other
     std::vector<Survivors> survivors;     // [query]
     std::vector<std::uint64_t> rescored;  // [query]
-    PageBuffer merged;                    // Survivor, of one query, of all threads
+    data::PageBuffer merged;              // Survivor, of one query, of all threads
     std::size_t guess_k = 0;              // what the guess was made for
     std::size_t guess_rows = 0;
     Guess guess;
@@ -92,7 +93,7 @@ class Int8Pass {
                  std::span<const std::uint8_t> next);
   void SetStarts(Worker& worker, const PackedRows::Block& block);
   void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
-  void TightenDue(Worker& worker, std::size_t query);
+  void Tighten(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t k) const;
   void FinishQuery(Worker& worker, std::size_t query);
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "backend/cpu/packed_rows.h"
-#include "backend/cpu/page_buffer.h"
 #include "certificate/score_bound.h"
+#include "data/page_buffer.h"
 #include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
@@ -46,7 +46,7 @@ class PackedQueries {
  private:
   std::size_t count_ = 0;
   std::vector<Query> queries_;
-  PageBuffer codes_;
+  data::PageBuffer codes_;
 };
 
 }  // namespace simile::backend::cpu

@@ -69,7 +69,7 @@ float Largest(std::span<const float> values) {
 std::size_t PackedShape::position_count() const { return RoundUp(row_count, kRowsTogether); }
 
 std::size_t PackedShape::bytes() const {
-  return PageBuffer::RoundedBytes(position_count() * rotated_dim) +
+  return data::PageBuffer::RoundedBytes(position_count() * rotated_dim) +
          position_count() * sizeof(std::uint32_t) + block_count() * sizeof(PackedRows::Block);
 }
 
@@ -114,7 +114,7 @@ class PackedRows::Builder {
           spare(columns.size()),
           codes(columns.size()) {}
 
-    PageBuffer rotated;                  // [chunk rows, rotated_dim]
+    data::PageBuffer rotated;            // [chunk rows, rotated_dim]
     std::vector<float> largest;          // [chunk row]  magnitude
     std::vector<std::uint32_t> order;    // chunk rows by that
     std::vector<std::uint32_t> indices;  // of the segment's rows, in that order

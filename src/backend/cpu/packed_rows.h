@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "backend/cpu/page_buffer.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
+#include "data/page_buffer.h"
 #include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
@@ -77,7 +77,7 @@ class PackedRows {
   PackedShape shape_;
   certificate::Rotation rotation_;
   std::int32_t code_max_;
-  PageBuffer codes_;
+  data::PageBuffer codes_;
   std::vector<std::uint32_t> index_at_;  // [position]
   std::vector<Block> blocks_;
 };

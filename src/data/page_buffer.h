@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <utility>
 
-namespace simile::backend::cpu {
+namespace simile::data {
 
-// Memory straight from the system, in huge pages where it has them: a scan of gigabytes then misses
+// Memory straight from the system, on huge pages where it has them: a scan of gigabytes then misses
 // the address cache five hundred times less often. Zero when new, and not resident before it is
 // written to. Movable, not copyable.
 class PageBuffer {
@@ -42,4 +41,4 @@ class PageBuffer {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace simile::backend::cpu
+}  // namespace simile::data
