@@ -6,6 +6,10 @@
 #include <cfenv>
 #include <vector>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -45,6 +49,31 @@ TEST(ThreadPoolTest, CallsEachParticipantOnceWhenAllTakePart) {
   OnEveryThread(pool, [&](unsigned participant) { ++calls[participant]; });
   for (const auto& count : calls) EXPECT_EQ(count.load(), 1);
 }
+
+#if defined(__linux__)
+int AllowedCount() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  return CPU_COUNT(&allowed);
+}
+
+TEST(ThreadPoolTest, PinsWorkersWhenThereIsOneForEveryProcessor) {
+  const auto processors = static_cast<unsigned>(AllowedCount());
+  ThreadPool pool(processors);
+  std::vector<int> allowed(processors, 0);
+  OnEveryThread(pool, [&](unsigned participant) { allowed[participant] = AllowedCount(); });
+  for (unsigned worker = 1; worker < processors; ++worker) EXPECT_EQ(allowed[worker], 1);
+}
+
+TEST(ThreadPoolTest, LeavesWorkersFreeWhenThereAreMoreThanProcessors) {
+  const auto processors = static_cast<unsigned>(AllowedCount());
+  ThreadPool pool(processors + 1);
+  std::vector<int> allowed(processors + 1, 0);
+  OnEveryThread(pool, [&](unsigned participant) { allowed[participant] = AllowedCount(); });
+  for (const int count : allowed) EXPECT_EQ(count, static_cast<int>(processors));
+}
+#endif
 
 TEST(ThreadPoolTest, LosesNoPieceOverManyShortJobs) {
   ThreadPool pool(3);

@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <cfenv>
 #include <system_error>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -18,6 +24,30 @@ constexpr int kSpins = 2'000;
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#endif
+}
+
+// The processors this process may use, in order; empty when the system does not say.
+std::vector<int> AllowedProcessors() {
+  std::vector<int> allowed;
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return allowed;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &set)) allowed.push_back(processor);
+  }
+#endif
+  return allowed;
+}
+
+void Pin(std::thread& thread, int processor) {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  // Refused or not, the thread works.
+  static_cast<void>(pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set));
 #endif
 }
 
@@ -41,9 +71,14 @@ std::uint32_t Await(const std::atomic<std::uint32_t>& state, Done done) {
 ThreadPool::ThreadPool(unsigned threads) {
   const unsigned workers = std::min(threads > 0 ? threads - 1 : 0, kWorkersMax);
   workers_.reserve(workers);
+  // With a thread for every processor each keeps its own, and with it its caches. With fewer, the
+  // system knows better which processors are free.
+  const std::vector<int> processors = AllowedProcessors();
+  const bool pinned = processors.size() == threads;
   for (unsigned i = 0; i < workers; ++i) {
     try {
       workers_.emplace_back([this, participant = i + 1] { Work(participant); });
+      if (pinned) Pin(workers_.back(), processors[i + 1]);
     } catch (const std::system_error&) {
       break;
     }

@@ -12,8 +12,9 @@ namespace simile::backend::cpu {
 // after construction.
 class ThreadPool {
  public:
-  // Starts threads - 1 workers; the caller of Run is the remaining one. When the system refuses a
-  // thread, the pool is as large as it got: thread_count() says.
+  // Starts threads - 1 workers; the caller of Run is the remaining one. Workers are pinned to a
+  // processor each when there is a thread for every processor this process may use. When the system
+  // refuses a thread, the pool is as large as it got: thread_count() says.
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
