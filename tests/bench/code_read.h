@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <optional>
 
-#include "data/page_buffer.h"
 #include "backend/cpu/thread_pool.h"
 #include "bench/read_bandwidth.h"
+#include "data/page_buffer.h"
 
 namespace simile::bench {
 
@@ -25,7 +25,7 @@ class CodeRead {
 
   backend::cpu::ThreadPool pool_;
   std::size_t bytes_;
-  backend::cpu::PageBuffer memory_;
+  data::PageBuffer memory_;
   ReadPattern pattern_;
 };
 

@@ -44,11 +44,11 @@ class KernelBlock {
   std::vector<backend::cpu::RawHit> PlainHits(std::size_t block);
 
   const Shape shape_;
-  backend::cpu::PageBuffer codes_;    // [block][row_count * dim]
-  backend::cpu::PageBuffer queries_;  // [tile][dim / 64][16][64]
-  backend::cpu::PageBuffer starts_;   // [tile * 16]
-  backend::cpu::PageBuffer hits_;     // [query_count * row_count]
-  backend::cpu::PageBuffer scratch_;
+  data::PageBuffer codes_;    // [block][row_count * dim]
+  data::PageBuffer queries_;  // [tile][dim / 64][16][64]
+  data::PageBuffer starts_;   // [tile * 16]
+  data::PageBuffer hits_;     // [query_count * row_count]
+  data::PageBuffer scratch_;
   std::size_t hit_count_ = 0;
 };
 

@@ -65,7 +65,7 @@ class Contest {
       blocks_.push_back(
           std::make_unique<KernelBlock>(options.shape, kernel.code_max, std::uint64_t{1} + thread));
     }
-    operands_ = backend::cpu::PageBuffer(kOperandBytes);
+    operands_ = data::PageBuffer(kOperandBytes);
     testing::SeededRandom random(1);
     std::generate_n(operands_.As<std::uint8_t>(), kOperandBytes,
                     [&] { return static_cast<std::uint8_t>(random.Below(255) + 1); });
@@ -124,7 +124,7 @@ class Contest {
   backend::cpu::ThreadPool& pool_;
   std::vector<std::unique_ptr<KernelBlock>> blocks_;  // [thread]
   std::vector<std::size_t> hits_;                     // [thread]  of the last pass
-  backend::cpu::PageBuffer operands_;
+  data::PageBuffer operands_;
   std::atomic<std::uint64_t> checksum_{0};
   std::size_t peak_turns_ = 1'024;
   std::size_t pass_turns_ = 2;

@@ -96,16 +96,18 @@ def preface(results: list[dict], about: dict) -> str:
             f'```\n{about["command"]}\n```\n')
 
 
-def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:
-    """Puts the table between the page's markers, or begins the page."""
+def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path], begin: str = BEGIN, end: str = END) -> None:
+    """Puts the text between the page's markers, or at its end."""
     pictures = "".join(f"\n![{plot.stem}]({plot.name})\n" for plot in plots)
-    section = BEGIN + text + pictures + END
-    if path.exists() and BEGIN in (page := path.read_text(encoding="utf-8")):
-        before, rest = page.split(BEGIN)
-        path.write_text(before + section + rest.split(END)[1], encoding="utf-8")
-        return
+    section = begin + text + pictures + end
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"# Exact search on a CPU, against its rivals\n\n{section}", encoding="utf-8")
+    page = path.read_text(encoding="utf-8") if path.exists() else "# Exact search on a CPU\n"
+    if begin in page:
+        before, rest = page.split(begin)
+        page = before + section + rest.split(end)[1]
+    else:
+        page += "\n" + section
+    path.write_text(page, encoding="utf-8")
 
 
 def write_json(path: pathlib.Path, results: list[dict], about: dict) -> None:
