@@ -18,6 +18,10 @@ struct CollectionConfig {
   friend bool operator==(const CollectionConfig&, const CollectionConfig&) = default;
 };
 
+// auto: the crossovers of the CPU engine are those of this machine, measured once and kept.
+// defaults: those that are built in.
+enum class Tuning : std::uint8_t { kAuto, kDefaults };
+
 enum class LogFormat : std::uint8_t { kText, kJson };
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
@@ -37,6 +41,9 @@ struct Config {
   std::uint16_t metrics_port = 9464;  // 0: any free one
 
   backend::RegistryOptions backend;
+  Tuning tuning = Tuning::kAuto;
+  // Where measurements are kept; empty: nowhere. ReadConfig puts it below the user's cache folder.
+  std::filesystem::path tuning_cache;
 
   std::filesystem::path data_root;     // where Load may read; empty: nowhere
   bool changes_allowed = false;        // Load, Reload, Unload over the wire

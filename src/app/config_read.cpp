@@ -161,6 +161,23 @@ absl::Status CheckTogether(const ConfigReading& reading) {
   return held;
 }
 
+// The user's cache folder, as the XDG Base Directory Specification has it: relative paths do not
+// count. Without either variable there is none.
+void SetDefaultTuningCache(const std::map<std::string, std::string>& variables,
+                           ConfigReading& reading) {
+  constexpr std::pair<const char*, const char*> kFolders[] = {{"XDG_CACHE_HOME", ""},
+                                                              {"HOME", ".cache"}};
+  for (const auto& [variable, below] : kFolders) {
+    const auto found = variables.find(variable);
+    if (found == variables.end()) continue;
+    const std::filesystem::path folder(found->second);
+    if (!folder.is_absolute()) continue;
+    reading.config.tuning_cache = folder / below / "simile" / "cpu-tuning.json";
+    reading.origins[IndexOf("backend.tuning_cache")] = fmt::format("default ({})", variable);
+    return;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
@@ -168,6 +185,7 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   reading.origins.assign(Settings().size(), "default");
   const std::map<std::string, std::string> variables(sources.environment.begin(),
                                                      sources.environment.end());
+  SetDefaultTuningCache(variables, reading);
   std::filesystem::path file = sources.file;
   if (const auto named = variables.find(std::string(kConfigVariable));
       file.empty() && named != variables.end()) {

@@ -26,7 +26,8 @@ struct ConfigSources {
 };
 
 // A configuration and, for every setting of Settings() in turn, where its value comes from:
-// "default", "file simile.json", "environment SIMILE_SERVER_PORT" or "flag --port".
+// "default", "default (HOME)" where it follows from that variable, "file simile.json", "environment
+// SIMILE_SERVER_PORT" or "flag --port".
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;

@@ -87,6 +87,15 @@ void AppendBackend(std::vector<Setting>& table) {
                           {"avx2", "avx2"},
                           {"portable", "portable"}},
       &RegistryOptions::isa));
+  table.push_back(Choice({"backend.tuning", "", "",
+                          "Where the CPU engine changes from one road to another: auto takes what "
+                          "was measured on this machine, defaults what is built in."},
+                         Values<Tuning>{{"auto", Tuning::kAuto}, {"defaults", Tuning::kDefaults}},
+                         &Config::tuning));
+  table.push_back(Path({"backend.tuning_cache", "", "",
+                        "The file that keeps what was measured. Unless set, simile/cpu-tuning.json "
+                        "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
+                       &Config::tuning_cache));
 }
 
 void AppendLog(std::vector<Setting>& table) {

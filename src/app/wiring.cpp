@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "app/tuning.h"
+#include "backend/cpu/calibration.h"
 #include "observe/build_info.h"
 #include "service/collection_name.h"
 #include "service/port_file.h"
@@ -39,6 +41,22 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
   return readings;
 }
 
+void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
+  if (!tuning.measured) return;
+  const std::uint64_t took_us = Microseconds(tuning.took);
+  const std::string problem(tuning.cache.message());
+  if (tuning.cache.ok()) {
+    log.Info("measured the processor", {{"took_us", took_us}});
+  } else if (absl::IsInvalidArgument(tuning.cache)) {
+    log.Warn("measured the processor, which is not kept",
+             {{"took_us", took_us}, {"reason", problem}});
+  } else {
+    // A home that is read-only, or none: containers run like that and nothing is wrong with it.
+    log.Info("measured the processor, which is not kept",
+             {{"took_us", took_us}, {"reason", problem}});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
@@ -47,9 +65,13 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
         service::CheckCollectionName("collection", collection.name, config.limits);
     if (!named.ok()) return named;
   }
-  auto chosen = backend::ChooseBackend(config.backend);
+  const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
+  backend::RegistryOptions options = config.backend;
+  options.tuning = tuning.tuning;
+  auto chosen = backend::ChooseBackend(options);
   if (!chosen.ok()) return chosen.status();
   std::unique_ptr<App> app(new App(config, *std::move(chosen)));
+  LogTuning(tuning, app->log_);
   const absl::Status started = app->Start();
   if (!started.ok()) return started;
   return app;

@@ -31,9 +31,10 @@ namespace simile::app {
 // each is destroyed before what it refers to.
 class App {
  public:
-  // Builds everything and begins to answer: health says NOT_SERVING and the configured collections
-  // are not there until LoadCollections has run. Writes the port file.
-  // Errors: those of ChooseBackend, Server::Start, MetricsEndpoint::Start and WritePortFile;
+  // Measures the processor unless that is known (tuning.h), builds everything and begins to answer:
+  // health says NOT_SERVING and the configured collections are not there until LoadCollections has
+  // run. Writes the port file. Errors: those of ChooseBackend, Server::Start,
+  // MetricsEndpoint::Start and WritePortFile;
   //         kInvalidArgument for a collection name that cannot be one.
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config);
   ~App();  // stops at once; waits for a load under way

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/tuning.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/settings_flags.h"
@@ -22,15 +23,16 @@ int RunConfig(const ConfigFlags& flags) {
   const absl::StatusOr<app::ConfigReading> reading = flags.settings.Read();
   if (!reading.ok()) return Fail(reading.status());
   if (flags.json) {
-    fmt::print("{}", SettingsJson(*reading));
+    fmt::print("{}", SettingsJson(*reading, app::KnownTuning(reading->config)));
     return kSucceeded;
   }
   if (flags.print) {
-    fmt::print("{}", SettingsTable(*reading, StandardOutput()));
+    fmt::print("{}\n{}", SettingsTable(*reading, StandardOutput()),
+               TuningTable(app::KnownTuning(reading->config), StandardOutput()));
     return kSucceeded;
   }
   const auto changed = std::ranges::count_if(
-      reading->origins, [](const std::string& origin) { return origin != "default"; });
+      reading->origins, [](const std::string& origin) { return !origin.starts_with("default"); });
   fmt::print("the configuration is sound; {} of {} differ from their defaults\n", changed,
              data::Counted(reading->origins.size(), "setting"));
   SuggestNext("simile config --print");
@@ -44,7 +46,8 @@ void AddConfigCommand(CommandLine& line) {
   Command command =
       line.Add("config", "Check what file, environment and flags amount to for `serve`");
   command
-      .Switch("--print", flags->print, "Print every setting: value, unit, range, default, origin")
+      .Switch("--print", flags->print,
+              "Print every setting: value, unit, range, default, origin; and the CPU's tuning")
       .Switch("--json", flags->json, "Print every setting as JSON for programs");
   flags->settings.AddTo(command);
   command

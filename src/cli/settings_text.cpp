@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/settings.h"
+#include "backend/cpu/int8_tuning.h"
 #include "cli/json_line.h"
 #include "cli/table.h"
 
@@ -12,6 +13,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using app::Setting;
 using app::SettingKind;
+using backend::cpu::Int8Tuning;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
 
 std::string Joined(const std::vector<std::string>& texts) {
   std::string joined;
@@ -38,6 +42,21 @@ Json ValueJson(const Setting& setting, const app::Config& config) {
   }
 }
 
+Json TuningJson(const app::TuningInForce& tuning) {
+  Json list = Json::array();
+  const Int8Tuning defaults;
+  for (std::size_t i = 0; i < TuningValues().size(); ++i) {
+    const TuningValue& value = TuningValues()[i];
+    list.push_back({{"name", value.name},
+                    {"value", tuning.tuning.*value.value},
+                    {"unit", value.unit},
+                    {"default", defaults.*value.value},
+                    {"origin", tuning.origins[i]},
+                    {"help", value.help}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal) {
@@ -51,7 +70,20 @@ std::string SettingsTable(const app::ConfigReading& reading, const Terminal& ter
   return table.Render(terminal, 0);
 }
 
-std::string SettingsJson(const app::ConfigReading& reading) {
+std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal) {
+  Table table({{"tuning"}, {"value"}, {"unit"}, {"default"}, {"from"}});
+  const Int8Tuning defaults;
+  for (std::size_t i = 0; i < TuningValues().size(); ++i) {
+    const TuningValue& value = TuningValues()[i];
+    table.AddRow({value.name, std::to_string(tuning.tuning.*value.value), value.unit,
+                  std::to_string(defaults.*value.value), tuning.origins[i]});
+  }
+  std::string text = table.Render(terminal, 0);
+  if (!tuning.cache.ok()) text += std::string(tuning.cache.message()) + "\n";
+  return text;
+}
+
+std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning) {
   Json list = Json::array();
   const app::Config defaults;
   for (std::size_t i = 0; i < app::Settings().size(); ++i) {
@@ -66,7 +98,7 @@ std::string SettingsJson(const app::ConfigReading& reading) {
                     {"flag", setting.flag},
                     {"help", setting.help}});
   }
-  return JsonLine({{"settings", std::move(list)}});
+  return JsonLine({{"settings", std::move(list)}, {"tuning", TuningJson(tuning)}});
 }
 
 }  // namespace simile::cli

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "app/config_read.h"
+#include "app/tuning.h"
 #include "cli/terminal.h"
 
 namespace simile::cli {
@@ -10,8 +11,13 @@ namespace simile::cli {
 // Every setting in a table: key, value, unit, range, default and origin.
 std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal);
 
-// The same as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
-// "flag", "help"}]} on one line, ended by '\n'. Numbers and switches keep their types.
-std::string SettingsJson(const app::ConfigReading& reading);
+// Every number of the CPU engine's tuning in a table: name, value, unit, default and origin. Below
+// it what is wrong with the file they are kept in, if anything.
+std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal);
+
+// Both as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
+// "flag", "help"}], "tuning": [{"name", "value", "unit", "default", "origin", "help"}]} on one
+// line, ended by '\n'. Numbers and switches keep their types.
+std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning);
 
 }  // namespace simile::cli

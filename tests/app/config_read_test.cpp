@@ -97,6 +97,23 @@ TEST_F(ConfigReadTest, ReadsCollectionsFromEnvironmentAndFlags) {
   EXPECT_TRUE(Read(sources).config.collections.empty());
 }
 
+TEST_F(ConfigReadTest, KeepsMeasurementsInTheUsersCacheFolder) {
+  const std::string key = "backend.tuning_cache";
+  ConfigSources sources;
+  EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
+  EXPECT_EQ(OriginOf(Read(sources), key), "default");
+  sources.environment = {{"HOME", "/home/ann"}};
+  EXPECT_EQ(Read(sources).config.tuning_cache, "/home/ann/.cache/simile/cpu-tuning.json");
+  EXPECT_EQ(OriginOf(Read(sources), key), "default (HOME)");
+  sources.environment = {{"HOME", "/home/ann"}, {"XDG_CACHE_HOME", "/var/cache/ann"}};
+  EXPECT_EQ(Read(sources).config.tuning_cache, "/var/cache/ann/simile/cpu-tuning.json");
+  EXPECT_EQ(OriginOf(Read(sources), key), "default (XDG_CACHE_HOME)");
+  sources.environment = {{"HOME", ""}, {"XDG_CACHE_HOME", "relative"}};
+  EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
+  sources.environment = {{"HOME", "/home/ann"}, {"SIMILE_BACKEND_TUNING_CACHE", ""}};
+  EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
+}
+
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
   const ConfigReading reading =
       Read({.file = {},

@@ -22,6 +22,7 @@ class WiringTest : public testing::Test {
     config_.port = 0;
     config_.metrics_port = 0;
     config_.log_level = LogLevel::kError;
+    config_.tuning = Tuning::kDefaults;
     config_.collections = {{"films", SIMILE_SOURCE_DIR "/examples/films"}};
   }
 

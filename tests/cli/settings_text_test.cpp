@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ContainsRegex;
+using testing::EndsWith;
 
 app::ConfigReading Reading() {
   app::ConfigSources sources;
@@ -31,8 +32,36 @@ TEST(SettingsTextTest, ShowsValueRangeDefaultAndOrigin) {
   EXPECT_THAT(table, ContainsRegex("limits\\.drain_timeout +5000 +ms +0 to 600000 +5000 +default"));
 }
 
+app::TuningInForce Measured() {
+  app::TuningInForce tuning;
+  tuning.tuning.gather_share = 9;
+  tuning.origins = {"default", "default", "measured 2026-11-21 on Ann's processor", "default"};
+  return tuning;
+}
+
+TEST(SettingsTextTest, ShowsTheTuningWithItsUnitsAndOrigins) {
+  app::TuningInForce tuning = Measured();
+  std::string table = TuningTable(tuning, Terminal{});
+  EXPECT_THAT(table, ContainsRegex("large_batch_min +8 +queries +8 +default\n"));
+  EXPECT_THAT(table, ContainsRegex("gather_share +9 +rows for one +16 +measured 2026-11-21 on "
+                                   "Ann's processor\n"));
+  tuning.cache = absl::InvalidArgumentError("/t.json: not a tuning cache");
+  table = TuningTable(tuning, Terminal{});
+  EXPECT_THAT(table, EndsWith("\n/t.json: not a tuning cache\n"));
+}
+
+TEST(SettingsTextTest, ShowsTheTuningInJson) {
+  const json tuning = json::parse(SettingsJson(Reading(), Measured()))["tuning"];
+  ASSERT_EQ(tuning.size(), 4U);
+  EXPECT_EQ(tuning[2]["name"], "gather_share");
+  EXPECT_EQ(tuning[2]["value"], 9);
+  EXPECT_EQ(tuning[2]["unit"], "rows for one");
+  EXPECT_EQ(tuning[2]["default"], 16);
+  EXPECT_EQ(tuning[2]["origin"], "measured 2026-11-21 on Ann's processor");
+}
+
 TEST(SettingsTextTest, ShowsEverySettingOnceInJson) {
-  const json settings = json::parse(SettingsJson(Reading()))["settings"];
+  const json settings = json::parse(SettingsJson(Reading(), Measured()))["settings"];
   ASSERT_EQ(settings.size(), app::Settings().size());
   for (const json& setting : settings) {
     if (setting["key"] == "server.port") {

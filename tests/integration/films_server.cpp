@@ -21,6 +21,7 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change)
   config.port = 0;
   config.metrics_port = 0;
   config.log_level = app::LogLevel::kError;
+  config.tuning = app::Tuning::kDefaults;  // the same roads in every run, and nothing measured
   config.collections = {{"films", kFilmsFolder}};
   if (change) change(config);
   auto app = app::App::Create(config);

@@ -16,6 +16,11 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Li
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  // The same roads in every run, and nothing measured or written to the tester's home.
+  std::string tuning = "SIMILE_BACKEND_TUNING=defaults";
+  std::vector<char*> variables = {tuning.data()};
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  variables.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
   from_ = data::FileDescriptor(ends[0]);
@@ -29,7 +34,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Li
     const rlimit descriptors{*limits.descriptors, *limits.descriptors};
     setrlimit(RLIMIT_NOFILE, &descriptors);
   }
-  execv(argv[0], argv.data());
+  execve(argv[0], argv.data(), variables.data());
   _exit(127);
 }
 

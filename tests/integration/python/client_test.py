@@ -23,7 +23,8 @@ class Server:
         port_file = pathlib.Path(self._folder.name) / "port"
         self._process = subprocess.Popen(
             [SIMILE, "serve", "--collection", f"films={FILMS}", "--port", "0", "--port-file",
-             port_file, "--no-metrics"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             port_file, "--no-metrics"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=dict(os.environ, SIMILE_BACKEND_TUNING="defaults"))
         printed = []
         for line in self._process.stdout:  # waits for each line, and ends when the server does
             printed.append(line)

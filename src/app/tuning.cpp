@@ -1,0 +1,98 @@
+#include "app/tuning.h"
+
+#include <ctime>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "app/tuning_cache.h"
+#include "data/wording.h"
+
+namespace simile::app {
+namespace {
+
+using backend::cpu::Int8Options;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
+
+TuningInForce Defaults(const std::string& origin) {
+  TuningInForce in_force;
+  in_force.origins.assign(TuningValues().size(), origin);
+  return in_force;
+}
+
+TuningInForce FromMeasurement(const MeasuredTuning& measured) {
+  TuningInForce in_force;
+  in_force.tuning = TuningOf(measured.findings);
+  const std::string origin =
+      fmt::format("measured {} on {}, {}, {}", measured.date, measured.key.cpu,
+                  data::Counted(measured.key.threads, "thread"), measured.key.kernels);
+  for (const TuningValue& value : TuningValues()) {
+    in_force.origins.push_back((measured.findings.*value.found).has_value() ? origin : "default");
+  }
+  return in_force;
+}
+
+// Whether what configuration asks for would ever look at the tuning.
+bool HasUseFor(const Config& config) {
+  return config.tuning == Tuning::kAuto && config.backend.preference != backend::Preference::kGpu &&
+         config.backend.cpu_engine == backend::CpuEngine::kInt8;
+}
+
+// Whether another measurement would find nothing more. The size of a cache is there or it is not,
+// and one kernel leaves no choice.
+bool IsComplete(const backend::cpu::TuningFindings& findings, const Int8Options& options) {
+  return (findings.large_batch_min || options.large == options.small) && findings.gather_share &&
+         findings.scan_rows_max;
+}
+
+std::string DateOf(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+// Keeps what was measured. Errors: why it is not kept.
+absl::Status Keep(const Config& config, const Int8Options& options,
+                  const MeasuredTuning& measured) {
+  if (config.tuning_cache.empty()) return absl::OkStatus();
+  if (!IsComplete(measured.findings, options)) {
+    return absl::UnavailableError(
+        "the machine was too busy to measure everything; the next start measures again");
+  }
+  return WriteTuningCache(config.tuning_cache, measured);
+}
+
+}  // namespace
+
+TuningInForce KnownTuning(const Config& config) {
+  if (!HasUseFor(config)) return Defaults("default");
+  const auto options = backend::CpuOptionsOf(config.backend);
+  if (!options.ok()) return Defaults("default");
+  if (config.tuning_cache.empty()) return Defaults("not measured yet; each serve measures");
+  const auto read = ReadTuningCache(config.tuning_cache, KeyOf(*options));
+  if (read.ok()) return FromMeasurement(*read);
+  TuningInForce in_force = Defaults("not measured yet; the first serve measures");
+  if (!absl::IsNotFound(read.status())) in_force.cache = read.status();
+  return in_force;
+}
+
+TuningInForce EnsureTuning(const Config& config, const Measure& measure, const Clock& clock) {
+  if (!HasUseFor(config)) return Defaults("default");
+  const auto options = backend::CpuOptionsOf(config.backend);
+  // Whoever makes the backend says what is wrong with them.
+  if (!options.ok()) return Defaults("default");
+  const TuningKey key = KeyOf(*options);
+  if (!config.tuning_cache.empty()) {
+    const auto read = ReadTuningCache(config.tuning_cache, key);
+    if (read.ok()) return FromMeasurement(*read);
+  }
+  const Clock::TimePoint start = clock.Now();
+  const MeasuredTuning measured{key, DateOf(clock.WallNow()), measure(*options)};
+  TuningInForce in_force = FromMeasurement(measured);
+  in_force.measured = true;
+  in_force.took = clock.Now() - start;
+  in_force.cache = Keep(config, *options, measured);
+  return in_force;
+}
+
+}  // namespace simile::app
