@@ -17,16 +17,16 @@ TEST(PaddedDimTest, RoundsUpToWholeLanes) {
 }
 
 TEST(MatrixViewTest, FindsRowsByTheirPaddedStride) {
-  std::vector<float> floats(3 * 64);
+  std::vector<float> floats(std::size_t{3} * 64);
   const MatrixView view(floats.data(), 3, 33);
   EXPECT_EQ(view.PaddedRow(2), floats.data() + 128);
   EXPECT_EQ(view[1].data(), floats.data() + 64);
   EXPECT_EQ(view[1].size(), 33U);
-  EXPECT_EQ(view.bytes(), 3 * 64 * sizeof(float));
+  EXPECT_EQ(view.bytes(), sizeof(float) * 3 * 64);
 }
 
 TEST(MatrixViewTest, SlicesWholeRows) {
-  std::vector<float> floats(5 * 32);
+  std::vector<float> floats(std::size_t{5} * 32);
   const MatrixView slice = MatrixView(floats.data(), 5, 7).Slice(1, 3);
   EXPECT_EQ(slice.row_count(), 3U);
   EXPECT_EQ(slice.dim(), 7U);

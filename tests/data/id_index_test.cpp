@@ -44,7 +44,8 @@ TEST(IdIndexTest, TakesAsManyBytesAsItsHeaderSays) {
     ASSERT_TRUE(builder.Add(id).ok());
   }
   const IdIndex index = std::move(builder).Build();
-  EXPECT_NEAR(static_cast<double>(index.bytes()), static_cast<double>(id_bytes + 10'000 * 14), 100);
+  EXPECT_NEAR(static_cast<double>(index.bytes()),
+              static_cast<double>(id_bytes + std::size_t{14} * 10'000), 100);
 }
 
 TEST(IdIndexTest, RefusesAnIdTwiceAndNamesItsRow) {

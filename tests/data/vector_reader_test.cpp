@@ -105,10 +105,13 @@ TEST(ReadMatrixTest, MeasuresTheLengthThatIsKeptForDot) {
 TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
   constexpr std::size_t kRows = 5'000;
   std::vector<float> values(kRows * 3, 1);
-  values[17 * 3 + 2] = std::nanf("");
-  values[18 * 3] = HUGE_VALF;
-  values[4'999 * 3] = std::nanf("");
-  for (std::size_t i = 0; i < 3; ++i) values[20 * 3 + i] = 0;
+  const auto at = [&values](std::size_t row, std::size_t column) -> float& {
+    return values[row * 3 + column];
+  };
+  at(17, 2) = std::nanf("");
+  at(18, 0) = HUGE_VALF;
+  at(4'999, 0) = std::nanf("");
+  for (std::size_t column = 0; column < 3; ++column) at(20, column) = 0;
   EXPECT_EQ(
       std::string(Load(NpyOf("<f4", kRows, 3, values), Metric::kCosine).matrix.status().message()),
       "v.npy: row 17 holds NaN at column 2; vectors must be finite (3 of 5,000 rows are "

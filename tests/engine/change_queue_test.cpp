@@ -59,15 +59,15 @@ TEST(ChangeQueueTest, FinishesTheChangeThatRunsAndAbandonsTheRestWhenStopped) {
   ASSERT_TRUE(queue
                   .Submit([&] {
                     gate.Pass();
-                    happened.push_back("first finished");
+                    happened.emplace_back("first finished");
                   })
                   .ok());
   gate.AwaitArrivals(1);
   ASSERT_TRUE(queue
-                  .Submit([&] { happened.push_back("second ran"); },
-                          [&] { happened.push_back("second abandoned"); })
+                  .Submit([&] { happened.emplace_back("second ran"); },
+                          [&] { happened.emplace_back("second abandoned"); })
                   .ok());
-  ASSERT_TRUE(queue.Submit([&] { happened.push_back("third ran"); }).ok());
+  ASSERT_TRUE(queue.Submit([&] { happened.emplace_back("third ran"); }).ok());
   std::thread stopper([&] { queue.Stop(); });
   // Stop has begun once it refuses.
   while (queue.Submit([] {}).code() != absl::StatusCode::kUnavailable) std::this_thread::yield();

@@ -125,6 +125,7 @@ TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
   std::atomic<int> finished_submitters = 0;
   std::vector<std::vector<int>> taken(kSubmitters);
   std::vector<std::thread> submitters;
+  submitters.reserve(kSubmitters);
   for (int submitter = 0; submitter < kSubmitters; ++submitter) {
     submitters.emplace_back([&, submitter] {
       std::mt19937_64 random(static_cast<std::uint64_t>(submitter));

@@ -14,7 +14,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<std::size_t> BatchSizes(const FakeSegment& segment) {
   std::vector<std::size_t> sizes;

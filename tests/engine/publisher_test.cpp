@@ -57,7 +57,7 @@ class PublisherTest : public testing::Test {
 
   // Writes vectors [row_count, 2] fp32 and titles; row r points to (r + 1, shift).
   std::filesystem::path WriteFolder(const std::string& name, std::size_t row_count, float shift) {
-    const std::filesystem::path folder = root_ / name;
+    std::filesystem::path folder = root_ / name;
     std::filesystem::create_directories(folder);
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
                          std::to_string(row_count) + ", 2), }";

@@ -222,7 +222,7 @@ TEST(SnapshotTest, CountsItsBytesByWhatTheyHold) {
   snapshot.index_bytes = {.host_bytes = 7, .device_bytes = 9};
   const ResidentBytes bytes = BytesOf(snapshot);
   EXPECT_EQ(bytes.vectors, 3U * 32 * 4);
-  EXPECT_EQ(bytes.users, 2U * 32 * 4 + dataset->profiles.ids.bytes());
+  EXPECT_EQ(bytes.users, std::uint64_t{2} * 32 * 4 + dataset->profiles.ids.bytes());
   EXPECT_EQ(bytes.index, 7U);
   EXPECT_EQ(bytes.device, 9U);
   EXPECT_EQ(bytes.host(), bytes.vectors + bytes.payload + bytes.users + 7U);

@@ -34,6 +34,7 @@ data::PayloadTable Table(const std::vector<PayloadObject>& rows) {
 
 TextIndex Titles(const std::vector<const char*>& titles) {
   std::vector<PayloadObject> rows;
+  rows.reserve(titles.size());
   for (const char* title : titles) rows.push_back({{"title", Text(title)}});
   return TextIndex::Build(Table(rows), {"title"});
 }

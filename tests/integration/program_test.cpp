@@ -72,8 +72,8 @@ TEST(ProgramTest, WritesItsPortIntoAFile) {
 }
 
 TEST(ProgramTest, FailsWhenACollectionDoesNotLoad) {
-  ServerProcess server(
-      {"--collection", "books=" SIMILE_SOURCE_DIR "/src", "--port", "0", "--metrics-port", "0"});
+  const std::string books = "books=" SIMILE_SOURCE_DIR "/src";
+  ServerProcess server({"--collection", books, "--port", "0", "--metrics-port", "0"});
   EXPECT_EQ(server.AwaitListening(), "");
   EXPECT_EQ(server.AwaitExit(), 1);
   EXPECT_THAT(server.output(), HasSubstr("error: books: "));
@@ -142,6 +142,7 @@ TEST(ProgramTest, SurvivesAFloodOfConnectionsWithFewDescriptors) {
   const std::uint16_t port = PortOf(address);
   {
     std::vector<data::FileDescriptor> flood;
+    flood.reserve(300);
     for (int index = 0; index < 300; ++index) flood.push_back(service::ConnectTo(port));
   }
   // Recovered as soon as the closed connections are noticed.

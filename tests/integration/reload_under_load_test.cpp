@@ -21,6 +21,7 @@ TEST(ReloadUnderLoadTest, EveryAnswerIsWholeAndVersionsOnlyGrow) {
   std::atomic<std::uint64_t> answers = 0;
 
   std::vector<std::thread> askers;
+  askers.reserve(kAskers);
   for (int asker = 0; asker < kAskers; ++asker) {
     askers.emplace_back([&, asker] {
       const Client client = server.NewClient();

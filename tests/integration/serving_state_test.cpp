@@ -42,6 +42,7 @@ TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
   constexpr int kAskers = 4;
   std::atomic<int> warm = 0;
   std::vector<std::thread> askers;
+  askers.reserve(kAskers);
   for (int asker = 0; asker < kAskers; ++asker) {
     askers.emplace_back([&] {
       const Client client = server.NewClient();

@@ -36,7 +36,7 @@ class ResolveTest : public testing::Test {
   absl::Status Resolve(const std::vector<QueryRequest>& requests) {
     return ResolveQueries(snapshot_, requests, task_);
   }
-  std::vector<float> Vector(std::size_t query) {
+  std::vector<float> Vector(std::size_t query) const {
     const std::span<const float> row = task_.queries.view()[query];
     return {row.begin(), row.end()};
   }

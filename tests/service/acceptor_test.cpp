@@ -75,6 +75,7 @@ TEST_F(AcceptorTest, HandsOverUpToTheShareOfOnePeerAndResetsTheRest) {
 TEST_F(AcceptorTest, StopsAtTheTotal) {
   Start({.connections_max = 3, .per_peer_max = 64});
   std::vector<data::FileDescriptor> clients;
+  clients.reserve(5);
   for (int index = 0; index < 5; ++index) clients.push_back(ConnectTo(port_));
   AwaitClosed(clients[3]);
   AwaitClosed(clients[4]);
@@ -102,6 +103,7 @@ TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
     // Sockets made first, then every descriptor taken: the client sides connect, the server has
     // none left to accept with.
     std::vector<data::FileDescriptor> clients;
+    clients.reserve(3);
     for (int index = 0; index < 3; ++index) {
       clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     }

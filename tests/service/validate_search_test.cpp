@@ -168,7 +168,7 @@ TEST(ValidateSearchTest, RefusesVectorsOfTooManyDimensions) {
             "queries[0].vector: 4,097 dimensions; a vector has at most 4,096");
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
   packed.set_format(v1::PackedVector::F16_LE);
-  packed.set_data(std::string(2 * 4'097, '\0'));
+  packed.set_data(std::string(std::size_t{2} * 4'097, '\0'));
   EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
             "queries[0].packed_vector.data: 4,097 dimensions; a vector has at most 4,096");
 }
