@@ -95,7 +95,8 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--threads", options.threads, "0: the processors this process may use")
       ->check(CLI::Range(0U, 1'024U));
-  app.add_option("--backend", options.backends, "scan, int8, auto")
+  app.add_option("--backend", options.backends,
+                 "scan; int8; auto, which is int8 calibrated to this machine")
       ->delimiter(',')
       ->check(CLI::IsMember({"scan", "int8", "auto"}));
   app.add_option("--isa", options.isas, "instruction sets to force, each with each backend")

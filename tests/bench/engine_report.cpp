@@ -22,6 +22,16 @@ double Rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
 // "50%", "0.01%".
 std::string ShownShare(double pass) { return fmt::format("{:g}%", pass * 100); }
 
+// What "auto" found out about the machine, or what it goes by.
+Json TuningJson(const Engine& engine) {
+  Json json = Json::object();
+  if (!engine.tuning) return json;
+  for (const backend::cpu::TuningValue& each : backend::cpu::TuningValues()) {
+    json[each.name] = *engine.tuning.*each.value;
+  }
+  return json;
+}
+
 bool HasFilter(const EngineReport& report) {
   const auto filters = report.session.filters();
   return std::ranges::any_of(filters, [](const Filter& filter) { return filter.mask.has_value(); });
@@ -122,6 +132,7 @@ absl::Status WriteJson(const EngineReport& report, const std::string& path) {
   for (const Engine& engine : session.engines()) {
     json["engines"].push_back({{"name", engine.name},
                                {"backend", engine.backend},
+                               {"tuning", TuningJson(engine)},
                                {"device", engine.made_by->info().device},
                                {"build_s", Rounded(engine.build_s)},
                                {"index_bytes", engine.index_bytes}});

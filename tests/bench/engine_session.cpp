@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/cpu/calibration.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
@@ -50,21 +51,26 @@ absl::Status NoSuchIsa(const std::string& backend, const std::string& isa, const
       "--isa {}: the {} backend cannot run it here{}; it can run {}", isa, backend, why, names));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const std::string& backend,
-                                                     const std::string& isa, unsigned threads) {
-  if (backend == "scan") {
+// "auto" calibrates as the server does, "int8" takes the tuning as it comes; both are built before
+// they are timed.
+absl::Status MakeBackend(const std::string& isa, unsigned threads, Engine& engine) {
+  if (engine.backend == "scan") {
     const auto kernels = certificate::SupportedCanonicalKernels();
     const auto* kernel = isa.empty() ? kernels.front() : certificate::FindCanonicalKernel(isa);
-    if (kernel == nullptr) return NoSuchIsa(backend, isa, kernels);
-    return backend::cpu::MakeScanBackend(*kernel, threads);
-  }
-  if (!isa.empty() && backend::cpu::FindInt8Kernel(isa) == nullptr) {
-    return NoSuchIsa("int8", isa, backend::cpu::SupportedInt8Kernels());
+    if (kernel == nullptr) return NoSuchIsa(engine.backend, isa, kernels);
+    engine.made_by = backend::cpu::MakeScanBackend(*kernel, threads);
+    return absl::OkStatus();
   }
   backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
+  if (options.large == nullptr) {
+    return NoSuchIsa("int8", isa, backend::cpu::SupportedInt8Kernels());
+  }
   options.threads = threads;
   options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
-  return backend::cpu::MakeInt8Backend(options);
+  if (engine.backend == "auto") options.tuning = TuningOf(backend::cpu::Calibrate(options));
+  engine.tuning = options.tuning;
+  engine.made_by = backend::cpu::MakeInt8Backend(options);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -88,13 +94,11 @@ absl::StatusOr<std::unique_ptr<EngineSession>> EngineSession::Create(const Engin
 }
 
 absl::Status EngineSession::AddEngine(const std::string& backend, const std::string& isa) {
-  auto made = MakeBackend(backend, isa, threads_);
-  if (!made.ok()) return made.status();
-  const MatrixView rows = data_.rows.view();
   Engine engine;
   engine.name = isa.empty() ? backend : fmt::format("{}:{}", backend, isa);
   engine.backend = backend;
-  engine.made_by = *std::move(made);
+  if (absl::Status status = MakeBackend(isa, threads_, engine); !status.ok()) return status;
+  const MatrixView rows = data_.rows.view();
   engine.index_bytes = engine.made_by->Plan({rows.row_count(), rows.dim(), metric_}).host_bytes;
   const auto start = Clock::now();
   auto index = engine.made_by->MakeResident({rows, nullptr, metric_, 0});

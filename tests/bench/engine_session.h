@@ -11,6 +11,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "backend/cpu/int8_tuning.h"
 #include "bench/bench_data.h"
 #include "bench/engine_options.h"
 #include "simile/backend.h"
@@ -23,6 +24,7 @@ namespace simile::bench {
 struct Engine {
   std::string name;  // "auto", "scan", "int8:avx2": what was asked for
   std::string backend;
+  std::optional<backend::cpu::Int8Tuning> tuning;  // none: the plain scan
   std::unique_ptr<Backend> made_by;
   std::shared_ptr<const SegmentIndex> index;
   double build_s = 0;
