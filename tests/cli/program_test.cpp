@@ -113,6 +113,18 @@ TEST(ProgramTest, ConfigPrintShowsOriginsOfAllThreeSources) {
   EXPECT_EQ(origins["server.listen"], "default");
 }
 
+TEST(ProgramTest, ConfigShowsTheTuningWithoutMeasuring) {
+  const ProgramRun table = RunProgram({"config", "--print"});
+  EXPECT_THAT(table.printed, HasSubstr("not measured yet; each serve measures"));
+  const ProgramRun run = RunProgram({"config", "--json"}, "", {"SIMILE_BACKEND_TUNING=defaults"});
+  const json printed = json::parse(run.printed);
+  ASSERT_FALSE(printed["tuning"].empty());
+  for (const json& value : printed["tuning"]) {
+    EXPECT_EQ(value["origin"], "default");
+    EXPECT_EQ(value["value"], value["default"]);
+  }
+}
+
 TEST(ProgramTest, ConfigAndServeRefuseTheSameMistakes) {
   for (const char* command : {"config", "serve"}) {
     const ProgramRun run = RunProgram({command}, "", {"SIMILE_SERVER_PROT=1"});

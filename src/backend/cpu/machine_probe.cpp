@@ -23,10 +23,12 @@ constexpr std::uint32_t kHits = 10;
 constexpr std::uint64_t kMaskShare = 16;
 
 constexpr milliseconds kTimeMax{350};
+// Of one question, and of one whose times still disagree then.
 constexpr milliseconds kQuestionTime{12};
-// Pairs of a question when time allows, and those it gets even when its own time is spent.
-constexpr std::size_t kPairsMax = 15;
-constexpr std::size_t kPairsWanted = 7;
+constexpr milliseconds kHardQuestionTime{30};
+// Pairs that a question gets even when its own time is spent, and those that are enough.
+constexpr std::size_t kPairsWanted = 9;
+constexpr std::size_t kPairsMax = 21;
 
 // Sixty-four bits out of a counter (splitmix64): the same vectors everywhere, in any order.
 std::uint64_t Mix(std::uint64_t counter) {
@@ -143,18 +145,21 @@ double MachineProbe::Time(Work work) const {
 template <class First, class Second>
 std::vector<TimePair> MachineProbe::TimeInTurn(std::size_t batch, const RowMask* mask, First first,
                                                Second second) {
-  const Clock::TimePoint question_end = clock_.Now() + kQuestionTime;
-  const auto has_time = [&](std::size_t pairs) {
-    const Clock::TimePoint now = clock_.Now();
-    return now < end_ && (pairs < kPairsWanted || now < question_end);
-  };
+  const Clock::TimePoint start = clock_.Now();
   std::vector<TimePair> pairs;
-  if (!has_time(0)) return pairs;
+  const auto goes_on = [&] {
+    const Clock::TimePoint now = clock_.Now();
+    if (now >= end_) return false;
+    if (pairs.size() < kPairsWanted) return true;
+    if (pairs.size() < kPairsMax && now - start < kQuestionTime) return true;
+    return now - start < kHardQuestionTime && !MiddleRatio(pairs).has_value();
+  };
+  if (!goes_on()) return pairs;
   // Once without the clock: buffers grow, caches fill.
   TakeQueries(batch, mask);
   first();
   second();
-  while (pairs.size() < kPairsMax && has_time(pairs.size())) {
+  while (goes_on()) {
     TakeQueries(batch, mask);
     // Each goes first every other time, so that neither always finds what the other left in cache.
     TimePair pair;

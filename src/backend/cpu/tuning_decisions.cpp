@@ -10,7 +10,7 @@ namespace simile::backend::cpu {
 namespace {
 
 constexpr std::size_t kPairsMin = 5;
-constexpr double kDisagreementMax = 1.5;
+constexpr double kDisagreementMax = 1.25;
 
 // The number that a quarter of them do not exceed.
 double LowerQuartile(std::vector<double> numbers) {

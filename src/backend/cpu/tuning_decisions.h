@@ -14,7 +14,7 @@ struct TimePair {
 };
 
 // The middle one of the ratios first / second. Nothing when there are fewer than five, or when the
-// undisturbed quarter of the times of each road tells another story (by a factor of 1.5 and more):
+// undisturbed quarter of the times of each road tells another story (by a factor of 1.25 and more):
 // then the machine was too busy with something else for the middle one to mean much.
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs);
 
