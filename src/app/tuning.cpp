@@ -13,6 +13,7 @@ namespace simile::app {
 namespace {
 
 using backend::cpu::Int8Options;
+using backend::cpu::TuningFindings;
 using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 
@@ -42,7 +43,7 @@ bool HasUseFor(const Config& config) {
 
 // Whether another measurement would find nothing more. The size of a cache is there or it is not,
 // and one kernel leaves no choice.
-bool IsComplete(const backend::cpu::TuningFindings& findings, const Int8Options& options) {
+bool IsComplete(const TuningFindings& findings, const Int8Options& options) {
   return (findings.large_batch_min || options.large == options.small) && findings.gather_share &&
          findings.scan_rows_max;
 }
@@ -51,15 +52,13 @@ std::string DateOf(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-// Keeps what was measured. Errors: why it is not kept.
-absl::Status Keep(const Config& config, const Int8Options& options,
-                  const MeasuredTuning& measured) {
-  if (config.tuning_cache.empty()) return absl::OkStatus();
-  if (!IsComplete(measured.findings, options)) {
-    return absl::UnavailableError(
-        "the machine was too busy to measure everything; the next start measures again");
+// What was found now, and before where now nothing was: a machine that is always busy gets to know
+// itself over several starts.
+TuningFindings Merged(TuningFindings now, const TuningFindings& before) {
+  for (const TuningValue& value : TuningValues()) {
+    if (!(now.*value.found)) now.*value.found = before.*value.found;
   }
-  return WriteTuningCache(config.tuning_cache, measured);
+  return now;
 }
 
 }  // namespace
@@ -82,16 +81,22 @@ TuningInForce EnsureTuning(const Config& config, const Measure& measure, const C
   // Whoever makes the backend says what is wrong with them.
   if (!options.ok()) return Defaults("default");
   const TuningKey key = KeyOf(*options);
+  TuningFindings before;
   if (!config.tuning_cache.empty()) {
     const auto read = ReadTuningCache(config.tuning_cache, key);
-    if (read.ok()) return FromMeasurement(*read);
+    if (read.ok() && IsComplete(read->findings, *options)) return FromMeasurement(*read);
+    if (read.ok()) before = read->findings;
   }
   const Clock::TimePoint start = clock.Now();
-  const MeasuredTuning measured{key, DateOf(clock.WallNow()), measure(*options)};
+  const TuningFindings now = measure(*options);
+  const MeasuredTuning measured{key, DateOf(clock.WallNow()), Merged(now, before)};
   TuningInForce in_force = FromMeasurement(measured);
   in_force.measured = true;
+  in_force.complete = IsComplete(measured.findings, *options);
   in_force.took = clock.Now() - start;
-  in_force.cache = Keep(config, *options, measured);
+  if (!config.tuning_cache.empty()) {
+    in_force.cache = WriteTuningCache(config.tuning_cache, measured);
+  }
   return in_force;
 }
 

@@ -20,6 +20,7 @@ struct TuningInForce {
   // threads, amx+avx512vnni", "not measured yet; the first serve measures".
   std::vector<std::string> origins;
   bool measured = false;  // just now
+  bool complete = true;   // else the machine was too busy, and the next start measures again
   Clock::Duration took{};
   // Why the cache could not be read, or what was measured is not kept. Never a reason not to serve.
   absl::Status cache;
@@ -28,8 +29,8 @@ struct TuningInForce {
 // Without measuring: what the next serve of this configuration begins with, for `config --print`.
 TuningInForce KnownTuning(const Config& config);
 
-// Reads the cache; where it has nothing for this machine, measures and writes the cache. Measures
-// nothing when the configuration has no use for it.
+// Reads the cache; where it has nothing for this machine, or not everything, measures and writes
+// the cache. Measures nothing when the configuration has no use for it.
 //   measure  backend::cpu::Calibrate; tests bring their own
 using Measure =
     std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;

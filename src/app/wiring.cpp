@@ -46,7 +46,7 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
   const std::uint64_t took_us = Microseconds(tuning.took);
   const std::string problem(tuning.cache.message());
   if (tuning.cache.ok()) {
-    log.Info("measured the processor", {{"took_us", took_us}});
+    log.Info("measured the processor", {{"took_us", took_us}, {"complete", tuning.complete}});
   } else if (absl::IsInvalidArgument(tuning.cache)) {
     log.Warn("measured the processor, which is not kept",
              {{"took_us", took_us}, {"reason", problem}});

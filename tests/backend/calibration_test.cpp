@@ -23,6 +23,7 @@ class FakeMachine final : public CalibrationProbe {
   }
 
   double large_to_small(std::size_t batch) const {
+    if (batch == disturbed_batch) return 1.3;
     return large_batch / static_cast<double>(batch);
   }
   int asked(const std::string& question) const {
@@ -31,6 +32,7 @@ class FakeMachine final : public CalibrationProbe {
   }
 
   double large_batch = 4;
+  std::size_t disturbed_batch = 0;
   double gather_for_one = 12;
   double gather_for_many = 12;
   double scan_rows = 2'048;
@@ -55,12 +57,12 @@ TEST(FindTuningTest, FindsWhereTheRoadsCross) {
   EXPECT_EQ(FindTuning(machine, true, kCacheBytes), wanted);
 }
 
-TEST(FindTuningTest, AsksNoFurtherThanTheCrossing) {
+TEST(FindTuningTest, AsksOnceMoreBeyondTheCrossing) {
   FakeMachine machine;
   FindTuning(machine, true, kCacheBytes);
-  EXPECT_EQ(machine.asked("kernels"), 4);  // 16, 8, 4, 2
+  EXPECT_EQ(machine.asked("kernels"), 5);  // 16, 8, 4, 2, 1
   EXPECT_EQ(machine.asked("gather"), 2);
-  EXPECT_EQ(machine.asked("scan"), 4);  // 512, 1024, 2048, 4096
+  EXPECT_EQ(machine.asked("scan"), 5);  // 512, 1024, 2048, 4096, 8192
 }
 
 TEST(FindTuningTest, HasNoBatchToFindWhereThereIsOneKernel) {
@@ -84,6 +86,12 @@ TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotTell) {
   const TuningFindings findings = FindTuning(machine, true, kCacheBytes);
   EXPECT_FALSE(findings.scan_rows_max.has_value());
   EXPECT_EQ(findings.gather_share, 12U);
+}
+
+TEST(FindTuningTest, DoesNotBelieveACrossingThatTheNextRatioDenies) {
+  FakeMachine machine;
+  machine.disturbed_batch = 16;
+  EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).large_batch_min.has_value());
 }
 
 // Whatever this machine is and however busy: it ends, and what it finds is sound.

@@ -61,6 +61,13 @@ TEST(LargeBatchMinTest, LiesBeyondTheLargestBatchWhenTheLargeKernelIsSlowerThere
   EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 1.01}}), 32U);
 }
 
+TEST(IsDeniedTest, TellsAContradictionFromATie) {
+  EXPECT_TRUE(IsDenied(std::vector<RatioAt>{{16, 1.3}, {8, 0.8}}, 1));
+  EXPECT_FALSE(IsDenied(std::vector<RatioAt>{{16, 0.9}, {8, 1.01}, {4, 0.99}}, 1));
+  EXPECT_FALSE(IsDenied(std::vector<RatioAt>{{16, 0.9}, {8, 0.8}}, 1));
+  EXPECT_FALSE(IsDenied(std::vector<RatioAt>{{16, 1.3}}, 1));
+}
+
 TEST(GatherShareTest, IsTheGeometricMeanRoundedUp) {
   EXPECT_EQ(GatherShareFor(9, 9), 9U);
   EXPECT_EQ(GatherShareFor(20, 5), 10U);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <new>
+#include <span>
 
 #include "backend/cpu/cache_size.h"
 #include "backend/cpu/machine_probe.h"
@@ -15,15 +16,28 @@ constexpr std::array<std::size_t, 5> kBatches{16, 8, 4, 2, 1};
 constexpr std::array<std::size_t, 5> kScanRows{512, 1'024, 2'048, 4'096, 8'192};
 constexpr std::size_t kManyQueries = 32;
 
-std::optional<std::size_t> FindLargeBatchMin(CalibrationProbe& probe) {
-  std::vector<RatioAt> large_to_small;
-  for (const std::size_t batch : kBatches) {
-    const std::optional<double> ratio = MiddleRatio(probe.LargeAndSmall(batch));
-    if (!ratio) return std::nullopt;
-    large_to_small.push_back({batch, *ratio});
-    if (*ratio > 1) break;
+// Asks until one ratio lies beyond the crossing, and once more. Nothing when the times do not tell.
+template <class Question>
+std::vector<RatioAt> AskUntilBeyond(std::span<const std::size_t> sizes, double beyond_from,
+                                    Question question) {
+  std::vector<RatioAt> ratios;
+  bool beyond = false;
+  for (const std::size_t size : sizes) {
+    const std::optional<double> ratio = MiddleRatio(question(size));
+    if (!ratio) return {};
+    ratios.push_back({size, *ratio});
+    if (beyond) break;
+    beyond = *ratio > beyond_from;
   }
-  return LargeBatchMinFor(large_to_small);
+  if (IsDenied(ratios, beyond_from)) return {};
+  return ratios;
+}
+
+std::optional<std::size_t> FindLargeBatchMin(CalibrationProbe& probe) {
+  const auto ratios =
+      AskUntilBeyond(kBatches, 1, [&](std::size_t batch) { return probe.LargeAndSmall(batch); });
+  if (ratios.empty()) return std::nullopt;
+  return LargeBatchMinFor(ratios);
 }
 
 std::optional<std::size_t> FindGatherShare(CalibrationProbe& probe) {
@@ -34,14 +48,10 @@ std::optional<std::size_t> FindGatherShare(CalibrationProbe& probe) {
 }
 
 std::optional<std::size_t> FindScanRowsMax(CalibrationProbe& probe) {
-  std::vector<RatioAt> scan_to_pass;
-  for (const std::size_t row_count : kScanRows) {
-    const std::optional<double> ratio = MiddleRatio(probe.ScanAndPass(row_count));
-    if (!ratio) return std::nullopt;
-    scan_to_pass.push_back({row_count, *ratio});
-    if (*ratio > kScanCostMax) break;
-  }
-  return ScanRowsMaxFor(scan_to_pass);
+  const auto ratios = AskUntilBeyond(kScanRows, kScanCostMax,
+                                     [&](std::size_t rows) { return probe.ScanAndPass(rows); });
+  if (ratios.empty()) return std::nullopt;
+  return ScanRowsMaxFor(ratios);
 }
 
 // Some systems that show no cache folder, containers among them, answer here.

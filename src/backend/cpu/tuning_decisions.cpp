@@ -44,6 +44,13 @@ std::optional<double> MiddleRatio(std::span<const TimePair> pairs) {
   return disagreement < kDisagreementMax ? std::optional(*middle) : std::nullopt;
 }
 
+bool IsDenied(std::span<const RatioAt> ratios, double beyond_from) {
+  constexpr double kClearly = 0.9;
+  if (ratios.size() < 2) return false;
+  return ratios[ratios.size() - 2].ratio > beyond_from &&
+         ratios.back().ratio < kClearly * beyond_from;
+}
+
 std::size_t BlockBytesFor(std::size_t second_level_bytes) {
   return Clamped(second_level_bytes / 16 * 3, &TuningFindings::block_bytes);
 }

@@ -24,6 +24,13 @@ struct RatioAt {
   double ratio = 0;
 };
 
+// Ratios are asked for one after the other until one lies beyond the crossing, and once more: on a
+// busy machine a single ratio may be wrong by half. Whether the last one, beyond the crossing too,
+// denies it by saying the opposite clearly.
+//   ratios       in the order asked
+//   beyond_from  the least ratio that lies beyond
+bool IsDenied(std::span<const RatioAt> ratios, double beyond_from);
+
 // The block that a second-level cache of so many bytes keeps beside the queries, the product and
 // the block that is fetched meanwhile: three sixteenths of it, 384 KiB of 2 MiB.
 std::size_t BlockBytesFor(std::size_t second_level_bytes);
