@@ -1,0 +1,251 @@
+#include "backend/cpu/int8_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "backend/guarded_buffer.h"
+#include "certificate/seeded_random.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using testing::GuardedBuffer;
+using testing::SeededRandom;
+
+constexpr std::int32_t kNeverAHit = std::numeric_limits<std::int32_t>::min() / 2;
+
+// How codes and bytes are drawn; the extremes make the greatest sums of either sign.
+enum class Codes : std::size_t { kRandom, kGreatest, kLeast, kExtremes, kZero, kCount };
+
+struct Shape {
+  std::size_t code_dim = 64;
+  std::size_t group_count = 4;
+  std::size_t query_count = 1;
+  std::size_t row_count() const { return group_count * kGroupRows; }
+};
+
+using HitSet = std::set<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>>;
+
+// A block and its queries, as plain numbers and as kernels want them.
+class KernelCase {
+ public:
+  KernelCase(const Shape& shape, Codes codes, std::int32_t code_max, SeededRandom& random)
+      : shape_(shape),
+        tiles_((shape.query_count + kTileQueries - 1) / kTileQueries),
+        rows_(shape.row_count() * shape.code_dim),
+        queries_(tiles_ * kTileQueries * shape.code_dim),
+        starts_(tiles_ * kTileQueries) {
+    const auto byte_max = static_cast<std::size_t>(2 * code_max + 1);
+    const auto code_span = static_cast<std::size_t>(2 * code_max + 1);
+    std::vector<std::int8_t> query_codes(queries_.all().size());
+    for (std::int8_t& code : query_codes) {
+      code =
+          static_cast<std::int8_t>(static_cast<std::int32_t>(random.Below(code_span)) - code_max);
+      if (codes == Codes::kGreatest) code = static_cast<std::int8_t>(code_max);
+      if (codes == Codes::kLeast) code = static_cast<std::int8_t>(-code_max);
+      if (codes == Codes::kExtremes)
+        code =
+            static_cast<std::int8_t>((static_cast<std::int32_t>(random.Below(3)) - 1) * code_max);
+      if (codes == Codes::kZero) code = 0;
+    }
+    std::vector<std::uint8_t> row_bytes(rows_.all().size());
+    for (std::uint8_t& byte : row_bytes) {
+      byte = static_cast<std::uint8_t>(random.Below(byte_max + 1));
+      if (codes == Codes::kGreatest || codes == Codes::kLeast)
+        byte = static_cast<std::uint8_t>(byte_max);
+      if (codes == Codes::kExtremes)
+        byte = static_cast<std::uint8_t>(random.OneIn(2) ? byte_max : 0);
+    }
+    Pack(query_codes, row_bytes);
+    Score(query_codes, row_bytes);
+  }
+
+  const Shape& shape() const { return shape_; }
+  // Starts at which about one sum in `one_in` of each query is a hit; 0: none, 1: all.
+  void DrawStarts(std::size_t one_in, SeededRandom& random) {
+    std::ranges::fill(starts_.all(), kNeverAHit);
+    const std::size_t rows = shape_.row_count();
+    for (std::size_t query = 0; query < shape_.query_count; ++query) {
+      std::vector<std::int32_t> sums(
+          sums_.begin() + static_cast<std::ptrdiff_t>(query * rows),
+          sums_.begin() + static_cast<std::ptrdiff_t>((query + 1) * rows));
+      std::ranges::sort(sums);
+      // At one sum exactly: it is a hit, and the next lower one is not.
+      const std::size_t hits = one_in == 0 ? 0 : std::max<std::size_t>(1, rows / one_in);
+      starts_.all()[query] = hits == 0 ? -sums.back() - 1 : -sums[rows - hits];
+      if (one_in > 1 && random.OneIn(3)) starts_.all()[query] = -(1 << 30);
+    }
+  }
+
+  HitSet Expected() {
+    HitSet hits;
+    const std::size_t rows = shape_.row_count();
+    for (std::uint32_t query = 0; query < shape_.query_count; ++query) {
+      for (std::uint32_t row = 0; row < rows; ++row) {
+        const std::int32_t sum = starts_.all()[query] + sums_[query * rows + row];
+        if (sum >= 0) hits.emplace(query, row, sum);
+      }
+    }
+    return hits;
+  }
+
+  void ExpectSameHits(const Int8Kernel& kernel, const HitSet& expected) {
+    GuardedBuffer<RawHit> hits(shape_.query_count * shape_.row_count());
+    GuardedBuffer<std::int32_t> scratch(ScratchBytes(shape_.query_count) / sizeof(std::int32_t));
+    std::size_t hit_count = 12'345;
+    kernel.enter(shape_.query_count);
+    kernel.scan({.codes = rows_.data(),
+                 .group_count = shape_.group_count,
+                 .code_dim = shape_.code_dim,
+                 .queries = queries_.data(),
+                 .query_count = shape_.query_count,
+                 .starts = starts_.data(),
+                 .hits = hits.data(),
+                 .hit_count = &hit_count,
+                 .next = rows_.data(),
+                 .next_bytes = rows_.all().size(),
+                 .scratch = scratch.data()});
+    kernel.leave();
+    ASSERT_LE(hit_count, hits.all().size());
+    HitSet actual;
+    for (const RawHit& hit : hits.all().first(hit_count)) {
+      ASSERT_TRUE(actual.emplace(hit.query, hit.row, hit.sum).second)
+          << "query " << hit.query << " and row " << hit.row << " twice";
+    }
+    ASSERT_EQ(actual.size(), expected.size());
+    ASSERT_TRUE(actual == expected);
+    ASSERT_TRUE(hits.GuardsIntact() && scratch.GuardsIntact() && rows_.GuardsIntact() &&
+                queries_.GuardsIntact() && starts_.GuardsIntact());
+  }
+
+ private:
+  void Pack(const std::vector<std::int8_t>& query_codes,
+            const std::vector<std::uint8_t>& row_bytes) {
+    const std::size_t dim = shape_.code_dim;
+    for (std::size_t row = 0; row < shape_.row_count(); ++row) {
+      std::uint8_t* group = rows_.data() + row / kGroupRows * kGroupRows * dim;
+      for (std::size_t i = 0; i < dim; ++i)
+        group[i / 4 * 64 + row % kGroupRows * 4 + i % 4] = row_bytes[row * dim + i];
+    }
+    // The places that no query fills hold anything.
+    for (std::size_t query = 0; query < tiles_ * kTileQueries; ++query) {
+      std::int8_t* tile = queries_.data() + query / kTileQueries * kTileQueries * dim;
+      for (std::size_t i = 0; i < dim; ++i)
+        tile[(i / 64 * kTileQueries + query % kTileQueries) * 64 + i % 64] =
+            query_codes[query * dim + i];
+    }
+  }
+
+  void Score(const std::vector<std::int8_t>& query_codes,
+             const std::vector<std::uint8_t>& row_bytes) {
+    const std::size_t dim = shape_.code_dim;
+    for (std::size_t query = 0; query < shape_.query_count; ++query) {
+      for (std::size_t row = 0; row < shape_.row_count(); ++row) {
+        std::int32_t sum = 0;
+        for (std::size_t i = 0; i < dim; ++i)
+          sum += query_codes[query * dim + i] * row_bytes[row * dim + i];
+        sums_.push_back(sum);
+      }
+    }
+  }
+
+  const Shape shape_;
+  const std::size_t tiles_;
+  GuardedBuffer<std::uint8_t> rows_;
+  GuardedBuffer<std::int8_t> queries_;
+  GuardedBuffer<std::int32_t> starts_;
+  std::vector<std::int32_t> sums_;  // [query, row]
+};
+
+std::string NameOf(const Shape& shape) {
+  return "dim " + std::to_string(shape.code_dim) + ", groups " + std::to_string(shape.group_count) +
+         ", queries " + std::to_string(shape.query_count);
+}
+
+class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
+ protected:
+  void CheckShape(const Shape& shape, Codes codes, SeededRandom& random) {
+    KernelCase drawn(shape, codes, GetParam()->code_max, random);
+    for (const std::size_t one_in : {0U, 1U, 20U, 500U}) {
+      // Every sum of a large case in a set would take longer than forming it.
+      if (one_in == 1 && shape.query_count * shape.row_count() > 50'000) continue;
+      drawn.DrawStarts(one_in, random);
+      drawn.ExpectSameHits(*GetParam(), drawn.Expected());
+      if (HasFatalFailure()) return;
+    }
+  }
+};
+
+// Tails of tiles, pairs of tiles and of the number of them that fits a cache.
+constexpr std::size_t kQueryCounts[] = {1,  2,  3,  4,   5,   15,  16,  17,  31,   32,
+                                        33, 48, 63, 100, 128, 144, 145, 160, 1'000};
+constexpr std::size_t kDims[] = {64, 128, 192, 384, 1'024, 4'096};
+constexpr std::size_t kGroupCounts[] = {4, 8, 12, 20, 64};
+
+Shape DrawShape(std::size_t query_count, SeededRandom& random) {
+  constexpr std::size_t kWorkMax = 8'000'000;  // multiply-adds of the plain sum
+  for (;;) {
+    const Shape shape{kDims[random.Below(std::size(kDims))],
+                      kGroupCounts[random.Below(std::size(kGroupCounts))], query_count};
+    if (shape.code_dim * shape.row_count() * query_count <= kWorkMax) return shape;
+  }
+}
+
+TEST_P(Int8KernelTest, FindsTheHitsOfAPlainSumAtEveryTail) {
+  constexpr std::uint64_t kSeed = 41;
+  SeededRandom random(kSeed);
+  std::vector<Shape> shapes{{64, 64, 1'000}, {384, 64, 100}, {4'096, 64, 4}};
+  for (const std::size_t query_count : kQueryCounts) {
+    for (int draw = 0; draw < 3; ++draw) shapes.push_back(DrawShape(query_count, random));
+  }
+  for (const Shape& shape : shapes) {
+    const auto codes = static_cast<Codes>(random.Below(static_cast<std::size_t>(Codes::kCount)));
+    CheckShape(shape, codes, random);
+    ASSERT_FALSE(HasFatalFailure()) << GetParam()->isa << ", seed " << kSeed << ", "
+                                    << NameOf(shape) << ", codes " << static_cast<int>(codes);
+  }
+}
+
+TEST_P(Int8KernelTest, FormsTheGreatestSumsWithoutSaturating) {
+  constexpr std::uint64_t kSeed = 42;
+  SeededRandom random(kSeed);
+  for (std::size_t codes = 0; codes < static_cast<std::size_t>(Codes::kCount); ++codes) {
+    for (const std::size_t queries : {1U, 16U, 33U}) {
+      CheckShape({4'096, 4, queries}, static_cast<Codes>(codes), random);
+      ASSERT_FALSE(HasFatalFailure())
+          << GetParam()->isa << ", seed " << kSeed << ", codes " << codes << ", " << queries;
+    }
+  }
+}
+
+TEST_P(Int8KernelTest, IsFoundByItsName) {
+  EXPECT_EQ(FindInt8Kernel(GetParam()->isa), GetParam());
+  EXPECT_TRUE(GetParam()->code_max == 127 || GetParam()->code_max == 63);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, Int8KernelTest, ::testing::ValuesIn(SupportedInt8Kernels()),
+                         [](const auto& test) { return std::string(test.param->isa); });
+
+TEST(Int8KernelTableTest, EndsWithThePortableKernel) {
+  EXPECT_EQ(SupportedInt8Kernels().back(), &kInt8Portable);
+}
+
+TEST(Int8KernelTableTest, FindsNothingUnderANameThatIsNone) {
+  EXPECT_EQ(FindInt8Kernel("nonsense"), nullptr);
+  EXPECT_EQ(FindInt8Kernel(""), nullptr);
+  EXPECT_EQ(FindInt8Kernel("AMX"), nullptr);
+}
+
+TEST(Int8KernelTableTest, SaysWhyThereIsNoAmxExactlyWhenThereIsNone) {
+  EXPECT_EQ(WhyNoAmx().empty(), FindInt8Kernel("amx") != nullptr) << WhyNoAmx();
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu

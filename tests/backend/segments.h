@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "certificate/padded_rows.h"
+#include "certificate/seeded_random.h"
+#include "simile/hits.h"
+#include "simile/segment.h"
+
+namespace simile::testing {
+
+// Scales a vector to this length, in double.
+void ScaleTo(std::span<float> vector, double length);
+
+// Random rows of unit length.
+std::shared_ptr<PaddedRows> UnitRows(std::size_t row_count, std::size_t dim, SeededRandom& random);
+
+// A segment over rows that it owns.
+SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row = 0);
+
+// Queries that all ask for the same.
+std::vector<QuerySpec> Specs(std::size_t count, std::uint32_t k);
+
+// A mask over all rows up to `end` that lets one in `one_in` pass, or none for 0.
+RowMask MaskOf(Row end, std::size_t one_in, SeededRandom& random);
+
+// Expects the same rows and score bits for every query; `what` is for the message.
+void ExpectSameAnswers(const SearchResult& actual, const SearchResult& expected,
+                       const std::string& what);
+
+}  // namespace simile::testing

@@ -1,0 +1,195 @@
+#include "backend/cpu/survivors.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "certificate/padded_rows.h"
+#include "certificate/score_bound.h"
+#include "certificate/seeded_random.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using testing::PaddedRows;
+using testing::SeededRandom;
+
+constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
+
+// Rows whose canonical score is whatever number they hold.
+class ScoredRows {
+ public:
+  explicit ScoredRows(std::size_t count) : rows_(count, 1), query_(1, 1) { query_[0][0] = 1; }
+
+  float& operator[](std::size_t index) { return rows_[index][0]; }
+  std::size_t count() const { return rows_.row_count(); }
+  SegmentRows Segment() const { return {rows_.view(), nullptr, Metric::kDot, kFirstRow}; }
+  const float* query() const { return query_.view().data(); }
+  RankKey KeyOf(std::uint32_t index) const {
+    return {rows_[index][0], kFirstRow + static_cast<Row>(index)};
+  }
+
+  std::vector<RankKey> Best(std::size_t k, float threshold) const {
+    std::vector<RankKey> keys;
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      if (rows_[i][0] >= threshold) keys.push_back(KeyOf(i));
+    }
+    std::ranges::sort(keys, std::greater<>());
+    if (keys.size() > k) keys.resize(k);
+    return keys;
+  }
+
+ private:
+  static constexpr Row kFirstRow = 100;
+  PaddedRows rows_;
+  PaddedRows query_;
+};
+
+struct Draw {
+  std::size_t count = 0;
+  std::size_t k = 0;
+  float threshold = kNoThreshold;
+  double bound = 0;  // how far cheap scores are off at most
+  std::vector<std::uint32_t> order;
+};
+
+Draw DrawOffers(ScoredRows& rows, SeededRandom& random) {
+  Draw draw;
+  draw.count = rows.count();
+  draw.k = random.OneIn(4) ? draw.count : random.Between(1, draw.count);
+  if (random.OneIn(2)) draw.k = random.Between(1, std::min<std::size_t>(draw.count, 30));
+  // Scores all distinct, on a grid with many ties, or all the same; bounds from one that parts all
+  // of them to one that parts none, which is what makes buffers fill.
+  const std::size_t grid = random.OneIn(4) ? 1 : (random.OneIn(2) ? 20 : 0);
+  for (std::size_t i = 0; i < draw.count; ++i)
+    rows[i] = grid == 0 ? random.Signed() : static_cast<float>(random.Below(grid)) / 16;
+  draw.bound = std::ldexp(1.0, -static_cast<int>(random.Below(20)));
+  if (random.OneIn(3)) draw.threshold = rows[random.Below(draw.count)];
+  draw.order.resize(draw.count);
+  std::iota(draw.order.begin(), draw.order.end(), 0U);
+  for (std::size_t i = draw.count; i > 1; --i)
+    std::swap(draw.order[i - 1], draw.order[random.Below(i)]);
+  return draw;
+}
+
+Survivor SurvivorOf(std::uint32_t index, float score, double bound, SeededRandom& random) {
+  const double cheap = static_cast<double>(score) + bound * static_cast<double>(random.Signed());
+  const auto [lower, upper] = certificate::RangeOf(cheap, bound);
+  return {index, lower, upper};
+}
+
+const certificate::CanonicalKernel& Kernel() {
+  return *certificate::SupportedCanonicalKernels().back();
+}
+
+constexpr std::uint64_t kSeed = 61;
+
+TEST(SurvivorsTest, KeepTheBestWithProvenGates) {
+  SeededRandom random(kSeed);
+  for (int round = 0; round < 1'500; ++round) {
+    ScoredRows rows(random.OneIn(10) ? random.Between(1, 5'000) : random.Between(1, 700));
+    const Draw draw = DrawOffers(rows, random);
+    const std::vector<RankKey> best = rows.Best(draw.k, draw.threshold);
+    std::uint64_t rescored = 0;
+    const SegmentRows segment = rows.Segment();
+    const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+    std::vector<Survivor> room(Survivors::RoomFor(draw.k, draw.count));
+    Survivors survivors(room, draw.k, draw.threshold);
+    const Guess proven{draw.k, 1};
+    for (const std::uint32_t index : draw.order) {
+      survivors.Offer(SurvivorOf(index, rows[index], draw.bound, random), proven, rescorer);
+      if (survivors.due()) survivors.Tighten(proven);
+      // k rows reach a proven gate, or it is the threshold.
+      ASSERT_TRUE(survivors.gate() == draw.threshold ||
+                  (best.size() == draw.k && survivors.gate() <= best.back().score()))
+          << "seed " << kSeed << ", round " << round;
+    }
+    ASSERT_LE(survivors.all().size(), room.size());
+    std::vector<Survivor> left(survivors.all().begin(), survivors.all().end());
+    left.resize(Settle(left, draw.k, rescorer));
+    while (!left.empty() && left.back().lower < draw.threshold) left.pop_back();
+    ASSERT_EQ(left.size(), best.size()) << "seed " << kSeed << ", round " << round;
+    for (std::size_t rank = 0; rank < left.size(); ++rank) {
+      ASSERT_EQ(rows.KeyOf(left[rank].index), best[rank])
+          << "seed " << kSeed << ", round " << round << ", rank " << rank;
+      ASSERT_EQ(left[rank].lower, best[rank].score());
+    }
+    ASSERT_LE(rescored, draw.count) << "a row was scored twice: seed " << kSeed;
+  }
+}
+
+TEST(SurvivorsTest, DropOnlyWhatIsBelowTheGateOrBeatenByKRows) {
+  SeededRandom random(kSeed);
+  for (int round = 0; round < 1'500; ++round) {
+    ScoredRows rows(random.Between(1, 900));
+    const Draw draw = DrawOffers(rows, random);
+    const std::vector<RankKey> best = rows.Best(draw.k, kNoThreshold);
+    std::uint64_t rescored = 0;
+    const SegmentRows segment = rows.Segment();
+    const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+    std::vector<Survivor> room(Survivors::RoomFor(draw.k, draw.count));
+    Survivors survivors(room, draw.k, draw.threshold);
+    std::vector<Survivor> offered(draw.count);
+    for (const std::uint32_t index : draw.order) {
+      // Whatever the guess, and whatever another thread has found.
+      const Guess guess{random.Between(1, draw.k), std::fabs(random.Signed())};
+      offered[index] = SurvivorOf(index, rows[index], draw.bound, random);
+      survivors.Offer(offered[index], guess, rescorer);
+      if (survivors.due()) survivors.Tighten(guess);
+      if (random.OneIn(200)) survivors.RaiseGate(rows[random.Below(draw.count)]);
+    }
+    std::vector<bool> kept(draw.count, false);
+    for (const Survivor& survivor : survivors.all()) {
+      ASSERT_FALSE(kept[survivor.index]) << "twice: seed " << kSeed << ", round " << round;
+      kept[survivor.index] = true;
+      ASSERT_TRUE(survivor.lower <= rows[survivor.index] && rows[survivor.index] <= survivor.upper);
+    }
+    for (std::uint32_t index = 0; index < draw.count; ++index) {
+      // The verdict rests on this: what is gone has a score below the gate, or is not among the k
+      // best of all.
+      ASSERT_TRUE(kept[index] || rows[index] < survivors.gate() || rows.KeyOf(index) < best.back())
+          << "seed " << kSeed << ", round " << round << ", row " << index << " with "
+          << rows[index];
+    }
+  }
+}
+
+TEST(SurvivorsTest, GuessNoHigherThanTheBestTheyHaveSeen) {
+  SeededRandom random(kSeed);
+  ScoredRows rows(300);
+  for (std::size_t i = 0; i < rows.count(); ++i) rows[i] = static_cast<float>(i);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Survivor> room(Survivors::RoomFor(10, rows.count()));
+  Survivors survivors(room, 10, kNoThreshold);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    survivors.Offer({i, rows[i] - 2, rows[i] + 2}, {10, 1}, rescorer);
+  survivors.Tighten({3, 0.25F});
+  // The third best cheap score is 97, and a quarter of its bound 0.5.
+  EXPECT_EQ(survivors.gate(), 96.5F);
+  EXPECT_EQ(rescored, 0U);
+  survivors.RaiseGate(90);
+  EXPECT_EQ(survivors.gate(), 96.5F) << "gates never fall";
+}
+
+TEST(SurvivorsTest, RefuseWhatLiesBelowTheGate) {
+  ScoredRows rows(3);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Survivor> room(Survivors::RoomFor(1, rows.count()));
+  Survivors survivors(room, 1, 0.5F);
+  survivors.Offer({0, 0.1F, std::nextafter(0.5F, 0.0F)}, {1, 1}, rescorer);
+  EXPECT_TRUE(survivors.all().empty());
+  survivors.Offer({1, 0.1F, 0.5F}, {1, 1}, rescorer);  // may reach it
+  EXPECT_EQ(survivors.all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu
