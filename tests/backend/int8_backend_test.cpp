@@ -1,0 +1,189 @@
+#include "backend/cpu/int8_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/counted_kernel.h"
+#include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/packed_rows.h"
+#include "backend/int8_fixture.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using testing::CountedKernel;
+using ::testing::HasSubstr;
+using testing::MaskOf;
+using testing::PaddedRows;
+using testing::SeededRandom;
+using testing::SegmentOf;
+using testing::Specs;
+using ::testing::StartsWith;
+using testing::UnitRows;
+
+class Int8BackendTest : public testing::Int8Fixture {
+ protected:
+  static std::string SeedText(std::uint64_t seed) { return "seed " + std::to_string(seed); }
+};
+
+TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
+  constexpr std::uint64_t kSeed = 81;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(700, 70, random);
+  const auto queries = UnitRows(33, 70, random);
+  for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
+    for (const std::size_t batch : {1U, 33U}) {
+      const std::vector<QuerySpec> specs = Specs(batch, 5);
+      Int8Options options = SmallBlocks(2, kernel->isa);
+      ASSERT_EQ(options.large, kernel);
+      ASSERT_EQ(options.small, kernel);
+      CountedKernel counted(*kernel);
+      options.large = options.small = counted.kernel();
+      ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+                            SeedText(kSeed));
+      const std::string name = std::string("int8-") + kernel->isa;
+      for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
+      EXPECT_GE(counted.scans(), 1U) << kernel->isa;
+    }
+  }
+}
+
+TEST_F(Int8BackendTest, HasNoKernelsForAnInstructionSetThatIsNone) {
+  EXPECT_EQ(OptionsFor("nonsense").large, nullptr);
+}
+
+TEST_F(Int8BackendTest, SaysWhatItIs) {
+  const auto backend = MakeInt8Backend(SmallBlocks(2, "portable"));
+  EXPECT_EQ(backend->info().name, "cpu");
+  EXPECT_EQ(backend->info().engine, "int8-portable");
+  EXPECT_THAT(backend->info().device, HasSubstr(", 2 threads"));
+}
+
+TEST_F(Int8BackendTest, PlansTheBytesOfItsPackedRows) {
+  const Int8Options options = OptionsFor("");
+  const auto backend = MakeInt8Backend(options);
+  EXPECT_EQ(backend->Plan({1'000'000, 384, Metric::kCosine}).host_bytes,
+            ShapeOf(1'000'000, 384, options.tuning.block_bytes).bytes());
+  EXPECT_EQ(backend->Plan({options.tuning.scan_rows_max, 384, Metric::kCosine}).host_bytes, 0U);
+}
+
+TEST_F(Int8BackendTest, ScansSegmentsThatAreTooSmallToPack) {
+  SeededRandom random(82);
+  const auto rows = UnitRows(100, 20, random);
+  const auto queries = UnitRows(3, 20, random);
+  Int8Options options = SmallBlocks(1);
+  options.tuning.scan_rows_max = 100;
+  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, 4)}, "small");
+  EXPECT_THAT(Engine(0), StartsWith("scan-"));
+  options.tuning.scan_rows_max = 99;
+  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, 4)}, "packed");
+  EXPECT_THAT(Engine(0), StartsWith("int8-"));
+}
+
+TEST_F(Int8BackendTest, AnswersFromAnEmptySegmentAndToAnEmptyBatchWithNothing) {
+  SeededRandom random(83);
+  const auto queries = UnitRows(1, 20, random);
+  const auto none = std::make_shared<PaddedRows>(0, 20);
+  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(none), {queries->view(), Specs(1, 4)}, "rows");
+  const auto rows = UnitRows(100, 20, random);
+  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(rows), {MatrixView(nullptr, 0, 20), {}}, "batch");
+}
+
+TEST_F(Int8BackendTest, GathersOnlyForMasksThatLetFewRowsPass) {
+  constexpr std::uint64_t kSeed = 84;
+  constexpr Row kRowCount = 5'000;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(kRowCount, 32, random);
+  const auto queries = UnitRows(40, 32, random);
+  const RowMask few = MaskOf(kRowCount, 100, random);
+  const RowMask fewer = MaskOf(kRowCount, 1'000, random);
+  const RowMask half = MaskOf(kRowCount, 2, random);
+  const RowMask none(kRowCount);
+  const RowMask* masks[] = {&few, &half, nullptr, &fewer, &none};
+  std::vector<QuerySpec> specs = Specs(40, 10);
+  for (std::size_t query = 0; query < 40; ++query) specs[query].mask = masks[query % 5];
+  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+  for (std::size_t query = 0; query < 40; ++query) {
+    const bool selective = query % 5 == 0 || query % 5 >= 3;
+    EXPECT_THAT(Engine(query), StartsWith(selective ? "gather-" : "int8-")) << "query " << query;
+  }
+}
+
+TEST_F(Int8BackendTest, AnswersABatchWhoseQueriesDifferInEverything) {
+  constexpr std::uint64_t kSeed = 85;
+  constexpr Row kFirstRow = 77;
+  constexpr Row kRowCount = 3'000;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(kRowCount, 48, random);
+  const auto queries = UnitRows(100, 48, random);
+  const RowMask most = MaskOf(kFirstRow + kRowCount, 2, random);
+  const RowMask few = MaskOf(kFirstRow + kRowCount, 50, random);
+  std::vector<QuerySpec> specs = Specs(100, 1);
+  std::vector<std::vector<Row>> excluded(100);
+  for (std::size_t query = 0; query < 100; ++query) {
+    QuerySpec& spec = specs[query];
+    spec.k = std::vector<std::uint32_t>{1, 10, 100, 1'000, kRowCount, 2 * kRowCount}[query % 6];
+    if (query % 4 == 1) spec.mask = &most;
+    if (query % 4 == 2) spec.mask = &few;
+    for (Row row = kFirstRow; query % 3 == 0 && row < kFirstRow + kRowCount; ++row) {
+      if (random.OneIn(3)) excluded[query].push_back(row);
+    }
+    spec.excluded_rows = excluded[query];
+    if (query % 5 == 0) spec.score_threshold = 0.1F;
+  }
+  for (const unsigned threads : {1U, 3U}) {
+    ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows, kFirstRow),
+                          {queries->view(), specs}, SeedText(kSeed));
+  }
+}
+
+TEST_F(Int8BackendTest, ReturnsTenThousandHits) {
+  constexpr std::uint64_t kSeed = 86;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(25'000, 24, random);
+  const auto queries = UnitRows(5, 24, random);
+  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(5, 10'000)},
+                        SeedText(kSeed));
+  EXPECT_EQ(result().Hits(4).size(), 10'000U);
+}
+
+TEST_F(Int8BackendTest, TakesLargeBatchesInAsFewPassesAsTheyNeed) {
+  constexpr std::uint64_t kSeed = 87;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(2'000, 16, random);
+  const auto queries = UnitRows(1'200, 16, random);
+  CountedKernel counted(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(1);
+  options.large = options.small = counted.kernel();
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  for (const std::size_t batch : {1'000U, 1'024U, 1'025U, 1'200U}) {
+    const std::vector<QuerySpec> specs = Specs(batch, 3);
+    const std::size_t entered = counted.entered();
+    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+                          SeedText(kSeed));
+    const std::size_t needed = batch <= 1'024 ? 1 : 2;
+    EXPECT_GE(counted.entered() - entered, needed) << batch;
+    EXPECT_LE(counted.entered() - entered, needed + 1) << batch << ": one more for wrong guesses";
+  }
+}
+
+TEST_F(Int8BackendTest, SplitsABatchWhoseSurvivorsNeedTooMuchRoom) {
+  constexpr std::uint64_t kSeed = 88;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(21'000, 8, random);
+  // 20,000 survivors of twelve bytes for each of 1,200 queries exceed 256 MiB.
+  const auto queries = UnitRows(1'200, 8, random);
+  std::vector<QuerySpec> specs = Specs(1'200, 10'000);
+  for (QuerySpec& spec : specs) spec.score_threshold = 0.9F;  // so that there is little to compare
+  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "backend/cpu/int8_backend.h"
+#include "backend/cpu/scan_backend.h"
+#include "backend/segments.h"
+
+namespace simile::testing {
+
+// An int8 backend beside the plain scan, which says what is right.
+class Int8Fixture : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kInForeground = std::size_t{1} << 40;
+
+  // Every segment is packed at once, into blocks as small as they come.
+  static backend::cpu::Int8Options SmallBlocks(unsigned threads, const char* isa = "") {
+    backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
+    options.threads = threads;
+    options.tuning.block_bytes = 1;
+    options.tuning.scan_rows_max = 0;
+    options.foreground_bytes_max = kInForeground;
+    return options;
+  }
+
+  // Answers the batch with a fresh backend and expects the scan's answers. Leaves its own in
+  // result().
+  void ExpectTheScansAnswers(const backend::cpu::Int8Options& options, const SegmentRows& rows,
+                             const SearchBatch& batch, const std::string& what) {
+    backend_ = backend::cpu::MakeInt8Backend(options);
+    const auto index = backend_->MakeResident(rows);
+    ASSERT_TRUE(index.ok()) << index.status().ToString();
+    ExpectTheScansAnswers(**index, rows, batch, what);
+  }
+  void ExpectTheScansAnswers(const SegmentIndex& index, const SegmentRows& rows,
+                             const SearchBatch& batch, const std::string& what) {
+    const auto plain = scan_->MakeResident(rows);
+    ASSERT_TRUE(plain.ok());
+    ASSERT_TRUE((*plain)->Search(batch, expected_).ok());
+    ASSERT_TRUE(index.Search(batch, result_).ok());
+    ExpectSameAnswers(result_, expected_, what);
+  }
+
+  const SearchResult& result() const { return result_; }
+  std::string Engine(std::size_t query) const { return result_.Engine(query); }
+
+ private:
+  std::unique_ptr<Backend> scan_ =
+      backend::cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 2);
+  std::unique_ptr<Backend> backend_;
+  SearchResult expected_;
+  SearchResult result_;
+};
+
+}  // namespace simile::testing

@@ -1,0 +1,142 @@
+// Data made so that gates which are guessed are wrong, and data whose scores nothing tells apart.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/counted_kernel.h"
+#include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/packed_rows.h"
+#include "backend/int8_fixture.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using testing::CountedKernel;
+using testing::PaddedRows;
+using testing::ScaleTo;
+using testing::SeededRandom;
+using testing::SegmentOf;
+using testing::Specs;
+using testing::UnitRows;
+
+class Int8GuessTest : public testing::Int8Fixture {};
+
+constexpr std::size_t kRowCount = 4'096;
+constexpr std::size_t kDim = 64;
+
+// Unit rows whose best for the query (1, 0, 0, ...) all lie in the chunk that is scanned first: the
+// order depends on the number of rows alone, so that it can be asked for.
+std::shared_ptr<PaddedRows> RowsAgainstTheShuffle(SeededRandom& random) {
+  auto rows = UnitRows(kRowCount, kDim, random);
+  const PackedShape shape = ShapeOf(kRowCount, kDim, 1);
+  PackedRows::Progress progress;
+  const auto packed =
+      PackedRows::Build(rows->view(), shape, certificate::kByteCodeMax, 1, progress);
+  const std::size_t first_chunk = shape.chunk_blocks * shape.block_rows;
+  for (std::size_t position = 0; position < kRowCount; ++position) {
+    const std::span<float> row = (*rows)[packed->IndexAt(position)];
+    row[0] = 0;
+    ScaleTo(row, 1);
+    const bool high = position < first_chunk;
+    const float share = high ? 0.5F + 0.4F * std::fabs(random.Signed()) : 0.1F * random.Signed();
+    for (float& value : row) value *= std::sqrt(1 - share * share);
+    row[0] = share;
+  }
+  return rows;
+}
+
+TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
+  constexpr std::uint64_t kSeed = 91;
+  SeededRandom random(kSeed);
+  const auto rows = RowsAgainstTheShuffle(random);
+  PaddedRows queries(20, kDim);
+  for (std::size_t query = 0; query < 20; ++query) {
+    // Every other query is an ordinary one, whose guess holds.
+    for (float& value : queries[query]) value = query % 2 == 0 ? 0 : random.Signed();
+    if (query % 2 == 0) queries[query][0] = 1;
+    ScaleTo(queries[query], 1);
+  }
+  const std::vector<QuerySpec> specs = Specs(20, 100);
+  CountedKernel counted(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(1);
+  options.large = options.small = counted.kernel();
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const std::size_t entered = counted.entered();
+  const std::size_t scanned_for = counted.queries();
+  ExpectTheScansAnswers(**index, SegmentOf(rows), {queries.view(), specs},
+                        "seed " + std::to_string(kSeed));
+  EXPECT_EQ(counted.entered() - entered, 2U) << "one pass that guesses, one that does not";
+  EXPECT_GE(counted.queries() - scanned_for, 30U) << "all queries, then those that guessed wrong";
+  EXPECT_LT(counted.queries() - scanned_for, 40U) << "and not the others";
+}
+
+TEST_F(Int8GuessTest, AnswersFromRowsAgainstTheShuffleWithAnyNumberOfThreads) {
+  constexpr std::uint64_t kSeed = 92;
+  SeededRandom random(kSeed);
+  const auto rows = RowsAgainstTheShuffle(random);
+  PaddedRows query(1, kDim);
+  query[0][0] = 1;
+  for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+    for (const std::uint32_t k : {1U, 10U, 100U, 1'000U, 4'096U}) {
+      ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows), {query.view(), Specs(1, k)},
+                            std::to_string(threads) + " threads, k " + std::to_string(k));
+    }
+  }
+}
+
+TEST_F(Int8GuessTest, AnswersWhereAllScoresAreEqual) {
+  constexpr std::uint64_t kSeed = 93;
+  SeededRandom random(kSeed);
+  const auto one = UnitRows(1, kDim, random);
+  const auto rows = std::make_shared<PaddedRows>(kRowCount, kDim);
+  for (std::size_t r = 0; r < kRowCount; ++r) std::ranges::copy((*one)[0], (*rows)[r].begin());
+  auto queries = UnitRows(17, kDim, random);
+  std::ranges::copy((*one)[0], (*queries)[3].begin());
+  for (const unsigned threads : {1U, 2U}) {
+    for (const std::uint32_t k : {1U, 50U, 1'000U, 4'096U}) {
+      ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows), {queries->view(), Specs(17, k)},
+                            "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
+      ASSERT_EQ(result().Hits(0).back().row, k - 1) << "ties go to the lower row";
+    }
+  }
+}
+
+TEST_F(Int8GuessTest, AnswersWhereThousandsOfScoresAreNearlyEqual) {
+  constexpr std::uint64_t kSeed = 94;
+  SeededRandom random(kSeed);
+  const auto one = UnitRows(1, kDim, random);
+  const auto rows = std::make_shared<PaddedRows>(kRowCount, kDim);
+  for (std::size_t r = 0; r < kRowCount; ++r) {
+    for (std::size_t i = 0; i < kDim; ++i)
+      (*rows)[r][i] = (*one)[0][i] * (1 + random.Signed() * 0x1p-21F);
+  }
+  const auto queries = UnitRows(33, kDim, random);
+  for (const std::uint32_t k : {1U, 10U, 300U, 4'096U}) {
+    ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(33, k)},
+                          "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
+  }
+}
+
+TEST_F(Int8GuessTest, AnswersWhereNormsSpreadOverTheirWholeRange) {
+  constexpr std::uint64_t kSeed = 95;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(kRowCount, kDim, random);
+  for (std::size_t r = 0; r < kRowCount; ++r)
+    ScaleTo((*rows)[r], std::ldexp(1.0, static_cast<int>(random.Below(119)) - 59));
+  const auto queries = UnitRows(33, kDim, random);
+  for (std::size_t q = 0; q < 33; ++q)
+    ScaleTo((*queries)[q], std::ldexp(1.0, static_cast<int>(random.Below(119)) - 59));
+  for (const std::uint32_t k : {1U, 10U, 300U, 4'096U}) {
+    ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(33, k)},
+                          "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
+  }
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu
