@@ -1,5 +1,6 @@
 """A process that searches when it is told to, and stands still while others do."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -9,12 +10,20 @@ import subprocess
 import time
 
 
+PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
 class Failed(Exception):
     """What a contender said instead of an answer."""
 
 
 class TooSlow(Exception):
     """It did not answer within the limit, and was ended."""
+
+
+def end_with_parent() -> None:
+    """Called in a fresh process: a stopped one would never see that the one it works for is gone."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Contender:
@@ -39,7 +48,7 @@ class Contender:
         environment["OMP_NUM_THREADS"] = str(self._threads)
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                                             env=environment)
+                                             env=environment, preexec_fn=end_with_parent)
         self._buffer = b""
         self.greeting = self._read(None)
         self._process.send_signal(signal.SIGSTOP)
