@@ -12,6 +12,7 @@ from contender import Contender, Failed, TooSlow
 
 # A contender that takes longer than this a run is asked less often, and not warmed up in each round.
 SLOW_S = 1.0
+WARM_MS = 30  # of runs before the one that counts
 SLOW_ROUNDS = 3
 # Rows may trade places where their exact scores lie this close, relative to the lengths.
 NEAR_TIE = 2e-6
@@ -136,9 +137,10 @@ class Match:
             return
         first = self.window(batch, number)
         with self.contenders[engine] as contender:
-            if not slow:
-                # In each turn once without the clock, so that none pays for what the one before left in the caches.
-                contender.ask(f"run {engine} {batch} {k} {self.window(batch, number + 1)}")
+            # In each turn a while without the clock, so that none pays for what the one before left in the caches.
+            warm_ms = WARM_MS if slow else 0
+            while warm_ms < WARM_MS:
+                warm_ms += contender.ask(f"run {engine} {batch} {k} {self.window(batch, number + 1)}")["ms"]
             run = contender.ask(f"run {engine} {batch} {k} {first}")
             self.take_answers(contender, engine, first, answers)
         entry.times_ms.append(run["ms"])

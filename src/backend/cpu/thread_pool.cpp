@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfenv>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -51,6 +52,15 @@ void Pin(std::thread& thread, int processor) {
 #endif
 }
 
+// Where the calling thread runs at the moment; negative when the system does not say.
+int CurrentProcessor() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
 // Waits until state's value satisfies `done` and returns that value.
 template <class Done>
 std::uint32_t Await(const std::atomic<std::uint32_t>& state, Done done) {
@@ -71,18 +81,14 @@ std::uint32_t Await(const std::atomic<std::uint32_t>& state, Done done) {
 ThreadPool::ThreadPool(unsigned threads) {
   const unsigned workers = std::min(threads > 0 ? threads - 1 : 0, kWorkersMax);
   workers_.reserve(workers);
-  // With a thread for every processor each keeps its own, and with it its caches. With fewer, the
-  // system knows better which processors are free.
-  const std::vector<int> processors = AllowedProcessors();
-  const bool pinned = processors.size() == threads;
   for (unsigned i = 0; i < workers; ++i) {
     try {
       workers_.emplace_back([this, participant = i + 1] { Work(participant); });
-      if (pinned) Pin(workers_.back(), processors[i + 1]);
     } catch (const std::system_error&) {
       break;
     }
   }
+  PinWorkers();
 }
 
 ThreadPool::~ThreadPool() {
@@ -97,8 +103,29 @@ void ThreadPool::Open(JobFunction function, void* job) {
   state_.notify_all();
 }
 
+void ThreadPool::PinWorkers() {
+  const std::vector<int> processors = AllowedProcessors();
+  // With fewer threads than processors the system knows better which are free.
+  if (workers_.empty() || processors.size() != thread_count()) return;
+  caller_processor_ = processors.front();
+  homes_.assign(processors.begin() + 1, processors.end());
+  for (std::size_t i = 0; i < workers_.size(); ++i) Pin(workers_[i], homes_[i]);
+}
+
+// Callers are not ours to pin, and the system moves them now and then.
+void ThreadPool::MakeWayForCaller() {
+  const int now = CurrentProcessor();
+  if (homes_.empty() || now == caller_processor_) return;
+  for (std::size_t i = 0; i < homes_.size(); ++i) {
+    if (homes_[i] != now) continue;
+    std::swap(homes_[i], caller_processor_);
+    return Pin(workers_[i], homes_[i]);
+  }
+}
+
 void ThreadPool::RunErased(JobFunction function, void* job) {
   if (workers_.empty()) return function(job, 0);
+  MakeWayForCaller();
   Open(function, job);
   function(job, 0);
   state_.fetch_sub(kOpen, std::memory_order_release);

@@ -12,9 +12,10 @@ namespace simile::backend::cpu {
 // after construction.
 class ThreadPool {
  public:
-  // Starts threads - 1 workers; the caller of Run is the remaining one. Workers are pinned to a
-  // processor each when there is a thread for every processor this process may use. When the system
-  // refuses a thread, the pool is as large as it got: thread_count() says.
+  // Starts threads - 1 workers; the caller of Run is the remaining one. With a thread for
+  // every processor this process may use, workers are pinned: one to each processor but the one
+  // where the caller of Run is found, so that no worker waits behind its own caller. When the
+  // system refuses a thread, the pool is as large as it got: thread_count() says.
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -37,6 +38,8 @@ class ThreadPool {
   using JobFunction = void (*)(void* job, unsigned participant);
 
   void Open(JobFunction function, void* job);
+  void PinWorkers();
+  void MakeWayForCaller();
   void RunErased(JobFunction function, void* job);
   void Work(unsigned participant);
 
@@ -55,6 +58,8 @@ class ThreadPool {
   JobFunction function_ = nullptr;
   void* job_ = nullptr;
   std::vector<std::thread> workers_;
+  std::vector<int> homes_;    // processor of each worker; empty when they are not pinned
+  int caller_processor_ = 0;  // the one left to the caller
 };
 
 }  // namespace simile::backend::cpu
