@@ -134,17 +134,17 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
   return absl::OkStatus();
 }
 
-// A call's queries wait and are dispatched together: a bound that a whole call cannot pass would
-// refuse it for ever, or be broken by it.
-absl::Status CheckHoldsACall(std::string_view key, std::uint32_t queries_max,
-                             const ConfigReading& reading) {
+// A call's queries wait together: a queue that cannot take them all would refuse the call for ever.
+// A batch is different; a call that is larger than it simply has one to itself.
+absl::Status CheckQueueHoldsACall(const ConfigReading& reading) {
+  constexpr std::string_view kQueueKey = "limits.queue_queries_max";
   constexpr std::string_view kCallKey = "limits.queries_per_call_max";
-  const std::uint32_t call_queries_max = reading.config.limits.queries_per_call_max;
-  if (queries_max >= call_queries_max) return absl::OkStatus();
+  const Limits& limits = reading.config.limits;
+  if (limits.queue_queries_max >= limits.queries_per_call_max) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("{}: {} ({}) is under {}, {} ({}); raise the one or lower the other", key,
-                  queries_max, reading.origins[IndexOf(key)], kCallKey, call_queries_max,
-                  reading.origins[IndexOf(kCallKey)]));
+      fmt::format("{}: {} ({}) is under {}, {} ({}); raise the one or lower the other", kQueueKey,
+                  limits.queue_queries_max, reading.origins[IndexOf(kQueueKey)], kCallKey,
+                  limits.queries_per_call_max, reading.origins[IndexOf(kCallKey)]));
 }
 
 // What no single value can get wrong by itself.
@@ -155,10 +155,7 @@ absl::Status CheckTogether(const ConfigReading& reading) {
         "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
         limits.search_deadline_default.count(), limits.search_deadline_max.count()));
   }
-  absl::Status held =
-      CheckHoldsACall("limits.queue_queries_max", limits.queue_queries_max, reading);
-  held.Update(CheckHoldsACall("limits.batch_queries_max", limits.batch_queries_max, reading));
-  return held;
+  return CheckQueueHoldsACall(reading);
 }
 
 // The user's cache folder, as the XDG Base Directory Specification has it: relative paths do not

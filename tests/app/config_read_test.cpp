@@ -117,10 +117,10 @@ TEST_F(ConfigReadTest, KeepsMeasurementsInTheUsersCacheFolder) {
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
   const ConfigReading reading =
       Read({.file = {},
-            .environment = {{"USE_GPU", "false"}, {"INFERENCE_BATCH_SIZE", "2048"}},
+            .environment = {{"USE_GPU", "false"}, {"INFERENCE_BATCH_SIZE", "64"}},
             .flags = {}});
   EXPECT_EQ(reading.config.backend.preference, backend::Preference::kCpu);
-  EXPECT_EQ(reading.config.limits.batch_queries_max, 2'048U);
+  EXPECT_EQ(reading.config.limits.batch_queries_max, 64U);
   EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment USE_GPU");
   EXPECT_EQ(Read({.file = WriteFile(R"({"USE_GPU": true})"), .environment = {}, .flags = {}})
                 .config.backend.preference,
@@ -219,27 +219,22 @@ TEST_F(ConfigReadTest, ChecksDeadlinesAgainstEachOther) {
       HasSubstr("limits.search_deadline_default: 20000 ms is over limits.search_deadline_max"));
 }
 
-TEST_F(ConfigReadTest, RefusesAQueueOrABatchThatCannotHoldACall) {
+TEST_F(ConfigReadTest, RefusesAQueueThatCannotHoldACall) {
   EXPECT_EQ(
       ErrorOf(
           {.file = {}, .environment = {{"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "1023"}}, .flags = {}}),
       "limits.queue_queries_max: 1023 (environment SIMILE_LIMITS_QUEUE_QUERIES_MAX) is "
       "under limits.queries_per_call_max, 1024 (default); raise the one or lower the "
       "other");
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "64"}}, .flags = {}}),
-            "limits.batch_queries_max: 64 (environment INFERENCE_BATCH_SIZE) is under "
-            "limits.queries_per_call_max, 1024 (default); raise the one or lower the other");
 }
 
-TEST_F(ConfigReadTest, TakesAQueueAndABatchThatHoldOneCall) {
+TEST_F(ConfigReadTest, TakesAQueueThatHoldsOneCall) {
   const Limits limits = Read({.file = {},
                               .environment = {{"SIMILE_LIMITS_QUERIES_PER_CALL_MAX", "64"},
-                                              {"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "64"},
-                                              {"SIMILE_LIMITS_BATCH_QUERIES_MAX", "64"}},
+                                              {"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "64"}},
                               .flags = {}})
                             .config.limits;
   EXPECT_EQ(limits.queue_queries_max, 64U);
-  EXPECT_EQ(limits.batch_queries_max, 64U);
 }
 
 }  // namespace
