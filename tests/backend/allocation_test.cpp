@@ -1,62 +1,19 @@
-// A warm search takes no memory, from the heap or from the system. In a program of its own, because
-// it replaces operator new and mmap (the latter by the linker's --wrap).
+// A warm search takes no memory, from the heap or from the system. A program of its own, because of
+// what counted_memory.cpp replaces.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
-#include <string>
 #include <vector>
 
+#include "backend/counted_memory.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
 #include "data/page_buffer.h"
 
-namespace {
-
-std::atomic<bool> armed{false};
-std::atomic<std::size_t> taken{0};
-
-void Count() {
-  if (armed.load(std::memory_order_relaxed)) taken.fetch_add(1, std::memory_order_relaxed);
-}
-
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  Count();
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
-// Names that the linker gives.
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier)
-void* __real_mmap(void* address, std::size_t bytes, int protection, int flags, int file,
-                  off_t offset);
-void* __wrap_mmap(void* address, std::size_t bytes, int protection, int flags, int file,
-                  off_t offset) {
-  Count();
-  return __real_mmap(address, bytes, protection, flags, file, offset);
-}
-// NOLINTEND(bugprone-reserved-identifier)
-}
-
 namespace simile::backend::cpu {
 namespace {
 
+using testing::CountedMemory;
 using testing::MaskOf;
 using testing::SeededRandom;
 using testing::SegmentOf;
@@ -84,11 +41,9 @@ class AllocationTest : public ::testing::Test {
   // What a search of this batch takes once a few of its like have run.
   std::size_t TakenByWarmSearch(std::size_t batch) {
     for (int i = 0; i < 3; ++i) Search(batch);
-    taken = 0;
-    armed = true;
+    const CountedMemory memory;
     for (int i = 0; i < 5; ++i) Search(batch);
-    armed = false;
-    return taken;
+    return memory.taken();
   }
 
   SeededRandom random_{kSeed};
@@ -101,12 +56,12 @@ class AllocationTest : public ::testing::Test {
 };
 
 TEST_F(AllocationTest, CountsWhatIsTaken) {
-  taken = 0;
-  armed = true;
-  auto number = std::make_unique<int>(1);
+  const CountedMemory memory;
+  const auto number = std::make_unique<int>(1);
+  EXPECT_GE(memory.taken(), 1U);
+  const std::size_t before = memory.taken();
   const data::PageBuffer pages(100);
-  armed = false;
-  EXPECT_EQ(taken, 2U);
+  EXPECT_EQ(memory.taken(), before + 1);
 }
 
 TEST_F(AllocationTest, TakesNothingInAWarmSearch) {
