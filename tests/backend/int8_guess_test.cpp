@@ -76,6 +76,34 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   EXPECT_LT(counted.queries() - scanned_for, 40U) << "and not the others";
 }
 
+// Neighbours of like scale are packed together, in the same block of a chunk: the rows seen before
+// a chunk ends are no random share.
+TEST_F(Int8GuessTest, GuessesRightWhereNeighboursShareABlock) {
+  constexpr std::uint64_t kSeed = 96;
+  constexpr std::size_t kClusters = 100;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(40'000, kDim, random);
+  for (std::size_t r = kClusters; r < rows->row_count(); ++r) {
+    for (std::size_t i = 0; i < kDim; ++i)
+      (*rows)[r][i] = (*rows)[r % kClusters][i] + (*rows)[r][i] * 0.05F;
+    ScaleTo((*rows)[r], 1);
+  }
+  CountedKernel counted(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(1);
+  options.tuning.block_bytes = 64 << 10;
+  options.large = options.small = counted.kernel();
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  for (const std::uint32_t k : {10U, 100U, 1'000U}) {
+    const std::size_t scanned_for = counted.queries();
+    const std::vector<QuerySpec> specs = Specs(500, k);
+    ExpectTheScansAnswers(**index, SegmentOf(rows), {rows->view().Slice(0, 500), specs},
+                          "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
+    EXPECT_LE(counted.queries() - scanned_for, 502U) << "k " << k;
+  }
+}
+
 TEST_F(Int8GuessTest, AnswersFromRowsAgainstTheShuffleWithAnyNumberOfThreads) {
   constexpr std::uint64_t kSeed = 92;
   SeededRandom random(kSeed);

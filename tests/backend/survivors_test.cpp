@@ -178,6 +178,22 @@ TEST(SurvivorsTest, GuessNoHigherThanTheBestTheyHaveSeen) {
   EXPECT_EQ(survivors.gate(), 96.5F) << "gates never fall";
 }
 
+TEST(SurvivorsTest, GuessWhatRankRowsAreBelievedToReach) {
+  ScoredRows rows(3);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Survivor> room(Survivors::RoomFor(2, rows.count()));
+  Survivors survivors(room, 2, kNoThreshold);
+  const Guess guess{2, 0.25F};
+  // One scored already, at 5; one of a wide bound, believed to reach 5.5 though its lower bound
+  // is 4.
+  survivors.Offer({0, 5, 5}, guess, rescorer);
+  survivors.Offer({1, 4, 8}, guess, rescorer);
+  survivors.Tighten(guess);
+  EXPECT_EQ(survivors.gate(), 5);
+}
+
 TEST(SurvivorsTest, RefuseWhatLiesBelowTheGate) {
   ScoredRows rows(3);
   std::uint64_t rescored = 0;

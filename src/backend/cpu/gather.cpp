@@ -20,7 +20,8 @@ void Gather::Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& b
   const std::size_t dim = rows.rows.dim();
   const SegmentRows copies{
       {rows_.As<const float>(), passing_.size(), dim}, nullptr, rows.metric, 0};
-  const SearchBatch copied{{queries_.As<const float>(), queries.size(), dim}, specs_};
+  const SearchBatch copied{{queries_.As<const float>(), queries.size(), dim},
+                           std::span(specs_).first(queries.size())};
   result_.Reset(queries.size(), HitsMax(copied, copies));
   scan_.Run(pool, copies, copied, result_);
   for (std::size_t i = 0; i < queries.size(); ++i) {

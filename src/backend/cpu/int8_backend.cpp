@@ -7,6 +7,7 @@
 #include <cassert>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -164,11 +165,16 @@ class Int8Index final : public SegmentIndex {
   }
   // The same beside the searches, which come first.
   void BuildInBackground() {
-    builder_ = std::thread([this] {
-      // On Linux a thread has a priority of its own, and the threads it starts inherit it.
-      setpriority(PRIO_PROCESS, 0, kBuilderNiceness);
-      static_cast<void>(Build());
-    });
+    try {
+      builder_ = std::thread([this] {
+        // On Linux a thread has a priority of its own, and the threads it starts inherit it.
+        setpriority(PRIO_PROCESS, 0, kBuilderNiceness);
+        static_cast<void>(Build());
+      });
+    } catch (const std::system_error&) {
+      const std::lock_guard lock(problem_mutex_);
+      problem_ = absl::ResourceExhaustedError("no thread to build the index with");
+    }
   }
 
   std::size_t row_count() const override { return rows_.rows.row_count(); }
@@ -194,13 +200,14 @@ class Int8Index final : public SegmentIndex {
     try {
       built_ = PackedRows::Build(rows_.rows, shape_, engine_.options().large->code_max,
                                  engine_.pool().thread_count(), progress_);
+      if (built_ == nullptr) {
+        return absl::CancelledError("the index was given up before it was built");
+      }
+      return Check();
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError(
           fmt::format("no memory for the index of {} rows, {} bytes", row_count(), shape_.bytes()));
     }
-    if (built_ == nullptr)
-      return absl::CancelledError("the index was given up before it was built");
-    return Check();
   }
 
   // Asks both roads for the neighbours of rows of the segment.

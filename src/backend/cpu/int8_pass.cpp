@@ -147,6 +147,7 @@ void Int8Pass::PackQueries(unsigned participant) {
 void Int8Pass::Join(Worker& worker) const {
   worker.joined = true;
   worker.rows_seen = 0;
+  worker.rows_begun = 0;
   worker.rows_when_tightened = 1;
   worker.guess_k = 0;
   auto* room = worker.room.As<Survivor>();
@@ -176,6 +177,7 @@ void Int8Pass::ScanChunks(unsigned participant) {
   while (first < block_count) {
     const std::size_t next = claim();
     const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
+    worker.rows_begun += (end - first) * shape_.block_rows;
     for (std::size_t block = first; block < end; ++block) {
       ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
     }
@@ -247,12 +249,12 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t k) const {
-  if (worker.guess_k != k || worker.guess_rows != worker.rows_seen) {
+  if (worker.guess_k != k || worker.guess_rows != worker.rows_begun) {
     const double seen =
-        static_cast<double>(worker.rows_seen) / static_cast<double>(shape_.row_count);
+        static_cast<double>(worker.rows_begun) / static_cast<double>(shape_.row_count);
     worker.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
     worker.guess_k = k;
-    worker.guess_rows = worker.rows_seen;
+    worker.guess_rows = worker.rows_begun;
   }
   return worker.guess;
 }

@@ -39,6 +39,9 @@ class Int8Memory {
   struct alignas(64) Worker {
     bool joined = false;
     std::size_t rows_seen = 0;
+    // Of the chunks entered so far: a random share of all rows, as the blocks of one chunk, which
+    // are sorted by scale, are not.
+    std::size_t rows_begun = 0;
     std::size_t rows_when_tightened = 0;
     PackedQueries::Scratch packing;
     data::PageBuffer product;             // Int8Kernel's scratch

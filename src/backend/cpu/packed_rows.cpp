@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <numeric>
 #include <system_error>
 #include <thread>
@@ -255,7 +256,13 @@ std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const Packe
   std::vector<std::jthread> helpers;
   for (unsigned i = 1; i < threads; ++i) {
     try {
-      helpers.emplace_back([&builder] { builder.Work(); });
+      helpers.emplace_back([&builder] {
+        try {
+          builder.Work();
+        } catch (const std::bad_alloc&) {
+          // It has claimed no chunk yet: the others take its share.
+        }
+      });
     } catch (const std::system_error&) {
       break;  // fewer threads then
     }

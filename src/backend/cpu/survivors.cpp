@@ -51,9 +51,15 @@ void Survivors::Tighten(const Guess& guess) {
   if (size_ >= rank) {
     const std::span<Survivor> all = room_.first(size_);
     const Iterator guide = all.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-    std::nth_element(all.begin(), guide, all.end(), ByLower);
-    const float bound = (guide->upper - guide->lower) / 2;
-    RaiseGate(guide->lower + bound * (1 - guess.caution));
+    // By what each is believed to reach: bounds differ between blocks, and of rows already scored
+    // nothing is left, so that the order of the lower bounds is another one.
+    const auto believed = [trust = 1 - guess.caution](const Survivor& survivor) {
+      return survivor.lower + (survivor.upper - survivor.lower) / 2 * trust;
+    };
+    std::nth_element(all.begin(), guide, all.end(), [&](const Survivor& a, const Survivor& b) {
+      return believed(a) > believed(b);
+    });
+    RaiseGate(believed(*guide));
   }
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);
