@@ -63,6 +63,9 @@ struct Avx512Tiles {
       const __m512 query_high = _mm512_loadu_ps(query + i + kRegisterLanes);
       for (std::size_t row = 0; row < kStreams; ++row) {
         const float* x = rows + row * stride + i;
+        _mm_prefetch(reinterpret_cast<const char*>(x + kPrefetchFloats), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(x + kPrefetchFloats + kRegisterLanes),
+                     _MM_HINT_T0);
         low[row] = _mm512_fmadd_ps(_mm512_loadu_ps(x), query_low, low[row]);
         high[row] = _mm512_fmadd_ps(_mm512_loadu_ps(x + kRegisterLanes), query_high, high[row]);
       }

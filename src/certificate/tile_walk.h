@@ -23,6 +23,10 @@ struct RowTile {
 // reaches 30 and software prefetch less (scan_bench; the plain reads in its table tell the same).
 inline constexpr std::size_t kStreams = 3;
 
+// How far ahead of each stream AVX-512 code fetches: processors that have it read faster so
+// (scan_bench).
+inline constexpr std::size_t kPrefetchFloats = 512;
+
 // Cuts a block of scores into register tiles and calls Tiles for each.
 //   Tiles::Stream(rows, stride, query, padded_dim, scores)
 //       one query against kStreams rows, `stride` floats apart
