@@ -228,7 +228,7 @@ void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
   const double block_steps_per_unit = 1.0 / static_cast<double>(block.scale);
   // Whenever twice as many rows have been seen, the gates can rise by as much again.
   const bool seen_enough = worker.rows_seen >= 2 * worker.rows_when_tightened;
-  if (seen_enough) worker.rows_when_tightened = std::max<std::size_t>(worker.rows_seen, 1);
+  if (seen_enough) worker.rows_when_tightened = worker.rows_seen;
   for (std::size_t query = 0; query < queries_.size(); ++query) {
     if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
     const PackedQueries::Query& packed = memory_.packed_.query(query);

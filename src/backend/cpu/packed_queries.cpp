@@ -19,7 +19,6 @@ void PackedQueries::Reset(const PackedRows& rows, std::size_t query_count) {
   const std::size_t tile_bytes = kTileQueries * rows.shape().rotated_dim;
   codes_.Reserve(tiles * tile_bytes);
   if (queries_.size() < query_count) queries_.resize(query_count);
-  count_ = query_count;
   // The places of the last tile that no query fills.
   std::memset(codes_.As<std::int8_t>() + (tiles - 1) * tile_bytes, 0, tile_bytes);
 }

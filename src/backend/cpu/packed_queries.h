@@ -38,13 +38,11 @@ class PackedQueries {
   void Pack(const PackedRows& rows, std::size_t index, const float* values, std::size_t padded_dim,
             Scratch& scratch);
 
-  std::size_t count() const { return count_; }
   const Query& query(std::size_t index) const { return queries_[index]; }
   // [tile][rotated_dim / 64][16][64]
   const std::int8_t* codes() const { return codes_.As<const std::int8_t>(); }
 
  private:
-  std::size_t count_ = 0;
   std::vector<Query> queries_;
   data::PageBuffer codes_;
 };
