@@ -67,7 +67,8 @@ float CanonicalScoreReference(std::span<const float> a, std::span<const float> b
 }
 
 double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b) {
-  const double n = static_cast<double>((dim + kLaneCount - 1) / kLaneCount + 5);
+  const std::size_t roundings = (dim + kLaneCount - 1) / kLaneCount + 5;
+  const auto n = static_cast<double>(roundings);
   const double unit_roundoff = 0x1p-24;
   const double gamma = n * unit_roundoff / (1.0 - n * unit_roundoff);
   // Evaluated in double, the bound is itself rounded; one part in 2^40 covers that many times over.

@@ -52,7 +52,7 @@ struct TileWalk {
   }
 
  private:
-  static constexpr std::size_t kStripBytes = 16 * 1024;
+  static constexpr std::size_t kStripBytes = 16U << 10;
 
   static void Streams(const float* rows, std::size_t row_count, const float* query,
                       std::size_t padded_dim, float* scores) {

@@ -35,7 +35,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 
 // Names that the linker gives.
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 void* __real_mmap(void* address, std::size_t bytes, int protection, int flags, int file,
                   off_t offset);
 void* __wrap_mmap(void* address, std::size_t bytes, int protection, int flags, int file,
@@ -43,7 +43,7 @@ void* __wrap_mmap(void* address, std::size_t bytes, int protection, int flags, i
   Count();
   return __real_mmap(address, bytes, protection, flags, file, offset);
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 }
 
 namespace simile::testing {

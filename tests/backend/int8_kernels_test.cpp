@@ -42,8 +42,8 @@ class KernelCase {
         rows_(shape.row_count() * shape.code_dim),
         queries_(tiles_ * kTileQueries * shape.code_dim),
         starts_(tiles_ * kTileQueries) {
-    const auto byte_max = static_cast<std::size_t>(2 * code_max + 1);
-    const auto code_span = static_cast<std::size_t>(2 * code_max + 1);
+    const auto byte_max = 2 * static_cast<std::size_t>(code_max) + 1;
+    const auto code_span = 2 * static_cast<std::size_t>(code_max) + 1;
     std::vector<std::int8_t> query_codes(queries_.all().size());
     for (std::int8_t& code : query_codes) {
       code =

@@ -61,7 +61,7 @@ std::uint8_t& KernelBlock::RowByte(std::size_t block, std::size_t row, std::size
 
 void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
   testing::SeededRandom random(seed);
-  const auto width = static_cast<std::size_t>(2 * code_max + 1);
+  const auto width = 2 * static_cast<std::size_t>(code_max) + 1;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     for (std::size_t row = 0; row < shape_.row_count; ++row) {
       for (std::size_t column = 0; column < shape_.dim; ++column) {

@@ -54,6 +54,6 @@ std::uint64_t Run(const std::uint8_t* operands, std::size_t turns) {
 
 }  // namespace
 
-const RegisterPeak kAmxPeak{"amx", 4 * 16 * 16 * 64, &Run};
+const RegisterPeak kAmxPeak{"amx", std::uint64_t{4} * 16 * 16 * 64, &Run};
 
 }  // namespace simile::bench

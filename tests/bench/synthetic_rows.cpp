@@ -49,7 +49,7 @@ void DrawDirection(testing::SeededRandom& random, float* values, std::size_t dim
     const std::int64_t sum =
         static_cast<std::int64_t>(bits & 0xffff) + static_cast<std::int64_t>(bits >> 16 & 0xffff) +
         static_cast<std::int64_t>(bits >> 32 & 0xffff) + static_cast<std::int64_t>(bits >> 48);
-    values[i] = static_cast<float>(2 * sum - 4 * 0xffff - 1);
+    values[i] = static_cast<float>(2 * sum - std::int64_t{4} * 0xffff - 1);
   }
   Scale(values, dim, 1);
 }

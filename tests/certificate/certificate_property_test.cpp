@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -219,14 +220,12 @@ TEST_P(CertificateTest, HoldsUnderAttack) {
   for (std::uint64_t i = 0; i < kCasesPerFamily; ++i) {
     CheckCase(first_seed + i, largest_share);
     if (HasFatalFailure()) {
-      std::printf("replay with SIMILE_CERTIFICATE_SEED=%llu\n",
-                  static_cast<unsigned long long>(first_seed + i));
+      std::printf("replay with SIMILE_CERTIFICATE_SEED=%" PRIu64 "\n", first_seed + i);
       return;
     }
   }
-  std::printf("%llu cases from seed %llu: errors up to %.3Lf of the bound\n",
-              static_cast<unsigned long long>(kCasesPerFamily),
-              static_cast<unsigned long long>(first_seed), largest_share);
+  std::printf("%" PRIu64 " cases from seed %" PRIu64 ": errors up to %.3Lf of the bound\n",
+              kCasesPerFamily, first_seed, largest_share);
   // An attack that comes nowhere near would prove nothing.
   const bool aligned = GetParam() == Family::kAlignedRows || GetParam() == Family::kAlignedBoth;
   EXPECT_GT(largest_share, aligned ? 0.9L : 0.1L);

@@ -69,7 +69,7 @@ TEST(QuantizerTest, MeasuresWhatItsCodesLeave) {
     const float largest = LargestOf(values) * (random.OneIn(3) ? 10 : 1);
     const float scale = ScaleFor(largest, code_max) * (random.OneIn(5) ? 0.01F : 1);
     const Quantized quantized = QuantizeOne(values, scale, code_max);
-    for (const int code : quantized.codes) ASSERT_LE(std::abs(code), code_max);
+    for (const std::int8_t code : quantized.codes) ASSERT_LE(std::abs(code), code_max);
     ExpectSquaresOf(values, scale, quantized);
     if (HasFatalFailure()) return;
   }

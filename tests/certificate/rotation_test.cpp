@@ -75,7 +75,8 @@ TEST(RotationTest, SpreadsEveryUnitVector) {
     const ExactRotation exact{Rotation(dim)};
     for (std::size_t column = 0; column < exact.rotated_dim(); ++column) {
       int largest = 0;
-      for (const int entry : exact.Column(column)) largest = std::max(largest, std::abs(entry));
+      for (const std::int8_t entry : exact.Column(column))
+        largest = std::max(largest, std::abs(entry));
       ASSERT_LE(largest, 32) << "half of a unit vector stays in one place: dim " << dim
                              << ", column " << column;
     }

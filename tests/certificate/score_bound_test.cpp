@@ -227,7 +227,8 @@ TEST(ScoreBoundTest, IsNoLessThanItsTermsInLongDouble) {
   };
   for (const std::size_t dim : {1U, 32U, 33U, 384U, 4'096U}) {
     const ScoreBound bound(dim);
-    const auto n = static_cast<long double>((dim + 31) / 32 + 5);
+    const std::size_t roundings = (dim + 31) / 32 + 5;
+    const auto n = static_cast<long double>(roundings);
     const long double gamma = n * 0x1p-24L / (1 - n * 0x1p-24L);
     for (int draw = 0; draw < 20'000; ++draw) {
       const QuantizedNorms query = draw_norms();

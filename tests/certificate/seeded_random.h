@@ -36,7 +36,7 @@ class SeededRandom {
   float Wild(int lowest, int highest) {
     const auto mantissa = static_cast<float>(Bits() >> 40) * 0x1p-24F + 1;
     const int exponent =
-        lowest + static_cast<int>(Below(static_cast<std::size_t>(highest - lowest + 1)));
+        lowest + static_cast<int>(Below(static_cast<std::size_t>(highest - lowest) + 1));
     return std::ldexp((Bits() & 1) != 0 ? mantissa : -mantissa, exponent);
   }
   // A subnormal of either sign, any of its bits set.

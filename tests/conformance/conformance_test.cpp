@@ -4,6 +4,7 @@
 // A failure prints the case's seed; SIMILE_CONFORMANCE_SEED=<seed> runs that case alone.
 #include <gtest/gtest.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -99,14 +100,13 @@ TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   for (std::size_t i = 0; i < kCasesPerShard; ++i) {
     CheckCase(*backend, first_seed + i, result);
     if (HasFatalFailure()) {
-      std::printf("replay with SIMILE_CONFORMANCE_SEED=%llu\n",
-                  static_cast<unsigned long long>(first_seed + i));
+      std::printf("replay with SIMILE_CONFORMANCE_SEED=%" PRIu64 "\n", first_seed + i);
       return;
     }
   }
-  std::printf("%s (%s on %s): %zu cases from seed %llu\n", under_test.name,
+  std::printf("%s (%s on %s): %zu cases from seed %" PRIu64 "\n", under_test.name,
               backend->info().engine.c_str(), backend->info().device.c_str(), kCasesPerShard,
-              static_cast<unsigned long long>(first_seed));
+              first_seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ConformanceTest,

@@ -14,6 +14,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Li
   std::vector<std::string> words = {SIMILE_PROGRAM, "serve"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   // The same roads in every run, and nothing measured or written to the tester's home.

@@ -55,7 +55,7 @@ class AmxScan {
         steps_(block.code_dim / 64),
         panel_bytes_(steps_ * kTileBytes),
         tile_count_((block.query_count + kTileQueries - 1) / kTileQueries),
-        starts_(block.scratch + 2 * 4 * kTileInts) {
+        starts_(block.scratch + std::size_t{2} * 4 * kTileInts) {
     for (std::size_t query = 0; query < tile_count_ * kTileQueries; ++query) {
       _mm512_store_si512(starts_ + query * 16, _mm512_set1_epi32(block.starts[query]));
     }

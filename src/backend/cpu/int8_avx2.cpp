@@ -1,6 +1,7 @@
 // Compiled with -mavx2. Read the note in int8_kernel.h before including anything.
 #include <immintrin.h>
 
+#include "backend/cpu/int8_eight_lanes.h"
 #include "backend/cpu/int8_walk.h"
 
 // Unrolled by hand, below, because GCC 12 else moves every sum between registers around each
@@ -9,11 +10,9 @@
 namespace simile::backend::cpu {
 namespace {
 
-constexpr std::size_t kHalfRows = 8;  // sums of one register
-
 // Codes reach 63, row bytes 127: a pair of products stays within 2 * 127 * 63 = 16,002, so that the
 // sixteen bits in which vpmaddubsw adds hold two pairs, and one widening serves eight columns.
-struct Avx2Products {
+struct Avx2Products : EightLanes<Avx2Products> {
   template <std::size_t kQueries>
   static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
                     std::size_t steps, const std::int32_t* starts, std::int32_t* sums) {
@@ -45,28 +44,16 @@ struct Avx2Products {
           }
         }
       }
-#pragma GCC unroll 4
-      for (std::size_t q = 0; q < kQueries; ++q) {
-#pragma GCC unroll 4
-        for (std::size_t half = 0; half < 2; ++half) {
-          all = _mm256_and_si256(all, sum[q][half]);
-          _mm256_store_si256(reinterpret_cast<__m256i*>(
-                                 sums + (q * kGroupsTogether + g) * kGroupRows + half * kHalfRows),
-                             sum[q][half]);
-        }
-      }
+      all = _mm256_and_si256(all, Store(sum, sums + g * kGroupRows));
     }
-    // A hit anywhere clears the sign bit of what all have in common.
-    return _mm256_movemask_ps(_mm256_castsi256_ps(all)) != 0xFF;
+    return HasHit(all);
   }
 };
 
-void Enter(std::size_t) {}
-void Leave() {}
-void Scan(const BlockScan& block) { Int8Walk<Avx2Products>::Scan(block); }
+using Walk = Int8Walk<Avx2Products>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx2{"avx2", 63, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Avx2{"avx2", 63, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -60,12 +60,10 @@ struct Avx512VnniProducts {
   }
 };
 
-void Enter(std::size_t) {}
-void Leave() {}
-void Scan(const BlockScan& block) { Int8Walk<Avx512VnniProducts>::Scan(block); }
+using Walk = Int8Walk<Avx512VnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 127, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

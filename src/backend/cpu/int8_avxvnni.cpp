@@ -1,6 +1,7 @@
 // Compiled with -mavx2 -mavxvnni. Read the note in int8_kernel.h before including anything.
 #include <immintrin.h>
 
+#include "backend/cpu/int8_eight_lanes.h"
 #include "backend/cpu/int8_walk.h"
 
 // Unrolled by hand, below, because GCC 12 else moves every sum between registers around each
@@ -9,9 +10,7 @@
 namespace simile::backend::cpu {
 namespace {
 
-constexpr std::size_t kHalfRows = 8;  // sums of one register
-
-struct AvxVnniProducts {
+struct AvxVnniProducts : EightLanes<AvxVnniProducts> {
   // Four groups one after the other: eight of sixteen registers hold the sums of four queries.
   template <std::size_t kQueries>
   static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
@@ -37,28 +36,16 @@ struct AvxVnniProducts {
           }
         }
       }
-#pragma GCC unroll 4
-      for (std::size_t q = 0; q < kQueries; ++q) {
-#pragma GCC unroll 4
-        for (std::size_t half = 0; half < 2; ++half) {
-          all = _mm256_and_si256(all, sum[q][half]);
-          _mm256_store_si256(reinterpret_cast<__m256i*>(
-                                 sums + (q * kGroupsTogether + g) * kGroupRows + half * kHalfRows),
-                             sum[q][half]);
-        }
-      }
+      all = _mm256_and_si256(all, Store(sum, sums + g * kGroupRows));
     }
-    // A hit anywhere clears the sign bit of what all have in common.
-    return _mm256_movemask_ps(_mm256_castsi256_ps(all)) != 0xFF;
+    return HasHit(all);
   }
 };
 
-void Enter(std::size_t) {}
-void Leave() {}
-void Scan(const BlockScan& block) { Int8Walk<AvxVnniProducts>::Scan(block); }
+using Walk = Int8Walk<AvxVnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8AvxVnni{"avxvnni", 127, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8AvxVnni{"avxvnni", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -16,6 +16,7 @@ inline constexpr std::size_t kGroupRows = 16;
 inline constexpr std::size_t kTileQueries = 16;
 // Blocks are whole multiples of this many groups.
 inline constexpr std::size_t kGroupsTogether = 4;
+inline constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 
 // A query and a row of the block whose accumulator ended at zero or above.
 struct RawHit {
@@ -58,7 +59,8 @@ struct Int8Kernel {
 // Accumulators of two blocks of 32 x 32, and one row of starts for each query.
 constexpr std::size_t ScratchBytes(std::size_t query_count) {
   const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
-  return 2 * 4 * 1024 + tiles * 1024;
+  constexpr std::size_t kTileBytes = 1024;
+  return (std::size_t{2} * 4 + tiles) * kTileBytes;
 }
 
 #if defined(__x86_64__)

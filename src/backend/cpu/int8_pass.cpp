@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/grow_to.h"
 #include "certificate/speculative_rank.h"
 
 namespace simile::backend::cpu {
 namespace {
-
-constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 
 // A tile of queries and then some; the memory of hits grows with it.
 constexpr std::size_t kQueriesMax = 1'024;
@@ -24,11 +23,6 @@ constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
 constexpr std::int32_t kNeverStart = -certificate::kGateMax;
-
-template <class Vector>
-void GrowTo(Vector& vector, std::size_t size) {
-  if (vector.size() < size) vector.resize(size);
-}
 
 // The errors of a cheap score's many columns mostly cancel: against a bound that lets them all add
 // up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if

@@ -29,12 +29,10 @@ struct PortableProducts {
   }
 };
 
-void Enter(std::size_t) {}
-void Leave() {}
-void Scan(const BlockScan& block) { Int8Walk<PortableProducts>::Scan(block); }
+using Walk = Int8Walk<PortableProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Portable{"portable", 127, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Portable{"portable", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

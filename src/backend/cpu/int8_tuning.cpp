@@ -7,7 +7,7 @@ namespace simile::backend::cpu {
 std::span<const TuningValue> TuningValues() {
   static constexpr std::array<TuningValue, 4> kValues{{
       {"block_bytes", "bytes", "Codes that stay in the second-level cache while all queries go by.",
-       128 * 1024, 1024 * 1024, &Int8Tuning::block_bytes, &TuningFindings::block_bytes},
+       128U << 10, 1U << 20, &Int8Tuning::block_bytes, &TuningFindings::block_bytes},
       {"large_batch_min", "queries", "Batches from this size on take the kernel for large batches.",
        1, 32, &Int8Tuning::large_batch_min, &TuningFindings::large_batch_min},
       {"gather_share", "rows for one",

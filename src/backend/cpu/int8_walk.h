@@ -14,6 +14,9 @@ template <class Products>
 struct Int8Walk {
   static constexpr std::size_t kQueriesTogether = 4;
 
+  // Int8Kernel's functions.
+  static void Enter(std::size_t /*query_count*/) {}
+  static void Leave() {}
   static void Scan(const BlockScan& block) {
     const std::size_t group_bytes = block.code_dim * kGroupRows;
     const std::size_t pieces = block.group_count / kGroupsTogether;

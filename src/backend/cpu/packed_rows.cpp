@@ -17,7 +17,6 @@ namespace {
 using certificate::kSideBySide;
 static_assert(kSideBySide == kGroupRows);
 
-constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 constexpr std::size_t kBlockRowsMax = 2'048;
 constexpr std::size_t kChunkBlocksMax = 8;
 // Threads take whole chunks: there must be enough for all.

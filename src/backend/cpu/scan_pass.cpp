@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/cpu/grow_to.h"
+
 namespace simile::backend::cpu {
 namespace {
-
-template <class Vector>
-void GrowTo(Vector& vector, std::size_t size) {
-  if (vector.size() < size) vector.resize(size);
-}
 
 // Whether the query may return any of the rows [first, first + count).
 bool AllowsAny(const RowMask& mask, Row first, std::size_t count) {

@@ -8,8 +8,8 @@ namespace simile::backend::cpu {
 namespace {
 
 // Both must fit the second-level cache together, with room for the scores.
-constexpr std::size_t kBlockBytes = 128 * 1024;
-constexpr std::size_t kGroupBytes = 192 * 1024;
+constexpr std::size_t kBlockBytes = 128U << 10;
+constexpr std::size_t kGroupBytes = 192U << 10;
 constexpr std::size_t kBlockRowsMax = 256;
 constexpr std::size_t kGroupQueriesMax = 128;
 constexpr std::size_t kBlockRowsMin = 16;  // below, collecting costs more than scoring
