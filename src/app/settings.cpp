@@ -87,6 +87,11 @@ void AppendBackend(std::vector<Setting>& table) {
                           {"avx2", "avx2"},
                           {"portable", "portable"}},
       &RegistryOptions::isa));
+  table.push_back(Choice({"backend.nibbles", "", "",
+                          "Half a byte a dimension beside the byte: single queries over a large "
+                          "collection then take two thirds of the time, and the collection an "
+                          "eighth more memory."},
+                         Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::nibbles));
   table.push_back(Choice({"backend.tuning", "", "",
                           "Where the CPU engine changes from one road to another: auto takes what "
                           "was measured on this machine, defaults what is built in."},

@@ -1,5 +1,6 @@
 #include "backend/registry.h"
 
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,6 +41,7 @@ absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
   if (chosen.large == nullptr) return UnknownIsa(options.isa);
   chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
   chosen.tuning = options.tuning;
+  if (!options.nibbles) chosen.nibble_bytes_min = std::numeric_limits<std::size_t>::max();
   return chosen;
 }
 

@@ -2,25 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cfloat>
 
 #include "certificate/rotation.h"
+#include "certificate/round_to_integer.h"
 
 namespace simile::certificate {
-namespace {
-
-// Adding 1.5 * 2^23 leaves a float no room for a fraction: the sum is rounded to the nearest
-// integer, ties to even, and its lowest bits are that integer. It holds for magnitudes below 2^22,
-// which the clamp before it sees to.
-constexpr float kRounder = 0x1.8p23F;
-
-std::int32_t RoundToInteger(float value) {
-  return std::bit_cast<std::int32_t>(value + kRounder) - std::bit_cast<std::int32_t>(kRounder);
-}
-
-}  // namespace
-
 float ScaleFor(float largest, std::int32_t code_max) {
   return std::max(largest / static_cast<float>(code_max), FLT_MIN);
 }

@@ -17,7 +17,7 @@ class CountedKernel {
   }
 
   const backend::cpu::Int8Kernel* kernel() {
-    counting_ = {real_->isa, real_->code_max, &Enter, real_->leave, &Scan};
+    counting_ = {real_->isa, real_->code_max, real_->reads_nibbles, &Enter, real_->leave, &Scan};
     return &counting_;
   }
   // Times that a thread began a pass; with one thread, the number of passes.

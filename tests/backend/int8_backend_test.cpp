@@ -20,6 +20,7 @@ using testing::CountedKernel;
 using ::testing::HasSubstr;
 using testing::MaskOf;
 using testing::PaddedRows;
+using testing::ScaleTo;
 using testing::SeededRandom;
 using testing::SegmentOf;
 using testing::Specs;
@@ -53,6 +54,59 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
   }
 }
 
+// Rows in tight groups: what is not in the query's is far away, even by half a byte a dimension.
+TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
+  constexpr std::uint64_t kSeed = 89;
+  constexpr std::size_t kDim = 256;
+  constexpr std::size_t kCentres = 300;
+  SeededRandom random(kSeed);
+  const auto centres = UnitRows(kCentres, kDim, random);
+  const auto near_one = [&](float* row, std::size_t centre) {
+    for (std::size_t i = 0; i < kDim; ++i) row[i] = (*centres)[centre][i] + random.Signed() / 64;
+    ScaleTo({row, kDim}, 1);
+  };
+  const auto rows = std::make_shared<PaddedRows>(20'000, kDim);
+  for (std::size_t r = 0; r < rows->row_count(); ++r) near_one((*rows)[r].data(), r % kCentres);
+  const auto queries = std::make_shared<PaddedRows>(5, kDim);
+  for (std::size_t q = 0; q < 5; ++q) near_one((*queries)[q].data(), q);
+  const RowMask half = MaskOf(20'000, 2, random);
+  const std::vector<Row> excluded{0, kCentres, 2 * kCentres, 60 * kCentres};
+
+  for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
+    for (const std::size_t batch : {1U, 4U, 5U}) {
+      std::vector<QuerySpec> specs = Specs(batch, 10);
+      specs[0].mask = &half;
+      specs[0].excluded_rows = excluded;
+      Int8Options options = SmallBlocks(2, kernel->isa);
+      options.tuning.block_bytes = 64U << 10;
+      options.nibble_bytes_min = 20'000 * kDim;
+      ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+                            SeedText(kSeed));
+      const bool nibbles = kernel->reads_nibbles && batch <= 4;
+      const std::string name = std::string(nibbles ? "int4-" : "int8-") + kernel->isa;
+      for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
+    }
+    Int8Options options = SmallBlocks(2, kernel->isa);
+    options.nibble_bytes_min = 20'100 * kDim;
+    ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 10)}, "too few");
+    EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
+  }
+}
+
+// Everything is about as far from the query: bytes tell rows apart, nibbles do not.
+TEST_F(Int8BackendTest, GoesBackToBytesWhereNibblesDropNothing) {
+  constexpr std::uint64_t kSeed = 90;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(20'000, 384, random);
+  const auto queries = UnitRows(1, 384, random);
+  Int8Options options = SmallBlocks(2, "portable");
+  options.nibble_bytes_min = 0;
+  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 100)},
+                        SeedText(kSeed));
+  EXPECT_EQ(Engine(0), "int8-portable");
+  EXPECT_LT(result().Cost(0).rows_rescored, rows->row_count() / 8);
+}
+
 TEST_F(Int8BackendTest, HasNoKernelsForAnInstructionSetThatIsNone) {
   EXPECT_EQ(OptionsFor("nonsense").large, nullptr);
 }
@@ -64,11 +118,19 @@ TEST_F(Int8BackendTest, SaysWhatItIs) {
   EXPECT_THAT(backend->info().device, HasSubstr(", 2 threads"));
 }
 
+PackedShape ShapeWithNibbles(std::size_t row_count, std::size_t dim, const Int8Options& options) {
+  PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
+  shape.has_nibbles = options.small->reads_nibbles;
+  return shape;
+}
+
 TEST_F(Int8BackendTest, PlansTheBytesOfItsPackedRows) {
   const Int8Options options = OptionsFor("");
   const auto backend = MakeInt8Backend(options);
   EXPECT_EQ(backend->Plan({1'000'000, 384, Metric::kCosine}).host_bytes,
-            ShapeOf(1'000'000, 384, options.tuning.block_bytes).bytes());
+            ShapeWithNibbles(1'000'000, 384, options).bytes());
+  EXPECT_EQ(backend->Plan({100'000, 384, Metric::kCosine}).host_bytes,
+            ShapeOf(100'000, 384, options.tuning.block_bytes).bytes());
   EXPECT_EQ(backend->Plan({options.tuning.scan_rows_max, 384, Metric::kCosine}).host_bytes, 0U);
 }
 

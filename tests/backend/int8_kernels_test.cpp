@@ -24,6 +24,9 @@ constexpr std::int32_t kNeverAHit = std::numeric_limits<std::int32_t>::min() / 2
 // How codes and bytes are drawn; the extremes make the greatest sums of either sign.
 enum class Codes : std::size_t { kRandom, kGreatest, kLeast, kExtremes, kZero, kCount };
 
+// How row bytes are packed.
+enum class Packing { kBytes, kNibbles };
+
 struct Shape {
   std::size_t code_dim = 64;
   std::size_t group_count = 4;
@@ -36,10 +39,12 @@ using HitSet = std::set<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>>;
 // A block and its queries, as plain numbers and as kernels want them.
 class KernelCase {
  public:
-  KernelCase(const Shape& shape, Codes codes, std::int32_t code_max, SeededRandom& random)
+  KernelCase(const Shape& shape, Codes codes, Packing packing, std::int32_t code_max,
+             SeededRandom& random)
       : shape_(shape),
+        packing_(packing),
         tiles_((shape.query_count + kTileQueries - 1) / kTileQueries),
-        rows_(shape.row_count() * shape.code_dim),
+        rows_(shape.row_count() * shape.code_dim / (packing == Packing::kBytes ? 1 : 2)),
         queries_(tiles_ * kTileQueries * shape.code_dim),
         starts_(tiles_ * kTileQueries) {
     const auto byte_max = 2 * static_cast<std::size_t>(code_max) + 1;
@@ -55,15 +60,23 @@ class KernelCase {
             static_cast<std::int8_t>((static_cast<std::int32_t>(random.Below(3)) - 1) * code_max);
       if (codes == Codes::kZero) code = 0;
     }
-    std::vector<std::uint8_t> row_bytes(rows_.all().size());
-    for (std::uint8_t& byte : row_bytes) {
+    std::vector<std::uint8_t> row_bytes(shape.row_count() * shape.code_dim);
+    std::vector<std::uint8_t> nibbles(row_bytes.size());
+    for (std::uint8_t& nibble : nibbles) nibble = static_cast<std::uint8_t>(random.Below(16));
+    for (std::uint8_t& byte : packing == Packing::kBytes ? row_bytes : nibble_bytes_) {
       byte = static_cast<std::uint8_t>(random.Below(byte_max + 1));
       if (codes == Codes::kGreatest || codes == Codes::kLeast)
         byte = static_cast<std::uint8_t>(byte_max);
       if (codes == Codes::kExtremes)
         byte = static_cast<std::uint8_t>(random.OneIn(2) ? byte_max : 0);
     }
-    Pack(query_codes, row_bytes);
+    if (packing == Packing::kNibbles) {
+      for (std::size_t i = 0; i < nibbles.size(); ++i) row_bytes[i] = nibble_bytes_[nibbles[i]];
+      PackNibbles(nibbles);
+    } else {
+      PackBytes(row_bytes);
+    }
+    PackQueries(query_codes);
     Score(query_codes, row_bytes);
   }
 
@@ -102,6 +115,7 @@ class KernelCase {
     std::size_t hit_count = 12'345;
     kernel.enter(shape_.query_count);
     kernel.scan({.codes = rows_.data(),
+                 .nibble_bytes = packing_ == Packing::kNibbles ? nibble_bytes_.data() : nullptr,
                  .group_count = shape_.group_count,
                  .code_dim = shape_.code_dim,
                  .queries = queries_.data(),
@@ -126,14 +140,30 @@ class KernelCase {
   }
 
  private:
-  void Pack(const std::vector<std::int8_t>& query_codes,
-            const std::vector<std::uint8_t>& row_bytes) {
+  void PackBytes(const std::vector<std::uint8_t>& row_bytes) {
     const std::size_t dim = shape_.code_dim;
     for (std::size_t row = 0; row < shape_.row_count(); ++row) {
       std::uint8_t* group = rows_.data() + row / kGroupRows * kGroupRows * dim;
       for (std::size_t i = 0; i < dim; ++i)
         group[i / 4 * 64 + row % kGroupRows * 4 + i % 4] = row_bytes[row * dim + i];
     }
+  }
+
+  void PackNibbles(const std::vector<std::uint8_t>& nibbles) {
+    const std::size_t dim = shape_.code_dim;
+    for (std::size_t row = 0; row < shape_.row_count(); ++row) {
+      std::uint8_t* group = rows_.data() + row / kGroupRows * kGroupRows * dim / 2;
+      for (std::size_t i = 0; i < dim; ++i) {
+        std::uint8_t& two = group[i / 8 * 64 + row % kGroupRows * 4 + i % 4];
+        const unsigned nibble = nibbles[row * dim + i];
+        two = static_cast<std::uint8_t>(i % 8 < 4 ? (two & 0xF0U) | nibble
+                                                  : (two & 0x0FU) | nibble << 4U);
+      }
+    }
+  }
+
+  void PackQueries(const std::vector<std::int8_t>& query_codes) {
+    const std::size_t dim = shape_.code_dim;
     // The places that no query fills hold anything.
     for (std::size_t query = 0; query < tiles_ * kTileQueries; ++query) {
       std::int8_t* tile = queries_.data() + query / kTileQueries * kTileQueries * dim;
@@ -157,10 +187,12 @@ class KernelCase {
   }
 
   const Shape shape_;
+  const Packing packing_;
   const std::size_t tiles_;
   GuardedBuffer<std::uint8_t> rows_;
   GuardedBuffer<std::int8_t> queries_;
   GuardedBuffer<std::int32_t> starts_;
+  std::vector<std::uint8_t> nibble_bytes_ = std::vector<std::uint8_t>(16);
   std::vector<std::int32_t> sums_;  // [query, row]
 };
 
@@ -172,7 +204,14 @@ std::string NameOf(const Shape& shape) {
 class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
  protected:
   void CheckShape(const Shape& shape, Codes codes, SeededRandom& random) {
-    KernelCase drawn(shape, codes, GetParam()->code_max, random);
+    CheckShape(shape, codes, Packing::kBytes, random);
+    if (HasFatalFailure() || !GetParam()->reads_nibbles) return;
+    CheckShape(shape, codes, Packing::kNibbles, random);
+  }
+
+ private:
+  void CheckShape(const Shape& shape, Codes codes, Packing packing, SeededRandom& random) {
+    KernelCase drawn(shape, codes, packing, GetParam()->code_max, random);
     for (const std::size_t one_in : {0U, 1U, 20U, 500U}) {
       // Every sum of a large case in a set would take longer than forming it.
       if (one_in == 1 && shape.query_count * shape.row_count() > 50'000) continue;

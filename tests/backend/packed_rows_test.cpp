@@ -29,16 +29,25 @@ std::unique_ptr<const PackedRows> BuildOf(const PaddedRows& rows, std::size_t bl
                                           std::int32_t code_max = kByteCodeMax,
                                           unsigned threads = 1) {
   PackedRows::Progress progress;
-  return PackedRows::Build(rows.view(), ShapeOf(rows.row_count(), rows.dim(), block_bytes),
-                           code_max, threads, progress);
+  PackedShape shape = ShapeOf(rows.row_count(), rows.dim(), block_bytes);
+  shape.has_nibbles = true;
+  return PackedRows::Build(rows.view(), shape, code_max, threads, progress);
 }
 
+constexpr CodeWidth kWidths[] = {CodeWidth::kByte, CodeWidth::kNibble};
+
 // The code of a column of the row at a position.
-std::int32_t CodeAt(const PackedRows& packed, std::size_t position, std::size_t column) {
+std::int32_t CodeAt(const PackedRows& packed, CodeWidth width, std::size_t position,
+                    std::size_t column) {
   const std::size_t block_rows = packed.shape().block_rows;
   const std::size_t row = position % block_rows;
-  const std::uint8_t* codes = packed.CodesOfBlock(position / block_rows);
+  const std::uint8_t* codes = packed.CodesOfBlock(width, position / block_rows);
   const std::size_t group = row / kGroupRows * kGroupRows * packed.shape().rotated_dim;
+  if (width == CodeWidth::kNibble) {
+    const std::uint8_t two = codes[group / 2 + column / 8 * 64 + row % kGroupRows * 4 + column % 4];
+    const std::size_t nibble = column % 8 < 4 ? two & 15U : two >> 4U;
+    return packed.nibble_bytes()[nibble] - (packed.code_max() + 1);
+  }
   return codes[group + column / 4 * 64 + row % kGroupRows * 4 + column % 4] -
          (packed.code_max() + 1);
 }
@@ -82,15 +91,22 @@ TEST(PackedRowsTest, IsTheSameWhateverTheNumberOfThreads) {
   const std::size_t bytes = one->shape().position_count() * one->shape().rotated_dim;
   for (const unsigned threads : {2U, 5U}) {
     const auto more = BuildOf(*rows, 16 << 10, kByteCodeMax, threads);
-    ASSERT_EQ(std::memcmp(one->CodesOfBlock(0), more->CodesOfBlock(0), bytes), 0) << threads;
-    for (std::size_t position = 0; position < one->shape().position_count(); ++position)
+    for (std::size_t position = 0; position < one->shape().position_count(); ++position) {
       ASSERT_EQ(one->IndexAt(position), more->IndexAt(position)) << threads;
-    for (std::size_t block = 0; block < one->shape().block_count(); ++block) {
-      const PackedRows::Block& a = one->block(block);
-      const PackedRows::Block& b = more->block(block);
-      ASSERT_TRUE(a.scale == b.scale && a.norms.length == b.norms.length &&
-                  a.norms.residual == b.norms.residual && a.norms.decoded == b.norms.decoded)
-          << threads << " threads, block " << block;
+      ASSERT_EQ(one->NibbleResidual(position), more->NibbleResidual(position)) << threads;
+    }
+    for (const CodeWidth width : kWidths) {
+      ASSERT_EQ(std::memcmp(one->CodesOfBlock(width, 0), more->CodesOfBlock(width, 0),
+                            bytes / (width == CodeWidth::kByte ? 1 : 2)),
+                0)
+          << threads;
+      for (std::size_t block = 0; block < one->shape().block_count(); ++block) {
+        const PackedRows::Block& a = one->block(width, block);
+        const PackedRows::Block& b = more->block(width, block);
+        ASSERT_TRUE(a.scale == b.scale && a.norms.length == b.norms.length &&
+                    a.norms.residual == b.norms.residual && a.norms.decoded == b.norms.decoded)
+            << threads << " threads, block " << block;
+      }
     }
   }
 }
@@ -109,15 +125,16 @@ TEST(PackedRowsTest, ShufflesTheRows) {
 }
 
 // What the first stage takes on trust of a block, against the exact rotation of each of its rows.
-void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, const ExactRotation& rotation) {
+void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, CodeWidth width,
+                  const ExactRotation& rotation) {
   for (std::size_t position = 0; position < rows.row_count(); ++position) {
     const std::span<const float> row = rows[packed.IndexAt(position)];
-    const PackedRows::Block& block = packed.block(position / packed.shape().block_rows);
+    const PackedRows::Block& block = packed.block(width, position / packed.shape().block_rows);
     const std::vector<long double> exact = rotation.Apply(row);
     long double residual = 0;
     long double decoded = 0;
     for (std::size_t column = 0; column < exact.size(); ++column) {
-      const std::int32_t code = CodeAt(packed, position, column);
+      const std::int32_t code = CodeAt(packed, width, position, column);
       ASSERT_LE(std::abs(code), packed.code_max()) << "position " << position;
       const long double back = static_cast<long double>(block.scale) * code;
       residual += (exact[column] - back) * (exact[column] - back);
@@ -125,6 +142,9 @@ void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, const ExactR
     }
     ASSERT_LE(ExactLength(row), static_cast<long double>(block.norms.length));
     ASSERT_LE(std::sqrt(residual), static_cast<long double>(block.norms.residual));
+    if (width == CodeWidth::kNibble) {
+      ASSERT_LE(std::sqrt(residual), static_cast<long double>(packed.NibbleResidual(position)));
+    }
     ASSERT_LE(std::sqrt(decoded), static_cast<long double>(block.norms.decoded));
   }
 }
@@ -142,7 +162,7 @@ TEST(PackedRowsTest, BoundsEveryRowOfABlock) {
       }
       for (const std::int32_t code_max : {kByteCodeMax, kNarrowCodeMax}) {
         const auto packed = BuildOf(*rows, 8 << 10, code_max);
-        ExpectBounds(*rows, *packed, rotation);
+        for (const CodeWidth width : kWidths) ExpectBounds(*rows, *packed, width, rotation);
         ASSERT_FALSE(HasFatalFailure())
             << "seed " << kSeed << ", dim " << dim << ", wild " << wild << ", " << code_max;
       }
@@ -156,9 +176,13 @@ TEST(PackedRowsTest, LosesLittleOfUnitRows) {
   const auto rows = UnitRows(4'000, 384, random);
   const auto packed = BuildOf(*rows, 384 << 10);
   for (std::size_t block = 0; block < packed->shape().block_count(); ++block) {
-    EXPECT_LT(packed->block(block).norms.residual, 0.012) << block;
-    EXPECT_NEAR(packed->block(block).norms.length, 1, 1e-5) << block;
+    EXPECT_LT(packed->block(CodeWidth::kByte, block).norms.residual, 0.012) << block;
+    EXPECT_NEAR(packed->block(CodeWidth::kByte, block).norms.length, 1, 1e-5) << block;
   }
+  double residuals = 0;
+  for (std::size_t position = 0; position < 4'000; ++position)
+    residuals += static_cast<double>(packed->NibbleResidual(position));
+  EXPECT_NEAR(residuals / 4'000, 0.097, 0.002);
 }
 
 TEST(PackedRowsTest, CountsItsChunks) {
@@ -184,8 +208,10 @@ TEST(PackedRowsTest, IsNotBuiltWhenCancelled) {
 
 constexpr std::size_t kBlockBytes = 384 << 10;
 
-double BytesPerDim(std::size_t row_count, std::size_t dim) {
-  return static_cast<double>(ShapeOf(row_count, dim, kBlockBytes).bytes()) /
+double BytesPerDim(std::size_t row_count, std::size_t dim, bool has_nibbles = false) {
+  PackedShape shape = ShapeOf(row_count, dim, kBlockBytes);
+  shape.has_nibbles = has_nibbles;
+  return static_cast<double>(shape.bytes()) /
          (static_cast<double>(row_count) * static_cast<double>(dim));
 }
 
@@ -194,6 +220,7 @@ TEST(PackedShapeTest, TakesLittleMoreThanAByteADimension) {
   EXPECT_LE(BytesPerDim(1'000'000, 128), 1.05);
   EXPECT_LE(BytesPerDim(200'000, 1'536), 1.05);
   EXPECT_LE(BytesPerDim(62'423, 384), 1.10);  // whole huge pages weigh more on few rows
+  EXPECT_LE(BytesPerDim(1'000'000, 384, true), 1.55);
 }
 
 // Four bytes a row beside the codes, which are whole steps of 64, and up to 2% for whole huge

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "certificate/canonical_score.h"
 #include "certificate/certificate_case.h"
 #include "certificate/exact_rotation.h"
+#include "certificate/nibble_codes.h"
 #include "certificate/quantizer.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
@@ -30,6 +32,7 @@ void PrintTo(Family family, std::ostream* out) { *out << NameOf(family); }
 
 namespace {
 
+using certificate::NibbleCodes;
 using certificate::QuantizedNorms;
 using certificate::QuantizedSquares;
 using certificate::Rotation;
@@ -63,6 +66,24 @@ Quantized QuantizeOne(const std::vector<float>& rotated, float scale, std::int32
   return quantized;
 }
 
+Quantized QuantizeNibbles(const std::vector<float>& rotated, float scale,
+                          const NibbleCodes& nibble_codes) {
+  std::vector<float> side_by_side(rotated.size() * certificate::kSideBySide);
+  for (std::size_t i = 0; i < side_by_side.size(); ++i)
+    side_by_side[i] = rotated[i / certificate::kSideBySide];
+  std::vector<std::uint8_t> nibbles(side_by_side.size());
+  std::array<QuantizedSquares, certificate::kSideBySide> squares;
+  nibble_codes.Quantize(side_by_side.data(), rotated.size(), scale, nibbles.data(), squares.data());
+  double length_squared = 0;
+  certificate::SquaredLengths<1>(rotated.data(), rotated.size(), &length_squared);
+  Quantized quantized;
+  for (std::size_t i = 0; i < nibbles.size(); i += certificate::kSideBySide)
+    quantized.codes.push_back(nibble_codes.code(nibbles[i]));
+  quantized.scale = scale;
+  quantized.norms = certificate::NormsOf(length_squared, squares.front());
+  return quantized;
+}
+
 std::vector<Quantized> QuantizeRows(const CertificateCase& drawn, const Rotation& rotation) {
   std::vector<Quantized> quantized;
   const std::size_t row_count = drawn.rows->row_count();
@@ -81,6 +102,37 @@ std::vector<Quantized> QuantizeRows(const CertificateCase& drawn, const Rotation
       of_block.Include(quantized.back().norms);
     }
     for (std::size_t r = first; r < end; ++r) quantized[r].norms = of_block;
+  }
+  return quantized;
+}
+
+// The same rows by the sixteen codes of a nibble, each with its own residual.
+std::vector<Quantized> QuantizeNibbleRows(const CertificateCase& drawn, const Rotation& rotation) {
+  const NibbleCodes nibble_codes(drawn.code_max);
+  std::vector<Quantized> quantized;
+  const std::size_t row_count = drawn.rows->row_count();
+  for (std::size_t first = 0; first < row_count; first += drawn.block_rows) {
+    const std::size_t end = std::min(first + drawn.block_rows, row_count);
+    std::vector<std::vector<float>> rotated;
+    double square = 0;
+    for (std::size_t r = first; r < end; ++r) {
+      rotated.push_back(Rotated(rotation, drawn.rows->view()[r]));
+      double length_squared = 0;
+      certificate::SquaredLengths<1>(rotated.back().data(), rotation.rotated_dim(),
+                                     &length_squared);
+      square += length_squared;
+    }
+    const auto numbers = static_cast<double>((end - first) * rotation.rotated_dim());
+    const float scale = nibble_codes.ScaleFor(square / numbers) * drawn.scale_factor;
+    QuantizedNorms of_block;
+    for (const std::vector<float>& row : rotated) {
+      quantized.push_back(QuantizeNibbles(row, scale, nibble_codes));
+      of_block.Include(quantized.back().norms);
+    }
+    for (std::size_t r = first; r < end; ++r) {
+      quantized[r].norms.length = of_block.length;
+      quantized[r].norms.decoded = of_block.decoded;
+    }
   }
   return quantized;
 }
@@ -182,10 +234,9 @@ class QueryAttack {
   std::vector<double> bounds_;
 };
 
-void CheckCase(std::uint64_t seed, long double& largest_share) {
-  const CertificateCase drawn = MakeCertificateCase(seed);
-  const Rotation rotation(drawn.dim);
-  const std::vector<Quantized> rows = QuantizeRows(drawn, rotation);
+void AttackRows(const CertificateCase& drawn, const Rotation& rotation,
+                const std::vector<Quantized>& rows, std::uint64_t seed,
+                long double& largest_share) {
   SeededRandom random(seed + 17);
   for (std::size_t query = 0; query < drawn.queries->row_count(); ++query) {
     const QueryAttack attack(drawn, rotation, rows, query);
@@ -204,6 +255,14 @@ void CheckCase(std::uint64_t seed, long double& largest_share) {
     attack.CheckDrops(-kInfinity);
     if (::testing::Test::HasFatalFailure()) return;
   }
+}
+
+void CheckCase(std::uint64_t seed, long double& largest_share) {
+  const CertificateCase drawn = MakeCertificateCase(seed);
+  const Rotation rotation(drawn.dim);
+  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation), seed, largest_share);
+  if (::testing::Test::HasFatalFailure()) return;
+  AttackRows(drawn, rotation, QuantizeNibbleRows(drawn, rotation), seed, largest_share);
 }
 
 class CertificateTest : public ::testing::TestWithParam<Family> {};

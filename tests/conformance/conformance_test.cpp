@@ -42,14 +42,28 @@ std::function<std::unique_ptr<Backend>()> Scan(const char* isa, unsigned threads
 }
 
 // Every segment is packed, into blocks as small as they come, so that small cases have many.
+backend::cpu::Int8Options SmallBlocks(const char* isa, unsigned threads) {
+  backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
+  options.threads = threads;
+  options.tuning.block_bytes = 1;
+  options.tuning.scan_rows_max = 0;
+  options.foreground_bytes_max = std::size_t{1} << 40;
+  return options;
+}
+
 std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads) {
   return [isa, threads]() -> std::unique_ptr<Backend> {
     if (backend::cpu::FindInt8Kernel(isa) == nullptr) return nullptr;
-    backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
-    options.threads = threads;
-    options.tuning.block_bytes = 1;
-    options.tuning.scan_rows_max = 0;
-    options.foreground_bytes_max = std::size_t{1} << 40;
+    return backend::cpu::MakeInt8Backend(SmallBlocks(isa, threads));
+  };
+}
+
+// The same with half a byte a dimension, for the smallest batches.
+std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads) {
+  return [isa, threads]() -> std::unique_ptr<Backend> {
+    if (backend::cpu::FindInt8Kernel(isa) == nullptr) return nullptr;
+    backend::cpu::Int8Options options = SmallBlocks(isa, threads);
+    options.nibble_bytes_min = 0;
     return backend::cpu::MakeInt8Backend(options);
   };
 }
@@ -62,6 +76,10 @@ const BackendUnderTest kBackends[] = {
     {"int8_avx2_2_threads", Int8("avx2", 2)},
     {"int8_portable_1_thread", Int8("portable", 1)},
     {"int8_portable_3_threads", Int8("portable", 3)},
+    {"int4_avx512vnni_2_threads", Int4("avx512vnni", 2)},
+    {"int4_avxvnni_1_thread", Int4("avxvnni", 1)},
+    {"int4_avx2_2_threads", Int4("avx2", 2)},
+    {"int4_portable_1_thread", Int4("portable", 1)},
     {"scan_avx512_1_thread", Scan("avx512", 1)},
     {"scan_avx512_2_threads", Scan("avx512", 2)},
     {"scan_avx2_1_thread", Scan("avx2", 1)},

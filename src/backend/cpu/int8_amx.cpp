@@ -36,6 +36,8 @@ void Enter(std::size_t query_count) {
     config.row_bytes[tile] = 64;
     config.rows[tile] = static_cast<std::uint8_t>(of_rows ? 16 : queries);
   }
+  // GCC 12 believes that this reads eight bytes, and may leave out writing the others.
+  asm volatile("" : : "m"(config));
   _tile_loadconfig(&config);
 }
 
@@ -237,6 +239,6 @@ void Scan(const BlockScan& block) { AmxScan(block).Run(); }
 
 }  // namespace
 
-const Int8Kernel kInt8Amx{"amx", 127, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Amx{"amx", 127, false, &Enter, &Leave, &Scan};
 
 }  // namespace simile::backend::cpu

@@ -13,33 +13,39 @@ namespace {
 // Codes reach 63, row bytes 127: a pair of products stays within 2 * 127 * 63 = 16,002, so that the
 // sixteen bits in which vpmaddubsw adds hold two pairs, and one widening serves eight columns.
 struct Avx2Products : EightLanes<Avx2Products> {
-  template <std::size_t kQueries>
-  static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
-                    std::size_t steps, const std::int32_t* starts, std::int32_t* sums) {
+  template <std::size_t kQueries, class Codes>
+  static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
+                    const std::int8_t* queries, std::size_t steps, const std::int32_t* starts,
+                    std::int32_t* sums) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i all = _mm256_set1_epi32(-1);
-    for (std::size_t g = 0; g < kGroupsTogether; ++g) {
+    for (std::size_t g = 0; g < kGroupsTogether; ++g, group += group_bytes) {
       __m256i sum[kQueries][2];
 #pragma GCC unroll 4
       for (std::size_t q = 0; q < kQueries; ++q)
         sum[q][0] = sum[q][1] = _mm256_set1_epi32(starts[q]);
-      const std::uint8_t* group = codes + g * group_bytes;
       for (std::size_t step = 0; step < steps; ++step) {
         const std::int8_t* step_queries = queries + step * kTileQueries * 64;
-        for (std::size_t quad = 0; quad < 16; quad += 2, group += 128) {
-          const auto* rows = reinterpret_cast<const __m256i*>(group);
+        for (std::size_t pair = 0; pair < 8; ++pair) {
+          __m256i rows[2][2];
+#pragma GCC unroll 2
+          for (std::size_t half = 0; half < 2; ++half) {
+#pragma GCC unroll 2
+            for (std::size_t eight = 0; eight < 2; ++eight)
+              rows[half][eight] = codes.Load(group, step * 8 + pair, half, eight);
+          }
 #pragma GCC unroll 4
           for (std::size_t q = 0; q < kQueries; ++q) {
             const auto* bytes =
-                reinterpret_cast<const std::int32_t*>(step_queries + q * 64 + quad * 4);
+                reinterpret_cast<const std::int32_t*>(step_queries + q * 64 + pair * 8);
             const __m256i four = _mm256_set1_epi32(bytes[0]);
             const __m256i next_four = _mm256_set1_epi32(bytes[1]);
-#pragma GCC unroll 4
-            for (std::size_t half = 0; half < 2; ++half) {
-              const __m256i pairs = _mm256_add_epi16(
-                  _mm256_maddubs_epi16(_mm256_load_si256(rows + half), four),
-                  _mm256_maddubs_epi16(_mm256_load_si256(rows + 2 + half), next_four));
-              sum[q][half] = _mm256_add_epi32(sum[q][half], _mm256_madd_epi16(pairs, ones));
+#pragma GCC unroll 2
+            for (std::size_t eight = 0; eight < 2; ++eight) {
+              const __m256i both =
+                  _mm256_add_epi16(_mm256_maddubs_epi16(rows[0][eight], four),
+                                   _mm256_maddubs_epi16(rows[1][eight], next_four));
+              sum[q][eight] = _mm256_add_epi32(sum[q][eight], _mm256_madd_epi16(both, ones));
             }
           }
         }
@@ -54,6 +60,6 @@ using Walk = Int8Walk<Avx2Products>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx2{"avx2", 63, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx2{"avx2", 63, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

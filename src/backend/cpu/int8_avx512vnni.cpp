@@ -2,6 +2,7 @@
 // int8_kernel.h before including anything.
 #include <immintrin.h>
 
+#include "backend/cpu/int8_sixteen_lanes.h"
 #include "backend/cpu/int8_walk.h"
 
 // Unrolled by hand, below, because GCC 12 else moves every sum between registers around each
@@ -11,11 +12,17 @@ namespace simile::backend::cpu {
 namespace {
 
 struct Avx512VnniProducts {
+  template <bool kFirst>
+  using Bytes = SixteenLaneBytes<Avx512VnniProducts, kFirst>;
+  template <bool kFirst>
+  using Nibbles = SixteenLaneNibbles<Avx512VnniProducts, kFirst>;
+
   // Sixteen registers hold sums, four the rows' bytes; each query's four bytes are broadcast from
   // memory.
-  template <std::size_t kQueries>
-  static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
-                    std::size_t steps, const std::int32_t* starts, std::int32_t* sums) {
+  template <std::size_t kQueries, class Codes>
+  static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
+                    const std::int8_t* queries, std::size_t steps, const std::int32_t* starts,
+                    std::int32_t* sums) {
     __m512i sum[kQueries][kGroupsTogether];
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < kQueries; ++q) {
@@ -24,19 +31,22 @@ struct Avx512VnniProducts {
     }
     for (std::size_t step = 0; step < steps; ++step) {
       const std::int8_t* step_queries = queries + step * kTileQueries * 64;
-      for (std::size_t quad = 0; quad < 16; ++quad) {
-        __m512i rows[kGroupsTogether];
-#pragma GCC unroll 4
-        for (std::size_t g = 0; g < kGroupsTogether; ++g) {
-          rows[g] = _mm512_load_si512(codes + g * group_bytes + (step * 16 + quad) * 64);
-        }
-#pragma GCC unroll 4
-        for (std::size_t q = 0; q < kQueries; ++q) {
-          const __m512i four = _mm512_set1_epi32(
-              *reinterpret_cast<const std::int32_t*>(step_queries + q * 64 + quad * 4));
+      for (std::size_t pair = 0; pair < 8; ++pair) {
+#pragma GCC unroll 2
+        for (std::size_t half = 0; half < 2; ++half) {
+          __m512i rows[kGroupsTogether];
 #pragma GCC unroll 4
           for (std::size_t g = 0; g < kGroupsTogether; ++g) {
-            sum[q][g] = _mm512_dpbusd_epi32(sum[q][g], rows[g], four);
+            rows[g] = codes.Load(group + g * group_bytes, step * 8 + pair, half);
+          }
+#pragma GCC unroll 4
+          for (std::size_t q = 0; q < kQueries; ++q) {
+            const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const std::int32_t*>(
+                step_queries + q * 64 + (pair * 2 + half) * 4));
+#pragma GCC unroll 4
+            for (std::size_t g = 0; g < kGroupsTogether; ++g) {
+              sum[q][g] = _mm512_dpbusd_epi32(sum[q][g], rows[g], four);
+            }
           }
         }
       }
@@ -64,6 +74,6 @@ using Walk = Int8Walk<Avx512VnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 127, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -12,27 +12,30 @@ namespace {
 
 struct AvxVnniProducts : EightLanes<AvxVnniProducts> {
   // Four groups one after the other: eight of sixteen registers hold the sums of four queries.
-  template <std::size_t kQueries>
-  static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
-                    std::size_t steps, const std::int32_t* starts, std::int32_t* sums) {
+  template <std::size_t kQueries, class Codes>
+  static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
+                    const std::int8_t* queries, std::size_t steps, const std::int32_t* starts,
+                    std::int32_t* sums) {
     __m256i all = _mm256_set1_epi32(-1);
-    for (std::size_t g = 0; g < kGroupsTogether; ++g) {
+    for (std::size_t g = 0; g < kGroupsTogether; ++g, group += group_bytes) {
       __m256i sum[kQueries][2];
 #pragma GCC unroll 4
       for (std::size_t q = 0; q < kQueries; ++q)
         sum[q][0] = sum[q][1] = _mm256_set1_epi32(starts[q]);
-      const std::uint8_t* group = codes + g * group_bytes;
       for (std::size_t step = 0; step < steps; ++step) {
         const std::int8_t* step_queries = queries + step * kTileQueries * 64;
-        for (std::size_t quad = 0; quad < 16; ++quad, group += 64) {
-          const __m256i low = _mm256_load_si256(reinterpret_cast<const __m256i*>(group));
-          const __m256i high = _mm256_load_si256(reinterpret_cast<const __m256i*>(group + 32));
+        for (std::size_t pair = 0; pair < 8; ++pair) {
+#pragma GCC unroll 2
+          for (std::size_t half = 0; half < 2; ++half) {
+            const __m256i low = codes.Load(group, step * 8 + pair, half, 0);
+            const __m256i high = codes.Load(group, step * 8 + pair, half, 1);
 #pragma GCC unroll 4
-          for (std::size_t q = 0; q < kQueries; ++q) {
-            const __m256i four = _mm256_set1_epi32(
-                *reinterpret_cast<const std::int32_t*>(step_queries + q * 64 + quad * 4));
-            sum[q][0] = _mm256_dpbusd_avx_epi32(sum[q][0], low, four);
-            sum[q][1] = _mm256_dpbusd_avx_epi32(sum[q][1], high, four);
+            for (std::size_t q = 0; q < kQueries; ++q) {
+              const __m256i four = _mm256_set1_epi32(*reinterpret_cast<const std::int32_t*>(
+                  step_queries + q * 64 + (pair * 2 + half) * 4));
+              sum[q][0] = _mm256_dpbusd_avx_epi32(sum[q][0], low, four);
+              sum[q][1] = _mm256_dpbusd_avx_epi32(sum[q][1], high, four);
+            }
           }
         }
       }
@@ -46,6 +49,6 @@ using Walk = Int8Walk<AvxVnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8AvxVnni{"avxvnni", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8AvxVnni{"avxvnni", 127, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -34,11 +34,19 @@ class Int8Engine {
         gather_(scan_),
         memory_(pool_.thread_count()),
         large_name_(fmt::format("int8-{}", options.large->isa)),
-        small_name_(fmt::format("int8-{}", options.small->isa)) {}
+        small_name_(fmt::format("int8-{}", options.small->isa)),
+        nibble_name_(fmt::format("int4-{}", options.small->isa)) {}
 
   const Int8Options& options() const { return options_; }
   const ThreadPool& pool() const { return pool_; }
-  const std::string& large_name() const { return large_name_; }
+  const std::string& name() const { return large_name_; }
+
+  PackedShape ShapeFor(std::size_t row_count, std::size_t dim) const {
+    PackedShape shape = ShapeOf(row_count, dim, options_.tuning.block_bytes);
+    shape.has_nibbles = options_.small->reads_nibbles &&
+                        shape.position_count() * shape.rotated_dim >= options_.nibble_bytes_min;
+    return shape;
+  }
 
   //   packed  null while it is being built
   // Throws std::bad_alloc.
@@ -53,6 +61,10 @@ class Int8Engine {
   }
 
  private:
+  // Of so many queries each nibble is expanded once. For more, more time goes into expanding than
+  // reading half as much saves.
+  static constexpr std::size_t kNibbleBatchMax = 4;
+
   struct MaskUse {
     const RowMask* mask;
     std::uint32_t query;
@@ -108,13 +120,18 @@ class Int8Engine {
     while (!queries.empty()) {
       const std::size_t count =
           QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), pool_.thread_count());
-      const bool large = count >= options_.tuning.large_batch_min;
+      const bool nibbles = packed.shape().has_nibbles && count <= kNibbleBatchMax;
+      const bool large = !nibbles && count >= options_.tuning.large_batch_min;
       const std::span<const std::uint32_t> taken = queries.first(count);
-      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel()},
-                    batch, taken, speculative, memory_, result);
+      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel(),
+                     options_.tuning.gather_share},
+                    batch, taken, speculative, nibbles ? CodeWidth::kNibble : CodeWidth::kByte,
+                    memory_, result);
       pass.Run(pool_);
+      const std::string& name =
+          pass.width() == CodeWidth::kNibble ? nibble_name_ : (large ? large_name_ : small_name_);
       for (std::size_t i = 0; i < count; ++i) {
-        result.SetEngine(taken[i], (large ? large_name_ : small_name_).c_str());
+        result.SetEngine(taken[i], name.c_str());
         if (pass.certain(i)) continue;
         assert(speculative);
         uncertain_.push_back(taken[i]);
@@ -129,8 +146,10 @@ class Int8Engine {
   ScanSearch scan_;
   Gather gather_;
   Int8Memory memory_;
+  // How an answer names the road that it came.
   const std::string large_name_;
   const std::string small_name_;
+  const std::string nibble_name_;
   std::vector<std::uint32_t> scanned_;
   std::vector<std::uint32_t> gathered_;
   std::vector<std::uint32_t> uncertain_;
@@ -145,9 +164,7 @@ constexpr std::uint32_t kCheckedHits = 10;
 class Int8Index final : public SegmentIndex {
  public:
   Int8Index(Int8Engine& engine, SegmentRows rows)
-      : engine_(engine),
-        rows_(std::move(rows)),
-        shape_(ShapeOf(row_count(), dim(), engine.options().tuning.block_bytes)) {}
+      : engine_(engine), rows_(std::move(rows)), shape_(engine.ShapeFor(row_count(), dim())) {}
 
   ~Int8Index() override {
     progress_.cancelled = true;
@@ -254,15 +271,14 @@ class Int8Index final : public SegmentIndex {
 class Int8Backend final : public Backend {
  public:
   explicit Int8Backend(const Int8Options& options) : engine_(options) {
-    info_ = {"cpu", engine_.large_name(), DeviceName(engine_.pool())};
+    info_ = {"cpu", engine_.name(), DeviceName(engine_.pool())};
   }
 
   const BackendInfo& info() const override { return info_; }
 
   ResidentPlan Plan(const SegmentShape& shape) const override {
     if (!Packs(shape.row_count)) return {};
-    return {.host_bytes =
-                ShapeOf(shape.row_count, shape.dim, engine_.options().tuning.block_bytes).bytes()};
+    return {.host_bytes = engine_.ShapeFor(shape.row_count, shape.dim).bytes()};
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(

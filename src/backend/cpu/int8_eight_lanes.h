@@ -9,9 +9,54 @@
 
 namespace simile::backend::cpu {
 
-// Products must be a type of an unnamed namespace; see Int8Walk.
+// Products must be a type of an unnamed namespace; for it and kFirst see Int8Walk.
 template <class Products>
 struct EightLanes {
+  // Four columns of eight rows, out of a group: those of half 0 or 1 of a pair of such fours, of
+  // the first or the last eight rows.
+  template <bool kFirst>
+  class Bytes {
+   public:
+    static constexpr std::size_t kInOneByte = 1;
+
+    Bytes(const std::uint8_t* /*nibble_bytes*/, std::size_t piece_bytes)
+        : piece_bytes_(piece_bytes) {}
+
+    __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
+                 std::size_t eight) const {
+      const std::uint8_t* at = group + (pair * 2 + half) * 64;
+      if (kFirst && eight == 0) __builtin_prefetch(at + piece_bytes_);
+      return _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
+    }
+
+   private:
+    std::size_t piece_bytes_;
+  };
+
+  template <bool kFirst>
+  class Nibbles {
+   public:
+    static constexpr std::size_t kInOneByte = 2;
+
+    Nibbles(const std::uint8_t* nibble_bytes, std::size_t piece_bytes)
+        : piece_bytes_(piece_bytes),
+          bytes_(_mm256_broadcastsi128_si256(
+              _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibble_bytes)))) {}
+
+    __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
+                 std::size_t eight) const {
+      const std::uint8_t* at = group + pair * 64;
+      if (kFirst && half == 0 && eight == 0) __builtin_prefetch(at + piece_bytes_);
+      __m256i nibbles = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
+      if (half == 1) nibbles = _mm256_srli_epi16(nibbles, 4);
+      return _mm256_shuffle_epi8(bytes_, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
+    }
+
+   private:
+    std::size_t piece_bytes_;
+    __m256i bytes_;
+  };
+
   // Writes the sums of kQueries queries and one group, and returns what they have in common.
   //   sums  the group's place in the first query's: sums[(q * kGroupsTogether) * kGroupRows + row]
   template <std::size_t kQueries>

@@ -32,17 +32,22 @@ struct RawHit {
 // and where sum >= 0, {q, r, sum} is appended to the hits. Starting at minus the gate makes a hit a
 // clear sign bit, which is tested for many sums at once.
 struct BlockScan {
-  const std::uint8_t*
-      codes;  // [group_count][code_dim / 4][16 rows][4]  code + code_max + 1; 64-byte aligned
-  std::size_t group_count;     // a multiple of kGroupsTogether
-  std::size_t code_dim;        // a multiple of 64
-  const std::int8_t* queries;  // [tile][code_dim / 64][16 queries][64]  64-byte aligned
+  // Row bytes, code + code_max + 1; 64-byte aligned:
+  //   [group_count][code_dim / 4][16 rows][4]
+  // or, when nibble_bytes is not null, half as many bytes, the low half of each for one of these
+  // and the high half for the next, for kernels that read them:
+  //   [group_count][code_dim / 8][16 rows][4]
+  const std::uint8_t* codes;
+  const std::uint8_t* nibble_bytes;  // [16]  the row byte that each nibble stands for
+  std::size_t group_count;           // a multiple of kGroupsTogether
+  std::size_t code_dim;              // a multiple of 64
+  const std::int8_t* queries;        // [tile][code_dim / 64][16 queries][64]  64-byte aligned
   std::size_t query_count;
   const std::int32_t*
       starts;              // [tile * 16]  entries beyond query_count are INT32_MIN / 2: never a hit
   RawHit* hits;            // room for query_count * rows of the block
   std::size_t* hit_count;  // written
-  const std::uint8_t* next;  // what will be read next, to be brought closer meanwhile
+  const std::uint8_t* next;  // what will be read next, for kernels that bring it closer meanwhile
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
 };
@@ -50,6 +55,7 @@ struct BlockScan {
 struct Int8Kernel {
   const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
   std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
+  bool reads_nibbles;
   // Called once by each thread before and after its blocks of a pass of query_count queries.
   void (*enter)(std::size_t query_count);
   void (*leave)();
@@ -58,8 +64,8 @@ struct Int8Kernel {
 
 // Accumulators of two blocks of 32 x 32, and one row of starts for each query.
 constexpr std::size_t ScratchBytes(std::size_t query_count) {
-  const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
   constexpr std::size_t kTileBytes = 1024;
+  const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
   return (std::size_t{2} * 4 + tiles) * kTileBytes;
 }
 

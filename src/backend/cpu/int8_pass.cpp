@@ -63,14 +63,15 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
 }
 
 Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
-                   std::span<const std::uint32_t> queries, bool speculative, Int8Memory& memory,
-                   SearchResult& result)
+                   std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
+                   Int8Memory& memory, SearchResult& result)
     : segment_(segment),
       shape_(segment.packed.shape()),
       bound_(segment.rows.rows.dim()),
       batch_(batch),
       queries_(queries),
       speculative_(speculative),
+      width_(width),
       caution_(speculative ? GuessCaution(shape_.rotated_dim) : 1.0F),
       memory_(memory),
       result_(result) {
@@ -95,6 +96,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
     worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
+    if (width == CodeWidth::kNibble) worker.found.reserve(count * shape_.block_rows);
     worker.starts.Reserve(tiles * kTileQueries * sizeof(std::int32_t));
     GrowTo(worker.bounds, count);
     worker.room.Reserve(room * sizeof(Survivor));
@@ -143,7 +145,8 @@ void Int8Pass::Join(Worker& worker) const {
   worker.rows_seen = 0;
   worker.rows_begun = 0;
   worker.rows_when_tightened = 1;
-  worker.guess_k = 0;
+  worker.nibble_rows_seen = 0;
+  worker.nibbles_from = 1;  // without a gate, every row would be a candidate
   auto* room = worker.room.As<Survivor>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
     const std::size_t size = RoomOf(Spec(query), shape_.row_count);
@@ -168,41 +171,54 @@ void Int8Pass::ScanChunks(unsigned participant) {
   std::size_t first = claim();
   if (first >= block_count) return;
   Join(worker);
+  CodeWidth width = CodeWidth::kByte;
   while (first < block_count) {
     const std::size_t next = claim();
     const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
     worker.rows_begun += (end - first) * shape_.block_rows;
     for (std::size_t block = first; block < end; ++block) {
-      ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
+      width = ScanBlock(worker, width, block, block + 1 < end ? block + 1 : next);
     }
     first = next;
   }
   segment_.kernel.leave();
 }
 
-void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
+CodeWidth Int8Pass::ScanBlock(Worker& worker, CodeWidth width, std::size_t block,
+                              std::size_t next_block) {
   const std::size_t rows = segment_.packed.RowsOfBlock(block);
+  const CodeWidth next_width =
+      worker.rows_seen + rows >= worker.nibbles_from ? width_ : CodeWidth::kByte;
   std::span<const std::uint8_t> next;
   if (next_block < shape_.block_count()) {
-    next = {segment_.packed.CodesOfBlock(next_block),
-            segment_.packed.RowsOfBlock(next_block) * shape_.rotated_dim};
+    next = {segment_.packed.CodesOfBlock(next_width, next_block),
+            segment_.packed.BytesOfRows(next_width, segment_.packed.RowsOfBlock(next_block))};
   }
   std::size_t first = 0;
   if (worker.rows_seen == 0) {
     for (std::size_t piece = kFirstPieceRows; first + piece < rows; piece *= kPieceGrowth) {
-      ScanPiece(worker, block, first, piece, {});
+      ScanPiece(worker, width, block, first, piece, {});
       first += piece;
     }
   }
-  ScanPiece(worker, block, first, rows - first, next);
+  ScanPiece(worker, width, block, first, rows - first, next);
+  if (width == CodeWidth::kByte) return next_width;
+
+  worker.nibble_rows_seen += rows;
+  if (worker.found.size() <= rows / segment_.candidate_share) return next_width;
+  // The gates will have risen by then.
+  worker.nibbles_from = 2 * worker.rows_seen;
+  return CodeWidth::kByte;
 }
 
-void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
-                         std::span<const std::uint8_t> next) {
-  SetStarts(worker, segment_.packed.block(block));
+void Int8Pass::ScanPiece(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
+                         std::size_t rows, std::span<const std::uint8_t> next) {
+  SetStarts(worker, segment_.packed.block(width, block));
   std::size_t hit_count = 0;
   segment_.kernel.scan(
-      {.codes = segment_.packed.CodesOfBlock(block) + first_row * shape_.rotated_dim,
+      {.codes = segment_.packed.CodesOfBlock(width, block) +
+                segment_.packed.BytesOfRows(width, first_row),
+       .nibble_bytes = width == CodeWidth::kNibble ? segment_.packed.nibble_bytes() : nullptr,
        .group_count = rows / kGroupRows,
        .code_dim = shape_.rotated_dim,
        .queries = memory_.packed_.codes(),
@@ -214,7 +230,12 @@ void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_ro
        .next_bytes = next.size(),
        .scratch = worker.product.As<std::int32_t>()});
   worker.rows_seen += rows;
-  TakeHits(worker, block, first_row, hit_count);
+  if (width == CodeWidth::kByte) {
+    TakeHits(worker, block, first_row, hit_count);
+  } else {
+    TakeNibbleHits(worker, block, first_row, hit_count);
+    ScoreCandidates(worker);
+  }
 }
 
 void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
@@ -253,25 +274,73 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t k) const {
   return worker.guess;
 }
 
+std::uint32_t Int8Pass::IndexOf(const RawHit& hit, std::size_t first_position) const {
+  const std::uint32_t index = segment_.packed.IndexAt(first_position + hit.row);
+  if (index == PackedRows::kNoRow) return index;
+  return Passes(Spec(hit.query), segment_.rows.first_row + index) ? index : PackedRows::kNoRow;
+}
+
+double Int8Pass::ScoreOf(const Worker& worker, const RawHit& hit, double block_scale) const {
+  const PackedQueries::Query& query = memory_.packed_.query(hit.query);
+  const auto start = worker.starts.As<const std::int32_t>()[hit.query];
+  return (static_cast<double>(hit.sum) - start - query.offset) * (query.scale * block_scale);
+}
+
 void Int8Pass::TakeHits(Worker& worker, std::size_t block, std::size_t first_row,
                         std::size_t hit_count) {
-  const RawHit* hits = worker.hits.As<const RawHit>();
-  const auto* starts = worker.starts.As<const std::int32_t>();
-  const std::size_t first_position = block * shape_.block_rows + first_row;
-  const auto block_scale = static_cast<double>(segment_.packed.block(block).scale);
-  for (std::size_t i = 0; i < hit_count; ++i) {
-    const RawHit& hit = hits[i];
-    const std::uint32_t index = segment_.packed.IndexAt(first_position + hit.row);
+  const auto scale = static_cast<double>(segment_.packed.block(CodeWidth::kByte, block).scale);
+  for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
+    const std::uint32_t index = IndexOf(hit, block * shape_.block_rows + first_row);
     if (index == PackedRows::kNoRow) continue;
-    const QuerySpec& spec = Spec(hit.query);
-    if (!Passes(spec, segment_.rows.first_row + index)) continue;
-    const PackedQueries::Query& query = memory_.packed_.query(hit.query);
-    const double sum = static_cast<double>(hit.sum) - starts[hit.query] - query.offset;
     const auto [lower, upper] =
-        certificate::RangeOf(sum * (query.scale * block_scale), worker.bounds[hit.query]);
-    worker.survivors[hit.query].Offer({index, lower, upper}, GuessFor(worker, spec.k),
+        certificate::RangeOf(ScoreOf(worker, hit, scale), worker.bounds[hit.query]);
+    worker.survivors[hit.query].Offer({index, lower, upper}, GuessFor(worker, Spec(hit.query).k),
                                       RescorerOf(worker, hit.query));
   }
+}
+
+// Finds the candidates by each row's own bound.
+void Int8Pass::TakeNibbleHits(Worker& worker, std::size_t block, std::size_t first_row,
+                              std::size_t hit_count) {
+  const PackedRows::Block& of_block = segment_.packed.block(CodeWidth::kNibble, block);
+  const auto scale = static_cast<double>(of_block.scale);
+  const std::size_t first_position = block * shape_.block_rows + first_row;
+  certificate::QuantizedNorms norms = of_block.norms;
+  worker.found.clear();
+  for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
+    const std::uint32_t index = IndexOf(hit, first_position);
+    if (index == PackedRows::kNoRow) continue;
+    norms.residual = static_cast<double>(segment_.packed.NibbleResidual(first_position + hit.row));
+    const double bound = bound_(memory_.packed_.query(hit.query).norms, norms);
+    const float upper = certificate::RangeOf(ScoreOf(worker, hit, scale), bound).upper;
+    if (upper >= worker.survivors[hit.query].gate()) worker.found.push_back({hit.query, index});
+  }
+}
+
+// Nibbles cannot tell candidates apart: each gets its canonical score at once.
+void Int8Pass::ScoreCandidates(Worker& worker) {
+  const std::span<const Int8Memory::Candidate> found = worker.found;
+  std::size_t ahead = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (; ahead < std::min(i + Rescorer::kAhead, found.size()); ++ahead) {
+      RescorerOf(worker, found[ahead].query).Prefetch(found[ahead].index);
+    }
+    const auto [query, index] = found[i];
+    const Rescorer rescorer = RescorerOf(worker, query);
+    const float score = rescorer.Score(index);
+    worker.survivors[query].Offer({index, score, score}, GuessFor(worker, Spec(query).k), rescorer);
+  }
+}
+
+CodeWidth Int8Pass::width() const {
+  std::size_t rows = 0;
+  std::size_t nibble_rows = 0;
+  for (const Worker& worker : memory_.workers_) {
+    if (!worker.joined) continue;
+    rows += worker.rows_seen;
+    nibble_rows += worker.nibble_rows_seen;
+  }
+  return 2 * nibble_rows > rows ? CodeWidth::kNibble : CodeWidth::kByte;
 }
 
 Rescorer Int8Pass::RescorerOf(Worker& worker, std::size_t query) const {

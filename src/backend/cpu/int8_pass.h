@@ -24,6 +24,8 @@ struct Int8Segment {
   const PackedRows& packed;
   const Int8Kernel& kernel;
   const certificate::CanonicalKernel& canonical;
+  // Bytes are the cheaper codes where of this many rows nibbles find more than one candidate.
+  std::size_t candidate_share;
 };
 
 // What the passes of a backend keep from one to the next; only grows, so that a warm search
@@ -35,6 +37,11 @@ class Int8Memory {
  private:
   friend class Int8Pass;
 
+  struct Candidate {
+    std::uint32_t query;
+    std::uint32_t index;
+  };
+
   // One thread's own.
   struct alignas(64) Worker {
     bool joined = false;
@@ -43,9 +50,12 @@ class Int8Memory {
     // are sorted by scale, are not.
     std::size_t rows_begun = 0;
     std::size_t rows_when_tightened = 0;
+    std::size_t nibble_rows_seen = 0;  // of rows_seen
+    std::size_t nibbles_from = 0;      // rows_seen from which nibbles are worth a try
     PackedQueries::Scratch packing;
     data::PageBuffer product;             // Int8Kernel's scratch
     data::PageBuffer hits;                // RawHit, one piece's
+    std::vector<Candidate> found;         // by nibbles in one piece
     data::PageBuffer starts;              // std::int32_t [tile * 16], of the piece at hand
     std::vector<double> bounds;           // [query]  of the block at hand
     data::PageBuffer room;                // the survivors' buffers, one after the other
@@ -71,17 +81,21 @@ class Int8Pass {
  public:
   //   queries      which of the batch; their answers go to the same places of result
   //   speculative  whether gates may be guesses that the end verifies; else they are proven from
-  //   the start
+  //                the start
+  //   width        of the codes to read. Bytes are read in place of nibbles as long as these find
+  //                so many candidates that scoring them would cost more.
   // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
   Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
-           std::span<const std::uint32_t> queries, bool speculative, Int8Memory& memory,
-           SearchResult& result);
+           std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
+           Int8Memory& memory, SearchResult& result);
 
   // Packs, scans, settles. Does not throw.
   void Run(ThreadPool& pool);
 
   // Whether the answer of queries[i] is proven. It always is when nothing was guessed.
   bool certain(std::size_t i) const { return memory_.certain_[i] != 0; }
+  // Of the codes of most rows.
+  CodeWidth width() const;
 
  private:
   using Worker = Int8Memory::Worker;
@@ -91,11 +105,19 @@ class Int8Pass {
   void FinishQueries(unsigned participant);
 
   void Join(Worker& worker) const;
-  void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
-  void ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
-                 std::span<const std::uint8_t> next);
+  // Scans a block, brings the first bytes of the next one closer, and returns its width.
+  CodeWidth ScanBlock(Worker& worker, CodeWidth width, std::size_t block, std::size_t next_block);
+  void ScanPiece(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
+                 std::size_t rows, std::span<const std::uint8_t> next);
   void SetStarts(Worker& worker, const PackedRows::Block& block);
   void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
+  void TakeNibbleHits(Worker& worker, std::size_t block, std::size_t first_row,
+                      std::size_t hit_count);
+  void ScoreCandidates(Worker& worker);
+  // The segment's row that a hit names, or kNoRow where there is none or the query does not want
+  // it.
+  std::uint32_t IndexOf(const RawHit& hit, std::size_t first_position) const;
+  double ScoreOf(const Worker& worker, const RawHit& hit, double block_scale) const;
   void Tighten(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t k) const;
   void FinishQuery(Worker& worker, std::size_t query);
@@ -109,6 +131,7 @@ class Int8Pass {
   const SearchBatch& batch_;
   const std::span<const std::uint32_t> queries_;
   const bool speculative_;
+  const CodeWidth width_;
   const float caution_;
   Int8Memory& memory_;
   SearchResult& result_;

@@ -4,22 +4,51 @@ namespace simile::backend::cpu {
 namespace {
 
 struct PortableProducts {
-  template <std::size_t kQueries>
-  static bool Score(const std::uint8_t* codes, std::size_t group_bytes, const std::int8_t* queries,
-                    std::size_t steps, const std::int32_t* starts, std::int32_t* sums) {
+  // One column of a group, four columns of which lie together for each row: the row's byte, given
+  // where those four of its row begin.
+  template <bool kFirst>
+  struct Bytes {
+    static constexpr std::size_t kInOneByte = 1;
+    Bytes(const std::uint8_t* /*nibble_bytes*/, std::size_t /*piece_bytes*/) {}
+    static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
+      return group + column * kGroupRows;
+    }
+    static std::int32_t Byte(std::uint8_t codes, std::size_t /*column*/) { return codes; }
+  };
+  template <bool kFirst>
+  class Nibbles {
+   public:
+    static constexpr std::size_t kInOneByte = 2;
+    Nibbles(const std::uint8_t* nibble_bytes, std::size_t /*piece_bytes*/) : bytes_(nibble_bytes) {}
+    static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
+      return group + column / 8 * 4 * kGroupRows;
+    }
+    std::int32_t Byte(std::uint8_t codes, std::size_t column) const {
+      return bytes_[column % 8 < 4 ? codes & 15 : codes >> 4];
+    }
+
+   private:
+    const std::uint8_t* bytes_;
+  };
+
+  template <std::size_t kQueries, class Codes>
+  static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
+                    const std::int8_t* queries, std::size_t steps, const std::int32_t* starts,
+                    std::int32_t* sums) {
     bool any_hit = false;
     for (std::size_t q = 0; q < kQueries; ++q) {
       for (std::size_t g = 0; g < kGroupsTogether; ++g) {
         std::int32_t* sum = sums + (q * kGroupsTogether + g) * kGroupRows;
         for (std::size_t row = 0; row < kGroupRows; ++row) sum[row] = starts[q];
-        const std::uint8_t* group = codes + g * group_bytes;
-        for (std::size_t column = 0; column < steps * 64; column += 4, group += 64) {
+        for (std::size_t column = 0; column < steps * 64; column += 4) {
           const std::int8_t* four =
               queries + column / 64 * kTileQueries * 64 + q * 64 + column % 64;
+          const std::uint8_t* fours = Codes::Columns(group + g * group_bytes, column);
           for (std::size_t row = 0; row < kGroupRows; ++row) {
-            const std::uint8_t* bytes = group + row * 4;
-            sum[row] +=
-                four[0] * bytes[0] + four[1] * bytes[1] + four[2] * bytes[2] + four[3] * bytes[3];
+            const std::uint8_t* bytes = fours + row * 4;
+            for (std::size_t i = 0; i < 4; ++i) {
+              sum[row] += four[i] * codes.Byte(bytes[i], column);
+            }
           }
         }
         for (std::size_t row = 0; row < kGroupRows; ++row) any_hit |= sum[row] >= 0;
@@ -33,6 +62,6 @@ using Walk = Int8Walk<PortableProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Portable{"portable", 127, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Portable{"portable", 127, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cfloat>
 #include <cmath>
 #include <new>
 #include <numeric>
@@ -58,6 +59,11 @@ void OneByOne(const float* columns, std::size_t count,
   }
 }
 
+float FloatAbove(double value) {
+  const auto nearest = static_cast<float>(value);
+  return static_cast<double>(nearest) >= value ? nearest : std::nextafter(nearest, FLT_MAX);
+}
+
 float Largest(std::span<const float> values) {
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::fabs(value));
@@ -69,8 +75,12 @@ float Largest(std::span<const float> values) {
 std::size_t PackedShape::position_count() const { return RoundUp(row_count, kRowsTogether); }
 
 std::size_t PackedShape::bytes() const {
-  return data::PageBuffer::RoundedBytes(position_count() * rotated_dim) +
-         position_count() * sizeof(std::uint32_t) + block_count() * sizeof(PackedRows::Block);
+  const std::size_t bytes = data::PageBuffer::RoundedBytes(position_count() * rotated_dim) +
+                            position_count() * sizeof(std::uint32_t) +
+                            block_count() * sizeof(PackedRows::Block);
+  if (!has_nibbles) return bytes;
+  return bytes + data::PageBuffer::RoundedBytes(position_count() * rotated_dim / 2) +
+         position_count() * sizeof(float) + block_count() * sizeof(PackedRows::Block);
 }
 
 PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
@@ -108,19 +118,24 @@ class PackedRows::Builder {
     explicit Scratch(const PackedShape& shape)
         : rotated(shape.chunk_blocks * shape.block_rows * shape.rotated_dim * sizeof(float)),
           largest(shape.chunk_blocks * shape.block_rows),
+          square(largest.size()),
           order(largest.size()),
           indices(largest.size()),
           columns(shape.rotated_dim * kSideBySide),
           spare(columns.size()),
-          codes(columns.size()) {}
+          codes(columns.size()),
+          nibbles(shape.has_nibbles ? columns.size() : 0) {}
 
     data::PageBuffer rotated;            // [chunk rows, rotated_dim]
     std::vector<float> largest;          // [chunk row]  magnitude
+    std::vector<double> square;          // [chunk row]  of its length
     std::vector<std::uint32_t> order;    // chunk rows by that
     std::vector<std::uint32_t> indices;  // of the segment's rows, in that order
     std::vector<float> columns;          // sixteen rows side by side
     std::vector<float> spare;
+    std::array<double, kSideBySide> lengths{};  // squared, of those sixteen
     std::vector<std::int8_t> codes;
+    std::vector<std::uint8_t> nibbles;
   };
 
   void PackChunk(std::size_t chunk, Scratch& scratch) {
@@ -165,9 +180,12 @@ class PackedRows::Builder {
     std::fill(scratch.columns.begin() + static_cast<std::ptrdiff_t>(padded_dim * kSideBySide),
               scratch.columns.end(), 0.0F);
     packed_.rotation_.Rotate<kSideBySide>(scratch.columns.data(), scratch.spare.data());
+    certificate::SquaredLengths<kSideBySide>(scratch.columns.data(), shape_.rotated_dim,
+                                             scratch.lengths.data());
     OneByOne(scratch.columns.data(), shape_.rotated_dim, to);
     for (std::size_t i = row; i <= std::min(row + kSideBySide - 1, last); ++i) {
       scratch.largest[i] = Largest({RotatedRow(scratch, i), shape_.rotated_dim});
+      scratch.square[i] = scratch.lengths[i - row];
     }
   }
 
@@ -176,45 +194,92 @@ class PackedRows::Builder {
     Block& block = packed_.blocks_[index];
     block.scale =
         certificate::ScaleFor(scratch.largest[scratch.order[first + count - 1]], packed_.code_max_);
-    std::uint8_t* group =
-        packed_.codes_.As<std::uint8_t>() + index * shape_.block_rows * shape_.rotated_dim;
-    const std::size_t places = RoundUp(count, kRowsTogether);
-    for (std::size_t row = 0; row < places; row += kGroupRows) {
-      if (row < count) {
-        QuantizeGroup(first + row, std::min(kGroupRows, count - row), block, scratch);
-      } else {
-        std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
-      }
-      PackGroup(scratch.codes, group);
-      group += kGroupRows * shape_.rotated_dim;
+    if (shape_.has_nibbles)
+      packed_.nibble_blocks_[index].scale = NibbleScale(first, count, scratch);
+    const std::size_t place = index * shape_.block_rows;
+    for (std::size_t row = 0; row < RoundUp(count, kRowsTogether); row += kGroupRows) {
+      PackGroup(place + row, first + row, count - std::min(row, count), scratch);
     }
   }
 
-  // Leaves the codes of up to sixteen rows, [rotated_dim][16], in the scratch. Missing rows repeat
-  // the last one.
-  void QuantizeGroup(std::size_t first, std::size_t count, Block& block, Scratch& scratch) const {
-    std::array<const float*, kSideBySide> from{};
-    for (std::size_t i = 0; i < kSideBySide; ++i) {
-      from[i] = RotatedRow(scratch, scratch.order[first + std::min(i, count - 1)]);
+  float NibbleScale(std::size_t first, std::size_t count, const Scratch& scratch) const {
+    double square = 0;
+    for (std::size_t i = first; i < first + count; ++i) square += scratch.square[scratch.order[i]];
+    const auto numbers = static_cast<double>(count * shape_.rotated_dim);
+    return packed_.nibble_codes_.ScaleFor(square / numbers);
+  }
+
+  // Quantizes and packs up to sixteen rows: fewer at the end of a block, where missing rows repeat
+  // the last one, none in the padding after it.
+  //   position  of the first of them in the segment's order
+  //   first     in the chunk's order
+  void PackGroup(std::size_t position, std::size_t first, std::size_t count,
+                 Scratch& scratch) const {
+    std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
+    std::fill(scratch.nibbles.begin(), scratch.nibbles.end(), std::uint8_t{0});
+    if (count > 0) {
+      count = std::min(count, kGroupRows);
+      std::array<const float*, kSideBySide> from{};
+      for (std::size_t i = 0; i < kSideBySide; ++i) {
+        from[i] = RotatedRow(scratch, scratch.order[first + std::min(i, count - 1)]);
+      }
+      SideBySide(from, shape_.rotated_dim, scratch.columns.data());
+      certificate::SquaredLengths<kSideBySide>(scratch.columns.data(), shape_.rotated_dim,
+                                               scratch.lengths.data());
+      const std::size_t block = position / shape_.block_rows;
+      QuantizeBytes(packed_.blocks_[block], count, scratch);
+      if (shape_.has_nibbles)
+        QuantizeNibbles(packed_.nibble_blocks_[block], position, count, scratch);
     }
-    SideBySide(from, shape_.rotated_dim, scratch.columns.data());
+    PackBytes(scratch.codes, packed_.codes_.As<std::uint8_t>() + position * shape_.rotated_dim);
+    if (shape_.has_nibbles) {
+      PackNibbles(scratch.nibbles,
+                  packed_.nibbles_.As<std::uint8_t>() + position * shape_.rotated_dim / 2);
+    }
+  }
+
+  // Both leave the codes of sixteen rows, [rotated_dim][16], in the scratch.
+  void QuantizeBytes(Block& block, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
-    std::array<double, kSideBySide> lengths{};
     certificate::Quantize<kSideBySide>(scratch.columns.data(), shape_.rotated_dim, block.scale,
                                        packed_.code_max_, scratch.codes.data(), squares.data());
-    certificate::SquaredLengths<kSideBySide>(scratch.columns.data(), shape_.rotated_dim,
-                                             lengths.data());
     for (std::size_t i = 0; i < count; ++i)
-      block.norms.Include(certificate::NormsOf(lengths[i], squares[i]));
+      block.norms.Include(certificate::NormsOf(scratch.lengths[i], squares[i]));
+  }
+  void QuantizeNibbles(Block& block, std::size_t position, std::size_t count,
+                       Scratch& scratch) const {
+    std::array<certificate::QuantizedSquares, kSideBySide> squares;
+    packed_.nibble_codes_.Quantize(scratch.columns.data(), shape_.rotated_dim, block.scale,
+                                   scratch.nibbles.data(), squares.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      certificate::QuantizedNorms norms = certificate::NormsOf(scratch.lengths[i], squares[i]);
+      const float residual = FloatAbove(norms.residual);
+      packed_.nibble_residuals_[position + i] = residual;
+      norms.residual = static_cast<double>(residual);
+      block.norms.Include(norms);
+    }
   }
 
   // [rotated_dim][16] codes -> [rotated_dim / 4][16][4] bytes.
-  void PackGroup(std::span<const std::int8_t> codes, std::uint8_t* group) const {
+  void PackBytes(std::span<const std::int8_t> codes, std::uint8_t* group) const {
     const std::int32_t bias = packed_.code_max_ + 1;
     for (std::size_t column = 0; column < shape_.rotated_dim; column += 4) {
       for (std::size_t row = 0; row < kGroupRows; ++row) {
         for (std::size_t i = 0; i < 4; ++i) {
           *group++ = static_cast<std::uint8_t>(codes[(column + i) * kGroupRows + row] + bias);
+        }
+      }
+    }
+  }
+
+  // [rotated_dim][16] nibbles -> [rotated_dim / 8][16][4] bytes.
+  void PackNibbles(std::span<const std::uint8_t> nibbles, std::uint8_t* group) const {
+    for (std::size_t column = 0; column < shape_.rotated_dim; column += 8) {
+      for (std::size_t row = 0; row < kGroupRows; ++row) {
+        for (std::size_t i = 0; i < 4; ++i) {
+          const unsigned low = nibbles[(column + i) * kGroupRows + row];
+          const unsigned high = nibbles[(column + 4 + i) * kGroupRows + row];
+          *group++ = static_cast<std::uint8_t>(low | high << 4);
         }
       }
     }
@@ -237,7 +302,15 @@ PackedRows::PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t c
       code_max_(code_max),
       codes_(shape.position_count() * shape.rotated_dim),
       index_at_(shape.position_count(), kNoRow),
-      blocks_(shape.block_count()) {}
+      blocks_(shape.block_count()),
+      nibble_codes_(code_max),
+      nibbles_(shape.has_nibbles ? shape.position_count() * shape.rotated_dim / 2 : 0),
+      nibble_blocks_(shape.has_nibbles ? shape.block_count() : 0),
+      nibble_residuals_(shape.has_nibbles ? shape.position_count() : 0) {
+  for (std::size_t nibble = 0; nibble < nibble_bytes_.size(); ++nibble) {
+    nibble_bytes_[nibble] = static_cast<std::uint8_t>(nibble_codes_.code(nibble) + code_max + 1);
+  }
+}
 
 std::size_t PackedRows::RowsOfBlock(std::size_t index) const {
   return std::min(shape_.block_rows, shape_.position_count() - index * shape_.block_rows);

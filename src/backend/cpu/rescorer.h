@@ -17,6 +17,9 @@ class Rescorer {
            std::uint64_t& count)
       : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
 
+  // Rows to bring closer ahead of the one that is scored.
+  static constexpr std::size_t kAhead = 6;
+
   // Brings a row closer; worth it some rows before its score is asked for, because each comes from
   // another place.
   void Prefetch(std::uint32_t index) const {

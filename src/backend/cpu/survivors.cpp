@@ -9,9 +9,6 @@ namespace {
 constexpr std::size_t kSlackMin = 256;
 constexpr std::size_t kDueMin = 32;
 
-// Rows whose reads overlap while canonical scores are formed.
-constexpr std::size_t kPrefetchRows = 6;
-
 using Iterator = std::span<Survivor>::iterator;
 
 bool ByLower(const Survivor& a, const Survivor& b) { return a.lower > b.lower; }
@@ -21,7 +18,7 @@ bool Known(const Survivor& survivor) { return survivor.lower == survivor.upper; 
 void ScoreAll(std::span<Survivor> survivors, const Rescorer& rescorer) {
   std::size_t ahead = 0;
   for (std::size_t i = 0; i < survivors.size(); ++i) {
-    for (; ahead < std::min(i + kPrefetchRows, survivors.size()); ++ahead) {
+    for (; ahead < std::min(i + Rescorer::kAhead, survivors.size()); ++ahead) {
       if (!Known(survivors[ahead])) rescorer.Prefetch(survivors[ahead].index);
     }
     Survivor& survivor = survivors[i];

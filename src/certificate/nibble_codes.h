@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "certificate/quantizer.h"
+
+namespace simile::certificate {
+
+// Half a byte a dimension: sixteen of the codes that a byte may hold, chosen so that normally
+// distributed numbers, as a rotation makes them, lose least (J. Max, "Quantizing for minimum
+// distortion", IRE Trans. Inf. Theory 6(1), 1960). What reads them sees ordinary codes, so that
+// bound and gate are the same. Immutable.
+class NibbleCodes {
+ public:
+  static constexpr std::size_t kCount = 16;
+
+  explicit NibbleCodes(std::int32_t code_max);
+
+  std::int8_t code(std::size_t nibble) const { return codes_[nibble]; }
+  // The nibble whose code is nearest to this one, -code_max .. code_max.
+  std::uint8_t Nearest(std::int32_t code) const {
+    return nearest_[static_cast<std::size_t>(code + code_max_)];
+  }
+  // The scale for numbers whose squares have this mean; never zero.
+  float ScaleFor(double mean_square) const;
+
+  // Quantizes as certificate::Quantize does, to the codes of nibbles.
+  //   values   [count, kSideBySide]
+  //   nibbles  [count, kSideBySide]  written
+  //   squares  [kSideBySide]         written
+  void Quantize(const float* values, std::size_t count, float scale, std::uint8_t* nibbles,
+                QuantizedSquares* squares) const;
+
+ private:
+  std::int32_t code_max_;
+  std::array<std::int8_t, kCount> codes_{};  // ascending
+  std::array<std::uint8_t, 2 * kByteCodeMax + 1> nearest_{};
+};
+
+}  // namespace simile::certificate
