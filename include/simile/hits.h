@@ -25,6 +25,14 @@ inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
 struct QueryCost {
   std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
   std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
+  std::uint64_t rescans = 0;        // times it was searched again because a guess had been wrong
+
+  QueryCost& operator+=(const QueryCost& other) {
+    rows_scanned += other.rows_scanned;
+    rows_rescored += other.rows_rescored;
+    rescans += other.rescans;
+    return *this;
+  }
 };
 
 // The answers to a batch: for every query its hits, best first by RankKey. Reused from batch to
@@ -60,8 +68,8 @@ class SearchResult {
   }
   void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
 
-  // What answered the query: "int8-amx", "scan-avx512", "gather-avx512". A name that lives as long
-  // as the backend; "" when there was nothing to answer.
+  // What answered the query: "int8-amx", "int4-avx2", "scan-avx512", "gather-avx512". A name that
+  // lives as long as the backend; "" when there was nothing to answer.
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 

@@ -89,6 +89,7 @@ Json ReceiptJson(const v1::Receipt& receipt) {
           {"total_us", receipt.total_us()},
           {"rows_scanned", receipt.rows_scanned()},
           {"rows_rescored", receipt.rows_rescored()},
+          {"rescans", receipt.rescans()},
           {"exact", receipt.exact()},
           {"request_id", receipt.request_id()}};
 }

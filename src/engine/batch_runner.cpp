@@ -54,8 +54,7 @@ SearchAnswer BatchRunner::Answer(std::size_t first_query, std::size_t query_coun
   for (std::size_t query = first_query; query < first_query + query_count; ++query) {
     const std::span<const Hit> hits = result_.Hits(query);
     answer.hits.emplace_back(hits.begin(), hits.end());
-    answer.receipt.rows_scanned += result_.Cost(query).rows_scanned;
-    answer.receipt.rows_rescored += result_.Cost(query).rows_rescored;
+    answer.receipt.cost += result_.Cost(query);
     AddEngine(result_.Engine(query), answer.receipt.engine);
   }
   return answer;

@@ -47,8 +47,7 @@ void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
     result.SetCount(query, count);
     QueryCost cost;
     for (std::size_t segment = 0; segment < segment_count; ++segment) {
-      cost.rows_scanned += partial_[segment].Cost(query).rows_scanned;
-      cost.rows_rescored += partial_[segment].Cost(query).rows_rescored;
+      cost += partial_[segment].Cost(query);
     }
     result.SetCost(query, cost);
     // One backend made all segments, so they mostly go one road; the first stands for them.

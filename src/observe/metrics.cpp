@@ -108,6 +108,10 @@ class Metrics::Impl {
       Declare(prometheus::BuildHistogram(), "simile_rescored_rows",
               "Rows of a call whose canonical score followed a cheap one.", *registry)
           .Add({}, RescoredBuckets());
+  prometheus::Counter& rescans =
+      Declare(prometheus::BuildCounter(), "simile_rescans_total",
+              "Queries searched a second time because a guess had been wrong.", *registry)
+          .Add({});
 };
 
 Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
@@ -134,8 +138,9 @@ void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
   }
 }
 
-void Metrics::RecordRescoredRows(std::uint64_t row_count) {
-  impl_->rescored.Observe(static_cast<double>(row_count));
+void Metrics::RecordCost(const QueryCost& cost) {
+  impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
+  impl_->rescans.Increment(static_cast<double>(cost.rescans));
 }
 
 void Metrics::CountRejected(Rejection reason) {

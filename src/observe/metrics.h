@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "observe/build_info.h"
+#include "simile/hits.h"
 
 namespace prometheus {
 class Collectable;
@@ -48,8 +49,8 @@ class Metrics {
   // value a call, simile_queue_wait_seconds.
   void RecordBatch(std::string_view backend, std::uint32_t batch_size, std::uint64_t compute_us,
                    std::span<const std::uint64_t> queue_us);
-  // simile_rescored_rows: rows of one call whose canonical score was formed after a cheap one.
-  void RecordRescoredRows(std::uint64_t row_count);
+  // simile_rescored_rows and simile_rescans_total, of one call.
+  void RecordCost(const QueryCost& cost);
   // simile_rejected_total{reason}.
   void CountRejected(Rejection reason);
   // simile_backend_active{backend} is 1 for this one.

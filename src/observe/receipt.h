@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "simile/hits.h"
+
 namespace simile::observe {
 
 // What served an answer, why, and what it cost. Made by the executor, sent with every answer.
@@ -12,11 +14,10 @@ struct Receipt {
   std::string engine;
   std::string reason;  // why this backend
   std::uint64_t snapshot_version = 0;
-  std::uint32_t batch_size = 0;    // queries in the pass, other callers' included
-  std::uint64_t queue_us = 0;      // arrival to start of the pass
-  std::uint64_t compute_us = 0;    // the whole batch in the engine
-  std::uint64_t rows_scanned = 0;  // summed over this call's queries
-  std::uint64_t rows_rescored = 0;
+  std::uint32_t batch_size = 0;  // queries in the pass, other callers' included
+  std::uint64_t queue_us = 0;    // arrival to start of the pass
+  std::uint64_t compute_us = 0;  // the whole batch in the engine
+  QueryCost cost;                // summed over this call's queries
 };
 
 }  // namespace simile::observe

@@ -121,8 +121,9 @@ void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
   message.set_queue_us(receipt.queue_us);
   message.set_compute_us(receipt.compute_us);
   message.set_total_us(total_us);
-  message.set_rows_scanned(receipt.rows_scanned);
-  message.set_rows_rescored(receipt.rows_rescored);
+  message.set_rows_scanned(receipt.cost.rows_scanned);
+  message.set_rows_rescored(receipt.cost.rows_rescored);
+  message.set_rescans(receipt.cost.rescans);
   message.set_exact(true);
   message.set_request_id(std::string(request_id));
 }

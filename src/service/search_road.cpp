@@ -103,7 +103,7 @@ absl::Status SearchRoad::Complete(Call& call, const Pending& pending,
       builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy);
   if (!fits.ok()) return fits;
   pending.build({*pending.snapshot, builder, shown, pending.search.queries});
-  parts_.metrics.RecordRescoredRows(answer.receipt.rows_rescored);
+  parts_.metrics.RecordCost(answer.receipt.cost);
   FillReceipt(answer.receipt, Microseconds(parts_.clock.Now() - call.arrived_at()),
               call.request_id(), pending.receipt);
   return absl::OkStatus();

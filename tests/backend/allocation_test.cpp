@@ -28,6 +28,7 @@ class AllocationTest : public ::testing::Test {
   AllocationTest() {
     Int8Options options = OptionsFor("");
     options.threads = 2;
+    options.nibble_bytes_min = 0;  // single queries read nibbles
     options.foreground_bytes_max = std::size_t{1} << 40;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();

@@ -77,7 +77,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       std::vector<QuerySpec> specs = Specs(batch, 10);
       specs[0].mask = &half;
       specs[0].excluded_rows = excluded;
-      Int8Options options = SmallBlocks(2, kernel->isa);
+      Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
       options.nibble_bytes_min = 20'000 * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
@@ -86,7 +86,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       const std::string name = std::string(nibbles ? "int4-" : "int8-") + kernel->isa;
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
     }
-    Int8Options options = SmallBlocks(2, kernel->isa);
+    Int8Options options = SmallBlocks(1, kernel->isa);
     options.nibble_bytes_min = 20'100 * kDim;
     ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 10)}, "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
@@ -99,7 +99,7 @@ TEST_F(Int8BackendTest, GoesBackToBytesWhereNibblesDropNothing) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(20'000, 384, random);
   const auto queries = UnitRows(1, 384, random);
-  Int8Options options = SmallBlocks(2, "portable");
+  Int8Options options = SmallBlocks(1, "portable");
   options.nibble_bytes_min = 0;
   ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 100)},
                         SeedText(kSeed));

@@ -74,6 +74,13 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   EXPECT_EQ(counted.entered() - entered, 2U) << "one pass that guesses, one that does not";
   EXPECT_GE(counted.queries() - scanned_for, 30U) << "all queries, then those that guessed wrong";
   EXPECT_LT(counted.queries() - scanned_for, 40U) << "and not the others";
+  std::size_t rescans = 0;
+  for (std::size_t query = 0; query < 20; ++query) {
+    const QueryCost& cost = result().Cost(query);
+    rescans += cost.rescans;
+    EXPECT_EQ(cost.rows_scanned, (1 + cost.rescans) * kRowCount) << query;
+  }
+  EXPECT_EQ(rescans, counted.queries() - scanned_for - 20);
 }
 
 // Neighbours of like scale are packed together, in the same block of a chunk: the rows seen before

@@ -54,6 +54,7 @@ Json CaseJson(const EngineReport& report, const CaseLog& log) {
             {"queries_per_s", Rounded(log.queries_per_s())},
             {"rows_scanned_mean", Rounded(log.rows_scanned_mean())},
             {"rows_rescored_mean", Rounded(log.rows_rescored_mean())},
+            {"rescans", log.rescans()},
             {"verified_queries", log.verified_queries()},
             {"build_s", Rounded(engine.build_s)}};
   if (report.read) json["times_read"] = Rounded(log.median_s() / report.read->median_s);
@@ -70,6 +71,7 @@ void CaseLog::Add(const EngineSession& session, const Run& run, double seconds) 
   for (std::size_t query = 0; query < run.batch; ++query) {
     rows_scanned_ += static_cast<double>(result.Cost(query).rows_scanned);
     rows_rescored_ += static_cast<double>(result.Cost(query).rows_rescored);
+    rescans_ += result.Cost(query).rescans;
     if (session.IsVerified(run.first_query + query)) verified_[run.first_query + query] = true;
   }
 }

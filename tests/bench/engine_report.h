@@ -28,6 +28,7 @@ class CaseLog {
   double min_s() const;
   double queries_per_s() const { return static_cast<double>(run_.batch) / median_s(); }
   double rows_scanned_mean() const { return rows_scanned_ / static_cast<double>(queries_); }
+  std::uint64_t rescans() const { return rescans_; }
   double rows_rescored_mean() const { return rows_rescored_ / static_cast<double>(queries_); }
   // Different queries whose answers were compared, all of them right.
   std::size_t verified_queries() const;
@@ -39,6 +40,7 @@ class CaseLog {
   std::size_t queries_ = 0;
   double rows_scanned_ = 0;
   double rows_rescored_ = 0;
+  std::uint64_t rescans_ = 0;
   std::vector<bool> verified_;
 };
 

@@ -22,9 +22,9 @@ TEST(AnswerJsonTest, HasTheShapeProgramsRelyOn) {
       R"("Comedy"],"media_id":"toy-story-2-1999","title":"Toy Story 2","year":1999}},)"))
       << text;
   const json receipt = json::parse(text)["receipt"];
-  for (const char* key :
-       {"backend", "device", "engine", "reason", "snapshot_version", "batch_size", "queue_us",
-        "compute_us", "total_us", "rows_scanned", "rows_rescored", "exact", "request_id"}) {
+  for (const char* key : {"backend", "device", "engine", "reason", "snapshot_version", "batch_size",
+                          "queue_us", "compute_us", "total_us", "rows_scanned", "rows_rescored",
+                          "rescans", "exact", "request_id"}) {
     EXPECT_TRUE(receipt.contains(key)) << key;
   }
 }

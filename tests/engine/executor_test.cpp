@@ -38,8 +38,8 @@ TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
   EXPECT_EQ(answer->receipt.batch_size, 2U);
   EXPECT_EQ(answer->receipt.queue_us, 100U);
   EXPECT_EQ(answer->receipt.compute_us, 250U);
-  EXPECT_EQ(answer->receipt.rows_scanned, 2U * 20);
-  EXPECT_EQ(answer->receipt.rows_rescored, 2U);
+  EXPECT_EQ(answer->receipt.cost.rows_scanned, 2U * 20);
+  EXPECT_EQ(answer->receipt.cost.rows_rescored, 2U);
 }
 
 TEST_F(ExecutorTest, GathersWhatArrivesWhileAPassRuns) {
@@ -54,8 +54,8 @@ TEST_F(ExecutorTest, GathersWhatArrivesWhileAPassRuns) {
   EXPECT_EQ(second->hits, Expected(2, 2));
   EXPECT_EQ(third->hits, Expected(3, 3));
   EXPECT_EQ(second->receipt.batch_size, 5U);
-  EXPECT_EQ(second->receipt.rows_scanned, 2U * 20);
-  EXPECT_EQ(third->receipt.rows_scanned, 3U * 20);
+  EXPECT_EQ(second->receipt.cost.rows_scanned, 2U * 20);
+  EXPECT_EQ(third->receipt.cost.rows_scanned, 3U * 20);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 5));
 }
 
@@ -129,7 +129,7 @@ TEST_F(ExecutorTest, NeverMixesSnapshotsInABatch) {
   gate_.Open();
   EXPECT_EQ(answers_.Await(2).answer->receipt.batch_size, 2U);
   EXPECT_EQ(answers_.Await(4).answer->hits, Expected(4));
-  EXPECT_EQ(answers_.Await(3).answer->receipt.rows_scanned, 8U);
+  EXPECT_EQ(answers_.Await(3).answer->receipt.cost.rows_scanned, 8U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 2));
   EXPECT_THAT(BatchSizes(*other_segment), ElementsAre(1));
 }

@@ -61,7 +61,7 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
   metrics.AddRequestsInFlight(2);
   metrics.AddRequestsInFlight(-1);
   metrics.SetBackendActive("cpu");
-  metrics.RecordRescoredRows(14);
+  metrics.RecordCost({.rows_scanned = 100, .rows_rescored = 14, .rescans = 2});
   const std::string text = Exposed(metrics);
   EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"published\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"failed\"} 2\n"));
@@ -69,6 +69,7 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
   EXPECT_THAT(text, HasSubstr("simile_requests_in_flight 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_rescored_rows_sum 14\n"));
+  EXPECT_THAT(text, HasSubstr("simile_rescans_total 2\n"));
 }
 
 TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {

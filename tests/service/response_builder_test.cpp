@@ -143,13 +143,12 @@ TEST(FillReceiptTest, CarriesEveryNumber) {
   receipt.batch_size = 4;
   receipt.queue_us = 5;
   receipt.compute_us = 6;
-  receipt.rows_scanned = 7;
-  receipt.rows_rescored = 8;
+  receipt.cost = {.rows_scanned = 7, .rows_rescored = 8, .rescans = 1};
   v1::Receipt message;
   FillReceipt(receipt, 9, "4f1c", message);
   EXPECT_TRUE(Equals(message, R"(backend: "cpu" device: "a chip" engine: "scan-avx2"
     reason: "no GPU" snapshot_version: 3 batch_size: 4 queue_us: 5 compute_us: 6 total_us: 9
-    rows_scanned: 7 rows_rescored: 8 exact: true request_id: "4f1c")"));
+    rows_scanned: 7 rows_rescored: 8 exact: true request_id: "4f1c" rescans: 1)"));
 }
 
 }  // namespace

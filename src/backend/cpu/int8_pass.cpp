@@ -391,7 +391,11 @@ void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
     hits[i] = {rescorer.RowOf(merged[i].index), merged[i].lower};
   }
   result_.SetCount(place, count);
-  result_.SetCost(place, {.rows_scanned = shape_.row_count, .rows_rescored = rescored});
+  QueryCost cost = result_.Cost(place);  // of the guess that was wrong, if this is not the first
+  cost += {.rows_scanned = shape_.row_count,
+           .rows_rescored = rescored,
+           .rescans = speculative_ ? 0U : 1U};
+  result_.SetCost(place, cost);
 }
 
 }  // namespace simile::backend::cpu
