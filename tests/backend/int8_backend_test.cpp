@@ -58,7 +58,7 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
 TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
   constexpr std::uint64_t kSeed = 89;
   constexpr std::size_t kDim = 256;
-  constexpr std::size_t kCentres = 300;
+  constexpr std::size_t kCentres = 150;
   SeededRandom random(kSeed);
   const auto centres = UnitRows(kCentres, kDim, random);
   const auto near_one = [&](float* row, std::size_t centre) {
@@ -79,6 +79,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       specs[0].excluded_rows = excluded;
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
+      options.tuning.gather_share = 4;  // and candidates are cheap
       options.nibble_bytes_min = 20'000 * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));

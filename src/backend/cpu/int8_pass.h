@@ -24,8 +24,8 @@ struct Int8Segment {
   const PackedRows& packed;
   const Int8Kernel& kernel;
   const certificate::CanonicalKernel& canonical;
-  // Bytes are the cheaper codes where of this many rows nibbles find more than one candidate.
-  std::size_t candidate_share;
+  // Canonical scores cost about as much as this many times the rows of the pass.
+  std::size_t candidate_cost;
 };
 
 // What the passes of a backend keep from one to the next; only grows, so that a warm search
@@ -42,16 +42,24 @@ class Int8Memory {
     std::uint32_t index;
   };
 
-  // One thread's own.
-  struct alignas(64) Worker {
+  // How far one thread is in one pass; starts afresh with each.
+  struct Progress {
     bool joined = false;
     std::size_t rows_seen = 0;
     // Of the chunks entered so far: a random share of all rows, as the blocks of one chunk, which
     // are sorted by scale, are not.
     std::size_t rows_begun = 0;
-    std::size_t rows_when_tightened = 0;
+    std::size_t rows_when_tightened = 1;
     std::size_t nibble_rows_seen = 0;  // of rows_seen
-    std::size_t nibbles_from = 0;      // rows_seen from which nibbles are worth a try
+    // Rows to see before nibbles are worth a try: without a gate, every row would be a candidate.
+    std::size_t nibbles_from = 1;
+    std::size_t guess_k = 0;  // what the guess was made for
+    std::size_t guess_rows = 0;
+    Guess guess;
+  };
+
+  // One thread's own.
+  struct alignas(64) Worker : Progress {
     PackedQueries::Scratch packing;
     data::PageBuffer product;             // Int8Kernel's scratch
     data::PageBuffer hits;                // RawHit, one piece's
@@ -62,9 +70,6 @@ class Int8Memory {
     std::vector<Survivors> survivors;     // [query]
     std::vector<std::uint64_t> rescored;  // [query]
     data::PageBuffer merged;              // Survivor, of one query, of all threads
-    std::size_t guess_k = 0;              // what the guess was made for
-    std::size_t guess_rows = 0;
-    Guess guess;
   };
 
   std::vector<Worker> workers_;
