@@ -2,6 +2,7 @@
 # Packages that are missing are installed first (packages/debian.txt), as root or with sudo.
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
+BENCH ?= --synthetic clustered --rows 250000
 LINT ?= (src|tests)/
 SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null)
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
@@ -28,11 +29,11 @@ test:           ## build everything, run every test
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit tests.xml
 
-bench:          ## the scan against the memory's measured bandwidth; BENCH="--collection DIR" for rows of yours
+bench:          ## the engines against the memory's bandwidth; BENCH="--vectors F.npy --queries Q.npy" for data of yours
 	@packages/install build
 	cmake --preset bench
-	cmake --build --preset bench --parallel $(JOBS) --target scan_bench
-	build/bin/scan_bench $(BENCH)
+	cmake --build --preset bench --parallel $(JOBS) --target scan_bench engine_bench kernel_peak
+	build/bin/engine_bench --backend scan --backend auto --quick --ceilings $(BENCH)
 
 asan tsan:      ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer
 	@packages/install build test

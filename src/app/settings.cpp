@@ -88,9 +88,9 @@ void AppendBackend(std::vector<Setting>& table) {
                           {"portable", "portable"}},
       &RegistryOptions::isa));
   table.push_back(Choice({"backend.nibbles", "", "",
-                          "Half a byte a dimension beside the byte: single queries over a large "
-                          "collection then take two thirds of the time, and the collection an "
-                          "eighth more memory."},
+                          "Half a byte a dimension beside the byte: up to four queries over a "
+                          "large collection are then faster, and it takes another "
+                          "eighth of its fp32 rows in memory."},
                          Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::nibbles));
   table.push_back(Choice({"backend.tuning", "", "",
                           "Where the CPU engine changes from one road to another: auto takes what "

@@ -41,7 +41,7 @@ absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
   if (chosen.large == nullptr) return UnknownIsa(options.isa);
   chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
   chosen.tuning = options.tuning;
-  if (!options.nibbles) chosen.nibble_bytes_min = std::numeric_limits<std::size_t>::max();
+  if (!options.nibbles) chosen.nibbles_from_code_bytes = std::numeric_limits<std::size_t>::max();
   return chosen;
 }
 

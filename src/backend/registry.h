@@ -25,7 +25,7 @@ struct RegistryOptions {
   unsigned threads = 0;  // 0: the cores this process may use (affinity and cgroup quota)
   CpuEngine cpu_engine = CpuEngine::kInt8;
   std::string isa;      // empty: the best this processor has; else a name of SupportedInt8Kernels()
-  bool nibbles = true;  // whether large collections keep Int8Options' nibbles
+  bool nibbles = true;  // whether large collections keep half a byte a dimension too
   cpu::Int8Tuning tuning;  // of the int8 engine; see cpu/calibration.h
 };
 

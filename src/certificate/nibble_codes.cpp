@@ -1,12 +1,13 @@
 #include "certificate/nibble_codes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
 
+#include "certificate/quantizing_loop.h"
 #include "certificate/rotation.h"
-#include "certificate/round_to_integer.h"
 
 namespace simile::certificate {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::array<double, NibbleCodes::kCount / 2> kLevels{0.1284, 0.3881, 0.
 }  // namespace
 
 NibbleCodes::NibbleCodes(std::int32_t code_max) : code_max_(code_max) {
+  assert(code_max <= kByteCodeMax);
   for (std::size_t i = 0; i < kLevels.size(); ++i) {
     const double code = std::round(kLevels[i] / kLevels.back() * code_max);
     codes_[kCount / 2 + i] = static_cast<std::int8_t>(code);
@@ -37,23 +39,11 @@ float NibbleCodes::ScaleFor(double mean_square) const {
 
 void NibbleCodes::Quantize(const float* values, std::size_t count, float scale,
                            std::uint8_t* nibbles, QuantizedSquares* squares) const {
-  const float steps_per_unit = 1.0F / scale;
-  const auto limit = static_cast<float>(code_max_);
-  std::array<double, kSideBySide> residual{};
-  std::array<double, kSideBySide> decoded{};
-  for (std::size_t row = 0; row < count; ++row) {
-    const float* in = values + row * kSideBySide;
-    std::uint8_t* out = nibbles + row * kSideBySide;
-    for (std::size_t i = 0; i < kSideBySide; ++i) {
-      const float steps = std::min(std::max(in[i] * steps_per_unit, -limit), limit);
-      out[i] = Nearest(RoundToInteger(steps));
-      const double back = static_cast<double>(scale) * codes_[out[i]];
-      const double left = static_cast<double>(in[i]) - back;
-      residual[i] += left * left;
-      decoded[i] += back * back;
-    }
-  }
-  for (std::size_t i = 0; i < kSideBySide; ++i) squares[i] = {residual[i], decoded[i]};
+  const auto store = [&](std::size_t i, std::int32_t code) {
+    nibbles[i] = Nearest(code);
+    return std::int32_t{codes_[nibbles[i]]};
+  };
+  QuantizeEach<kSideBySide>(values, count, scale, code_max_, store, squares);
 }
 
 }  // namespace simile::certificate

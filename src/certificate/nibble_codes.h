@@ -16,6 +16,7 @@ class NibbleCodes {
  public:
   static constexpr std::size_t kCount = 16;
 
+  // REQUIRES: code_max <= kByteCodeMax
   explicit NibbleCodes(std::int32_t code_max);
 
   std::int8_t code(std::size_t nibble) const { return codes_[nibble]; }
@@ -27,7 +28,8 @@ class NibbleCodes {
   float ScaleFor(double mean_square) const;
 
   // Quantizes as certificate::Quantize does, to the codes of nibbles.
-  //   values   [count, kSideBySide]
+  //   values   [count, kSideBySide]  finite
+  //   scale    at least FLT_MIN, as ScaleFor's
   //   nibbles  [count, kSideBySide]  written
   //   squares  [kSideBySide]         written
   void Quantize(const float* values, std::size_t count, float scale, std::uint8_t* nibbles,

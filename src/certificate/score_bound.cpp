@@ -7,6 +7,7 @@
 #include "certificate/rotation.h"
 
 namespace simile::certificate {
+
 void QuantizedNorms::Include(const QuantizedNorms& other) {
   length = std::max(length, other.length);
   residual = std::max(residual, other.residual);
@@ -19,6 +20,11 @@ QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares) {
   return {.length = length,
           .residual = (std::sqrt(squares.residual) + kRotationError * length) * kRoundUp,
           .decoded = std::sqrt(squares.decoded) * kRoundUp};
+}
+
+float FloatAbove(double value) {
+  const auto nearest = static_cast<float>(value);
+  return static_cast<double>(nearest) >= value ? nearest : std::nextafter(nearest, FLT_MAX);
 }
 
 ScoreBound::ScoreBound(std::size_t dim)

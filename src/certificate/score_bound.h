@@ -27,6 +27,9 @@ struct QuantizedNorms {
 //   length_squared  |y|^2 of the computed rotation y of x
 QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares);
 
+// The least float that is not below a number of at most FLT_MAX.
+float FloatAbove(double value);
+
 // How far the cheap score q'.y' (a product of integers, exact, times both scales) may lie from the
 // canonical score of q and x. With e = Rx - y' and f = Rq - q',
 //

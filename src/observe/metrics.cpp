@@ -110,7 +110,7 @@ class Metrics::Impl {
           .Add({}, RescoredBuckets());
   prometheus::Counter& rescans =
       Declare(prometheus::BuildCounter(), "simile_rescans_total",
-              "Queries searched a second time because a guess had been wrong.", *registry)
+              "Searches repeated because a guess had been wrong.", *registry)
           .Add({});
 };
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "backend/counted_kernel.h"
 #include "backend/counted_memory.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
@@ -27,8 +29,10 @@ class AllocationTest : public ::testing::Test {
  protected:
   AllocationTest() {
     Int8Options options = OptionsFor("");
+    kernel_.emplace(*options.small);
+    options.small = kernel_->kernel();
     options.threads = 2;
-    options.nibble_bytes_min = 0;  // single queries read nibbles
+    options.nibbles_from_code_bytes = 0;  // single queries read nibbles
     options.foreground_bytes_max = std::size_t{1} << 40;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();
@@ -48,6 +52,7 @@ class AllocationTest : public ::testing::Test {
   }
 
   SeededRandom random_{kSeed};
+  std::optional<testing::CountedKernel> kernel_;
   std::shared_ptr<testing::PaddedRows> rows_ = UnitRows(kRowCount, 96, random_);
   std::shared_ptr<testing::PaddedRows> queries_ = UnitRows(kBatchMax, 96, random_);
   std::vector<QuerySpec> specs_ = testing::Specs(kBatchMax, 10);
@@ -68,6 +73,16 @@ TEST_F(AllocationTest, CountsWhatIsTaken) {
 TEST_F(AllocationTest, TakesNothingInAWarmSearch) {
   for (const std::size_t batch : {1U, 32U, 1'000U})
     EXPECT_EQ(TakenByWarmSearch(batch), 0U) << batch;
+  EXPECT_GT(kernel_->nibble_scans(), 0U);
+}
+
+// Whatever is left of a batch beyond what one pass takes may be few enough for nibbles.
+TEST_F(AllocationTest, TakesNothingForNibblesAfterLargerBatches) {
+  for (int i = 0; i < 3; ++i) Search(32);
+  const CountedMemory memory;
+  Search(3);
+  EXPECT_EQ(memory.taken(), 0U);
+  EXPECT_GT(kernel_->nibble_scans(), 0U);
 }
 
 TEST_F(AllocationTest, TakesNothingForBatchesOfOtherSizesAndHits) {

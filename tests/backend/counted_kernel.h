@@ -13,7 +13,7 @@ class CountedKernel {
  public:
   explicit CountedKernel(const backend::cpu::Int8Kernel& kernel) {
     real_ = &kernel;
-    entered_ = scans_ = queries_ = 0;
+    entered_ = scans_ = nibble_scans_ = queries_ = 0;
   }
 
   const backend::cpu::Int8Kernel* kernel() {
@@ -25,6 +25,7 @@ class CountedKernel {
   // Queries of all of them.
   std::size_t queries() const { return queries_; }
   std::size_t scans() const { return scans_; }
+  std::size_t nibble_scans() const { return nibble_scans_; }
 
  private:
   static void Enter(std::size_t query_count) {
@@ -34,12 +35,14 @@ class CountedKernel {
   }
   static void Scan(const backend::cpu::BlockScan& block) {
     ++scans_;
+    if (block.nibble_bytes != nullptr) ++nibble_scans_;
     real_->scan(block);
   }
 
   static inline const backend::cpu::Int8Kernel* real_ = nullptr;
   static inline std::atomic<std::size_t> entered_{0};
   static inline std::atomic<std::size_t> scans_{0};
+  static inline std::atomic<std::size_t> nibble_scans_{0};
   static inline std::atomic<std::size_t> queries_{0};
   backend::cpu::Int8Kernel counting_{};
 };

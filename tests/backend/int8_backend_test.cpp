@@ -58,7 +58,7 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
 TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
   constexpr std::uint64_t kSeed = 89;
   constexpr std::size_t kDim = 256;
-  constexpr std::size_t kCentres = 150;
+  constexpr std::size_t kCentres = 400;
   SeededRandom random(kSeed);
   const auto centres = UnitRows(kCentres, kDim, random);
   const auto near_one = [&](float* row, std::size_t centre) {
@@ -70,17 +70,16 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
   const auto queries = std::make_shared<PaddedRows>(5, kDim);
   for (std::size_t q = 0; q < 5; ++q) near_one((*queries)[q].data(), q);
   const RowMask half = MaskOf(20'000, 2, random);
-  const std::vector<Row> excluded{0, kCentres, 2 * kCentres, 60 * kCentres};
+  const std::vector<Row> excluded{0, kCentres, 2 * kCentres, 45 * kCentres};
 
   for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
     for (const std::size_t batch : {1U, 4U, 5U}) {
-      std::vector<QuerySpec> specs = Specs(batch, 10);
+      std::vector<QuerySpec> specs = Specs(batch, 5);
       specs[0].mask = &half;
       specs[0].excluded_rows = excluded;
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
-      options.tuning.gather_share = 4;  // and candidates are cheap
-      options.nibble_bytes_min = 20'000 * kDim;
+      options.nibbles_from_code_bytes = 20'000 * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
       const bool nibbles = kernel->reads_nibbles && batch <= 4;
@@ -88,8 +87,9 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
-    options.nibble_bytes_min = 20'100 * kDim;
-    ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 10)}, "too few");
+    options.nibbles_from_code_bytes = 20'100 * kDim;
+    ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
+                          "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
   }
 }
@@ -99,13 +99,21 @@ TEST_F(Int8BackendTest, GoesBackToBytesWhereNibblesDropNothing) {
   constexpr std::uint64_t kSeed = 90;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(20'000, 384, random);
-  const auto queries = UnitRows(1, 384, random);
+  const auto queries = UnitRows(4, 384, random);
   Int8Options options = SmallBlocks(1, "portable");
-  options.nibble_bytes_min = 0;
-  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(1, 100)},
-                        SeedText(kSeed));
-  EXPECT_EQ(Engine(0), "int8-portable");
-  EXPECT_LT(result().Cost(0).rows_rescored, rows->row_count() / 8);
+  options.nibbles_from_code_bytes = 0;
+  CountedKernel counted(*options.small);
+  options.large = options.small = counted.kernel();
+  for (const std::size_t batch : {1U, 4U}) {
+    ExpectTheScansAnswers(options, SegmentOf(rows),
+                          {queries->view().Slice(0, batch), Specs(batch, 100)}, SeedText(kSeed));
+    EXPECT_GT(counted.nibble_scans(), 0U);
+    EXPECT_LT(counted.nibble_scans(), counted.scans() / 4);
+    for (std::size_t query = 0; query < batch; ++query) {
+      EXPECT_EQ(Engine(query), "int8-portable");
+      EXPECT_LT(result().Cost(query).rows_rescored, 1'000U);
+    }
+  }
 }
 
 TEST_F(Int8BackendTest, HasNoKernelsForAnInstructionSetThatIsNone) {

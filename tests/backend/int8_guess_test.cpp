@@ -173,5 +173,46 @@ TEST_F(Int8GuessTest, AnswersWhereNormsSpreadOverTheirWholeRange) {
   }
 }
 
+// The same attacks on the smallest batches, which read nibbles where that pays.
+TEST_F(Int8GuessTest, AnswersFromNibblesUnderAttack) {
+  constexpr std::uint64_t kSeed = 97;
+  SeededRandom random(kSeed);
+  const auto against = RowsAgainstTheShuffle(random);
+  const auto equal = std::make_shared<PaddedRows>(kRowCount, kDim);
+  const auto near = std::make_shared<PaddedRows>(kRowCount, kDim);
+  const auto spread = UnitRows(kRowCount, kDim, random);
+  const auto one = UnitRows(1, kDim, random);
+  for (std::size_t r = 0; r < kRowCount; ++r) {
+    std::ranges::copy((*one)[0], (*equal)[r].begin());
+    for (std::size_t i = 0; i < kDim; ++i)
+      (*near)[r][i] = (*one)[0][i] * (1 + random.Signed() * 0x1p-21F);
+    ScaleTo((*spread)[r], std::ldexp(1.0, static_cast<int>(random.Below(119)) - 59));
+  }
+  const auto queries = UnitRows(3, kDim, random);
+  std::ranges::fill((*queries)[1], 0.0F);
+  (*queries)[1][0] = 1;
+  std::ranges::copy((*one)[0], (*queries)[2].begin());
+
+  std::size_t rescans = 0;
+  for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
+    if (!kernel->reads_nibbles) continue;
+    CountedKernel counted(*kernel);
+    for (const unsigned threads : {1U, 2U}) {
+      Int8Options options = SmallBlocks(threads, kernel->isa);
+      options.nibbles_from_code_bytes = 0;
+      options.large = options.small = counted.kernel();
+      for (const auto& rows : {against, equal, near, spread}) {
+        for (const std::uint32_t k : {1U, 10U, 100U, 4'096U}) {
+          ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, k)},
+                                kernel->isa);
+          rescans += result().Cost(1).rescans;
+        }
+      }
+    }
+    EXPECT_GT(counted.nibble_scans(), 0U) << kernel->isa;
+  }
+  EXPECT_GT(rescans, 0U) << "no guess was wrong";
+}
+
 }  // namespace
 }  // namespace simile::backend::cpu

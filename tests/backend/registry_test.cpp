@@ -74,6 +74,20 @@ TEST(RegistryTest, HandsTheTuningToTheEngine) {
   EXPECT_EQ(chosen->backend->Plan(shape).host_bytes, 0U);
 }
 
+TEST(RegistryTest, LeavesTheNibblesOutWhenToldTo) {
+  RegistryOptions options;
+  options.preference = Preference::kCpu;
+  options.isa = "portable";
+  const SegmentShape large{1'000'000, 384, Metric::kCosine};
+  const auto with = ChooseBackend(options);
+  options.nibbles = false;
+  const auto without = ChooseBackend(options);
+  ASSERT_TRUE(with.ok() && without.ok());
+  const std::uint64_t more =
+      with->backend->Plan(large).host_bytes - without->backend->Plan(large).host_bytes;
+  EXPECT_NEAR(static_cast<double>(more), 1e6 * (384.0 / 2 + 4), 1e7);
+}
+
 TEST(RegistryTest, NamesTheInstructionSetsItHasWhenAskedForAnother) {
   RegistryOptions options;
   options.isa = "sse9";

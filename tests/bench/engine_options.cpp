@@ -99,6 +99,8 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
                  "scan; int8; auto, which is int8 calibrated to this machine")
       ->delimiter(',')
       ->check(CLI::IsMember({"scan", "int8", "auto"}));
+  app.add_flag("!--no-nibbles", options.nibbles,
+               "leave out half a byte a dimension of large collections");
   app.add_option("--isa", options.isas, "instruction sets to force, each with each backend")
       ->delimiter(',');
   app.add_option("--rounds", options.rounds, "times each case is measured")

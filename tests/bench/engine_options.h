@@ -33,6 +33,7 @@ struct EngineOptions {
   std::vector<std::uint32_t> ks{10, 100};
   std::vector<double> filter_passes{1};
   std::vector<std::string> backends{"auto"};
+  bool nibbles = true;
   std::vector<std::string> isas;  // none: the best there is
   unsigned threads = 0;
 

@@ -53,19 +53,20 @@ absl::Status NoSuchIsa(const std::string& backend, const std::string& isa, const
 
 // "auto" calibrates as the server does, "int8" takes the tuning as it comes; both are built before
 // they are timed.
-absl::Status MakeBackend(const std::string& isa, unsigned threads, Engine& engine) {
+absl::Status MakeBackend(const std::string& isa, const EngineOptions& asked, Engine& engine) {
   if (engine.backend == "scan") {
     const auto kernels = certificate::SupportedCanonicalKernels();
     const auto* kernel = isa.empty() ? kernels.front() : certificate::FindCanonicalKernel(isa);
     if (kernel == nullptr) return NoSuchIsa(engine.backend, isa, kernels);
-    engine.made_by = backend::cpu::MakeScanBackend(*kernel, threads);
+    engine.made_by = backend::cpu::MakeScanBackend(*kernel, asked.threads);
     return absl::OkStatus();
   }
   backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
   if (options.large == nullptr) {
     return NoSuchIsa("int8", isa, backend::cpu::SupportedInt8Kernels());
   }
-  options.threads = threads;
+  options.threads = asked.threads;
+  if (!asked.nibbles) options.nibbles_from_code_bytes = std::numeric_limits<std::size_t>::max();
   options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
   if (engine.backend == "auto") options.tuning = TuningOf(backend::cpu::Calibrate(options));
   engine.tuning = options.tuning;
@@ -85,7 +86,8 @@ absl::StatusOr<std::unique_ptr<EngineSession>> EngineSession::Create(const Engin
       options.isas.empty() ? std::vector<std::string>{""} : options.isas;
   for (const std::string& backend : options.backends) {
     for (const std::string& isa : isas) {
-      if (absl::Status status = session->AddEngine(backend, isa); !status.ok()) return status;
+      if (absl::Status status = session->AddEngine(options, backend, isa); !status.ok())
+        return status;
     }
   }
   for (const double pass : options.filter_passes) session->AddFilter(pass, options.seed);
@@ -93,11 +95,12 @@ absl::StatusOr<std::unique_ptr<EngineSession>> EngineSession::Create(const Engin
   return session;
 }
 
-absl::Status EngineSession::AddEngine(const std::string& backend, const std::string& isa) {
+absl::Status EngineSession::AddEngine(const EngineOptions& options, const std::string& backend,
+                                      const std::string& isa) {
   Engine engine;
   engine.name = isa.empty() ? backend : fmt::format("{}:{}", backend, isa);
   engine.backend = backend;
-  if (absl::Status status = MakeBackend(isa, threads_, engine); !status.ok()) return status;
+  if (absl::Status status = MakeBackend(isa, options, engine); !status.ok()) return status;
   const MatrixView rows = data_.rows.view();
   engine.index_bytes = engine.made_by->Plan({rows.row_count(), rows.dim(), metric_}).host_bytes;
   const auto start = Clock::now();

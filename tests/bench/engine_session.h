@@ -75,7 +75,8 @@ class EngineSession {
 
   EngineSession(const EngineOptions& options, BenchData data);
 
-  absl::Status AddEngine(const std::string& backend, const std::string& isa);
+  absl::Status AddEngine(const EngineOptions& options, const std::string& backend,
+                         const std::string& isa);
   void AddFilter(double pass, std::uint64_t seed);
   absl::Status FindExpected(const EngineOptions& options);
   absl::Status Compare(const Run& run) const;

@@ -56,6 +56,22 @@ GateCase DrawGate(SeededRandom& random) {
   return drawn;
 }
 
+TEST(FloatAboveTest, RoundsUpAndNotFurther) {
+  constexpr std::uint64_t kSeed = 35;
+  SeededRandom random(kSeed);
+  EXPECT_EQ(FloatAbove(0), 0.0F);
+  EXPECT_EQ(FloatAbove(0.5), 0.5F);
+  EXPECT_EQ(FloatAbove(0x1p-200), FLT_TRUE_MIN);
+  for (int draw = 0; draw < 100'000; ++draw) {
+    const float below = std::fabs(random.OneIn(4) ? random.Subnormal() : random.Wild(-126, 100));
+    const float above = std::nextafter(below, FLT_MAX);
+    const double middle = (static_cast<double>(below) + static_cast<double>(above)) / 2;
+    ASSERT_EQ(FloatAbove(static_cast<double>(below)), below) << "seed " << kSeed;
+    ASSERT_EQ(FloatAbove(std::nextafter(static_cast<double>(below), DBL_MAX)), above);
+    ASSERT_EQ(FloatAbove(middle), above) << "seed " << kSeed << ", " << below;
+  }
+}
+
 TEST(LeastSumToKeepTest, DropsOnlyWhatLiesStrictlyBelowTheThreshold) {
   constexpr std::uint64_t kSeed = 31;
   SeededRandom random(kSeed);

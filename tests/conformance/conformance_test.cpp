@@ -59,11 +59,12 @@ std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads
 }
 
 // The same with half a byte a dimension, for the smallest batches.
+//   isa  "" for the two kernels that the server takes by itself
 std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads) {
   return [isa, threads]() -> std::unique_ptr<Backend> {
-    if (backend::cpu::FindInt8Kernel(isa) == nullptr) return nullptr;
+    if (backend::cpu::OptionsFor(isa).large == nullptr) return nullptr;
     backend::cpu::Int8Options options = SmallBlocks(isa, threads);
-    options.nibble_bytes_min = 0;
+    options.nibbles_from_code_bytes = 0;
     return backend::cpu::MakeInt8Backend(options);
   };
 }
@@ -76,6 +77,7 @@ const BackendUnderTest kBackends[] = {
     {"int8_avx2_2_threads", Int8("avx2", 2)},
     {"int8_portable_1_thread", Int8("portable", 1)},
     {"int8_portable_3_threads", Int8("portable", 3)},
+    {"int4_as_served_2_threads", Int4("", 2)},
     {"int4_avx512vnni_2_threads", Int4("avx512vnni", 2)},
     {"int4_avxvnni_1_thread", Int4("avxvnni", 1)},
     {"int4_avx2_2_threads", Int4("avx2", 2)},

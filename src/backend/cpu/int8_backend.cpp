@@ -43,8 +43,9 @@ class Int8Engine {
 
   PackedShape ShapeFor(std::size_t row_count, std::size_t dim) const {
     PackedShape shape = ShapeOf(row_count, dim, options_.tuning.block_bytes);
-    shape.has_nibbles = options_.small->reads_nibbles &&
-                        shape.position_count() * shape.rotated_dim >= options_.nibble_bytes_min;
+    shape.has_nibbles =
+        options_.small->reads_nibbles &&
+        shape.position_count() * shape.rotated_dim >= options_.nibbles_from_code_bytes;
     return shape;
   }
 
@@ -61,10 +62,6 @@ class Int8Engine {
   }
 
  private:
-  // Of so many queries each nibble is expanded once. For more, more time goes into expanding than
-  // reading half as much saves.
-  static constexpr std::size_t kNibbleBatchMax = 4;
-
   struct MaskUse {
     const RowMask* mask;
     std::uint32_t query;
@@ -120,11 +117,10 @@ class Int8Engine {
     while (!queries.empty()) {
       const std::size_t count =
           QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), pool_.thread_count());
-      const bool nibbles = packed.shape().has_nibbles && count <= kNibbleBatchMax;
+      const bool nibbles = packed.shape().has_nibbles && count <= kQueriesTogether;
       const bool large = !nibbles && count >= options_.tuning.large_batch_min;
       const std::span<const std::uint32_t> taken = queries.first(count);
-      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel(),
-                     options_.tuning.gather_share},
+      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel()},
                     batch, taken, speculative, nibbles ? CodeWidth::kNibble : CodeWidth::kByte,
                     memory_, result);
       pass.Run(pool_);
@@ -227,18 +223,30 @@ class Int8Index final : public SegmentIndex {
     }
   }
 
-  // Asks both roads for the neighbours of rows of the segment.
+  // Asks both roads for the neighbours of rows of the segment: few at a time, which read nibbles if
+  // there are any, and all together, which read bytes.
   absl::Status Check() const {
     const std::size_t count = std::min(kChecks, row_count());
+    const MatrixView queries = rows_.rows.Slice((row_count() - count) / 2, count);
+    for (const std::size_t batch : {kQueriesTogether, kChecks}) {
+      for (std::size_t first = 0; first < count; first += batch) {
+        absl::Status status = Check(queries.Slice(first, std::min(batch, count - first)));
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Check(MatrixView queries) const {
     QuerySpec spec;
     spec.k = kCheckedHits;
-    const std::vector<QuerySpec> specs(count, spec);
-    const SearchBatch batch{rows_.rows.Slice((row_count() - count) / 2, count), specs};
+    const std::vector<QuerySpec> specs(queries.row_count(), spec);
     SearchResult packed;
     SearchResult plain;
-    if (absl::Status status = Search(built_.get(), batch, packed); !status.ok()) return status;
-    if (absl::Status status = Search(nullptr, batch, plain); !status.ok()) return status;
-    for (std::size_t query = 0; query < count; ++query) {
+    if (absl::Status status = Search(built_.get(), {queries, specs}, packed); !status.ok())
+      return status;
+    if (absl::Status status = Search(nullptr, {queries, specs}, plain); !status.ok()) return status;
+    for (std::size_t query = 0; query < specs.size(); ++query) {
       if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
       return absl::InternalError(
           "the index failed its check and is not used: its answers are not those of the scan");

@@ -21,7 +21,7 @@ struct Int8Options {
   Int8Tuning tuning;
   // An index whose codes take this much also keeps half a byte a dimension, which the smallest
   // batches read instead, provided that the small kernel can: memory is their limit.
-  std::size_t nibble_bytes_min = 64U << 20;
+  std::size_t nibbles_from_code_bytes = 64U << 20;
   // An index whose codes take more than this is built in the background: MakeResident returns at
   // once, and the index scans plainly until then.
   std::size_t foreground_bytes_max = 32U << 20;

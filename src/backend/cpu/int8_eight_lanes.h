@@ -33,7 +33,6 @@ struct EightLanes {
     std::size_t piece_bytes_;
   };
 
-  template <bool kFirst>
   class Nibbles {
    public:
     static constexpr std::size_t kInOneByte = 2;
@@ -46,7 +45,7 @@ struct EightLanes {
     __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
                  std::size_t eight) const {
       const std::uint8_t* at = group + pair * 64;
-      if (kFirst && half == 0 && eight == 0) __builtin_prefetch(at + piece_bytes_);
+      if (half == 0 && eight == 0) __builtin_prefetch(at + piece_bytes_);
       __m256i nibbles = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
       if (half == 1) nibbles = _mm256_srli_epi16(nibbles, 4);
       return _mm256_shuffle_epi8(bytes_, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));

@@ -3,7 +3,7 @@
 // The first stage's product of codes, one implementation an instruction set.
 //
 // The files that implement it are each compiled with their own instruction-set flags; for why they
-// include nothing but this header, int8_walk.h and the intrinsics, see
+// include nothing but this header, int8_*.h beside it and the intrinsics, see
 // certificate/canonical_kernels.h.
 
 #include <cstddef>
@@ -17,6 +17,8 @@ inline constexpr std::size_t kTileQueries = 16;
 // Blocks are whole multiples of this many groups.
 inline constexpr std::size_t kGroupsTogether = 4;
 inline constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
+// Queries that the vector kernels take together.
+inline constexpr std::size_t kQueriesTogether = 4;
 
 // A query and a row of the block whose accumulator ended at zero or above.
 struct RawHit {
@@ -34,9 +36,11 @@ struct RawHit {
 struct BlockScan {
   // Row bytes, code + code_max + 1; 64-byte aligned:
   //   [group_count][code_dim / 4][16 rows][4]
-  // or, when nibble_bytes is not null, half as many bytes, the low half of each for one of these
-  // and the high half for the next, for kernels that read them:
+  // or, when nibble_bytes is not null, for kernels that read nibbles and for kQueriesTogether
+  // queries at most:
   //   [group_count][code_dim / 8][16 rows][4]
+  // whose j-th four bytes hold columns 8j .. 8j + 3 in their low halves and 8j + 4 .. 8j + 7 in
+  // their high ones.
   const std::uint8_t* codes;
   const std::uint8_t* nibble_bytes;  // [16]  the row byte that each nibble stands for
   std::size_t group_count;           // a multiple of kGroupsTogether

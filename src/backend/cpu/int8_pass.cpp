@@ -22,8 +22,9 @@ constexpr std::size_t kQueriesAtOnce = 4;
 constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
-// Nibbles save a third of the time at the least, and their candidates may cost that much.
-constexpr std::size_t kNibbleSaving = 3;
+// Where nibbles find more candidates than one in so many rows, bytes are read instead: a canonical
+// score costs as much as about ten rows of the pass, and nibbles save half of each.
+constexpr std::size_t kRowsForOneCandidate = 24;
 
 constexpr std::int32_t kNeverStart = -certificate::kGateMax;
 
@@ -95,11 +96,11 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
   }
   GrowTo(memory_.certain_, count);
   for (Worker& worker : memory_.workers_) {
-    static_cast<Int8Memory::Progress&>(worker) = {};
+    worker.progress = {};
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
     worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
-    if (width == CodeWidth::kNibble) worker.found.reserve(count * shape_.block_rows);
+    if (shape_.has_nibbles) worker.found.reserve(shape_.block_rows);
     worker.starts.Reserve(tiles * kTileQueries * sizeof(std::int32_t));
     GrowTo(worker.bounds, count);
     worker.room.Reserve(room * sizeof(Survivor));
@@ -144,7 +145,7 @@ void Int8Pass::PackQueries(unsigned participant) {
 }
 
 void Int8Pass::Join(Worker& worker) const {
-  worker.joined = true;
+  worker.progress.joined = true;
   auto* room = worker.room.As<Survivor>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
     const std::size_t size = RoomOf(Spec(query), shape_.row_count);
@@ -169,47 +170,64 @@ void Int8Pass::ScanChunks(unsigned participant) {
   std::size_t first = claim();
   if (first >= block_count) return;
   Join(worker);
-  CodeWidth width = CodeWidth::kByte;
   while (first < block_count) {
     const std::size_t next = claim();
     const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
-    worker.rows_begun += (end - first) * shape_.block_rows;
+    worker.progress.rows_begun += (end - first) * shape_.block_rows;
     for (std::size_t block = first; block < end; ++block) {
-      width = ScanBlock(worker, width, block, block + 1 < end ? block + 1 : next);
+      ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
     }
     first = next;
   }
   segment_.kernel.leave();
 }
 
-CodeWidth Int8Pass::ScanBlock(Worker& worker, CodeWidth width, std::size_t block,
-                              std::size_t next_block) {
+void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
+  if (width_ == CodeWidth::kNibble && worker.progress.rows_seen >= worker.progress.nibbles_from) {
+    if (ScanNibbles(worker, block)) return;
+    // The gates will have risen by then.
+    worker.progress.nibbles_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
+  }
+  ScanBytes(worker, block, next_block);
+}
+
+void Int8Pass::ScanBytes(Worker& worker, std::size_t block, std::size_t next_block) {
   const std::size_t rows = segment_.packed.RowsOfBlock(block);
-  const CodeWidth next_width =
-      worker.rows_seen + rows >= worker.nibbles_from ? width_ : CodeWidth::kByte;
   std::span<const std::uint8_t> next;
   if (next_block < shape_.block_count()) {
-    next = {segment_.packed.CodesOfBlock(next_width, next_block),
-            segment_.packed.BytesOfRows(next_width, segment_.packed.RowsOfBlock(next_block))};
+    next = {segment_.packed.CodesOfBlock(CodeWidth::kByte, next_block),
+            segment_.packed.BytesOfRows(CodeWidth::kByte, segment_.packed.RowsOfBlock(next_block))};
   }
   std::size_t first = 0;
-  if (worker.rows_seen == 0) {
+  if (worker.progress.rows_seen == 0) {
     for (std::size_t piece = kFirstPieceRows; first + piece < rows; piece *= kPieceGrowth) {
-      ScanPiece(worker, width, block, first, piece, {});
+      ScanPiece(worker, block, first, piece, {});
       first += piece;
     }
   }
-  ScanPiece(worker, width, block, first, rows - first, next);
-  if (width == CodeWidth::kByte) return next_width;
-
-  worker.nibble_rows_seen += rows;
-  if (worker.found.size() * segment_.candidate_cost * kNibbleSaving <= rows) return next_width;
-  worker.nibbles_from = worker.rows_seen * 5 / 4;  // the gates will have risen by then
-  return CodeWidth::kByte;
+  ScanPiece(worker, block, first, rows - first, next);
 }
 
-void Int8Pass::ScanPiece(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
-                         std::size_t rows, std::span<const std::uint8_t> next) {
+void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+                         std::span<const std::uint8_t> next) {
+  const std::size_t hit_count = Hits(worker, CodeWidth::kByte, block, first_row, rows, next);
+  worker.progress.rows_seen += rows;
+  TakeHits(worker, block, first_row, hit_count);
+}
+
+bool Int8Pass::ScanNibbles(Worker& worker, std::size_t block) {
+  const std::size_t rows = segment_.packed.RowsOfBlock(block);
+  const std::size_t hit_count = Hits(worker, CodeWidth::kNibble, block, 0, rows, {});
+  if (!FindCandidates(worker, block, hit_count)) return false;
+  worker.progress.rows_seen += rows;
+  worker.progress.nibble_rows_seen += rows;
+  ScoreCandidates(worker);
+  return true;
+}
+
+std::size_t Int8Pass::Hits(Worker& worker, CodeWidth width, std::size_t block,
+                           std::size_t first_row, std::size_t rows,
+                           std::span<const std::uint8_t> next) {
   SetStarts(worker, segment_.packed.block(width, block));
   std::size_t hit_count = 0;
   segment_.kernel.scan(
@@ -226,21 +244,15 @@ void Int8Pass::ScanPiece(Worker& worker, CodeWidth width, std::size_t block, std
        .next = next.data(),
        .next_bytes = next.size(),
        .scratch = worker.product.As<std::int32_t>()});
-  worker.rows_seen += rows;
-  if (width == CodeWidth::kByte) {
-    TakeHits(worker, block, first_row, hit_count);
-  } else {
-    TakeNibbleHits(worker, block, first_row, hit_count);
-    ScoreCandidates(worker);
-  }
+  return hit_count;
 }
 
 void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
   auto* starts = worker.starts.As<std::int32_t>();
   const double block_steps_per_unit = 1.0 / static_cast<double>(block.scale);
   // Whenever twice as many rows have been seen, the gates can rise by as much again.
-  const bool seen_enough = worker.rows_seen >= 2 * worker.rows_when_tightened;
-  if (seen_enough) worker.rows_when_tightened = worker.rows_seen;
+  const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
+  if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
   for (std::size_t query = 0; query < queries_.size(); ++query) {
     if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
     const PackedQueries::Query& packed = memory_.packed_.query(query);
@@ -261,14 +273,14 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t k) const {
-  if (worker.guess_k != k || worker.guess_rows != worker.rows_begun) {
+  if (worker.progress.guess_k != k || worker.progress.guess_rows != worker.progress.rows_begun) {
     const double seen =
-        static_cast<double>(worker.rows_begun) / static_cast<double>(shape_.row_count);
-    worker.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
-    worker.guess_k = k;
-    worker.guess_rows = worker.rows_begun;
+        static_cast<double>(worker.progress.rows_begun) / static_cast<double>(shape_.row_count);
+    worker.progress.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
+    worker.progress.guess_k = k;
+    worker.progress.guess_rows = worker.progress.rows_begun;
   }
-  return worker.guess;
+  return worker.progress.guess;
 }
 
 std::uint32_t Int8Pass::IndexOf(const RawHit& hit, std::size_t first_position) const {
@@ -296,12 +308,12 @@ void Int8Pass::TakeHits(Worker& worker, std::size_t block, std::size_t first_row
   }
 }
 
-// Finds the candidates by each row's own bound.
-void Int8Pass::TakeNibbleHits(Worker& worker, std::size_t block, std::size_t first_row,
-                              std::size_t hit_count) {
+// Finds the candidates by each row's own bound. Returns false when they are too many.
+bool Int8Pass::FindCandidates(Worker& worker, std::size_t block, std::size_t hit_count) {
   const PackedRows::Block& of_block = segment_.packed.block(CodeWidth::kNibble, block);
   const auto scale = static_cast<double>(of_block.scale);
-  const std::size_t first_position = block * shape_.block_rows + first_row;
+  const std::size_t first_position = block * shape_.block_rows;
+  const std::size_t candidates_max = segment_.packed.RowsOfBlock(block) / kRowsForOneCandidate;
   certificate::QuantizedNorms norms = of_block.norms;
   worker.found.clear();
   for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
@@ -310,8 +322,11 @@ void Int8Pass::TakeNibbleHits(Worker& worker, std::size_t block, std::size_t fir
     norms.residual = static_cast<double>(segment_.packed.NibbleResidual(first_position + hit.row));
     const double bound = bound_(memory_.packed_.query(hit.query).norms, norms);
     const float upper = certificate::RangeOf(ScoreOf(worker, hit, scale), bound).upper;
-    if (upper >= worker.survivors[hit.query].gate()) worker.found.push_back({hit.query, index});
+    if (upper < memory_.gates_[hit.query].load(std::memory_order_relaxed)) continue;
+    if (worker.found.size() == candidates_max) return false;
+    worker.found.push_back({hit.query, index});
   }
+  return true;
 }
 
 // Nibbles cannot tell candidates apart: each gets its canonical score at once.
@@ -333,9 +348,9 @@ CodeWidth Int8Pass::width() const {
   std::size_t rows = 0;
   std::size_t nibble_rows = 0;
   for (const Worker& worker : memory_.workers_) {
-    if (!worker.joined) continue;
-    rows += worker.rows_seen;
-    nibble_rows += worker.nibble_rows_seen;
+    if (!worker.progress.joined) continue;
+    rows += worker.progress.rows_seen;
+    nibble_rows += worker.progress.nibble_rows_seen;
   }
   return 2 * nibble_rows > rows ? CodeWidth::kNibble : CodeWidth::kByte;
 }
@@ -360,13 +375,13 @@ void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
   const std::size_t k = std::min<std::size_t>(spec.k, shape_.row_count);
   float gate = memory_.gates_[query].load(std::memory_order_relaxed);
   for (const Worker& each : memory_.workers_) {
-    if (each.joined) gate = std::max(gate, each.survivors[query].gate());
+    if (each.progress.joined) gate = std::max(gate, each.survivors[query].gate());
   }
   auto* merged = worker.merged.As<Survivor>();
   std::size_t count = 0;
   std::uint64_t rescored = 0;
   for (const Worker& each : memory_.workers_) {
-    if (!each.joined) continue;
+    if (!each.progress.joined) continue;
     for (const Survivor& survivor : each.survivors[query].all()) {
       if (survivor.upper >= gate) merged[count++] = survivor;
     }

@@ -24,8 +24,6 @@ struct Int8Segment {
   const PackedRows& packed;
   const Int8Kernel& kernel;
   const certificate::CanonicalKernel& canonical;
-  // Canonical scores cost about as much as this many times the rows of the pass.
-  std::size_t candidate_cost;
 };
 
 // What the passes of a backend keep from one to the next; only grows, so that a warm search
@@ -59,11 +57,12 @@ class Int8Memory {
   };
 
   // One thread's own.
-  struct alignas(64) Worker : Progress {
+  struct alignas(64) Worker {
+    Progress progress;
     PackedQueries::Scratch packing;
     data::PageBuffer product;             // Int8Kernel's scratch
     data::PageBuffer hits;                // RawHit, one piece's
-    std::vector<Candidate> found;         // by nibbles in one piece
+    std::vector<Candidate> found;         // by nibbles in one block
     data::PageBuffer starts;              // std::int32_t [tile * 16], of the piece at hand
     std::vector<double> bounds;           // [query]  of the block at hand
     data::PageBuffer room;                // the survivors' buffers, one after the other
@@ -110,14 +109,19 @@ class Int8Pass {
   void FinishQueries(unsigned participant);
 
   void Join(Worker& worker) const;
-  // Scans a block, brings the first bytes of the next one closer, and returns its width.
-  CodeWidth ScanBlock(Worker& worker, CodeWidth width, std::size_t block, std::size_t next_block);
-  void ScanPiece(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
-                 std::size_t rows, std::span<const std::uint8_t> next);
+  void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
+  // By bytes, in pieces as long as there is no gate.
+  void ScanBytes(Worker& worker, std::size_t block, std::size_t next_block);
+  void ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+                 std::span<const std::uint8_t> next);
+  // Returns false, and has done nothing, when there are too many candidates.
+  bool ScanNibbles(Worker& worker, std::size_t block);
+  // Leaves the hits of `rows` rows of a block in the worker, and returns their number.
+  std::size_t Hits(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
+                   std::size_t rows, std::span<const std::uint8_t> next);
   void SetStarts(Worker& worker, const PackedRows::Block& block);
   void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
-  void TakeNibbleHits(Worker& worker, std::size_t block, std::size_t first_row,
-                      std::size_t hit_count);
+  bool FindCandidates(Worker& worker, std::size_t block, std::size_t hit_count);
   void ScoreCandidates(Worker& worker);
   // The segment's row that a hit names, or kNoRow where there is none or the query does not want
   // it.

@@ -6,7 +6,7 @@ namespace {
 struct PortableProducts {
   // One column of a group, four columns of which lie together for each row: the row's byte, given
   // where those four of its row begin.
-  template <bool kFirst>
+  template <bool /*kFirst*/>
   struct Bytes {
     static constexpr std::size_t kInOneByte = 1;
     Bytes(const std::uint8_t* /*nibble_bytes*/, std::size_t /*piece_bytes*/) {}
@@ -15,7 +15,6 @@ struct PortableProducts {
     }
     static std::int32_t Byte(std::uint8_t codes, std::size_t /*column*/) { return codes; }
   };
-  template <bool kFirst>
   class Nibbles {
    public:
     static constexpr std::size_t kInOneByte = 2;

@@ -5,12 +5,12 @@
 namespace simile::backend::cpu {
 
 // Walks a block in pieces of four groups by up to four queries and calls Products for each.
-//   Products::Bytes<kFirst>, Products::Nibbles<kFirst>
+//   Products::Bytes<kFirst>, Products::Nibbles
 //       How codes become row bytes; kInOneByte says how many of them a byte of codes holds. Made
-//       from BlockScan::nibble_bytes and the bytes of a piece: when kFirst, a piece is read for the
-//       first time, and each read brings the same place of the next piece closer. (Asking for the
-//       whole next block meanwhile, or for the next piece at once, leaves a third of the memory's
-//       bandwidth unused: the system's own prefetching then waits behind it.)
+//       from BlockScan::nibble_bytes and the bytes of a piece: when a piece is read for the first
+//       time (Bytes<true>, Nibbles), each read brings the same place of the next one closer. Asking
+//       for the whole next block meanwhile, or for the next piece at once, leaves bandwidth unused;
+//       docs/design/cpu-engine.md has the figures.
 //   Products::template Score<n>(codes, group, group_stride, queries, steps, starts, sums)
 //       n <= 4 queries against four groups. sums[(q * 4 + group) * 16 + row] is written wherever
 //       the piece has a hit; returns whether it has one.
@@ -18,15 +18,12 @@ namespace simile::backend::cpu {
 // the file, and its instruction set with it.
 template <class Products>
 struct Int8Walk {
-  static constexpr std::size_t kQueriesTogether = 4;
-
   // Int8Kernel's functions.
   static void Enter(std::size_t /*query_count*/) {}
   static void Leave() {}
   static void Scan(const BlockScan& block) {
     if (block.nibble_bytes != nullptr) {
-      Scan<typename Products::template Nibbles<true>, typename Products::template Nibbles<false>>(
-          block);
+      Scan<typename Products::Nibbles, typename Products::Nibbles>(block);
     } else {
       Scan<typename Products::template Bytes<true>, typename Products::template Bytes<false>>(
           block);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <cmath>
 #include <new>
 #include <numeric>
@@ -57,11 +56,6 @@ void OneByOne(const float* columns, std::size_t count,
     for (std::size_t column = 0; column < count; ++column)
       rows[i][column] = columns[column * kSideBySide + i];
   }
-}
-
-float FloatAbove(double value) {
-  const auto nearest = static_cast<float>(value);
-  return static_cast<double>(nearest) >= value ? nearest : std::nextafter(nearest, FLT_MAX);
 }
 
 float Largest(std::span<const float> values) {
@@ -215,17 +209,18 @@ class PackedRows::Builder {
   //   first     in the chunk's order
   void PackGroup(std::size_t position, std::size_t first, std::size_t count,
                  Scratch& scratch) const {
-    std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
-    std::fill(scratch.nibbles.begin(), scratch.nibbles.end(), std::uint8_t{0});
-    if (count > 0) {
+    if (count == 0) {
+      std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
+      std::fill(scratch.nibbles.begin(), scratch.nibbles.end(), std::uint8_t{0});
+    } else {
       count = std::min(count, kGroupRows);
       std::array<const float*, kSideBySide> from{};
       for (std::size_t i = 0; i < kSideBySide; ++i) {
         from[i] = RotatedRow(scratch, scratch.order[first + std::min(i, count - 1)]);
       }
       SideBySide(from, shape_.rotated_dim, scratch.columns.data());
-      certificate::SquaredLengths<kSideBySide>(scratch.columns.data(), shape_.rotated_dim,
-                                               scratch.lengths.data());
+      for (std::size_t i = 0; i < count; ++i)
+        scratch.lengths[i] = scratch.square[scratch.order[first + i]];
       const std::size_t block = position / shape_.block_rows;
       QuantizeBytes(packed_.blocks_[block], count, scratch);
       if (shape_.has_nibbles)
@@ -252,10 +247,9 @@ class PackedRows::Builder {
     packed_.nibble_codes_.Quantize(scratch.columns.data(), shape_.rotated_dim, block.scale,
                                    scratch.nibbles.data(), squares.data());
     for (std::size_t i = 0; i < count; ++i) {
-      certificate::QuantizedNorms norms = certificate::NormsOf(scratch.lengths[i], squares[i]);
-      const float residual = FloatAbove(norms.residual);
-      packed_.nibble_residuals_[position + i] = residual;
-      norms.residual = static_cast<double>(residual);
+      const certificate::QuantizedNorms norms =
+          certificate::NormsOf(scratch.lengths[i], squares[i]);
+      packed_.nibble_residuals_[position + i] = certificate::FloatAbove(norms.residual);
       block.norms.Include(norms);
     }
   }

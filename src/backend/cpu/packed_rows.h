@@ -84,8 +84,8 @@ class PackedRows {
   }
   // [16]  what each nibble stands for, as BlockScan::nibble_bytes.
   const std::uint8_t* nibble_bytes() const { return nibble_bytes_.data(); }
-  // QuantizedNorms::residual of one row's nibbles: blocks differ little in how well bytes hold
-  // their rows, and much in how well nibbles do.
+  // QuantizedNorms::residual of one row's nibbles: the rows of a block differ little in how well
+  // bytes hold them, and much in how well nibbles do.
   float NibbleResidual(std::size_t position) const { return nibble_residuals_[position]; }
   std::uint32_t IndexAt(std::size_t position) const { return index_at_[position]; }
 
