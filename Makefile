@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
-LINT ?= (src|tests)/
+FOLDERS ?= (src|tests)/
 SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null)
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
 
@@ -55,13 +55,13 @@ format-check:   ## fail where make format would change something
 	@packages/install check
 	clang-format --dry-run -Werror $(SOURCES)
 
-tidy:           ## lint, layering and scripts; LINT=src/data for a part
+tidy:           ## lint, layering and scripts; FOLDERS=src/data for a part
 	@packages/install build check
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target simile_services
 	python3 -B tests/tidy/check_layers.py
 	shellcheck $(SCRIPTS)
-	run-clang-tidy -quiet -p build -j $(JOBS) '^$(CURDIR)/$(LINT)'
+	run-clang-tidy -quiet -p build -j $(JOBS) '^$(CURDIR)/$(FOLDERS)'
 
 clean:          ## forget everything built
 	rm -rf build
