@@ -28,8 +28,8 @@ NibbleCodes::NibbleCodes(std::int32_t code_max) : code_max_(code_max) {
   for (std::int32_t code = -code_max; code <= code_max; ++code) {
     const auto distance = [code](std::int8_t to) { return std::abs(code - to); };
     const auto best = std::ranges::min_element(codes_, {}, distance);
-    nearest_[static_cast<std::size_t>(code + code_max)] =
-        static_cast<std::uint8_t>(best - codes_.begin());
+    const std::int32_t place = code + code_max;
+    nearest_[static_cast<std::size_t>(place)] = static_cast<std::uint8_t>(best - codes_.begin());
   }
 }
 

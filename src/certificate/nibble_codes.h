@@ -22,7 +22,8 @@ class NibbleCodes {
   std::int8_t code(std::size_t nibble) const { return codes_[nibble]; }
   // The nibble whose code is nearest to this one, -code_max .. code_max.
   std::uint8_t Nearest(std::int32_t code) const {
-    return nearest_[static_cast<std::size_t>(code + code_max_)];
+    const std::int32_t place = code + code_max_;
+    return nearest_[static_cast<std::size_t>(place)];
   }
   // The scale for numbers whose squares have this mean; never zero.
   float ScaleFor(double mean_square) const;
