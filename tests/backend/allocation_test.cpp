@@ -10,6 +10,7 @@
 #include "backend/counted_memory.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
+#include "backend/small_blocks.h"
 #include "data/page_buffer.h"
 
 namespace simile::backend::cpu {
@@ -33,7 +34,7 @@ class AllocationTest : public ::testing::Test {
     options.small = kernel_->kernel();
     options.threads = 2;
     options.nibbles_from_code_bytes = 0;  // single queries read nibbles
-    options.foreground_bytes_max = std::size_t{1} << 40;
+    options.foreground_bytes_max = testing::kInForeground;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();
   }

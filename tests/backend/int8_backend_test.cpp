@@ -12,6 +12,7 @@
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/packed_rows.h"
 #include "backend/int8_fixture.h"
+#include "backend/small_blocks.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -23,6 +24,7 @@ using testing::PaddedRows;
 using testing::ScaleTo;
 using testing::SeededRandom;
 using testing::SegmentOf;
+using testing::SmallBlocks;
 using testing::Specs;
 using ::testing::StartsWith;
 using testing::UnitRows;

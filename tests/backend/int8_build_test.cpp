@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "backend/int8_fixture.h"
+#include "backend/small_blocks.h"
 
 namespace simile::backend::cpu {
 namespace {
 
+using testing::kInForeground;
 using testing::PaddedRows;
 using testing::SeededRandom;
 using testing::SegmentOf;

@@ -14,18 +14,6 @@ namespace simile::testing {
 // An int8 backend beside the plain scan, which says what is right.
 class Int8Fixture : public ::testing::Test {
  protected:
-  static constexpr std::size_t kInForeground = std::size_t{1} << 40;
-
-  // Every segment is packed at once, into blocks as small as they come.
-  static backend::cpu::Int8Options SmallBlocks(unsigned threads, const char* isa = "") {
-    backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
-    options.threads = threads;
-    options.tuning.block_bytes = 1;
-    options.tuning.scan_rows_max = 0;
-    options.foreground_bytes_max = kInForeground;
-    return options;
-  }
-
   // Answers the batch with a fresh backend and expects the scan's answers. Leaves its own in
   // result().
   void ExpectTheScansAnswers(const backend::cpu::Int8Options& options, const SegmentRows& rows,

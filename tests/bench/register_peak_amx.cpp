@@ -2,6 +2,7 @@
 // SupportedInt8Kernels() asks for.
 #include <immintrin.h>
 
+#include "backend/cpu/int8_kernel.h"
 #include "bench/register_peak.h"
 
 namespace simile::bench {
@@ -10,23 +11,8 @@ namespace {
 constexpr std::size_t kTileBytes = 1'024;
 constexpr int kTileStride = 64;
 
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
 std::uint64_t Run(const std::uint8_t* operands, std::size_t turns) {
-  TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) {
-    config.row_bytes[tile] = 64;
-    config.rows[tile] = 16;
-  }
-  // GCC 12 believes that this reads eight bytes, and may leave out writing the others.
-  asm volatile("" : : "m"(config));
-  _tile_loadconfig(&config);
+  backend::cpu::kInt8Amx.enter(backend::cpu::kTileQueries);  // whole tiles
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -46,7 +32,7 @@ std::uint64_t Run(const std::uint8_t* operands, std::size_t turns) {
   _tile_stored(1, sums[1], kTileStride);
   _tile_stored(2, sums[2], kTileStride);
   _tile_stored(3, sums[3], kTileStride);
-  _tile_release();
+  backend::cpu::kInt8Amx.leave();
   std::uint64_t total = 0;
   for (const auto& tile : sums) {
     for (const std::uint32_t sum : tile) total += sum;

@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "certificate/canonical_score.h"
@@ -84,55 +85,57 @@ Quantized QuantizeNibbles(const std::vector<float>& rotated, float scale,
   return quantized;
 }
 
-std::vector<Quantized> QuantizeRows(const CertificateCase& drawn, const Rotation& rotation) {
+using RotatedBlock = std::vector<std::vector<float>>;
+
+std::vector<Quantized> QuantizeBlock(const CertificateCase& drawn, const RotatedBlock& rotated) {
+  float largest = 0;
+  for (const std::vector<float>& row : rotated) largest = std::max(largest, LargestOf(row));
+  const float scale = certificate::ScaleFor(largest, drawn.code_max) * drawn.scale_factor;
   std::vector<Quantized> quantized;
-  const std::size_t row_count = drawn.rows->row_count();
-  for (std::size_t first = 0; first < row_count; first += drawn.block_rows) {
-    const std::size_t end = std::min(first + drawn.block_rows, row_count);
-    std::vector<std::vector<float>> rotated;
-    float largest = 0;
-    for (std::size_t r = first; r < end; ++r) {
-      rotated.push_back(Rotated(rotation, drawn.rows->view()[r]));
-      largest = std::max(largest, LargestOf(rotated.back()));
-    }
-    const float scale = certificate::ScaleFor(largest, drawn.code_max) * drawn.scale_factor;
-    QuantizedNorms of_block;
-    for (const std::vector<float>& row : rotated) {
-      quantized.push_back(QuantizeOne(row, scale, drawn.code_max));
-      of_block.Include(quantized.back().norms);
-    }
-    for (std::size_t r = first; r < end; ++r) quantized[r].norms = of_block;
+  QuantizedNorms of_block;
+  for (const std::vector<float>& row : rotated) {
+    quantized.push_back(QuantizeOne(row, scale, drawn.code_max));
+    of_block.Include(quantized.back().norms);
+  }
+  for (Quantized& row : quantized) row.norms = of_block;
+  return quantized;
+}
+
+// By the sixteen codes of a nibble, each row with its own residual.
+std::vector<Quantized> QuantizeNibbleBlock(const CertificateCase& drawn,
+                                           const RotatedBlock& rotated) {
+  const NibbleCodes nibble_codes(drawn.code_max);
+  double square = 0;
+  for (const std::vector<float>& row : rotated) {
+    double length_squared = 0;
+    certificate::SquaredLengths<1>(row.data(), row.size(), &length_squared);
+    square += length_squared;
+  }
+  const auto numbers = static_cast<double>(rotated.size() * rotated.front().size());
+  const float scale = nibble_codes.ScaleFor(square / numbers) * drawn.scale_factor;
+  std::vector<Quantized> quantized;
+  QuantizedNorms of_block;
+  for (const std::vector<float>& row : rotated) {
+    quantized.push_back(QuantizeNibbles(row, scale, nibble_codes));
+    of_block.Include(quantized.back().norms);
+  }
+  for (Quantized& row : quantized) {
+    row.norms.length = of_block.length;
+    row.norms.decoded = of_block.decoded;
   }
   return quantized;
 }
 
-// The same rows by the sixteen codes of a nibble, each with its own residual.
-std::vector<Quantized> QuantizeNibbleRows(const CertificateCase& drawn, const Rotation& rotation) {
-  const NibbleCodes nibble_codes(drawn.code_max);
+template <class Quantizer>
+std::vector<Quantized> QuantizeRows(const CertificateCase& drawn, const Rotation& rotation,
+                                    Quantizer quantize_block) {
   std::vector<Quantized> quantized;
   const std::size_t row_count = drawn.rows->row_count();
   for (std::size_t first = 0; first < row_count; first += drawn.block_rows) {
-    const std::size_t end = std::min(first + drawn.block_rows, row_count);
-    std::vector<std::vector<float>> rotated;
-    double square = 0;
-    for (std::size_t r = first; r < end; ++r) {
+    RotatedBlock rotated;
+    for (std::size_t r = first; r < std::min(first + drawn.block_rows, row_count); ++r)
       rotated.push_back(Rotated(rotation, drawn.rows->view()[r]));
-      double length_squared = 0;
-      certificate::SquaredLengths<1>(rotated.back().data(), rotation.rotated_dim(),
-                                     &length_squared);
-      square += length_squared;
-    }
-    const auto numbers = static_cast<double>((end - first) * rotation.rotated_dim());
-    const float scale = nibble_codes.ScaleFor(square / numbers) * drawn.scale_factor;
-    QuantizedNorms of_block;
-    for (const std::vector<float>& row : rotated) {
-      quantized.push_back(QuantizeNibbles(row, scale, nibble_codes));
-      of_block.Include(quantized.back().norms);
-    }
-    for (std::size_t r = first; r < end; ++r) {
-      quantized[r].norms.length = of_block.length;
-      quantized[r].norms.decoded = of_block.decoded;
-    }
+    for (Quantized& row : quantize_block(drawn, rotated)) quantized.push_back(std::move(row));
   }
   return quantized;
 }
@@ -260,9 +263,10 @@ void AttackRows(const CertificateCase& drawn, const Rotation& rotation,
 void CheckCase(std::uint64_t seed, long double& largest_share) {
   const CertificateCase drawn = MakeCertificateCase(seed);
   const Rotation rotation(drawn.dim);
-  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation), seed, largest_share);
+  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation, QuantizeBlock), seed, largest_share);
   if (::testing::Test::HasFatalFailure()) return;
-  AttackRows(drawn, rotation, QuantizeNibbleRows(drawn, rotation), seed, largest_share);
+  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation, QuantizeNibbleBlock), seed,
+             largest_share);
 }
 
 class CertificateTest : public ::testing::TestWithParam<Family> {};

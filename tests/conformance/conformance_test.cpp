@@ -15,6 +15,7 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
+#include "backend/small_blocks.h"
 #include "certificate/canonical_score.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_check.h"
@@ -41,20 +42,11 @@ std::function<std::unique_ptr<Backend>()> Scan(const char* isa, unsigned threads
   };
 }
 
-// Every segment is packed, into blocks as small as they come, so that small cases have many.
-backend::cpu::Int8Options SmallBlocks(const char* isa, unsigned threads) {
-  backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
-  options.threads = threads;
-  options.tuning.block_bytes = 1;
-  options.tuning.scan_rows_max = 0;
-  options.foreground_bytes_max = std::size_t{1} << 40;
-  return options;
-}
-
+// Every segment is packed.
 std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads) {
   return [isa, threads]() -> std::unique_ptr<Backend> {
     if (backend::cpu::FindInt8Kernel(isa) == nullptr) return nullptr;
-    return backend::cpu::MakeInt8Backend(SmallBlocks(isa, threads));
+    return backend::cpu::MakeInt8Backend(testing::SmallBlocks(threads, isa));
   };
 }
 
@@ -63,7 +55,7 @@ std::function<std::unique_ptr<Backend>()> Int8(const char* isa, unsigned threads
 std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads) {
   return [isa, threads]() -> std::unique_ptr<Backend> {
     if (backend::cpu::OptionsFor(isa).large == nullptr) return nullptr;
-    backend::cpu::Int8Options options = SmallBlocks(isa, threads);
+    backend::cpu::Int8Options options = testing::SmallBlocks(threads, isa);
     options.nibbles_from_code_bytes = 0;
     return backend::cpu::MakeInt8Backend(options);
   };

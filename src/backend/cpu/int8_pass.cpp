@@ -304,7 +304,7 @@ void Int8Pass::TakeHits(Worker& worker, std::size_t block, std::size_t first_row
     const auto [lower, upper] =
         certificate::RangeOf(ScoreOf(worker, hit, scale), worker.bounds[hit.query]);
     worker.survivors[hit.query].Offer({index, lower, upper}, GuessFor(worker, Spec(hit.query).k),
-                                      RescorerOf(worker, hit.query));
+                                      RescorerOf(hit.query, worker.rescored[hit.query]));
   }
 }
 
@@ -331,33 +331,33 @@ bool Int8Pass::FindCandidates(Worker& worker, std::size_t block, std::size_t hit
 
 // Nibbles cannot tell candidates apart: each gets its canonical score at once.
 void Int8Pass::ScoreCandidates(Worker& worker) {
-  const std::span<const Int8Memory::Candidate> found = worker.found;
-  std::size_t ahead = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    for (; ahead < std::min(i + Rescorer::kAhead, found.size()); ++ahead) {
-      RescorerOf(worker, found[ahead].query).Prefetch(found[ahead].index);
-    }
-    const auto [query, index] = found[i];
-    const Rescorer rescorer = RescorerOf(worker, query);
-    const float score = rescorer.Score(index);
-    worker.survivors[query].Offer({index, score, score}, GuessFor(worker, Spec(query).k), rescorer);
-  }
+  ScoreInTurn(
+      worker.found.size(),
+      [&](std::size_t i) {
+        const auto [query, index] = worker.found[i];
+        RescorerOf(query, worker.rescored[query]).Prefetch(index);
+      },
+      [&](std::size_t i) {
+        const auto [query, index] = worker.found[i];
+        const Rescorer rescorer = RescorerOf(query, worker.rescored[query]);
+        const float score = rescorer.Score(index);
+        worker.survivors[query].Offer({index, score, score}, GuessFor(worker, Spec(query).k),
+                                      rescorer);
+      });
 }
 
 CodeWidth Int8Pass::width() const {
   std::size_t rows = 0;
   std::size_t nibble_rows = 0;
   for (const Worker& worker : memory_.workers_) {
-    if (!worker.progress.joined) continue;
     rows += worker.progress.rows_seen;
     nibble_rows += worker.progress.nibble_rows_seen;
   }
   return 2 * nibble_rows > rows ? CodeWidth::kNibble : CodeWidth::kByte;
 }
 
-Rescorer Int8Pass::RescorerOf(Worker& worker, std::size_t query) const {
-  return {segment_.canonical, segment_.rows, batch_.queries.PaddedRow(queries_[query]),
-          worker.rescored[query]};
+Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
+  return {segment_.canonical, segment_.rows, batch_.queries.PaddedRow(queries_[query]), count};
 }
 
 void Int8Pass::FinishQueries(unsigned participant) {
@@ -388,8 +388,7 @@ void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
     rescored += each.rescored[query];
   }
 
-  const Rescorer rescorer(segment_.canonical, segment_.rows,
-                          batch_.queries.PaddedRow(queries_[query]), rescored);
+  const Rescorer rescorer = RescorerOf(query, rescored);
   count = Settle({merged, count}, k, rescorer);
   // Whatever was dropped has a canonical score below the gate. That is no loss when k rows reach
   // it.

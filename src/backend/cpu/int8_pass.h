@@ -132,7 +132,8 @@ class Int8Pass {
   void FinishQuery(Worker& worker, std::size_t query);
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
-  Rescorer RescorerOf(Worker& worker, std::size_t query) const;
+  //   count  raised by every score
+  Rescorer RescorerOf(std::size_t query, std::uint64_t& count) const;
 
   const Int8Segment segment_;
   const PackedShape& shape_;

@@ -17,9 +17,6 @@ class Rescorer {
            std::uint64_t& count)
       : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
 
-  // Rows to bring closer ahead of the one that is scored.
-  static constexpr std::size_t kAhead = 6;
-
   // Brings a row closer; worth it some rows before its score is asked for, because each comes from
   // another place.
   void Prefetch(std::uint32_t index) const {
@@ -43,5 +40,17 @@ class Rescorer {
   const float* query_;
   std::uint64_t& count_;
 };
+
+// Scores rows out of many places: calls score(i) for i in 0 .. count - 1 in turn, and prefetch(i)
+// some calls before.
+template <class Prefetch, class Score>
+void ScoreInTurn(std::size_t count, Prefetch prefetch, Score score) {
+  constexpr std::size_t kRowsAhead = 6;
+  std::size_t ahead = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (; ahead < count && ahead < i + kRowsAhead; ++ahead) prefetch(ahead);
+    score(i);
+  }
+}
 
 }  // namespace simile::backend::cpu

@@ -16,14 +16,15 @@ bool ByLower(const Survivor& a, const Survivor& b) { return a.lower > b.lower; }
 bool Known(const Survivor& survivor) { return survivor.lower == survivor.upper; }
 
 void ScoreAll(std::span<Survivor> survivors, const Rescorer& rescorer) {
-  std::size_t ahead = 0;
-  for (std::size_t i = 0; i < survivors.size(); ++i) {
-    for (; ahead < std::min(i + Rescorer::kAhead, survivors.size()); ++ahead) {
-      if (!Known(survivors[ahead])) rescorer.Prefetch(survivors[ahead].index);
-    }
-    Survivor& survivor = survivors[i];
-    if (!Known(survivor)) survivor.lower = survivor.upper = rescorer.Score(survivor.index);
-  }
+  ScoreInTurn(
+      survivors.size(),
+      [&](std::size_t i) {
+        if (!Known(survivors[i])) rescorer.Prefetch(survivors[i].index);
+      },
+      [&](std::size_t i) {
+        Survivor& survivor = survivors[i];
+        if (!Known(survivor)) survivor.lower = survivor.upper = rescorer.Score(survivor.index);
+      });
 }
 
 }  // namespace
