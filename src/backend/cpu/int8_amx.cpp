@@ -14,10 +14,11 @@ constexpr std::size_t kTileInts = kTileBytes / sizeof(std::int32_t);
 constexpr int kTileStride = 64;
 constexpr std::size_t kLineBytes = 64;
 
-// Up to this many pairs of query tiles stay in the first-level cache beside the rows, and the rows
-// are walked outermost; more are walked outermost themselves, each over the whole block, which the
-// second-level cache holds.
-constexpr std::size_t kPairsInCache = 4;
+// Up to this many tiles of queries meet a row in one go, and memory is the limit.
+constexpr std::size_t kStreamTilesMax = 2;
+// How far ahead of its loads a stream of rows is asked for: twenty lines. docs/design/cpu-engine.md
+// has what else was measured.
+constexpr std::size_t kStreamAhead = 20 * kLineBytes;
 
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
@@ -49,6 +50,38 @@ struct Quad {
   std::size_t groups[4];  // of rows
 };
 
+// Brings the next block closer while this one is worked on: spread evenly over the products, and
+// from eight places in turn, since the processor follows each such stream by itself and so has far
+// more lines on their way than it would for one.
+class NextBlock {
+ public:
+  //   products  of this block; AfterProduct is called for each
+  NextBlock(const std::uint8_t* next, std::size_t bytes, std::size_t products)
+      : next_(next),
+        share_(bytes / kLineBytes / kPlaces),
+        left_(share_ * kPlaces),
+        lines_a_product_((left_ * kOne + products - 1) / products) {}
+
+  void AfterProduct() {
+    for (due_ += lines_a_product_; due_ >= kOne; due_ -= kOne) {
+      if (left_ == 0) return;
+      --left_;
+      const std::size_t line = left_ % kPlaces * share_ + (share_ - 1 - left_ / kPlaces);
+      _mm_prefetch(reinterpret_cast<const char*>(next_ + line * kLineBytes), _MM_HINT_T1);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPlaces = 8;
+  static constexpr std::size_t kOne = 256;  // line, of what is due
+
+  const std::uint8_t* next_;
+  std::size_t share_;  // lines from one place to the next
+  std::size_t left_;
+  std::size_t lines_a_product_;
+  std::size_t due_ = 0;
+};
+
 // What one thread keeps while it scans a block.
 class AmxScan {
  public:
@@ -57,45 +90,56 @@ class AmxScan {
         steps_(block.code_dim / 64),
         panel_bytes_(steps_ * kTileBytes),
         tile_count_((block.query_count + kTileQueries - 1) / kTileQueries),
-        starts_(block.scratch + std::size_t{2} * 4 * kTileInts) {
+        starts_(block.scratch + std::size_t{2} * 4 * kTileInts),
+        next_(block.next, block.next_bytes, steps_ * block.group_count * tile_count_) {
     for (std::size_t query = 0; query < tile_count_ * kTileQueries; ++query) {
       _mm512_store_si512(starts_ + query * 16, _mm512_set1_epi32(block.starts[query]));
     }
-    const std::size_t pairs = tile_count_ / 2;
-    const std::size_t products =
-        steps_ * (pairs * (block.group_count / 2) + tile_count_ % 2 * (block.group_count / 4));
-    lines_left_ = block.next_bytes / kLineBytes;
-    lines_a_step_ = (lines_left_ + products - 1) / products;
   }
 
   void Run() {
-    const std::size_t pairs = tile_count_ / 2;
-    if (pairs <= kPairsInCache) {
-      for (std::size_t group = 0; group < block_.group_count; group += kGroupsTogether) {
-        for (std::size_t pair = 0; pair < pairs; ++pair) {
-          TwoByTwo(pair, group);
-          TwoByTwo(pair, group + 2);
-        }
-        if (tile_count_ % 2 != 0) OneByFour(group);
-      }
+    if (tile_count_ <= kStreamTilesMax) {
+      Stream();
     } else {
-      for (std::size_t pair = 0; pair < pairs; ++pair) {
-        for (std::size_t group = 0; group < block_.group_count; group += 2) TwoByTwo(pair, group);
-      }
-      if (tile_count_ % 2 != 0) {
-        for (std::size_t group = 0; group < block_.group_count; group += kGroupsTogether)
-          OneByFour(group);
-      }
+      Revisit();
     }
     TestPrevious();
     *block_.hit_count = hit_count_;
   }
 
  private:
-  // 32 queries against 32 rows.
-  void TwoByTwo(std::size_t pair, std::size_t group) {
+  // Far apart, so that each group is a long stream of its own.
+  void Stream() {
+    static_assert(kStreamTilesMax == 2);
+    const std::size_t half = block_.group_count / 2;
+    const std::size_t quarter = block_.group_count / 4;
+    if (tile_count_ == 2) {
+      for (std::size_t group = 0; group < half; ++group) TwoByTwo<true>(0, group, half);
+    } else {
+      for (std::size_t group = 0; group < quarter; ++group) OneByFour<true>(group, quarter);
+    }
+  }
+
+  // Two tiles of queries at a time stay in the first-level cache, the block in the second-level
+  // one.
+  void Revisit() {
+    for (std::size_t pair = 0; pair < tile_count_ / 2; ++pair) {
+      for (std::size_t group = 0; group < block_.group_count; group += 2)
+        TwoByTwo<false>(pair, group, 1);
+    }
+    if (tile_count_ % 2 == 0) return;
+    for (std::size_t group = 0; group < block_.group_count; group += kGroupsTogether)
+      OneByFour<false>(group, 1);
+  }
+
+  // 32 queries against the 32 rows of two groups.
+  //   kStream  whether the rows are read here for the first and only time
+  //   apart    groups from one to the other
+  template <bool kStream>
+  void TwoByTwo(std::size_t pair, std::size_t group, std::size_t apart) {
     const std::int8_t* queries = block_.queries + 2 * pair * panel_bytes_;
     const std::uint8_t* rows = block_.codes + group * panel_bytes_;
+    const std::size_t gap = apart * panel_bytes_;
     const std::int32_t* starts = starts_ + 2 * pair * kTileInts;
     _tile_loadd(0, starts, kTileStride);
     _tile_loadd(1, starts, kTileStride);
@@ -105,23 +149,30 @@ class AmxScan {
       _tile_loadd(4, queries, kTileStride);
       _tile_loadd(6, rows, kTileStride);
       _tile_dpbsud(0, 4, 6);
-      _tile_loadd(7, rows + panel_bytes_, kTileStride);
+      AfterProduct<kStream, 2>(rows, gap, 0);
+      _tile_loadd(7, rows + gap, kTileStride);
       _tile_dpbsud(1, 4, 7);
+      AfterProduct<kStream, 2>(rows, gap, 1);
       _tile_loadd(5, queries + panel_bytes_, kTileStride);
       _tile_dpbsud(2, 5, 6);
+      AfterProduct<kStream, 2>(rows, gap, 2);
       _tile_dpbsud(3, 5, 7);
+      AfterProduct<kStream, 2>(rows, gap, 3);
       queries += kTileBytes;
       rows += kTileBytes;
-      Prefetch();
     }
-    Store({{2 * pair, 2 * pair, 2 * pair + 1, 2 * pair + 1}, {group, group + 1, group, group + 1}});
+    Store({{2 * pair, 2 * pair, 2 * pair + 1, 2 * pair + 1},
+           {group, group + apart, group, group + apart}});
   }
 
-  // The last sixteen queries, when their number of tiles is odd, against 64 rows.
-  void OneByFour(std::size_t group) {
+  // The last sixteen queries, when their number of tiles is odd, against the 64 rows of four
+  // groups.
+  template <bool kStream>
+  void OneByFour(std::size_t group, std::size_t apart) {
     const std::size_t tile = tile_count_ - 1;
     const std::int8_t* queries = block_.queries + tile * panel_bytes_;
     const std::uint8_t* rows = block_.codes + group * panel_bytes_;
+    const std::size_t gap = apart * panel_bytes_;
     const std::int32_t* starts = starts_ + tile * kTileInts;
     _tile_loadd(0, starts, kTileStride);
     _tile_loadd(1, starts, kTileStride);
@@ -131,17 +182,37 @@ class AmxScan {
       _tile_loadd(4, queries, kTileStride);
       _tile_loadd(6, rows, kTileStride);
       _tile_dpbsud(0, 4, 6);
-      _tile_loadd(7, rows + panel_bytes_, kTileStride);
+      AfterProduct<kStream, 4>(rows, gap, 0);
+      _tile_loadd(7, rows + gap, kTileStride);
       _tile_dpbsud(1, 4, 7);
-      _tile_loadd(6, rows + 2 * panel_bytes_, kTileStride);
+      AfterProduct<kStream, 4>(rows, gap, 1);
+      _tile_loadd(6, rows + 2 * gap, kTileStride);
       _tile_dpbsud(2, 4, 6);
-      _tile_loadd(7, rows + 3 * panel_bytes_, kTileStride);
+      AfterProduct<kStream, 4>(rows, gap, 2);
+      _tile_loadd(7, rows + 3 * gap, kTileStride);
       _tile_dpbsud(3, 4, 7);
+      AfterProduct<kStream, 4>(rows, gap, 3);
       queries += kTileBytes;
       rows += kTileBytes;
-      Prefetch();
     }
-    Store({{tile, tile, tile, tile}, {group, group + 1, group + 2, group + 3}});
+    Store({{tile, tile, tile, tile}, {group, group + apart, group + 2 * apart, group + 3 * apart}});
+  }
+
+  // What is worth asking memory for between two products.
+  //   rows, gap  the first of kTiles tiles of rows, and the way to the next
+  //   quarter    which of the four products of a step
+  template <bool kStream, std::size_t kTiles>
+  void AfterProduct(const std::uint8_t* rows, std::size_t gap, std::size_t quarter) {
+    if constexpr (kStream) {
+      constexpr std::size_t kBytes = kTileBytes / 4;
+      const std::uint8_t* ahead = rows + kStreamAhead + quarter * kBytes;
+      for (std::size_t tile = 0; tile < kTiles; ++tile, ahead += gap) {
+        for (std::size_t i = 0; i < kBytes; i += kLineBytes)
+          _mm_prefetch(reinterpret_cast<const char*>(ahead + i), _MM_HINT_T0);
+      }
+    } else {
+      next_.AfterProduct();
+    }
   }
 
   // The sums of the piece before this one are tested while this one's are still being formed: the
@@ -211,23 +282,12 @@ class AmxScan {
     }
   }
 
-  void Prefetch() {
-    const std::size_t count = lines_left_ < lines_a_step_ ? lines_left_ : lines_a_step_;
-    for (std::size_t i = 0; i < count; ++i) {
-      _mm_prefetch(reinterpret_cast<const char*>(next_), _MM_HINT_T1);
-      next_ += kLineBytes;
-    }
-    lines_left_ -= count;
-  }
-
   const BlockScan& block_;
   const std::size_t steps_;
   const std::size_t panel_bytes_;  // of a tile of queries, and of a group of rows
   const std::size_t tile_count_;
   std::int32_t* const starts_;  // [tile, 16, 16]
-  const std::uint8_t* next_ = block_.next;
-  std::size_t lines_left_ = 0;
-  std::size_t lines_a_step_ = 0;
+  NextBlock next_;
   RawHit* const hits_ = block_.hits;
   std::size_t hit_count_ = 0;
   Quad stored_{};
