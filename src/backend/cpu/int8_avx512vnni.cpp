@@ -11,38 +11,46 @@ namespace simile::backend::cpu {
 namespace {
 
 // Four columns of sixteen rows, out of a group: those of half 0 or 1 of a pair of such fours.
-template <bool kFirst>
+template <bool kOneTurn>
 class RowBytes {
  public:
   static constexpr std::size_t kInOneByte = 1;
 
-  RowBytes(const std::uint8_t* /*nibble_bytes*/, std::size_t piece_bytes)
-      : piece_bytes_(piece_bytes) {}
+  RowBytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
+  // Before the loads of a step's 64 columns.
+  void AtStep(const std::uint8_t* groups, std::size_t group_bytes, std::size_t step) const {
+    if constexpr (kOneTurn) return;
+    const std::uint8_t* ahead = groups + turn_.piece_bytes + step * 1024;
+    for (std::size_t line = turn_.from; line < turn_.to; ++line) {
+      for (std::size_t g = 0; g < kGroupsTogether; ++g)
+        _mm_prefetch(ahead + g * group_bytes + line * 64, _MM_HINT_T1);
+    }
+  }
   __m512i Load(const std::uint8_t* group, std::size_t pair, std::size_t half) const {
-    const std::uint8_t* at = group + (pair * 2 + half) * 64;
-    if constexpr (kFirst) __builtin_prefetch(at + piece_bytes_);
-    return _mm512_load_si512(at);
+    const std::size_t at = (pair * 2 + half) * 64;
+    if constexpr (kOneTurn) _mm_prefetch(group + turn_.piece_bytes + at, _MM_HINT_T0);
+    return _mm512_load_si512(group + at);
   }
 
  private:
-  std::size_t piece_bytes_;
+  PieceTurn turn_;
 };
 
 class RowNibbles {
  public:
   static constexpr std::size_t kInOneByte = 2;
 
-  RowNibbles(const std::uint8_t* nibble_bytes, std::size_t piece_bytes)
-      : piece_bytes_(piece_bytes),
+  RowNibbles(const std::uint8_t* nibble_bytes, const PieceTurn& turn)
+      : piece_bytes_(turn.piece_bytes),
         // With a mask: GCC 12 takes the undefined register under the plain one for a mistake.
         bytes_(_mm512_maskz_broadcast_i32x4(
             0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibble_bytes)))) {}
 
+  void AtStep(const std::uint8_t*, std::size_t, std::size_t) const {}
   __m512i Load(const std::uint8_t* group, std::size_t pair, std::size_t half) const {
-    const std::uint8_t* at = group + pair * 64;
-    if (half == 0) __builtin_prefetch(at + piece_bytes_);
-    __m512i nibbles = _mm512_load_si512(at);
+    if (half == 0) _mm_prefetch(group + piece_bytes_ + pair * 64, _MM_HINT_T0);
+    __m512i nibbles = _mm512_load_si512(group + pair * 64);
     if (half == 1) nibbles = _mm512_srli_epi16(nibbles, 4);
     return _mm512_shuffle_epi8(bytes_, _mm512_and_si512(nibbles, _mm512_set1_epi8(15)));
   }
@@ -53,8 +61,8 @@ class RowNibbles {
 };
 
 struct Avx512VnniProducts {
-  template <bool kFirst>
-  using Bytes = RowBytes<kFirst>;
+  template <bool kOneTurn>
+  using Bytes = RowBytes<kOneTurn>;
   using Nibbles = RowNibbles;
 
   // Sixteen registers hold sums, four the rows' bytes; each query's four bytes are broadcast from
@@ -70,6 +78,7 @@ struct Avx512VnniProducts {
       for (std::size_t g = 0; g < kGroupsTogether; ++g) sum[q][g] = _mm512_set1_epi32(starts[q]);
     }
     for (std::size_t step = 0; step < steps; ++step) {
+      codes.AtStep(group, group_bytes, step);
       const std::int8_t* step_queries = queries + step * kTileQueries * 64;
       for (std::size_t pair = 0; pair < 8; ++pair) {
 #pragma GCC unroll 2

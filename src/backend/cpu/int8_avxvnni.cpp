@@ -2,7 +2,6 @@
 #include <immintrin.h>
 
 #include "backend/cpu/int8_eight_lanes.h"
-#include "backend/cpu/int8_walk.h"
 
 // Unrolled by hand, below, because GCC 12 else moves every sum between registers around each
 // product, which takes a third of the speed.
@@ -23,6 +22,7 @@ struct AvxVnniProducts : EightLanes<AvxVnniProducts> {
       for (std::size_t q = 0; q < kQueries; ++q)
         sum[q][0] = sum[q][1] = _mm256_set1_epi32(starts[q]);
       for (std::size_t step = 0; step < steps; ++step) {
+        codes.AtStep(group, step);
         const std::int8_t* step_queries = queries + step * kTileQueries * 64;
         for (std::size_t pair = 0; pair < 8; ++pair) {
 #pragma GCC unroll 2

@@ -5,47 +5,54 @@
 
 #include <immintrin.h>
 
-#include "backend/cpu/int8_kernel.h"
+#include "backend/cpu/int8_walk.h"
 
 namespace simile::backend::cpu {
 
-// Products must be a type of an unnamed namespace; for it and kFirst see Int8Walk.
+// Products must be a type of an unnamed namespace; for it and kOneTurn see Int8Walk.
 template <class Products>
 struct EightLanes {
   // Four columns of eight rows, out of a group: those of half 0 or 1 of a pair of such fours, of
   // the first or the last eight rows.
-  template <bool kFirst>
+  template <bool kOneTurn>
   class Bytes {
    public:
     static constexpr std::size_t kInOneByte = 1;
 
-    Bytes(const std::uint8_t* /*nibble_bytes*/, std::size_t piece_bytes)
-        : piece_bytes_(piece_bytes) {}
+    Bytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
+    // Before the loads of a step's 64 columns.
+    void AtStep(const std::uint8_t* group, std::size_t step) const {
+      if constexpr (kOneTurn) return;
+      const std::uint8_t* ahead = group + turn_.piece_bytes + step * 1024;
+      for (std::size_t line = turn_.from; line < turn_.to; ++line)
+        _mm_prefetch(ahead + line * 64, _MM_HINT_T1);
+    }
     __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
                  std::size_t eight) const {
       const std::uint8_t* at = group + (pair * 2 + half) * 64;
-      if (kFirst && eight == 0) __builtin_prefetch(at + piece_bytes_);
+      if (kOneTurn && eight == 0) _mm_prefetch(at + turn_.piece_bytes, _MM_HINT_T0);
       return _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
     }
 
    private:
-    std::size_t piece_bytes_;
+    PieceTurn turn_;
   };
 
   class Nibbles {
    public:
     static constexpr std::size_t kInOneByte = 2;
 
-    Nibbles(const std::uint8_t* nibble_bytes, std::size_t piece_bytes)
-        : piece_bytes_(piece_bytes),
+    Nibbles(const std::uint8_t* nibble_bytes, const PieceTurn& turn)
+        : piece_bytes_(turn.piece_bytes),
           bytes_(_mm256_broadcastsi128_si256(
               _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibble_bytes)))) {}
 
+    void AtStep(const std::uint8_t*, std::size_t) const {}
     __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
                  std::size_t eight) const {
       const std::uint8_t* at = group + pair * 64;
-      if (half == 0 && eight == 0) __builtin_prefetch(at + piece_bytes_);
+      if (half == 0 && eight == 0) _mm_prefetch(at + piece_bytes_, _MM_HINT_T0);
       __m256i nibbles = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
       if (half == 1) nibbles = _mm256_srli_epi16(nibbles, 4);
       return _mm256_shuffle_epi8(bytes_, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));

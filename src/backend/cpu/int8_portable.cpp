@@ -6,10 +6,10 @@ namespace {
 struct PortableProducts {
   // One column of a group, four columns of which lie together for each row: the row's byte, given
   // where those four of its row begin.
-  template <bool /*kFirst*/>
+  template <bool /*kOneTurn*/>
   struct Bytes {
     static constexpr std::size_t kInOneByte = 1;
-    Bytes(const std::uint8_t* /*nibble_bytes*/, std::size_t /*piece_bytes*/) {}
+    Bytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& /*turn*/) {}
     static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
       return group + column * kGroupRows;
     }
@@ -18,7 +18,7 @@ struct PortableProducts {
   class Nibbles {
    public:
     static constexpr std::size_t kInOneByte = 2;
-    Nibbles(const std::uint8_t* nibble_bytes, std::size_t /*piece_bytes*/) : bytes_(nibble_bytes) {}
+    Nibbles(const std::uint8_t* nibble_bytes, const PieceTurn& /*turn*/) : bytes_(nibble_bytes) {}
     static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
       return group + column / 8 * 4 * kGroupRows;
     }

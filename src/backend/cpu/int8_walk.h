@@ -4,13 +4,22 @@
 
 namespace simile::backend::cpu {
 
+// One of the turns in which a piece meets all queries, up to four a turn.
+struct PieceTurn {
+  std::size_t piece_bytes;  // to the same place of the next piece
+  // What this turn is to bring closer of the next piece: of each step's lines of a group, 64
+  // columns of its sixteen rows, those from .. to - 1 of sixteen.
+  std::size_t from;
+  std::size_t to;
+};
+
 // Walks a block in pieces of four groups by up to four queries and calls Products for each.
-//   Products::Bytes<kFirst>, Products::Nibbles
+//   Products::Bytes<kOneTurn>, Products::Nibbles
 //       How codes become row bytes; kInOneByte says how many of them a byte of codes holds. Made
-//       from BlockScan::nibble_bytes and the bytes of a piece: when a piece is read for the first
-//       time (Bytes<true>, Nibbles), each read brings the same place of the next one closer. Asking
-//       for the whole next block meanwhile, or for the next piece at once, leaves bandwidth unused;
-//       docs/design/cpu-engine.md has the figures.
+//       for each turn from BlockScan::nibble_bytes and the PieceTurn. Whoever has but one turn
+//       (Bytes<true>, Nibbles) brings the next piece closer as it reads this one, line by line;
+//       with more turns each does its share between the products. Asking for the whole next piece
+//       or block at once leaves bandwidth unused; docs/design/cpu-engine.md has the figures.
 //   Products::template Score<n>(codes, group, group_stride, queries, steps, starts, sums)
 //       n <= 4 queries against four groups. sums[(q * 4 + group) * 16 + row] is written wherever
 //       the piece has a hit; returns whether it has one.
@@ -23,32 +32,33 @@ struct Int8Walk {
   static void Leave() {}
   static void Scan(const BlockScan& block) {
     if (block.nibble_bytes != nullptr) {
-      Scan<typename Products::Nibbles, typename Products::Nibbles>(block);
+      Scan<typename Products::Nibbles>(block);
+    } else if (block.query_count <= kQueriesTogether) {
+      Scan<typename Products::template Bytes<true>>(block);
     } else {
-      Scan<typename Products::template Bytes<true>, typename Products::template Bytes<false>>(
-          block);
+      Scan<typename Products::template Bytes<false>>(block);
     }
   }
 
  private:
-  template <class First, class Again>
+  static constexpr std::size_t kLinesOfStep = 16;
+
+  template <class Codes>
   static void Scan(const BlockScan& block) {
-    const std::size_t group_bytes = block.code_dim * kGroupRows / First::kInOneByte;
+    const std::size_t group_bytes = block.code_dim * kGroupRows / Codes::kInOneByte;
     const std::size_t piece_bytes = kGroupsTogether * group_bytes;
-    const First first(block.nibble_bytes, piece_bytes);
-    const Again again(block.nibble_bytes, piece_bytes);
     const std::size_t pieces = block.group_count / kGroupsTogether;
+    const std::size_t turns = (block.query_count + kQueriesTogether - 1) / kQueriesTogether;
     *block.hit_count = 0;
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       const std::uint8_t* groups = block.codes + piece * piece_bytes;
-      for (std::size_t query = 0; query < block.query_count; query += kQueriesTogether) {
+      for (std::size_t turn = 0; turn < turns; ++turn) {
+        const Codes codes(block.nibble_bytes, {piece_bytes, kLinesOfStep * turn / turns,
+                                               kLinesOfStep * (turn + 1) / turns});
+        const std::size_t query = turn * kQueriesTogether;
         const std::size_t left = block.query_count - query;
         const std::size_t width = left < kQueriesTogether ? left : kQueriesTogether;
-        if (query == 0) {
-          Piece(block, width, first, groups, group_bytes, query, piece);
-        } else {
-          Piece(block, width, again, groups, group_bytes, query, piece);
-        }
+        Piece(block, width, codes, groups, group_bytes, query, piece);
       }
     }
   }
@@ -64,13 +74,23 @@ struct Int8Walk {
                block.scratch))
       return;
     for (std::size_t q = 0; q < width; ++q) {
-      for (std::size_t row = 0; row < kRowsTogether; ++row) {
-        const std::int32_t sum = block.scratch[q * kRowsTogether + row];
-        if (sum < 0) continue;
-        block.hits[(*block.hit_count)++] = {static_cast<std::uint32_t>(query + q),
-                                            static_cast<std::uint32_t>(piece * kRowsTogether + row),
-                                            sum};
-      }
+      for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows)
+        Append(block, query + q, piece * kRowsTogether + row,
+               block.scratch + q * kRowsTogether + row);
+    }
+  }
+
+  // The hits of one query among the rows of one group. Mostly there is none: a hit clears the sign
+  // bit of what all sums have in common.
+  static void Append(const BlockScan& block, std::size_t query, std::size_t first_row,
+                     const std::int32_t* sums) {
+    std::int32_t all = -1;
+    for (std::size_t row = 0; row < kGroupRows; ++row) all &= sums[row];
+    if (all < 0) return;
+    for (std::size_t row = 0; row < kGroupRows; ++row) {
+      if (sums[row] < 0) continue;
+      block.hits[(*block.hit_count)++] = {static_cast<std::uint32_t>(query),
+                                          static_cast<std::uint32_t>(first_row + row), sums[row]};
     }
   }
 
