@@ -50,7 +50,7 @@ class FakeMachine final : public CalibrationProbe {
 
 TEST(FindTuningTest, FindsWhereTheRoadsCross) {
   FakeMachine machine;
-  const TuningFindings wanted{.block_bytes = 384U * 1'024U,
+  const TuningFindings wanted{.block_bytes = 256U * 1'024U,
                               .large_batch_min = 4,
                               .gather_share = 12,
                               .scan_rows_max = 2'048};

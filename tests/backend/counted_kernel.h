@@ -20,10 +20,11 @@ class CountedKernel {
     counting_ = {real_->isa, real_->code_max, real_->reads_nibbles, &Enter, real_->leave, &Scan};
     return &counting_;
   }
-  // Times that a thread began a pass; with one thread, the number of passes.
-  std::size_t entered() const { return entered_; }
+  // Passes that one thread makes by itself over segments of more than one block: it enters for the
+  // first block, and again for the others.
+  std::size_t passes() const { return entered_ / 2; }
   // Queries of all of them.
-  std::size_t queries() const { return queries_; }
+  std::size_t queries() const { return queries_ / 2; }
   std::size_t scans() const { return scans_; }
   std::size_t nibble_scans() const { return nibble_scans_; }
 

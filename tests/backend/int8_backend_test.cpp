@@ -238,13 +238,40 @@ TEST_F(Int8BackendTest, TakesLargeBatchesInAsFewPassesAsTheyNeed) {
   ASSERT_TRUE(index.ok());
   for (const std::size_t batch : {1'000U, 1'024U, 1'025U, 1'200U}) {
     const std::vector<QuerySpec> specs = Specs(batch, 3);
-    const std::size_t entered = counted.entered();
+    const std::size_t passes = counted.passes();
     ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                           SeedText(kSeed));
     const std::size_t needed = batch <= 1'024 ? 1 : 2;
-    EXPECT_GE(counted.entered() - entered, needed) << batch;
-    EXPECT_LE(counted.entered() - entered, needed + 1) << batch << ": one more for wrong guesses";
+    EXPECT_GE(counted.passes() - passes, needed) << batch;
+    EXPECT_LE(counted.passes() - passes, needed + 1) << batch << ": one more for wrong guesses";
   }
+}
+
+// Every thread then scans all blocks, the first one included.
+TEST_F(Int8BackendTest, DividesTheQueriesOfLargeBatchesAmongItsThreads) {
+  constexpr std::uint64_t kSeed = 92;
+  constexpr std::size_t kRowCount = 1'000;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(kRowCount, 64, random);
+  const auto queries = UnitRows(100, 64, random);
+  CountedKernel counted(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(2);
+  options.large = options.small = counted.kernel();
+  options.queries_of_thread_min = 50;
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const auto blocks_scanned = [&](std::size_t batch) {
+    const std::size_t queries_before = counted.queries();
+    const std::size_t scans_before = counted.scans();
+    ExpectTheScansAnswers(**index, SegmentOf(rows),
+                          {queries->view().Slice(0, batch), Specs(batch, 3)}, SeedText(kSeed));
+    EXPECT_EQ(counted.queries() - queries_before, batch);
+    // The first block, of 64 rows, is scanned once for every four queries.
+    return counted.scans() - scans_before - (batch + 3) / 4;
+  };
+  EXPECT_EQ(blocks_scanned(100), 2 * (kRowCount - 1) / 64);
+  EXPECT_EQ(Engine(0), "int8-" + std::string(options.large->isa));
 }
 
 TEST_F(Int8BackendTest, SplitsABatchWhoseSurvivorsNeedTooMuchRoom) {

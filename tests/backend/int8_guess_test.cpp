@@ -69,11 +69,11 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   const auto backend = MakeInt8Backend(options);
   const auto index = backend->MakeResident(SegmentOf(rows));
   ASSERT_TRUE(index.ok());
-  const std::size_t entered = counted.entered();
+  const std::size_t passes = counted.passes();
   const std::size_t scanned_for = counted.queries();
   ExpectTheScansAnswers(**index, SegmentOf(rows), {queries.view(), specs},
                         "seed " + std::to_string(kSeed));
-  EXPECT_EQ(counted.entered() - entered, 2U) << "one pass that guesses, one that does not";
+  EXPECT_EQ(counted.passes() - passes, 2U) << "one pass that guesses, one that does not";
   EXPECT_GE(counted.queries() - scanned_for, 30U) << "all queries, then those that guessed wrong";
   EXPECT_LT(counted.queries() - scanned_for, 40U) << "and not the others";
   std::size_t rescans = 0;

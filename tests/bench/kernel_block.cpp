@@ -40,7 +40,7 @@ KernelBlock::KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_
     : shape_(shape),
       codes_(kBlocks * shape.row_count * shape.dim),
       queries_(PaddedQueries(shape.query_count) * shape.dim),
-      starts_(PaddedQueries(shape.query_count) * sizeof(std::int32_t)),
+      starts_(shape.query_count * sizeof(std::int32_t)),
       hits_(shape.query_count * shape.row_count * sizeof(RawHit)),
       scratch_(backend::cpu::ScratchBytes(shape.query_count)) {
   DrawCodes(code_max, seed);
@@ -80,8 +80,6 @@ void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
 // Row bytes are uniform in 1 .. 2 code_max + 1, so a query's sums are as good as normal.
 void KernelBlock::SetGates(std::int32_t code_max) {
   auto* starts = starts_.As<std::int32_t>();
-  std::fill_n(starts, PaddedQueries(shape_.query_count),
-              std::numeric_limits<std::int32_t>::min() / 2);
   const double mean = code_max + 1;
   const double variance = (std::pow(2.0 * code_max + 1, 2) - 1) / 12;
   for (std::size_t query = 0; query < shape_.query_count; ++query) {

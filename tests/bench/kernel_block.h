@@ -46,7 +46,7 @@ class KernelBlock {
   const Shape shape_;
   data::PageBuffer codes_;    // [block][row_count * dim]
   data::PageBuffer queries_;  // [tile][dim / 64][16][64]
-  data::PageBuffer starts_;   // [tile * 16]
+  data::PageBuffer starts_;   // [query]
   data::PageBuffer hits_;     // [query_count * row_count]
   data::PageBuffer scratch_;
   std::size_t hit_count_ = 0;

@@ -42,7 +42,7 @@ app::TuningInForce Measured() {
 TEST(SettingsTextTest, ShowsTheTuningWithItsUnitsAndOrigins) {
   app::TuningInForce tuning = Measured();
   std::string table = TuningTable(tuning, Terminal{});
-  EXPECT_THAT(table, ContainsRegex("large_batch_min +8 +queries +8 +default\n"));
+  EXPECT_THAT(table, ContainsRegex("large_batch_min +5 +queries +5 +default\n"));
   EXPECT_THAT(table, ContainsRegex("gather_share +9 +rows for one +16 +measured 2026-11-21 on "
                                    "Ann's processor\n"));
   tuning.cache = absl::InvalidArgumentError("/t.json: not a tuning cache");

@@ -61,6 +61,15 @@ std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads
   };
 }
 
+// The same, where every thread has queries of its own.
+std::function<std::unique_ptr<Backend>()> Int8Shares(unsigned threads) {
+  return [threads]() -> std::unique_ptr<Backend> {
+    backend::cpu::Int8Options options = testing::SmallBlocks(threads);
+    options.queries_of_thread_min = 1;
+    return backend::cpu::MakeInt8Backend(options);
+  };
+}
+
 const BackendUnderTest kBackends[] = {
     {"int8_amx_1_thread", Int8("amx", 1)},
     {"int8_amx_2_threads", Int8("amx", 2)},
@@ -69,6 +78,7 @@ const BackendUnderTest kBackends[] = {
     {"int8_avx2_2_threads", Int8("avx2", 2)},
     {"int8_portable_1_thread", Int8("portable", 1)},
     {"int8_portable_3_threads", Int8("portable", 3)},
+    {"int8_shares_of_3_threads", Int8Shares(3)},
     {"int4_as_served_2_threads", Int4("", 2)},
     {"int4_avx512vnni_2_threads", Int4("avx512vnni", 2)},
     {"int4_avxvnni_1_thread", Int4("avxvnni", 1)},

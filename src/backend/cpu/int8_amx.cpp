@@ -92,7 +92,7 @@ class AmxScan {
         tile_count_((block.query_count + kTileQueries - 1) / kTileQueries),
         starts_(block.scratch + std::size_t{2} * 4 * kTileInts),
         next_(block.next, block.next_bytes, steps_ * block.group_count * tile_count_) {
-    for (std::size_t query = 0; query < tile_count_ * kTileQueries; ++query) {
+    for (std::size_t query = 0; query < block.query_count; ++query) {
       _mm512_store_si512(starts_ + query * 16, _mm512_set1_epi32(block.starts[query]));
     }
   }

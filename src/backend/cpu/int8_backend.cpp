@@ -7,6 +7,7 @@
 #include <cassert>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -33,6 +34,7 @@ class Int8Engine {
         scan_(*options.canonical, pool_.thread_count()),
         gather_(scan_),
         memory_(pool_.thread_count()),
+        shares_(pool_.thread_count()),
         large_name_(fmt::format("int8-{}", options.large->isa)),
         small_name_(fmt::format("int8-{}", options.small->isa)),
         nibble_name_(fmt::format("int4-{}", options.small->isa)) {}
@@ -114,27 +116,65 @@ class Int8Engine {
 
   void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,
                  std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
+    const unsigned threads = pool_.thread_count();
     while (!queries.empty()) {
       const std::size_t count =
-          QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), pool_.thread_count());
+          QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), threads);
+      const std::span<const std::uint32_t> taken = queries.first(count);
+      queries = queries.subspan(count);
       const bool nibbles = packed.shape().has_nibbles && count <= kQueriesTogether;
       const bool large = !nibbles && count >= options_.tuning.large_batch_min;
-      const std::span<const std::uint32_t> taken = queries.first(count);
-      Int8Pass pass({rows, packed, *(large ? options_.large : options_.small), scan_.kernel()},
-                    batch, taken, speculative, nibbles ? CodeWidth::kNibble : CodeWidth::kByte,
-                    memory_, result);
-      pass.Run(pool_);
-      const std::string& name =
-          pass.width() == CodeWidth::kNibble ? nibble_name_ : (large ? large_name_ : small_name_);
-      for (std::size_t i = 0; i < count; ++i) {
-        result.SetEngine(taken[i], name.c_str());
-        if (pass.certain(i)) continue;
-        assert(speculative);
-        uncertain_.push_back(taken[i]);
+      const Int8Segment segment{rows, packed, *(large ? options_.large : options_.small),
+                                scan_.kernel()};
+      if (threads > 1 && count / threads >= options_.queries_of_thread_min) {
+        RunShares(segment, batch, taken, speculative, result);
+      } else {
+        Int8Pass pass(segment, batch, taken, speculative,
+                      nibbles ? CodeWidth::kNibble : CodeWidth::kByte, memory_, result);
+        pass.Run(pool_);
+        Conclude(pass, segment.kernel, result);
       }
-      queries = queries.subspan(count);
     }
   }
+
+  // A pass of its own for each thread, over all rows, for its share of the queries.
+  void RunShares(const Int8Segment& segment, const SearchBatch& batch,
+                 std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
+    const std::size_t threads = shares_.size();
+    for (std::size_t i = 0; i < threads; ++i) {
+      const std::size_t first = queries.size() * i / threads;
+      const std::size_t end = queries.size() * (i + 1) / threads;
+      shares_[i].pass.emplace(segment, batch, queries.subspan(first, end - first), speculative,
+                              CodeWidth::kByte, shares_[i].memory, result);
+    }
+    std::atomic<std::size_t> next{0};
+    auto run = [&](unsigned /*participant*/) {
+      for (;;) {
+        const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= threads) return;
+        shares_[i].pass->Run(alone_);
+      }
+    };
+    pool_.Run(run);
+    for (const Share& share : shares_) Conclude(*share.pass, segment.kernel, result);
+  }
+
+  void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
+    const std::string& name = pass.width() == CodeWidth::kNibble
+                                  ? nibble_name_
+                                  : (&kernel == options_.large ? large_name_ : small_name_);
+    for (std::size_t i = 0; i < pass.queries().size(); ++i) {
+      const std::uint32_t query = pass.queries()[i];
+      result.SetEngine(query, name.c_str());
+      if (!pass.certain(i)) uncertain_.push_back(query);
+    }
+  }
+
+  // One thread's part of a batch whose queries are divided.
+  struct Share {
+    Int8Memory memory{1};
+    std::optional<Int8Pass> pass;  // of the last such batch
+  };
 
   const Int8Options options_;
   std::mutex mutex_;  // guards what follows
@@ -142,6 +182,8 @@ class Int8Engine {
   ScanSearch scan_;
   Gather gather_;
   Int8Memory memory_;
+  ThreadPool alone_{1};  // has no threads of its own
+  std::vector<Share> shares_;
   // How an answer names the road that it came.
   const std::string large_name_;
   const std::string small_name_;

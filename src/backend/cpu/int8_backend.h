@@ -22,6 +22,10 @@ struct Int8Options {
   // An index whose codes take this much also keeps half a byte a dimension, which the smallest
   // batches read instead, provided that the small kernel can: memory is their limit.
   std::size_t nibbles_from_code_bytes = 64U << 20;
+  // Where each thread gets so many queries of a batch, threads divide the queries and not the rows:
+  // a gate then rises with all rows and not with a thread's share of them, and fewer hits come
+  // through. Every thread reads all rows, so that with fewer queries memory would be the limit.
+  std::size_t queries_of_thread_min = 256;
   // An index whose codes take more than this is built in the background: MakeResident returns at
   // once, and the index scans plainly until then.
   std::size_t foreground_bytes_max = 32U << 20;

@@ -45,13 +45,14 @@ struct BlockScan {
   const std::uint8_t* nibble_bytes;  // [16]  the row byte that each nibble stands for
   std::size_t group_count;           // a multiple of kGroupsTogether
   std::size_t code_dim;              // a multiple of 64
-  const std::int8_t* queries;        // [tile][code_dim / 64][16 queries][64]  64-byte aligned
+  // [tile][code_dim / 64][16 queries][64], 64-byte aligned. May begin at any query of a tile; the
+  // places of query_count up to a whole tile must be readable.
+  const std::int8_t* queries;
   std::size_t query_count;
-  const std::int32_t*
-      starts;              // [tile * 16]  entries beyond query_count are INT32_MIN / 2: never a hit
-  RawHit* hits;            // room for query_count * rows of the block
-  std::size_t* hit_count;  // written
-  const std::uint8_t* next;  // what will be read next, for kernels that bring it closer meanwhile
+  const std::int32_t* starts;  // [query_count]
+  RawHit* hits;                // room for query_count * rows of the block
+  std::size_t* hit_count;      // written
+  const std::uint8_t* next;    // what will be read next, for kernels that bring it closer meanwhile
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
 };
@@ -60,7 +61,8 @@ struct Int8Kernel {
   const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
   std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
   bool reads_nibbles;
-  // Called once by each thread before and after its blocks of a pass of query_count queries.
+  // Called by each thread before and after blocks that it scans for all or some of query_count
+  // queries.
   void (*enter)(std::size_t query_count);
   void (*leave)();
   void (*scan)(const BlockScan& block);

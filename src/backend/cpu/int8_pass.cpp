@@ -17,16 +17,14 @@ constexpr std::size_t kSurvivorBytesMax = 256U << 20;
 // Queries packed or finished between two looks at the common counter.
 constexpr std::size_t kQueriesAtOnce = 4;
 
-// A thread begins without a gate: every row of its first piece is a hit, so that piece is small,
-// and the next not much larger.
+// A query begins without a gate: every row of its first piece is a hit, so that piece is small, and
+// the next not much larger.
 constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
 // Where nibbles find more candidates than one in so many rows, bytes are read instead: a canonical
 // score costs as much as about ten rows of the pass, and nibbles save half of each.
 constexpr std::size_t kRowsForOneCandidate = 24;
-
-constexpr std::int32_t kNeverStart = -certificate::kGateMax;
 
 // The errors of a cheap score's many columns mostly cancel: against a bound that lets them all add
 // up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if
@@ -80,7 +78,6 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
       memory_(memory),
       result_(result) {
   const std::size_t count = queries.size();
-  const std::size_t tiles = (count + kTileQueries - 1) / kTileQueries;
   memory_.packed_.Reset(segment.packed, count);
   if (memory_.gates_size_ < count) {
     memory_.gates_ = std::make_unique<std::atomic<float>[]>(count);
@@ -101,7 +98,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     worker.product.Reserve(ScratchBytes(count));
     worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
     if (shape_.has_nibbles) worker.found.reserve(shape_.block_rows);
-    worker.starts.Reserve(tiles * kTileQueries * sizeof(std::int32_t));
+    worker.starts.Reserve(count * sizeof(std::int32_t));
     GrowTo(worker.bounds, count);
     worker.room.Reserve(room * sizeof(Survivor));
     GrowTo(worker.survivors, count);
@@ -111,19 +108,15 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
 }
 
 void Int8Pass::Run(ThreadPool& pool) {
-  auto pack = [this](unsigned participant) { PackQueries(participant); };
+  auto begin = [this](unsigned participant) { BeginQueries(participant); };
   auto scan = [this](unsigned participant) { ScanChunks(participant); };
   auto finish = [this](unsigned participant) { FinishQueries(participant); };
   if (queries_.size() <= kQueriesAtOnce) {
-    pack(0);
+    begin(0);
   } else {
-    pool.Run(pack);
+    pool.Run(begin);
   }
-  if (shape_.block_count() == 1) {
-    scan(0);
-  } else {
-    pool.Run(scan);
-  }
+  if (shape_.block_count() > 1) pool.Run(scan);
   if (queries_.size() <= kQueriesAtOnce) {
     finish(0);
   } else {
@@ -131,21 +124,30 @@ void Int8Pass::Run(ThreadPool& pool) {
   }
 }
 
-void Int8Pass::PackQueries(unsigned participant) {
-  PackedQueries::Scratch& scratch = memory_.workers_[participant].packing;
+void Int8Pass::BeginQueries(unsigned participant) {
+  Worker& worker = memory_.workers_[participant];
   for (;;) {
-    const std::size_t first = next_packed_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
-    if (first >= queries_.size()) return;
-    const std::size_t end = std::min(first + kQueriesAtOnce, queries_.size());
-    for (std::size_t query = first; query < end; ++query) {
-      memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
-                           batch_.queries.padded_dim(), scratch);
+    const std::size_t first = next_begun_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
+    if (first >= queries_.size()) break;
+    if (!worker.progress.joined) {
+      Join(worker);
+      segment_.kernel.enter(queries_.size());
     }
+    const std::size_t count = std::min(kQueriesAtOnce, queries_.size() - first);
+    for (std::size_t query = first; query < first + count; ++query) {
+      memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
+                           batch_.queries.padded_dim(), worker.packing);
+    }
+    ScanFirstBlock(worker, {first, count});
   }
+  if (worker.progress.joined) segment_.kernel.leave();
 }
 
 void Int8Pass::Join(Worker& worker) const {
   worker.progress.joined = true;
+  worker.progress.rows_seen = segment_.packed.RowsOfBlock(0);
+  worker.progress.rows_begun = shape_.chunk_blocks * shape_.block_rows;
+  worker.progress.rows_when_tightened = worker.progress.rows_seen;
   auto* room = worker.room.As<Survivor>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
     const std::size_t size = RoomOf(Spec(query), shape_.row_count);
@@ -154,10 +156,16 @@ void Int8Pass::Join(Worker& worker) const {
     worker.rescored[query] = 0;
     room += size;
   }
-  auto* starts = worker.starts.As<std::int32_t>();
-  const std::size_t tiles = (queries_.size() + kTileQueries - 1) / kTileQueries;
-  std::fill(starts + queries_.size(), starts + tiles * kTileQueries, kNeverStart);
-  segment_.kernel.enter(queries_.size());
+}
+
+void Int8Pass::ScanFirstBlock(Worker& worker, const Queries& queries) {
+  const std::size_t rows = segment_.packed.RowsOfBlock(0);
+  std::size_t first = 0;
+  for (std::size_t piece = kFirstPieceRows; first < rows; first += piece, piece *= kPieceGrowth) {
+    ScanPiece(worker, {0, first, std::min(piece, rows - first)}, queries, {});
+    for (std::size_t query = queries.first; query < queries.first + queries.count; ++query)
+      Tighten(worker, query);
+  }
 }
 
 void Int8Pass::ScanChunks(unsigned participant) {
@@ -169,12 +177,14 @@ void Int8Pass::ScanChunks(unsigned participant) {
   // The chunk after this one is claimed early, so that its first block can be brought closer.
   std::size_t first = claim();
   if (first >= block_count) return;
-  Join(worker);
+  if (!worker.progress.joined) Join(worker);
+  segment_.kernel.enter(queries_.size());
   while (first < block_count) {
     const std::size_t next = claim();
     const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
-    worker.progress.rows_begun += (end - first) * shape_.block_rows;
-    for (std::size_t block = first; block < end; ++block) {
+    // The first chunk has been begun with its first block.
+    if (first > 0) worker.progress.rows_begun += (end - first) * shape_.block_rows;
+    for (std::size_t block = std::max<std::size_t>(first, 1); block < end; ++block) {
       ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
     }
     first = next;
@@ -183,41 +193,32 @@ void Int8Pass::ScanChunks(unsigned participant) {
 }
 
 void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
+  TightenWhereDue(worker);
   if (width_ == CodeWidth::kNibble && worker.progress.rows_seen >= worker.progress.nibbles_from) {
     if (ScanNibbles(worker, block)) return;
     // The gates will have risen by then.
     worker.progress.nibbles_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
   }
-  ScanBytes(worker, block, next_block);
-}
-
-void Int8Pass::ScanBytes(Worker& worker, std::size_t block, std::size_t next_block) {
-  const std::size_t rows = segment_.packed.RowsOfBlock(block);
   std::span<const std::uint8_t> next;
   if (next_block < shape_.block_count()) {
     next = {segment_.packed.CodesOfBlock(CodeWidth::kByte, next_block),
             segment_.packed.BytesOfRows(CodeWidth::kByte, segment_.packed.RowsOfBlock(next_block))};
   }
-  std::size_t first = 0;
-  if (worker.progress.rows_seen == 0) {
-    for (std::size_t piece = kFirstPieceRows; first + piece < rows; piece *= kPieceGrowth) {
-      ScanPiece(worker, block, first, piece, {});
-      first += piece;
-    }
-  }
-  ScanPiece(worker, block, first, rows - first, next);
+  const std::size_t rows = segment_.packed.RowsOfBlock(block);
+  ScanPiece(worker, {block, 0, rows}, {0, queries_.size()}, next);
+  worker.progress.rows_seen += rows;
 }
 
-void Int8Pass::ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+void Int8Pass::ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                          std::span<const std::uint8_t> next) {
-  const std::size_t hit_count = Hits(worker, CodeWidth::kByte, block, first_row, rows, next);
-  worker.progress.rows_seen += rows;
-  TakeHits(worker, block, first_row, hit_count);
+  const std::size_t hit_count = Hits(worker, CodeWidth::kByte, rows, queries, next);
+  TakeHits(worker, rows, queries, hit_count);
 }
 
 bool Int8Pass::ScanNibbles(Worker& worker, std::size_t block) {
   const std::size_t rows = segment_.packed.RowsOfBlock(block);
-  const std::size_t hit_count = Hits(worker, CodeWidth::kNibble, block, 0, rows, {});
+  const std::size_t hit_count =
+      Hits(worker, CodeWidth::kNibble, {block, 0, rows}, {0, queries_.size()}, {});
   if (!FindCandidates(worker, block, hit_count)) return false;
   worker.progress.rows_seen += rows;
   worker.progress.nibble_rows_seen += rows;
@@ -225,20 +226,19 @@ bool Int8Pass::ScanNibbles(Worker& worker, std::size_t block) {
   return true;
 }
 
-std::size_t Int8Pass::Hits(Worker& worker, CodeWidth width, std::size_t block,
-                           std::size_t first_row, std::size_t rows,
-                           std::span<const std::uint8_t> next) {
-  SetStarts(worker, segment_.packed.block(width, block));
+std::size_t Int8Pass::Hits(Worker& worker, CodeWidth width, const Rows& rows,
+                           const Queries& queries, std::span<const std::uint8_t> next) {
+  SetStarts(worker, segment_.packed.block(width, rows.block), queries);
   std::size_t hit_count = 0;
   segment_.kernel.scan(
-      {.codes = segment_.packed.CodesOfBlock(width, block) +
-                segment_.packed.BytesOfRows(width, first_row),
+      {.codes = segment_.packed.CodesOfBlock(width, rows.block) +
+                segment_.packed.BytesOfRows(width, rows.first),
        .nibble_bytes = width == CodeWidth::kNibble ? segment_.packed.nibble_bytes() : nullptr,
-       .group_count = rows / kGroupRows,
+       .group_count = rows.count / kGroupRows,
        .code_dim = shape_.rotated_dim,
-       .queries = memory_.packed_.codes(),
-       .query_count = queries_.size(),
-       .starts = worker.starts.As<std::int32_t>(),
+       .queries = memory_.packed_.codes(queries.first),
+       .query_count = queries.count,
+       .starts = worker.starts.As<std::int32_t>() + queries.first,
        .hits = worker.hits.As<RawHit>(),
        .hit_count = &hit_count,
        .next = next.data(),
@@ -247,20 +247,25 @@ std::size_t Int8Pass::Hits(Worker& worker, CodeWidth width, std::size_t block,
   return hit_count;
 }
 
-void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block) {
+void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block, const Queries& queries) {
   auto* starts = worker.starts.As<std::int32_t>();
   const double block_steps_per_unit = 1.0 / static_cast<double>(block.scale);
-  // Whenever twice as many rows have been seen, the gates can rise by as much again.
-  const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
-  if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
-  for (std::size_t query = 0; query < queries_.size(); ++query) {
-    if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
+  for (std::size_t query = queries.first; query < queries.first + queries.count; ++query) {
     const PackedQueries::Query& packed = memory_.packed_.query(query);
     const float gate = memory_.gates_[query].load(std::memory_order_relaxed);
     const double bound = bound_(packed.norms, block.norms);
     worker.bounds[query] = bound;
     starts[query] = -certificate::LeastSumToKeep(
         gate, bound, packed.steps_per_unit * block_steps_per_unit, packed.offset);
+  }
+}
+
+void Int8Pass::TightenWhereDue(Worker& worker) {
+  // Whenever twice as many rows have been seen, the gates can rise by as much again.
+  const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
+  if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
+  for (std::size_t query = 0; query < queries_.size(); ++query) {
+    if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
   }
 }
 
@@ -283,28 +288,31 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t k) const {
   return worker.progress.guess;
 }
 
-std::uint32_t Int8Pass::IndexOf(const RawHit& hit, std::size_t first_position) const {
-  const std::uint32_t index = segment_.packed.IndexAt(first_position + hit.row);
+std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) const {
+  const std::uint32_t index = segment_.packed.IndexAt(position);
   if (index == PackedRows::kNoRow) return index;
-  return Passes(Spec(hit.query), segment_.rows.first_row + index) ? index : PackedRows::kNoRow;
+  return Passes(Spec(query), segment_.rows.first_row + index) ? index : PackedRows::kNoRow;
 }
 
-double Int8Pass::ScoreOf(const Worker& worker, const RawHit& hit, double block_scale) const {
-  const PackedQueries::Query& query = memory_.packed_.query(hit.query);
-  const auto start = worker.starts.As<const std::int32_t>()[hit.query];
-  return (static_cast<double>(hit.sum) - start - query.offset) * (query.scale * block_scale);
+double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
+                         double block_scale) const {
+  const PackedQueries::Query& packed = memory_.packed_.query(query);
+  const auto start = worker.starts.As<const std::int32_t>()[query];
+  return (static_cast<double>(sum) - start - packed.offset) * (packed.scale * block_scale);
 }
 
-void Int8Pass::TakeHits(Worker& worker, std::size_t block, std::size_t first_row,
+void Int8Pass::TakeHits(Worker& worker, const Rows& rows, const Queries& queries,
                         std::size_t hit_count) {
-  const auto scale = static_cast<double>(segment_.packed.block(CodeWidth::kByte, block).scale);
+  const auto scale = static_cast<double>(segment_.packed.block(CodeWidth::kByte, rows.block).scale);
+  const std::size_t first_position = rows.block * shape_.block_rows + rows.first;
   for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
-    const std::uint32_t index = IndexOf(hit, block * shape_.block_rows + first_row);
+    const std::size_t query = queries.first + hit.query;
+    const std::uint32_t index = IndexOf(query, first_position + hit.row);
     if (index == PackedRows::kNoRow) continue;
     const auto [lower, upper] =
-        certificate::RangeOf(ScoreOf(worker, hit, scale), worker.bounds[hit.query]);
-    worker.survivors[hit.query].Offer({index, lower, upper}, GuessFor(worker, Spec(hit.query).k),
-                                      RescorerOf(hit.query, worker.rescored[hit.query]));
+        certificate::RangeOf(ScoreOf(worker, query, hit.sum, scale), worker.bounds[query]);
+    worker.survivors[query].Offer({index, lower, upper}, GuessFor(worker, Spec(query).k),
+                                  RescorerOf(query, worker.rescored[query]));
   }
 }
 
@@ -317,11 +325,12 @@ bool Int8Pass::FindCandidates(Worker& worker, std::size_t block, std::size_t hit
   certificate::QuantizedNorms norms = of_block.norms;
   worker.found.clear();
   for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
-    const std::uint32_t index = IndexOf(hit, first_position);
+    const std::uint32_t index = IndexOf(hit.query, first_position + hit.row);
     if (index == PackedRows::kNoRow) continue;
     norms.residual = static_cast<double>(segment_.packed.NibbleResidual(first_position + hit.row));
     const double bound = bound_(memory_.packed_.query(hit.query).norms, norms);
-    const float upper = certificate::RangeOf(ScoreOf(worker, hit, scale), bound).upper;
+    const float upper =
+        certificate::RangeOf(ScoreOf(worker, hit.query, hit.sum, scale), bound).upper;
     if (upper < memory_.gates_[hit.query].load(std::memory_order_relaxed)) continue;
     if (worker.found.size() == candidates_max) return false;
     worker.found.push_back({hit.query, index});

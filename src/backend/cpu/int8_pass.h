@@ -47,11 +47,10 @@ class Int8Memory {
     // Of the chunks entered so far: a random share of all rows, as the blocks of one chunk, which
     // are sorted by scale, are not.
     std::size_t rows_begun = 0;
-    std::size_t rows_when_tightened = 1;
+    std::size_t rows_when_tightened = 0;
     std::size_t nibble_rows_seen = 0;  // of rows_seen
-    // Rows to see before nibbles are worth a try: without a gate, every row would be a candidate.
-    std::size_t nibbles_from = 1;
-    std::size_t guess_k = 0;  // what the guess was made for
+    std::size_t nibbles_from = 0;      // rows to see before nibbles are worth a try
+    std::size_t guess_k = 0;           // what the guess was made for
     std::size_t guess_rows = 0;
     Guess guess;
   };
@@ -63,7 +62,7 @@ class Int8Memory {
     data::PageBuffer product;             // Int8Kernel's scratch
     data::PageBuffer hits;                // RawHit, one piece's
     std::vector<Candidate> found;         // by nibbles in one block
-    data::PageBuffer starts;              // std::int32_t [tile * 16], of the piece at hand
+    data::PageBuffer starts;              // std::int32_t [query], of the piece at hand
     std::vector<double> bounds;           // [query]  of the block at hand
     data::PageBuffer room;                // the survivors' buffers, one after the other
     std::vector<Survivors> survivors;     // [query]
@@ -96,7 +95,8 @@ class Int8Pass {
   // Packs, scans, settles. Does not throw.
   void Run(ThreadPool& pool);
 
-  // Whether the answer of queries[i] is proven. It always is when nothing was guessed.
+  std::span<const std::uint32_t> queries() const { return queries_; }
+  // Whether the answer of queries()[i] is proven. It always is when nothing was guessed.
   bool certain(std::size_t i) const { return memory_.certain_[i] != 0; }
   // Of the codes of most rows.
   CodeWidth width() const;
@@ -104,29 +104,45 @@ class Int8Pass {
  private:
   using Worker = Int8Memory::Worker;
 
-  void PackQueries(unsigned participant);
+  // Rows of one block, and queries of the pass.
+  struct Rows {
+    std::size_t block;
+    std::size_t first;
+    std::size_t count;
+  };
+  struct Queries {
+    std::size_t first;
+    std::size_t count;
+  };
+
+  // Packs each query and holds it against the first block, so that all threads have a gate for it
+  // when they come to the others.
+  void BeginQueries(unsigned participant);
   void ScanChunks(unsigned participant);
   void FinishQueries(unsigned participant);
 
   void Join(Worker& worker) const;
+  void ScanFirstBlock(Worker& worker, const Queries& queries);
   void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
-  // By bytes, in pieces as long as there is no gate.
-  void ScanBytes(Worker& worker, std::size_t block, std::size_t next_block);
-  void ScanPiece(Worker& worker, std::size_t block, std::size_t first_row, std::size_t rows,
+  // By bytes.
+  void ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                  std::span<const std::uint8_t> next);
   // Returns false, and has done nothing, when there are too many candidates.
   bool ScanNibbles(Worker& worker, std::size_t block);
-  // Leaves the hits of `rows` rows of a block in the worker, and returns their number.
-  std::size_t Hits(Worker& worker, CodeWidth width, std::size_t block, std::size_t first_row,
-                   std::size_t rows, std::span<const std::uint8_t> next);
-  void SetStarts(Worker& worker, const PackedRows::Block& block);
-  void TakeHits(Worker& worker, std::size_t block, std::size_t first_row, std::size_t hit_count);
+  // Leaves the hits in the worker, counted from the first of these rows and queries, and returns
+  // their number.
+  std::size_t Hits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
+                   std::span<const std::uint8_t> next);
+  void SetStarts(Worker& worker, const PackedRows::Block& block, const Queries& queries);
+  void TakeHits(Worker& worker, const Rows& rows, const Queries& queries, std::size_t hit_count);
   bool FindCandidates(Worker& worker, std::size_t block, std::size_t hit_count);
   void ScoreCandidates(Worker& worker);
-  // The segment's row that a hit names, or kNoRow where there is none or the query does not want
-  // it.
-  std::uint32_t IndexOf(const RawHit& hit, std::size_t first_position) const;
-  double ScoreOf(const Worker& worker, const RawHit& hit, double block_scale) const;
+  // The segment's row at a position, or kNoRow where there is none or the query does not want it.
+  std::uint32_t IndexOf(std::size_t query, std::size_t position) const;
+  //   sum  of a hit
+  double ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
+                 double block_scale) const;
+  void TightenWhereDue(Worker& worker);
   void Tighten(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t k) const;
   void FinishQuery(Worker& worker, std::size_t query);
@@ -145,7 +161,7 @@ class Int8Pass {
   const float caution_;
   Int8Memory& memory_;
   SearchResult& result_;
-  std::atomic<std::size_t> next_packed_{0};
+  std::atomic<std::size_t> next_begun_{0};
   std::atomic<std::size_t> next_chunk_{0};
   std::atomic<std::size_t> next_finished_{0};
 };

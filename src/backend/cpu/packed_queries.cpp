@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "backend/cpu/int8_kernel.h"
 #include "certificate/quantizer.h"
 
 namespace simile::backend::cpu {
@@ -16,11 +15,9 @@ using certificate::kCodeStep;
 
 void PackedQueries::Reset(const PackedRows& rows, std::size_t query_count) {
   const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
-  const std::size_t tile_bytes = kTileQueries * rows.shape().rotated_dim;
-  codes_.Reserve(tiles * tile_bytes);
+  rotated_dim_ = rows.shape().rotated_dim;
+  codes_.Reserve((tiles + 1) * kTileQueries * rotated_dim_);
   if (queries_.size() < query_count) queries_.resize(query_count);
-  // The places of the last tile that no query fills.
-  std::memset(codes_.As<std::int8_t>() + (tiles - 1) * tile_bytes, 0, tile_bytes);
 }
 
 void PackedQueries::Reserve(const PackedRows& rows, Scratch& scratch) {
@@ -49,11 +46,11 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
                            &squares);
   certificate::SquaredLengths<1>(rotated, rotated_dim, &length_squared);
 
-  std::int8_t* tile = codes_.As<std::int8_t>() + index / kTileQueries * kTileQueries * rotated_dim;
+  std::int8_t* packed = codes_.As<std::int8_t>() + CodesAt(index);
   std::int64_t code_sum = 0;
   for (std::size_t step = 0; step < rotated_dim / kCodeStep; ++step) {
     const std::int8_t* codes = scratch.codes.data() + step * kCodeStep;
-    std::memcpy(tile + (step * kTileQueries + index % kTileQueries) * kCodeStep, codes, kCodeStep);
+    std::memcpy(packed + step * kTileQueries * kCodeStep, codes, kCodeStep);
     for (std::size_t i = 0; i < kCodeStep; ++i) code_sum += codes[i];
   }
   Query& query = queries_[index];

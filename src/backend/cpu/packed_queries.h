@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_rows.h"
 #include "certificate/score_bound.h"
 #include "data/page_buffer.h"
@@ -39,10 +40,18 @@ class PackedQueries {
             Scratch& scratch);
 
   const Query& query(std::size_t index) const { return queries_[index]; }
-  // [tile][rotated_dim / 64][16][64]
-  const std::int8_t* codes() const { return codes_.As<const std::int8_t>(); }
+  // [tile][rotated_dim / 64][16][64], as BlockScan::queries; from a query of its tile on.
+  const std::int8_t* codes(std::size_t first_query) const {
+    return codes_.As<const std::int8_t>() + CodesAt(first_query);
+  }
 
  private:
+  std::size_t CodesAt(std::size_t query) const {
+    return query / kTileQueries * kTileQueries * rotated_dim_ +
+           query % kTileQueries * certificate::kCodeStep;
+  }
+
+  std::size_t rotated_dim_ = 0;
   std::vector<Query> queries_;
   data::PageBuffer codes_;
 };

@@ -52,7 +52,7 @@ bool IsDenied(std::span<const RatioAt> ratios, double beyond_from) {
 }
 
 std::size_t BlockBytesFor(std::size_t second_level_bytes) {
-  return Clamped(second_level_bytes / 16 * 3, &TuningFindings::block_bytes);
+  return Clamped(second_level_bytes / 8, &TuningFindings::block_bytes);
 }
 
 std::size_t LargeBatchMinFor(std::span<const RatioAt> large_to_small) {

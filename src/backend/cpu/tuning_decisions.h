@@ -32,7 +32,7 @@ struct RatioAt {
 bool IsDenied(std::span<const RatioAt> ratios, double beyond_from);
 
 // The block that a second-level cache of so many bytes keeps beside the queries, the product and
-// the block that is fetched meanwhile: three sixteenths of it, 384 KiB of 2 MiB.
+// the block that is fetched meanwhile: an eighth of it, 256 KiB of 2 MiB.
 std::size_t BlockBytesFor(std::size_t second_level_bytes);
 
 // The least batch from which on the large kernel is never the slower.
