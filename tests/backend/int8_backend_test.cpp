@@ -60,18 +60,19 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
 TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
   constexpr std::uint64_t kSeed = 89;
   constexpr std::size_t kDim = 256;
-  constexpr std::size_t kCentres = 400;
+  constexpr std::size_t kCentres = 800;
+  constexpr Row kRowCount = 40'000;
   SeededRandom random(kSeed);
   const auto centres = UnitRows(kCentres, kDim, random);
   const auto near_one = [&](float* row, std::size_t centre) {
     for (std::size_t i = 0; i < kDim; ++i) row[i] = (*centres)[centre][i] + random.Signed() / 64;
     ScaleTo({row, kDim}, 1);
   };
-  const auto rows = std::make_shared<PaddedRows>(20'000, kDim);
+  const auto rows = std::make_shared<PaddedRows>(kRowCount, kDim);
   for (std::size_t r = 0; r < rows->row_count(); ++r) near_one((*rows)[r].data(), r % kCentres);
   const auto queries = std::make_shared<PaddedRows>(5, kDim);
   for (std::size_t q = 0; q < 5; ++q) near_one((*queries)[q].data(), q);
-  const RowMask half = MaskOf(20'000, 2, random);
+  const RowMask half = MaskOf(kRowCount, 2, random);
   const std::vector<Row> excluded{0, kCentres, 2 * kCentres, 45 * kCentres};
 
   for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
@@ -81,7 +82,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       specs[0].excluded_rows = excluded;
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
-      options.nibbles_from_code_bytes = 20'000 * kDim;
+      options.nibbles_from_code_bytes = kRowCount * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
       const bool nibbles = kernel->reads_nibbles && batch <= 4;
@@ -89,7 +90,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
-    options.nibbles_from_code_bytes = 20'100 * kDim;
+    options.nibbles_from_code_bytes = (kRowCount + 100) * kDim;
     ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
                           "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);

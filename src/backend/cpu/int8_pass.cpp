@@ -23,8 +23,9 @@ constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
 // Where nibbles find more candidates than one in so many rows, bytes are read instead: a canonical
-// score costs as much as about ten rows of the pass, and nibbles save half of each.
-constexpr std::size_t kRowsForOneCandidate = 24;
+// score costs as much as about ten rows of the pass, nibbles save half of each, and the row that is
+// scored comes from another place in memory.
+constexpr std::size_t kRowsForOneCandidate = 40;
 
 // The errors of a cheap score's many columns mostly cancel: against a bound that lets them all add
 // up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if
