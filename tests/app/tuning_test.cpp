@@ -48,9 +48,9 @@ class TuningTest : public testing::Test {
   const ScratchFolder scratch_;
   Config config_;
   TuningFindings findings_{
-      .block_bytes = 256U << 10, .large_batch_min = 4, .gather_share = 9, .scan_rows_max = 512};
+      .block_bytes = 256U << 10, .large_batch_min = 6, .gather_share = 9, .scan_rows_max = 512};
   const Int8Tuning measured_{
-      .block_bytes = 256U << 10, .large_batch_min = 4, .gather_share = 9, .scan_rows_max = 512};
+      .block_bytes = 256U << 10, .large_batch_min = 6, .gather_share = 9, .scan_rows_max = 512};
   StoppedClock clock_;
   int measurements_ = 0;
   unsigned threads_ = 0;

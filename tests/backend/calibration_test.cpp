@@ -31,7 +31,7 @@ class FakeMachine final : public CalibrationProbe {
     return found == asked_.end() ? 0 : found->second;
   }
 
-  double large_batch = 4;
+  double large_batch = 8;
   std::size_t disturbed_batch = 0;
   double gather_for_one = 12;
   double gather_for_many = 12;
@@ -51,7 +51,7 @@ class FakeMachine final : public CalibrationProbe {
 TEST(FindTuningTest, FindsWhereTheRoadsCross) {
   FakeMachine machine;
   const TuningFindings wanted{.block_bytes = 256U * 1'024U,
-                              .large_batch_min = 4,
+                              .large_batch_min = 8,
                               .gather_share = 12,
                               .scan_rows_max = 2'048};
   EXPECT_EQ(FindTuning(machine, true, kCacheBytes), wanted);
@@ -60,7 +60,7 @@ TEST(FindTuningTest, FindsWhereTheRoadsCross) {
 TEST(FindTuningTest, AsksOnceMoreBeyondTheCrossing) {
   FakeMachine machine;
   FindTuning(machine, true, kCacheBytes);
-  EXPECT_EQ(machine.asked("kernels"), 5);  // 16, 8, 4, 2, 1
+  EXPECT_EQ(machine.asked("kernels"), 4);  // 16, 8, 6, 5
   EXPECT_EQ(machine.asked("gather"), 2);
   EXPECT_EQ(machine.asked("scan"), 5);  // 512, 1024, 2048, 4096, 8192
 }
@@ -91,6 +91,7 @@ TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotTell) {
 TEST(FindTuningTest, DoesNotBelieveACrossingThatTheNextRatioDenies) {
   FakeMachine machine;
   machine.disturbed_batch = 16;
+  machine.large_batch = 4;
   EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).large_batch_min.has_value());
 }
 

@@ -51,10 +51,11 @@ TEST(BlockBytesTest, IsAboutAFifthOfTheCacheWithinBounds) {
 }
 
 TEST(LargeBatchMinTest, IsTheLeastFromWhichTheLargeKernelStaysFaster) {
-  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {4, 1}, {2, 1.1}}), 4U);
-  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {1, 0.9}}), 1U);
-  // Faster at one query and slower at eight: noise, or a machine that wants no large kernel there.
-  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.9}, {8, 1.2}, {4, 0.9}}), 16U);
+  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {6, 1}, {5, 1.1}}), 6U);
+  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {5, 0.9}}), 5U);
+  // Faster at five queries and slower at eight: noise, or a machine that wants no large kernel
+  // there.
+  EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.9}, {8, 1.2}, {5, 0.9}}), 16U);
 }
 
 TEST(LargeBatchMinTest, LiesBeyondTheLargestBatchWhenTheLargeKernelIsSlowerThere) {

@@ -7,12 +7,13 @@
 #include <span>
 
 #include "backend/cpu/cache_size.h"
+#include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/machine_probe.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-constexpr std::array<std::size_t, 5> kBatches{16, 8, 4, 2, 1};
+constexpr std::array<std::size_t, 4> kBatches{16, 8, 6, kQueriesTogether + 1};
 constexpr std::array<std::size_t, 5> kScanRows{512, 1'024, 2'048, 4'096, 8'192};
 constexpr std::size_t kManyQueries = 32;
 
