@@ -18,6 +18,7 @@ struct Limits {
   std::uint32_t fetch_ids_max = 1'024;      // per LookupService.Fetch
   std::uint32_t lookup_hits_max = 1'000;    // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
+  std::uint32_t field_values_max = 1'000;  // of each field, per CollectionService.DescribeFields
   std::uint32_t id_bytes_max = 512;
   std::uint32_t collection_name_bytes_max = 128;
   std::uint32_t queue_queries_max = 1'024;  // waiting, over all collections

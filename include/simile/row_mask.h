@@ -31,6 +31,23 @@ class RowMask {
     assert(row < row_count_);
     return ((words_[row / 64] >> (row % 64)) & 1) != 0;
   }
+  // The rows of both, of either, and those that did not pass. Cost: one pass over the words.
+  // REQUIRES: other has as many rows.
+  void IntersectWith(const RowMask& other) {
+    assert(other.row_count_ == row_count_);
+    for (std::size_t word = 0; word < words_.size(); ++word) words_[word] &= other.words_[word];
+  }
+  void UniteWith(const RowMask& other) {
+    assert(other.row_count_ == row_count_);
+    for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
+  }
+  void Invert() {
+    for (std::uint64_t& word : words_) word = ~word;
+    if (row_count_ % 64 != 0) words_.back() &= (std::uint64_t{1} << (row_count_ % 64)) - 1;
+  }
+  std::uint64_t bytes() const { return words_.capacity() * sizeof(std::uint64_t); }
+  friend bool operator==(const RowMask&, const RowMask&) = default;
+
   // How many rows pass. Cost: one pass over the words.
   std::size_t AllowedCount() const { return AllowedCount(0, static_cast<Row>(row_count_)); }
   // How many of the rows [begin, end) pass. Cost: one pass over their words.

@@ -112,7 +112,10 @@ std::string AnswerJson(const Answer& answer) {
   for (const AnsweredQuery& result : answer.results) {
     Json hits = Json::array();
     for (const v1::Hit& hit : result.hits) hits.push_back(HitJson(hit));
-    results.push_back({{"query", QueryJson(result)}, {"hits", std::move(hits)}});
+    Json shown = {{"query", QueryJson(result)}};
+    if (result.rows_passing) shown["rows_passing"] = *result.rows_passing;
+    shown["hits"] = std::move(hits);
+    results.push_back(std::move(shown));
   }
   const Json json = {{"collection", answer.collection},
                      {"results", std::move(results)},

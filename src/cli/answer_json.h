@@ -8,10 +8,12 @@
 namespace simile::cli {
 
 // The answer as one JSON object on one line, ended by '\n':
-//   {"collection", "results": [{"query", "hits": [{"rank", "row", "id", "score", "payload"}]}],
+//   {"collection", "results": [{"query", "rows_passing", "hits": [{"rank", "row", "id", "score",
+//   "payload"}]}],
 //    "receipt": {...}}
-// query is {"id"}, {"user_id", "seen_count"} or {"vector", "row"}. Scores are the shortest decimals
-// that read back as the same float; payload fields come by name.
+// rows_passing is there when there is a filter. query is {"id"}, {"user_id", "seen_count"} or
+// {"vector", "row"}. Scores are the shortest decimals that read back as the same float; payload
+// fields come by name.
 std::string AnswerJson(const Answer& answer);
 
 // What a title may mean when it is not clear:

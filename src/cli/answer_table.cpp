@@ -75,6 +75,15 @@ std::string HitsTable(const AnsweredQuery& result, const Columns& columns,
   return table.empty() ? "  no rows pass\n" : table.Render(terminal, 2);
 }
 
+// What all queries' filters let pass, where that is one number.
+std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
+  if (answer.results.empty()) return std::nullopt;
+  const auto first = answer.results.front().rows_passing;
+  const bool common = std::ranges::all_of(
+      answer.results, [&](const AnsweredQuery& result) { return result.rows_passing == first; });
+  return common ? first : std::nullopt;
+}
+
 }  // namespace
 
 std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
@@ -84,7 +93,8 @@ std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
     text += Bold(Printable(result.heading), terminal) + '\n';
     text += HitsTable(result, columns, terminal);
   }
-  return text + Dim(Printable(ReceiptLine(answer.receipt)), terminal) + '\n';
+  return text + Dim(Printable(ReceiptLine(answer.receipt, CommonRowsPassing(answer))), terminal) +
+         '\n';
 }
 
 }  // namespace simile::cli

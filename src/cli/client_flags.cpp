@@ -49,6 +49,8 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Number("--offset", flags.offset, "COUNT", "Best hits to skip (default 0)")
       .Real("--score-threshold", flags.score_threshold, "SCORE", "Leave out hits that score below")
       .List("--exclude", flags.exclude_ids, "ID,ID", "Items never to return")
+      .Text("--filter", flags.filter, "TEXT",
+            "Only items that pass: 'genres:\"Drama\" AND year >= 1990'; see `simile fields`")
       .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)");
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }
@@ -61,6 +63,7 @@ v1::SearchOptions OptionsOf(const QueryFlags& flags) {
     options.set_score_threshold(static_cast<float>(*flags.score_threshold));
   }
   for (const std::string& id : flags.exclude_ids) options.add_exclude_ids(id);
+  if (flags.filter) options.set_filter(*flags.filter);
   for (const std::string& field : flags.fields) options.add_payload_fields(field);
   options.set_reply_bytes_max(kReplyBytesMax);
   return options;

@@ -30,6 +30,7 @@ struct QueryFlags {
   std::optional<std::uint32_t> offset;
   std::optional<double> score_threshold;
   std::vector<std::string> exclude_ids;
+  std::optional<std::string> filter;
   std::vector<std::string> fields;
 };
 void AddQueryFlags(Command& command, QueryFlags& flags);

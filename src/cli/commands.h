@@ -10,6 +10,7 @@ void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);
 void AddSimilarCommand(CommandLine& line);
 void AddRecommendCommand(CommandLine& line);
+void AddFieldsCommand(CommandLine& line);
 void AddListCommand(CommandLine& line);
 void AddLoadCommand(CommandLine& line);
 void AddReloadCommand(CommandLine& line);

@@ -148,6 +148,12 @@ absl::StatusOr<v1::Collection> Connection::Get(const std::string& name) const {
   return std::move(*response->mutable_collection());
 }
 
+absl::StatusOr<v1::DescribeFieldsResponse> Connection::DescribeFields(
+    const v1::DescribeFieldsRequest& request) const {
+  return channel_->Call(channel_->collections, &v1::CollectionService::Stub::DescribeFields,
+                        request);
+}
+
 absl::StatusOr<v1::Collection> Connection::Load(const std::string& name,
                                                 const std::string& folder) const {
   v1::LoadCollectionRequest request;

@@ -35,6 +35,8 @@ class Connection {
   absl::StatusOr<v1::RecommendResponse> Recommend(const v1::RecommendRequest& request) const;
   absl::StatusOr<v1::ListCollectionsResponse> List() const;
   absl::StatusOr<v1::Collection> Get(const std::string& name) const;
+  absl::StatusOr<v1::DescribeFieldsResponse> DescribeFields(
+      const v1::DescribeFieldsRequest& request) const;
   absl::StatusOr<v1::Collection> Load(const std::string& name, const std::string& folder) const;
   absl::StatusOr<v1::Collection> Reload(const std::string& name) const;
   absl::Status Unload(const std::string& name) const;

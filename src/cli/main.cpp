@@ -21,6 +21,7 @@ int Main(int argument_count, char** arguments) {
   AddSearchCommand(line);
   AddSimilarCommand(line);
   AddRecommendCommand(line);
+  AddFieldsCommand(line);
   AddListCommand(line);
   AddLoadCommand(line);
   AddReloadCommand(line);

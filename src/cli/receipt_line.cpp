@@ -19,7 +19,7 @@ std::string DurationText(std::uint64_t microseconds) {
 
 }  // namespace
 
-std::string ReceiptLine(const v1::Receipt& receipt) {
+std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing) {
   std::string line = receipt.exact() ? "exact" : "not exact";
   line += " · " + receipt.backend();
   if (!receipt.reason().empty()) line += ": " + receipt.reason();
@@ -29,6 +29,13 @@ std::string ReceiptLine(const v1::Receipt& receipt) {
   }
   if (receipt.queue_us() >= kRemarkableWaitUs) {
     line += fmt::format(" after {} in the queue", DurationText(receipt.queue_us()));
+  }
+  if (rows_passing) {
+    const bool gathered = receipt.engine().starts_with("gather-");
+    line += fmt::format(
+        " · {} the filter{}",
+        *rows_passing == 1 ? "1 row passes" : data::Counted(*rows_passing, "row") + " pass",
+        gathered ? ", gathered" : "");
   }
   line += fmt::format(" · {} scanned", data::Counted(receipt.rows_scanned(), "row"));
   if (receipt.rows_rescored() > 0) {

@@ -43,6 +43,7 @@ int RunRecommend(const RecommendFlags& flags) {
                                  flags.exclude_seen ? ", left out" : "");
     result.user_id = recommended.user_id();
     result.seen_count = recommended.seen_count();
+    result.rows_passing = RowsPassing(recommended);
     result.hits.Swap(recommended.mutable_hits());
   }
   return ShowAnswer(answer, flags.query);

@@ -56,6 +56,7 @@ int RunSearch(const SearchFlags& flags) {
                                  several ? fmt::format(", row {}", i) : "");
     result.vector_source = vectors->source;
     result.vector_row = static_cast<std::uint64_t>(i);
+    result.rows_passing = RowsPassing(response->results(i));
     result.hits.Swap(response->mutable_results(i)->mutable_hits());
   }
   return ShowAnswer(answer, flags.query);

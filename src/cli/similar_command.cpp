@@ -112,6 +112,7 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = fmt::format("{} like {}", collection.name(), example.label);
     result.id = example.id;
+    result.rows_passing = RowsPassing(response->results(i));
     result.hits.Swap(response->mutable_results(i)->mutable_hits());
   }
   return ShowAnswer(answer, flags);

@@ -137,10 +137,11 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
   AddFact(inspection, "rows", Grouped(plan->row_count));
   AddFact(inspection, "dimensions", Grouped(plan->dim));
   AddFact(inspection, "users", Grouped(plan->user_count));
-  AddFact(inspection, "bytes in memory",
-          fmt::format("{} (vectors {}, payload {}, users {})", Grouped(plan->total_bytes()),
-                      Grouped(plan->vector_bytes), Grouped(plan->payload_bytes),
-                      Grouped(plan->user_bytes)));
+  AddFact(
+      inspection, "bytes in memory",
+      fmt::format("{} (vectors {}, payload {}, users {})", Grouped(plan->total_bytes()),
+                  Grouped(plan->vector_bytes), Grouped(plan->payload_bytes + plan->filter_bytes),
+                  Grouped(plan->user_bytes)));
   return inspection;
 }
 

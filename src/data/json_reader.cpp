@@ -16,25 +16,6 @@ constexpr int kEndOfInput = -1;
 bool IsDigit(int byte) { return byte >= '0' && byte <= '9'; }
 bool IsLetter(int byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
 
-void AppendUtf8(std::string& text, std::uint32_t code) {
-  const auto byte = [&text](std::uint32_t bits) { text += static_cast<char>(bits); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0 | code >> 6);
-    byte(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    byte(0xE0 | code >> 12);
-    byte(0x80 | (code >> 6 & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  } else {
-    byte(0xF0 | code >> 18);
-    byte(0x80 | (code >> 12 & 0x3F));
-    byte(0x80 | (code >> 6 & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  }
-}
-
 // A byte as a message shows it.
 std::string ShownByte(int byte) {
   if (byte == kEndOfInput) return "the end";

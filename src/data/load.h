@@ -36,8 +36,11 @@ struct DatasetPlan {
   std::uint64_t user_count = 0;     // 0 without users
   std::uint64_t vector_bytes = 0;   // resident fp32 rows
   std::uint64_t payload_bytes = 0;  // estimate from the file's size: payload, ids, look-up index
+  std::uint64_t filter_bytes = 0;   // likewise: what filters need
   std::uint64_t user_bytes = 0;     // profile vectors, ids, seen sets
-  std::uint64_t total_bytes() const { return vector_bytes + payload_bytes + user_bytes; }
+  std::uint64_t total_bytes() const {
+    return vector_bytes + payload_bytes + filter_bytes + user_bytes;
+  }
 };
 
 // Looks into the folder (and its media/ and users/), reads collection.json and the files' headers,

@@ -43,4 +43,23 @@ bool IsControl(std::string_view sequence) {
   return sequence.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0;
 }
 
+void AppendUtf8(std::string& text, std::uint32_t code) {
+  const auto byte = [&text](std::uint32_t bits) { text += static_cast<char>(bits); };
+  if (code < 0x80) {
+    byte(code);
+  } else if (code < 0x800) {
+    byte(0xC0 | code >> 6);
+    byte(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    byte(0xE0 | code >> 12);
+    byte(0x80 | (code >> 6 & 0x3F));
+    byte(0x80 | (code & 0x3F));
+  } else {
+    byte(0xF0 | code >> 18);
+    byte(0x80 | (code >> 12 & 0x3F));
+    byte(0x80 | (code >> 6 & 0x3F));
+    byte(0x80 | (code & 0x3F));
+  }
+}
+
 }  // namespace simile::data

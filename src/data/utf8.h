@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace simile::data {
@@ -11,5 +13,8 @@ std::size_t Utf8SequenceLength(std::string_view text);
 
 // Whether a valid sequence is a control character: U+0000..U+001F, U+007F..U+009F.
 bool IsControl(std::string_view sequence);
+
+// Appends a code point. REQUIRES: at most U+10FFFF and no surrogate.
+void AppendUtf8(std::string& text, std::uint32_t code);
 
 }  // namespace simile::data

@@ -98,6 +98,7 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
   Snapshot snapshot;
   snapshot.dataset = dataset;
   snapshot.text_index = filter::TextIndex::Build(dataset->payload, dataset->lookup_fields);
+  snapshot.filters = std::make_unique<const filter::Filters>(*dataset, collection);
   snapshot.index_bytes =
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};
@@ -133,7 +134,7 @@ absl::Status Publisher::Reserve(const std::string& collection, const data::Datas
         "{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}); {} may be "
         "taken: {}{}",
         collection, data::BytesText(needed), data::BytesText(plan.vector_bytes),
-        data::BytesText(plan.payload_bytes), data::BytesText(plan.user_bytes),
+        data::BytesText(plan.payload_bytes + plan.filter_bytes), data::BytesText(plan.user_bytes),
         data::BytesText(index_bytes), data::BytesText(free), budget->because, promised));
   }
   reservation.Take(needed);

@@ -8,7 +8,8 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
   const data::Dataset& dataset = *snapshot.dataset;
   return {
       .vectors = dataset.vectors.bytes(),
-      .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index.bytes(),
+      .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index.bytes() +
+                 snapshot.filters->bytes(),
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
                dataset.profiles.seen.bytes(),
       .index = snapshot.index_bytes.host_bytes,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "filter/filters.h"
 #include "filter/text_index.h"
 #include "simile/backend.h"
 
@@ -21,6 +22,7 @@ struct Snapshot {
   std::chrono::system_clock::time_point loaded_at;
   std::shared_ptr<const data::Dataset> dataset;
   filter::TextIndex text_index;
+  std::unique_ptr<const filter::Filters> filters;             // never null once published
   std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
   ResidentPlan index_bytes;                                   // what the backend added
 
@@ -33,7 +35,7 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 // Resident bytes of a snapshot by what they hold.
 struct ResidentBytes {
   std::uint64_t vectors = 0;
-  std::uint64_t payload = 0;  // payload, ids, look-up index
+  std::uint64_t payload = 0;  // payload, ids, look-up index, what filters need
   std::uint64_t users = 0;    // profile vectors, ids, seen sets
   std::uint64_t index = 0;    // what the backend added on the host
   std::uint64_t device = 0;   // device memory

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -32,6 +33,14 @@ class Resolver {
     std::sort(excluded.begin(), excluded.end());
     excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
 
+    if (!request.filter.empty() && spec_.mask == nullptr) {
+      absl::StatusOr<std::shared_ptr<const RowMask>> rows = snapshot_.filters->Rows(request.filter);
+      if (!rows.ok()) {
+        return {rows.status().code(),
+                fmt::format("{}filter, {}", prefix_, std::string(rows.status().message()))};
+      }
+      spec_.mask = *std::move(rows);
+    }
     const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
     spec_.k = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, snapshot_.row_count()));
     spec_.score_threshold = request.score_threshold;
@@ -125,6 +134,9 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
     std::string prefix = requests.size() > 1 ? fmt::format("queries[{}]: ", index) : "";
     Resolver resolver(snapshot, std::move(prefix), task.queries.MutableRow(index),
                       task.specs[index]);
+    // Queries of one call mostly share their filter: then they share its mask without another look.
+    const bool same_filter = index > 0 && requests[index].filter == requests[index - 1].filter;
+    if (same_filter) task.specs[index].mask = task.specs[index - 1].mask;
     if (absl::Status status = resolver.Resolve(requests[index]); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -36,6 +36,7 @@ struct QueryRequest {
   // Rows never returned. An id the collection does not have excludes nothing: callers keep long
   // lists of what a user has dismissed, and items disappear from collections.
   std::vector<std::string> exclude_ids;
+  std::string filter;  // rows that may be returned; empty lets every row pass
 };
 
 // From ids to vectors and rows, against one snapshot: fills the task's queries [n, dim] and specs.
@@ -45,10 +46,12 @@ struct QueryRequest {
 // REQUIRES: k >= 1 and the bounds of simile::Limits, checked by the service.
 // Errors: kNotFound names the id, the nearest known one and the query's index; kFailedPrecondition
 //         for a user of a collection without profiles; kInvalidArgument for a vector of another
-//         dimension, a non-finite number, or a length outside 2^-60..2^60. Messages start with
+//         dimension, a non-finite number, a length outside 2^-60..2^60, or a filter that is not
+//         right, whose message goes on with `filter, column N: `. Messages start with
 //         `queries[i]` when there is more than one query. After an error the task's queries and
 //         specs are not to be used.
-// Cost: O(n * dim + exclusions * log).
+// Cost: O(n * dim + exclusions * log), and the evaluation of filters that have not been asked of
+// late.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, engine::SearchTask& task);
 

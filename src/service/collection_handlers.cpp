@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "filter/field_summary.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
 #include "simile/v1/collections.pb.h"
@@ -24,6 +28,23 @@ CollectionChanges::Done FinishWith(const CollectionParts& parts, Call& call,
   };
 }
 
+constexpr std::uint32_t kFieldValuesDefault = 5;
+
+void FillDescription(const filter::Field& field, std::size_t values_max,
+                     v1::FieldDescription& message) {
+  FillField(field, *message.mutable_field());
+  const filter::FieldSummary summary = filter::Summarize(field, values_max);
+  message.set_distinct_values(summary.distinct_values);
+  for (const filter::FieldSummary::Value& value : summary.most_common) {
+    v1::ValueCount& shown = *message.add_values();
+    shown.set_value(value.text);
+    shown.set_rows(value.rows);
+  }
+  message.set_least(summary.least);
+  message.set_greatest(summary.greatest);
+  message.set_bytes(field.bytes());
+}
+
 }  // namespace
 
 void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response) {
@@ -43,6 +64,30 @@ void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollection
     const auto status = parts.store.Get(request.name());
     if (!status.ok()) return status.status();
     FillCollection(*status, parts.backend, *response.mutable_collection());
+    return absl::OkStatus();
+  }));
+}
+
+void HandleDescribeFields(const CollectionParts& parts, Call& call,
+                          const v1::DescribeFieldsRequest& request,
+                          v1::DescribeFieldsResponse& response) {
+  call.Finish(Guarded([&] {
+    absl::Status status = CheckCollectionName("collection", request.collection(), parts.limits);
+    const std::uint32_t values_max =
+        request.has_values_max() ? request.values_max() : kFieldValuesDefault;
+    if (status.ok() && values_max > parts.limits.field_values_max) {
+      status = absl::InvalidArgumentError(
+          fmt::format("values_max: {}; give 0 to {}", data::Grouped(values_max),
+                      data::Grouped(parts.limits.field_values_max)));
+    }
+    if (!status.ok()) return status;
+    const auto snapshot = parts.store.Pin(request.collection());
+    if (!snapshot.ok()) return snapshot.status();
+    for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
+      FillDescription(field, values_max, *response.add_fields());
+    }
+    response.set_rows((*snapshot)->row_count());
+    response.set_snapshot_version((*snapshot)->version);
     return absl::OkStatus();
   }));
 }

@@ -7,6 +7,8 @@
 #include "simile/limits.h"
 
 namespace simile::v1 {
+class DescribeFieldsRequest;
+class DescribeFieldsResponse;
 class GetCollectionRequest;
 class GetCollectionResponse;
 class ListCollectionsResponse;
@@ -32,6 +34,9 @@ struct CollectionParts {
 void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response);
 void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
                v1::GetCollectionResponse& response);
+void HandleDescribeFields(const CollectionParts& parts, Call& call,
+                          const v1::DescribeFieldsRequest& request,
+                          v1::DescribeFieldsResponse& response);
 void HandleLoad(const CollectionParts& parts, Call& call, const v1::LoadCollectionRequest& request,
                 v1::LoadCollectionResponse& response);
 void HandleReload(const CollectionParts& parts, Call& call,

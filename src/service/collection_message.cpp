@@ -46,11 +46,8 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
   message.set_users(dataset.profiles.ids.size());
   message.set_interactions(dataset.profiles.seen.pair_count());
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
-  for (const data::FieldInfo& field : dataset.payload.fields()) {
-    v1::Field& shown = *message.add_fields();
-    shown.set_name(field.name);
-    shown.set_type(field.type);
-    shown.set_rows(field.rows);
+  for (const filter::Field& field : snapshot.filters->payload().fields()) {
+    FillField(field, *message.add_fields());
   }
   for (const std::string& field : snapshot.text_index.fields()) message.add_lookup_fields(field);
   for (const std::string& note : dataset.notes) message.add_notes(note);
@@ -60,6 +57,12 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
 }
 
 }  // namespace
+
+void FillField(const filter::Field& field, v1::Field& message) {
+  message.set_name(field.name);
+  message.set_type(filter::NameOf(field.type));
+  message.set_rows(field.present.size());
+}
 
 void FillCollection(const engine::CollectionStatus& status, const ServingBackend& backend,
                     v1::Collection& message) {

@@ -7,7 +7,8 @@
 
 namespace simile::v1 {
 class Collection;
-}
+class Field;
+}  // namespace simile::v1
 
 namespace simile::service {
 
@@ -16,6 +17,9 @@ struct ServingBackend {
   BackendInfo info;
   std::string reason;
 };
+
+// A field of a collection's payload, as a filter sees it.
+void FillField(const filter::Field& field, v1::Field& message);
 
 // A collection as CollectionService shows it: state and, once there is one, what its snapshot
 // holds.

@@ -26,6 +26,7 @@ void Build(const SearchRoad::Answer& answer, const v1::RecommendRequest& request
     result.set_seen_count(SeenCount(answer.snapshot.dataset->profiles, request.user_ids(index)));
     answer.builder.FillHits(answer.hits[place], answer.queries[place].offset,
                             *result.mutable_hits());
+    if (answer.rows_passing[place]) result.set_rows_passing(*answer.rows_passing[place]);
   }
 }
 

@@ -62,6 +62,12 @@ class CollectionRpcs final : public v1::CollectionService::CallbackService {
     return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/Get",
                                [&](Call& call) { HandleGet(parts_, call, *request, *response); });
   }
+  Reactor* DescribeFields(Context* context, const v1::DescribeFieldsRequest* request,
+                          v1::DescribeFieldsResponse* response) override {
+    return UnaryReactor::Start(
+        environment_, *context, "simile.v1.CollectionService/DescribeFields",
+        [&](Call& call) { HandleDescribeFields(parts_, call, *request, *response); });
+  }
   Reactor* Load(Context* context, const v1::LoadCollectionRequest* request,
                 v1::LoadCollectionResponse* response) override {
     return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/Load",

@@ -16,6 +16,7 @@ void Build(const SearchRoad::Answer& answer, v1::SearchResponse& response) {
     v1::SearchResult& result = *response.add_results();
     answer.builder.FillHits(answer.hits[index], answer.queries[index].offset,
                             *result.mutable_hits());
+    if (answer.rows_passing[index]) result.set_rows_passing(*answer.rows_passing[index]);
   }
 }
 

@@ -40,6 +40,18 @@ std::vector<std::span<const Hit>> SkipOffsets(const engine::SearchAnswer& answer
   return shown;
 }
 
+// Counted once for each mask: queries of one call mostly share theirs.
+std::vector<std::optional<std::uint64_t>> RowsPassing(
+    const std::vector<engine::OwnedQuery>& queries) {
+  std::vector<std::optional<std::uint64_t>> counts(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (queries[i].mask == nullptr) continue;
+    const bool counted = i > 0 && queries[i].mask == queries[i - 1].mask;
+    counts[i] = counted ? counts[i - 1] : queries[i].mask->AllowedCount();
+  }
+  return counts;
+}
+
 }  // namespace
 
 // What a call keeps between its two halves.
@@ -47,6 +59,7 @@ struct SearchRoad::Pending {
   ValidSearch search;
   engine::SnapshotPtr snapshot;
   RowShape shape;
+  std::vector<std::optional<std::uint64_t>> rows_passing;
   v1::Receipt& receipt;
   Build build;
 };
@@ -55,7 +68,7 @@ void SearchRoad::Run(Call& call, const std::string& collection, ValidSearch sear
                      std::string_view path, v1::Receipt& receipt, Build build) const {
   const absl::Status status = Guarded([&] {
     auto pending = std::make_shared<Pending>(
-        Pending{std::move(search), nullptr, {}, receipt, std::move(build)});
+        Pending{std::move(search), nullptr, {}, {}, receipt, std::move(build)});
     return Submit(call, collection, path, std::move(pending));
   });
   if (status.ok()) return;  // from now on the call is the executor's
@@ -83,6 +96,7 @@ absl::Status SearchRoad::Submit(Call& call, const std::string& collection, std::
   task->cancelled = [flag = call.cancelled()] { return flag->load(std::memory_order_relaxed); };
   const absl::Status resolved = recommend::ResolveQueries(snapshot, pending->search.queries, *task);
   if (!resolved.ok()) return Renamed(resolved, path);
+  pending->rows_passing = RowsPassing(task->specs);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     if (!answer.ok()) CountRefusal(answer.status());
     call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *pending, *answer); })
@@ -102,7 +116,7 @@ absl::Status SearchRoad::Complete(Call& call, const Pending& pending,
   absl::Status fits =
       builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy);
   if (!fits.ok()) return fits;
-  pending.build({*pending.snapshot, builder, shown, pending.search.queries});
+  pending.build({*pending.snapshot, builder, shown, pending.search.queries, pending.rows_passing});
   parts_.metrics.RecordCost(answer.receipt.cost);
   FillReceipt(answer.receipt, Microseconds(parts_.clock.Now() - call.arrived_at()),
               call.request_id(), pending.receipt);

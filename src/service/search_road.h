@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +43,8 @@ class SearchRoad {
     // [queries]: the hits to show, offset already skipped
     const std::vector<std::span<const Hit>>& hits;
     const std::vector<recommend::QueryRequest>& queries;
+    // [queries]: how many rows pass the filter; nothing where there is none
+    const std::vector<std::optional<std::uint64_t>>& rows_passing;
   };
   using Build = std::function<void(const Answer&)>;
 

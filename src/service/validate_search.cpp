@@ -76,6 +76,7 @@ recommend::QueryRequest FromOptions(const v1::SearchOptions& options) {
   query.offset = options.offset();
   query.score_threshold = options.has_score_threshold() ? options.score_threshold() : kNoThreshold;
   query.exclude_ids.assign(options.exclude_ids().begin(), options.exclude_ids().end());
+  query.filter = options.filter();
   return query;
 }
 
@@ -149,6 +150,7 @@ absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
   if (from.has_k()) query.k = from.k();
   if (from.has_offset()) query.offset = from.offset();
   if (from.has_score_threshold()) query.score_threshold = from.score_threshold();
+  if (from.has_filter()) query.filter = from.filter();
   query.exclude_ids.insert(query.exclude_ids.end(), from.exclude_ids().begin(),
                            from.exclude_ids().end());
   status = CheckReach(path, query, limits);

@@ -140,7 +140,7 @@ TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
   const ProgramRun run = Run({"list", "films"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed, HasSubstr("5,000 of 384 dimensions, cosine"));
-  EXPECT_THAT(run.printed, HasSubstr("year      integer  5,000"));
+  EXPECT_THAT(run.printed, HasSubstr("year      integer           5,000"));
   EXPECT_THAT(run.printed, HasSubstr("note: preference_vectors.npy"));
 }
 

@@ -28,6 +28,15 @@ TEST(ReceiptLineTest, SaysWhatServedAndWhatItCost) {
             "scanned · snapshot 1");
 }
 
+TEST(ReceiptLineTest, SaysHowManyRowsPassTheFilter) {
+  v1::Receipt receipt = PlainReceipt();
+  EXPECT_THAT(ReceiptLine(receipt, 397), testing::HasSubstr(" · 397 rows pass the filter · "));
+  EXPECT_THAT(ReceiptLine(receipt, 1), testing::HasSubstr(" · 1 row passes the filter · "));
+  receipt.set_engine("gather-avx2");
+  EXPECT_THAT(ReceiptLine(receipt, 0),
+              testing::HasSubstr(" · 0 rows pass the filter, gathered · "));
+}
+
 TEST(ReceiptLineTest, AddsWhatIsRemarkable) {
   v1::Receipt receipt = PlainReceipt();
   receipt.set_batch_size(38);

@@ -103,6 +103,12 @@ Outcome Client::Get(const std::string& name, v1::GetCollectionResponse& response
   request.set_name(name);
   return Make([&](auto* context) { return impl_->collections->Get(context, request, &response); });
 }
+Outcome Client::DescribeFields(const v1::DescribeFieldsRequest& request,
+                               v1::DescribeFieldsResponse& response) const {
+  return Make([&](auto* context) {
+    return impl_->collections->DescribeFields(context, request, &response);
+  });
+}
 Outcome Client::Load(const std::string& name, const std::string& folder,
                      v1::LoadCollectionResponse& response) const {
   v1::LoadCollectionRequest request;

@@ -47,6 +47,8 @@ class Client {
                     const CallOptions& options = {}) const;
   Outcome List(v1::ListCollectionsResponse& response) const;
   Outcome Get(const std::string& name, v1::GetCollectionResponse& response) const;
+  Outcome DescribeFields(const v1::DescribeFieldsRequest& request,
+                         v1::DescribeFieldsResponse& response) const;
   Outcome Load(const std::string& name, const std::string& folder,
                v1::LoadCollectionResponse& response) const;
   Outcome Reload(const std::string& name, v1::ReloadCollectionResponse& response) const;

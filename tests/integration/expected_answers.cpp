@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace simile::integration {
@@ -15,7 +16,14 @@ std::vector<ExpectedAnswer> Read(const char* list, const char* id, const char* h
   const nlohmann::json json = nlohmann::json::parse(file);
   std::vector<ExpectedAnswer> answers;
   for (const nlohmann::json& entry : json.at(list)) {
-    ExpectedAnswer answer{entry.at(id).get<std::string>(), {}};
+    ExpectedAnswer answer;
+    answer.id = entry.at(id).get<std::string>();
+    if (entry.contains("rows_passing_filter")) {
+      answer.filter =
+          fmt::format("year >= {} AND genres:\"{}\"", entry.at("filter_year_at_least").get<int>(),
+                      entry.at("filter_genre_contained").get<std::string>());
+      answer.rows_passing = entry.at("rows_passing_filter").get<std::uint64_t>();
+    }
     for (const nlohmann::json& hit : entry.at(hits)) {
       answer.hits.emplace_back(hit.at(0).get<std::uint64_t>(), hit.at(1).get<double>());
     }
@@ -32,6 +40,11 @@ std::vector<ExpectedAnswer> ExpectedSimilar() {
 
 std::vector<ExpectedAnswer> ExpectedRecommendations() {
   return Read("user_recommendations", "user_id", "top_20_excluding_liked");
+}
+
+std::vector<ExpectedAnswer> ExpectedFilteredRecommendations(bool exclude_seen) {
+  return Read("user_recommendations", "user_id",
+              exclude_seen ? "top_20_filtered_excluding_liked" : "top_20_filtered_keeping_liked");
 }
 
 testing::AssertionResult SameAnswer(const google::protobuf::RepeatedPtrField<v1::Hit>& hits,

@@ -15,12 +15,16 @@ namespace simile::integration {
 // The answer examples/films/expected.json has for one item or user: rows and float64 scores.
 struct ExpectedAnswer {
   std::string id;
+  std::string filter;                                  // of recommendations, in Simile's words
+  std::uint64_t rows_passing = 0;                      // that filter
   std::vector<std::pair<std::uint64_t, double>> hits;  // best first
 };
 
 std::vector<ExpectedAnswer> ExpectedSimilar();
-// Without what the user has liked.
+// Without what the user has liked; without a filter, though filter and rows_passing are there.
 std::vector<ExpectedAnswer> ExpectedRecommendations();
+// Under each user's filter.
+std::vector<ExpectedAnswer> ExpectedFilteredRecommendations(bool exclude_seen);
 
 // Whether hits are those expected: scores within 2e-6 place by place, and the same rows, where rows
 // whose scores lie within 2e-6 of each other may have changed places.

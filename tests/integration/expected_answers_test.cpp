@@ -66,6 +66,31 @@ TEST_F(ExpectedAnswersTest, RecommendationsWithoutWhatWasSeen) {
   }
 }
 
+// A filter for every user, all in one call.
+TEST_F(ExpectedAnswersTest, RecommendationsUnderFilters) {
+  for (const bool exclude_seen : {false, true}) {
+    const auto expected = ExpectedFilteredRecommendations(exclude_seen);
+    ASSERT_EQ(expected.size(), 100U);
+    v1::SearchRequest request;
+    request.set_collection("films");
+    request.mutable_options()->set_k(20);
+    request.mutable_options()->set_exclude_seen(exclude_seen);
+    for (const ExpectedAnswer& answer : expected) {
+      v1::Query& query = *request.add_queries();
+      query.set_user_id(answer.id);
+      query.set_filter(answer.filter);
+    }
+    v1::SearchResponse response;
+    const Outcome outcome = client_.Search(request, response);
+    ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    for (std::size_t index = 0; index < expected.size(); ++index) {
+      const v1::SearchResult& result = response.results(static_cast<int>(index));
+      EXPECT_EQ(result.rows_passing(), expected[index].rows_passing) << expected[index].filter;
+      EXPECT_TRUE(SameAnswer(result.hits(), expected[index])) << expected[index].filter;
+    }
+  }
+}
+
 TEST_F(ExpectedAnswersTest, AUserQueryOfSearchAnswersAsRecommendDoes) {
   const ExpectedAnswer answer = ExpectedRecommendations()[42];
   v1::SearchRequest request;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "simile/v1/collections.pb.h"
+
+namespace simile::cli {
+
+// A line a field: name, type, rows, different values, the most common ones or the range, memory;
+// and below an example of a filter over them.
+std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal);
+
+// {"collection", "rows", "snapshot_version", "fields": [{"name", "type", "rows", "distinct_values",
+//  "values": [{"value", "rows"}], "least", "greatest", "bytes"}]} on one line, ended by '\n'.
+std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsResponse& described);
+
+}  // namespace simile::cli

@@ -1,0 +1,295 @@
+#include "filter/evaluate.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/nearest_name.h"
+#include "data/wording.h"
+#include "filter/literal_value.h"
+#include "filter/text_index.h"
+
+namespace simile::filter {
+namespace {
+
+constexpr std::string_view kIdField = "id";
+
+bool IsOrder(Comparison comparison) {
+  switch (comparison) {
+    case Comparison::kLess:
+    case Comparison::kLessOrEqual:
+    case Comparison::kGreater:
+    case Comparison::kGreaterOrEqual:
+      return true;
+    case Comparison::kEqual:
+    case Comparison::kNotEqual:
+    case Comparison::kContains:
+      return false;
+  }
+  return false;
+}
+
+std::string WithArticle(FieldType type) {
+  return fmt::format("{} {}", type == FieldType::kInteger ? "an" : "a", NameOf(type));
+}
+
+// A number held against whole ones: the comparison and the whole number that let the same ones
+// pass, or nothing when none does.
+struct WholeComparison {
+  Comparison comparison;
+  std::int64_t value;
+};
+std::optional<WholeComparison> AmongWhole(Comparison comparison, double number) {
+  constexpr double kEnd = 0x1p63;  // the least that is too great for an integer
+  if (number >= kEnd || number < -kEnd) {
+    const bool above_all = number > 0;
+    const bool less = comparison == Comparison::kLess || comparison == Comparison::kLessOrEqual;
+    const bool all =
+        comparison == Comparison::kNotEqual || (IsOrder(comparison) && less == above_all);
+    if (!all) return std::nullopt;
+    return WholeComparison{Comparison::kGreaterOrEqual, std::numeric_limits<std::int64_t>::min()};
+  }
+  const double below = std::floor(number);
+  const auto whole = static_cast<std::int64_t>(below);
+  if (below == number) return WholeComparison{comparison, whole};
+  switch (comparison) {
+    case Comparison::kLess:
+    case Comparison::kLessOrEqual:
+      return WholeComparison{Comparison::kLessOrEqual, whole};
+    case Comparison::kGreater:
+    case Comparison::kGreaterOrEqual:
+      return WholeComparison{Comparison::kGreater, whole};
+    case Comparison::kNotEqual:
+      return WholeComparison{Comparison::kGreaterOrEqual, std::numeric_limits<std::int64_t>::min()};
+    case Comparison::kEqual:
+    case Comparison::kContains:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Evaluates one expression. Rows of every intermediate result are all rows of the collection.
+class Evaluator {
+ public:
+  explicit Evaluator(const FilterTarget& target) : target_(target) {}
+
+  absl::StatusOr<RowMask> Rows(const Expression& expression) const {
+    switch (expression.kind) {
+      case Expression::Kind::kAnd:
+      case Expression::Kind::kOr:
+        return Combined(expression);
+      case Expression::Kind::kNot: {
+        absl::StatusOr<RowMask> rows = Rows(expression.children.front());
+        if (rows.ok()) rows->Invert();
+        return rows;
+      }
+      case Expression::Kind::kHas:
+        return RowsThatHave(expression);
+      case Expression::Kind::kCompare:
+      case Expression::Kind::kIn:
+        break;
+    }
+    return Compared(expression);
+  }
+
+ private:
+  RowMask None() const { return RowMask(target_.ids.size()); }
+
+  absl::StatusOr<RowMask> Combined(const Expression& expression) const {
+    absl::StatusOr<RowMask> rows = Rows(expression.children.front());
+    for (std::size_t i = 1; rows.ok() && i < expression.children.size(); ++i) {
+      const absl::StatusOr<RowMask> more = Rows(expression.children[i]);
+      if (!more.ok()) return more.status();
+      if (expression.kind == Expression::Kind::kAnd) {
+        rows->IntersectWith(*more);
+      } else {
+        rows->UniteWith(*more);
+      }
+    }
+    return rows;
+  }
+
+  absl::StatusOr<RowMask> RowsThatHave(const Expression& expression) const {
+    RowMask rows = None();
+    if (expression.field == kIdField) {
+      rows.Invert();
+      return rows;
+    }
+    const Field* const field = target_.payload.Find(expression.field);
+    if (field == nullptr) return Unknown(expression);
+    field->present.AddTo(rows);
+    return rows;
+  }
+
+  absl::StatusOr<RowMask> Compared(const Expression& expression) const {
+    const Comparison comparison =
+        expression.kind == Expression::Kind::kIn ? Comparison::kEqual : expression.comparison;
+    RowMask rows = None();
+    const Field* field = nullptr;
+    if (expression.field != kIdField) {
+      field = target_.payload.Find(expression.field);
+      if (field == nullptr) return Unknown(expression);
+    }
+    for (const Literal& literal : expression.literals) {
+      const absl::Status status = field == nullptr
+                                      ? AddIds(expression, comparison, literal, rows)
+                                      : AddRows(expression, *field, comparison, literal, rows);
+      if (!status.ok()) return status;
+    }
+    return rows;
+  }
+
+  absl::Status AddIds(const Expression& expression, Comparison comparison, const Literal& literal,
+                      RowMask& rows) const {
+    if (IsOrder(comparison) || comparison == Comparison::kContains) {
+      return RefuseAt(
+          expression.column,
+          fmt::format("ids compare with =, != and IN; {} is not for them", SymbolOf(comparison)));
+    }
+    const std::optional<Row> row = target_.ids.Find(literal.text);
+    if (comparison == Comparison::kNotEqual) {
+      rows.Invert();
+      if (row) rows.Forbid(*row);
+    } else if (row) {
+      rows.Allow(*row);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRows(const Expression& expression, const Field& field, Comparison comparison,
+                       const Literal& literal, RowMask& rows) const {
+    switch (field.type) {
+      case FieldType::kKeyword:
+      case FieldType::kKeywords:
+        return AddKeyword(expression, field, comparison, literal, rows);
+      case FieldType::kInteger:
+      case FieldType::kNumber:
+        return AddNumber(expression, field, comparison, literal, rows);
+      case FieldType::kTime:
+        return AddTime(expression, field, comparison, literal, rows);
+      case FieldType::kBoolean:
+        return AddBoolean(expression, field, comparison, literal, rows);
+      case FieldType::kOther:
+        break;
+    }
+    return RefuseAt(expression.column,
+                    fmt::format("{} holds values that cannot be compared; has({}) can be asked",
+                                field.name, field.name));
+  }
+
+  absl::Status AddKeyword(const Expression& expression, const Field& field, Comparison comparison,
+                          const Literal& literal, RowMask& rows) const {
+    if (IsOrder(comparison)) {
+      return RefuseAt(expression.column,
+                      fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
+                                  "times. Write =, !=, : or IN",
+                                  field.name, WithArticle(field.type), SymbolOf(comparison)));
+    }
+    const auto& column = std::get<KeywordColumn>(field.column);
+    if (comparison == Comparison::kContains && field.type == FieldType::kKeyword) {
+      if (FoldText(literal.text).empty()) {
+        return RefuseAt(literal.column, fmt::format("{} is contained in everything; write has({})",
+                                                    data::Quoted(literal.text), field.name));
+      }
+      column.AddRowsWithPart(literal.text, rows);
+    } else if (comparison == Comparison::kNotEqual) {
+      column.AddRowsWith(literal.text, rows);
+      rows.Invert();
+      RowMask present = None();
+      field.present.AddTo(present);
+      rows.IntersectWith(present);
+    } else {
+      column.AddRowsWith(literal.text, rows);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status RefuseContains(const Expression& expression, const Field& field) {
+    return RefuseAt(expression.column,
+                    fmt::format("{} is {}; : asks what a text or a list contains. Write =",
+                                field.name, WithArticle(field.type)));
+  }
+
+  absl::Status AddNumber(const Expression& expression, const Field& field, Comparison comparison,
+                         const Literal& literal, RowMask& rows) const {
+    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
+    const absl::StatusOr<NumberLiteral> number = NumberIn(literal, field.name);
+    if (!number.ok()) return number.status();
+    if (field.type == FieldType::kNumber) {
+      const double value = std::visit([](auto n) { return static_cast<double>(n); }, *number);
+      std::get<OrderedColumn<double>>(field.column).AddRows(comparison, value, rows);
+      return absl::OkStatus();
+    }
+    const auto& column = std::get<OrderedColumn<std::int64_t>>(field.column);
+    if (const auto* const whole = std::get_if<std::int64_t>(&*number)) {
+      column.AddRows(comparison, *whole, rows);
+    } else if (const auto among = AmongWhole(comparison, std::get<double>(*number))) {
+      column.AddRows(among->comparison, among->value, rows);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddTime(const Expression& expression, const Field& field, Comparison comparison,
+                       const Literal& literal, RowMask& rows) const {
+    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
+    const absl::StatusOr<std::int64_t> time = TimeIn(literal, field.name);
+    if (!time.ok()) return time.status();
+    std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(comparison, *time, rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddBoolean(const Expression& expression, const Field& field, Comparison comparison,
+                          const Literal& literal, RowMask& rows) const {
+    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
+    if (IsOrder(comparison)) {
+      return RefuseAt(expression.column,
+                      fmt::format("{} is true or false; write {} = true", field.name, field.name));
+    }
+    const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
+    if (!wanted.ok()) return wanted.status();
+    RowMask found = None();
+    std::get<RowSet>(field.column).AddTo(found);
+    if (*wanted != (comparison == Comparison::kEqual)) {
+      found.Invert();
+      RowMask present = None();
+      field.present.AddTo(present);
+      found.IntersectWith(present);
+    }
+    rows.UniteWith(found);
+    return absl::OkStatus();
+  }
+
+  absl::Status Unknown(const Expression& expression) const {
+    std::vector<std::string> known;
+    for (const Field& field : target_.payload.fields()) known.push_back(field.name);
+    if (known.empty()) {
+      return RefuseAt(expression.column,
+                      fmt::format("{} has no payload and so no field {}; only id can be asked",
+                                  target_.collection, data::Quoted(expression.field)));
+    }
+    constexpr std::size_t kShownMax = 20;
+    const bool cut = known.size() > kShownMax;
+    const std::string offer = data::DidYouMean(data::NearestName(expression.field, known));
+    if (cut) known.resize(kShownMax);
+    return RefuseAt(expression.column,
+                    fmt::format("{} has no field {}.{} Fields: {}{}.", target_.collection,
+                                data::Quoted(expression.field), offer, fmt::join(known, ", "),
+                                cut ? ", ..." : ""));
+  }
+
+  const FilterTarget& target_;
+};
+
+}  // namespace
+
+absl::StatusOr<RowMask> Evaluate(const Expression& expression, const FilterTarget& target) {
+  return Evaluator(target).Rows(expression);
+}
+
+}  // namespace simile::filter

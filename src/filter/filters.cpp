@@ -1,0 +1,34 @@
+#include "filter/filters.h"
+
+#include <utility>
+
+#include "filter/evaluate.h"
+#include "filter/parser.h"
+
+namespace simile::filter {
+namespace {
+
+// Masks of a million rows take 122 KiB each.
+constexpr std::uint64_t kCacheBytesMax = 64U << 20;
+
+}  // namespace
+
+Filters::Filters(const data::Dataset& dataset, std::string collection)
+    : dataset_(dataset),
+      collection_(std::move(collection)),
+      payload_(PayloadIndex::Build(dataset.payload)),
+      cache_(kCacheBytesMax) {}
+
+absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view filter) const {
+  const absl::StatusOr<Expression> expression = Parse(filter);
+  if (!expression.ok()) return expression.status();
+  std::string text = ToText(*expression);
+  if (std::shared_ptr<const RowMask> known = cache_.Find(text)) return known;
+  absl::StatusOr<RowMask> rows = Evaluate(*expression, {collection_, payload_, dataset_.ids});
+  if (!rows.ok()) return rows.status();
+  auto mask = std::make_shared<const RowMask>(*std::move(rows));
+  cache_.Insert(std::move(text), mask);
+  return mask;
+}
+
+}  // namespace simile::filter

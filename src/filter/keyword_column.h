@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "filter/row_set.h"
+#include "simile/row_mask.h"
+
+namespace simile::filter {
+
+// Which rows hold which keyword. Keywords that differ in letter case and accents alone are one
+// (FoldText). Immutable once built; safe to share.
+class KeywordColumn {
+ public:
+  class Builder;
+
+  std::size_t keyword_count() const { return entries_.size(); }
+  // As the first row that holds it spells it. Keywords are numbered in the order of their folded
+  // text.
+  std::string_view Spelling(std::size_t keyword) const;
+  std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
+
+  // The rows that hold this keyword.
+  void AddRowsWith(std::string_view text, RowMask& mask) const;
+  // The rows of which a keyword contains the text. Cost: one pass over the keywords.
+  void AddRowsWithPart(std::string_view text, RowMask& mask) const;
+
+  std::uint64_t bytes() const;
+
+ private:
+  struct Entry {
+    std::uint64_t folded_end = 0;    // in texts_, where the spelling begins
+    std::uint64_t spelling_end = 0;  // where the next keyword begins
+    std::uint64_t row_count = 0;
+    std::uint64_t place = 0;  // in rows_, or of the bitmap when there are many
+  };
+
+  std::string_view Folded(std::size_t keyword) const;
+  void AddRows(const Entry& entry, RowMask& mask) const;
+
+  std::vector<char> texts_;  // folded text and spelling of each keyword
+  std::vector<Entry> entries_;
+  // Most keywords of most collections stand in a handful of rows, where a bitmap of their own would
+  // take a hundred bytes and more.
+  std::vector<Row> rows_;
+  std::vector<RowSet> bitmaps_;
+};
+
+// Takes keywords row by row.
+class KeywordColumn::Builder {
+ public:
+  // REQUIRES: rows come in ascending order. A row may bring a keyword twice.
+  void Add(Row row, std::string_view text);
+  KeywordColumn Build() &&;
+
+ private:
+  struct Keyword {
+    std::string spelling;
+    std::vector<Row> rows;
+  };
+  absl::flat_hash_map<std::string, Keyword> keywords_;  // by folded text
+};
+
+}  // namespace simile::filter

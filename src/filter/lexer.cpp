@@ -1,0 +1,399 @@
+#include "filter/lexer.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "data/utf8.h"
+
+namespace simile::filter {
+namespace {
+
+using Kind = Token::Kind;
+
+struct Operator {
+  std::string_view written;
+  std::string_view meant;  // what to write instead; empty for an operator of the language
+  Comparison comparison{};
+};
+
+// A longer one stands before those that it begins with.
+constexpr auto kOperators = std::to_array<Operator>({
+    {"===", "="},
+    {"!==", "!="},
+    {"==", "="},
+    {"=<", "<="},
+    {"=>", ">="},
+    {"=!", "!="},
+    {"=~", ":"},
+    {":=", "="},
+    {"<>", "!="},
+    {"! =", "!="},
+    {"< =", "<="},
+    {"> =", ">="},
+    {"= =", "="},
+    {"< >", "!="},
+    {"&&", "AND"},
+    {"||", "OR"},
+    {"!=", "", Comparison::kNotEqual},
+    {"<=", "", Comparison::kLessOrEqual},
+    {">=", "", Comparison::kGreaterOrEqual},
+    {"=", "", Comparison::kEqual},
+    {"<", "", Comparison::kLess},
+    {">", "", Comparison::kGreater},
+    {":", "", Comparison::kContains},
+    {"!", "NOT"},
+    {"&", "AND"},
+    {"|", "OR"},
+    {"~", ":"},
+    {"\u2260", "!="},
+    {"\u2264", "<="},
+    {"\u2265", ">="},
+});
+
+struct Keyword {
+  std::string_view lower;
+  Kind kind;
+};
+
+constexpr auto kKeywords = std::to_array<Keyword>(
+    {{"and", Kind::kAnd}, {"or", Kind::kOr}, {"not", Kind::kNot}, {"in", Kind::kIn}});
+
+const Operator* FindOperator(std::string_view rest) {
+  const auto* const found =
+      std::find_if(kOperators.begin(), kOperators.end(),
+                   [rest](const Operator& one) { return rest.starts_with(one.written); });
+  return found == kOperators.end() ? nullptr : found;
+}
+
+// REQUIRES: sequence is one valid UTF-8 sequence.
+std::uint32_t CodePointOf(std::string_view sequence) {
+  const auto byte = [sequence](std::size_t at) -> std::uint32_t {
+    return static_cast<unsigned char>(sequence[at]);
+  };
+  if (sequence.size() == 1) return byte(0);
+  // The lead byte of a sequence of n bytes keeps its lowest 7 - n bits for the code point.
+  std::uint32_t code = byte(0) & (0x7FU >> sequence.size());
+  for (std::size_t at = 1; at < sequence.size(); ++at) code = code << 6 | (byte(at) & 0x3FU);
+  return code;
+}
+
+bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
+bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+// Quotes that editors put in place of straight ones, and those that some languages write.
+bool IsTypographicQuote(std::uint32_t code) {
+  return (code >= 0x2018 && code <= 0x201F) || code == 0x2039 || code == 0x203A || code == 0xAB ||
+         code == 0xBB;
+}
+
+// What is pasted along from web pages unseen, and would make two words that look alike differ.
+// The joiners U+200C and U+200D are not among them: words of some scripts need them.
+bool IsHidden(std::uint32_t code) {
+  return code == 0xA0 || code == 0xAD || code == 0x1680 || (code >= 0x2000 && code <= 0x200B) ||
+         code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202F) ||
+         (code >= 0x205F && code <= 0x206F) || code == 0x3000 || code == 0xFEFF;
+}
+
+// The length of the character that text begins with if it may stand in a bare word, or else 0.
+std::size_t WordCharacterLength(std::string_view text) {
+  const std::size_t length = data::Utf8SequenceLength(text);
+  if (length == 0) return 0;
+  if (length == 1) {
+    const char byte = text[0];
+    const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    return letter || IsDigit(byte) || byte == '_' || byte == '-' || byte == '.' || byte == '+';
+  }
+  const std::string_view sequence = text.substr(0, length);
+  const std::uint32_t code = CodePointOf(sequence);
+  const bool special = data::IsControl(sequence) || IsTypographicQuote(code) || IsHidden(code) ||
+                       FindOperator(sequence) != nullptr;
+  return special ? 0 : length;
+}
+
+std::size_t WordLength(std::string_view text) {
+  std::size_t at = 0;
+  while (const std::size_t length = WordCharacterLength(text.substr(at))) at += length;
+  return at;
+}
+
+std::string EscapeOf(std::uint32_t control) {
+  if (control == '\n') return "\\n";
+  if (control == '\t') return "\\t";
+  return fmt::format("\\u{:04x}", control);
+}
+
+// What is wrong with the character that text begins with, which no token may hold.
+std::string DescribeStray(std::string_view text) {
+  const std::size_t length = data::Utf8SequenceLength(text);
+  if (length == 0) {
+    return fmt::format("byte 0x{:02x} begins no valid UTF-8 character",
+                       static_cast<unsigned char>(text[0]));
+  }
+  const std::string_view sequence = text.substr(0, length);
+  const std::uint32_t code = CodePointOf(sequence);
+  if (data::IsControl(sequence)) {
+    return fmt::format("the control character U+{:04X} is only written as {}, in quotes", code,
+                       EscapeOf(code));
+  }
+  if (code == '`' || IsTypographicQuote(code)) {
+    return fmt::format("{} is no quote here; write a straight one, \" or '", sequence);
+  }
+  if (IsHidden(code)) {
+    return fmt::format("an unusual space or invisible character, U+{:04X}; write a plain space",
+                       code);
+  }
+  return fmt::format("{} has no meaning here; text that holds it needs quotes", sequence);
+}
+
+struct Escape {
+  std::size_t bytes = 0;
+  std::uint32_t code = 0;
+  std::string wrong{};  // empty for a valid escape
+};
+
+// The four digits of an escape \uXXXX that text begins with.
+std::optional<std::uint32_t> HexUnit(std::string_view text) {
+  constexpr std::size_t kDigits = 4;
+  if (!text.starts_with("\\u") || text.size() < 2 + kDigits) return std::nullopt;
+  std::uint32_t unit = 0;
+  for (const char digit : text.substr(2, kDigits)) {
+    const char lower = static_cast<char>(digit | 0x20);
+    if (!IsDigit(digit) && (lower < 'a' || lower > 'f')) return std::nullopt;
+    const int value = IsDigit(digit) ? digit - '0' : lower - 'a' + 10;
+    unit = unit << 4 | static_cast<std::uint32_t>(value);
+  }
+  return unit;
+}
+
+Escape ReadUnicodeEscape(std::string_view text) {
+  const std::optional<std::uint32_t> first = HexUnit(text);
+  if (!first) return {.wrong = "\\u needs four hexadecimal digits after it"};
+  if (*first < 0xD800 || *first > 0xDFFF) return {.bytes = 6, .code = *first};
+  const std::optional<std::uint32_t> second = HexUnit(text.substr(6));
+  if (*first > 0xDBFF || !second || *second < 0xDC00 || *second > 0xDFFF) {
+    return {.wrong = fmt::format("\\u{:04x} is half of a surrogate pair; the other half is missing",
+                                 *first)};
+  }
+  return {.bytes = 12, .code = 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00)};
+}
+
+// REQUIRES: text begins with a backslash and goes on behind it.
+Escape ReadEscape(std::string_view text) {
+  switch (text[1]) {
+    case '"':
+    case '\'':
+    case '\\':
+      return {.bytes = 2, .code = static_cast<std::uint32_t>(text[1])};
+    case 'n':
+      return {.bytes = 2, .code = '\n'};
+    case 't':
+      return {.bytes = 2, .code = '\t'};
+    case 'u':
+      return ReadUnicodeEscape(text);
+    default:
+      break;
+  }
+  const std::string_view next = text.substr(1, data::Utf8SequenceLength(text.substr(1)));
+  const bool shown = !next.empty() && !data::IsControl(next);
+  return {.wrong = fmt::format("\\{} is no escape; those are \\\" \\' \\\\ \\n \\t and \\uXXXX, "
+                               "and a backslash in the text is written \\\\",
+                               shown ? next : std::string_view())};
+}
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view filter) : filter_(filter) {}
+
+  Token Next() {
+    while (at_ < filter_.size() && IsSpace(filter_[at_])) Advance(1);
+    if (at_ == filter_.size()) return Take(Kind::kEnd, 0);
+    switch (filter_[at_]) {
+      case '(':
+        return Take(Kind::kOpenParenthesis, 1);
+      case ')':
+        return Take(Kind::kCloseParenthesis, 1);
+      case '[':
+        return Take(Kind::kOpenBracket, 1);
+      case ']':
+        return Take(Kind::kCloseBracket, 1);
+      case ',':
+        return Take(Kind::kComma, 1);
+      case '*':
+        return Take(Kind::kStar, 1);
+      case '"':
+      case '\'':
+        return TakeString();
+      default:
+        break;
+    }
+    if (const Operator* const one = FindOperator(rest())) return TakeOperator(*one);
+    const std::size_t length = WordLength(rest());
+    return length == 0 ? Broken(column_, DescribeStray(rest())) : TakeWord(length);
+  }
+
+ private:
+  std::string_view rest() const { return filter_.substr(at_); }
+
+  void Advance(std::size_t bytes) {
+    for (const char byte : filter_.substr(at_, bytes)) {
+      if ((static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) ++column_;
+    }
+    at_ += bytes;
+  }
+
+  Token Take(Kind kind, std::size_t bytes) {
+    Token token{.kind = kind, .column = column_, .written = filter_.substr(at_, bytes)};
+    Advance(bytes);
+    return token;
+  }
+
+  static Token Broken(std::uint32_t column, std::string what) {
+    return {.kind = Kind::kBroken, .column = column, .text = std::move(what)};
+  }
+
+  Token TakeOperator(const Operator& one) {
+    if (!one.meant.empty()) {
+      return Broken(column_,
+                    fmt::format("{} is no operator here; write {}", one.written, one.meant));
+    }
+    Token token = Take(Kind::kComparison, one.written.size());
+    token.comparison = one.comparison;
+    return token;
+  }
+
+  Token TakeWord(std::size_t length) {
+    Token token = Take(Kind::kWord, length);
+    token.text = token.written;
+    for (const Keyword& keyword : kKeywords) {
+      if (IsSameWord(token.text, keyword.lower)) token.kind = keyword.kind;
+    }
+    return token;
+  }
+
+  Token TakeString() {
+    const std::size_t begin = at_;
+    Token token = Take(Kind::kString, 1);
+    const char quote = filter_[begin];
+    // A backslash that ends the filter leaves the text open, which is the better thing to say.
+    while (at_ < filter_.size() && rest() != "\\") {
+      if (filter_[at_] == quote) {
+        Advance(1);
+        token.written = filter_.substr(begin, at_ - begin);
+        return token;
+      }
+      if (filter_[at_] == '\\') {
+        const Escape escape = ReadEscape(rest());
+        if (!escape.wrong.empty()) return Broken(column_, escape.wrong);
+        data::AppendUtf8(token.text, escape.code);
+        Advance(escape.bytes);
+        continue;
+      }
+      const std::string_view character = rest().substr(0, data::Utf8SequenceLength(rest()));
+      if (character.empty() || data::IsControl(character)) {
+        return Broken(column_, DescribeStray(rest()));
+      }
+      token.text += character;
+      Advance(character.size());
+    }
+    return Unclosed(begin, token.column);
+  }
+
+  Token Unclosed(std::size_t begin, std::uint32_t column) const {
+    const bool inside_word =
+        filter_[begin] == '\'' && begin > 0 && WordCharacterLength(filter_.substr(begin - 1)) == 1;
+    return Broken(column,
+                  fmt::format("this {} is never closed{}", filter_[begin],
+                              inside_word ? "; text with a ' in it goes in double quotes" : ""));
+  }
+
+  const std::string_view filter_;
+  std::size_t at_ = 0;
+  std::uint32_t column_ = 1;
+};
+
+}  // namespace
+
+std::vector<Token> Tokenize(std::string_view filter) {
+  Lexer lexer(filter);
+  std::vector<Token> tokens;
+  do {
+    tokens.push_back(lexer.Next());
+  } while (tokens.back().kind != Kind::kEnd && tokens.back().kind != Kind::kBroken);
+  return tokens;
+}
+
+bool IsWord(std::string_view text) { return !text.empty() && WordLength(text) == text.size(); }
+
+bool IsKeyword(std::string_view text) {
+  return std::any_of(kKeywords.begin(), kKeywords.end(),
+                     [text](const Keyword& keyword) { return IsSameWord(text, keyword.lower); });
+}
+
+bool IsNumber(std::string_view word) {
+  const auto skip_any = [&word](std::string_view bytes) {
+    const bool found = !word.empty() && bytes.find(word[0]) != std::string_view::npos;
+    if (found) word.remove_prefix(1);
+    return found;
+  };
+  const auto skip_digits = [&word] {
+    const std::size_t count = std::min(word.find_first_not_of("0123456789"), word.size());
+    word.remove_prefix(count);
+    return count;
+  };
+  skip_any("+-");
+  std::size_t digits = skip_digits();
+  if (skip_any(".")) digits += skip_digits();
+  if (digits == 0) return false;
+  if (skip_any("eE")) {
+    skip_any("+-");
+    if (skip_digits() == 0) return false;
+  }
+  return word.empty();
+}
+
+bool IsSameWord(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
+                    [](char left, char right) {
+                      const bool upper = left >= 'A' && left <= 'Z';
+                      return (upper ? static_cast<char>(left - 'A' + 'a') : left) == right;
+                    });
+}
+
+bool IsValue(const Token& token) {
+  return token.kind == Kind::kWord || token.kind == Kind::kString;
+}
+
+bool IsBare(const Token& token, std::string_view lower) {
+  return token.kind == Kind::kWord && IsSameWord(token.text, lower);
+}
+
+bool IsBareNumber(const Token& token) { return token.kind == Kind::kWord && IsNumber(token.text); }
+
+bool LooksLikeValue(const Token& token) {
+  if (token.kind != Kind::kWord) return token.kind == Kind::kString;
+  const std::size_t first = token.text.find_first_not_of("+-.");
+  return first != std::string::npos && IsDigit(token.text[first]);
+}
+
+std::string WriteQuoted(std::string_view text) {
+  std::string written = "\"";
+  while (!text.empty()) {
+    const std::string_view character =
+        text.substr(0, std::max<std::size_t>(data::Utf8SequenceLength(text), 1));
+    if (data::IsControl(character)) {
+      written += EscapeOf(CodePointOf(character));
+    } else {
+      if (character == "\"" || character == "\\") written += '\\';
+      written += character;
+    }
+    text.remove_prefix(character.size());
+  }
+  written += '"';
+  return written;
+}
+
+}  // namespace simile::filter

@@ -1,0 +1,65 @@
+#include "filter/literal_value.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "filter/text_index.h"
+#include "filter/time_value.h"
+
+namespace simile::filter {
+namespace {
+
+std::optional<NumberLiteral> ParseNumber(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (const auto [stop, error] = std::from_chars(text.data(), end, whole);
+      error == std::errc() && stop == end) {
+    return whole;
+  }
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+absl::Status RefuseAt(std::uint32_t column, const std::string& message) {
+  return absl::InvalidArgumentError(fmt::format("column {}: {}", column, message));
+}
+
+absl::StatusOr<NumberLiteral> NumberIn(const Literal& literal, const std::string& field) {
+  const std::optional<NumberLiteral> number = ParseNumber(literal.text);
+  if (number && !literal.quoted) return *number;
+  if (number) {
+    return RefuseAt(literal.column, fmt::format("{} holds numbers and {} is text; write {}", field,
+                                                data::Quoted(literal.text), literal.text));
+  }
+  return RefuseAt(literal.column,
+                  fmt::format("{} holds numbers; {} is none", field, data::Quoted(literal.text)));
+}
+
+absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field) {
+  const std::string folded = FoldText(literal.text);
+  if (folded == "true") return true;
+  if (folded == "false") return false;
+  return RefuseAt(literal.column,
+                  fmt::format("{} is true or false; found {}", field, data::Quoted(literal.text)));
+}
+
+absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& field) {
+  const std::optional<std::int64_t> time = ParseTime(literal.text);
+  if (time) return *time;
+  return RefuseAt(literal.column, fmt::format("{} holds times; {} is none. Write \"2024-05-31\" or "
+                                              "\"2024-05-31T12:00:00Z\"",
+                                              field, data::Quoted(literal.text)));
+}
+
+}  // namespace simile::filter

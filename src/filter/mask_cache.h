@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "simile/row_mask.h"
+
+namespace simile::filter {
+
+// The masks of the filters used last, by canonical text, within a budget. Safe to call from many
+// threads.
+class MaskCache {
+ public:
+  explicit MaskCache(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // Null when it is not there.
+  std::shared_ptr<const RowMask> Find(std::string_view text);
+  // Keeps the mask, and lets the ones go that were used longest ago. One that exceeds the budget by
+  // itself is not kept.
+  void Insert(std::string text, std::shared_ptr<const RowMask> mask);
+
+  std::uint64_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string text;
+    std::shared_ptr<const RowMask> mask;
+    std::uint64_t bytes = 0;
+  };
+
+  void Drop(std::list<Entry>::iterator entry);
+
+  const std::uint64_t bytes_max_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::list<Entry> entries_;  // last used first
+  absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace simile::filter

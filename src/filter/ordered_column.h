@@ -1,0 +1,88 @@
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "filter/expression.h"
+#include "simile/row_mask.h"
+
+namespace simile::filter {
+
+// The values of a field that has an order, and the rows that hold them. Immutable once built; safe
+// to share.
+template <class Value>
+class OrderedColumn {
+ public:
+  OrderedColumn() = default;
+  //   values, rows  of the same length, in any order; each row once
+  // Cost: O(n log n).
+  OrderedColumn(const std::vector<Value>& values, const std::vector<Row>& rows) {
+    assert(values.size() == rows.size());
+    std::vector<std::uint32_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return values[i]; });
+    values_.reserve(order.size());
+    rows_.reserve(order.size());
+    for (const std::uint32_t i : order) {
+      values_.push_back(values[i]);
+      rows_.push_back(rows[i]);
+    }
+  }
+
+  bool empty() const { return values_.empty(); }
+  // REQUIRES: not empty.
+  Value least() const { return values_.front(); }
+  Value greatest() const { return values_.back(); }
+
+  // Cost: O(n).
+  std::size_t DistinctCount() const {
+    std::size_t count = empty() ? 0 : 1;
+    for (std::size_t i = 1; i < values_.size(); ++i) {
+      if (values_[i - 1] < values_[i]) ++count;
+    }
+    return count;
+  }
+
+  // The rows whose value stands in this relation to `value`.
+  // REQUIRES: comparison is not kContains. Cost: O(log n + rows).
+  void AddRows(Comparison comparison, Value value, RowMask& mask) const {
+    const auto low =
+        static_cast<std::size_t>(std::ranges::lower_bound(values_, value) - values_.begin());
+    const auto high =
+        static_cast<std::size_t>(std::ranges::upper_bound(values_, value) - values_.begin());
+    switch (comparison) {
+      case Comparison::kEqual:
+        return AddRange(low, high, mask);
+      case Comparison::kNotEqual:
+        AddRange(0, low, mask);
+        return AddRange(high, rows_.size(), mask);
+      case Comparison::kLess:
+        return AddRange(0, low, mask);
+      case Comparison::kLessOrEqual:
+        return AddRange(0, high, mask);
+      case Comparison::kGreater:
+        return AddRange(high, rows_.size(), mask);
+      case Comparison::kGreaterOrEqual:
+        return AddRange(low, rows_.size(), mask);
+      case Comparison::kContains:
+        assert(false);
+    }
+  }
+
+  std::uint64_t bytes() const {
+    return values_.capacity() * sizeof(Value) + rows_.capacity() * sizeof(Row);
+  }
+
+ private:
+  void AddRange(std::size_t begin, std::size_t end, RowMask& mask) const {
+    for (std::size_t i = begin; i < end; ++i) mask.Allow(rows_[i]);
+  }
+
+  std::vector<Value> values_;  // ascending
+  std::vector<Row> rows_;      // [values]
+};
+
+}  // namespace simile::filter

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include <absl/status/statusor.h>
+
+#include "filter/expression.h"
+
+namespace simile::filter {
+
+inline constexpr std::size_t kFilterBytesMax = 8U << 10;
+inline constexpr std::size_t kFilterDepthMax = 64;  // of parentheses and NOTs inside each other
+
+// Parses a filter in the style of AIP-160; docs/filters.md describes the language.
+// Errors: kInvalidArgument, `column N: ` with what was found, what was expected and, for what
+//         people write by habit from elsewhere (&&, ==, LIKE, AND mixed with OR), how it is written
+//         here. Columns count characters (code points) from 1.
+// Cost: O(size).
+absl::StatusOr<Expression> Parse(std::string_view text);
+
+}  // namespace simile::filter

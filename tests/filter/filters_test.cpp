@@ -1,0 +1,165 @@
+#include "filter/filters.h"
+
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/load.h"
+#include "filter/mask_cache.h"
+#include "filter/payload_rows.h"
+
+namespace simile::filter {
+namespace {
+
+using testing::ElementsAre;
+
+// Four films and one without a payload.
+class FiltersTest : public testing::Test {
+ protected:
+  FiltersTest() {
+    dataset_.ids = data::IdIndex::OfRowNumbers(5);
+    dataset_.payload = TableOf({
+        {{"title", Text("Solaris")},
+         {"genres", Texts({"Drama", "Sci-Fi"})},
+         {"year", Whole(1972)},
+         {"rating", Number(8.1)},
+         {"released", Text("1972-03-20T00:00:00Z")},
+         {"available", Flag(true)},
+         {"cast", PayloadValue{PayloadObject{{"lead", Text("Banionis")}}}}},
+        {{"title", Text("Solaris")}, {"genres", Texts({"Drama"})}, {"year", Whole(2002)}},
+        {{"title", Text("Amélie")},
+         {"genres", Texts({"Comedy"})},
+         {"year", Whole(2001)},
+         {"available", Flag(false)}},
+        {{"title", Text("Heat")},
+         {"genres", Texts({})},
+         {"year", Whole(1995)},
+         {"rating", Whole(8)}},
+        {},
+    });
+    filters_ = std::make_unique<Filters>(dataset_, "films");
+  }
+
+  std::vector<Row> Rows(const std::string& filter) const {
+    const auto mask = filters_->Rows(filter);
+    EXPECT_TRUE(mask.ok()) << filter << ": " << mask.status();
+    std::vector<Row> rows;
+    if (mask.ok()) (*mask)->ForEachAllowed(0, 5, [&](Row row) { rows.push_back(row); });
+    return rows;
+  }
+  std::string Refusal(const std::string& filter) const {
+    const auto mask = filters_->Rows(filter);
+    EXPECT_EQ(mask.status().code(), absl::StatusCode::kInvalidArgument) << filter;
+    return std::string(mask.status().message());
+  }
+
+  data::Dataset dataset_;
+  std::unique_ptr<Filters> filters_;
+};
+
+TEST_F(FiltersTest, LetTheRowsPassThatTheyDescribe) {
+  EXPECT_THAT(Rows("title = solaris"), ElementsAre(0, 1));
+  EXPECT_THAT(Rows("title = \"AMELIE\""), ElementsAre(2));
+  EXPECT_THAT(Rows("title:\"lar\""), ElementsAre(0, 1));
+  EXPECT_THAT(Rows("genres:\"sci-fi\""), ElementsAre(0));
+  EXPECT_THAT(Rows("genres = Drama AND year > 1990"), ElementsAre(1));
+  EXPECT_THAT(Rows("year IN [1972, 1995, 1000]"), ElementsAre(0, 3));
+  EXPECT_THAT(Rows("year >= 1994.5 AND year < 2.002e3"), ElementsAre(2, 3));
+  EXPECT_THAT(Rows("rating <= 8"), ElementsAre(3));
+  EXPECT_THAT(Rows("released < \"1972-03-21\""), ElementsAre(0));
+  EXPECT_THAT(Rows("available = true"), ElementsAre(0));
+  EXPECT_THAT(Rows("available != true"), ElementsAre(2));
+  EXPECT_THAT(Rows("has(cast)"), ElementsAre(0));
+  EXPECT_THAT(Rows("id IN [\"4\", \"1\", \"unknown\"]"), ElementsAre(1, 4));
+  EXPECT_THAT(Rows("id != \"4\" AND NOT year < 2000"), ElementsAre(1, 2));
+}
+
+// A comparison speaks of a value that is there; NOT of all rows.
+TEST_F(FiltersTest, TreatAMissingValueAsOneThatPassesNoComparison) {
+  EXPECT_THAT(Rows("title != Solaris"), ElementsAre(2, 3));
+  EXPECT_THAT(Rows("NOT title = Solaris"), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Rows("genres != Drama"), ElementsAre(2, 3));
+  EXPECT_THAT(Rows("NOT has(rating)"), ElementsAre(1, 2, 4));
+}
+
+TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
+  EXPECT_EQ(Refusal("genre:Drama"),
+            "column 1: films has no field \"genre\". Did you mean \"genres\"? Fields: available, "
+            "cast, genres, rating, released, title, year.");
+  EXPECT_EQ(Refusal("year > 1990 AND title > \"M\""),
+            "column 17: title is a keyword, which has no order; > is for integers, numbers and "
+            "times. Write =, !=, : or IN");
+  EXPECT_EQ(Refusal("year = \"1990\""),
+            "column 8: year holds numbers and \"1990\" is text; write 1990");
+  EXPECT_EQ(Refusal("year = recent"), "column 8: year holds numbers; \"recent\" is none");
+  EXPECT_EQ(Refusal("year:1990"),
+            "column 1: year is an integer; : asks what a text or a list contains. Write =");
+  EXPECT_EQ(Refusal("available = yes"), "column 13: available is true or false; found \"yes\"");
+  EXPECT_EQ(Refusal("available > false"),
+            "column 1: available is true or false; write available = true");
+  EXPECT_EQ(Refusal("released > yesterday"),
+            "column 12: released holds times; \"yesterday\" is none. Write \"2024-05-31\" or "
+            "\"2024-05-31T12:00:00Z\"");
+  EXPECT_EQ(Refusal("cast = Banionis"),
+            "column 1: cast holds values that cannot be compared; has(cast) can be asked");
+  EXPECT_EQ(Refusal("id > 3"), "column 1: ids compare with =, != and IN; > is not for them");
+  EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
+}
+
+TEST_F(FiltersTest, KnowOnlyIdsWithoutAPayload) {
+  data::Dataset bare;
+  bare.ids = data::IdIndex::OfRowNumbers(2);
+  const Filters filters(bare, "sentences");
+  EXPECT_EQ(filters.Rows("id = \"1\"").value()->AllowedCount(), 1U);
+  EXPECT_EQ(filters.Rows("year > 1").status().message(),
+            "column 1: sentences has no payload and so no field \"year\"; only id can be asked");
+}
+
+TEST_F(FiltersTest, GiveTheSameFilterTheSameMaskHoweverItIsWritten) {
+  const auto mask = filters_->Rows("year>1990 and (title = Solaris)").value();
+  EXPECT_EQ(filters_->Rows("  year > 1990 AND title = Solaris").value(), mask);
+  EXPECT_NE(filters_->Rows("year > 1991 AND title = Solaris").value(), mask);
+}
+
+TEST(FilmsFiltersTest, TakeAboutWhatWasPlanned) {
+  const auto plan = data::PlanDataset(SIMILE_SOURCE_DIR "/examples/films", Limits{});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto films = data::LoadDataset(*plan, Limits{}, {});
+  ASSERT_TRUE(films.ok()) << films.status();
+  const auto taken = static_cast<double>(Filters(*films, "films").bytes());
+  EXPECT_THAT(static_cast<double>(plan->filter_bytes),
+              testing::AllOf(testing::Ge(taken * 0.7), testing::Le(taken * 1.3)));
+}
+
+TEST(MaskCacheTest, LetsGoOfWhatWasUsedLongestAgo) {
+  const auto mask = std::make_shared<const RowMask>(64 * 1'000);  // 8,000 bytes
+  MaskCache cache(20'000);
+  cache.Insert("a", mask);
+  cache.Insert("b", mask);
+  EXPECT_NE(cache.Find("a"), nullptr);
+  cache.Insert("c", mask);
+  EXPECT_EQ(cache.Find("b"), nullptr);
+  EXPECT_NE(cache.Find("a"), nullptr);
+  EXPECT_NE(cache.Find("c"), nullptr);
+  EXPECT_LE(cache.bytes(), 20'000U);
+  EXPECT_GE(cache.bytes(), 16'000U);
+  cache.Insert("large", std::make_shared<const RowMask>(64 * 10'000));
+  EXPECT_EQ(cache.Find("large"), nullptr);
+  EXPECT_NE(cache.Find("c"), nullptr) << "nothing had to go for what does not fit";
+}
+
+TEST(MaskCacheTest, KeepsOneMaskOfTwoThatWereMadeAtOnce) {
+  MaskCache cache(1 << 20);
+  const auto first = std::make_shared<const RowMask>(100);
+  const auto second = std::make_shared<const RowMask>(100);
+  cache.Insert("a", first);
+  const std::uint64_t bytes = cache.bytes();
+  cache.Insert("a", second);
+  EXPECT_EQ(cache.Find("a"), second);
+  EXPECT_EQ(cache.bytes(), bytes);
+}
+
+}  // namespace
+}  // namespace simile::filter

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "filter/expression.h"
+#include "filter/field_type.h"
+#include "simile/payload.h"
+
+namespace simile::filter {
+
+// What an interpreter that looks at one row after the other needs to know of a field.
+using TypeOfField = FieldType (*)(const std::string& field);
+
+// Whether a row passes, told from docs/filters.md alone and from the row's own values: nothing here
+// is shared with the evaluator but the folding of text.
+// REQUIRES: the filter fits the fields' types.
+bool NaivelyPasses(const Expression& expression, const std::string& id, const PayloadObject& row,
+                   TypeOfField type_of);
+
+}  // namespace simile::filter

@@ -1,0 +1,130 @@
+#include "filter/payload_index.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "filter/field_summary.h"
+#include "filter/filters.h"
+#include "filter/payload_rows.h"
+#include "filter/separated_keywords.h"
+#include "filter/time_value.h"
+
+namespace simile::filter {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+FieldType TypeOf(const std::vector<PayloadValue>& values) {
+  std::vector<PayloadObject> rows;
+  rows.reserve(values.size());
+  for (const PayloadValue& value : values) rows.push_back({{"field", value}});
+  const data::PayloadTable table = TableOf(rows);
+  return PayloadIndex::Build(table).Find("field")->type;
+}
+
+TEST(PayloadIndexTest, TakesTheTypeThatAllValuesHave) {
+  EXPECT_EQ(TypeOf({Text("Solaris"), Text("Stalker"), {}}), FieldType::kKeyword);
+  EXPECT_EQ(TypeOf({Texts({"Drama"}), Texts({})}), FieldType::kKeywords);
+  EXPECT_EQ(TypeOf({Whole(1), Whole(-2)}), FieldType::kInteger);
+  EXPECT_EQ(TypeOf({Whole(1), Number(0.5)}), FieldType::kNumber);
+  EXPECT_EQ(TypeOf({Flag(true), Flag(false)}), FieldType::kBoolean);
+  EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("2024-05-31")}), FieldType::kTime);
+  EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("soon")}), FieldType::kKeyword);
+  EXPECT_EQ(TypeOf({Text("1"), Whole(1)}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({PayloadValue{PayloadList{Whole(1)}}}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({PayloadValue{PayloadObject{{"a", Whole(1)}}}}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
+}
+
+TEST(PayloadIndexTest, TellsListsInOneTextFromTextsWithABar) {
+  EXPECT_EQ(TypeOf({Text("Drama|War"), Text("War"), Text("Drama | Comedy"), Text("Comedy")}),
+            FieldType::kKeywords);
+  EXPECT_EQ(TypeOf({Text("Face|Off"), Text("Solaris"), Text("Stalker"), Text("Heat")}),
+            FieldType::kKeyword);
+  EXPECT_THAT(SplitKeywords("Drama| War ||"), ElementsAre("Drama", "War"));
+  EXPECT_THAT(SplitKeywords(""), IsEmpty());
+}
+
+// Enough rows for a keyword to have a bitmap as well as too few for one.
+TEST(PayloadIndexTest, HoldsTheSameRowsForAListAndForATextWithBars) {
+  std::vector<PayloadObject> rows;
+  for (int r = 0; r < 500; ++r) {
+    std::vector<std::string> genres;
+    if (r % 2 == 0) genres.emplace_back("Drama");
+    if (r % 3 == 0) genres.emplace_back("War");
+    if (r % 100 == 7) genres.emplace_back("Film Noir");
+    std::string joined;
+    for (const std::string& genre : genres) joined += (joined.empty() ? "" : "|") + genre;
+    rows.push_back({{"list", Texts(genres)}, {"text", Text(joined)}});
+  }
+  const data::PayloadTable table = TableOf(rows);
+  const PayloadIndex index = PayloadIndex::Build(table);
+  const auto& list = std::get<KeywordColumn>(index.Find("list")->column);
+  const auto& text = std::get<KeywordColumn>(index.Find("text")->column);
+  ASSERT_EQ(index.Find("text")->type, FieldType::kKeywords);
+  ASSERT_EQ(list.keyword_count(), 3U);
+  ASSERT_EQ(text.keyword_count(), 3U);
+  for (const char* genre : {"drama", "War", "FILM NOIR", "Comedy"}) {
+    RowMask of_list(rows.size());
+    RowMask of_text(rows.size());
+    list.AddRowsWith(genre, of_list);
+    text.AddRowsWith(genre, of_text);
+    EXPECT_EQ(of_list, of_text) << genre;
+  }
+  RowMask drama(rows.size());
+  list.AddRowsWith("drama", drama);
+  EXPECT_EQ(drama.AllowedCount(), 250U);
+}
+
+TEST(PayloadIndexTest, SaysWhatItTakes) {
+  std::vector<PayloadObject> rows;
+  for (int r = 0; r < 1'000; ++r)
+    rows.push_back({{"title", Text("title number " + std::to_string(r))}, {"year", Whole(r)}});
+  const data::PayloadTable table = TableOf(rows);
+  const PayloadIndex index = PayloadIndex::Build(table);
+  // A text twice, an entry and a row; a value and a row.
+  EXPECT_LT(index.Find("title")->bytes(), 1'000U * 90);
+  EXPECT_GT(index.Find("title")->bytes(), 1'000U * 30);
+  EXPECT_LT(index.Find("year")->bytes(), 1'000U * 14);
+  EXPECT_GE(index.bytes(), index.Find("title")->bytes() + index.Find("year")->bytes());
+}
+
+TEST(TimeValueTest, ReadsRfc3339AndDays) {
+  EXPECT_EQ(ParseTime("1970-01-01T00:00:01.5Z"), 1'500'000);
+  EXPECT_EQ(ParseTime("1970-01-02T01:00:00+01:00"), 86'400'000'000);
+  EXPECT_EQ(ParseTime("1970-01-02"), 86'400'000'000);
+  EXPECT_EQ(ParseTime("1969-12-31T23:59:59Z"), -1'000'000);
+  for (const char* text : {"", "1970", "1970-1-2", "1970-13-01", "1970-01-01 extra", "tomorrow",
+                           " 1970-01-02", "12345-01-01T00:00:00Z"}) {
+    EXPECT_EQ(ParseTime(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(TimeText(1'500'000), "1970-01-01T00:00:01.5Z");
+}
+
+TEST(FieldSummaryTest, NamesTheMostCommonValuesAndTheRange) {
+  const data::PayloadTable table = TableOf({
+      {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
+      {{"genre", Text("War")}, {"year", Whole(1972)}, {"sold", Flag(true)}},
+      {{"genre", Text("drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
+      {{"genre", Text("Comedy")}},
+  });
+  const PayloadIndex index = PayloadIndex::Build(table);
+  const FieldSummary genre = Summarize(*index.Find("genre"), 2);
+  EXPECT_EQ(genre.distinct_values, 3U);
+  ASSERT_EQ(genre.most_common.size(), 2U);
+  EXPECT_EQ(genre.most_common[0].text, "Drama");
+  EXPECT_EQ(genre.most_common[0].rows, 2U);
+  EXPECT_EQ(genre.most_common[1].text, "Comedy");
+  const FieldSummary year = Summarize(*index.Find("year"), 2);
+  EXPECT_EQ(year.distinct_values, 2U);
+  EXPECT_EQ(year.least, "1972");
+  EXPECT_EQ(year.greatest, "1990");
+  const FieldSummary sold = Summarize(*index.Find("sold"), 1);
+  EXPECT_EQ(sold.distinct_values, 2U);
+  ASSERT_EQ(sold.most_common.size(), 1U);
+  EXPECT_EQ(sold.most_common[0].text, "false");
+}
+
+}  // namespace
+}  // namespace simile::filter

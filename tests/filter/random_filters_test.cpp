@@ -1,0 +1,160 @@
+// A hundred thousand random filters over random payloads, each against an interpreter that looks at
+// one row after the other.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "certificate/seeded_random.h"
+#include "data/id_index.h"
+#include "filter/evaluate.h"
+#include "filter/filters.h"
+#include "filter/naive_filter.h"
+#include "filter/parser.h"
+#include "filter/payload_rows.h"
+
+namespace simile::filter {
+namespace {
+
+using testing::SeededRandom;
+
+constexpr std::size_t kRowCount = 150;
+constexpr std::size_t kCollections = 50;
+constexpr std::size_t kFiltersOfEach = 2'000;
+
+const std::vector<std::string> kGenres{"Drama",  "Sci-Fi", "WESTERN", "western",
+                                       "Amélie", "a|b",    ""};
+const std::vector<std::string> kTitles{"Toy Story", "toy story 2", "Solaris",   "Stalker",
+                                       "Amélie",    "Star Wars",   "STAR TREK", "Ärger"};
+const std::vector<std::string> kTitleParts{"toy", "STAR", "äR", "lie", "nothing"};
+const std::vector<std::string> kDays{"2020-01-01T00:00:00Z", "2020-01-01T00:00:00.5Z", "2021-06-30",
+                                     "2021-06-30T02:00:00+02:00", "1969-12-31T23:59:59Z"};
+
+template <class Values>
+const auto& OneOf(const Values& values, SeededRandom& random) {
+  return values[random.Below(std::size(values))];
+}
+
+FieldType TypeOf(const std::string& field) {
+  if (field == "title") return FieldType::kKeyword;
+  if (field == "genres" || field == "tags") return FieldType::kKeywords;
+  if (field == "year") return FieldType::kInteger;
+  if (field == "rating") return FieldType::kNumber;
+  if (field == "released") return FieldType::kTime;
+  if (field == "available") return FieldType::kBoolean;
+  return FieldType::kOther;
+}
+
+// Every field is missing now and then, and null now and then.
+PayloadObject DrawRow(SeededRandom& random) {
+  PayloadObject row;
+  const auto add = [&](const char* name, PayloadValue value) {
+    if (random.OneIn(5)) return;
+    row.emplace_back(name, random.OneIn(10) ? PayloadValue{} : std::move(value));
+  };
+  add("title", Text(OneOf(kTitles, random)));
+  std::vector<std::string> genres;
+  for (std::size_t i = random.Below(4); i > 0; --i) genres.push_back(OneOf(kGenres, random));
+  add("genres", Texts(genres));
+  std::string tags;
+  for (std::size_t i = random.Below(4); i > 0; --i)
+    tags += fmt::format("{}t{}{}", tags.empty() ? "" : "|", random.Below(4),
+                        random.OneIn(3) ? " " : "");
+  add("tags", Text(tags));
+  add("year", Whole(random.OneIn(30) ? (std::int64_t{1} << 53) + 1
+                                     : 1990 + static_cast<std::int64_t>(random.Below(8))));
+  add("rating", random.OneIn(4) ? Whole(static_cast<std::int64_t>(random.Below(5)))
+                                : Number(static_cast<double>(random.Below(20)) / 4));
+  add("released", Text(OneOf(kDays, random)));
+  add("available", Flag(random.OneIn(2)));
+  add("details", random.OneIn(2) ? Text("x") : Whole(1));
+  return row;
+}
+
+std::string LiteralFor(const std::string& field, SeededRandom& random) {
+  const auto quoted = [](const std::string& text) { return fmt::format("\"{}\"", text); };
+  switch (TypeOf(field)) {
+    case FieldType::kKeyword:
+      return quoted(random.OneIn(3) ? OneOf(kTitleParts, random) : OneOf(kTitles, random));
+    case FieldType::kKeywords:
+      if (field == "tags") return quoted(fmt::format("T{}", random.Below(5)));
+      return quoted(OneOf(kGenres, random));
+    case FieldType::kInteger:
+      if (random.OneIn(10))
+        return OneOf(std::array{"9007199254740993", "1e300", "-1e300", "9007199254740992.0"},
+                     random);
+      return fmt::format("{}{}", 1989 + random.Below(10), random.OneIn(5) ? ".5" : "");
+    case FieldType::kNumber:
+      return fmt::format("{}", static_cast<double>(random.Below(24)) / 4);
+    case FieldType::kTime:
+      return quoted(OneOf(kDays, random));
+    case FieldType::kBoolean:
+      return OneOf(std::array{"true", "false", "TRUE"}, random);
+    case FieldType::kOther:
+      break;
+  }
+  return quoted(fmt::format("{}", random.Below(kRowCount + 5)));  // an id
+}
+
+std::string DrawComparison(SeededRandom& random) {
+  constexpr std::array kFields{"title",  "genres",   "tags",      "year",
+                               "rating", "released", "available", "id"};
+  const std::string field = OneOf(kFields, random);
+  if (random.OneIn(8)) return fmt::format("has({})", random.OneIn(6) ? "details" : field);
+  if (random.OneIn(6)) {
+    std::string list = LiteralFor(field, random);
+    for (std::size_t i = random.Below(3); i > 0; --i) list += ", " + LiteralFor(field, random);
+    return fmt::format("{} {}IN [{}]", field, random.OneIn(3) ? "NOT " : "", list);
+  }
+  const FieldType type = TypeOf(field);
+  std::vector<const char*> operators{"=", "!="};
+  if (type == FieldType::kKeyword || type == FieldType::kKeywords) operators.push_back(":");
+  if (type == FieldType::kInteger || type == FieldType::kNumber || type == FieldType::kTime)
+    operators.insert(operators.end(), {"<", "<=", ">", ">="});
+  return fmt::format("{} {} {}", field, OneOf(operators, random), LiteralFor(field, random));
+}
+
+std::string DrawFilter(std::size_t depth, SeededRandom& random) {
+  if (depth == 0 || random.OneIn(3)) return DrawComparison(random);
+  if (random.OneIn(4)) return fmt::format("NOT ({})", DrawFilter(depth - 1, random));
+  const char* const joint = random.OneIn(2) ? " AND " : " OR ";
+  std::string filter = fmt::format("({})", DrawFilter(depth - 1, random));
+  for (std::size_t i = random.Between(1, 2); i > 0; --i)
+    filter += joint + fmt::format("({})", DrawFilter(depth - 1, random));
+  return filter;
+}
+
+void CheckCollection(std::uint64_t seed) {
+  SeededRandom random(seed);
+  std::vector<PayloadObject> rows;
+  for (std::size_t r = 0; r < kRowCount; ++r) rows.push_back(DrawRow(random));
+  const data::PayloadTable table = TableOf(rows);
+  const PayloadIndex payload = PayloadIndex::Build(table);
+  const data::IdIndex ids = data::IdIndex::OfRowNumbers(kRowCount);
+  for (std::size_t i = 0; i < kFiltersOfEach; ++i) {
+    const std::string filter = DrawFilter(3, random);
+    const absl::StatusOr<Expression> expression = Parse(filter);
+    ASSERT_TRUE(expression.ok()) << filter << ": " << expression.status();
+    const absl::StatusOr<RowMask> mask = Evaluate(*expression, {"films", payload, ids});
+    ASSERT_TRUE(mask.ok()) << "seed " << seed << ", " << filter << ": " << mask.status();
+    for (Row row = 0; row < kRowCount; ++row) {
+      ASSERT_EQ(mask->Allows(row),
+                NaivelyPasses(*expression, std::to_string(row), rows[row], &TypeOf))
+          << "seed " << seed << ", row " << row << ", " << filter;
+    }
+  }
+}
+
+TEST(RandomFiltersTest, PassTheRowsThatAnInterpreterPasses) {
+  for (std::uint64_t seed = 1; seed <= kCollections; ++seed) {
+    CheckCollection(seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace simile::filter

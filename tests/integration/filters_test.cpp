@@ -1,0 +1,131 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+using ::testing::Contains;
+
+class FiltersTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = std::make_unique<FilmsServer>(); }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  static v1::SearchRequest StarWars(const std::string& filter) {
+    v1::SearchRequest request;
+    request.set_collection("films");
+    request.add_queries()->set_id("star-wars-1977");
+    request.mutable_options()->set_filter(filter);
+    return request;
+  }
+  v1::SearchResponse Ask(const v1::SearchRequest& request) {
+    v1::SearchResponse response;
+    const Outcome outcome = client_.Search(request, response);
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    return response;
+  }
+
+  inline static std::unique_ptr<FilmsServer> server_;
+  const Client client_ = server_->NewClient();
+};
+
+std::vector<std::string> Genres(const v1::Hit& hit) {
+  std::vector<std::string> genres;
+  for (const v1::Value& value : hit.payload().at("genres").list_value().values())
+    genres.push_back(value.string_value());
+  return genres;
+}
+
+TEST_F(FiltersTest, EveryHitPassesAndThereAreAsManyAsWereAskedFor) {
+  const v1::SearchResult result =
+      Ask(StarWars("genres:\"Science Fiction\" AND year > 1990")).results(0);
+  ASSERT_EQ(result.hits_size(), 10);
+  for (const v1::Hit& hit : result.hits()) {
+    EXPECT_THAT(Genres(hit), Contains("Science Fiction")) << hit.id();
+    EXPECT_GT(hit.payload().at("year").int_value(), 1990) << hit.id();
+  }
+  EXPECT_GT(result.rows_passing(), 10U);
+}
+
+TEST_F(FiltersTest, AQueryHasTheOptionsFilterUnlessItHasItsOwn) {
+  v1::SearchRequest request = StarWars("year < 1950");
+  request.add_queries()->set_id("star-wars-1977");
+  request.mutable_queries(1)->set_filter("year >= 2000");
+  request.add_queries()->set_id("star-wars-1977");
+  request.mutable_queries(2)->set_filter("");
+  const v1::SearchResponse response = Ask(request);
+  for (const v1::Hit& hit : response.results(0).hits())
+    EXPECT_LT(hit.payload().at("year").int_value(), 1950);
+  for (const v1::Hit& hit : response.results(1).hits())
+    EXPECT_GE(hit.payload().at("year").int_value(), 2000);
+  EXPECT_TRUE(response.results(0).has_rows_passing());
+  EXPECT_FALSE(response.results(2).has_rows_passing());
+  EXPECT_EQ(response.results(2).hits_size(), 10);
+}
+
+TEST_F(FiltersTest, RecommendationsTakeThemToo) {
+  v1::RecommendRequest request;
+  request.set_collection("films");
+  request.add_user_ids("user_00042");
+  request.mutable_options()->set_exclude_seen(true);
+  request.mutable_options()->set_filter("genres:Western AND year >= 1950");
+  v1::RecommendResponse response;
+  ASSERT_TRUE(client_.Recommend(request, response).ok());
+  ASSERT_EQ(response.results(0).hits_size(), 10);
+  for (const v1::Hit& hit : response.results(0).hits())
+    EXPECT_THAT(Genres(hit), Contains("Western"));
+  EXPECT_GE(response.results(0).rows_passing(), 10U);
+}
+
+TEST_F(FiltersTest, AFilterThatLetsNothingPassGetsNoHits) {
+  const v1::SearchResult result = Ask(StarWars("year > 3000")).results(0);
+  EXPECT_EQ(result.hits_size(), 0);
+  EXPECT_EQ(result.rows_passing(), 0U);
+}
+
+TEST_F(FiltersTest, WhatIsWrongIsSaidWithItsPlace) {
+  v1::SearchResponse response;
+  Outcome outcome = client_.Search(StarWars("genre:\"Science Fiction\""), response);
+  EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(outcome.message,
+            "filter, column 1: films has no field \"genre\". Did you mean \"genres\"? Fields: "
+            "cast, genres, media_id, title, year.");
+  v1::SearchRequest request = StarWars("year > 1990");
+  request.add_queries()->set_id("heat-1995");
+  request.mutable_queries(1)->set_filter("year = \"1990\"");
+  outcome = client_.Search(request, response);
+  EXPECT_EQ(outcome.message,
+            "queries[1]: filter, column 8: year holds numbers and \"1990\" is text; write 1990");
+}
+
+TEST_F(FiltersTest, FieldsAreDescribedWithTheirCommonValues) {
+  v1::DescribeFieldsRequest request;
+  request.set_collection("films");
+  request.set_values_max(3);
+  v1::DescribeFieldsResponse response;
+  ASSERT_TRUE(client_.DescribeFields(request, response).ok());
+  EXPECT_EQ(response.rows(), static_cast<std::uint64_t>(kFilmsRows));
+  ASSERT_EQ(response.fields_size(), 5);
+  const v1::FieldDescription& genres = response.fields(1);
+  EXPECT_EQ(genres.field().name(), "genres");
+  EXPECT_EQ(genres.field().type(), "list of keywords");
+  ASSERT_EQ(genres.values_size(), 3);
+  EXPECT_GE(genres.values(0).rows(), genres.values(1).rows());
+  EXPECT_GT(genres.distinct_values(), 10U);
+  const v1::FieldDescription& year = response.fields(4);
+  EXPECT_EQ(year.field().type(), "integer");
+  EXPECT_LT(std::stoi(year.least()), 1930);
+  EXPECT_GT(std::stoi(year.greatest()), 2000);
+  request.set_values_max(1'001);
+  EXPECT_EQ(client_.DescribeFields(request, response).message,
+            "values_max: 1,001; give 0 to 1,000");
+}
+
+}  // namespace
+}  // namespace simile::integration
