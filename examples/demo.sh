@@ -79,6 +79,10 @@ say 'What is like this film?'
 show 0 simile similar --title "Toy Story" -k 5
 say 'What would this user like that they have not seen?'
 show 0 simile recommend --user user_00042 -k 3 --exclude-seen
+say 'Only films that pass a filter, which may ask for any of these fields.'
+show 0 simile fields
+show 0 simile similar --id star-wars-1977 -k 3 --filter 'genres:"Science Fiction" AND year > 1990'
+show 1 simile similar --id star-wars-1977 --filter 'genre:"Science Fiction"'
 say 'A title that several films share is listed, not guessed.'
 show 1 simile similar --title Batman
 say 'A name that is not there is refused with the nearest that is.'

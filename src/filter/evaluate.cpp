@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::string_view kIdField = "id";
 
+// Looks at every different text of a field. A filter has room for hundreds of such conditions, and
+// a collection for millions of texts.
+constexpr std::size_t kPartSearchesMax = 32;
+
 bool IsOrder(Comparison comparison) {
   switch (comparison) {
     case Comparison::kLess:
@@ -79,7 +83,7 @@ class Evaluator {
  public:
   explicit Evaluator(const FilterTarget& target) : target_(target) {}
 
-  absl::StatusOr<RowMask> Rows(const Expression& expression) const {
+  absl::StatusOr<RowMask> Rows(const Expression& expression) {
     switch (expression.kind) {
       case Expression::Kind::kAnd:
       case Expression::Kind::kOr:
@@ -101,7 +105,7 @@ class Evaluator {
  private:
   RowMask None() const { return RowMask(target_.ids.size()); }
 
-  absl::StatusOr<RowMask> Combined(const Expression& expression) const {
+  absl::StatusOr<RowMask> Combined(const Expression& expression) {
     absl::StatusOr<RowMask> rows = Rows(expression.children.front());
     for (std::size_t i = 1; rows.ok() && i < expression.children.size(); ++i) {
       const absl::StatusOr<RowMask> more = Rows(expression.children[i]);
@@ -127,7 +131,7 @@ class Evaluator {
     return rows;
   }
 
-  absl::StatusOr<RowMask> Compared(const Expression& expression) const {
+  absl::StatusOr<RowMask> Compared(const Expression& expression) {
     const Comparison comparison =
         expression.kind == Expression::Kind::kIn ? Comparison::kEqual : expression.comparison;
     RowMask rows = None();
@@ -163,7 +167,7 @@ class Evaluator {
   }
 
   absl::Status AddRows(const Expression& expression, const Field& field, Comparison comparison,
-                       const Literal& literal, RowMask& rows) const {
+                       const Literal& literal, RowMask& rows) {
     switch (field.type) {
       case FieldType::kKeyword:
       case FieldType::kKeywords:
@@ -184,7 +188,7 @@ class Evaluator {
   }
 
   absl::Status AddKeyword(const Expression& expression, const Field& field, Comparison comparison,
-                          const Literal& literal, RowMask& rows) const {
+                          const Literal& literal, RowMask& rows) {
     if (IsOrder(comparison)) {
       return RefuseAt(expression.column,
                       fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
@@ -196,6 +200,12 @@ class Evaluator {
       if (FoldText(literal.text).empty()) {
         return RefuseAt(literal.column, fmt::format("{} is contained in everything; write has({})",
                                                     data::Quoted(literal.text), field.name));
+      }
+      if (++part_searches_ > kPartSearchesMax) {
+        return RefuseAt(expression.column,
+                        fmt::format("a filter may search texts for parts {} times, and each takes "
+                                    "a look at every text; write = where the text is whole",
+                                    kPartSearchesMax));
       }
       column.AddRowsWithPart(literal.text, rows);
     } else if (comparison == Comparison::kNotEqual) {
@@ -284,6 +294,7 @@ class Evaluator {
   }
 
   const FilterTarget& target_;
+  std::size_t part_searches_ = 0;
 };
 
 }  // namespace

@@ -22,12 +22,12 @@ Filters::Filters(const data::Dataset& dataset, std::string collection)
 absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view filter) const {
   const absl::StatusOr<Expression> expression = Parse(filter);
   if (!expression.ok()) return expression.status();
-  std::string text = ToText(*expression);
+  const std::string text = ToText(*expression);
   if (std::shared_ptr<const RowMask> known = cache_.Find(text)) return known;
   absl::StatusOr<RowMask> rows = Evaluate(*expression, {collection_, payload_, dataset_.ids});
   if (!rows.ok()) return rows.status();
   auto mask = std::make_shared<const RowMask>(*std::move(rows));
-  cache_.Insert(std::move(text), mask);
+  cache_.Insert(text, mask);
   return mask;
 }
 

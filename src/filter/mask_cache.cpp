@@ -14,7 +14,7 @@ std::shared_ptr<const RowMask> MaskCache::Find(std::string_view text) {
   return found->second->mask;
 }
 
-void MaskCache::Insert(std::string text, std::shared_ptr<const RowMask> mask) {
+void MaskCache::Insert(const std::string& text, std::shared_ptr<const RowMask> mask) {
   const std::uint64_t bytes = mask->bytes() + 2 * text.size() + sizeof(Entry);
   if (bytes > bytes_max_) return;
   const std::lock_guard lock(mutex_);
@@ -22,7 +22,7 @@ void MaskCache::Insert(std::string text, std::shared_ptr<const RowMask> mask) {
   if (const auto found = places_.find(text); found != places_.end()) Drop(found->second);
   while (bytes_ + bytes > bytes_max_) Drop(std::prev(entries_.end()));
   entries_.push_front({text, std::move(mask), bytes});
-  places_.emplace(std::move(text), entries_.begin());
+  places_.emplace(text, entries_.begin());
   bytes_ += bytes;
 }
 

@@ -23,7 +23,7 @@ class MaskCache {
   std::shared_ptr<const RowMask> Find(std::string_view text);
   // Keeps the mask, and lets the ones go that were used longest ago. One that exceeds the budget by
   // itself is not kept.
-  void Insert(std::string text, std::shared_ptr<const RowMask> mask);
+  void Insert(const std::string& text, std::shared_ptr<const RowMask> mask);
 
   std::uint64_t bytes() const;
 

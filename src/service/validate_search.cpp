@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include "data/wording.h"
@@ -184,10 +185,16 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   ValidSearch valid{{}, *std::move(shape)};
   valid.queries.reserve(query_count);
   const recommend::QueryRequest defaults = FromOptions(options);
+  absl::flat_hash_set<std::string> filters;
   for (int index = 0; index < request.queries_size(); ++index) {
     auto query = ValidateQuery(fmt::format("queries[{}]", index), request.queries(index), options,
                                defaults, limits);
     if (!query.ok()) return query.status();
+    filters.insert(query->filter);
+    if (filters.size() > limits.filters_per_call_max) {
+      return Refuse("queries[{}].filter: one too many; a call may have {} different filters", index,
+                    data::Grouped(limits.filters_per_call_max));
+    }
     valid.queries.push_back(*std::move(query));
   }
   return valid;

@@ -108,6 +108,13 @@ TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
 }
 
+TEST_F(FiltersTest, SearchTextsForPartsOnlySoOften) {
+  std::string filter = "title:a";
+  for (int i = 1; i < 32; ++i) filter += " OR title:a";
+  EXPECT_THAT(Rows(filter), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Refusal(filter + " OR title:a"), testing::HasSubstr("for parts 32 times"));
+}
+
 TEST_F(FiltersTest, KnowOnlyIdsWithoutAPayload) {
   data::Dataset bare;
   bare.ids = data::IdIndex::OfRowNumbers(2);

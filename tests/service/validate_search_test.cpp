@@ -193,6 +193,31 @@ TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
             "a call may have 262,144: send fewer queries a call or fewer ids");
 }
 
+TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
+  v1::SearchRequest request = Search("");
+  for (int i = 0; i < 257; ++i) {
+    v1::Query& query = *request.add_queries();
+    query.set_id("a");
+    query.set_filter("year = " + std::to_string(i));
+  }
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries[256].filter: one too many; a call may have 256 different filters");
+  request.mutable_queries(256)->set_filter("year = 255");
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+}
+
+TEST(ValidateSearchTest, TakesAQuerysFilterBeforeTheOptions) {
+  const auto valid = ValidateSearch(
+      Search(
+          "queries { id: 'a' } queries { id: 'a' filter: 'b = 1' } queries { id: 'a' filter: '' } "
+          "options { filter: 'a = 1' }"),
+      Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  EXPECT_EQ(valid->queries[0].filter, "a = 1");
+  EXPECT_EQ(valid->queries[1].filter, "b = 1");
+  EXPECT_EQ(valid->queries[2].filter, "");
+}
+
 TEST(ValidateSearchTest, TakesFromTheOptionsWhatAQueryDoesNotSay) {
   const auto valid = ValidateSearch(
       Search(
