@@ -30,7 +30,11 @@ say() { printf '\n# %s' "$*"; }
 typed() {
   local word line='$'
   for word in "$@"; do
-    case "$word" in *[!A-Za-z0-9_./:=-]*) line+=" \"$word\"" ;; *) line+=" $word" ;; esac
+    case "$word" in
+      *\"*) line+=" '$word'" ;;
+      *[!A-Za-z0-9_./:=-]*) line+=" \"$word\"" ;;
+      *) line+=" $word" ;;
+    esac
   done
   printf '\n%s\n' "$line"
 }
