@@ -15,9 +15,10 @@ struct Limits {
   std::uint32_t dim_max = 4'096;
   std::uint32_t excluded_ids_max = 10'000;  // per query
   std::uint32_t payload_fields_max = 256;   // named in one call
+  std::uint32_t filter_bytes_max = 8U << 10;
   std::uint32_t filters_per_call_max = 256;  // different ones: each may take a mask over all rows
-  std::uint32_t fetch_ids_max = 1'024;      // per LookupService.Fetch
-  std::uint32_t lookup_hits_max = 1'000;    // per LookupService.Lookup
+  std::uint32_t fetch_ids_max = 1'024;       // per LookupService.Fetch
+  std::uint32_t lookup_hits_max = 1'000;     // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
   std::uint32_t field_values_max = 1'000;  // of each field, per CollectionService.DescribeFields
   std::uint32_t id_bytes_max = 512;

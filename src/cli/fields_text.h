@@ -7,8 +7,7 @@
 
 namespace simile::cli {
 
-// A line a field: name, type, rows, different values, the most common ones or the range, memory;
-// and below an example of a filter over them.
+// A line a field: name, type, rows, different values, the most common ones or the range, memory.
 std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal);
 
 // {"collection", "rows", "snapshot_version", "fields": [{"name", "type", "rows", "distinct_values",

@@ -1,12 +1,14 @@
 #include "data/collection_json.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
+#include "data/field_type.h"
 #include "data/folder.h"
 #include "data/json_value.h"
 #include "data/nearest_name.h"
@@ -34,10 +36,11 @@ constexpr std::array<TextKey, 7> kTextKeys = {{
 
 absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
   std::vector<std::string> known;
-  known.reserve(kTextKeys.size() + 2);
+  known.reserve(kTextKeys.size() + 3);
   for (const TextKey& text_key : kTextKeys) known.emplace_back(text_key.key);
   known.emplace_back("metric");
   known.emplace_back("lookup_fields");
+  known.emplace_back("field_types");
   const std::string nearest = NearestName(key, known);
   return Refuse(in, fmt::format("unknown key {};{} keys are {}", Quoted(key),
                                 nearest.empty() ? std::string()
@@ -80,6 +83,28 @@ absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in
   return fields;
 }
 
+absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& in,
+                                                         const PayloadValue& value) {
+  const auto* const object = std::get_if<PayloadObject>(&value.value);
+  if (object == nullptr) {
+    return Refuse(in, fmt::format("\"field_types\" is {}; an object of types by field is needed",
+                                  Describe(value)));
+  }
+  std::vector<NamedFieldType> types;
+  for (const auto& [field, type_value] : *object) {
+    const absl::StatusOr<std::string> name =
+        TextOf(in, fmt::format("field_types.{}", field), type_value);
+    if (!name.ok()) return name.status();
+    const std::optional<FieldType> type = FieldTypeOf(*name);
+    if (!type) {
+      return Refuse(in, fmt::format("\"field_types\" says {} is {}; types are {}", Quoted(field),
+                                    Quoted(*name), fmt::join(FieldTypeNames(), ", ")));
+    }
+    types.push_back({field, *type});
+  }
+  return types;
+}
+
 absl::Status TakeMember(const BufferedReader& in, const std::string& key, const PayloadValue& value,
                         CollectionFiles& files) {
   for (const TextKey& known : kTextKeys) {
@@ -104,6 +129,12 @@ absl::Status TakeMember(const BufferedReader& in, const std::string& key, const 
     absl::StatusOr<std::vector<std::string>> fields = LookupFieldsOf(in, value);
     if (!fields.ok()) return fields.status();
     files.lookup_fields = *std::move(fields);
+    return absl::OkStatus();
+  }
+  if (key == "field_types") {
+    absl::StatusOr<std::vector<NamedFieldType>> types = FieldTypesOf(in, value);
+    if (!types.ok()) return types.status();
+    files.field_types = *std::move(types);
     return absl::OkStatus();
   }
   return RefuseKey(in, key);

@@ -14,6 +14,7 @@ namespace simile::data {
 //   id_field       the payload field that holds ids
 //   tensor         which tensor of a .safetensors file
 //   lookup_fields  the payload fields that a look-up searches, a list
+//   field_types    what payload fields are to a filter, an object of type names by field
 // What it does not mention stays empty; the folder is not looked at.
 // Errors: kInvalidArgument beginning with the file's name; an unknown key is refused with the
 //         nearest known one.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/field_type.h"
 #include "data/id_index.h"
 #include "data/matrix.h"
 #include "data/payload_table.h"
@@ -28,6 +29,8 @@ struct Dataset {
   Profiles profiles;     // no users when there is no user_ids.json
   // Payload fields whose text LookupService searches, most telling first.
   std::vector<std::string> lookup_fields;
+  // What the owner says that fields are to a filter; of the others the values tell.
+  std::vector<NamedFieldType> field_types;
   // What the load did that its owner should know, one sentence each: how many rows were normalized
   // and how far they were from unit length, which interaction lines named unknown items.
   std::vector<std::string> notes;

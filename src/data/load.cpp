@@ -79,8 +79,9 @@ class Loader {
   absl::StatusOr<Dataset> Load() {
     dataset_.metric = files_.metric;
     for (absl::Status (Loader::*const step)() :
-         {&Loader::OpenAll, &Loader::LoadPayload, &Loader::ChooseLookupFields, &Loader::LoadUserIds,
-          &Loader::LoadInteractions, &Loader::LoadVectors, &Loader::LoadUserVectors}) {
+         {&Loader::OpenAll, &Loader::LoadPayload, &Loader::ChooseLookupFields,
+          &Loader::TakeFieldTypes, &Loader::LoadUserIds, &Loader::LoadInteractions,
+          &Loader::LoadVectors, &Loader::LoadUserVectors}) {
       if (absl::Status status = (this->*step)(); !status.ok()) return status;
     }
     return std::move(dataset_);
@@ -152,17 +153,30 @@ class Loader {
       }
       return absl::OkStatus();
     }
-    std::vector<std::string> known;
-    for (const FieldInfo& field : payload.fields()) known.push_back(field.name);
     for (const std::string& field : files_.lookup_fields) {
-      if (payload.FieldNumber(field)) continue;
-      const std::string nearest = NearestName(field, known);
-      return absl::InvalidArgumentError(fmt::format(
-          "collection.json: \"lookup_fields\" names {}, which no row has{}", Quoted(field),
-          nearest.empty() ? std::string() : fmt::format("; did you mean {}?", Quoted(nearest))));
+      if (absl::Status status = CheckField("lookup_fields", field); !status.ok()) return status;
     }
     dataset_.lookup_fields = files_.lookup_fields;
     return absl::OkStatus();
+  }
+
+  absl::Status TakeFieldTypes() {
+    for (const NamedFieldType& named : files_.field_types) {
+      if (absl::Status status = CheckField("field_types", named.field); !status.ok()) return status;
+    }
+    dataset_.field_types = files_.field_types;
+    return absl::OkStatus();
+  }
+
+  // Whether some row has a field that collection.json names.
+  absl::Status CheckField(std::string_view key, const std::string& field) const {
+    if (dataset_.payload.FieldNumber(field)) return absl::OkStatus();
+    std::vector<std::string> known;
+    for (const FieldInfo& each : dataset_.payload.fields()) known.push_back(each.name);
+    const std::string nearest = NearestName(field, known);
+    return absl::InvalidArgumentError(fmt::format(
+        "collection.json: {} names {}, which no row has{}", Quoted(key), Quoted(field),
+        nearest.empty() ? std::string() : fmt::format("; did you mean {}?", Quoted(nearest))));
   }
 
   absl::Status LoadUserIds() {

@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/dataset.h"
+#include "data/field_type.h"
 #include "simile/limits.h"
 
 namespace simile::data {
@@ -26,6 +27,7 @@ struct CollectionFiles {
   std::string id_field;                    // empty: `id`, else `media_id`, else the row number
   std::string safetensors_tensor;          // empty: the file's only tensor
   std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
+  std::vector<NamedFieldType> field_types;  // of the others the values tell
 };
 
 // What loading will take, from the files' headers and sizes alone; nothing large is read.

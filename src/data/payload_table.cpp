@@ -63,6 +63,15 @@ PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const 
   return {};
 }
 
+void PayloadTable::VisitFields(
+    Row row, const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const {
+  PayloadCursor cursor(EncodedRow(row));
+  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
+    const std::uint32_t number = number_of_stored_[cursor.TakeVarint()];
+    visit(number, cursor.TakeValue());
+  }
+}
+
 std::uint64_t PayloadTable::RowBytes(Row row) const {
   PayloadCursor cursor(EncodedRow(row));
   std::uint64_t bytes = 0;

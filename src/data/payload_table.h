@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,9 @@ class PayloadTable {
   PayloadObject Read(Row row, std::span<const std::uint32_t> field_numbers) const;
   // One field; monostate when the row lacks it.
   PayloadValue ReadField(Row row, std::uint32_t field_number) const;
+  // Calls visit(field number, value) for every field of the row. Cost: one decode of the row.
+  void VisitFields(Row row,
+                   const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const;
   // Upper bound on the row's size as a protobuf map of field names to values, bytes: for checking a
   // reply before it is built. Cost: one walk over the row, nothing allocated.
   std::uint64_t RowBytes(Row row) const;

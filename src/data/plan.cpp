@@ -38,8 +38,12 @@ std::uint64_t PayloadBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
          IndexBytes(row_count, row_count * id_bytes) + row_count * (title_bytes + kOffsetBytes);
 }
 
-// Every text twice, as written and as compared, and the rows that hold it.
-std::uint64_t FilterBytes(std::uint64_t file_bytes) { return file_bytes / 2 * 3; }
+// Every text twice, as written and as compared, with its place; and a value and a row for two other
+// fields or so.
+std::uint64_t FilterBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
+  constexpr std::uint64_t kRowBytesTypical = 24;
+  return file_bytes == 0 ? 0 : file_bytes / 2 * 3 + row_count * kRowBytesTypical;
+}
 
 // What users take besides their vectors: ids as they stand in the file, and a row number for every
 // interaction, whose line takes a hundred bytes or so.
@@ -103,7 +107,7 @@ absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const
   const absl::StatusOr<std::uint64_t> payload = FileBytes(*folder, plan.files.payload);
   if (!payload.ok()) return payload.status();
   if (!plan.files.payload.empty()) plan.payload_bytes = PayloadBytes(*payload, plan.row_count);
-  plan.filter_bytes = FilterBytes(*payload);
+  plan.filter_bytes = FilterBytes(*payload, plan.row_count);
   if (absl::Status status = PlanUsers(*folder, limits, plan); !status.ok()) return status;
   return plan;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,9 +83,14 @@ absl::StatusOr<SnapshotPtr> Publisher::BuildAndPublish(const std::string& collec
   if (!plan.ok()) return plan.status();
   Reservation reservation(*this);
   if (absl::Status status = Reserve(collection, *plan, reservation); !status.ok()) return status;
-  absl::StatusOr<Snapshot> snapshot = Build(collection, *plan);
-  if (!snapshot.ok()) return snapshot.status();
-  return claim.Publish(*std::move(snapshot));
+  try {
+    absl::StatusOr<Snapshot> snapshot = Build(collection, *plan);
+    if (!snapshot.ok()) return snapshot.status();
+    return claim.Publish(*std::move(snapshot));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        fmt::format("{} does not fit: memory ran out while it was loaded", collection));
+  }
 }
 
 absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
@@ -98,7 +104,9 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
   Snapshot snapshot;
   snapshot.dataset = dataset;
   snapshot.text_index = filter::TextIndex::Build(dataset->payload, dataset->lookup_fields);
-  snapshot.filters = std::make_unique<const filter::Filters>(*dataset, collection);
+  auto filters = filter::Filters::Create(*dataset, collection);
+  if (!filters.ok()) return filters.status();
+  snapshot.filters = *std::move(filters);
   snapshot.index_bytes =
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};

@@ -1,5 +1,6 @@
 #include "filter/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -20,9 +21,10 @@ namespace {
 
 constexpr std::string_view kIdField = "id";
 
-// Looks at every different text of a field. A filter has room for hundreds of such conditions, and
-// a collection for millions of texts.
-constexpr std::size_t kPartSearchesMax = 32;
+// What one filter may cost: so many looks at rows for every row that there is. Filters that people
+// write take a handful.
+constexpr std::uint64_t kLooksPerRowMax = 64;
+constexpr std::uint64_t kRowsMin = 4'096;  // that a small collection counts as
 
 bool IsOrder(Comparison comparison) {
   switch (comparison) {
@@ -145,6 +147,13 @@ class Evaluator {
                                       ? AddIds(expression, comparison, literal, rows)
                                       : AddRows(expression, *field, comparison, literal, rows);
       if (!status.ok()) return status;
+      looks_ += target_.ids.size() / 64;  // for the masks
+      if (looks_ > kLooksPerRowMax * std::max<std::uint64_t>(target_.ids.size(), kRowsMin)) {
+        return RefuseAt(literal.column,
+                        fmt::format("up to here the conditions have looked {} times at every row, "
+                                    "which is as often as a filter may; write it shorter",
+                                    kLooksPerRowMax));
+      }
     }
     return rows;
   }
@@ -201,21 +210,15 @@ class Evaluator {
         return RefuseAt(literal.column, fmt::format("{} is contained in everything; write has({})",
                                                     data::Quoted(literal.text), field.name));
       }
-      if (++part_searches_ > kPartSearchesMax) {
-        return RefuseAt(expression.column,
-                        fmt::format("a filter may search texts for parts {} times, and each takes "
-                                    "a look at every text; write = where the text is whole",
-                                    kPartSearchesMax));
-      }
-      column.AddRowsWithPart(literal.text, rows);
+      looks_ += column.AddRowsWithPart(literal.text, rows);
     } else if (comparison == Comparison::kNotEqual) {
-      column.AddRowsWith(literal.text, rows);
+      looks_ += column.AddRowsWith(literal.text, rows);
       rows.Invert();
       RowMask present = None();
       field.present.AddTo(present);
       rows.IntersectWith(present);
     } else {
-      column.AddRowsWith(literal.text, rows);
+      looks_ += column.AddRowsWith(literal.text, rows);
     }
     return absl::OkStatus();
   }
@@ -227,35 +230,35 @@ class Evaluator {
   }
 
   absl::Status AddNumber(const Expression& expression, const Field& field, Comparison comparison,
-                         const Literal& literal, RowMask& rows) const {
+                         const Literal& literal, RowMask& rows) {
     if (comparison == Comparison::kContains) return RefuseContains(expression, field);
     const absl::StatusOr<NumberLiteral> number = NumberIn(literal, field.name);
     if (!number.ok()) return number.status();
     if (field.type == FieldType::kNumber) {
       const double value = std::visit([](auto n) { return static_cast<double>(n); }, *number);
-      std::get<OrderedColumn<double>>(field.column).AddRows(comparison, value, rows);
+      looks_ += std::get<OrderedColumn<double>>(field.column).AddRows(comparison, value, rows);
       return absl::OkStatus();
     }
     const auto& column = std::get<OrderedColumn<std::int64_t>>(field.column);
     if (const auto* const whole = std::get_if<std::int64_t>(&*number)) {
-      column.AddRows(comparison, *whole, rows);
+      looks_ += column.AddRows(comparison, *whole, rows);
     } else if (const auto among = AmongWhole(comparison, std::get<double>(*number))) {
-      column.AddRows(among->comparison, among->value, rows);
+      looks_ += column.AddRows(among->comparison, among->value, rows);
     }
     return absl::OkStatus();
   }
 
   absl::Status AddTime(const Expression& expression, const Field& field, Comparison comparison,
-                       const Literal& literal, RowMask& rows) const {
+                       const Literal& literal, RowMask& rows) {
     if (comparison == Comparison::kContains) return RefuseContains(expression, field);
     const absl::StatusOr<std::int64_t> time = TimeIn(literal, field.name);
     if (!time.ok()) return time.status();
-    std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(comparison, *time, rows);
+    looks_ += std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(comparison, *time, rows);
     return absl::OkStatus();
   }
 
   absl::Status AddBoolean(const Expression& expression, const Field& field, Comparison comparison,
-                          const Literal& literal, RowMask& rows) const {
+                          const Literal& literal, RowMask& rows) {
     if (comparison == Comparison::kContains) return RefuseContains(expression, field);
     if (IsOrder(comparison)) {
       return RefuseAt(expression.column,
@@ -264,7 +267,7 @@ class Evaluator {
     const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
     if (!wanted.ok()) return wanted.status();
     RowMask found = None();
-    std::get<RowSet>(field.column).AddTo(found);
+    looks_ += std::get<RowSet>(field.column).AddTo(found);
     if (*wanted != (comparison == Comparison::kEqual)) {
       found.Invert();
       RowMask present = None();
@@ -294,7 +297,7 @@ class Evaluator {
   }
 
   const FilterTarget& target_;
-  std::size_t part_searches_ = 0;
+  std::uint64_t looks_ = 0;  // at rows and keywords
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ struct FieldSummary {
   };
   std::uint64_t distinct_values = 0;
   std::vector<Value> most_common;  // keywords and booleans; of equally common ones in text order
-  std::string least;               // integers, numbers and times, as a filter may write them
+  std::string least;               // integers, numbers and times
   std::string greatest;
 };
 

@@ -13,10 +13,18 @@ constexpr std::uint64_t kCacheBytesMax = 64U << 20;
 
 }  // namespace
 
-Filters::Filters(const data::Dataset& dataset, std::string collection)
+absl::StatusOr<std::unique_ptr<const Filters>> Filters::Create(const data::Dataset& dataset,
+                                                               std::string collection) {
+  absl::StatusOr<PayloadIndex> payload = PayloadIndex::Build(dataset.payload, dataset.field_types);
+  if (!payload.ok()) return payload.status();
+  return std::unique_ptr<const Filters>(
+      new Filters(dataset, std::move(collection), *std::move(payload)));
+}
+
+Filters::Filters(const data::Dataset& dataset, std::string collection, PayloadIndex payload)
     : dataset_(dataset),
       collection_(std::move(collection)),
-      payload_(PayloadIndex::Build(dataset.payload)),
+      payload_(std::move(payload)),
       cache_(kCacheBytesMax) {}
 
 absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view filter) const {

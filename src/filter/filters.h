@@ -19,7 +19,9 @@ namespace simile::filter {
 class Filters {
  public:
   // Indexes the payload. Borrows the dataset for its life.
-  Filters(const data::Dataset& dataset, std::string collection);
+  // Errors: PayloadIndex::Build's.
+  static absl::StatusOr<std::unique_ptr<const Filters>> Create(const data::Dataset& dataset,
+                                                               std::string collection);
 
   // The rows that pass. The same filter, however it is spaced, gets the same mask as long as the
   // cache holds it.
@@ -31,6 +33,8 @@ class Filters {
   std::uint64_t bytes() const { return payload_.bytes() + cache_.bytes(); }
 
  private:
+  Filters(const data::Dataset& dataset, std::string collection, PayloadIndex payload);
+
   const data::Dataset& dataset_;
   const std::string collection_;
   const PayloadIndex payload_;

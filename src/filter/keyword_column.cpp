@@ -23,12 +23,13 @@ std::string_view KeywordColumn::Spelling(std::size_t keyword) const {
   return {texts_.data() + entry.folded_end, entry.spelling_end - entry.folded_end};
 }
 
-void KeywordColumn::AddRows(const Entry& entry, RowMask& mask) const {
+std::uint64_t KeywordColumn::AddRows(const Entry& entry, RowMask& mask) const {
   if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].AddTo(mask);
   for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) mask.Allow(row);
+  return entry.row_count;
 }
 
-void KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
+std::uint64_t KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
   const std::string wanted = FoldText(text);
   std::size_t first = 0;
   std::size_t last = entries_.size();
@@ -40,14 +41,18 @@ void KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
       last = middle;
     }
   }
-  if (first < entries_.size() && Folded(first) == wanted) AddRows(entries_[first], mask);
+  if (first == entries_.size() || Folded(first) != wanted) return 1;
+  return AddRows(entries_[first], mask);
 }
 
-void KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mask) const {
+std::uint64_t KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mask) const {
   const std::string part = FoldText(text);
+  std::uint64_t work = entries_.size();
   for (std::size_t keyword = 0; keyword < entries_.size(); ++keyword) {
-    if (Folded(keyword).find(part) != std::string_view::npos) AddRows(entries_[keyword], mask);
+    if (Folded(keyword).find(part) == std::string_view::npos) continue;
+    work += AddRows(entries_[keyword], mask);
   }
+  return work;
 }
 
 std::uint64_t KeywordColumn::bytes() const {
@@ -58,41 +63,57 @@ std::uint64_t KeywordColumn::bytes() const {
 }
 
 void KeywordColumn::Builder::Add(Row row, std::string_view text) {
-  const auto [found, added] = keywords_.try_emplace(FoldText(text));
-  Keyword& keyword = found->second;
-  if (added) keyword.spelling = std::string(text);
-  if (keyword.rows.empty() || keyword.rows.back() != row) keyword.rows.push_back(row);
+  const auto next = static_cast<std::uint32_t>(numbers_.size());
+  const auto [found, added] = numbers_.try_emplace(FoldText(text), next);
+  if (added) {
+    spellings_.insert(spellings_.end(), text.begin(), text.end());
+    spelling_ends_.push_back(spellings_.size());
+  }
+  occurrences_.push_back({found->second, row});
 }
 
-KeywordColumn KeywordColumn::Builder::Build() && {
-  std::vector<std::pair<std::string_view, const Keyword*>> sorted;
-  sorted.reserve(keywords_.size());
-  std::size_t text_bytes = 0;
-  for (const auto& [folded, keyword] : keywords_) {
-    sorted.emplace_back(folded, &keyword);
-    text_bytes += folded.size() + keyword.spelling.size();
-  }
-  std::ranges::sort(sorted);
+KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
+  // By keyword, and within one by row: in the order they came. A row that brought a keyword twice
+  // did so in a row.
+  std::ranges::stable_sort(occurrences_, {}, &Occurrence::keyword);
+  const auto repeated = std::ranges::unique(occurrences_, [](const auto& a, const auto& b) {
+    return a.keyword == b.keyword && a.row == b.row;
+  });
+  occurrences_.erase(repeated.begin(), repeated.end());
+  std::vector<std::uint64_t> ends(numbers_.size());
+  for (std::size_t i = 0; i < occurrences_.size(); ++i) ends[occurrences_[i].keyword] = i + 1;
 
+  std::vector<std::pair<std::string_view, std::uint32_t>> sorted(numbers_.begin(), numbers_.end());
+  std::ranges::sort(sorted);
   KeywordColumn column;
-  column.texts_.reserve(text_bytes);
   column.entries_.reserve(sorted.size());
+  std::vector<Row> rows;
   for (const auto& [folded, keyword] : sorted) {
+    const auto spelling_begin =
+        spellings_.begin() +
+        static_cast<std::ptrdiff_t>(keyword == 0 ? 0 : spelling_ends_[keyword - 1]);
+    const auto spelling_end =
+        spellings_.begin() + static_cast<std::ptrdiff_t>(spelling_ends_[keyword]);
     Entry entry;
     column.texts_.insert(column.texts_.end(), folded.begin(), folded.end());
     entry.folded_end = column.texts_.size();
-    column.texts_.insert(column.texts_.end(), keyword->spelling.begin(), keyword->spelling.end());
+    column.texts_.insert(column.texts_.end(), spelling_begin, spelling_end);
     entry.spelling_end = column.texts_.size();
-    entry.row_count = keyword->rows.size();
-    if (keyword->rows.size() >= kBitmapRowsMin) {
+
+    rows.clear();
+    for (std::uint64_t i = keyword == 0 ? 0 : ends[keyword - 1]; i < ends[keyword]; ++i)
+      rows.push_back(occurrences_[i].row);
+    entry.row_count = rows.size();
+    if (rows.size() >= kBitmapRowsMin) {
       entry.place = column.bitmaps_.size();
-      column.bitmaps_.emplace_back(keyword->rows);
+      column.bitmaps_.emplace_back(rows, row_count);
     } else {
       entry.place = column.rows_.size();
-      column.rows_.insert(column.rows_.end(), keyword->rows.begin(), keyword->rows.end());
+      column.rows_.insert(column.rows_.end(), rows.begin(), rows.end());
     }
     column.entries_.push_back(entry);
   }
+  column.texts_.shrink_to_fit();
   column.rows_.shrink_to_fit();
   column.bitmaps_.shrink_to_fit();
   return column;

@@ -26,10 +26,11 @@ class KeywordColumn {
   std::string_view Spelling(std::size_t keyword) const;
   std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
 
-  // The rows that hold this keyword.
-  void AddRowsWith(std::string_view text, RowMask& mask) const;
-  // The rows of which a keyword contains the text. Cost: one pass over the keywords.
-  void AddRowsWithPart(std::string_view text, RowMask& mask) const;
+  // The rows that hold this keyword. Returns the work, as RowSet::AddTo.
+  std::uint64_t AddRowsWith(std::string_view text, RowMask& mask) const;
+  // The rows of which a keyword contains the text. Cost: one pass over the keywords. Returns the
+  // work, the keywords included.
+  std::uint64_t AddRowsWithPart(std::string_view text, RowMask& mask) const;
 
   std::uint64_t bytes() const;
 
@@ -42,7 +43,7 @@ class KeywordColumn {
   };
 
   std::string_view Folded(std::size_t keyword) const;
-  void AddRows(const Entry& entry, RowMask& mask) const;
+  std::uint64_t AddRows(const Entry& entry, RowMask& mask) const;
 
   std::vector<char> texts_;  // folded text and spelling of each keyword
   std::vector<Entry> entries_;
@@ -57,14 +58,19 @@ class KeywordColumn::Builder {
  public:
   // REQUIRES: rows come in ascending order. A row may bring a keyword twice.
   void Add(Row row, std::string_view text);
-  KeywordColumn Build() &&;
+  //   row_count  of the collection
+  KeywordColumn Build(std::size_t row_count) &&;
 
  private:
-  struct Keyword {
-    std::string spelling;
-    std::vector<Row> rows;
+  struct Occurrence {
+    std::uint32_t keyword;
+    Row row;
   };
-  absl::flat_hash_map<std::string, Keyword> keywords_;  // by folded text
+
+  absl::flat_hash_map<std::string, std::uint32_t> numbers_;  // of keywords, by folded text
+  std::vector<char> spellings_;
+  std::vector<std::uint64_t> spelling_ends_;  // [keyword]
+  std::vector<Occurrence> occurrences_;
 };
 
 }  // namespace simile::filter

@@ -22,8 +22,8 @@ void MaskCache::Insert(const std::string& text, std::shared_ptr<const RowMask> m
   if (const auto found = places_.find(text); found != places_.end()) Drop(found->second);
   while (bytes_ + bytes > bytes_max_) Drop(std::prev(entries_.end()));
   entries_.push_front({text, std::move(mask), bytes});
+  bytes_ += bytes;  // before what may throw: an entry without a place is let go in its turn
   places_.emplace(text, entries_.begin());
-  bytes_ += bytes;
 }
 
 void MaskCache::Drop(std::list<Entry>::iterator entry) {

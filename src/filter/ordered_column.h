@@ -46,9 +46,9 @@ class OrderedColumn {
     return count;
   }
 
-  // The rows whose value stands in this relation to `value`.
+  // The rows whose value stands in this relation to `value`. Returns how many.
   // REQUIRES: comparison is not kContains. Cost: O(log n + rows).
-  void AddRows(Comparison comparison, Value value, RowMask& mask) const {
+  std::uint64_t AddRows(Comparison comparison, Value value, RowMask& mask) const {
     const auto low =
         static_cast<std::size_t>(std::ranges::lower_bound(values_, value) - values_.begin());
     const auto high =
@@ -57,8 +57,7 @@ class OrderedColumn {
       case Comparison::kEqual:
         return AddRange(low, high, mask);
       case Comparison::kNotEqual:
-        AddRange(0, low, mask);
-        return AddRange(high, rows_.size(), mask);
+        return AddRange(0, low, mask) + AddRange(high, rows_.size(), mask);
       case Comparison::kLess:
         return AddRange(0, low, mask);
       case Comparison::kLessOrEqual:
@@ -68,8 +67,10 @@ class OrderedColumn {
       case Comparison::kGreaterOrEqual:
         return AddRange(low, rows_.size(), mask);
       case Comparison::kContains:
-        assert(false);
+        break;
     }
+    assert(false);
+    return 0;
   }
 
   std::uint64_t bytes() const {
@@ -77,8 +78,9 @@ class OrderedColumn {
   }
 
  private:
-  void AddRange(std::size_t begin, std::size_t end, RowMask& mask) const {
+  std::uint64_t AddRange(std::size_t begin, std::size_t end, RowMask& mask) const {
     for (std::size_t i = begin; i < end; ++i) mask.Allow(rows_[i]);
+    return end - begin;
   }
 
   std::vector<Value> values_;  // ascending

@@ -5,10 +5,11 @@
 #include <absl/status/statusor.h>
 
 #include "filter/expression.h"
+#include "simile/limits.h"
 
 namespace simile::filter {
 
-inline constexpr std::size_t kFilterBytesMax = 8U << 10;
+inline constexpr std::size_t kFilterBytesMax = Limits{}.filter_bytes_max;
 inline constexpr std::size_t kFilterDepthMax = 64;  // of parentheses and NOTs inside each other
 
 // Parses a filter in the style of AIP-160; docs/filters.md describes the language.

@@ -4,57 +4,133 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "data/json_value.h"
+#include "data/wording.h"
 #include "filter/separated_keywords.h"
 #include "filter/time_value.h"
 
 namespace simile::filter {
 namespace {
 
-// Calls visit(row, value) for every row that has the field, null not counted.
+// Calls visit(field number, row, value) for every value of every row, null left out.
 template <class Visit>
-void ForEachValue(const data::PayloadTable& payload, std::uint32_t field_number, Visit visit) {
+void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   for (std::size_t r = 0; r < payload.row_count(); ++r) {
     const auto row = static_cast<Row>(r);
-    const PayloadValue value = payload.ReadField(row, field_number);
-    if (!std::holds_alternative<std::monostate>(value.value)) visit(row, value);
+    payload.VisitFields(row, [&](std::uint32_t field_number, const PayloadValue& value) {
+      if (!std::holds_alternative<std::monostate>(value.value)) visit(field_number, row, value);
+    });
   }
 }
 
-FieldType TypeOfTexts(const data::PayloadTable& payload, std::uint32_t field_number) {
-  bool all_times = true;
-  bool any_bar = false;
-  ForEachValue(payload, field_number, [&](Row, const PayloadValue& value) {
-    const auto& text = std::get<std::string>(value.value);
-    all_times = all_times && ParseTime(text).has_value();
-    any_bar = any_bar || text.find(kKeywordSeparator) != std::string::npos;
+bool AllTexts(const PayloadList& list) {
+  return std::ranges::all_of(list, [](const PayloadValue& element) {
+    return std::holds_alternative<std::string>(element.value);
   });
-  if (all_times) return FieldType::kTime;
-  if (!any_bar) return FieldType::kKeyword;
-  SeparatorEvidence evidence;
-  ForEachValue(payload, field_number, [&](Row, const PayloadValue& value) {
-    evidence.Add(std::get<std::string>(value.value));
-  });
-  return evidence.SeparatesKeywords() ? FieldType::kKeywords : FieldType::kKeyword;
 }
 
-FieldType TypeOfLists(const data::PayloadTable& payload, std::uint32_t field_number) {
-  bool all_texts = true;
-  ForEachValue(payload, field_number, [&](Row, const PayloadValue& value) {
-    for (const PayloadValue& element : std::get<PayloadList>(value.value)) {
-      all_texts = all_texts && std::holds_alternative<std::string>(element.value);
+// Whether a value may be taken for one of the type.
+bool Fits(FieldType type, const PayloadValue& value) {
+  const auto* const text = std::get_if<std::string>(&value.value);
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  const bool whole = std::holds_alternative<std::int64_t>(value.value);
+  switch (type) {
+    case FieldType::kKeyword:
+      return text != nullptr;
+    case FieldType::kKeywords:
+      return text != nullptr || (list != nullptr && AllTexts(*list));
+    case FieldType::kInteger:
+      return whole;
+    case FieldType::kNumber:
+      return whole || std::holds_alternative<double>(value.value);
+    case FieldType::kBoolean:
+      return std::holds_alternative<bool>(value.value);
+    case FieldType::kTime:
+      return text != nullptr && ParseTime(*text).has_value();
+    case FieldType::kOther:
+      return true;
+  }
+  return false;
+}
+
+// Finds what a field is: what its owner says, or what all of its values are.
+class TypeFinder {
+ public:
+  //   stored  FieldInfo::type
+  TypeFinder(std::string_view stored, std::optional<FieldType> given)
+      : given_(given), stored_(stored) {}
+
+  void Look(Row row, const PayloadValue& value) {
+    if (given_) {
+      if (!misfit_ && !Fits(*given_, value)) misfit_ = row;
+    } else if (stored_ == "string") {
+      const auto& text = std::get<std::string>(value.value);
+      all_times_ = all_times_ && ParseTime(text).has_value();
+      any_bar_ = any_bar_ || text.find(kKeywordSeparator) != std::string::npos;
+    } else if (stored_ == "list") {
+      all_texts_ = all_texts_ && AllTexts(std::get<PayloadList>(value.value));
     }
-  });
-  return all_texts ? FieldType::kKeywords : FieldType::kOther;
-}
+  }
+  // Whether Weigh must see the values, too.
+  bool undecided() const { return !given_ && stored_ == "string" && !all_times_ && any_bar_; }
+  void Weigh(const PayloadValue& value) { evidence_.Add(std::get<std::string>(value.value)); }
 
-FieldType TypeOf(const data::PayloadTable& payload, std::uint32_t field_number) {
-  const std::string& stored = payload.fields()[field_number].type;
-  if (stored == "string") return TypeOfTexts(payload, field_number);
-  if (stored == "list") return TypeOfLists(payload, field_number);
-  if (stored == "integer") return FieldType::kInteger;
-  if (stored == "number") return FieldType::kNumber;
-  if (stored == "boolean") return FieldType::kBoolean;
-  return FieldType::kOther;
+  FieldType type() const {
+    if (given_) return *given_;
+    if (stored_ == "string" && all_times_) return FieldType::kTime;
+    if (stored_ == "string") {
+      return evidence_.SeparatesKeywords() ? FieldType::kKeywords : FieldType::kKeyword;
+    }
+    if (stored_ == "list") return all_texts_ ? FieldType::kKeywords : FieldType::kOther;
+    if (stored_ == "integer") return FieldType::kInteger;
+    if (stored_ == "number") return FieldType::kNumber;
+    if (stored_ == "boolean") return FieldType::kBoolean;
+    return FieldType::kOther;
+  }
+  // The first row whose value is not of the given type.
+  std::optional<Row> misfit() const { return misfit_; }
+
+ private:
+  const std::optional<FieldType> given_;
+  const std::string_view stored_;
+  std::optional<Row> misfit_;
+  bool all_times_ = true;
+  bool any_bar_ = false;
+  bool all_texts_ = true;
+  SeparatorEvidence evidence_;
+};
+
+absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& payload,
+                                                 std::span<const data::NamedFieldType> types) {
+  std::vector<TypeFinder> finders;
+  for (const data::FieldInfo& field : payload.fields()) {
+    const auto given = std::ranges::find(types, field.name, &data::NamedFieldType::field);
+    finders.emplace_back(field.type,
+                         given != types.end() ? std::optional(given->type) : std::nullopt);
+  }
+  ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
+    finders[field_number].Look(row, value);
+  });
+  if (std::ranges::any_of(finders, &TypeFinder::undecided)) {
+    ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
+      if (finders[field_number].undecided()) finders[field_number].Weigh(value);
+    });
+  }
+  std::vector<FieldType> found;
+  for (std::uint32_t number = 0; number < finders.size(); ++number) {
+    found.push_back(finders[number].type());
+    const std::optional<Row> misfit = finders[number].misfit();
+    if (!misfit) continue;
+    const PayloadValue value = payload.ReadField(*misfit, number);
+    const auto* const text = std::get_if<std::string>(&value.value);
+    return absl::InvalidArgumentError(fmt::format(
+        "collection.json: \"field_types\" says {} is {}; row {} of the payload holds {}",
+        data::Quoted(payload.fields()[number].name), NameOf(found.back()), data::Grouped(*misfit),
+        text != nullptr ? data::Quoted(*text) : std::string(data::Describe(value))));
+  }
+  return found;
 }
 
 // Calls visit(keyword) for each of a value's.
@@ -101,14 +177,15 @@ class FieldBuilder {
     }
   }
 
-  Field Build(const std::string& name) && {
+  //   row_count  of the collection
+  Field Build(const std::string& name, std::size_t row_count) && {
     Field field;
     field.name = name;
     field.type = type_;
     switch (type_) {
       case FieldType::kKeyword:
       case FieldType::kKeywords:
-        field.column = std::move(keywords_).Build();
+        field.column = std::move(keywords_).Build(row_count);
         break;
       case FieldType::kInteger:
       case FieldType::kTime:
@@ -118,17 +195,17 @@ class FieldBuilder {
         field.column = OrderedColumn<double>(numbers_, present_);
         break;
       case FieldType::kBoolean:
-        field.column = RowSet(true_);
+        field.column = RowSet(true_, row_count);
         break;
       case FieldType::kOther:
         break;
     }
-    field.present = RowSet(present_);
+    field.present = RowSet(present_, row_count);
     return field;
   }
 
  private:
-  const FieldType type_;
+  FieldType type_;
   std::vector<Row> present_;
   KeywordColumn::Builder keywords_;
   std::vector<std::int64_t> whole_;
@@ -148,14 +225,21 @@ struct ColumnBytes {
 
 std::uint64_t Field::bytes() const { return present.bytes() + std::visit(ColumnBytes{}, column); }
 
-PayloadIndex PayloadIndex::Build(const data::PayloadTable& payload) {
+absl::StatusOr<PayloadIndex> PayloadIndex::Build(const data::PayloadTable& payload,
+                                                 std::span<const data::NamedFieldType> types) {
+  const absl::StatusOr<std::vector<FieldType>> found = FindTypes(payload, types);
+  if (!found.ok()) return found.status();
+  std::vector<FieldBuilder> builders(found->begin(), found->end());
+  ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
+    builders[field_number].Add(row, value);
+  });
   PayloadIndex index;
-  index.fields_.reserve(payload.fields().size());
-  for (std::uint32_t number = 0; number < payload.fields().size(); ++number) {
-    FieldBuilder builder(TypeOf(payload, number));
-    ForEachValue(payload, number,
-                 [&](Row row, const PayloadValue& value) { builder.Add(row, value); });
-    index.fields_.push_back(std::move(builder).Build(payload.fields()[number].name));
+  index.fields_.reserve(builders.size());
+  for (std::size_t number = 0; number < builders.size(); ++number) {
+    // Moved out of its place, so that it does not outlive its field's turn.
+    FieldBuilder builder = std::move(builders[number]);
+    index.fields_.push_back(
+        std::move(builder).Build(payload.fields()[number].name, payload.row_count()));
   }
   return index;
 }

@@ -7,13 +7,17 @@
 #include <variant>
 #include <vector>
 
+#include <absl/status/statusor.h>
+
+#include "data/field_type.h"
 #include "data/payload_table.h"
-#include "filter/field_type.h"
 #include "filter/keyword_column.h"
 #include "filter/ordered_column.h"
 #include "filter/row_set.h"
 
 namespace simile::filter {
+
+using data::FieldType;
 
 // The values of one payload field, arranged for filters.
 struct Field {
@@ -35,8 +39,11 @@ struct Field {
 class PayloadIndex {
  public:
   PayloadIndex() = default;
-  // Cost: a few passes over the payload.
-  static PayloadIndex Build(const data::PayloadTable& payload);
+  //   types  of fields whose owner knows better than their values show
+  // Errors: kInvalidArgument for a type that not all values have, naming a row.
+  // Cost: two passes over the payload, or three.
+  static absl::StatusOr<PayloadIndex> Build(const data::PayloadTable& payload,
+                                            std::span<const data::NamedFieldType> types);
 
   // By name.
   std::span<const Field> fields() const { return fields_; }

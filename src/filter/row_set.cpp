@@ -4,13 +4,27 @@
 
 namespace simile::filter {
 
+namespace {
+
+// From one row in so many on, a bit for each row is the smaller, or near it, and the faster by far.
+constexpr std::size_t kPlainShare = 32;
+
+}  // namespace
+
 struct RowSet::Bitmap {
   Roaring rows;
 };
 
-RowSet::RowSet() : bitmap_(std::make_unique<Bitmap>()) {}
+RowSet::RowSet() = default;
 
-RowSet::RowSet(std::span<const Row> rows) : RowSet() {
+RowSet::RowSet(std::span<const Row> rows, std::size_t row_count) : size_(rows.size()) {
+  if (rows.empty()) return;
+  if (rows.size() >= row_count / kPlainShare) {
+    mask_.emplace(row_count);
+    for (const Row row : rows) mask_->Allow(row);
+    return;
+  }
+  bitmap_ = std::make_unique<Bitmap>();
   bitmap_->rows.addMany(rows.size(), rows.data());
   bitmap_->rows.runOptimize();
   bitmap_->rows.shrinkToFit();
@@ -20,18 +34,25 @@ RowSet::~RowSet() = default;
 RowSet::RowSet(RowSet&&) noexcept = default;
 RowSet& RowSet::operator=(RowSet&&) noexcept = default;
 
-std::uint64_t RowSet::size() const { return bitmap_->rows.cardinality(); }
-
-void RowSet::AddTo(RowMask& mask) const {
+std::uint64_t RowSet::AddTo(RowMask& mask) const {
+  if (mask_) {
+    mask.UniteWith(*mask_);
+    return mask_->row_count() / 64 + 1;
+  }
+  if (bitmap_ == nullptr) return 1;
   bitmap_->rows.iterate(
       [](Row row, void* into) {
         static_cast<RowMask*>(into)->Allow(row);
         return true;
       },
       &mask);
+  return size_;
 }
 
-// In memory a bitmap takes about what it takes written down.
-std::uint64_t RowSet::bytes() const { return sizeof(Bitmap) + bitmap_->rows.getSizeInBytes(false); }
+std::uint64_t RowSet::bytes() const {
+  if (mask_) return mask_->bytes();
+  // In memory a compressed bitmap takes about what it takes written down.
+  return bitmap_ == nullptr ? 0 : sizeof(Bitmap) + bitmap_->rows.getSizeInBytes(false);
+}
 
 }  // namespace simile::filter

@@ -2,29 +2,35 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "simile/row_mask.h"
 
 namespace simile::filter {
 
-// Rows in a compressed bitmap (Roaring). Immutable; safe to share.
+// Rows of a collection: a plain bitmap when they are many of all, else a compressed one (Roaring).
+// Immutable; safe to share.
 class RowSet {
  public:
   RowSet();
+  //   row_count  of the collection
   // Cost: O(rows). REQUIRES: ascending, distinct.
-  explicit RowSet(std::span<const Row> rows);
+  RowSet(std::span<const Row> rows, std::size_t row_count);
   ~RowSet();
   RowSet(RowSet&&) noexcept;
   RowSet& operator=(RowSet&&) noexcept;
 
-  std::uint64_t size() const;
-  void AddTo(RowMask& mask) const;
+  std::uint64_t size() const { return size_; }
+  // Returns the work: about how many rows or words of rows were gone through.
+  std::uint64_t AddTo(RowMask& mask) const;
   std::uint64_t bytes() const;
 
  private:
-  struct Bitmap;  // keeps the library's header, and what it defines, out of ours
-  std::unique_ptr<Bitmap> bitmap_;
+  struct Bitmap;                    // keeps the library's header, and what it defines, out of ours
+  std::unique_ptr<Bitmap> bitmap_;  // either this
+  std::optional<RowMask> mask_;     // or that
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace simile::filter

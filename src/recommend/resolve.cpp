@@ -122,10 +122,22 @@ class Resolver {
   engine::OwnedQuery& spec_;
 };
 
+// Filters may take a while.
+absl::Status CheckGoesOn(const engine::SearchTask& task, const Clock& clock) {
+  if (task.cancelled && task.cancelled()) {
+    return absl::CancelledError("the caller gave up before the filters were evaluated");
+  }
+  if (clock.Now() >= task.deadline) {
+    return absl::DeadlineExceededError("the deadline passed before the filters were evaluated");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
-                            std::span<const QueryRequest> requests, engine::SearchTask& task) {
+                            std::span<const QueryRequest> requests, const Clock& clock,
+                            engine::SearchTask& task) {
   absl::StatusOr<data::Matrix> queries = data::Matrix::Create(requests.size(), snapshot.dim());
   if (!queries.ok()) return queries.status();
   task.queries = *std::move(queries);
@@ -137,6 +149,9 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
     // Queries of one call mostly share their filter: then they share its mask without another look.
     const bool same_filter = index > 0 && requests[index].filter == requests[index - 1].filter;
     if (same_filter) task.specs[index].mask = task.specs[index - 1].mask;
+    if (!same_filter && !requests[index].filter.empty()) {
+      if (absl::Status status = CheckGoesOn(task, clock); !status.ok()) return status;
+    }
     if (absl::Status status = resolver.Resolve(requests[index]); !status.ok()) return status;
   }
   return absl::OkStatus();

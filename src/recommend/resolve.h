@@ -47,12 +47,14 @@ struct QueryRequest {
 // Errors: kNotFound names the id, the nearest known one and the query's index; kFailedPrecondition
 //         for a user of a collection without profiles; kInvalidArgument for a vector of another
 //         dimension, a non-finite number, a length outside 2^-60..2^60, or a filter that is not
-//         right, whose message goes on with `filter, column N: `. Messages start with
+//         right, whose message goes on with `filter, column N: `; kDeadlineExceeded and kCancelled
+//         when the task is over before its filters are evaluated. Messages start with
 //         `queries[i]` when there is more than one query. After an error the task's queries and
 //         specs are not to be used.
 // Cost: O(n * dim + exclusions * log), and the evaluation of filters that have not been asked of
 // late.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
-                            std::span<const QueryRequest> requests, engine::SearchTask& task);
+                            std::span<const QueryRequest> requests, const Clock& clock,
+                            engine::SearchTask& task);
 
 }  // namespace simile::recommend

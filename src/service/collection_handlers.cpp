@@ -83,8 +83,16 @@ void HandleDescribeFields(const CollectionParts& parts, Call& call,
     if (!status.ok()) return status;
     const auto snapshot = parts.store.Pin(request.collection());
     if (!snapshot.ok()) return snapshot.status();
+    std::uint64_t bytes = 0;
     for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
-      FillDescription(field, values_max, *response.add_fields());
+      v1::FieldDescription& message = *response.add_fields();
+      FillDescription(field, values_max, message);
+      bytes += message.ByteSizeLong();
+      if (bytes <= parts.limits.reply_bytes_default) continue;
+      response.Clear();
+      return absl::Status(absl::InvalidArgumentError(
+          fmt::format("values_max: {} values a field take more than {} bytes; ask for fewer",
+                      data::Grouped(values_max), data::Grouped(parts.limits.reply_bytes_default))));
     }
     response.set_rows((*snapshot)->row_count());
     response.set_snapshot_version((*snapshot)->version);

@@ -60,7 +60,7 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
 
 void FillField(const filter::Field& field, v1::Field& message) {
   message.set_name(field.name);
-  message.set_type(filter::NameOf(field.type));
+  message.set_type(std::string(data::NameOf(field.type)));
   message.set_rows(field.present.size());
 }
 

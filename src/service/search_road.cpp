@@ -94,7 +94,8 @@ absl::Status SearchRoad::Submit(Call& call, const std::string& collection, std::
   task->arrived_at = call.arrived_at();
   task->deadline = Deadline(call);
   task->cancelled = [flag = call.cancelled()] { return flag->load(std::memory_order_relaxed); };
-  const absl::Status resolved = recommend::ResolveQueries(snapshot, pending->search.queries, *task);
+  const absl::Status resolved =
+      recommend::ResolveQueries(snapshot, pending->search.queries, parts_.clock, *task);
   if (!resolved.ok()) return Renamed(resolved, path);
   pending->rows_passing = RowsPassing(task->specs);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {

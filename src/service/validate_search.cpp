@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <absl/container/flat_hash_set.h>
+#include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
 #include "data/wording.h"
@@ -36,6 +37,11 @@ absl::Status CheckSharedFields(std::string_view path, const Message& message,
     absl::Status status =
         CheckScoreThreshold(fmt::format("{}.score_threshold", path), message.score_threshold());
     if (!status.ok()) return status;
+  }
+  // Before it is copied for every query that it applies to.
+  if (message.filter().size() > limits.filter_bytes_max) {
+    return Refuse("{}.filter: {} bytes; a filter may have {}", path,
+                  data::Grouped(message.filter().size()), data::Grouped(limits.filter_bytes_max));
   }
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
     return Refuse("{}.exclude_ids: {} given; at most {}", path,
@@ -185,17 +191,17 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   ValidSearch valid{{}, *std::move(shape)};
   valid.queries.reserve(query_count);
   const recommend::QueryRequest defaults = FromOptions(options);
-  absl::flat_hash_set<std::string> filters;
+  absl::flat_hash_set<absl::string_view> filters;  // of valid.queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
     auto query = ValidateQuery(fmt::format("queries[{}]", index), request.queries(index), options,
                                defaults, limits);
     if (!query.ok()) return query.status();
-    filters.insert(query->filter);
+    valid.queries.push_back(*std::move(query));
+    filters.insert(valid.queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
       return Refuse("queries[{}].filter: one too many; a call may have {} different filters", index,
                     data::Grouped(limits.filters_per_call_max));
     }
-    valid.queries.push_back(*std::move(query));
   }
   return valid;
 }

@@ -15,7 +15,7 @@ engine::Snapshot Films(std::size_t row_count) {
   engine::Snapshot snapshot;
   snapshot.collection = "films";
   snapshot.dataset = dataset;
-  snapshot.filters = std::make_unique<const filter::Filters>(*dataset, snapshot.collection);
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
   return snapshot;
 }
 
@@ -36,7 +36,7 @@ TEST(FirstLinesTest, LeaveOutWhatIsNotThereAndAddNotes) {
   dataset->metric = Metric::kDot;
   dataset->notes = {"one thing", "another"};
   snapshot.dataset = dataset;
-  snapshot.filters = std::make_unique<const filter::Filters>(*dataset, snapshot.collection);
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
   EXPECT_EQ(CollectionLines(snapshot, std::chrono::seconds(1)),
             "films     1 vector x 384 (dot)  1.5 KiB resident  ready in 1.00 s\n"
             "          one thing\n"

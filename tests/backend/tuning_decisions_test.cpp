@@ -43,7 +43,7 @@ TEST(MiddleRatioTest, PassesOverTimesThatAClockCouldNotTell) {
   EXPECT_DOUBLE_EQ(*MiddleRatio(Pairs({0, 1, 1, 1, 1, 1}, 1)), 1);
 }
 
-TEST(BlockBytesTest, IsAboutAFifthOfTheCacheWithinBounds) {
+TEST(BlockBytesTest, IsAnEighthOfTheCacheWithinBounds) {
   EXPECT_EQ(BlockBytesFor(2'048 * kKiB), 256 * kKiB);
   EXPECT_EQ(BlockBytesFor(1'536 * kKiB), 192 * kKiB);
   EXPECT_EQ(BlockBytesFor(256 * kKiB), 128 * kKiB);

@@ -57,7 +57,7 @@ Snapshot SnapshotOf(std::shared_ptr<const data::Dataset> dataset,
   Snapshot snapshot;
   snapshot.collection = "films";
   snapshot.version = 1;
-  snapshot.filters = std::make_unique<const filter::Filters>(*dataset, snapshot.collection);
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
   snapshot.dataset = std::move(dataset);
   snapshot.segments.push_back(std::move(fake));
   return snapshot;

@@ -20,7 +20,7 @@ FieldType TypeOf(const std::vector<PayloadValue>& values) {
   rows.reserve(values.size());
   for (const PayloadValue& value : values) rows.push_back({{"field", value}});
   const data::PayloadTable table = TableOf(rows);
-  return PayloadIndex::Build(table).Find("field")->type;
+  return PayloadIndex::Build(table, {}).value().Find("field")->type;
 }
 
 TEST(PayloadIndexTest, TakesTheTypeThatAllValuesHave) {
@@ -35,6 +35,21 @@ TEST(PayloadIndexTest, TakesTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({PayloadValue{PayloadList{Whole(1)}}}), FieldType::kOther);
   EXPECT_EQ(TypeOf({PayloadValue{PayloadObject{{"a", Whole(1)}}}}), FieldType::kOther);
   EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
+}
+
+TEST(PayloadIndexTest, TakesTheTypeThatItsOwnerGivesAField) {
+  const data::PayloadTable table = TableOf({{{"code", Text("2024-05-31")}, {"note", Text("a|b")}},
+                                            {{"code", Text("2024-06-01")}, {"note", Text("c")}}});
+  ASSERT_EQ(PayloadIndex::Build(table, {}).value().Find("code")->type, FieldType::kTime);
+  const std::vector<data::NamedFieldType> types{{"code", FieldType::kKeyword},
+                                                {"note", FieldType::kKeywords}};
+  const PayloadIndex index = PayloadIndex::Build(table, types).value();
+  EXPECT_EQ(index.Find("code")->type, FieldType::kKeyword);
+  EXPECT_EQ(std::get<KeywordColumn>(index.Find("note")->column).keyword_count(), 3U);
+  const std::vector<data::NamedFieldType> wrong{{"note", FieldType::kInteger}};
+  EXPECT_EQ(PayloadIndex::Build(table, wrong).status().message(),
+            "collection.json: \"field_types\" says \"note\" is integer; row 0 of the payload "
+            "holds \"a|b\"");
 }
 
 TEST(PayloadIndexTest, TellsListsInOneTextFromTextsWithABar) {
@@ -59,7 +74,7 @@ TEST(PayloadIndexTest, HoldsTheSameRowsForAListAndForATextWithBars) {
     rows.push_back({{"list", Texts(genres)}, {"text", Text(joined)}});
   }
   const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex index = PayloadIndex::Build(table);
+  const PayloadIndex index = PayloadIndex::Build(table, {}).value();
   const auto& list = std::get<KeywordColumn>(index.Find("list")->column);
   const auto& text = std::get<KeywordColumn>(index.Find("text")->column);
   ASSERT_EQ(index.Find("text")->type, FieldType::kKeywords);
@@ -82,7 +97,7 @@ TEST(PayloadIndexTest, SaysWhatItTakes) {
   for (int r = 0; r < 1'000; ++r)
     rows.push_back({{"title", Text("title number " + std::to_string(r))}, {"year", Whole(r)}});
   const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex index = PayloadIndex::Build(table);
+  const PayloadIndex index = PayloadIndex::Build(table, {}).value();
   // A text twice, an entry and a row; a value and a row.
   EXPECT_LT(index.Find("title")->bytes(), 1'000U * 90);
   EXPECT_GT(index.Find("title")->bytes(), 1'000U * 30);
@@ -109,7 +124,7 @@ TEST(FieldSummaryTest, NamesTheMostCommonValuesAndTheRange) {
       {{"genre", Text("drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
       {{"genre", Text("Comedy")}},
   });
-  const PayloadIndex index = PayloadIndex::Build(table);
+  const PayloadIndex index = PayloadIndex::Build(table, {}).value();
   const FieldSummary genre = Summarize(*index.Find("genre"), 2);
   EXPECT_EQ(genre.distinct_values, 3U);
   ASSERT_EQ(genre.most_common.size(), 2U);

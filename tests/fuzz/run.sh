@@ -13,13 +13,11 @@ failed=0
 start() {
   kind=$1
   mkdir -p "$work_dir/$kind/units"
-  corpus=$source_dir/tests/data/corpus
-  [ "$kind" != filter ] || corpus=$source_dir/tests/filter/corpus
   # New units go to the first folder; the corpus is only read.
   "$build_dir/fuzz/fuzz_$kind" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
     -malloc_limit_mb=512 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$work_dir/$kind/" "$work_dir/$kind/units" \
-    "$corpus/$kind/good" "$corpus/$kind/bad" \
+    "$source_dir/tests/data/corpus/$kind/good" "$source_dir/tests/data/corpus/$kind/bad" \
     >"$work_dir/$kind/log" 2>&1
   echo $? >"$work_dir/$kind/status"
 }

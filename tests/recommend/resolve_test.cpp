@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/payload_builder.h"
+#include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 
 namespace simile::recommend {
@@ -29,12 +31,21 @@ class ResolveTest : public testing::Test {
     dataset->profiles.ids = engine::IdsOf({"user_00042", "user_00007"});
     dataset->profiles.vectors = engine::MatrixOf({{0, 0.8F, 0.6F}, {0, 0, 1}});
     dataset->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}});
+    dataset->payload = Years();
+    task_.deadline = Clock::TimePoint::max();
     dataset_ = dataset;
     snapshot_ = engine::SnapshotOf(dataset);
   }
 
+  static data::PayloadTable Years() {
+    data::PayloadTableBuilder builder(4, Limits{});
+    for (const std::int64_t year : {1995, 1995, 1979, 1979})
+      EXPECT_TRUE(builder.Add({{"year", {year}}}).ok());
+    return std::move(builder).Build();
+  }
+
   absl::Status Resolve(const std::vector<QueryRequest>& requests) {
-    return ResolveQueries(snapshot_, requests, task_);
+    return ResolveQueries(snapshot_, requests, clock_, task_);
   }
   std::vector<float> Vector(std::size_t query) const {
     const std::span<const float> row = task_.queries.view()[query];
@@ -43,6 +54,7 @@ class ResolveTest : public testing::Test {
 
   std::shared_ptr<data::Dataset> dataset_;
   engine::Snapshot snapshot_;
+  engine::FakeClock clock_;
   engine::SearchTask task_;
 };
 
@@ -206,6 +218,43 @@ TEST_F(ResolveTest, StartsAfreshOnATaskThatWasUsed) {
   EXPECT_EQ(task_.specs.size(), 1U);
   EXPECT_EQ(task_.queries.row_count(), 1U);
   EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+}
+
+QueryRequest Filtered(const std::string& filter) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.filter = filter;
+  return request;
+}
+
+TEST_F(ResolveTest, TurnsFiltersIntoMasksThatEqualOnesShare) {
+  ASSERT_TRUE(Resolve({Filtered("year < 1990"), Filtered("year < 1990"), Filtered(""),
+                       Filtered("year >= 1990"), Filtered("year  <  1990")})
+                  .ok());
+  ASSERT_NE(task_.specs[0].mask, nullptr);
+  EXPECT_EQ(task_.specs[0].mask->AllowedCount(), 2U);
+  EXPECT_TRUE(task_.specs[0].mask->Allows(2));
+  EXPECT_EQ(task_.specs[1].mask, task_.specs[0].mask);
+  EXPECT_EQ(task_.specs[2].mask, nullptr);
+  EXPECT_TRUE(task_.specs[3].mask->Allows(0));
+  EXPECT_EQ(task_.specs[4].mask, task_.specs[0].mask) << "from the cache";
+}
+
+TEST_F(ResolveTest, SaysWhichFilterIsWrong) {
+  EXPECT_EQ(Resolve({Filtered("yeer < 1990")}).message(),
+            "filter, column 1: films has no field \"yeer\". Did you mean \"year\"? Fields: year.");
+  EXPECT_EQ(Resolve({Filtered("year < 1990"), Filtered("year <")}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(Resolve({Filtered(""), Filtered("year <")}).message()),
+              testing::StartsWith("queries[1]: filter, column "));
+}
+
+TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
+  task_.deadline = clock_.Now();
+  EXPECT_EQ(Resolve({Filtered("year < 1990")}).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(Resolve({Filtered("")}).ok()) << "the executor says so of others";
+  task_.deadline = Clock::TimePoint::max();
+  task_.cancelled = [] { return true; };
+  EXPECT_EQ(Resolve({Filtered("year < 1990")}).code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -193,6 +193,19 @@ TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
             "a call may have 262,144: send fewer queries a call or fewer ids");
 }
 
+TEST(ValidateSearchTest, RefusesAFilterThatIsTooLong) {
+  const std::string filter = "filter: '" + std::string(8'193, 'a') + "'";
+  const std::string bytes = "filter: 8,193 bytes; a filter may have 8,192";
+  ExpectRefused(ValidateSearch(Search("queries { id: 'a' " + filter + " }"), Limits{}).status(),
+                "queries[0]." + bytes);
+  ExpectRefused(
+      ValidateSearch(Search("queries { id: 'a' } options { " + filter + " }"), Limits{}).status(),
+      "options." + bytes);
+  ExpectRefused(
+      ValidateRecommend(Recommend("user_ids: 'a' options { " + filter + " }"), Limits{}).status(),
+      "options." + bytes);
+}
+
 TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
   v1::SearchRequest request = Search("");
   for (int i = 0; i < 257; ++i) {

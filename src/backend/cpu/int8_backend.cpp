@@ -87,11 +87,15 @@ class Int8Engine {
     });
     const std::size_t row_count = rows.rows.row_count();
     const Row end = rows.first_row + static_cast<Row>(row_count);
+    std::size_t gathered_rows = 0;
     for (std::size_t first = 0, last = 0; first < masked_.size(); first = last) {
       const RowMask* mask = masked_[first].mask;
       while (last < masked_.size() && masked_[last].mask == mask) ++last;
       const std::size_t passing = mask->AllowedCount(rows.first_row, end);
-      const bool few = passing <= row_count / options_.tuning.gather_share;
+      // Many masks in one batch: rows that are gathered for each would soon be more than there are.
+      const bool few = passing <= row_count / options_.tuning.gather_share &&
+                       gathered_rows + passing <= row_count;
+      if (few) gathered_rows += passing;
       for (std::size_t i = first; i < last; ++i)
         (few ? gathered_ : scanned_).push_back(masked_[i].query);
     }
@@ -123,7 +127,7 @@ class Int8Engine {
       const std::span<const std::uint32_t> taken = queries.first(count);
       queries = queries.subspan(count);
       const bool nibbles = packed.shape().has_nibbles && count <= kQueriesTogether;
-      const bool large = !nibbles && count >= options_.tuning.large_batch_min;
+      const bool large = count >= options_.tuning.large_batch_min;
       const Int8Segment segment{rows, packed, *(large ? options_.large : options_.small),
                                 scan_.kernel()};
       if (threads > 1 && count / threads >= options_.queries_of_thread_min) {

@@ -45,8 +45,9 @@ struct BlockScan {
   const std::uint8_t* nibble_bytes;  // [16]  the row byte that each nibble stands for
   std::size_t group_count;           // a multiple of kGroupsTogether
   std::size_t code_dim;              // a multiple of 64
-  // [tile][code_dim / 64][16 queries][64], 64-byte aligned. May begin at any query of a tile; the
-  // places of query_count up to a whole tile must be readable.
+  // [tile][code_dim / 64][16 queries][64], 64-byte aligned. May begin at a query inside a tile when
+  // all end in that tile; the places up to a whole tile must be readable, and another thread may be
+  // writing them: nothing is made of what is read there.
   const std::int8_t* queries;
   std::size_t query_count;
   const std::int32_t* starts;  // [query_count]

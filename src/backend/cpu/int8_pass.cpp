@@ -357,13 +357,9 @@ void Int8Pass::ScoreCandidates(Worker& worker) {
 }
 
 CodeWidth Int8Pass::width() const {
-  std::size_t rows = 0;
   std::size_t nibble_rows = 0;
-  for (const Worker& worker : memory_.workers_) {
-    rows += worker.progress.rows_seen;
-    nibble_rows += worker.progress.nibble_rows_seen;
-  }
-  return 2 * nibble_rows > rows ? CodeWidth::kNibble : CodeWidth::kByte;
+  for (const Worker& worker : memory_.workers_) nibble_rows += worker.progress.nibble_rows_seen;
+  return 2 * nibble_rows > shape_.position_count() ? CodeWidth::kNibble : CodeWidth::kByte;
 }
 
 Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {

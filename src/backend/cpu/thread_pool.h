@@ -27,6 +27,7 @@ class ThreadPool {
   // (1 .. thread_count() - 1), and returns when all calls have. The job itself divides the work,
   // by claiming pieces from an atomic counter: a worker that wakes too late for any is not waited
   // for. Everything the job wrote is visible after the return.
+  // A pool without workers only calls the job, on any number of threads.
   // REQUIRES: job does not throw.
   template <class Job>
   void Run(Job& job) {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace simile::data {
+
+// What a payload field's values are to a filter.
+enum class FieldType : std::uint8_t {
+  kKeyword,   // one text
+  kKeywords,  // a list of texts, or a text like "A|B|C"
+  kInteger,
+  kNumber,
+  kBoolean,
+  kTime,   // RFC 3339 texts
+  kOther,  // objects, lists of something else, values of several kinds: a filter can ask whether
+           // they are there
+};
+
+// The type that somebody gives a field by its name.
+struct NamedFieldType {
+  std::string field;
+  FieldType type = FieldType::kOther;
+};
+
+// As messages, listings and collection.json name it: "list of keywords".
+std::string_view NameOf(FieldType type);
+// The type of this name.
+std::optional<FieldType> FieldTypeOf(std::string_view name);
+// All names, in the order of the types.
+std::span<const std::string_view> FieldTypeNames();
+
+}  // namespace simile::data
