@@ -56,9 +56,7 @@ std::optional<WholeComparison> AmongWhole(Comparison comparison, double number) 
   if (number >= kEnd || number < -kEnd) {
     const bool above_all = number > 0;
     const bool less = comparison == Comparison::kLess || comparison == Comparison::kLessOrEqual;
-    const bool all =
-        comparison == Comparison::kNotEqual || (IsOrder(comparison) && less == above_all);
-    if (!all) return std::nullopt;
+    if (!IsOrder(comparison) || less != above_all) return std::nullopt;
     return WholeComparison{Comparison::kGreaterOrEqual, std::numeric_limits<std::int64_t>::min()};
   }
   const double below = std::floor(number);
@@ -71,9 +69,8 @@ std::optional<WholeComparison> AmongWhole(Comparison comparison, double number) 
     case Comparison::kGreater:
     case Comparison::kGreaterOrEqual:
       return WholeComparison{Comparison::kGreater, whole};
-    case Comparison::kNotEqual:
-      return WholeComparison{Comparison::kGreaterOrEqual, std::numeric_limits<std::int64_t>::min()};
     case Comparison::kEqual:
+    case Comparison::kNotEqual:
     case Comparison::kContains:
       break;
   }
@@ -95,8 +92,11 @@ class Evaluator {
         if (rows.ok()) rows->Invert();
         return rows;
       }
-      case Expression::Kind::kHas:
-        return RowsThatHave(expression);
+      case Expression::Kind::kHas: {
+        const absl::StatusOr<const Field*> field = FieldOf(expression);
+        if (!field.ok()) return field.status();
+        return RowsThatHave(*field);
+      }
       case Expression::Kind::kCompare:
       case Expression::Kind::kIn:
         break;
@@ -121,31 +121,37 @@ class Evaluator {
     return rows;
   }
 
-  absl::StatusOr<RowMask> RowsThatHave(const Expression& expression) const {
-    RowMask rows = None();
-    if (expression.field == kIdField) {
-      rows.Invert();
-      return rows;
-    }
+  // The field that an expression names; null for the id.
+  absl::StatusOr<const Field*> FieldOf(const Expression& expression) const {
+    if (expression.field == kIdField) return nullptr;
     const Field* const field = target_.payload.Find(expression.field);
     if (field == nullptr) return Unknown(expression);
-    field->present.AddTo(rows);
+    return field;
+  }
+
+  //   field  null for the id, which every row has
+  RowMask RowsThatHave(const Field* field) {
+    RowMask rows = None();
+    if (field == nullptr) {
+      rows.Invert();
+    } else {
+      looks_ += field->present.AddTo(rows);
+    }
     return rows;
   }
 
   absl::StatusOr<RowMask> Compared(const Expression& expression) {
-    const Comparison comparison =
-        expression.kind == Expression::Kind::kIn ? Comparison::kEqual : expression.comparison;
+    const absl::StatusOr<const Field*> field = FieldOf(expression);
+    if (!field.ok()) return field.status();
+    const bool is_in = expression.kind == Expression::Kind::kIn;
+    // Those that have a value, less those that have this one.
+    const bool differs = !is_in && expression.comparison == Comparison::kNotEqual;
+    const Comparison comparison = is_in || differs ? Comparison::kEqual : expression.comparison;
     RowMask rows = None();
-    const Field* field = nullptr;
-    if (expression.field != kIdField) {
-      field = target_.payload.Find(expression.field);
-      if (field == nullptr) return Unknown(expression);
-    }
     for (const Literal& literal : expression.literals) {
-      const absl::Status status = field == nullptr
+      const absl::Status status = *field == nullptr
                                       ? AddIds(expression, comparison, literal, rows)
-                                      : AddRows(expression, *field, comparison, literal, rows);
+                                      : AddRows(expression, **field, comparison, literal, rows);
       if (!status.ok()) return status;
       looks_ += target_.ids.size() / 64;  // for the masks
       if (looks_ > kLooksPerRowMax * std::max<std::uint64_t>(target_.ids.size(), kRowsMin)) {
@@ -155,23 +161,21 @@ class Evaluator {
                                     kLooksPerRowMax));
       }
     }
+    if (differs) {
+      rows.Invert();
+      rows.IntersectWith(RowsThatHave(*field));
+    }
     return rows;
   }
 
   absl::Status AddIds(const Expression& expression, Comparison comparison, const Literal& literal,
                       RowMask& rows) const {
-    if (IsOrder(comparison) || comparison == Comparison::kContains) {
+    if (comparison != Comparison::kEqual) {
       return RefuseAt(
           expression.column,
           fmt::format("ids compare with =, != and IN; {} is not for them", SymbolOf(comparison)));
     }
-    const std::optional<Row> row = target_.ids.Find(literal.text);
-    if (comparison == Comparison::kNotEqual) {
-      rows.Invert();
-      if (row) rows.Forbid(*row);
-    } else if (row) {
-      rows.Allow(*row);
-    }
+    if (const std::optional<Row> row = target_.ids.Find(literal.text)) rows.Allow(*row);
     return absl::OkStatus();
   }
 
@@ -211,12 +215,6 @@ class Evaluator {
                                                     data::Quoted(literal.text), field.name));
       }
       looks_ += column.AddRowsWithPart(literal.text, rows);
-    } else if (comparison == Comparison::kNotEqual) {
-      looks_ += column.AddRowsWith(literal.text, rows);
-      rows.Invert();
-      RowMask present = None();
-      field.present.AddTo(present);
-      rows.IntersectWith(present);
     } else {
       looks_ += column.AddRowsWith(literal.text, rows);
     }
@@ -268,11 +266,9 @@ class Evaluator {
     if (!wanted.ok()) return wanted.status();
     RowMask found = None();
     looks_ += std::get<RowSet>(field.column).AddTo(found);
-    if (*wanted != (comparison == Comparison::kEqual)) {
+    if (!*wanted) {
       found.Invert();
-      RowMask present = None();
-      field.present.AddTo(present);
-      found.IntersectWith(present);
+      found.IntersectWith(RowsThatHave(&field));
     }
     rows.UniteWith(found);
     return absl::OkStatus();

@@ -47,7 +47,7 @@ class OrderedColumn {
   }
 
   // The rows whose value stands in this relation to `value`. Returns how many.
-  // REQUIRES: comparison is not kContains. Cost: O(log n + rows).
+  // REQUIRES: comparison is an equality or an order. Cost: O(log n + rows).
   std::uint64_t AddRows(Comparison comparison, Value value, RowMask& mask) const {
     const auto low =
         static_cast<std::size_t>(std::ranges::lower_bound(values_, value) - values_.begin());
@@ -56,8 +56,6 @@ class OrderedColumn {
     switch (comparison) {
       case Comparison::kEqual:
         return AddRange(low, high, mask);
-      case Comparison::kNotEqual:
-        return AddRange(0, low, mask) + AddRange(high, rows_.size(), mask);
       case Comparison::kLess:
         return AddRange(0, low, mask);
       case Comparison::kLessOrEqual:
@@ -66,6 +64,7 @@ class OrderedColumn {
         return AddRange(high, rows_.size(), mask);
       case Comparison::kGreaterOrEqual:
         return AddRange(low, rows_.size(), mask);
+      case Comparison::kNotEqual:
       case Comparison::kContains:
         break;
     }

@@ -160,7 +160,10 @@ class Int8Engine {
       }
     };
     pool_.Run(run);
-    for (const Share& share : shares_) Conclude(*share.pass, segment.kernel, result);
+    for (Share& share : shares_) {
+      Conclude(*share.pass, segment.kernel, result);
+      share.pass.reset();  // it borrows the batch
+    }
   }
 
   void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
@@ -177,7 +180,7 @@ class Int8Engine {
   // One thread's part of a batch whose queries are divided.
   struct Share {
     Int8Memory memory{1};
-    std::optional<Int8Pass> pass;  // of the last such batch
+    std::optional<Int8Pass> pass;  // while such a batch runs
   };
 
   const Int8Options options_;
