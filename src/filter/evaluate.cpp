@@ -14,6 +14,7 @@
 #include "data/nearest_name.h"
 #include "data/wording.h"
 #include "filter/literal_value.h"
+#include "filter/refusal.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {

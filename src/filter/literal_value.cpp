@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "data/wording.h"
+#include "filter/refusal.h"
 #include "filter/text_index.h"
 #include "filter/time_value.h"
 
@@ -30,10 +31,6 @@ std::optional<NumberLiteral> ParseNumber(std::string_view text) {
 }
 
 }  // namespace
-
-absl::Status RefuseAt(std::uint32_t column, const std::string& message) {
-  return absl::InvalidArgumentError(fmt::format("column {}: {}", column, message));
-}
 
 absl::StatusOr<NumberLiteral> NumberIn(const Literal& literal, const std::string& field) {
   const std::optional<NumberLiteral> number = ParseNumber(literal.text);

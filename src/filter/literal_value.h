@@ -20,7 +20,4 @@ absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field)
 absl::StatusOr<std::int64_t> TimeIn(const Literal& literal,
                                     const std::string& field);  // as ParseTime
 
-// The refusal of a filter at a place in it.
-absl::Status RefuseAt(std::uint32_t column, const std::string& message);
-
 }  // namespace simile::filter

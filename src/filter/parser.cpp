@@ -2,80 +2,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <absl/status/status.h>
 #include <fmt/format.h>
 
-#include "data/utf8.h"
 #include "data/wording.h"
 #include "filter/lexer.h"
+#include "filter/parser_state.h"
+#include "filter/refusal.h"
 
 namespace simile::filter {
 namespace {
-
-using Kind = Token::Kind;
-
-absl::Status ErrorAt(std::uint32_t column, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("column {}: {}", column, what));
-}
-
-// A piece of the filter on one line of a message, cut where it would no longer be read.
-std::string Shown(std::string_view written) {
-  constexpr std::size_t kShownCharactersMax = 40;
-  std::string shown;
-  for (std::size_t count = 0; !written.empty(); ++count) {
-    const std::size_t length = data::Utf8SequenceLength(written);
-    if (count == kShownCharactersMax || length == 0) return shown + "...";
-    // Between tokens a filter may break lines; inside them it cannot.
-    const std::string_view character = written.substr(0, length);
-    shown += data::IsControl(character) ? std::string_view(" ") : character;
-    written.remove_prefix(length);
-  }
-  return shown;
-}
-
-std::string Shown(const Token& token) {
-  return token.kind == Kind::kEnd ? "the end" : Shown(token.written);
-}
-
-// The comparison that says the same with its sides exchanged.
-Comparison Flipped(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::kLess:
-      return Comparison::kGreater;
-    case Comparison::kLessOrEqual:
-      return Comparison::kGreaterOrEqual;
-    case Comparison::kGreater:
-      return Comparison::kLess;
-    case Comparison::kGreaterOrEqual:
-      return Comparison::kLessOrEqual;
-    default:
-      return comparison;
-  }
-}
-
-std::string CompareText(std::string_view field, Comparison comparison, std::string_view value) {
-  return comparison == Comparison::kContains
-             ? fmt::format("{}:{}", field, value)
-             : fmt::format("{} {} {}", field, SymbolOf(comparison), value);
-}
-
-std::string CompareText(const Token& field, Comparison comparison, const Token& value) {
-  return CompareText(Shown(field), comparison, Shown(value));
-}
-
-// A pattern of LIKE as : takes it, without the wildcards around it.
-std::string PartText(const Token& value) {
-  if (!IsValue(value)) return "\"text\"";
-  std::string_view part = value.text;
-  while (!part.empty() && (part.front() == '%' || part.front() == '*')) part.remove_prefix(1);
-  while (!part.empty() && (part.back() == '%' || part.back() == '*')) part.remove_suffix(1);
-  const bool cut = !part.empty() && part != value.text;
-  return Shown(cut ? WriteQuoted(part) : value.written);
-}
 
 Expression Begun(Expression::Kind kind, std::uint32_t column, std::string field = {}) {
   Expression expression;
@@ -91,12 +31,6 @@ Expression Negated(Expression child, std::uint32_t column) {
   return expression;
 }
 
-// What stands between AND, OR and parentheses.
-struct Operand {
-  Expression expression;
-  std::string shown;
-};
-
 Expression Joined(Kind join, std::vector<Operand> operands, std::uint32_t column) {
   const auto kind = join == Kind::kAnd ? Expression::Kind::kAnd : Expression::Kind::kOr;
   Expression expression = Begun(kind, column);
@@ -111,130 +45,7 @@ Expression Joined(Kind join, std::vector<Operand> operands, std::uint32_t column
   return expression;
 }
 
-// Operands first to last, with parentheses around those that `tight` joins.
-std::string Reading(const std::vector<Operand>& operands, const std::vector<Kind>& joins,
-                    std::size_t first, std::size_t last, Kind tight) {
-  const auto name = [](Kind join) { return join == Kind::kAnd ? " AND " : " OR "; };
-  std::string text;
-  for (std::size_t at = first; at <= last; ++at) {
-    const bool before = at > first && joins[at - 1] == tight;
-    const bool after = at < last && joins[at] == tight;
-    if (at > first) text += name(joins[at - 1]);
-    if (after && !before) text += '(';
-    text += operands[at].shown;
-    if (before && !after) text += ')';
-  }
-  return text;
-}
-
-// REQUIRES: joins holds both AND and OR; columns are theirs.
-absl::Status MixedError(const std::vector<Operand>& operands, const std::vector<Kind>& joins,
-                        const std::vector<std::uint32_t>& columns) {
-  constexpr std::size_t kShownOperandsMax = 4;
-  const auto other = std::find_if(joins.begin(), joins.end(),
-                                  [&joins](Kind join) { return join != joins.front(); });
-  const auto turn = static_cast<std::size_t>(other - joins.begin());
-  const bool all = operands.size() <= kShownOperandsMax;
-  const std::size_t first = all ? 0 : turn - 1;
-  const std::size_t last = all ? operands.size() - 1 : turn + 1;
-  return ErrorAt(
-      columns[turn],
-      fmt::format("AND and OR stand side by side without parentheses, which people read "
-                  "in two ways; write {}{}, or {}",
-                  all ? "" : "for instance ", Reading(operands, joins, first, last, Kind::kAnd),
-                  Reading(operands, joins, first, last, Kind::kOr)));
-}
-
-class Parser {
- public:
-  explicit Parser(std::string_view filter) : filter_(filter), tokens_(Tokenize(filter)) {}
-
-  // All of the filter.
-  absl::StatusOr<Expression> Take() {
-    if (Next().kind == Kind::kEnd) {
-      return ErrorAt(1, "the filter is empty; leave it out to ask for every item");
-    }
-    return TakeJoined(nullptr);
-  }
-
- private:
-  // Operands joined by AND or by OR, up to the end or to what closes `opened`, which stays.
-  absl::StatusOr<Expression> TakeJoined(const Token* opened);
-  absl::StatusOr<Expression> TakeOperand();
-  absl::StatusOr<Expression> TakeNested();
-  absl::StatusOr<Expression> TakeHas();
-  absl::StatusOr<Expression> TakeCondition();
-  absl::StatusOr<Expression> TakeCompare(const Token& field);
-  absl::StatusOr<Expression> TakeStar(const Token& field);
-  absl::StatusOr<Expression> TakeIn(const Token& field);
-  Literal TakeLiteral();
-
-  // What is wrong where something else was expected. Next() is the first token that does not fit.
-  absl::Status Expected(std::string_view what, std::string_view hint = "") const;
-  absl::Status UnclosedError(const Token& opened) const;
-  absl::Status OperandError() const;
-  absl::Status NumberError(const Token& number) const;
-  absl::Status NegationError(const Token& word) const;
-  absl::Status OperatorError(const Token& field) const;
-  absl::Status LoneError(const Token& field) const;
-  absl::Status HabitError(const Token& field, std::string_view negation) const;
-  absl::Status IsError(const Token& field) const;
-  std::string UnquotedFieldHint(const Token& field) const;
-  absl::Status ValueError(const Token& field, const Token& comparison) const;
-  absl::Status NullError(const Token& field, const Token& comparison) const;
-  absl::Status ChainError(const Token& field, const Token& comparison, const Token& value) const;
-  absl::Status ColonError(const Token& value) const;
-  absl::Status ListError(const Token& field, const Token& in) const;
-  absl::Status ItemError(const Token& open) const;
-  absl::Status CheckEnd(const Token* opened) const;
-  std::string MissingJoinHint() const;
-
-  const Token& Next(std::size_t ahead = 0) const {
-    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-  }
-  const Token& Advance() { return tokens_[at_++]; }
-  // REQUIRES: one was taken.
-  const Token& Last() const { return tokens_[at_ - 1]; }
-  bool IsHasCall() const { return IsBare(Next(), "has") && Next(1).kind == Kind::kOpenParenthesis; }
-  // REQUIRES: value was taken last.
-  bool IsCutByColon(const Token& value) const {
-    return value.kind == Kind::kWord && Next().kind == Kind::kComparison &&
-           Next().comparison == Comparison::kContains && Touch(value, Next());
-  }
-  // Whether a field and an operator come next, as far as can be told.
-  bool IsConditionAt(std::size_t ahead) const {
-    const Kind behind = Next(ahead + 1).kind;
-    return IsValue(Next(ahead)) && !IsBareNumber(Next(ahead)) &&
-           (behind == Kind::kComparison || behind == Kind::kIn ||
-            (behind == Kind::kNot && Next(ahead + 2).kind == Kind::kIn));
-  }
-  std::size_t OffsetOf(const Token& token) const {
-    return token.kind == Kind::kBroken
-               ? filter_.size()
-               : static_cast<std::size_t>(token.written.data() - filter_.data());
-  }
-  // The filter from one token to another, both included.
-  std::string_view Between(const Token& first, const Token& last) const {
-    const std::size_t begin = OffsetOf(first);
-    return filter_.substr(begin, OffsetOf(last) + last.written.size() - begin);
-  }
-  // From one word to another, with all that stands right behind them: 2024-01-31 12:00:00.
-  std::string Run(const Token& first, const Token& last) const {
-    const std::size_t end = filter_.find_first_of(" \t\r\n()[],\"'", OffsetOf(last));
-    return Shown(filter_.substr(0, end).substr(OffsetOf(first)));
-  }
-  bool Touch(const Token& left, const Token& right) const {
-    return right.kind != Kind::kBroken && OffsetOf(left) + left.written.size() == OffsetOf(right);
-  }
-
-  const std::string_view filter_;
-  const std::vector<Token> tokens_;
-  std::size_t at_ = 0;
-  std::size_t depth_ = 0;
-  // Of the latest comparison, for those who write `year = 1990 OR 1991`.
-  const Token* last_field_ = nullptr;
-  const Token* last_comparison_ = nullptr;
-};
+}  // namespace
 
 absl::StatusOr<Expression> Parser::TakeJoined(const Token* opened) {
   const std::uint32_t column = Next().column;
@@ -268,9 +79,9 @@ absl::StatusOr<Expression> Parser::TakeOperand() {
 absl::StatusOr<Expression> Parser::TakeNested() {
   const Token& outer = Next();
   if (depth_ == kFilterDepthMax) {
-    return ErrorAt(outer.column, fmt::format("parentheses and NOTs stand more than {} deep inside "
-                                             "each other",
-                                             kFilterDepthMax));
+    return RefuseAt(outer.column, fmt::format("parentheses and NOTs stand more than {} deep inside "
+                                              "each other",
+                                              kFilterDepthMax));
   }
   Advance();
   ++depth_;
@@ -336,8 +147,8 @@ absl::StatusOr<Expression> Parser::TakeCompare(const Token& field) {
 absl::StatusOr<Expression> Parser::TakeStar(const Token& field) {
   const Token& star = Advance();
   if (IsValue(Next()) && Touch(star, Next())) {
-    return ErrorAt(star.column, fmt::format(": finds parts of a text without *; write {}:{}",
-                                            Shown(field), Shown(Next())));
+    return RefuseAt(star.column, fmt::format(": finds parts of a text without *; write {}:{}",
+                                             Shown(field), Shown(Next())));
   }
   return Begun(Expression::Kind::kHas, field.column, field.text);
 }
@@ -369,273 +180,6 @@ Literal Parser::TakeLiteral() {
   return {.text = token.text, .quoted = token.kind == Kind::kString, .column = token.column};
 }
 
-absl::Status Parser::Expected(std::string_view what, std::string_view hint) const {
-  if (Next().kind == Kind::kBroken) return ErrorAt(Next().column, Next().text);
-  return ErrorAt(Next().column, fmt::format("expected {}, found {}{}", what, Shown(Next()), hint));
-}
-
-absl::Status Parser::UnclosedError(const Token& opened) const {
-  return ErrorAt(opened.column, fmt::format("this {} is never closed", opened.written));
-}
-
-// Neither a field nor anything else that a condition begins with.
-absl::Status Parser::OperandError() const {
-  const Token& found = Next();
-  const bool first = at_ == 0;
-  if (found.kind == Kind::kEnd && Last().kind == Kind::kOpenParenthesis) {
-    return UnclosedError(Last());
-  }
-  if (found.kind == Kind::kCloseParenthesis && !first && Last().kind == Kind::kOpenParenthesis) {
-    return ErrorAt(Last().column, "these parentheses are empty; expected a condition in them");
-  }
-  if (found.kind == Kind::kStar && first && Next(1).kind == Kind::kEnd) {
-    return Expected("a condition", "; leave the filter out to ask for every item");
-  }
-  if (found.kind == Kind::kComparison || found.kind == Kind::kIn) {
-    const bool again = found.kind == Kind::kComparison && last_field_ != nullptr &&
-                       IsValue(Next(1)) && !first && Last().kind != Kind::kOpenParenthesis;
-    return Expected(fmt::format("a field before {}", Shown(found)),
-                    again ? "; write " + CompareText(*last_field_, found.comparison, Next(1)) : "");
-  }
-  std::string_view hint;
-  if (found.kind == Kind::kAnd || found.kind == Kind::kOr) {
-    hint = first ? "; AND and OR stand between two conditions" : "";
-  } else if (found.kind == Kind::kOpenBracket) {
-    hint = "; a list stands only after IN";
-  }
-  return Expected(first ? "a condition such as year >= 1990"
-                        : fmt::format("a condition after {}", Shown(Last())),
-                  hint);
-}
-
-// A bare number where a field should stand: `1990 < year`, `1990 <= year <= 2000`, `OR 1991`.
-absl::Status Parser::NumberError(const Token& number) const {
-  const Token& field = Next(1);
-  const bool compared = Next().kind == Kind::kComparison;
-  if (compared && field.kind == Kind::kWord && !LooksLikeValue(field)) {
-    std::string right = CompareText(field, Flipped(Next().comparison), number);
-    if (Next(2).kind == Kind::kComparison && IsValue(Next(3))) {
-      right += " AND " + CompareText(field, Next(2).comparison, Next(3));
-    }
-    return ErrorAt(number.column,
-                   fmt::format("the field stands before the value; write {}", right));
-  }
-  if (Next().kind == Kind::kIn && field.kind == Kind::kWord && !LooksLikeValue(field)) {
-    return ErrorAt(number.column, fmt::format("the field stands before the value; to ask what a "
-                                              "list holds write {}:{}",
-                                              Shown(field), Shown(number)));
-  }
-  if (compared || Next().kind == Kind::kIn || Next().kind == Kind::kNot) {
-    return ErrorAt(number.column, fmt::format("expected a field, found the number {}; a field with "
-                                              "such a name needs quotes: \"{}\"",
-                                              Shown(number), Shown(number)));
-  }
-  if (last_field_ != nullptr) return LoneError(number);
-  return ErrorAt(number.column,
-                 fmt::format("expected a field and a comparison such as year = 1990, found the "
-                             "number {}",
-                             Shown(number)));
-}
-
-absl::Status Parser::NegationError(const Token& word) const {
-  const std::string_view rest = std::string_view(word.text).substr(1);
-  if (rest.empty()) return ErrorAt(word.column, "- is no operator here; write NOT");
-  return ErrorAt(word.column, fmt::format("- is no operator here; write NOT {}, or \"{}\" for a "
-                                          "field of that name",
-                                          Shown(rest), Shown(word)));
-}
-
-// A field without = or any other operator behind it.
-absl::Status Parser::OperatorError(const Token& field) const {
-  const Token& found = Next();
-  switch (found.kind) {
-    case Kind::kEnd:
-    case Kind::kAnd:
-    case Kind::kOr:
-    case Kind::kCloseParenthesis:
-      return LoneError(field);
-    case Kind::kOpenParenthesis:
-      return ErrorAt(field.column,
-                     fmt::format("there is no {}(...); the only one is has(field)", Shown(field)));
-    case Kind::kNot:
-      return HabitError(field, "NOT ");
-    default:
-      return HabitError(field, "");
-  }
-}
-
-// A field or a value on its own, as in `available` or `year = 1990 OR 1991`.
-absl::Status Parser::LoneError(const Token& field) const {
-  const std::string name = Shown(field);
-  if (last_field_ != nullptr && LooksLikeValue(field)) {
-    return ErrorAt(field.column,
-                   fmt::format("{} is compared with nothing; write {}", name,
-                               CompareText(*last_field_, last_comparison_->comparison, field)));
-  }
-  if (IsBare(field, "true") || IsBare(field, "false")) {
-    return ErrorAt(field.column, fmt::format("{0} stands alone; write field = {0}", name));
-  }
-  return ErrorAt(field.column, fmt::format("{0} stands alone; write {0} = true or has({0})", name));
-}
-
-// What other languages write behind a field. Next() is that word, or a NOT before it.
-absl::Status Parser::HabitError(const Token& field, std::string_view negation) const {
-  const std::size_t skip = negation.empty() ? 0 : 1;
-  const Token& word = Next(skip);
-  const Token& value = Next(skip + 1);
-  const std::string name = Shown(field);
-  const auto error = [&](std::string_view fix) {
-    return ErrorAt(word.column,
-                   fmt::format("{} is no operator here; write {}{}", Shown(word), negation, fix));
-  };
-  if (IsBare(word, "like") || IsBare(word, "ilike") || IsBare(word, "contains")) {
-    return error(fmt::format("{}:{}", name, PartText(value)));
-  }
-  if (IsBare(word, "between")) {
-    const Token& high = Next(skip + 3);
-    const bool whole = IsValue(value) && Next(skip + 2).kind == Kind::kAnd && IsValue(high);
-    const std::string range =
-        fmt::format("{0} >= {1} AND {0} <= {2}", name, whole ? Shown(value) : "1990",
-                    whole ? Shown(high) : "1999");
-    return error(negation.empty() ? range : '(' + range + ')');
-  }
-  const std::string operators = fmt::format("=, !=, <, <=, >, >=, : or IN after {}", name);
-  if (!negation.empty()) {
-    return Expected(operators, "; to negate a condition, write NOT before its field");
-  }
-  if (IsBare(word, "is")) return IsError(field);
-  if (IsBare(field, "has") && IsValue(word)) {
-    return ErrorAt(field.column,
-                   fmt::format("has takes its field in parentheses; write has({})", Shown(word)));
-  }
-  return Expected(operators, UnquotedFieldHint(field));
-}
-
-// `field IS NULL`, `field IS NOT NULL`, `field IS value`. Next() is the IS.
-absl::Status Parser::IsError(const Token& field) const {
-  const bool negated = Next(1).kind == Kind::kNot;
-  const Token& value = Next(negated ? 2 : 1);
-  const std::string name = Shown(field);
-  std::string fix = fmt::format("has({0}), NOT has({0}) or {0} = value", name);
-  if (IsBare(value, "null")) {
-    fix = fmt::format("{}has({})", negated ? "" : "NOT ", name);
-  } else if (IsValue(value)) {
-    fix = CompareText(field, negated ? Comparison::kNotEqual : Comparison::kEqual, value);
-  }
-  return ErrorAt(Next().column,
-                 fmt::format("{} is no operator here; write {}", Shown(Next()), fix));
-}
-
-// For `release year = 1990`: several words, and then an operator.
-std::string Parser::UnquotedFieldHint(const Token& field) const {
-  std::size_t words = 0;
-  while (Next(words).kind == Kind::kWord) ++words;
-  if (field.kind != Kind::kWord || words == 0 || Next(words).kind != Kind::kComparison) return "";
-  return fmt::format("; a field of several words needs quotes: \"{}\"",
-                     Shown(Between(field, Next(words - 1))));
-}
-
-absl::Status Parser::ValueError(const Token& field, const Token& comparison) const {
-  const Token& found = Next();
-  std::string hint;
-  switch (found.kind) {
-    case Kind::kOpenBracket:
-    case Kind::kOpenParenthesis:
-      hint = fmt::format("; for any of several values write {} IN [...]", Shown(field));
-      break;
-    case Kind::kStar:
-      hint = fmt::format("; for any value write has({})", Shown(field));
-      break;
-    case Kind::kAnd:
-    case Kind::kOr:
-    case Kind::kNot:
-    case Kind::kIn:
-      hint = fmt::format("; a value of that name needs quotes: \"{}\"", Shown(found));
-      break;
-    case Kind::kComparison:  // year:>1990
-      if (comparison.comparison == Comparison::kContains && IsValue(Next(1))) {
-        hint = "; write " + CompareText(field, found.comparison, Next(1));
-      }
-      break;
-    default:
-      break;
-  }
-  return Expected(fmt::format("a value after {}", comparison.written), hint);
-}
-
-absl::Status Parser::NullError(const Token& field, const Token& comparison) const {
-  const bool equal =
-      comparison.comparison == Comparison::kEqual || comparison.comparison == Comparison::kContains;
-  return ErrorAt(Next().column,
-                 fmt::format("{0} is no value; write {1}has({2}), or \"{0}\" for that text",
-                             Shown(Next()), equal ? "NOT " : "", Shown(field)));
-}
-
-// A second operator behind a whole comparison. Next() is that operator.
-absl::Status Parser::ChainError(const Token& field, const Token& comparison,
-                                const Token& value) const {
-  const Token& second = Next();
-  if (IsCutByColon(value)) return ColonError(value);
-  if (!IsValue(Next(1))) {
-    return Expected("AND or OR between two comparisons");
-  }
-  const bool swapped = LooksLikeValue(field) && !LooksLikeValue(value);
-  const Token& middle = swapped ? value : field;
-  const std::string first = swapped ? CompareText(value, Flipped(comparison.comparison), field)
-                                    : CompareText(field, comparison.comparison, value);
-  return ErrorAt(second.column, fmt::format("comparisons do not chain; write {} AND {}", first,
-                                            CompareText(middle, second.comparison, Next(1))));
-}
-
-// A bare value with a colon right behind it: a time, most likely, such as 2024-01-31T12:00:00Z.
-absl::Status Parser::ColonError(const Token& value) const {
-  return ErrorAt(value.column,
-                 fmt::format("a value with a : in it needs quotes: \"{}\"", Run(value, value)));
-}
-
-absl::Status Parser::ListError(const Token& field, const Token& in) const {
-  const Token& found = Next();
-  const std::string after = fmt::format("[ after {}", in.written);
-  const std::string_view negation = tokens_[at_ - 2].kind == Kind::kNot ? "NOT " : "";
-  if (found.kind == Kind::kOpenParenthesis) {
-    std::size_t length = 1;
-    while (IsValue(Next(length)) || Next(length).kind == Kind::kComma) ++length;
-    std::string items = "...";
-    if (length > 1 && Next(length).kind == Kind::kCloseParenthesis) {
-      items = Shown(Between(Next(1), Next(length - 1)));
-    }
-    return Expected(after, fmt::format("; write {} {}IN [{}]", Shown(field), negation, items));
-  }
-  if (!IsValue(found) || IsBare(found, "null")) return Expected(after);
-  if (LooksLikeValue(field) && !LooksLikeValue(found)) {
-    return Expected(after, fmt::format("; to ask what a list holds write {}{}:{}", negation,
-                                       Shown(found), Shown(field)));
-  }
-  return Expected(after, fmt::format("; write {} {}IN [{}]", Shown(field), negation, Shown(found)));
-}
-
-// Where a value of an IN list should stand.
-absl::Status Parser::ItemError(const Token& open) const {
-  const bool first = &Last() == &open;
-  switch (Next().kind) {
-    case Kind::kEnd:
-      return UnclosedError(open);
-    case Kind::kCloseBracket:
-      return first ? ErrorAt(open.column, "this list is empty; expected a value in it")
-                   : ErrorAt(Last().column, "this comma ends the list; expected a value after it");
-    case Kind::kWord:  // the one word that is no value
-      return Expected("a value in the list", "; null is no value, write NOT has(field)");
-    case Kind::kAnd:
-    case Kind::kOr:
-    case Kind::kNot:
-    case Kind::kIn:
-      return Expected("a value in the list",
-                      fmt::format("; a value of that name needs quotes: \"{}\"", Shown(Next())));
-    default:
-      return Expected("a value in the list");
-  }
-}
-
 absl::Status Parser::CheckEnd(const Token* opened) const {
   const Kind found = Next().kind;
   if (found == (opened == nullptr ? Kind::kEnd : Kind::kCloseParenthesis)) {
@@ -643,7 +187,7 @@ absl::Status Parser::CheckEnd(const Token* opened) const {
   }
   if (found == Kind::kEnd) return UnclosedError(*opened);
   if (found == Kind::kCloseParenthesis) {
-    return ErrorAt(Next().column, "this ) closes nothing; no ( stands open before it");
+    return RefuseAt(Next().column, "this ) closes nothing; no ( stands open before it");
   }
   return Expected(opened == nullptr
                       ? "AND, OR or the end"
@@ -651,44 +195,10 @@ absl::Status Parser::CheckEnd(const Token* opened) const {
                   MissingJoinHint());
 }
 
-// What may be meant by that which follows a whole condition.
-std::string Parser::MissingJoinHint() const {
-  const Token& found = Next();
-  const bool bare = Last().kind == Kind::kWord;
-  if (found.kind == Kind::kComma) {
-    if (IsConditionAt(1)) return "; write AND or OR between two conditions";
-    if (IsBareNumber(Last()) && IsBareNumber(Next(1))) return "; a decimal mark is written .";
-    if (last_field_ == nullptr) return "";
-    return fmt::format("; for any of several values write {} IN [...]", Shown(*last_field_));
-  }
-  if (found.kind == Kind::kStar) return "; : finds parts of a text without *";
-  if (found.kind == Kind::kComparison) return "; a comparison has its field on the left";
-  if (found.kind == Kind::kNot || IsHasCall()) return "; write AND or OR before it";
-  if (found.kind == Kind::kOpenParenthesis) {
-    return bare ? "; write AND or OR before it, or quotes around a value with parentheses"
-                : "; write AND or OR before it";
-  }
-  if (!IsValue(found)) return "";
-  if (IsConditionAt(0)) return "; write AND or OR before it";
-  if (Last().kind == Kind::kString && found.kind == Kind::kWord && Touch(Last(), found)) {
-    return fmt::format("; a {0} inside the text is written \\{0}", Last().written.front());
-  }
-  if (bare && found.kind == Kind::kString && Touch(Last(), found)) {
-    return fmt::format("; text with a {} in it needs quotes", found.written.front());
-  }
-  if (!bare || found.kind != Kind::kWord || IsBareNumber(Last())) return "";
-  std::size_t words = 1;
-  while (Next(words).kind == Kind::kWord && !IsConditionAt(words)) ++words;
-  return fmt::format("; a value of several words needs quotes: \"{}\"",
-                     Run(Last(), Next(words - 1)));
-}
-
-}  // namespace
-
 absl::StatusOr<Expression> Parse(std::string_view text) {
   if (text.size() > kFilterBytesMax) {
-    return ErrorAt(1, fmt::format("the filter has {} bytes; at most {} are taken",
-                                  data::Grouped(text.size()), data::Grouped(kFilterBytesMax)));
+    return RefuseAt(1, fmt::format("the filter has {} bytes; at most {} are taken",
+                                   data::Grouped(text.size()), data::Grouped(kFilterBytesMax)));
   }
   return Parser(text).Take();
 }
