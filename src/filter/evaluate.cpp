@@ -197,23 +197,25 @@ class Evaluator {
         break;
     }
     return RefuseAt(expression.column,
-                    fmt::format("{} holds values that cannot be compared; has({}) can be asked",
-                                field.name, field.name));
+                    fmt::format("{0} holds values that cannot be compared; has({0}) can be asked",
+                                FieldText(field.name)));
   }
 
   absl::Status AddKeyword(const Expression& expression, const Field& field, Comparison comparison,
                           const Literal& literal, RowMask& rows) {
     if (IsOrder(comparison)) {
-      return RefuseAt(expression.column,
-                      fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
-                                  "times. Write =, !=, : or IN",
-                                  field.name, WithArticle(field.type), SymbolOf(comparison)));
+      return RefuseAt(
+          expression.column,
+          fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
+                      "times. Write =, !=, : or IN",
+                      FieldText(field.name), WithArticle(field.type), SymbolOf(comparison)));
     }
     const auto& column = std::get<KeywordColumn>(field.column);
     if (comparison == Comparison::kContains && field.type == FieldType::kKeyword) {
       if (FoldText(literal.text).empty()) {
-        return RefuseAt(literal.column, fmt::format("{} is contained in everything; write has({})",
-                                                    data::Quoted(literal.text), field.name));
+        return RefuseAt(literal.column,
+                        fmt::format("{} is contained in everything; write has({})",
+                                    data::Quoted(literal.text), FieldText(field.name)));
       }
       looks_ += column.AddRowsWithPart(literal.text, rows);
     } else {
@@ -225,7 +227,7 @@ class Evaluator {
   static absl::Status RefuseContains(const Expression& expression, const Field& field) {
     return RefuseAt(expression.column,
                     fmt::format("{} is {}; : asks what a text or a list contains. Write =",
-                                field.name, WithArticle(field.type)));
+                                FieldText(field.name), WithArticle(field.type)));
   }
 
   absl::Status AddNumber(const Expression& expression, const Field& field, Comparison comparison,
@@ -261,7 +263,7 @@ class Evaluator {
     if (comparison == Comparison::kContains) return RefuseContains(expression, field);
     if (IsOrder(comparison)) {
       return RefuseAt(expression.column,
-                      fmt::format("{} is true or false; write {} = true", field.name, field.name));
+                      fmt::format("{0} is true or false; write {0} = true", FieldText(field.name)));
     }
     const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
     if (!wanted.ok()) return wanted.status();
@@ -287,6 +289,7 @@ class Evaluator {
     const bool cut = known.size() > kShownMax;
     const std::string offer = data::DidYouMean(data::NearestName(expression.field, known));
     if (cut) known.resize(kShownMax);
+    for (std::string& name : known) name = FieldText(name);
     return RefuseAt(expression.column,
                     fmt::format("{} has no field {}.{} Fields: {}{}.", target_.collection,
                                 data::Quoted(expression.field), offer, fmt::join(known, ", "),

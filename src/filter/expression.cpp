@@ -10,14 +10,6 @@ namespace {
 
 using Kind = Expression::Kind;
 
-// Bare where the parser would take it for this field: a number on the left looks like a value that
-// was written before its field, and a leading - like a negation.
-std::string FieldText(std::string_view field) {
-  const bool bare =
-      IsWord(field) && !IsKeyword(field) && !IsNumber(field) && !field.starts_with('-');
-  return bare ? std::string(field) : WriteQuoted(field);
-}
-
 std::string LiteralText(const Literal& literal) {
   assert(literal.quoted || (IsWord(literal.text) && !IsKeyword(literal.text)));
   return literal.quoted ? WriteQuoted(literal.text) : literal.text;
@@ -66,6 +58,14 @@ std::string JoinText(const Expression& expression, std::string_view join) {
 }
 
 }  // namespace
+
+// Bare where the parser would take it for this field: a number on the left looks like a value that
+// was written before its field, and a leading - like a negation.
+std::string FieldText(std::string_view field) {
+  const bool bare =
+      IsWord(field) && !IsKeyword(field) && !IsNumber(field) && !field.starts_with('-');
+  return bare ? std::string(field) : WriteQuoted(field);
+}
 
 const char* SymbolOf(Comparison comparison) {
   switch (comparison) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simile::filter {
@@ -37,6 +38,9 @@ struct Expression {
   Comparison comparison{};           // kCompare
   std::vector<Literal> literals;     // kCompare: one; kIn: one or more
 };
+
+// A field as a filter must write it: in quotes unless it is one bare word.
+std::string FieldText(std::string_view field);
 
 // The one way to write an expression: two filters that differ in spacing, letter case of AND, OR,
 // NOT, IN and has, or needless parentheses alike have one text. Parsing it gives the expression

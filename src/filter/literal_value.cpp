@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -17,7 +18,10 @@ namespace simile::filter {
 namespace {
 
 std::optional<NumberLiteral> ParseNumber(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
   const char* const end = text.data() + text.size();
   std::int64_t whole = 0;
   if (const auto [stop, error] = std::from_chars(text.data(), end, whole);
@@ -26,7 +30,11 @@ std::optional<NumberLiteral> ParseNumber(std::string_view text) {
   }
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
+  if (stop != end) return std::nullopt;
+  // Nearer to zero than any number there is, or farther than all.
+  if (error == std::errc::result_out_of_range)
+    number = std::strtod(std::string(text).c_str(), nullptr);
+  if (error == std::errc::invalid_argument || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 
@@ -36,19 +44,20 @@ absl::StatusOr<NumberLiteral> NumberIn(const Literal& literal, const std::string
   const std::optional<NumberLiteral> number = ParseNumber(literal.text);
   if (number && !literal.quoted) return *number;
   if (number) {
-    return RefuseAt(literal.column, fmt::format("{} holds numbers and {} is text; write {}", field,
-                                                data::Quoted(literal.text), literal.text));
+    return RefuseAt(literal.column,
+                    fmt::format("{} holds numbers and {} is text; write {}", FieldText(field),
+                                data::Quoted(literal.text), literal.text));
   }
-  return RefuseAt(literal.column,
-                  fmt::format("{} holds numbers; {} is none", field, data::Quoted(literal.text)));
+  return RefuseAt(literal.column, fmt::format("{} holds numbers; {} is none", FieldText(field),
+                                              data::Quoted(literal.text)));
 }
 
 absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field) {
   const std::string folded = FoldText(literal.text);
   if (folded == "true") return true;
   if (folded == "false") return false;
-  return RefuseAt(literal.column,
-                  fmt::format("{} is true or false; found {}", field, data::Quoted(literal.text)));
+  return RefuseAt(literal.column, fmt::format("{} is true or false; found {}", FieldText(field),
+                                              data::Quoted(literal.text)));
 }
 
 absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& field) {
@@ -56,7 +65,7 @@ absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& f
   if (time) return *time;
   return RefuseAt(literal.column, fmt::format("{} holds times; {} is none. Write \"2024-05-31\" or "
                                               "\"2024-05-31T12:00:00Z\"",
-                                              field, data::Quoted(literal.text)));
+                                              FieldText(field), data::Quoted(literal.text)));
 }
 
 }  // namespace simile::filter

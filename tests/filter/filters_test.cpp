@@ -30,6 +30,7 @@ class FiltersTest : public testing::Test {
         {{"title", Text("Solaris")},
          {"genres", Texts({"Drama", "Sci-Fi"})},
          {"year", Whole(1972)},
+         {"box office", Number(1.5)},
          {"rating", Number(8.1)},
          {"released", Text("1972-03-20T00:00:00Z")},
          {"available", Flag(true)},
@@ -74,6 +75,7 @@ TEST_F(FiltersTest, LetTheRowsPassThatTheyDescribe) {
   EXPECT_THAT(Rows("year IN [1972, 1995, 1000]"), ElementsAre(0, 3));
   EXPECT_THAT(Rows("year >= 1994.5 AND year < 2.002e3"), ElementsAre(2, 3));
   EXPECT_THAT(Rows("rating <= 8"), ElementsAre(3));
+  EXPECT_THAT(Rows("rating > 1e-400 AND rating < +9"), ElementsAre(0, 3));
   EXPECT_THAT(Rows("released < \"1972-03-21\""), ElementsAre(0));
   EXPECT_THAT(Rows("available = true"), ElementsAre(0));
   EXPECT_THAT(Rows("available != true"), ElementsAre(2));
@@ -93,7 +95,7 @@ TEST_F(FiltersTest, TreatAMissingValueAsOneThatPassesNoComparison) {
 TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("genre:Drama"),
             "column 1: films has no field \"genre\". Did you mean \"genres\"? Fields: available, "
-            "cast, genres, rating, released, title, year.");
+            "\"box office\", cast, genres, rating, released, title, year.");
   EXPECT_EQ(Refusal("year > 1990 AND title > \"M\""),
             "column 17: title is a keyword, which has no order; > is for integers, numbers and "
             "times. Write =, !=, : or IN");
@@ -110,6 +112,9 @@ TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
             "\"2024-05-31T12:00:00Z\"");
   EXPECT_EQ(Refusal("cast = Banionis"),
             "column 1: cast holds values that cannot be compared; has(cast) can be asked");
+  EXPECT_EQ(Refusal("year > +-5"), "column 8: year holds numbers; \"+-5\" is none");
+  EXPECT_EQ(Refusal("\"box office\" = much"),
+            "column 16: \"box office\" holds numbers; \"much\" is none");
   EXPECT_EQ(Refusal("id > 3"), "column 1: ids compare with =, != and IN; > is not for them");
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
 }
