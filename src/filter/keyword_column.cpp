@@ -76,10 +76,11 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
   // By keyword, and within one by row: in the order they came. A row that brought a keyword twice
   // did so in a row.
   std::ranges::stable_sort(occurrences_, {}, &Occurrence::keyword);
-  const auto repeated = std::ranges::unique(occurrences_, [](const auto& a, const auto& b) {
+  const auto same = [](const Occurrence& a, const Occurrence& b) {
     return a.keyword == b.keyword && a.row == b.row;
-  });
-  occurrences_.erase(repeated.begin(), repeated.end());
+  };
+  occurrences_.erase(std::unique(occurrences_.begin(), occurrences_.end(), same),
+                     occurrences_.end());
   std::vector<std::uint64_t> ends(numbers_.size());
   for (std::size_t i = 0; i < occurrences_.size(); ++i) ends[occurrences_[i].keyword] = i + 1;
 
