@@ -31,18 +31,12 @@ std::uint64_t KeywordColumn::AddRows(const Entry& entry, RowMask& mask) const {
 
 std::uint64_t KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
   const std::string wanted = FoldText(text);
-  std::size_t first = 0;
-  std::size_t last = entries_.size();
-  while (first < last) {
-    const std::size_t middle = first + (last - first) / 2;
-    if (Folded(middle) < wanted) {
-      first = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  if (first == entries_.size() || Folded(first) != wanted) return 1;
-  return AddRows(entries_[first], mask);
+  const auto folded = [this](const Entry& entry) {
+    return Folded(static_cast<std::size_t>(&entry - entries_.data()));
+  };
+  const auto found = std::ranges::lower_bound(entries_, std::string_view(wanted), {}, folded);
+  if (found == entries_.end() || folded(*found) != wanted) return 1;
+  return AddRows(*found, mask);
 }
 
 std::uint64_t KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mask) const {

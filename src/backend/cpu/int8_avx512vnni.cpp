@@ -21,7 +21,7 @@ class RowBytes {
   // Before the loads of a step's 64 columns.
   void AtStep(const std::uint8_t* groups, std::size_t group_bytes, std::size_t step) const {
     if constexpr (kOneTurn) return;
-    const std::uint8_t* ahead = groups + turn_.piece_bytes + step * 1024;
+    const std::uint8_t* ahead = groups + turn_.piece_bytes + step * kGroupRows * 64;
     for (std::size_t line = turn_.from; line < turn_.to; ++line) {
       for (std::size_t g = 0; g < kGroupsTogether; ++g)
         _mm_prefetch(ahead + g * group_bytes + line * 64, _MM_HINT_T1);

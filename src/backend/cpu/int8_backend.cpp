@@ -115,7 +115,9 @@ class Int8Engine {
     RunPasses(rows, packed, batch, scanned_, true, result);
     // Where a guess was wrong, which the end of the pass has found out: again, with proven gates.
     scanned_.swap(uncertain_);
+    uncertain_.clear();
     if (!scanned_.empty()) RunPasses(rows, packed, batch, scanned_, false, result);
+    assert(uncertain_.empty());
   }
 
   void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,

@@ -24,7 +24,7 @@ struct EightLanes {
     // Before the loads of a step's 64 columns.
     void AtStep(const std::uint8_t* group, std::size_t step) const {
       if constexpr (kOneTurn) return;
-      const std::uint8_t* ahead = group + turn_.piece_bytes + step * 1024;
+      const std::uint8_t* ahead = group + turn_.piece_bytes + step * kGroupRows * 64;
       for (std::size_t line = turn_.from; line < turn_.to; ++line)
         _mm_prefetch(ahead + line * 64, _MM_HINT_T1);
     }
