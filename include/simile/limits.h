@@ -16,9 +16,13 @@ struct Limits {
   std::uint32_t excluded_ids_max = 10'000;  // per query
   std::uint32_t payload_fields_max = 256;   // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
-  std::uint32_t filters_per_call_max = 256;  // different ones: each may take a mask over all rows
-  std::uint32_t fetch_ids_max = 1'024;       // per LookupService.Fetch
-  std::uint32_t lookup_hits_max = 1'000;     // per LookupService.Lookup
+  std::uint32_t filters_per_call_max = 256;    // different ones: each may take a mask over all rows
+  std::uint32_t examples_max = 64;             // per query, positive and negative together
+  std::uint32_t vectors_per_call_max = 1'024;  // each example counted
+  std::uint32_t diversity_candidates_max = 1'000;          // per query
+  std::uint32_t diversity_pairs_per_call_max = 2'000'000;  // candidates times rows chosen
+  std::uint32_t fetch_ids_max = 1'024;                     // per LookupService.Fetch
+  std::uint32_t lookup_hits_max = 1'000;                   // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
   std::uint32_t field_values_max = 1'000;  // of each field, per CollectionService.DescribeFields
   std::uint32_t id_bytes_max = 512;
@@ -46,6 +50,8 @@ struct Limits {
   std::chrono::milliseconds search_deadline_default{2'000};
   std::chrono::milliseconds search_deadline_max{10'000};
   std::chrono::milliseconds drain_timeout{5'000};
+  // A snapshot that has been replaced is kept for callers in the midst of its pages.
+  std::chrono::milliseconds page_lease{60'000};
 
   // Files
   std::uint64_t rows_max = 0xffff'fff0U;  // a row number fits 32 bits with room for a sentinel

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -45,6 +46,15 @@ class SegmentIndex {
   // Errors: kResourceExhausted when the workspace cannot hold the batch; kUnavailable after a
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
+
+  // Forms the canonical scores of some rows with some vectors: those of what Search proposed where
+  // several vectors make one score, of rows with each other, of a handful of rows known by name.
+  //   queries  [query_count, dim]  row-major fp32, as for Search
+  //   rows     [n]                 the caller's numbers, ascending, all of this segment
+  //   scores   [query_count, n]    written; scores[q * n + i] is that of rows[i] with query q
+  // Errors: as Search. Cost: n * query_count canonical scores; every row is read once.
+  virtual absl::Status Score(MatrixView queries, std::span<const Row> rows,
+                             std::span<float> scores) const = 0;
 };
 
 }  // namespace simile

@@ -148,6 +148,10 @@ void AppendTimeLimits(std::vector<Setting>& table) {
   table.push_back(WholeNumber(
       {"limits.drain_timeout", "", "ms", "How long a stopping server waits for calls under way."},
       0, 600'000, &Limits::drain_timeout));
+  table.push_back(WholeNumber({"limits.page_lease", "", "ms",
+                               "How long a replaced snapshot is kept for callers in the midst of "
+                               "its pages; a load that needs the memory ends it sooner."},
+                              0, 3'600'000, &Limits::page_lease));
 }
 
 void AppendConnectionLimits(std::vector<Setting>& table) {

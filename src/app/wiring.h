@@ -72,7 +72,7 @@ class App {
   observe::Metrics metrics_;
   const std::unique_ptr<Backend> backend_;
   const service::ServingBackend serving_backend_;
-  engine::SnapshotStore store_;
+  engine::SnapshotStore store_{clock_};
   engine::Publisher publisher_;
   engine::Executor executor_;
   engine::ChangeQueue change_queue_;

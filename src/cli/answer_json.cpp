@@ -66,6 +66,8 @@ Json QueryJson(const AnsweredQuery& query) {
     json["vector"] = *query.vector_source;
     json["row"] = query.vector_row;
   }
+  if (!query.like.empty()) json["like"] = query.like;
+  if (!query.unlike.empty()) json["unlike"] = query.unlike;
   return json;
 }
 
@@ -94,6 +96,21 @@ Json ReceiptJson(const v1::Receipt& receipt) {
           {"request_id", receipt.request_id()}};
 }
 
+Json HitsJson(const google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
+  Json list = Json::array();
+  for (const v1::Hit& hit : hits) list.push_back(HitJson(hit));
+  return list;
+}
+
+Json GroupsJson(const google::protobuf::RepeatedPtrField<v1::HitGroup>& groups) {
+  Json list = Json::array();
+  for (const v1::HitGroup& group : groups) {
+    list.push_back(
+        {{"rank", group.rank()}, {"keyword", group.keyword()}, {"hits", HitsJson(group.hits())}});
+  }
+  return list;
+}
+
 const char* QualityName(v1::LookupMatch::Quality quality) {
   switch (quality) {
     case v1::LookupMatch::WHOLE:
@@ -110,16 +127,17 @@ const char* QualityName(v1::LookupMatch::Quality quality) {
 std::string AnswerJson(const Answer& answer) {
   Json results = Json::array();
   for (const AnsweredQuery& result : answer.results) {
-    Json hits = Json::array();
-    for (const v1::Hit& hit : result.hits) hits.push_back(HitJson(hit));
     Json shown = {{"query", QueryJson(result)}};
     if (result.rows_passing) shown["rows_passing"] = *result.rows_passing;
-    shown["hits"] = std::move(hits);
+    if (!result.fallback_order.empty()) shown["fallback_order"] = result.fallback_order;
+    if (!result.groups.empty()) shown["groups"] = GroupsJson(result.groups);
+    shown["hits"] = HitsJson(result.hits);
     results.push_back(std::move(shown));
   }
-  const Json json = {{"collection", answer.collection},
-                     {"results", std::move(results)},
-                     {"receipt", ReceiptJson(answer.receipt)}};
+  Json json = {{"collection", answer.collection},
+               {"results", std::move(results)},
+               {"receipt", ReceiptJson(answer.receipt)}};
+  if (!answer.next_page_token.empty()) json["next_page_token"] = answer.next_page_token;
   return JsonLine(json);
 }
 

@@ -26,9 +26,13 @@ struct Columns {
 Columns ChooseColumns(const Answer& answer) {
   std::set<std::string> present;
   for (const AnsweredQuery& result : answer.results) {
-    for (const v1::Hit& hit : result.hits) {
-      for (const auto& [field, value] : hit.payload()) present.insert(field);
-    }
+    const auto look = [&](const auto& hits) {
+      for (const v1::Hit& hit : hits) {
+        for (const auto& [field, value] : hit.payload()) present.insert(field);
+      }
+    };
+    look(result.hits);
+    for (const v1::HitGroup& group : result.groups) look(group.hits());
   }
   if (!answer.fields.empty()) return {true, true, answer.fields};
   Columns columns;
@@ -56,24 +60,51 @@ std::string CellText(const v1::Hit& hit, const std::string& field) {
   return text;
 }
 
-std::string HitsTable(const AnsweredQuery& result, const Columns& columns,
-                      const Terminal& terminal) {
-  const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
-  std::vector<Table::Column> layout{{heading("rank"), Align::kRight},
-                                    {heading("score"), Align::kRight}};
-  if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
-  for (const std::string& field : columns.fields) {
-    layout.push_back({heading(field), Align::kLeft, field != "year"});
+// A table of hits, or of groups of hits, whose keyword stands before the first of each.
+class ResultTable {
+ public:
+  ResultTable(const AnsweredQuery& result, const Columns& columns)
+      : result_(result), columns_(columns), table_(Layout(result, columns)) {
+    for (const v1::Hit& hit : result.hits) AddHit(std::to_string(hit.rank()), "", hit);
+    for (const v1::HitGroup& group : result.groups) {
+      for (const v1::Hit& hit : group.hits()) {
+        const bool first = &hit == &group.hits(0);
+        AddHit(first ? std::to_string(group.rank()) : "", first ? group.keyword() : "", hit);
+      }
+    }
   }
-  Table table(std::move(layout));
-  for (const v1::Hit& hit : result.hits) {
-    std::vector<std::string> cells{std::to_string(hit.rank()), fmt::format("{:.4f}", hit.score())};
-    if (columns.with_id) cells.push_back(hit.id());
-    for (const std::string& field : columns.fields) cells.push_back(CellText(hit, field));
-    table.AddRow(std::move(cells));
+
+  std::string Text(const Terminal& terminal) const {
+    return table_.empty() ? "  no rows pass\n" : table_.Render(terminal, 2);
   }
-  return table.empty() ? "  no rows pass\n" : table.Render(terminal, 2);
-}
+
+ private:
+  static std::vector<Table::Column> Layout(const AnsweredQuery& result, const Columns& columns) {
+    const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
+    std::vector<Table::Column> layout{{heading("rank"), Align::kRight}};
+    if (!result.groups.empty()) layout.push_back({heading("group"), Align::kLeft, true});
+    // Where nothing was compared there is no score.
+    if (result.fallback_order.empty()) layout.push_back({heading("score"), Align::kRight});
+    if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
+    for (const std::string& field : columns.fields) {
+      layout.push_back({heading(field), Align::kLeft, field != "year"});
+    }
+    return layout;
+  }
+
+  void AddHit(const std::string& rank, const std::string& keyword, const v1::Hit& hit) {
+    std::vector<std::string> cells{rank};
+    if (!result_.groups.empty()) cells.push_back(keyword);
+    if (result_.fallback_order.empty()) cells.push_back(fmt::format("{:.4f}", hit.score()));
+    if (columns_.with_id) cells.push_back(hit.id());
+    for (const std::string& field : columns_.fields) cells.push_back(CellText(hit, field));
+    table_.AddRow(std::move(cells));
+  }
+
+  const AnsweredQuery& result_;
+  const Columns& columns_;
+  Table table_;
+};
 
 // What all queries' filters let pass, where that is one number.
 std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
@@ -91,10 +122,11 @@ std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
     text += Bold(Printable(result.heading), terminal) + '\n';
-    text += HitsTable(result, columns, terminal);
+    text += ResultTable(result, columns).Text(terminal);
   }
-  return text + Dim(Printable(ReceiptLine(answer.receipt, CommonRowsPassing(answer))), terminal) +
-         '\n';
+  text += Dim(Printable(ReceiptLine(answer.receipt, CommonRowsPassing(answer))), terminal) + '\n';
+  if (!answer.next_page_token.empty()) text += "next page: " + answer.next_page_token + '\n';
+  return text;
 }
 
 }  // namespace simile::cli

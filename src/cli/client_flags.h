@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <absl/status/statusor.h>
+
 #include "cli/command_line.h"
 #include "cli/connection.h"
 #include "simile/v1/search.pb.h"
@@ -32,9 +34,16 @@ struct QueryFlags {
   std::vector<std::string> exclude_ids;
   std::optional<std::string> filter;
   std::vector<std::string> fields;
+  std::optional<std::string> group_by;
+  std::optional<std::uint32_t> group_size;
+  std::optional<double> diversity;  // MMR lambda
+  std::optional<std::uint32_t> candidates;
+  bool paged = false;
+  std::optional<std::string> page_token;
 };
 void AddQueryFlags(Command& command, QueryFlags& flags);
-v1::SearchOptions OptionsOf(const QueryFlags& flags);
+// Errors: kInvalidArgument for a flag that needs another.
+absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
 
 // How long these three wait for an answer unless told.
 inline constexpr double kQueryTimeoutSeconds = 10;

@@ -5,6 +5,7 @@
 #include "cli/client_flags.h"
 #include "cli/collection_choice.h"
 #include "cli/commands.h"
+#include "cli/example_flags.h"
 #include "cli/exit_code.h"
 #include "cli/show_answer.h"
 #include "cli/vector_file.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct SearchFlags {
   QueryFlags query;
+  ExampleFlags examples;
   std::optional<std::string> vector;
 };
 
@@ -27,6 +29,8 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
 }
 
 int RunSearch(const SearchFlags& flags) {
+  const auto options = OptionsOf(flags.query);
+  if (!options.ok()) return Fail(options.status());
   absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});
   if (!vectors.ok()) return Fail(vectors.status());
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
@@ -37,18 +41,17 @@ int RunSearch(const SearchFlags& flags) {
 
   v1::SearchRequest request;
   request.set_collection(collection->name());
-  *request.mutable_options() = OptionsOf(flags.query);
+  *request.mutable_options() = *options;
   for (const std::vector<float>& row : vectors->rows) {
-    auto& values = *request.add_queries()->mutable_vector()->mutable_values();
-    values.Assign(row.begin(), row.end());
+    v1::Query& query = *request.add_queries();
+    query.mutable_vector()->mutable_values()->Assign(row.begin(), row.end());
+    if (!flags.examples.given()) continue;
+    if (absl::Status status = AddExamples(flags.examples, query); !status.ok()) return Fail(status);
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status());
 
-  Answer answer;
-  answer.collection = collection->name();
-  answer.fields = flags.query.fields;
-  answer.receipt = response->receipt();
+  Answer answer = AnswerOf(collection->name(), flags.query.fields, *response);
   const bool several = vectors->rows.size() > 1;
   for (int i = 0; i < response->results_size(); ++i) {
     AnsweredQuery& result = answer.results.emplace_back();
@@ -56,8 +59,9 @@ int RunSearch(const SearchFlags& flags) {
                                  several ? fmt::format(", row {}", i) : "");
     result.vector_source = vectors->source;
     result.vector_row = static_cast<std::uint64_t>(i);
-    result.rows_passing = RowsPassing(response->results(i));
-    result.hits.Swap(response->mutable_results(i)->mutable_hits());
+    result.like = flags.examples.like;
+    result.unlike = flags.examples.unlike;
+    TakeResult(*response->mutable_results(i), result);
   }
   return ShowAnswer(answer, flags.query);
 }
@@ -72,6 +76,7 @@ void AddSearchCommand(CommandLine& line) {
             "One vector or several: .npy, or JSON lists of numbers; - reads JSON from standard "
             "input")
       .Required();
+  AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);
   command.Footer("simile search --vector query.npy -k 5").Run([flags] {
     return RunSearch(*flags);

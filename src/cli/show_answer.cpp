@@ -1,5 +1,7 @@
 #include "cli/show_answer.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/answer_json.h"
@@ -16,7 +18,9 @@ constexpr std::uint32_t kUsualK = 10;
 void SuggestMore(const Answer& answer, const QueryFlags& flags) {
   const std::uint32_t k = flags.k.value_or(kUsualK);
   if (flags.client.json || answer.results.empty()) return;
-  if (static_cast<std::uint32_t>(answer.results.front().hits.size()) < k) return;
+  if (!answer.next_page_token.empty()) return;  // it says so itself
+  const AnsweredQuery& first = answer.results.front();
+  if (static_cast<std::uint32_t>(std::max(first.hits.size(), first.groups.size())) < k) return;
   SuggestNext(fmt::format("--offset {} shows those that follow", flags.offset.value_or(0) + k));
 }
 

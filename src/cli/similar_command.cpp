@@ -8,6 +8,7 @@
 #include "cli/collection_choice.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/example_flags.h"
 #include "cli/exit_code.h"
 #include "cli/payload_text.h"
 #include "cli/show_answer.h"
@@ -22,12 +23,13 @@ constexpr std::uint32_t kCandidatesMax = 20;
 
 struct SimilarFlags {
   QueryFlags query;
+  ExampleFlags examples;
   std::vector<std::string> ids;
   std::optional<std::string> title;
 };
 
 // An item to search around, as it is called in the answer's heading.
-struct Example {
+struct Start {
   std::string id;
   std::string label;
 };
@@ -50,9 +52,9 @@ std::string CandidatesTable(const std::string& collection, const std::string& ti
 }
 
 // Finds the one item with this title. Where there are several, prints them and returns nothing.
-absl::StatusOr<std::optional<Example>> ExampleByTitle(const Connection& connection,
-                                                      const v1::Collection& collection,
-                                                      const std::string& title, bool json) {
+absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
+                                                  const v1::Collection& collection,
+                                                  const std::string& title, bool json) {
   v1::LookupRequest request;
   request.set_collection(collection.name());
   request.set_text(title);
@@ -61,7 +63,7 @@ absl::StatusOr<std::optional<Example>> ExampleByTitle(const Connection& connecti
   if (!found.ok()) return found.status();
   const TitleChoice choice = ChooseByTitle(*found);
   if (const auto* item = std::get_if<TitleFound>(&choice)) {
-    return Example{item->item.id(), RowLabel(item->item.payload(), item->item.id())};
+    return Start{item->item.id(), RowLabel(item->item.payload(), item->item.id())};
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
     return absl::NotFoundError(
@@ -74,9 +76,9 @@ absl::StatusOr<std::optional<Example>> ExampleByTitle(const Connection& connecti
   return std::nullopt;
 }
 
-absl::StatusOr<std::vector<Example>> ExamplesById(const Connection& connection,
-                                                  const v1::Collection& collection,
-                                                  const std::vector<std::string>& ids) {
+absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
+                                              const v1::Collection& collection,
+                                              const std::vector<std::string>& ids) {
   v1::FetchRequest request;
   request.set_collection(collection.name());
   for (const std::string& id : ids) request.add_ids(id);
@@ -87,42 +89,70 @@ absl::StatusOr<std::vector<Example>> ExamplesById(const Connection& connection,
                                            collection.lookup_fields(0)));
   }
   if (!fetched.ok()) return fetched.status();
-  std::vector<Example> examples;
+  std::vector<Start> starts;
   for (const v1::Item& item : fetched->items()) {
-    examples.push_back({item.id(), RowLabel(item.payload(), item.id())});
+    starts.push_back({item.id(), RowLabel(item.payload(), item.id())});
   }
-  return examples;
+  return starts;
 }
 
+// "Toy Story (1995) and 2 more, unlike 1 other"
+std::string LabelOf(const Start* start, const ExampleFlags& examples) {
+  std::string label = start != nullptr ? start->label : "";
+  if (!examples.like.empty()) {
+    const std::string more = data::Counted(examples.like.size(), "item");
+    label += start != nullptr ? fmt::format(" and {} more", more) : more;
+  }
+  if (examples.unlike.empty()) return label;
+  return fmt::format("{}{}unlike {}", label, label.empty() ? "" : ", ",
+                     data::Counted(examples.unlike.size(), "item"));
+}
+
+//   starts  a query each; none: one query for the examples alone
 int SearchAround(const Connection& connection, const v1::Collection& collection,
-                 const std::vector<Example>& examples, const QueryFlags& flags) {
+                 const std::vector<Start>& starts, const SimilarFlags& flags) {
+  const auto options = OptionsOf(flags.query);
+  if (!options.ok()) return Fail(options.status());
   v1::SearchRequest request;
   request.set_collection(collection.name());
-  *request.mutable_options() = OptionsOf(flags);
-  for (const Example& example : examples) request.add_queries()->set_id(example.id);
+  *request.mutable_options() = *options;
+  for (const Start& start : starts) request.add_queries()->set_id(start.id);
+  if (starts.empty()) request.add_queries();
+  if (flags.examples.given()) {
+    for (v1::Query& query : *request.mutable_queries()) {
+      absl::Status status = AddExamples(flags.examples, query);
+      if (!status.ok()) return Fail(status);
+    }
+  }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status());
 
-  Answer answer;
-  answer.collection = collection.name();
-  answer.fields = flags.fields;
-  answer.receipt = response->receipt();
+  Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
   for (int i = 0; i < response->results_size(); ++i) {
-    const Example& example = examples[static_cast<std::size_t>(i)];
+    const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
+    const std::string label = LabelOf(start, flags.examples);
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = fmt::format("{} like {}", collection.name(), example.label);
-    result.id = example.id;
-    result.rows_passing = RowsPassing(response->results(i));
-    result.hits.Swap(response->mutable_results(i)->mutable_hits());
+    result.heading = fmt::format("{} {}{}", collection.name(),
+                                 label.starts_with("unlike") ? "" : "like ", label);
+    if (start != nullptr) result.id = start->id;
+    result.like = flags.examples.like;
+    result.unlike = flags.examples.unlike;
+    TakeResult(*response->mutable_results(i), result);
   }
-  return ShowAnswer(answer, flags);
+  return ShowAnswer(answer, flags.query);
 }
 
 int RunSimilar(const SimilarFlags& flags) {
   const bool by_id = !flags.ids.empty();
   const bool by_title = flags.title.has_value();
-  if (by_id == by_title) {
-    Fail(absl::InvalidArgumentError("say what to compare with: --id ID... or --title TEXT"));
+  if (by_id && by_title) {
+    Fail(absl::InvalidArgumentError("--id and --title both say what to compare with; give one"));
+    return kWrongUsage;
+  }
+  if (!by_id && !by_title && !flags.examples.given()) {
+    Fail(
+        absl::InvalidArgumentError("say what to compare with: --id ID..., --title TEXT, or --like "
+                                   "ID,... and --unlike ID,..."));
     return kWrongUsage;
   }
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
@@ -130,15 +160,15 @@ int RunSimilar(const SimilarFlags& flags) {
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status());
   if (by_id) {
-    const auto examples = ExamplesById(connection, *collection, flags.ids);
-    if (!examples.ok()) return Fail(examples.status());
-    return SearchAround(connection, *collection, *examples, flags.query);
+    const auto starts = StartsById(connection, *collection, flags.ids);
+    if (!starts.ok()) return Fail(starts.status());
+    return SearchAround(connection, *collection, *starts, flags);
   }
-  const auto example =
-      ExampleByTitle(connection, *collection, *flags.title, flags.query.client.json);
-  if (!example.ok()) return Fail(example.status());
-  if (!example->has_value()) return kFailed;
-  return SearchAround(connection, *collection, {**example}, flags.query);
+  if (!by_title) return SearchAround(connection, *collection, {}, flags);
+  const auto start = StartByTitle(connection, *collection, *flags.title, flags.query.client.json);
+  if (!start.ok()) return Fail(start.status());
+  if (!start->has_value()) return kFailed;
+  return SearchAround(connection, *collection, {**start}, flags);
 }
 
 }  // namespace
@@ -148,10 +178,13 @@ void AddSimilarCommand(CommandLine& line) {
   Command command = line.Add("similar", "Find the items most like given ones");
   command.Texts("--id", flags->ids, "ID", "Items to compare with, by id")
       .Text("--title", flags->title, "TEXT", "The item to compare with, by title or a part of it");
+  AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);
-  command.Footer("simile similar --title \"Toy Story\" -k 5").Run([flags] {
-    return RunSimilar(*flags);
-  });
+  command
+      .Footer(
+          "simile similar --title \"Toy Story\" -k 5\n"
+          "simile similar --like heat-1995,ronin-1998 --unlike batman-1989")
+      .Run([flags] { return RunSimilar(*flags); });
 }
 
 }  // namespace simile::cli

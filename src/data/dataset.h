@@ -9,6 +9,7 @@
 #include "data/matrix.h"
 #include "data/payload_table.h"
 #include "data/seen_sets.h"
+#include "simile/limits.h"
 #include "simile/query.h"
 
 namespace simile::data {
@@ -18,15 +19,18 @@ struct Profiles {
   IdIndex ids;     // user id <-> user row
   Matrix vectors;  // [user_count, dim] fp32, unit length for cosine
   SeenSets seen;   // item rows by user row
+  // Item rows that somebody has seen, those seen by most users first, then by row.
+  std::vector<Row> most_seen;
 };
 
 // Everything a collection's folder holds, checked and in memory. Immutable once loaded.
 struct Dataset {
   Metric metric = Metric::kCosine;
-  Matrix vectors;        // [row_count, dim] fp32, unit length for cosine
-  IdIndex ids;           // item id <-> row
-  PayloadTable payload;  // row_count rows, or none when there is no metadata.jsonl
-  Profiles profiles;     // no users when there is no user_ids.json
+  Matrix vectors;                 // [row_count, dim] fp32, unit length for cosine
+  double longest_row = kNormMax;  // no row of vectors is longer
+  IdIndex ids;                    // item id <-> row
+  PayloadTable payload;           // row_count rows, or none when there is no metadata.jsonl
+  Profiles profiles;              // no users when there is no user_ids.json
   // Payload fields whose text LookupService searches, most telling first.
   std::vector<std::string> lookup_fields;
   // What the owner says that fields are to a filter; of the others the values tell.

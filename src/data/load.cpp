@@ -200,19 +200,29 @@ class Loader {
         *interactions_.reader, dataset_.profiles.ids, dataset_.ids, id_field_, limits_);
     if (!interactions.ok()) return interactions.status();
     dataset_.profiles.seen = std::move(interactions->seen);
+    dataset_.profiles.most_seen = dataset_.profiles.seen.MostSeen(layout_.row_count);
     std::move(interactions->notes.begin(), interactions->notes.end(),
               std::back_inserter(dataset_.notes));
     return absl::OkStatus();
   }
 
-  absl::Status LoadVectors() { return LoadMatrix(vectors_, layout_, dataset_.vectors); }
+  absl::Status LoadVectors() {
+    LengthRange lengths;
+    absl::Status status = LoadMatrix(vectors_, layout_, dataset_.vectors, lengths);
+    // Lengths are measured in double; normalizing rounds every number to fp32.
+    constexpr double kRounding = 1.0 + 0x1p-20;
+    const double longest = files_.metric == Metric::kCosine ? 1.0 : lengths.longest;
+    dataset_.longest_row = longest * kRounding;
+    return status;
+  }
   absl::Status LoadUserVectors() {
     if (user_vectors_.reader == nullptr) return absl::OkStatus();
-    return LoadMatrix(user_vectors_, user_layout_, dataset_.profiles.vectors);
+    LengthRange lengths;
+    return LoadMatrix(user_vectors_, user_layout_, dataset_.profiles.vectors, lengths);
   }
 
-  absl::Status LoadMatrix(OpenFile& file, const VectorLayout& layout, Matrix& kept) {
-    LengthRange lengths;
+  absl::Status LoadMatrix(OpenFile& file, const VectorLayout& layout, Matrix& kept,
+                          LengthRange& lengths) {
     absl::StatusOr<Matrix> matrix = ReadMatrix(*file.reader, layout, files_.metric, lengths);
     if (!matrix.ok()) return matrix.status();
     kept = *std::move(matrix);

@@ -85,7 +85,8 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
   const absl::StatusOr<std::uint64_t> ids = FileBytes(folder, files.user_ids);
   if (!ids.ok()) return ids.status();
   plan.user_count = users->row_count;
-  plan.user_bytes = MatrixBytes(*users) + UserSideBytes(users->row_count, *ids, *interactions);
+  plan.user_bytes = MatrixBytes(*users) + UserSideBytes(users->row_count, *ids, *interactions) +
+                    (*interactions > 0 ? plan.row_count * sizeof(Row) : 0);  // Profiles::most_seen
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace simile::data {
 
@@ -26,6 +27,18 @@ std::span<const Row> SeenSets::Of(Row user) const {
   assert(user < ends_.size());
   const std::uint64_t begin = user == 0 ? 0 : ends_[user - 1];
   return std::span(rows_).subspan(begin, ends_[user] - begin);
+}
+
+std::vector<Row> SeenSets::MostSeen(std::size_t item_count) const {
+  std::vector<std::uint32_t> users(item_count, 0);
+  for (const Row item : rows_) ++users[item];
+  std::vector<Row> seen;
+  for (std::size_t item = 0; item < item_count; ++item) {
+    if (users[item] > 0) seen.push_back(static_cast<Row>(item));
+  }
+  std::ranges::stable_sort(seen, std::greater<>(), [&](Row item) { return users[item]; });
+  seen.shrink_to_fit();
+  return seen;
 }
 
 std::uint64_t SeenSets::bytes() const {

@@ -20,6 +20,9 @@ class SeenSets {
 
   // REQUIRES: user < user_count, or no interactions were loaded at all (then empty).
   std::span<const Row> Of(Row user) const;
+  // The items that some user has seen, those seen by most users first, equal ones by row.
+  // Cost: one pass over all pairs, and a sort of the items.
+  std::vector<Row> MostSeen(std::size_t item_count) const;
   std::uint64_t pair_count() const { return rows_.size(); }
   std::uint64_t bytes() const;
 

@@ -3,85 +3,141 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
-#include <string_view>
 #include <utility>
 
 namespace simile::engine {
 namespace {
 
-// Adds a name to "int8-amx + gather-avx512" unless it stands there.
-void AddEngine(std::string_view name, std::string& engines) {
-  if (name.empty() || engines.find(name) != std::string::npos) return;
-  if (!engines.empty()) engines += " + ";
-  engines += name;
+QuerySpec SpecOf(const Question& question) {
+  return {question.k, question.mask.get(), question.excluded_rows, question.score_threshold};
+}
+
+bool AllPlain(const SearchTask& task) {
+  return std::ranges::all_of(task.questions, &Question::IsPlain);
+}
+
+// Calls visit(question number, the question, its vectors) for each of a task's.
+template <class Visit>
+void ForEachQuestion(const SearchTask& task, Visit visit) {
+  std::size_t first_vector = 0;
+  for (std::size_t i = 0; i < task.questions.size(); ++i) {
+    const Question& question = task.questions[i];
+    visit(i, question, task.vectors.view().Slice(first_vector, question.vector_count));
+    first_vector += question.vector_count;
+  }
 }
 
 }  // namespace
 
 absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks,
-                              std::vector<SearchAnswer>& answers) {
+                              std::vector<absl::StatusOr<SearchAnswer>>& answers) {
   assert(!tasks.empty());
+  absl::Status status;
   try {
-    if (absl::Status status = Search(tasks); !status.ok()) return status;
-    answers.clear();
-    std::size_t first_query = 0;
-    for (const auto& task : tasks) {
-      answers.push_back(Answer(first_query, task->specs.size()));
-      first_query += task->specs.size();
-    }
-    return absl::OkStatus();
+    status = RunRounds(tasks, answers);
   } catch (const std::bad_alloc&) {
     // A batch of large k can ask for much; the server outlives it.
-    return absl::ResourceExhaustedError("no memory for the batch; ask for fewer hits at a time");
+    status = absl::ResourceExhaustedError("no memory for the batch; ask for fewer hits at a time");
+  }
+  pending_.clear();  // they borrow the tasks
+  return status;
+}
+
+absl::Status BatchRunner::RunRounds(std::span<const std::unique_ptr<SearchTask>> tasks,
+                                    std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+  if (absl::Status status = FirstRound(tasks); !status.ok()) return status;
+  answers.clear();
+  for (const auto& task : tasks) {
+    SearchAnswer answer;
+    answer.answers.resize(task->questions.size());
+    answers.emplace_back(std::move(answer));
+  }
+  TakePlain(tasks, answers);
+  const Snapshot& snapshot = *tasks.front()->snapshot;
+  for (;;) {
+    if (absl::Status status = TakePending(answers); !status.ok()) return status;
+    if (pending_.empty()) return absl::OkStatus();
+    DropOver(tasks, answers);
+    round_.Clear(snapshot.dim());
+    for (Pending& pending : pending_) pending.refinement->Ask(round_);
+    if (round_.empty()) continue;
+    absl::Status status = search_.Run(snapshot.segments, round_.batch(), result_);
+    if (!status.ok()) return status;
   }
 }
 
-absl::Status BatchRunner::Search(std::span<const std::unique_ptr<SearchTask>> tasks) {
-  absl::StatusOr<MatrixView> queries = Queries(tasks);
-  if (!queries.ok()) return queries.status();
-  specs_.clear();
+absl::Status BatchRunner::FirstRound(std::span<const std::unique_ptr<SearchTask>> tasks) {
+  const Snapshot& snapshot = *tasks.front()->snapshot;
+  if (tasks.size() == 1 && AllPlain(*tasks.front())) {
+    const SearchTask& task = *tasks.front();
+    specs_.clear();
+    for (const Question& question : task.questions) specs_.push_back(SpecOf(question));
+    return search_.Run(snapshot.segments, {task.vectors.view(), specs_}, result_);
+  }
+  round_.Clear(snapshot.dim());
   for (const auto& task : tasks) {
-    for (const OwnedQuery& query : task->specs) {
-      specs_.push_back({query.k, query.mask.get(), query.excluded_rows, query.score_threshold});
+    ForEachQuestion(*task, [&](std::size_t, const Question& question, MatrixView vectors) {
+      if (question.IsPlain()) round_.Add(vectors.data(), SpecOf(question));
+    });
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    ForEachQuestion(
+        *tasks[i], [&](std::size_t number, const Question& question, MatrixView vectors) {
+          if (question.IsPlain()) return;
+          pending_.push_back(
+              {i, number, std::make_unique<Refinement>(question, vectors, snapshot, search_)});
+          pending_.back().refinement->Ask(round_);
+        });
+  }
+  if (round_.empty()) return absl::OkStatus();
+  return search_.Run(snapshot.segments, round_.batch(), result_);
+}
+
+void BatchRunner::TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
+                            std::vector<absl::StatusOr<SearchAnswer>>& answers) const {
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SearchAnswer& answer = *answers[i];
+    for (std::size_t number = 0; number < tasks[i]->questions.size(); ++number) {
+      if (!tasks[i]->questions[number].IsPlain()) continue;
+      const std::span<const Hit> hits = result_.Hits(place);
+      answer.answers[number].hits.assign(hits.begin(), hits.end());
+      answer.receipt.cost += result_.Cost(place);
+      AddEngine(result_.Engine(place), answer.receipt.engine);
+      ++place;
     }
   }
-  return search_.Run(tasks.front()->snapshot->segments, {*queries, specs_}, result_);
 }
 
-SearchAnswer BatchRunner::Answer(std::size_t first_query, std::size_t query_count) const {
-  SearchAnswer answer;
-  answer.hits.reserve(query_count);
-  for (std::size_t query = first_query; query < first_query + query_count; ++query) {
-    const std::span<const Hit> hits = result_.Hits(query);
-    answer.hits.emplace_back(hits.begin(), hits.end());
-    answer.receipt.cost += result_.Cost(query);
-    AddEngine(result_.Engine(query), answer.receipt.engine);
+absl::Status BatchRunner::TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+  for (Pending& pending : pending_) {
+    const absl::StatusOr<bool> stands = pending.refinement->Take(result_);
+    if (!stands.ok()) return stands.status();
+    if (!*stands) continue;
+    pending.done = true;
+    SearchAnswer& answer = *answers[pending.task];
+    answer.answers[pending.question] = std::move(pending.refinement->answer());
+    answer.receipt.cost += pending.refinement->cost();
+    AddEngine(pending.refinement->engine(), answer.receipt.engine);
   }
-  return answer;
+  std::erase_if(pending_, [](const Pending& pending) { return pending.done; });
+  return absl::OkStatus();
 }
 
-absl::StatusOr<MatrixView> BatchRunner::Queries(
-    std::span<const std::unique_ptr<SearchTask>> tasks) {
-  if (tasks.size() == 1) return tasks.front()->queries.view();
-  const std::size_t dim = tasks.front()->queries.dim();
-  std::size_t query_count = 0;
-  for (const auto& task : tasks) query_count += task->queries.row_count();
-
-  const std::size_t lanes_needed = query_count * PaddedDim(dim) / kLaneCount;
-  if (gathered_.row_count() < lanes_needed) {
-    const std::size_t lanes = std::max(lanes_needed, 2 * gathered_.row_count());
-    absl::StatusOr<data::Matrix> room = data::Matrix::Create(lanes, kLaneCount);
-    if (!room.ok()) return room.status();
-    gathered_ = *std::move(room);
+void BatchRunner::DropOver(std::span<const std::unique_ptr<SearchTask>> tasks,
+                           std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+  const Clock::TimePoint now = clock_.Now();
+  for (Pending& pending : pending_) {
+    const SearchTask& task = *tasks[pending.task];
+    absl::StatusOr<SearchAnswer>& answer = answers[pending.task];
+    if (answer.ok() && task.cancelled && task.cancelled()) {
+      answer = absl::CancelledError("the caller gave up before the answer was found");
+    } else if (answer.ok() && now >= task.deadline) {
+      answer = absl::DeadlineExceededError("the deadline passed before the answer was found");
+    }
+    pending.done = !answer.ok();
   }
-  float* const start = gathered_.MutableRow(0);
-  float* next = start;
-  for (const auto& task : tasks) {
-    const MatrixView queries = task->queries.view();
-    assert(queries.dim() == dim);
-    next = std::copy_n(queries.data(), queries.row_count() * queries.padded_dim(), next);
-  }
-  return MatrixView(start, query_count, dim);
+  std::erase_if(pending_, [](const Pending& pending) { return pending.done; });
 }
 
 }  // namespace simile::engine

@@ -7,36 +7,60 @@
 
 #include <absl/status/status.h>
 
-#include "data/matrix.h"
 #include "engine/executor.h"
+#include "engine/refinement.h"
+#include "engine/round.h"
 #include "engine/segment_search.h"
+#include "simile/clock.h"
 #include "simile/hits.h"
 #include "simile/query.h"
 
 namespace simile::engine {
 
-// The dispatch thread's workspace: makes one batch of several tasks' queries and runs it. All of
-// it is kept from batch to batch, so that a warm pass allocates only the answers it hands out.
+// The dispatch thread's workspace: makes one batch of several tasks' questions and answers it.
+// Plain questions are answered by the first search, which all share; those that need more go on
+// together, round by round, until the last has its answer. All of the workspace is kept from batch
+// to batch, so that a warm pass of plain questions allocates only the answers it hands out.
 class BatchRunner {
  public:
-  // Searches the tasks' snapshot for all their queries and copies the answers out of the workspace:
-  // for each task its hits, and on its receipt the rows scanned and rescored; the rest of the
-  // receipt is the executor's.
+  //   clock  borrowed
+  explicit BatchRunner(const Clock& clock) : clock_(clock) {}
+
+  // Answers the tasks from their snapshot; on each receipt stand the rows scanned and rescored and
+  // what answered, the rest of it is the executor's.
   //   answers  overwritten, one a task; unspecified after an error
   // REQUIRES: at least one task; all pin the same snapshot.
-  // Errors: kResourceExhausted when there is no memory for the batch; the backend's own.
+  // Errors: kResourceExhausted when there is no memory for the batch; the backend's own. Of a
+  // single
+  //         task: kDeadlineExceeded and kCancelled when it was over before its rounds were.
   absl::Status Run(std::span<const std::unique_ptr<SearchTask>> tasks,
-                   std::vector<SearchAnswer>& answers);
+                   std::vector<absl::StatusOr<SearchAnswer>>& answers);
 
  private:
-  absl::Status Search(std::span<const std::unique_ptr<SearchTask>> tasks);
-  SearchAnswer Answer(std::size_t first_query, std::size_t query_count) const;
-  // The queries as one matrix: a lone task's own, else gathered.
-  absl::StatusOr<MatrixView> Queries(std::span<const std::unique_ptr<SearchTask>> tasks);
+  // A question that goes on after the first search, and whose it is.
+  struct Pending {
+    std::size_t task = 0;
+    std::size_t question = 0;  // of the task
+    std::unique_ptr<Refinement> refinement;
+    bool done = false;
+  };
 
+  absl::Status RunRounds(std::span<const std::unique_ptr<SearchTask>> tasks,
+                         std::vector<absl::StatusOr<SearchAnswer>>& answers);
+  // The first search: every plain question's, and what the others ask for.
+  absl::Status FirstRound(std::span<const std::unique_ptr<SearchTask>> tasks);
+  void TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
+                 std::vector<absl::StatusOr<SearchAnswer>>& answers) const;
+  absl::Status TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers);
+  // Gives up on tasks that are over.
+  void DropOver(std::span<const std::unique_ptr<SearchTask>> tasks,
+                std::vector<absl::StatusOr<SearchAnswer>>& answers);
+
+  const Clock& clock_;
   SegmentSearch search_;
-  data::Matrix gathered_;  // [lanes, 32]: plain room for floats, whatever a batch's dimension
-  std::vector<QuerySpec> specs_;
+  Round round_;
+  std::vector<QuerySpec> specs_;  // of a lone task whose matrix is searched where it is
+  std::vector<Pending> pending_;
   SearchResult result_;
 };
 

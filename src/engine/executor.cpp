@@ -19,8 +19,10 @@ namespace {
 
 using TaskPtr = std::unique_ptr<SearchTask>;
 
-std::uint32_t QueryCount(const SearchTask& task) {
-  return static_cast<std::uint32_t>(task.specs.size());
+// What a task weighs in the queue and in a batch: its searches, of which a question with several
+// vectors needs as many.
+std::uint32_t Weight(const SearchTask& task) {
+  return static_cast<std::uint32_t>(std::max(task.questions.size(), task.vectors.row_count()));
 }
 
 // A task whose fate is decided and whose caller is to be told.
@@ -48,6 +50,7 @@ class Executor::Impl {
         reason_(std::move(reason)),
         clock_(clock),
         observer_(std::move(observer)),
+        runner_(clock),
         dispatcher_([this] { Dispatch(); }),
         completer_([this] { Complete(); }) {}
 
@@ -100,7 +103,7 @@ class Executor::Impl {
   std::vector<Waiting> waiting_view_;
   std::vector<std::size_t> taken_;
   BatchRunner runner_;
-  std::vector<SearchAnswer> answers_;  // one a task of batch_
+  std::vector<absl::StatusOr<SearchAnswer>> answers_;  // one a task of batch_
   BatchReport report_;
 
   std::mutex join_mutex_;   // held while joining, so that every End returns after the end
@@ -109,9 +112,8 @@ class Executor::Impl {
 };
 
 absl::Status Executor::Impl::Submit(TaskPtr task) {
-  assert(task->snapshot != nullptr && task->done != nullptr && !task->specs.empty() &&
-         task->specs.size() == task->queries.row_count());
-  const std::uint32_t query_count = QueryCount(*task);
+  assert(task->snapshot != nullptr && task->done != nullptr && !task->questions.empty());
+  const std::uint32_t query_count = Weight(*task);
   bool nearer_deadline = false;
   {
     const std::lock_guard lock(mutex_);
@@ -177,11 +179,11 @@ bool Executor::Impl::TakeBatch() {
 
   waiting_view_.clear();
   for (const TaskPtr& task : waiting_) {
-    waiting_view_.push_back({task->snapshot.get(), QueryCount(*task)});
+    waiting_view_.push_back({task->snapshot.get(), Weight(*task)});
   }
   ChooseBatch(waiting_view_, options_.batch_queries_max, taken_);
   for (const std::size_t index : taken_) {
-    counts_.queue_depth -= QueryCount(*waiting_[index]);
+    counts_.queue_depth -= Weight(*waiting_[index]);
     batch_.push_back(std::move(waiting_[index]));
   }
   std::erase(waiting_, nullptr);
@@ -193,7 +195,7 @@ void Executor::Impl::DropCancelled() {
   for (TaskPtr& task : batch_) {
     if (!task->cancelled || !task->cancelled()) continue;
     const std::lock_guard lock(mutex_);
-    counts_.cancelled += QueryCount(*task);
+    counts_.cancelled += Weight(*task);
     Finish(std::move(task), absl::CancelledError("the caller gave up before the query was run"));
   }
   std::erase(batch_, nullptr);
@@ -205,7 +207,7 @@ void Executor::Impl::RunBatch() {
   Report(started_at, Microseconds(clock_.Now() - started_at));
 
   for (std::size_t index = 0; index < batch_.size(); ++index) {
-    if (status.ok()) FillReceipt(index);
+    if (status.ok() && answers_[index].ok()) FillReceipt(index);
     const std::lock_guard lock(mutex_);
     if (status.ok()) {
       Finish(std::move(batch_[index]), std::move(answers_[index]));
@@ -217,7 +219,7 @@ void Executor::Impl::RunBatch() {
 }
 
 void Executor::Impl::FillReceipt(std::size_t index) {
-  observe::Receipt& receipt = answers_[index].receipt;
+  observe::Receipt& receipt = answers_[index]->receipt;
   receipt.backend = info_.name;
   receipt.device = info_.device;
   if (receipt.engine.empty()) receipt.engine = info_.engine;  // there was nothing to search
@@ -233,7 +235,7 @@ void Executor::Impl::Report(Clock::TimePoint started_at, std::uint64_t compute_u
   report_.compute_us = compute_us;
   report_.queue_us.clear();
   for (const TaskPtr& task : batch_) {
-    report_.batch_size += QueryCount(*task);
+    report_.batch_size += static_cast<std::uint32_t>(task->questions.size());
     report_.queue_us.push_back(Microseconds(started_at - task->arrived_at));
   }
   {
@@ -263,7 +265,7 @@ void Executor::Impl::Complete() {
     lock.unlock();
     std::uint64_t told_queries = 0;
     for (Finished& finished : telling) {
-      told_queries += QueryCount(*finished.task);
+      told_queries += Weight(*finished.task);
       finished.task->done(std::move(finished.answer));
     }
     telling.clear();  // the tasks, too, die here and not between two passes
@@ -281,7 +283,7 @@ void Executor::Impl::ExpireWaiting(Clock::TimePoint now) {
       next_expiry_ = std::min(next_expiry_, task->deadline);
       continue;
     }
-    const std::uint32_t query_count = QueryCount(*task);
+    const std::uint32_t query_count = Weight(*task);
     counts_.expired += query_count;
     counts_.queue_depth -= query_count;
     const std::uint64_t waited_us = Microseconds(now - task->arrived_at);
@@ -300,7 +302,7 @@ void Executor::Impl::StopWaiting() {
 }
 
 void Executor::Impl::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
-  untold_queries_ += QueryCount(*task);
+  untold_queries_ += Weight(*task);
   finished_.push_back({std::move(task), std::move(answer)});
   complete_wake_.notify_one();
 }

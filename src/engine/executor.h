@@ -10,41 +10,33 @@
 #include <absl/status/statusor.h>
 
 #include "data/matrix.h"
+#include "engine/question.h"
 #include "engine/snapshot.h"
 #include "observe/receipt.h"
 #include "simile/clock.h"
-#include "simile/hits.h"
-#include "simile/query.h"
 
 namespace simile::engine {
 
-// One query as the executor holds it: a QuerySpec that owns what it points at.
-struct OwnedQuery {
-  std::uint32_t k = 10;
-  float score_threshold = 0;            // -inf for none
-  std::vector<Row> excluded_rows;       // ascending, distinct
-  std::shared_ptr<const RowMask> mask;  // null lets every row pass
-};
-
 struct SearchAnswer {
-  std::vector<std::vector<Hit>> hits;  // [queries]
+  std::vector<QuestionAnswer> answers;  // [questions]
   observe::Receipt receipt;
 };
 
-// What a call asks of the engine. All queries of a call are answered from one snapshot.
+// What a call asks of the engine. All questions of a call are answered from one snapshot.
 struct SearchTask {
   SnapshotPtr snapshot;
-  data::Matrix queries;           // [n, dim] fp32, padded; unit length for cosine
-  std::vector<OwnedQuery> specs;  // [n]
+  std::vector<Question> questions;
+  // [vectors of all questions, one after the other; dim] fp32, padded; unit length for cosine
+  data::Matrix vectors;
   Clock::TimePoint arrived_at;
   Clock::TimePoint deadline;  // TimePoint::max() for none
-  // Asked on the dispatch thread just before the pass: a call that is gone costs no compute. May be
-  // empty.
+  // Asked on the dispatch thread just before the pass, and between the rounds of questions that
+  // need several: a call that is gone costs no compute. May be empty.
   std::function<bool()> cancelled;
   // Called exactly once, from the completion thread, never from Submit; a task that Submit refused
   // is dropped without the call. May Submit, must not Stop or Drain.
-  // Errors: kDeadlineExceeded (expired in the queue; nothing was computed), kCancelled,
-  //         kUnavailable when the executor stops, and the backend's own.
+  // Errors: kDeadlineExceeded (expired in the queue, where nothing was computed, or between two
+  //         rounds), kCancelled, kUnavailable when the executor stops, and the backend's own.
   std::function<void(absl::StatusOr<SearchAnswer>)> done;
 };
 
@@ -86,7 +78,7 @@ class Executor {
   ~Executor();  // stops as Stop()
 
   // Queues a task, or refuses it without keeping it.
-  // REQUIRES: the task has a snapshot, at least one query, one spec each, and `done`.
+  // REQUIRES: the task has a snapshot, at least one question, their vectors, and `done`.
   // Errors: kResourceExhausted when the queue is full (with how many wait); kUnavailable after
   // Stop or Drain.
   absl::Status Submit(std::unique_ptr<SearchTask> task);

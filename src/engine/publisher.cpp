@@ -126,6 +126,8 @@ absl::Status Publisher::Reserve(const std::string& collection, const data::Datas
   const std::uint64_t index_bytes =
       backend_.Plan({plan.row_count, plan.dim, plan.files.metric}).host_bytes;
   const std::uint64_t needed = plan.total_bytes() + index_bytes;
+  // Whoever is in the midst of an old generation's pages starts again: what is to come goes first.
+  store_.EndLeases();
   store_.AwaitReclaimed();
 
   // Read under the lock: a load that ends in between would count neither as promised nor as taken.

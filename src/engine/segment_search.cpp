@@ -20,6 +20,31 @@ absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentInd
   return absl::OkStatus();
 }
 
+absl::Status SegmentSearch::Score(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                                  MatrixView queries, std::span<const Row> rows,
+                                  std::span<float> scores) {
+  assert(scores.size() == queries.row_count() * rows.size());
+  if (segments.size() == 1) return segments.front()->Score(queries, rows, scores);
+  std::size_t end_row = 0;
+  std::size_t first = 0;  // of rows
+  for (const auto& segment : segments) {
+    end_row += segment->row_count();
+    const auto end = std::lower_bound(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
+                                      static_cast<Row>(end_row));
+    const std::size_t count = static_cast<std::size_t>(end - rows.begin()) - first;
+    if (count == 0) continue;
+    scores_.resize(queries.row_count() * count);
+    absl::Status status = segment->Score(queries, rows.subspan(first, count), scores_);
+    if (!status.ok()) return status;
+    for (std::size_t query = 0; query < queries.row_count(); ++query) {
+      std::copy_n(scores_.data() + query * count, count,
+                  scores.data() + query * rows.size() + first);
+    }
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
 // A linear look at every segment's head for each hit: segments are few, a heap would cost more.
 void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
                           SearchResult& result) {

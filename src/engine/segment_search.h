@@ -22,11 +22,16 @@ class SegmentSearch {
   absl::Status Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                    const SearchBatch& batch, SearchResult& result);
 
+  // queries, rows and scores as for SegmentIndex::Score, rows of all segments together.
+  absl::Status Score(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                     MatrixView queries, std::span<const Row> rows, std::span<float> scores);
+
  private:
   void Merge(std::size_t segment_count, const SearchBatch& batch, SearchResult& result);
 
   std::vector<SearchResult> partial_;  // one a segment
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged
+  std::vector<float> scores_;          // of one segment's rows
 };
 
 }  // namespace simile::engine

@@ -11,7 +11,7 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
       .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index.bytes() +
                  snapshot.filters->bytes(),
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
-               dataset.profiles.seen.bytes(),
+               dataset.profiles.seen.bytes() + dataset.profiles.most_seen.capacity() * sizeof(Row),
       .index = snapshot.index_bytes.host_bytes,
       .device = snapshot.index_bytes.device_bytes,
   };

@@ -14,6 +14,7 @@ void SnapshotStore::SetListener(Listener listener) { listener_ = std::move(liste
 
 absl::StatusOr<SnapshotPtr> SnapshotStore::Pin(std::string_view collection) const {
   const std::lock_guard lock(mutex_);
+  EndLeasesThatRanOut();
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
   if (slot->second.current == nullptr) {
@@ -23,9 +24,46 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Pin(std::string_view collection) cons
   return slot->second.current;
 }
 
+absl::StatusOr<SnapshotPtr> SnapshotStore::PinVersion(
+    std::string_view collection, std::uint64_t version,
+    std::chrono::system_clock::time_point loaded_at) const {
+  const std::lock_guard lock(mutex_);
+  EndLeasesThatRanOut();
+  const auto slot = slots_.find(collection);
+  if (slot == slots_.end()) return UnknownCollection(collection);
+  for (const SnapshotPtr& snapshot : {slot->second.current, slot->second.replaced}) {
+    if (snapshot == nullptr || snapshot->version != version) continue;
+    if (snapshot->loaded_at == loaded_at) return snapshot;
+  }
+  return absl::AbortedError(fmt::format("version {} of {} is gone; start again with the first page",
+                                        version, collection));
+}
+
+void SnapshotStore::Lease(const Snapshot& snapshot, Clock::Duration duration) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = slots_.find(snapshot.collection);
+  if (found == slots_.end()) return;
+  Slot& slot = found->second;
+  const Clock::TimePoint until = clock_.Now() + duration;
+  if (slot.current.get() == &snapshot) slot.leased_until = std::max(slot.leased_until, until);
+  if (slot.replaced.get() == &snapshot) slot.replaced_until = std::max(slot.replaced_until, until);
+}
+
+void SnapshotStore::EndLeases() const {
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, slot] : slots_) slot.replaced = nullptr;
+}
+
+void SnapshotStore::EndLeasesThatRanOut() const {
+  for (auto& [name, slot] : slots_) {
+    if (slot.replaced != nullptr && clock_.Now() >= slot.replaced_until) slot.replaced = nullptr;
+  }
+}
+
 std::vector<CollectionStatus> SnapshotStore::List() const {
   std::vector<CollectionStatus> list;
   const std::lock_guard lock(mutex_);
+  EndLeasesThatRanOut();
   list.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) {
     list.push_back({name, slot.state, slot.progress, slot.current});
@@ -80,6 +118,8 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     published.version = snapshot.version;
     published.current = reclaimer_.Adopt(std::move(snapshot));
     published.previous = std::exchange(slot.current, published.current);
+    slot.replaced_until = std::exchange(slot.leased_until, Clock::TimePoint::min());
+    slot.replaced = clock_.Now() < slot.replaced_until ? published.previous : nullptr;
     slot.state = CollectionState::kServing;
     slot.progress = 1;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "engine/reclaimer.h"
 #include "engine/snapshot.h"
+#include "simile/clock.h"
 
 namespace simile::engine {
 
@@ -36,8 +38,14 @@ struct CollectionStatus {
 //
 // A published snapshot is freed on the store's reclaimer thread, whoever lets go of it last. The
 // backend that made its segments must outlive the store and every snapshot taken from it.
+//
+// A snapshot that has been replaced goes on being kept while a caller is in the midst of its pages:
+// until its lease has run out, or until memory is wanted for the next load, whichever comes first.
 class SnapshotStore {
  public:
+  //   clock  borrowed; tells when leases run out
+  explicit SnapshotStore(const Clock& clock) : clock_(clock) {}
+
   // Called when a collection begins or ceases to answer, outside the mutex, from the thread that
   // made the change. Calls never overlap, and the last one for a name tells its present state.
   // Health follows it. It may read the store but not change it.
@@ -48,6 +56,15 @@ class SnapshotStore {
   // Errors: kNotFound, with the nearest known name; kFailedPrecondition while the first load runs,
   //         with its progress.
   absl::StatusOr<SnapshotPtr> Pin(std::string_view collection) const;
+  // The snapshot that was published under this version at this time, if it is still there.
+  // Errors: kAborted when it is not; kNotFound as Pin.
+  absl::StatusOr<SnapshotPtr> PinVersion(std::string_view collection, std::uint64_t version,
+                                         std::chrono::system_clock::time_point loaded_at) const;
+  // Keeps the snapshot that long after it has been replaced. Does nothing when it is neither the
+  // current one nor kept already.
+  void Lease(const Snapshot& snapshot, Clock::Duration duration) const;
+  // Lets go of all snapshots that only leases keep.
+  void EndLeases() const;
   std::vector<CollectionStatus> List() const;  // by name
   // Errors: kNotFound.
   absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
@@ -83,10 +100,15 @@ class SnapshotStore {
     double progress = 0;
     std::uint64_t last_version = 0;
     SnapshotPtr current;
+    Clock::TimePoint leased_until = Clock::TimePoint::min();  // current
+    SnapshotPtr replaced;                                     // while its lease runs
+    Clock::TimePoint replaced_until = Clock::TimePoint::min();
   };
+  using Slots = std::map<std::string, Slot, std::less<>>;
   // REQUIRES of these: mutex_ is held.
   absl::Status UnknownCollection(std::string_view collection) const;
   Slot& ClaimedSlot(const std::string& collection);
+  void EndLeasesThatRanOut() const;
 
   // Tells the listener whether the collection answers now.
   void Tell(const std::string& collection);
@@ -94,8 +116,10 @@ class SnapshotStore {
   Reclaimer reclaimer_;  // first, so that the slots below let go while it still works
   Listener listener_;
   std::mutex telling_mutex_;  // held while the listener runs; taken before mutex_
+  const Clock& clock_;
   mutable std::mutex mutex_;  // guards slots_
-  std::map<std::string, Slot, std::less<>> slots_;
+  // Leases end when somebody looks: nothing that a reader can tell changes by it.
+  mutable Slots slots_;
 };
 
 }  // namespace simile::engine

@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
 #include "data/wording.h"
 #include "filter/literal_value.h"
 #include "filter/refusal.h"
 #include "filter/text_index.h"
+#include "filter/unknown_field.h"
 
 namespace simile::filter {
 namespace {
@@ -126,7 +126,9 @@ class Evaluator {
   absl::StatusOr<const Field*> FieldOf(const Expression& expression) const {
     if (expression.field == kIdField) return nullptr;
     const Field* const field = target_.payload.Find(expression.field);
-    if (field == nullptr) return Unknown(expression);
+    if (field == nullptr)
+      return RefuseAt(expression.column,
+                      UnknownField(target_.collection, expression.field, target_.payload));
     return field;
   }
 
@@ -275,25 +277,6 @@ class Evaluator {
     }
     rows.UniteWith(found);
     return absl::OkStatus();
-  }
-
-  absl::Status Unknown(const Expression& expression) const {
-    std::vector<std::string> known;
-    for (const Field& field : target_.payload.fields()) known.push_back(field.name);
-    if (known.empty()) {
-      return RefuseAt(expression.column,
-                      fmt::format("{} has no payload and so no field {}; only id can be asked",
-                                  target_.collection, data::Quoted(expression.field)));
-    }
-    constexpr std::size_t kShownMax = 20;
-    const bool cut = known.size() > kShownMax;
-    const std::string offer = data::DidYouMean(data::NearestName(expression.field, known));
-    if (cut) known.resize(kShownMax);
-    for (std::string& name : known) name = FieldText(name);
-    return RefuseAt(expression.column,
-                    fmt::format("{} has no field {}.{} Fields: {}{}.", target_.collection,
-                                data::Quoted(expression.field), offer, fmt::join(known, ", "),
-                                cut ? ", ..." : ""));
   }
 
   const FilterTarget& target_;

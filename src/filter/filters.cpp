@@ -1,9 +1,15 @@
 #include "filter/filters.h"
 
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "filter/evaluate.h"
 #include "filter/parser.h"
+#include "filter/unknown_field.h"
 
 namespace simile::filter {
 namespace {
@@ -37,6 +43,27 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view fi
   auto mask = std::make_shared<const RowMask>(*std::move(rows));
   cache_.Insert(text, mask);
   return mask;
+}
+
+absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name) const {
+  const Field* const field = payload_.Find(name);
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(UnknownField(collection_, name, payload_));
+  }
+  if (!std::holds_alternative<KeywordColumn>(field->column)) {
+    std::vector<std::string> keyword_fields;
+    for (const Field& each : payload_.fields()) {
+      if (std::holds_alternative<KeywordColumn>(each.column)) {
+        keyword_fields.push_back(FieldText(each.name));
+      }
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is of type {}; rows are grouped by keywords: {}", FieldText(name), NameOf(field->type),
+        keyword_fields.empty() ? "this collection has none"
+                               : fmt::format("{}", fmt::join(keyword_fields, ", "))));
+  }
+  const auto number = static_cast<std::uint32_t>(field - payload_.fields().data());
+  return KeywordField(dataset_.payload, number, *field);
 }
 
 }  // namespace simile::filter

@@ -8,6 +8,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/dataset.h"
+#include "filter/keyword_field.h"
 #include "filter/mask_cache.h"
 #include "filter/payload_index.h"
 #include "simile/row_mask.h"
@@ -27,6 +28,11 @@ class Filters {
   // cache holds it.
   // Errors: kInvalidArgument, `column N: ` and what is wrong with it.
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(std::string_view filter) const;
+
+  // A field to group rows by.
+  // Errors: kInvalidArgument when no row has it, or when its values are no keywords; the message
+  //         names those whose are.
+  absl::StatusOr<KeywordField> FindKeywords(std::string_view field) const;
 
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the masks kept.

@@ -23,20 +23,27 @@ std::string_view KeywordColumn::Spelling(std::size_t keyword) const {
   return {texts_.data() + entry.folded_end, entry.spelling_end - entry.folded_end};
 }
 
-std::uint64_t KeywordColumn::AddRows(const Entry& entry, RowMask& mask) const {
+std::uint64_t KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const {
+  const Entry& entry = entries_[keyword];
   if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].AddTo(mask);
   for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) mask.Allow(row);
   return entry.row_count;
 }
 
-std::uint64_t KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
+std::optional<std::uint32_t> KeywordColumn::Find(std::string_view text) const {
   const std::string wanted = FoldText(text);
-  const auto folded = [this](const Entry& entry) {
-    return Folded(static_cast<std::size_t>(&entry - entries_.data()));
+  const auto place = [this](const Entry& entry) {
+    return static_cast<std::uint32_t>(&entry - entries_.data());
   };
+  const auto folded = [&](const Entry& entry) { return Folded(place(entry)); };
   const auto found = std::ranges::lower_bound(entries_, std::string_view(wanted), {}, folded);
-  if (found == entries_.end() || folded(*found) != wanted) return 1;
-  return AddRows(*found, mask);
+  if (found == entries_.end() || folded(*found) != wanted) return std::nullopt;
+  return place(*found);
+}
+
+std::uint64_t KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
+  const std::optional<std::uint32_t> keyword = Find(text);
+  return keyword ? AddRowsOf(*keyword, mask) : 1;
 }
 
 std::uint64_t KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mask) const {
@@ -44,7 +51,7 @@ std::uint64_t KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mas
   std::uint64_t work = entries_.size();
   for (std::size_t keyword = 0; keyword < entries_.size(); ++keyword) {
     if (Folded(keyword).find(part) == std::string_view::npos) continue;
-    work += AddRows(entries_[keyword], mask);
+    work += AddRowsOf(keyword, mask);
   }
   return work;
 }

@@ -26,7 +26,11 @@ class KeywordColumn {
   std::string_view Spelling(std::size_t keyword) const;
   std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
 
-  // The rows that hold this keyword. Returns the work, as RowSet::AddTo.
+  // The number of a keyword, whatever its case and accents; nothing when no row holds it.
+  std::optional<std::uint32_t> Find(std::string_view text) const;
+  // The rows that hold a keyword. Returns the work, as RowSet::AddTo.
+  std::uint64_t AddRowsOf(std::size_t keyword, RowMask& mask) const;
+  // The rows that hold this text as a keyword. Returns the work.
   std::uint64_t AddRowsWith(std::string_view text, RowMask& mask) const;
   // The rows of which a keyword contains the text. Cost: one pass over the keywords. Returns the
   // work, the keywords included.
@@ -43,7 +47,6 @@ class KeywordColumn {
   };
 
   std::string_view Folded(std::size_t keyword) const;
-  std::uint64_t AddRows(const Entry& entry, RowMask& mask) const;
 
   std::vector<char> texts_;  // folded text and spelling of each keyword
   std::vector<Entry> entries_;

@@ -72,6 +72,20 @@ class OrderedColumn {
     return 0;
   }
 
+  // Calls visit(row) in the order of their values, the greatest first, equal ones by row, until it
+  // returns false.
+  template <class Visit>
+  void VisitDescending(Visit visit) const {
+    for (std::size_t end = values_.size(); end > 0;) {
+      std::size_t begin = end - 1;
+      while (begin > 0 && !(values_[begin - 1] < values_[end - 1])) --begin;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (!visit(rows_[i])) return;
+      }
+      end = begin;
+    }
+  }
+
   std::uint64_t bytes() const {
     return values_.capacity() * sizeof(Value) + rows_.capacity() * sizeof(Row);
   }

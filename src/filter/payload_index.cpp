@@ -133,18 +133,6 @@ absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& paylo
   return found;
 }
 
-// Calls visit(keyword) for each of a value's.
-template <class Visit>
-void ForEachKeyword(FieldType type, const PayloadValue& value, Visit visit) {
-  if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
-    for (const PayloadValue& element : *list) visit(std::get<std::string>(element.value));
-    return;
-  }
-  const auto& text = std::get<std::string>(value.value);
-  if (type == FieldType::kKeyword) return visit(text);
-  for (const std::string_view part : SplitKeywords(text)) visit(part);
-}
-
 double NumberOf(const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value))
     return static_cast<double>(*whole);

@@ -7,12 +7,28 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include "data/field_type.h"
+#include "simile/payload.h"
+
 namespace simile::filter {
 
 inline constexpr char kKeywordSeparator = '|';
 
 // The parts of "A|B|C", without the white space around them; empty ones are left out.
 std::vector<std::string_view> SplitKeywords(std::string_view text);
+
+// Calls visit(keyword) for each of a value's, as the type divides them.
+// REQUIRES: the type is kKeyword or kKeywords, and the value a text or a list of texts.
+template <class Visit>
+void ForEachKeyword(data::FieldType type, const PayloadValue& value, Visit visit) {
+  if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
+    for (const PayloadValue& element : *list) visit(std::get<std::string>(element.value));
+    return;
+  }
+  const auto& text = std::get<std::string>(value.value);
+  if (type == data::FieldType::kKeyword) return visit(text);
+  for (const std::string_view part : SplitKeywords(text)) visit(part);
+}
 
 // Tells texts that are lists of keywords in one string, as exports to tables write them, from texts
 // in which a bar happens to stand: in the former most parts occur more than once.

@@ -1,125 +1,143 @@
 #include "recommend/resolve.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
-#include "data/wording.h"
-#include "simile/limits.h"
+#include "data/matrix.h"
+#include "recommend/combine_vectors.h"
+#include "recommend/fallback.h"
+#include "recommend/vector_builder.h"
 
 namespace simile::recommend {
 namespace {
 
-// Resolves one query of a call into a row of the task's matrix and a spec.
+// Whether the query asks with a user who has no profile and takes other rows instead.
+bool FallsBack(const engine::Snapshot& snapshot, const QueryRequest& request) {
+  const auto* const user = std::get_if<ByUser>(&request.target);
+  return user != nullptr && request.fallback && !snapshot.dataset->profiles.ids.Find(user->id);
+}
+
+std::uint32_t VectorCount(const engine::Snapshot& snapshot, const QueryRequest& request) {
+  if (FallsBack(snapshot, request)) return 0;
+  const auto* const examples = std::get_if<ByExamples>(&request.target);
+  if (examples == nullptr || examples->strategy == Strategy::kAverageVector) return 1;
+  return static_cast<std::uint32_t>(examples->positive.size() + examples->negative.size());
+}
+
+// Resolves one query of a call into a question and its rows of the task's matrix.
 class Resolver {
  public:
+  //   row  where its vectors go, [vector_count, padded_dim]
   Resolver(const engine::Snapshot& snapshot, std::string prefix, float* row,
-           engine::OwnedQuery& spec)
-      : snapshot_(snapshot), prefix_(std::move(prefix)), row_(row), spec_(spec) {}
+           engine::Question& question)
+      : snapshot_(snapshot),
+        prefix_(std::move(prefix)),
+        row_(row),
+        question_(question),
+        vectors_(snapshot) {}
 
   absl::Status Resolve(const QueryRequest& request) {
-    absl::Status status =
-        std::visit([this](const auto& target) { return Target(target); }, request.target);
-    if (!status.ok()) return status;
-    for (const std::string& id : request.exclude_ids) {
-      if (const auto row = snapshot_.dataset->ids.Find(id)) spec_.excluded_rows.push_back(*row);
-    }
-    std::vector<Row>& excluded = spec_.excluded_rows;
-    std::sort(excluded.begin(), excluded.end());
-    excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
-
-    if (!request.filter.empty() && spec_.mask == nullptr) {
-      absl::StatusOr<std::shared_ptr<const RowMask>> rows = snapshot_.filters->Rows(request.filter);
-      if (!rows.ok()) {
-        return {rows.status().code(),
-                fmt::format("{}filter, {}", prefix_, std::string(rows.status().message()))};
-      }
-      spec_.mask = *std::move(rows);
-    }
-    const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
-    spec_.k = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, snapshot_.row_count()));
-    spec_.score_threshold = request.score_threshold;
-    return absl::OkStatus();
+    absl::Status status = ResolveFilter(request);
+    if (status.ok()) status = ResolveShape(request);
+    if (status.ok()) status = ResolveTarget(request);
+    return status;
   }
 
  private:
-  absl::Status Target(const ByVector& target) {
-    const std::vector<float>& values = target.values;
-    if (values.size() != snapshot_.dim()) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{}vector holds {}, {} has {}; a vector from another model cannot be compared", prefix_,
-          data::Counted(values.size(), "dimension"), snapshot_.collection,
-          data::Grouped(snapshot_.dim())));
+  absl::Status ResolveFilter(const QueryRequest& request) {
+    if (request.filter.empty() || question_.mask != nullptr) return absl::OkStatus();
+    absl::StatusOr<std::shared_ptr<const RowMask>> rows = snapshot_.filters->Rows(request.filter);
+    if (!rows.ok()) {
+      return {rows.status().code(),
+              fmt::format("{}filter, {}", prefix_, std::string(rows.status().message()))};
     }
-    // In double: squares of fp32 numbers are exact in it and neither overflow nor underflow.
-    double squares = 0;
-    for (std::size_t column = 0; column < values.size(); ++column) {
-      const double value = values[column];
-      if (!std::isfinite(value)) {
-        return absl::InvalidArgumentError(
-            fmt::format("{}vector holds {} at column {}; vectors must be finite", prefix_,
-                        std::isnan(value) ? "NaN" : "infinity", column));
-      }
-      squares += value * value;
-    }
-    const double length = std::sqrt(squares);
-    if (length < kNormMin || length > kNormMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}vector has length {:.4g}; lengths from 2^-60 to 2^60 can be compared",
-                      prefix_, length));
-    }
-    const bool cosine = snapshot_.dataset->metric == Metric::kCosine;
-    for (std::size_t column = 0; column < values.size(); ++column) {
-      row_[column] = cosine ? static_cast<float>(values[column] / length) : values[column];
-    }
+    question_.mask = *std::move(rows);
     return absl::OkStatus();
   }
 
-  absl::Status Target(const ByItem& target) {
-    const std::optional<Row> row = snapshot_.dataset->ids.Find(target.id);
-    if (!row) return Unknown("item", target.id, snapshot_.dataset->ids);
-    Copy(snapshot_.dataset->vectors.view(), *row);
-    spec_.excluded_rows.push_back(*row);
+  absl::Status ResolveShape(const QueryRequest& request) {
+    const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
+    question_.k =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, snapshot_.row_count()));
+    question_.score_threshold = request.score_threshold;
+    if (request.diversity) {
+      question_.diversity = {request.diversity->lambda, request.diversity->candidates};
+    }
+    if (!request.group_by) return absl::OkStatus();
+    auto field = snapshot_.filters->FindKeywords(request.group_by->field);
+    if (!field.ok()) {
+      return {field.status().code(),
+              fmt::format("{}group_by: {}", prefix_, std::string(field.status().message()))};
+    }
+    question_.grouping = {*std::move(field), request.group_by->group_size};
     return absl::OkStatus();
   }
 
-  absl::Status Target(const ByUser& target) {
-    const data::Profiles& profiles = snapshot_.dataset->profiles;
-    if (profiles.ids.size() == 0) {
-      return absl::FailedPreconditionError(
-          fmt::format("{}{} has no user profiles (no user_ids.json in its folder)", prefix_,
-                      snapshot_.collection));
+  absl::Status ResolveTarget(const QueryRequest& request) {
+    if (FallsBack(snapshot_, request)) {
+      ResolveExclusions(request);
+      return ResolveFallback(request);
     }
-    const std::optional<Row> user = profiles.ids.Find(target.id);
-    if (!user) return Unknown("user", target.id, profiles.ids);
-    Copy(profiles.vectors.view(), *user);
-    if (target.exclude_seen) {
-      const std::span<const Row> seen = profiles.seen.Of(*user);
-      spec_.excluded_rows.assign(seen.begin(), seen.end());
+    absl::Status status =
+        std::visit([this](const auto& target) { return Target(target); }, request.target);
+    ResolveExclusions(request);
+    return status;
+  }
+
+  void ResolveExclusions(const QueryRequest& request) {
+    std::vector<Row>& excluded = question_.excluded_rows;
+    for (const std::string& id : request.exclude_ids) {
+      if (const auto row = snapshot_.dataset->ids.Find(id)) excluded.push_back(*row);
     }
+    std::sort(excluded.begin(), excluded.end());
+    excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
+  }
+
+  absl::Status ResolveFallback(const QueryRequest& request) {
+    // Which rows make the best groups shows only when all have been looked at.
+    const std::size_t wanted = request.group_by ? snapshot_.row_count() : question_.k;
+    auto given = RowsByFallback(snapshot_, *request.fallback, question_.mask.get(),
+                                question_.excluded_rows, wanted);
+    if (!given.ok()) {
+      return {given.status().code(), prefix_ + std::string(given.status().message())};
+    }
+    question_.given = *std::move(given);
+    question_.diversity.reset();  // rows without scores have nothing to weigh against likeness
     return absl::OkStatus();
   }
 
-  absl::Status Unknown(std::string_view kind, const std::string& id,
-                       const data::IdIndex& ids) const {
-    const std::string offer = data::DidYouMean(ids.Nearest(id));
-    return absl::NotFoundError(fmt::format("{}no {} {} in {}{}{}", prefix_, kind, data::Quoted(id),
-                                           snapshot_.collection, offer.empty() ? "" : ".", offer));
+  template <class Single>
+  absl::Status Target(const Single& target) {
+    return vectors_.Build(prefix_, target, row_, question_.excluded_rows);
   }
 
-  void Copy(MatrixView vectors, Row row) {
-    std::copy_n(vectors.PaddedRow(row), vectors.padded_dim(), row_);
+  absl::Status Target(const ByBlend& target) {
+    return BuildBlend(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
+  }
+
+  absl::Status Target(const ByExamples& target) {
+    if (target.strategy == Strategy::kAverageVector) {
+      return BuildAverage(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
+    }
+    question_.scoring = target.strategy == Strategy::kBestScore ? engine::Scoring::kBestScore
+                                                                : engine::Scoring::kSumScores;
+    question_.positive_count = static_cast<std::uint32_t>(target.positive.size());
+    for (const auto* const examples : {&target.positive, &target.negative}) {
+      for (const Example& example : *examples) question_.weights.push_back(example.weight);
+    }
+    return BuildExamples(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
   }
 
   const engine::Snapshot& snapshot_;
   const std::string prefix_;
   float* const row_;
-  engine::OwnedQuery& spec_;
+  engine::Question& question_;
+  const VectorBuilder vectors_;
 };
 
 // Filters may take a while.
@@ -138,21 +156,29 @@ absl::Status CheckGoesOn(const engine::SearchTask& task, const Clock& clock) {
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const Clock& clock,
                             engine::SearchTask& task) {
-  absl::StatusOr<data::Matrix> queries = data::Matrix::Create(requests.size(), snapshot.dim());
-  if (!queries.ok()) return queries.status();
-  task.queries = *std::move(queries);
-  task.specs.assign(requests.size(), {});
+  task.questions.assign(requests.size(), {});
+  std::size_t vector_count = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {
+    task.questions[index].vector_count = VectorCount(snapshot, requests[index]);
+    vector_count += task.questions[index].vector_count;
+  }
+  absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(vector_count, snapshot.dim());
+  if (!vectors.ok()) return vectors.status();
+  task.vectors = *std::move(vectors);
+
+  float* row = vector_count == 0 ? nullptr : task.vectors.MutableRow(0);
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    engine::Question& question = task.questions[index];
     std::string prefix = requests.size() > 1 ? fmt::format("queries[{}]: ", index) : "";
-    Resolver resolver(snapshot, std::move(prefix), task.queries.MutableRow(index),
-                      task.specs[index]);
+    Resolver resolver(snapshot, std::move(prefix), row, question);
     // Queries of one call mostly share their filter: then they share its mask without another look.
     const bool same_filter = index > 0 && requests[index].filter == requests[index - 1].filter;
-    if (same_filter) task.specs[index].mask = task.specs[index - 1].mask;
+    if (same_filter) question.mask = task.questions[index - 1].mask;
     if (!same_filter && !requests[index].filter.empty()) {
       if (absl::Status status = CheckGoesOn(task, clock); !status.ok()) return status;
     }
     if (absl::Status status = resolver.Resolve(requests[index]); !status.ok()) return status;
+    row += question.vector_count * PaddedDim(snapshot.dim());
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "service/fill_result.h"
 #include "service/guarded.h"
 #include "simile/v1/search.pb.h"
 
@@ -20,14 +21,12 @@ void Build(const SearchRoad::Answer& answer, const v1::RecommendRequest& request
            v1::RecommendResponse& response) {
   response.mutable_results()->Reserve(request.user_ids_size());
   for (int index = 0; index < request.user_ids_size(); ++index) {
-    const auto place = static_cast<std::size_t>(index);
     v1::UserRecommendations& result = *response.add_results();
     result.set_user_id(request.user_ids(index));
     result.set_seen_count(SeenCount(answer.snapshot.dataset->profiles, request.user_ids(index)));
-    answer.builder.FillHits(answer.hits[place], answer.queries[place].offset,
-                            *result.mutable_hits());
-    if (answer.rows_passing[place]) result.set_rows_passing(*answer.rows_passing[place]);
+    FillResult(answer.builder, answer.results[static_cast<std::size_t>(index)], result);
   }
+  response.set_next_page_token(answer.next_page_token);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "service/search_handler.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
+#include "service/fill_result.h"
 #include "service/guarded.h"
 #include "simile/v1/search.pb.h"
 
@@ -11,13 +10,11 @@ namespace simile::service {
 namespace {
 
 void Build(const SearchRoad::Answer& answer, v1::SearchResponse& response) {
-  response.mutable_results()->Reserve(static_cast<int>(answer.hits.size()));
-  for (std::size_t index = 0; index < answer.hits.size(); ++index) {
-    v1::SearchResult& result = *response.add_results();
-    answer.builder.FillHits(answer.hits[index], answer.queries[index].offset,
-                            *result.mutable_hits());
-    if (answer.rows_passing[index]) result.set_rows_passing(*answer.rows_passing[index]);
+  response.mutable_results()->Reserve(static_cast<int>(answer.results.size()));
+  for (const SearchRoad::QueryResult& result : answer.results) {
+    FillResult(answer.builder, result, *response.add_results());
   }
+  response.set_next_page_token(answer.next_page_token);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 #include "recommend/resolve.h"
 #include "service/guarded.h"
+#include "service/page_token.h"
+#include "service/validate_shape.h"
 
 namespace simile::service {
 namespace {
@@ -29,27 +31,27 @@ absl::Status Renamed(const absl::Status& status, std::string_view path) {
   return {status.code(), fmt::format("{}[{}", path, message.substr(kPath.size()))};
 }
 
-std::vector<std::span<const Hit>> SkipOffsets(const engine::SearchAnswer& answer,
-                                              const std::vector<recommend::QueryRequest>& queries) {
-  std::vector<std::span<const Hit>> shown;
-  shown.reserve(answer.hits.size());
-  for (std::size_t index = 0; index < answer.hits.size(); ++index) {
-    const std::span<const Hit> hits = answer.hits[index];
-    shown.push_back(hits.subspan(std::min<std::size_t>(queries[index].offset, hits.size())));
+// What is known of the results before there are any.
+std::vector<SearchRoad::QueryResult> ResultsToCome(
+    const std::vector<recommend::QueryRequest>& queries,
+    const std::vector<engine::Question>& questions) {
+  std::vector<SearchRoad::QueryResult> results(queries.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const engine::Question& question = questions[i];
+    results[i].offset = queries[i].offset;
+    if (question.given) results[i].fallback_order = question.given->ordered_by;
+    if (question.mask == nullptr) continue;
+    // Counted once for each mask: queries of one call mostly share theirs.
+    const bool counted = i > 0 && question.mask == questions[i - 1].mask;
+    results[i].rows_passing = counted ? results[i - 1].rows_passing : question.mask->AllowedCount();
   }
-  return shown;
+  return results;
 }
 
-// Counted once for each mask: queries of one call mostly share theirs.
-std::vector<std::optional<std::uint64_t>> RowsPassing(
-    const std::vector<engine::OwnedQuery>& queries) {
-  std::vector<std::optional<std::uint64_t>> counts(queries.size());
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (queries[i].mask == nullptr) continue;
-    const bool counted = i > 0 && queries[i].mask == queries[i - 1].mask;
-    counts[i] = counted ? counts[i - 1] : queries[i].mask->AllowedCount();
-  }
-  return counts;
+// What follows the best `offset`.
+template <class Element>
+std::span<const Element> Skip(const std::vector<Element>& all, std::uint32_t offset) {
+  return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ struct SearchRoad::Pending {
   ValidSearch search;
   engine::SnapshotPtr snapshot;
   RowShape shape;
-  std::vector<std::optional<std::uint64_t>> rows_passing;
+  std::vector<QueryResult> results;
   v1::Receipt& receipt;
   Build build;
 };
@@ -79,7 +81,7 @@ void SearchRoad::Run(Call& call, const std::string& collection, ValidSearch sear
 
 absl::Status SearchRoad::Submit(Call& call, const std::string& collection, std::string_view path,
                                 std::shared_ptr<Pending> pending) const {
-  auto pinned = parts_.store.Pin(collection);
+  auto pinned = Pin(collection, pending->search.paging);
   if (!pinned.ok()) return pinned.status();
   pending->snapshot = *std::move(pinned);
   const engine::Snapshot& snapshot = *pending->snapshot;
@@ -97,31 +99,63 @@ absl::Status SearchRoad::Submit(Call& call, const std::string& collection, std::
   const absl::Status resolved =
       recommend::ResolveQueries(snapshot, pending->search.queries, parts_.clock, *task);
   if (!resolved.ok()) return Renamed(resolved, path);
-  pending->rows_passing = RowsPassing(task->specs);
+  pending->results = ResultsToCome(pending->search.queries, task->questions);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     if (!answer.ok()) CountRefusal(answer.status());
-    call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *pending, *answer); })
+    call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *answer, *pending); })
                             : answer.status());
   };
   return parts_.executor.Submit(std::move(task));
 }
 
-absl::Status SearchRoad::Complete(Call& call, const Pending& pending,
-                                  const engine::SearchAnswer& answer) const {
+absl::StatusOr<engine::SnapshotPtr> SearchRoad::Pin(const std::string& collection,
+                                                    const Paging& paging) const {
+  if (!paging.token) return parts_.store.Pin(collection);
+  return parts_.store.PinVersion(collection, paging.token->snapshot_version,
+                                 paging.token->loaded_at);
+}
+
+absl::Status SearchRoad::Complete(Call& call, const engine::SearchAnswer& answer,
+                                  Pending& pending) const {
   const ResponseBuilder builder(*pending.snapshot, pending.shape);
-  const std::vector<std::span<const Hit>> shown = SkipOffsets(answer, pending.search.queries);
   std::vector<Row> rows;
-  for (const std::span<const Hit> hits : shown) {
+  const auto add_rows = [&](std::span<const Hit> hits) {
     for (const Hit& hit : hits) rows.push_back(hit.row);
+  };
+  for (std::size_t i = 0; i < pending.results.size(); ++i) {
+    QueryResult& result = pending.results[i];
+    result.hits = Skip(answer.answers[i].hits, result.offset);
+    result.groups = Skip(answer.answers[i].groups, result.offset);
+    add_rows(result.hits);
+    for (const engine::HitGroup& group : result.groups) add_rows(group.hits);
   }
   absl::Status fits =
       builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy);
   if (!fits.ok()) return fits;
-  pending.build({*pending.snapshot, builder, shown, pending.search.queries, pending.rows_passing});
+  pending.build({*pending.snapshot, builder, pending.results, NextPageToken(pending)});
   parts_.metrics.RecordCost(answer.receipt.cost);
   FillReceipt(answer.receipt, Microseconds(parts_.clock.Now() - call.arrived_at()),
               call.request_id(), pending.receipt);
   return absl::OkStatus();
+}
+
+std::string SearchRoad::NextPageToken(const Pending& pending) const {
+  const Paging& paging = pending.search.paging;
+  if (!paging.wanted) return {};
+  bool goes_on = false;
+  for (std::size_t i = 0; i < pending.results.size(); ++i) {
+    const recommend::QueryRequest& query = pending.search.queries[i];
+    const QueryResult& result = pending.results[i];
+    goes_on = goes_on || std::max(result.hits.size(), result.groups.size()) == query.k;
+    const std::uint64_t skipped = std::uint64_t{query.offset} + query.k;
+    if (!CheckReach("", skipped, query, parts_.limits).ok()) return {};
+  }
+  if (!goes_on) return {};
+  parts_.store.Lease(*pending.snapshot, parts_.limits.page_lease);
+  return WritePageToken({.snapshot_version = pending.snapshot->version,
+                         .loaded_at = pending.snapshot->loaded_at,
+                         .page = paging.token ? paging.token->page + 1 : 1,
+                         .request_hash = paging.request_hash});
 }
 
 Clock::TimePoint SearchRoad::Deadline(const Call& call) const {

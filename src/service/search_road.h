@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -36,15 +37,20 @@ class SearchRoad {
   };
   explicit SearchRoad(const Parts& parts) : parts_(parts) {}
 
+  // What one query is answered with, offset already skipped.
+  struct QueryResult {
+    std::span<const Hit> hits;
+    std::span<const engine::HitGroup> groups;
+    std::uint32_t offset = 0;                   // rows or groups skipped
+    std::optional<std::uint64_t> rows_passing;  // the filter; nothing without one
+    std::string fallback_order;                 // of a user without a profile; else empty
+  };
   // What the end of the road is given to build the response from.
   struct Answer {
     const engine::Snapshot& snapshot;
     const ResponseBuilder& builder;
-    // [queries]: the hits to show, offset already skipped
-    const std::vector<std::span<const Hit>>& hits;
-    const std::vector<recommend::QueryRequest>& queries;
-    // [queries]: how many rows pass the filter; nothing where there is none
-    const std::vector<std::optional<std::uint64_t>>& rows_passing;
+    const std::vector<QueryResult>& results;  // [queries]
+    std::string next_page_token;              // empty: there is no next page, or none was asked for
   };
   using Build = std::function<void(const Answer&)>;
 
@@ -58,10 +64,13 @@ class SearchRoad {
 
  private:
   struct Pending;
+  absl::StatusOr<engine::SnapshotPtr> Pin(const std::string& collection,
+                                          const Paging& paging) const;
   absl::Status Submit(Call& call, const std::string& collection, std::string_view path,
                       std::shared_ptr<Pending> pending) const;
-  absl::Status Complete(Call& call, const Pending& pending,
-                        const engine::SearchAnswer& answer) const;
+  absl::Status Complete(Call& call, const engine::SearchAnswer& answer, Pending& pending) const;
+  // Keeps the snapshot for whoever turns the page. Empty when there is no next page.
+  std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;
   void CountRefusal(const absl::Status& status) const;
 

@@ -1,7 +1,11 @@
 #include "service/validate_search.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/string_view.h>
@@ -9,8 +13,10 @@
 
 #include "data/wording.h"
 #include "service/collection_name.h"
-#include "service/packed_vector.h"
+#include "service/refuse.h"
 #include "service/validate_fields.h"
+#include "service/validate_shape.h"
+#include "service/validate_target.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -18,11 +24,6 @@ namespace {
 
 constexpr std::uint32_t kDefaultK = 10;
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
-
-template <class... Parts>
-absl::Status Refuse(fmt::format_string<Parts...> format, Parts&&... parts) {
-  return absl::InvalidArgumentError(fmt::format(format, std::forward<Parts>(parts)...));
-}
 
 // k, score_threshold, offset and excluded ids: what a query and the options say alike.
 //   path  "queries[3]" or "options"
@@ -87,11 +88,14 @@ recommend::QueryRequest FromOptions(const v1::SearchOptions& options) {
   return query;
 }
 
-absl::Status CheckReach(std::string_view path, const recommend::QueryRequest& query,
-                        const Limits& limits) {
-  if (std::uint64_t{query.offset} + query.k <= limits.k_max) return absl::OkStatus();
-  return Refuse("{}.offset: {} with k {} reaches past {}; offset + k may be at most that", path,
-                data::Grouped(query.offset), data::Grouped(query.k), data::Grouped(limits.k_max));
+// Also what the options alone say.
+absl::StatusOr<recommend::QueryRequest> ValidDefaults(const v1::SearchOptions& options) {
+  recommend::QueryRequest query = FromOptions(options);
+  if (!options.has_fallback()) return query;
+  auto fallback = ValidateFallback(options.fallback());
+  if (!fallback.ok()) return fallback.status();
+  query.fallback = *std::move(fallback);
+  return query;
 }
 
 absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared_count,
@@ -105,52 +109,105 @@ absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared
       data::Grouped(kExclusionsPerCallMax));
 }
 
-absl::Status SetTarget(const std::string& path, const v1::Query& from, bool exclude_seen,
-                       const Limits& limits, recommend::QueryRequest& query) {
-  switch (from.target_case()) {
-    case v1::Query::kVector: {
-      const auto& values = from.vector().values();
-      if (values.empty()) return Refuse("{}.vector: empty; send a number a dimension", path);
-      if (static_cast<std::uint32_t>(values.size()) > limits.dim_max) {
-        return Refuse("{}.vector: {} dimensions; a vector has at most {}", path,
-                      data::Grouped(static_cast<std::uint64_t>(values.size())),
-                      data::Grouped(limits.dim_max));
-      }
-      query.target = recommend::ByVector{{values.begin(), values.end()}};
-      break;
+// A query's own, or else the options'; one of the two at most.
+//   own  the query, or the options for Recommend
+template <class Message>
+absl::Status SetShape(std::string_view path, const Message& own, const v1::SearchOptions& options,
+                      const Limits& limits, recommend::QueryRequest& query) {
+  const bool has_own = own.has_diversity() || own.has_group_by();
+  const auto set = [&](std::string_view at, const auto& from) -> absl::Status {
+    if (from.has_diversity() && from.has_group_by()) {
+      return Refuse("{}: diversity along with group_by; give one or the other", at);
     }
-    case v1::Query::kPackedVector: {
-      auto values = UnpackVector(path + ".packed_vector", from.packed_vector(), limits.dim_max);
-      if (!values.ok()) return values.status();
-      query.target = recommend::ByVector{*std::move(values)};
-      break;
+    if (from.has_diversity()) {
+      auto diversity =
+          ValidateDiversity(fmt::format("{}.diversity", at), from.diversity(), query.k, limits);
+      if (!diversity.ok()) return diversity.status();
+      query.diversity = *diversity;
     }
-    case v1::Query::kId: {
-      absl::Status status = CheckId(path + ".id", from.id(), limits);
-      if (!status.ok()) return status;
-      query.target = recommend::ByItem{from.id()};
-      break;
+    if (from.has_group_by()) {
+      auto group_by = ValidateGroupBy(fmt::format("{}.group_by", at), from.group_by(), limits);
+      if (!group_by.ok()) return group_by.status();
+      query.group_by = *std::move(group_by);
     }
-    case v1::Query::kUserId: {
-      absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
-      if (!status.ok()) return status;
-      query.target = recommend::ByUser{from.user_id(), exclude_seen};
-      return absl::OkStatus();
-    }
-    case v1::Query::TARGET_NOT_SET:
-      return Refuse("{}: no target; set vector, packed_vector, id or user_id", path);
+    return absl::OkStatus();
+  };
+  return has_own ? set(path, own) : set("options", options);
+}
+
+// Moves on to the page that is asked for, and checks that it lies within the query's bounds.
+absl::Status TurnToPage(std::string_view path, const Paging& paging, const Limits& limits,
+                        recommend::QueryRequest& query) {
+  std::uint64_t skipped = query.offset;
+  if (paging.token) {
+    // Beyond it every page is out of reach; so the product below cannot overflow.
+    const std::uint64_t page = std::min<std::uint64_t>(paging.token->page, limits.k_max);
+    skipped += page * query.k;
   }
-  if (from.exclude_seen()) {
-    return Refuse("{}.exclude_seen: only queries by user_id have seen anything", path);
+  absl::Status status = CheckReach(path, skipped, query, limits);
+  query.offset = static_cast<std::uint32_t>(skipped);
+  return status;
+}
+
+// How many rows the search is for: an example each, and one for everything else.
+std::uint64_t VectorCount(const recommend::QueryRequest& query) {
+  const auto* const examples = std::get_if<recommend::ByExamples>(&query.target);
+  return examples == nullptr ? 1 : examples->positive.size() + examples->negative.size();
+}
+
+// What the queries of a call come to together.
+absl::Status CheckTotals(const std::vector<recommend::QueryRequest>& queries,
+                         const Limits& limits) {
+  std::uint64_t vectors = 0;
+  std::uint64_t pairs = 0;
+  for (const recommend::QueryRequest& query : queries) {
+    vectors += VectorCount(query);
+    if (!query.diversity) continue;
+    pairs += std::uint64_t{query.diversity->candidates} * (query.offset + query.k);
+  }
+  if (vectors > limits.vectors_per_call_max) {
+    return Refuse("queries: {} vectors, each example counted; a call may have {}",
+                  data::Grouped(vectors), data::Grouped(limits.vectors_per_call_max));
+  }
+  if (pairs > limits.diversity_pairs_per_call_max) {
+    return Refuse(
+        "diversity: {} pairs of rows to compare; a call may have {}: send fewer queries, or ask "
+        "for "
+        "fewer candidates or a smaller k",
+        data::Grouped(pairs), data::Grouped(limits.diversity_pairs_per_call_max));
   }
   return absl::OkStatus();
+}
+
+// What the call says about its pages.
+//   request  SearchRequest or RecommendRequest
+template <class Request>
+absl::StatusOr<Paging> PagingOf(const Request& request) {
+  const v1::SearchOptions& options = request.options();
+  Paging paging;
+  paging.wanted = options.paged() || !options.page_token().empty();
+  if (!paging.wanted) return paging;
+  Request first = request;
+  first.mutable_options()->clear_page_token();
+  first.mutable_options()->set_paged(true);
+  paging.request_hash = std::hash<std::string>()(first.SerializeAsString());
+  if (options.page_token().empty()) return paging;
+  absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
+  if (!token.ok()) return token.status();
+  if (token->request_hash != paging.request_hash) {
+    return Refuse(
+        "options.page_token: it continues another request; only options.page_token may differ from "
+        "the request that it answered");
+  }
+  paging.token = *token;
+  return paging;
 }
 
 absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
                                                       const v1::Query& from,
                                                       const v1::SearchOptions& options,
                                                       const recommend::QueryRequest& defaults,
-                                                      const Limits& limits) {
+                                                      const Paging& paging, const Limits& limits) {
   absl::Status status = CheckSharedFields(path, from, limits);
   if (!status.ok()) return status;
   recommend::QueryRequest query = defaults;
@@ -160,7 +217,8 @@ absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
   if (from.has_filter()) query.filter = from.filter();
   query.exclude_ids.insert(query.exclude_ids.end(), from.exclude_ids().begin(),
                            from.exclude_ids().end());
-  status = CheckReach(path, query, limits);
+  status = SetShape(path, from, options, limits, query);
+  if (status.ok()) status = TurnToPage(path, paging, limits, query);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
   status = SetTarget(path, from, exclude_seen, limits, query);
@@ -187,14 +245,17 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   if (!status.ok()) return status;
   absl::StatusOr<AnswerShape> shape = ValidateShape(options, limits);
   if (!shape.ok()) return shape.status();
+  absl::StatusOr<Paging> paging = PagingOf(request);
+  if (!paging.ok()) return paging.status();
+  const auto defaults = ValidDefaults(options);
+  if (!defaults.ok()) return defaults.status();
 
-  ValidSearch valid{{}, *std::move(shape)};
+  ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
   valid.queries.reserve(query_count);
-  const recommend::QueryRequest defaults = FromOptions(options);
   absl::flat_hash_set<absl::string_view> filters;  // of valid.queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
     auto query = ValidateQuery(fmt::format("queries[{}]", index), request.queries(index), options,
-                               defaults, limits);
+                               *defaults, valid.paging, limits);
     if (!query.ok()) return query.status();
     valid.queries.push_back(*std::move(query));
     filters.insert(valid.queries.back().filter);
@@ -203,6 +264,8 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
                     data::Grouped(limits.filters_per_call_max));
     }
   }
+  status = CheckTotals(valid.queries, limits);
+  if (!status.ok()) return status;
   return valid;
 }
 
@@ -218,16 +281,21 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   if (!status.ok()) return status;
   absl::StatusOr<AnswerShape> shape = ValidateShape(options, limits);
   if (!shape.ok()) return shape.status();
+  absl::StatusOr<Paging> paging = PagingOf(request);
+  if (!paging.ok()) return paging.status();
+  auto query = ValidDefaults(options);
+  if (!query.ok()) return query.status();
 
-  ValidSearch valid{{}, *std::move(shape)};
+  ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
   valid.queries.reserve(user_count);
-  recommend::QueryRequest query = FromOptions(options);
-  status = CheckReach("options", query, limits);
+  status = SetShape("options", options, options, limits, *query);
+  if (status.ok()) status = TurnToPage("options", valid.paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
     status = CheckId(fmt::format("user_ids[{}]", index), request.user_ids(index), limits);
-    query.target = recommend::ByUser{request.user_ids(index), options.exclude_seen()};
-    valid.queries.push_back(query);
+    query->target = recommend::ByUser{request.user_ids(index), options.exclude_seen()};
+    valid.queries.push_back(*query);
   }
+  if (status.ok()) status = CheckTotals(valid.queries, limits);
   if (!status.ok()) return status;
   return valid;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <absl/status/statusor.h>
 
-#include "recommend/resolve.h"
+#include "recommend/query_request.h"
+#include "service/page_token.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
@@ -28,11 +30,19 @@ struct AnswerShape {
   std::uint64_t reply_bytes_max = 0;
 };
 
+// Which page of the call is asked for; the queries' offsets are on it already.
+struct Paging {
+  bool wanted = false;  // whether to say where the next page begins
+  std::uint64_t request_hash = 0;
+  std::optional<PageToken> token;  // nothing on the first page
+};
+
 // A call whose every number is within its limits. What needs the collection (do ids and fields
 // exist, does the dimension fit) is checked against the snapshot the call pins.
 struct ValidSearch {
   std::vector<recommend::QueryRequest> queries;
   AnswerShape shape;
+  Paging paging;
 };
 
 // Errors: kInvalidArgument naming the field with its index (`queries[3].k`), what was found and

@@ -41,7 +41,7 @@ TEST_F(ExecutorTest, DrainAnswersAllThatWaits) {
   for (int number = 1; number < refused; ++number) {
     const auto answer = answers_.Await(number).answer;
     ASSERT_TRUE(answer.ok()) << answer.status();
-    EXPECT_EQ(answer->hits, Expected(number));
+    EXPECT_EQ(HitsOf(answer), Expected(number));
   }
   EXPECT_EQ(answers_.CountOf(refused), 0U);
 }
@@ -103,7 +103,7 @@ TEST_F(ExecutorTest, HoldsPassesBackWhileCompletionsLagBehind) {
   EXPECT_EQ(executor_->Submit(Task(3)).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(segment_->passes().size(), 1U);
   telling.Open();
-  EXPECT_EQ(answers_.Await(2).answer->hits, Expected(2, 2));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 2));
 }
 
 TEST_F(ExecutorTest, MaySubmitFromACompletion) {
@@ -111,7 +111,7 @@ TEST_F(ExecutorTest, MaySubmitFromACompletion) {
   auto first = Task(1);
   first->done = [this](const absl::StatusOr<SearchAnswer>&) { Submit(Task(2)); };
   Submit(std::move(first));
-  EXPECT_EQ(answers_.Await(2).answer->hits, Expected(2));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
 }
 
 // Many submitters, two snapshots, short deadlines, cancelled calls, and a drain in the middle:
@@ -154,7 +154,7 @@ TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
       ASSERT_EQ(answers_.CountOf(number), 1U) << number;
       const auto answer = answers_.Await(number).answer;
       if (answer.ok()) {
-        EXPECT_EQ(answer->hits, Expected(number)) << number;
+        EXPECT_EQ(HitsOf(answer), Expected(number)) << number;
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -36,9 +37,9 @@ class ExecutorTest : public testing::Test {
   std::unique_ptr<SearchTask> Task(int number, std::size_t query_count = 1) {
     auto task = std::make_unique<SearchTask>();
     task->snapshot = snapshot_;
-    task->queries = RandomMatrix(query_count, kDim, static_cast<std::uint64_t>(number));
-    task->specs.resize(query_count);
-    for (OwnedQuery& query : task->specs) {
+    task->vectors = RandomMatrix(query_count, kDim, static_cast<std::uint64_t>(number));
+    task->questions.resize(query_count);
+    for (Question& query : task->questions) {
       query.k = 3;
       query.score_threshold = -2;
     }
@@ -58,6 +59,13 @@ class ExecutorTest : public testing::Test {
     gate_.Close();
     Submit(Task(number));
     gate_.AwaitArrivals(1);
+  }
+
+  // The hits of each question of an answer.
+  static std::vector<std::vector<Hit>> HitsOf(const absl::StatusOr<SearchAnswer>& answer) {
+    std::vector<std::vector<Hit>> hits;
+    for (const QuestionAnswer& each : answer.value().answers) hits.push_back(each.hits);
+    return hits;
   }
 
   // What the segment itself answers to the queries of Task(number, query_count).

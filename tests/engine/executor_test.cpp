@@ -29,7 +29,7 @@ TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
   Submit(std::move(task));
   const auto answer = answers_.Await(1).answer;
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->hits, Expected(1, 2));
+  EXPECT_EQ(HitsOf(answer), Expected(1, 2));
   EXPECT_EQ(answer->receipt.backend, "cpu");
   EXPECT_EQ(answer->receipt.engine, "scan-fake");
   EXPECT_EQ(answer->receipt.device, "a test, 1 thread");
@@ -48,11 +48,11 @@ TEST_F(ExecutorTest, GathersWhatArrivesWhileAPassRuns) {
   Submit(Task(2, 2));
   Submit(Task(3, 3));
   gate_.Open();
-  EXPECT_EQ(answers_.Await(1).answer->hits, Expected(1));
+  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
   const auto second = answers_.Await(2).answer;
   const auto third = answers_.Await(3).answer;
-  EXPECT_EQ(second->hits, Expected(2, 2));
-  EXPECT_EQ(third->hits, Expected(3, 3));
+  EXPECT_EQ(HitsOf(second), Expected(2, 2));
+  EXPECT_EQ(HitsOf(third), Expected(3, 3));
   EXPECT_EQ(second->receipt.batch_size, 5U);
   EXPECT_EQ(second->receipt.cost.rows_scanned, 2U * 20);
   EXPECT_EQ(third->receipt.cost.rows_scanned, 3U * 20);
@@ -66,30 +66,30 @@ TEST_F(ExecutorTest, GivesEachQueryItsOwnKMaskExclusionsAndThreshold) {
   mask->Allow(4);
   mask->Allow(9);
   auto masked = Task(2);
-  masked->specs[0].mask = mask;
+  masked->questions[0].mask = mask;
   const Row best = Expected(3)[0][0].row;
   auto excluding = Task(3);
-  excluding->specs[0].excluded_rows = {best};
+  excluding->questions[0].excluded_rows = {best};
   auto strict = Task(4);
-  strict->specs[0].score_threshold = Expected(4)[0][1].score;
+  strict->questions[0].score_threshold = Expected(4)[0][1].score;
   auto narrow = Task(5);
-  narrow->specs[0].k = 1;
+  narrow->questions[0].k = 1;
   Submit(std::move(masked));
   Submit(std::move(excluding));
   Submit(std::move(strict));
   Submit(std::move(narrow));
   gate_.Open();
-  EXPECT_EQ(answers_.Await(2).answer->hits[0].size(), 2U);
-  EXPECT_EQ(answers_.Await(3).answer->hits[0][0], Expected(3)[0][1]);
-  EXPECT_EQ(answers_.Await(4).answer->hits[0].size(), 2U);
-  EXPECT_EQ(answers_.Await(5).answer->hits[0].size(), 1U);
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer)[0].size(), 2U);
+  EXPECT_EQ(HitsOf(answers_.Await(3).answer)[0][0], Expected(3)[0][1]);
+  EXPECT_EQ(HitsOf(answers_.Await(4).answer)[0].size(), 2U);
+  EXPECT_EQ(HitsOf(answers_.Await(5).answer)[0].size(), 1U);
   EXPECT_EQ(answers_.Await(5).answer->receipt.batch_size, 4U);
 }
 
 TEST_F(ExecutorTest, ReadsALoneTasksQueriesWhereTheyAre) {
   Start();
   auto task = Task(1, 3);
-  const float* const queries = task->queries.view().data();
+  const float* const queries = task->vectors.view().data();
   Submit(std::move(task));
   answers_.Await(1);
   EXPECT_EQ(segment_->passes()[0].queries, queries);
@@ -108,7 +108,7 @@ TEST_F(ExecutorTest, ReusesOneMatrixForGatheredBatches) {
   Submit(Task(5, 1));
   Submit(Task(6, 2));
   gate_.Open();
-  EXPECT_EQ(answers_.Await(6).answer->hits, Expected(6, 2));
+  EXPECT_EQ(HitsOf(answers_.Await(6).answer), Expected(6, 2));
   const auto passes = segment_->passes();
   ASSERT_EQ(passes.size(), 4U);
   EXPECT_EQ(passes[3].queries, passes[1].queries);
@@ -123,12 +123,12 @@ TEST_F(ExecutorTest, NeverMixesSnapshotsInABatch) {
   Submit(Task(2));
   auto task = Task(3);
   task->snapshot = other;
-  task->queries = RandomMatrix(1, 3, 8);
+  task->vectors = RandomMatrix(1, 3, 8);
   Submit(std::move(task));
   Submit(Task(4));
   gate_.Open();
   EXPECT_EQ(answers_.Await(2).answer->receipt.batch_size, 2U);
-  EXPECT_EQ(answers_.Await(4).answer->hits, Expected(4));
+  EXPECT_EQ(HitsOf(answers_.Await(4).answer), Expected(4));
   EXPECT_EQ(answers_.Await(3).answer->receipt.cost.rows_scanned, 8U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 2));
   EXPECT_THAT(BatchSizes(*other_segment), ElementsAre(1));
@@ -212,7 +212,7 @@ TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
   Submit(std::move(patient));
   gate_.Open();
   EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(answers_.Await(3).answer->hits, Expected(3));
+  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
   EXPECT_EQ(executor_->counts().cancelled, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
 }
@@ -253,7 +253,7 @@ TEST_F(ExecutorTest, OutlivesABatchThereIsNoMemoryFor) {
   Submit(Task(1));
   EXPECT_EQ(answers_.Await(1).answer.status().code(), absl::StatusCode::kResourceExhausted);
   Submit(Task(2));
-  EXPECT_EQ(answers_.Await(2).answer->hits, Expected(2));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
 }
 
 TEST_F(ExecutorTest, AnswersFromOneThreadThatIsNeitherSubmittersNorDispatchs) {

@@ -42,6 +42,18 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
   return absl::OkStatus();
 }
 
+absl::Status FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
+                                std::span<float> scores) const {
+  if (!status.ok()) return status;
+  for (std::size_t query = 0; query < queries.row_count(); ++query) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      scores[query * rows.size() + i] =
+          certificate::CanonicalScoreReference(queries[query], rows_[rows[i] - first_row_]);
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::vector<FakeSegment::Pass> FakeSegment::passes() const {
   const std::lock_guard lock(mutex_);
   return passes_;

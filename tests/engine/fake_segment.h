@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ class FakeSegment final : public SegmentIndex {
   std::size_t row_count() const override { return rows_.row_count(); }
   std::size_t dim() const override { return rows_.dim(); }
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
+  absl::Status Score(MatrixView queries, std::span<const Row> rows,
+                     std::span<float> scores) const override;
 
   struct Pass {
     std::size_t batch = 0;

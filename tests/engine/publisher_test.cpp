@@ -78,7 +78,7 @@ class PublisherTest : public testing::Test {
   const std::filesystem::path& root_ = scratch_.path();
   FakeClock clock_;
   FakeBackend backend_;
-  SnapshotStore store_;
+  SnapshotStore store_{clock_};
   Publisher::Options options_;
   HostMemory memory_{64 * kMib, "available on the machine"};
 };

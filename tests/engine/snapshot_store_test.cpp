@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 
 namespace simile::engine {
@@ -24,7 +25,8 @@ void Serve(SnapshotStore& store, const std::string& name) {
 }
 
 TEST(SnapshotStoreTest, SaysWhichNameWasMeantWhenUnknown) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   EXPECT_EQ(store.Pin("films").status(),
             absl::NotFoundError("no collection \"films\"; this server has none loaded"));
   Serve(store, "films");
@@ -35,7 +37,8 @@ TEST(SnapshotStoreTest, SaysWhichNameWasMeantWhenUnknown) {
 }
 
 TEST(SnapshotStoreTest, TellsHowFarTheFirstLoadIs) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
   store.SetProgress("films", 0.42);
   EXPECT_EQ(store.Pin("films").status(),
@@ -48,7 +51,8 @@ TEST(SnapshotStoreTest, TellsHowFarTheFirstLoadIs) {
 }
 
 TEST(SnapshotStoreTest, CountsVersionsFromOneAndHandsThePreviousBack) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
   const auto first = store.Publish("films", Small());
   EXPECT_EQ(first.version, 1U);
@@ -64,7 +68,8 @@ TEST(SnapshotStoreTest, CountsVersionsFromOneAndHandsThePreviousBack) {
 }
 
 TEST(SnapshotStoreTest, ServesTheOldSnapshotWhileTheNextOneLoads) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   Serve(store, "films");
   ASSERT_TRUE(store.BeginReplace("films").ok());
   EXPECT_EQ(store.Get("films")->state, CollectionState::kReloading);
@@ -76,7 +81,8 @@ TEST(SnapshotStoreTest, ServesTheOldSnapshotWhileTheNextOneLoads) {
 }
 
 TEST(SnapshotStoreTest, RefusesTwoChangesOfOneCollectionAtATime) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
   EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAborted);
   EXPECT_EQ(store.BeginReplace("films").code(), absl::StatusCode::kAborted);
@@ -90,7 +96,8 @@ TEST(SnapshotStoreTest, RefusesTwoChangesOfOneCollectionAtATime) {
 }
 
 TEST(SnapshotStoreTest, ForgetsANameWhoseFirstLoadFailed) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
   store.AbandonChange("films");
   EXPECT_THAT(store.List(), IsEmpty());
@@ -98,7 +105,8 @@ TEST(SnapshotStoreTest, ForgetsANameWhoseFirstLoadFailed) {
 }
 
 TEST(SnapshotStoreTest, ListsByName) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   Serve(store, "films");
   Serve(store, "books");
   std::vector<std::string> names;
@@ -107,7 +115,8 @@ TEST(SnapshotStoreTest, ListsByName) {
 }
 
 TEST(SnapshotStoreTest, LetsCallsUnderWayKeepARemovedSnapshot) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   Serve(store, "films");
   const SnapshotPtr pinned = store.Pin("films").value();
   EXPECT_EQ(store.Remove("films").value(), pinned);
@@ -117,7 +126,8 @@ TEST(SnapshotStoreTest, LetsCallsUnderWayKeepARemovedSnapshot) {
 }
 
 TEST(SnapshotStoreTest, TellsWhenACollectionBeginsAndCeasesToAnswer) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   std::vector<std::pair<std::string, bool>> told;
   store.SetListener([&](const std::string& name, bool serving) {
     told.emplace_back(name, serving);
@@ -133,7 +143,8 @@ TEST(SnapshotStoreTest, TellsWhenACollectionBeginsAndCeasesToAnswer) {
 }
 
 TEST(SnapshotStoreTest, TellsThePresentStateLastWhenChangesRace) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   bool last_told = false;  // unguarded: calls of the listener never overlap
   store.SetListener([&](const std::string&, bool serving) { last_told = serving; });
   constexpr int kRounds = 200;
@@ -157,6 +168,9 @@ class Witness final : public SegmentIndex {
   std::size_t row_count() const override { return 3; }
   std::size_t dim() const override { return 4; }
   absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
+  absl::Status Score(MatrixView, std::span<const Row>, std::span<float>) const override {
+    return absl::OkStatus();
+  }
 
  private:
   std::atomic<std::thread::id>& destroyed_on_;
@@ -164,7 +178,8 @@ class Witness final : public SegmentIndex {
 
 TEST(SnapshotStoreTest, FreesASnapshotOnItsOwnThreadWhoeverLetsGoLast) {
   std::atomic<std::thread::id> destroyed_on;
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   Snapshot snapshot = Small();
   snapshot.segments = {std::make_shared<Witness>(destroyed_on)};
   ASSERT_TRUE(store.BeginCreate("films").ok());
@@ -182,7 +197,8 @@ TEST(SnapshotStoreTest, LetsASnapshotOutliveTheStore) {
   std::atomic<std::thread::id> destroyed_on;
   SnapshotPtr last;
   {
-    SnapshotStore store;
+    const FakeClock clock;
+    SnapshotStore store(clock);
     Snapshot snapshot = Small();
     snapshot.segments = {std::make_shared<Witness>(destroyed_on)};
     ASSERT_TRUE(store.BeginCreate("films").ok());
@@ -194,7 +210,8 @@ TEST(SnapshotStoreTest, LetsASnapshotOutliveTheStore) {
 }
 
 TEST(SnapshotStoreTest, PinsAWholeSnapshotWhileOthersArePublished) {
-  SnapshotStore store;
+  const FakeClock clock;
+  SnapshotStore store(clock);
   Serve(store, "films");
   std::atomic<bool> over = false;
   std::thread publisher([&] {

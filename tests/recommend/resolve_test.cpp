@@ -48,7 +48,7 @@ class ResolveTest : public testing::Test {
     return ResolveQueries(snapshot_, requests, clock_, task_);
   }
   std::vector<float> Vector(std::size_t query) const {
-    const std::span<const float> row = task_.queries.view()[query];
+    const std::span<const float> row = task_.vectors.view()[query];
     return {row.begin(), row.end()};
   }
 
@@ -63,7 +63,7 @@ class ResolveDotTest : public ResolveTest {
   ResolveDotTest() : ResolveTest(Metric::kDot) {}
 };
 
-QueryRequest Of(std::variant<ByVector, ByItem, ByUser> target) {
+QueryRequest Of(decltype(QueryRequest::target) target) {
   QueryRequest request;
   request.target = std::move(target);
   return request;
@@ -74,7 +74,7 @@ TEST_F(ResolveTest, BringsAVectorToUnitLengthInDouble) {
   EXPECT_THAT(Vector(0), ElementsAre(0.6F, 0, 0.8F));
   const auto third = static_cast<float>(1 / std::sqrt(3.0));
   EXPECT_THAT(Vector(1), ElementsAre(third, third, third));
-  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+  EXPECT_THAT(task_.questions[0].excluded_rows, IsEmpty());
 }
 
 TEST_F(ResolveTest, NormalizesVectorsWhoseSquaresLeaveSinglePrecision) {
@@ -87,7 +87,7 @@ TEST_F(ResolveTest, PadsQueriesWithZeros) {
   ASSERT_TRUE(Resolve({Of(ByVector{{1, 2, 3}}), Of(ByItem{"heat-1995"})}).ok());
   for (std::size_t query = 0; query < 2; ++query) {
     for (std::size_t column = 3; column < kLaneCount; ++column) {
-      EXPECT_EQ(task_.queries.view().PaddedRow(query)[column], 0);
+      EXPECT_EQ(task_.vectors.view().PaddedRow(query)[column], 0);
     }
   }
 }
@@ -144,7 +144,7 @@ TEST_F(ResolveDotTest, RefusesLengthsOutsideTheRangeAlso) {
 TEST_F(ResolveTest, AsksWithAnItemsStoredRowAndLeavesItOut) {
   ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(0.6F, 0.8F, 0));
-  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(2));
+  EXPECT_THAT(task_.questions[0].excluded_rows, ElementsAre(2));
 }
 
 TEST_F(ResolveTest, SaysWhichItemWasMeant) {
@@ -160,9 +160,9 @@ TEST_F(ResolveTest, AsksWithAUsersProfile) {
                        Of(ByUser{"user_00007", true})})
                   .ok());
   EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
-  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
-  EXPECT_THAT(task_.specs[1].excluded_rows, ElementsAre(1, 3));
-  EXPECT_THAT(task_.specs[2].excluded_rows, IsEmpty());
+  EXPECT_THAT(task_.questions[0].excluded_rows, IsEmpty());
+  EXPECT_THAT(task_.questions[1].excluded_rows, ElementsAre(1, 3));
+  EXPECT_THAT(task_.questions[2].excluded_rows, IsEmpty());
 }
 
 TEST_F(ResolveTest, SaysWhichUserWasMeant) {
@@ -181,14 +181,14 @@ TEST_F(ResolveTest, JoinsAllExclusionsAscendingAndDistinct) {
   QueryRequest request = Of(ByUser{"user_00042", true});
   request.exclude_ids = {"stalker-1979", "toy-story-1995", "toy-story-1995"};
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(0, 1, 3));
+  EXPECT_THAT(task_.questions[0].excluded_rows, ElementsAre(0, 1, 3));
 }
 
 TEST_F(ResolveTest, LetsUnknownIdsExcludeNothing) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"gone-2001", "alien-1979", ""};
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_THAT(task_.specs[0].excluded_rows, ElementsAre(1, 2));
+  EXPECT_THAT(task_.questions[0].excluded_rows, ElementsAre(1, 2));
 }
 
 TEST_F(ResolveTest, AsksForTheSkippedHitsAsWell) {
@@ -197,27 +197,27 @@ TEST_F(ResolveTest, AsksForTheSkippedHitsAsWell) {
   request.offset = 2;
   request.score_threshold = 0.25F;
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_EQ(task_.specs[0].k, 3U);
-  EXPECT_EQ(task_.specs[0].score_threshold, 0.25F);
-  EXPECT_EQ(task_.specs[0].mask, nullptr);
+  EXPECT_EQ(task_.questions[0].k, 3U);
+  EXPECT_EQ(task_.questions[0].score_threshold, 0.25F);
+  EXPECT_EQ(task_.questions[0].mask, nullptr);
 }
 
 TEST_F(ResolveTest, AsksForNoMoreHitsThanThereAreRows) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.k = 10;
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_EQ(task_.specs[0].k, 4U);
+  EXPECT_EQ(task_.questions[0].k, 4U);
   request.offset = 0xffff'ffffU;
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_EQ(task_.specs[0].k, 4U);
+  EXPECT_EQ(task_.questions[0].k, 4U);
 }
 
 TEST_F(ResolveTest, StartsAfreshOnATaskThatWasUsed) {
   ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true}), Of(ByItem{"heat-1995"})}).ok());
   ASSERT_TRUE(Resolve({Of(ByVector{{1, 0, 0}})}).ok());
-  EXPECT_EQ(task_.specs.size(), 1U);
-  EXPECT_EQ(task_.queries.row_count(), 1U);
-  EXPECT_THAT(task_.specs[0].excluded_rows, IsEmpty());
+  EXPECT_EQ(task_.questions.size(), 1U);
+  EXPECT_EQ(task_.vectors.row_count(), 1U);
+  EXPECT_THAT(task_.questions[0].excluded_rows, IsEmpty());
 }
 
 QueryRequest Filtered(const std::string& filter) {
@@ -230,13 +230,13 @@ TEST_F(ResolveTest, TurnsFiltersIntoMasksThatEqualOnesShare) {
   ASSERT_TRUE(Resolve({Filtered("year < 1990"), Filtered("year < 1990"), Filtered(""),
                        Filtered("year >= 1990"), Filtered("year  <  1990")})
                   .ok());
-  ASSERT_NE(task_.specs[0].mask, nullptr);
-  EXPECT_EQ(task_.specs[0].mask->AllowedCount(), 2U);
-  EXPECT_TRUE(task_.specs[0].mask->Allows(2));
-  EXPECT_EQ(task_.specs[1].mask, task_.specs[0].mask);
-  EXPECT_EQ(task_.specs[2].mask, nullptr);
-  EXPECT_TRUE(task_.specs[3].mask->Allows(0));
-  EXPECT_EQ(task_.specs[4].mask, task_.specs[0].mask) << "from the cache";
+  ASSERT_NE(task_.questions[0].mask, nullptr);
+  EXPECT_EQ(task_.questions[0].mask->AllowedCount(), 2U);
+  EXPECT_TRUE(task_.questions[0].mask->Allows(2));
+  EXPECT_EQ(task_.questions[1].mask, task_.questions[0].mask);
+  EXPECT_EQ(task_.questions[2].mask, nullptr);
+  EXPECT_TRUE(task_.questions[3].mask->Allows(0));
+  EXPECT_EQ(task_.questions[4].mask, task_.questions[0].mask) << "from the cache";
 }
 
 TEST_F(ResolveTest, SaysWhichFilterIsWrong) {

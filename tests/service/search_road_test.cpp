@@ -97,7 +97,7 @@ class SearchRoadTest : public testing::Test {
   engine::FakeClock clock_;
   engine::Gate gate_;
   observe::Metrics metrics_{observe::BuildInfo{}};
-  engine::SnapshotStore store_;
+  engine::SnapshotStore store_{clock_};
   FakeCall first_{clock_};
   v1::SearchRequest first_request_ = Query("1");
   v1::SearchResponse first_response_;

@@ -18,6 +18,7 @@
 #include "backend/cpu/gather.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/int8_pass.h"
+#include "backend/cpu/row_scores.h"
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
 
@@ -33,6 +34,7 @@ class Int8Engine {
         pool_(options.threads),
         scan_(*options.canonical, pool_.thread_count()),
         gather_(scan_),
+        row_scores_(*options.canonical),
         memory_(pool_.thread_count()),
         shares_(pool_.thread_count()),
         large_name_(fmt::format("int8-{}", options.large->isa)),
@@ -61,6 +63,13 @@ class Int8Engine {
     SplitByMask(rows, batch);
     RunGathers(rows, batch, result);
     RunPasses(rows, *packed, batch, result);
+  }
+
+  // Throws std::bad_alloc.
+  void Score(const SegmentRows& rows, MatrixView queries, std::span<const Row> wanted,
+             std::span<float> scores) {
+    const std::lock_guard lock(mutex_);
+    row_scores_.Run(pool_, rows, queries, wanted, scores);
   }
 
  private:
@@ -190,6 +199,7 @@ class Int8Engine {
   ThreadPool pool_;
   ScanSearch scan_;
   Gather gather_;
+  RowScores row_scores_;
   Int8Memory memory_;
   ThreadPool alone_{1};  // has no threads of its own
   std::vector<Share> shares_;
@@ -255,6 +265,16 @@ class Int8Index final : public SegmentIndex {
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
     return Search(packed_.load(std::memory_order_acquire), batch, result);
+  }
+
+  absl::Status Score(MatrixView queries, std::span<const Row> rows,
+                     std::span<float> scores) const override {
+    try {
+      engine_.Score(rows_, queries, rows, scores);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForScores(queries, rows);
+    }
+    return absl::OkStatus();
   }
 
  private:

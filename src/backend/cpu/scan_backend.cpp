@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "backend/cpu/row_scores.h"
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
 
@@ -15,11 +16,12 @@ namespace {
 // caller waits, though the dispatch thread is the only one in normal service.
 struct ScanEngine {
   ScanEngine(const certificate::CanonicalKernel& kernel, unsigned threads)
-      : pool(threads), scan(kernel, pool.thread_count()) {}
+      : pool(threads), scan(kernel, pool.thread_count()), row_scores(kernel) {}
 
   std::mutex mutex;  // guards what follows
   ThreadPool pool;
   ScanSearch scan;
+  RowScores row_scores;
 };
 
 class ScanIndex final : public SegmentIndex {
@@ -36,6 +38,17 @@ class ScanIndex final : public SegmentIndex {
       engine_.scan.Run(engine_.pool, rows_, batch, result);
     } catch (const std::bad_alloc&) {
       return NoMemoryForHits(batch, rows_, engine_.pool);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Score(MatrixView queries, std::span<const Row> rows,
+                     std::span<float> scores) const override {
+    const std::lock_guard lock(engine_.mutex);
+    try {
+      engine_.row_scores.Run(engine_.pool, rows_, queries, rows, scores);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForScores(queries, rows);
     }
     return absl::OkStatus();
   }

@@ -22,9 +22,6 @@ constexpr std::size_t kQueriesMultiple = 3;
 // Pieces a thread, so that the last ones even out.
 constexpr std::size_t kPiecesPerThread = 4;
 
-// Less than this many multiply-adds are done before another thread is awake.
-constexpr std::size_t kSmallWork = 1U << 18;
-
 // Buffers of hits, all threads and queries of a pass together.
 constexpr std::size_t kCollectorBytesMax = 256U << 20;
 

@@ -7,6 +7,9 @@
 
 namespace simile::backend::cpu {
 
+// Less than this many multiply-adds are done before another thread is awake.
+inline constexpr std::size_t kSmallWork = 1U << 18;
+
 // How a search is cut into pieces. A piece is one block of rows against one group of queries; the
 // pieces of one block follow each other, so that the block is read from memory once and is in cache
 // for its other groups.

@@ -1,0 +1,61 @@
+#include "backend/cpu/row_scores.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+
+#include "backend/cpu/grow_to.h"
+#include "backend/cpu/scan_plan.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// Rows scored between two looks at the common counter, neighbours among them together.
+constexpr std::size_t kRowsAtOnce = 64;
+
+// How many of the ascending rows follow each other without a gap, from the first on.
+std::size_t RunLength(std::span<const Row> rows) {
+  std::size_t length = 1;
+  while (length < rows.size() && rows[length] == rows[0] + length) ++length;
+  return length;
+}
+
+}  // namespace
+
+void RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+                    std::span<const Row> wanted, std::span<float> scores) {
+  const std::size_t query_count = queries.row_count();
+  const std::size_t padded_dim = rows.rows.padded_dim();
+  assert(queries.dim() == rows.rows.dim() && scores.size() == query_count * wanted.size());
+  GrowTo(blocks_, pool.thread_count());
+  for (std::vector<float>& block : blocks_) GrowTo(block, query_count * kRowsAtOnce);
+
+  // A run of neighbours, `at` places into the list.
+  const auto score_run = [&](std::size_t at, std::size_t count, float* block) {
+    kernel_.score_block(rows.rows.PaddedRow(wanted[at] - rows.first_row), count, queries.data(),
+                        query_count, padded_dim, block);
+    for (std::size_t query = 0; query < query_count; ++query) {
+      std::copy_n(block + query * count, count, scores.begin() + query * wanted.size() + at);
+    }
+  };
+  std::atomic<std::size_t> next{0};
+  auto work = [&](unsigned participant) {
+    for (;;) {
+      const std::size_t begin = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed);
+      if (begin >= wanted.size()) return;
+      const std::size_t end = std::min(begin + kRowsAtOnce, wanted.size());
+      for (std::size_t at = begin; at < end;) {
+        const std::size_t count = RunLength(wanted.subspan(at, end - at));
+        score_run(at, count, blocks_[participant].data());
+        at += count;
+      }
+    }
+  };
+  if (wanted.size() * query_count * padded_dim <= kSmallWork) {
+    work(0);
+  } else {
+    pool.Run(work);
+  }
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/thread_pool.h"
+#include "certificate/canonical_score.h"
+#include "simile/segment.h"
+
+namespace simile::backend::cpu {
+
+// Canonical scores of listed rows with all of some vectors (SegmentIndex::Score). Keeps its buffers
+// from one call to the next; used by one thread at a time.
+class RowScores {
+ public:
+  explicit RowScores(const certificate::CanonicalKernel& kernel) : kernel_(kernel) {}
+
+  // REQUIRES and results of SegmentIndex::Score. Throws std::bad_alloc.
+  void Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+           std::span<const Row> wanted, std::span<float> scores);
+
+ private:
+  const certificate::CanonicalKernel& kernel_;
+  std::vector<std::vector<float>> blocks_;  // [threads], scores of one run of rows
+};
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "engine/question.h"
+#include "engine/segment_search.h"
+#include "engine/snapshot.h"
+
+namespace simile::engine {
+
+// Chooses k of the candidates by Diversity's rule.
+//   candidates  best first
+// Returns them in the order chosen; all of them when there are no more than k.
+// Errors: the backend's. Throws std::bad_alloc. Cost: k * candidates canonical scores.
+absl::StatusOr<std::vector<Hit>> Diversify(std::span<const Hit> candidates, std::size_t k,
+                                           float lambda, const Snapshot& snapshot,
+                                           SegmentSearch& search);
+
+}  // namespace simile::engine

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/keyword_field.h"
+#include "simile/hits.h"
+#include "simile/row_mask.h"
+
+namespace simile::engine {
+
+// Rows that answer without a search, where there is nothing to be similar to.
+struct GivenRows {
+  std::vector<Row> rows;   // best first; they pass the question's mask and exclusions
+  std::string ordered_by;  // what makes them best, for the answer: "year"
+};
+
+// How a row's similarities to a question's vectors become its score.
+enum class Scoring : std::uint8_t {
+  kSimilarity,  // there is one vector, and that is it
+  kBestScore,   // certificate::BestScore
+  kSumScores,   // certificate::SumScores
+};
+
+// Answers with rows that are like the question and unlike each other, by maximal marginal relevance
+// (Carbonell and Goldstein, The Use of MMR, 1998): out of the best `candidates` rows by score, the
+// best first, then again and again the one with the greatest
+//
+//   lambda * score - (1 - lambda) * its greatest similarity to a row that has been chosen
+//
+// in double, ties to the better score. Hits keep their scores and stand in the order chosen.
+struct Diversity {
+  float lambda = 0.5F;  // 0..1; 1 ranks by score alone
+  std::uint32_t candidates = 100;
+};
+
+// Answers with the best k groups of rows that share a keyword. A row with several keywords stands
+// in the group of each; a row with none in no group. A group ranks by its best row.
+struct Grouping {
+  filter::KeywordField field;
+  std::uint32_t group_size = 1;  // best rows of each group
+};
+
+// One query as the executor holds it: what it asks for, and what it owns meanwhile.
+struct Question {
+  std::uint32_t k = 10;                 // rows, or groups of rows
+  float score_threshold = 0;            // -inf for none
+  std::vector<Row> excluded_rows;       // ascending, distinct
+  std::shared_ptr<const RowMask> mask;  // null lets every row pass
+
+  // How many rows of the task's matrix of vectors are its own, in the order of the questions.
+  std::uint32_t vector_count = 1;
+  Scoring scoring = Scoring::kSimilarity;
+  std::vector<float> weights;        // [vector_count] unless scored by similarity; positive
+  std::uint32_t positive_count = 0;  // of its vectors, which come first; the others are negative
+  // Instead of vectors. These rows' scores are 0.
+  std::optional<GivenRows> given;
+
+  std::optional<Diversity> diversity;  // one of these at most
+  std::optional<Grouping> grouping;
+
+  // Whether one search answers it as it is.
+  bool IsPlain() const {
+    return scoring == Scoring::kSimilarity && !given && !diversity && !grouping;
+  }
+};
+
+// Rows that share a keyword.
+struct HitGroup {
+  std::string keyword;    // as the first row that holds it spells it
+  std::vector<Hit> hits;  // best first
+
+  friend bool operator==(const HitGroup&, const HitGroup&) = default;
+};
+
+// What one question is answered with.
+struct QuestionAnswer {
+  std::vector<Hit> hits;         // in rank order; none when it asked for groups
+  std::vector<HitGroup> groups;  // by their best rows
+};
+
+}  // namespace simile::engine

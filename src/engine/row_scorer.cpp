@@ -1,0 +1,111 @@
+#include "engine/row_scorer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "certificate/combined_score.h"
+#include "simile/rank_key.h"
+
+namespace simile::engine {
+namespace {
+
+// Scores held at a time, all vectors together.
+constexpr std::size_t kScoresAtOnce = 1U << 20;
+
+}  // namespace
+
+// The best k of what is offered: a heap whose top is the least of them.
+class RowScorer::Best {
+ public:
+  Best(std::size_t k, float threshold) : k_(k), threshold_(threshold) {}
+
+  void Offer(RankKey key) {
+    if (key.score() < threshold_) return;
+    if (keys_.size() == k_) {
+      if (key < keys_.front()) return;
+      std::pop_heap(keys_.begin(), keys_.end(), std::greater<>());
+      keys_.pop_back();
+    }
+    keys_.push_back(key);
+    std::push_heap(keys_.begin(), keys_.end(), std::greater<>());
+  }
+
+  std::vector<Hit> Sorted() && {
+    std::sort_heap(keys_.begin(), keys_.end(), std::greater<>());
+    std::vector<Hit> hits;
+    hits.reserve(keys_.size());
+    for (const RankKey key : keys_) hits.push_back({key.row(), key.score()});
+    return hits;
+  }
+
+ private:
+  const std::size_t k_;
+  const float threshold_;
+  std::vector<RankKey> keys_;
+};
+
+absl::StatusOr<std::vector<Hit>> RowScorer::BestOf(std::span<const Row> rows, std::size_t k) {
+  Best best(k, question_.score_threshold);
+  cost_.rows_rescored += rows.size();
+  const std::size_t piece = RowsAtOnce();
+  for (std::size_t first = 0; first < rows.size(); first += piece) {
+    const std::size_t count = std::min(piece, rows.size() - first);
+    absl::Status status = Offer(rows.subspan(first, count), best);
+    if (!status.ok()) return status;
+  }
+  return std::move(best).Sorted();
+}
+
+absl::StatusOr<std::vector<Hit>> RowScorer::BestOfAll(const RowMask* mask, std::size_t k) {
+  Best best(k, question_.score_threshold);
+  const std::size_t piece = RowsAtOnce();
+  std::vector<Row> rows;
+  rows.reserve(piece);
+  absl::Status status;
+  const auto offer = [&] {
+    cost_.rows_scanned += rows.size();
+    if (status.ok()) status = Offer(rows, best);
+    rows.clear();
+  };
+  ForEachPassing(snapshot_.row_count(), mask, question_.excluded_rows, [&](Row row) {
+    rows.push_back(row);
+    if (rows.size() == piece) offer();
+  });
+  offer();
+  if (!status.ok()) return status;
+  return std::move(best).Sorted();
+}
+
+std::size_t RowScorer::RowsAtOnce() const {
+  return std::max<std::size_t>(1, kScoresAtOnce / vectors_.row_count());
+}
+
+absl::Status RowScorer::Offer(std::span<const Row> rows, Best& best) {
+  if (rows.empty()) return absl::OkStatus();
+  const std::size_t vector_count = vectors_.row_count();
+  scores_.resize(vector_count * rows.size());
+  similarities_.resize(vector_count);
+  absl::Status status = search_.Score(snapshot_.segments, vectors_, rows, scores_);
+  if (!status.ok()) return status;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t vector = 0; vector < vector_count; ++vector) {
+      similarities_[vector] = scores_[vector * rows.size() + i];
+    }
+    best.Offer(RankKey(Combine(similarities_), rows[i]));
+  }
+  return absl::OkStatus();
+}
+
+float RowScorer::Combine(std::span<const float> similarities) const {
+  switch (question_.scoring) {
+    case Scoring::kBestScore:
+      return certificate::BestScore(similarities, question_.weights, question_.positive_count);
+    case Scoring::kSumScores:
+      return certificate::SumScores(similarities, question_.weights, question_.positive_count);
+    case Scoring::kSimilarity:
+      break;
+  }
+  return similarities.front();
+}
+
+}  // namespace simile::engine

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/payload_table.h"
+#include "filter/payload_index.h"
+
+namespace simile::filter {
+
+// A field whose values are keywords, seen from the rows. Borrows the payload and its index.
+class KeywordField {
+ public:
+  // Keywords are numbered as in this column.
+  const KeywordColumn& column() const { return *column_; }
+  // The row's keywords, ascending and distinct; none when it lacks the field.
+  // Cost: one decode of the row.
+  void KeywordsOf(Row row, std::vector<std::uint32_t>& keywords) const;
+
+ private:
+  friend class Filters;
+  KeywordField(const data::PayloadTable& payload, std::uint32_t field_number, const Field& field);
+
+  const data::PayloadTable* payload_;
+  std::uint32_t field_number_;
+  FieldType type_;
+  const KeywordColumn* column_;
+};
+
+}  // namespace simile::filter

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "filter/payload_index.h"
+
+namespace simile::filter {
+
+// What to say of a field that no row has: `films has no field "genre". Did you mean "genres"?
+// Fields: cast, genres, year.`
+std::string UnknownField(std::string_view collection, std::string_view field,
+                         const PayloadIndex& payload);
+
+}  // namespace simile::filter

@@ -1,0 +1,133 @@
+#include "recommend/combine_vectors.h"
+
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace simile::recommend {
+namespace {
+
+// Weights times lengths of all examples together: far from overflow with any row.
+constexpr double kReachMax = 0x1p66;
+
+// What is left of vectors that cancel each other out is their rounding.
+constexpr double kLeastShareLeft = 0x1p-20;
+
+double Length(const double* values, std::size_t dim) {
+  double squares = 0;
+  for (std::size_t i = 0; i < dim; ++i) squares += values[i] * values[i];
+  return std::sqrt(squares);
+}
+
+// A sum of vectors in double, and how long it would be if they all pointed one way.
+class VectorSum {
+ public:
+  explicit VectorSum(std::size_t dim) : values_(dim, 0.0) {}
+
+  void Add(double factor, const float* vector) {
+    double squares = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const double term = factor * vector[i];
+      values_[i] += term;
+      squares += term * term;
+    }
+    reach_ += std::sqrt(squares);
+  }
+  bool Vanishes() const {
+    return Length(values_.data(), values_.size()) <= reach_ * kLeastShareLeft;
+  }
+  const std::vector<double>& values() const { return values_; }
+
+ private:
+  std::vector<double> values_;
+  double reach_ = 0;
+};
+
+double TotalWeight(const std::vector<Example>& examples) {
+  double total = 0;
+  for (const Example& example : examples) total += example.weight;
+  return total;
+}
+
+// Calls visit(example, its place in messages) for each.
+template <class Visit>
+absl::Status ForEachExample(std::string_view place, std::string_view sign,
+                            const std::vector<Example>& examples, Visit visit) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    absl::Status status = visit(examples[i], fmt::format("{}examples.{}[{}]: ", place, sign, i));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
+                          const ByExamples& examples, const engine::Snapshot& snapshot, float* row,
+                          std::vector<Row>& excluded) {
+  VectorSum sum(snapshot.dim());
+  const auto add = [&](std::string_view sign, const std::vector<Example>& some, double factor) {
+    const double share = factor / TotalWeight(some);
+    return ForEachExample(place, sign, some, [&](const Example& example, const std::string& at) {
+      absl::Status status = builder.Build(at, example.target, row, excluded);
+      if (status.ok()) sum.Add(share * example.weight, row);
+      return status;
+    });
+  };
+  absl::Status status = add("positive", examples.positive, examples.negative.empty() ? 1.0 : 2.0);
+  if (status.ok()) status = add("negative", examples.negative, -1.0);
+  if (!status.ok()) return status;
+  if (sum.Vanishes()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}examples: positive and negative ones cancel each other out, so that no direction is "
+        "left to search in; best_score and sum_scores take them",
+        place));
+  }
+  return builder.Finish(place, "the examples' average vector", sum.values(), row);
+}
+
+absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, const ByBlend& blend,
+                        const engine::Snapshot& snapshot, float* row, std::vector<Row>& excluded) {
+  const std::string at = fmt::format("{}blend: ", place);
+  VectorSum sum(snapshot.dim());
+  absl::Status status = builder.Build(at, blend.target, row, excluded);
+  if (!status.ok()) return status;
+  sum.Add(1.0 - static_cast<double>(blend.user_weight), row);
+  status = builder.Build(at, blend.user, row, excluded);
+  if (!status.ok()) return status;
+  sum.Add(blend.user_weight, row);
+  if (sum.Vanishes()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}its two vectors cancel each other out, so that no direction is left to "
+                    "search in; give another user_weight",
+                    at));
+  }
+  return builder.Finish(at, "the blended vector", sum.values(), row);
+}
+
+absl::Status BuildExamples(const VectorBuilder& builder, std::string_view place,
+                           const ByExamples& examples, const engine::Snapshot& snapshot,
+                           float* rows, std::vector<Row>& excluded) {
+  const std::size_t padded_dim = PaddedDim(snapshot.dim());
+  double reach = 0;
+  const auto build = [&](const Example& example, const std::string& at) {
+    absl::Status status = builder.Build(at, example.target, rows, excluded);
+    if (!status.ok()) return status;
+    double squares = 0;
+    for (std::size_t i = 0; i < padded_dim; ++i) squares += double{rows[i]} * rows[i];
+    reach += example.weight * std::sqrt(squares);
+    rows += padded_dim;
+    return status;
+  };
+  absl::Status status = ForEachExample(place, "positive", examples.positive, build);
+  if (status.ok()) status = ForEachExample(place, "negative", examples.negative, build);
+  if (!status.ok()) return status;
+  if (reach <= kReachMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("{}examples: weights times lengths of their vectors add up to {:.4g}; sums up to "
+                  "2^66 can be compared",
+                  place, reach));
+}
+
+}  // namespace simile::recommend

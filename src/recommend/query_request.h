@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace simile::recommend {
+
+// What a query is made from.
+struct ByVector {
+  std::vector<float> values;
+};
+struct ByItem {
+  std::string id;  // its own row is left out of the answer
+};
+struct ByUser {
+  std::string id;
+  bool exclude_seen = false;  // leave out the rows the user has interacted with
+};
+
+// One thing to be like, or to be unlike.
+struct Example {
+  std::variant<ByVector, ByItem> target;
+  float weight = 1;  // multiplies its similarities; positive and finite
+};
+
+// How examples make one score. docs/design/recommendation.md has the formulas.
+enum class Strategy : std::uint8_t { kAverageVector, kBestScore, kSumScores };
+
+struct ByExamples {
+  std::vector<Example> positive;
+  std::vector<Example> negative;
+  Strategy strategy = Strategy::kAverageVector;
+};
+
+// Something to be like and a user's taste, added up: (1 - user_weight) * target + user_weight *
+// profile, both at unit length for cosine.
+struct ByBlend {
+  std::variant<ByVector, ByItem> target;
+  ByUser user;
+  float user_weight = 0.5F;  // 0..1
+};
+
+// What a user without a profile gets instead: the rows with the greatest values of a field.
+struct Fallback {
+  enum class Order : std::uint8_t { kNewest, kMostPopular };
+  Order order = Order::kNewest;
+  // Integers, numbers or times. Empty: for kNewest the only time field, or else `year`; for
+  // kMostPopular how many users have seen the row.
+  std::string field;
+};
+
+// MMR; engine::Diversity.
+struct DiversityRequest {
+  float lambda = 0.5F;
+  std::uint32_t candidates = 0;
+};
+
+struct GroupRequest {
+  std::string field;
+  std::uint32_t group_size = 1;
+};
+
+// A query as a caller means it, protobuf left behind.
+struct QueryRequest {
+  std::variant<ByVector, ByItem, ByUser, ByExamples, ByBlend> target;
+  std::uint32_t k = 10;
+  std::uint32_t offset = 0;
+  float score_threshold = -std::numeric_limits<float>::infinity();
+  // Rows never returned. An id the collection does not have excludes nothing: callers keep long
+  // lists of what a user has dismissed, and items disappear from collections.
+  std::vector<std::string> exclude_ids;
+  std::string filter;  // rows that may be returned; empty lets every row pass
+  std::optional<DiversityRequest> diversity;  // one of these at most
+  std::optional<GroupRequest> group_by;
+  std::optional<Fallback> fallback;  // of ByUser
+};
+
+}  // namespace simile::recommend

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "engine/snapshot.h"
+#include "recommend/query_request.h"
+
+namespace simile::recommend {
+
+// Turns what a query names into vectors that a snapshot can be searched with: brought to unit
+// length for cosine, as given for dot. Borrows the snapshot.
+class VectorBuilder {
+ public:
+  explicit VectorBuilder(const engine::Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  // Each writes one padded row and may add rows that are not to be returned.
+  //   place  what messages call the target: "queries[3]: ", "" or "examples.positive[0]: "
+  // Errors: kInvalidArgument for a vector of another dimension, a number that is not finite or a
+  //         length outside 2^-60..2^60; kNotFound naming the id and the nearest known one.
+  absl::Status Build(std::string_view place, const ByVector& target, float* row,
+                     std::vector<Row>& excluded) const;
+  absl::Status Build(std::string_view place, const ByItem& target, float* row,
+                     std::vector<Row>& excluded) const;
+  absl::Status Build(std::string_view place, const std::variant<ByVector, ByItem>& target,
+                     float* row, std::vector<Row>& excluded) const;
+  // Also kFailedPrecondition when the collection has no profiles.
+  absl::Status Build(std::string_view place, const ByUser& target, float* row,
+                     std::vector<Row>& excluded) const;
+
+  // Brings a vector that was worked out in double to the length it is searched with.
+  //   what  what came out too short or long: "vector"
+  absl::Status Finish(std::string_view place, std::string_view what, std::span<const double> values,
+                      float* row) const;
+
+ private:
+  void Copy(MatrixView vectors, Row from, float* row) const;
+
+  const engine::Snapshot& snapshot_;
+};
+
+}  // namespace simile::recommend

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <utility>
+
+#include <absl/status/status.h>
+#include <fmt/format.h>
+
+namespace simile::service {
+
+// kInvalidArgument with what is wrong with a request.
+template <class... Parts>
+absl::Status Refuse(fmt::format_string<Parts...> format, Parts&&... parts) {
+  return absl::InvalidArgumentError(fmt::format(format, std::forward<Parts>(parts)...));
+}
+
+}  // namespace simile::service

@@ -1,0 +1,94 @@
+#include "service/validate_shape.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "service/refuse.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+constexpr float kDefaultLambda = 0.5F;
+constexpr std::uint64_t kCandidatesPerHit = 10;
+constexpr std::uint64_t kCandidatesMin = 100;
+
+}  // namespace
+
+absl::StatusOr<recommend::DiversityRequest> ValidateDiversity(std::string_view field,
+                                                              const v1::Diversity& from,
+                                                              std::uint32_t k,
+                                                              const Limits& limits) {
+  recommend::DiversityRequest diversity;
+  diversity.lambda = from.has_lambda() ? from.lambda() : kDefaultLambda;
+  // NaN fails both.
+  if (!(diversity.lambda >= 0 && diversity.lambda <= 1)) {
+    return Refuse("{}.lambda: {}; give 0 (difference alone) to 1 (score alone)", field,
+                  diversity.lambda);
+  }
+  const std::uint64_t usual = std::clamp<std::uint64_t>(kCandidatesPerHit * k, kCandidatesMin,
+                                                        limits.diversity_candidates_max);
+  diversity.candidates =
+      from.has_candidates() ? from.candidates() : static_cast<std::uint32_t>(usual);
+  if (diversity.candidates < 1 || diversity.candidates > limits.diversity_candidates_max) {
+    return Refuse("{}.candidates: {}; give 1 to {}", field, data::Grouped(diversity.candidates),
+                  data::Grouped(limits.diversity_candidates_max));
+  }
+  return diversity;
+}
+
+absl::StatusOr<recommend::GroupRequest> ValidateGroupBy(std::string_view field,
+                                                        const v1::GroupBy& from,
+                                                        const Limits& limits) {
+  if (from.field().empty()) return Refuse("{}.field: empty; name a field of keywords", field);
+  recommend::GroupRequest group_by{from.field(), from.has_group_size() ? from.group_size() : 1};
+  if (group_by.group_size < 1 || group_by.group_size > limits.k_max) {
+    return Refuse("{}.group_size: {}; ask for 1 to {}", field, data::Grouped(group_by.group_size),
+                  data::Grouped(limits.k_max));
+  }
+  return group_by;
+}
+
+absl::StatusOr<recommend::Fallback> ValidateFallback(const v1::Fallback& from) {
+  recommend::Fallback fallback;
+  fallback.field = from.field();
+  switch (from.order()) {
+    case v1::Fallback::NEWEST:
+      fallback.order = recommend::Fallback::Order::kNewest;
+      return fallback;
+    case v1::Fallback::MOST_POPULAR:
+      fallback.order = recommend::Fallback::Order::kMostPopular;
+      return fallback;
+    default:
+      return Refuse("options.fallback.order: {}; set NEWEST or MOST_POPULAR",
+                    from.order() == v1::Fallback::ORDER_UNSPECIFIED
+                        ? "not set"
+                        : fmt::format("{} is none", static_cast<int>(from.order())));
+  }
+}
+
+absl::Status CheckReach(std::string_view path, std::uint64_t skipped,
+                        const recommend::QueryRequest& query, const Limits& limits) {
+  const std::uint64_t last = skipped + query.k;
+  if (query.group_by && last * query.group_by->group_size > limits.k_max) {
+    return Refuse(
+        "{}.group_by: {} groups of {} rows are more than {}; ask for fewer or smaller ones", path,
+        data::Grouped(last), data::Grouped(query.group_by->group_size),
+        data::Grouped(limits.k_max));
+  }
+  if (query.diversity && last > query.diversity->candidates) {
+    return Refuse(
+        "{}.diversity: {} rows are wanted, offset included, of {} candidates; raise candidates (up "
+        "to {})",
+        path, data::Grouped(last), data::Grouped(query.diversity->candidates),
+        data::Grouped(limits.diversity_candidates_max));
+  }
+  if (last <= limits.k_max) return absl::OkStatus();
+  return Refuse("{}.offset: {} with k {} reaches past {}; offset + k may be at most that", path,
+                data::Grouped(skipped), data::Grouped(query.k), data::Grouped(limits.k_max));
+}
+
+}  // namespace simile::service

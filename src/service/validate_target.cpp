@@ -1,0 +1,161 @@
+#include "service/validate_target.h"
+
+#include <utility>
+#include <variant>
+
+#include <absl/status/statusor.h>
+#include <fmt/format.h>
+
+#include "data/wording.h"
+#include "service/packed_vector.h"
+#include "service/refuse.h"
+#include "service/validate_fields.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+constexpr float kWeightMax = 1e6F;
+
+absl::StatusOr<recommend::ByVector> VectorOf(const std::string& path, const v1::FloatVector& from,
+                                             const Limits& limits) {
+  const auto& values = from.values();
+  if (values.empty()) return Refuse("{}.vector: empty; send a number a dimension", path);
+  if (static_cast<std::uint32_t>(values.size()) > limits.dim_max) {
+    return Refuse("{}.vector: {} dimensions; a vector has at most {}", path,
+                  data::Grouped(static_cast<std::uint64_t>(values.size())),
+                  data::Grouped(limits.dim_max));
+  }
+  return recommend::ByVector{{values.begin(), values.end()}};
+}
+
+absl::StatusOr<recommend::ByVector> VectorOf(const std::string& path, const v1::PackedVector& from,
+                                             const Limits& limits) {
+  auto values = UnpackVector(path + ".packed_vector", from, limits.dim_max);
+  if (!values.ok()) return values.status();
+  return recommend::ByVector{*std::move(values)};
+}
+
+// The vector or item that a query, an example or a blend names.
+//   Message  one with vector, packed_vector and id
+template <class Message>
+absl::StatusOr<std::variant<recommend::ByVector, recommend::ByItem>> VectorOrItem(
+    const std::string& path, const Message& from, const Limits& limits) {
+  if (from.has_vector()) return VectorOf(path, from.vector(), limits);
+  if (from.has_packed_vector()) return VectorOf(path, from.packed_vector(), limits);
+  if (!from.has_id()) return Refuse("{}: no target; set vector, packed_vector or id", path);
+  if (absl::Status status = CheckId(path + ".id", from.id(), limits); !status.ok()) return status;
+  return recommend::ByItem{from.id()};
+}
+
+absl::Status AddExamples(const std::string& path,
+                         const google::protobuf::RepeatedPtrField<v1::Example>& from,
+                         const Limits& limits, std::vector<recommend::Example>& examples) {
+  for (int index = 0; index < from.size(); ++index) {
+    const std::string place = fmt::format("{}[{}]", path, index);
+    auto target = VectorOrItem(place, from[index], limits);
+    if (!target.ok()) return target.status();
+    const float weight = from[index].has_weight() ? from[index].weight() : 1;
+    if (!(weight > 0 && weight <= kWeightMax)) {  // NaN fails both
+      return Refuse("{}.weight: {}; give a number above 0, up to 1,000,000{}", place, weight,
+                    weight < 0 ? "; what to be unlike stands among the negative examples" : "");
+    }
+    examples.push_back({*std::move(target), weight});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<recommend::ByExamples> ExamplesOf(const std::string& path, const v1::Examples& from,
+                                                 const Limits& limits) {
+  const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
+  if (count == 0) return Refuse("{}: none; give positive examples, negative ones, or both", path);
+  if (count > limits.examples_max) {
+    return Refuse("{}: {} examples; at most {}", path, data::Grouped(count), limits.examples_max);
+  }
+  recommend::ByExamples examples;
+  switch (from.strategy()) {
+    case v1::Examples::AVERAGE_VECTOR:
+      if (from.positive().empty()) {
+        return Refuse(
+            "{}: AVERAGE_VECTOR without a positive example; add one, or take BEST_SCORE or "
+            "SUM_SCORES",
+            path);
+      }
+      examples.strategy = recommend::Strategy::kAverageVector;
+      break;
+    case v1::Examples::BEST_SCORE:
+      examples.strategy = recommend::Strategy::kBestScore;
+      break;
+    case v1::Examples::SUM_SCORES:
+      examples.strategy = recommend::Strategy::kSumScores;
+      break;
+    default:
+      return Refuse("{}.strategy: {}; set AVERAGE_VECTOR, BEST_SCORE or SUM_SCORES", path,
+                    from.strategy() == v1::Examples::STRATEGY_UNSPECIFIED
+                        ? "not set"
+                        : fmt::format("{} is none", static_cast<int>(from.strategy())));
+  }
+  absl::Status status = AddExamples(path + ".positive", from.positive(), limits, examples.positive);
+  if (status.ok()) {
+    status = AddExamples(path + ".negative", from.negative(), limits, examples.negative);
+  }
+  if (!status.ok()) return status;
+  return examples;
+}
+
+absl::StatusOr<recommend::ByBlend> BlendOf(const std::string& path, const v1::Blend& from,
+                                           bool exclude_seen, const Limits& limits) {
+  auto target = VectorOrItem(path, from, limits);
+  if (!target.ok()) return target.status();
+  absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
+  if (!status.ok()) return status;
+  const float user_weight = from.has_user_weight() ? from.user_weight() : 0.5F;
+  if (!(user_weight >= 0 && user_weight <= 1)) {
+    return Refuse("{}.user_weight: {}; give 0 (the target alone) to 1 (the user alone)", path,
+                  user_weight);
+  }
+  return recommend::ByBlend{*std::move(target), {from.user_id(), exclude_seen}, user_weight};
+}
+
+}  // namespace
+
+absl::Status SetTarget(const std::string& path, const v1::Query& from, bool exclude_seen,
+                       const Limits& limits, recommend::QueryRequest& query) {
+  switch (from.target_case()) {
+    case v1::Query::kVector:
+    case v1::Query::kPackedVector:
+    case v1::Query::kId: {
+      auto target = VectorOrItem(path, from, limits);
+      if (!target.ok()) return target.status();
+      std::visit([&](auto& each) { query.target = std::move(each); }, *target);
+      break;
+    }
+    case v1::Query::kExamples: {
+      auto examples = ExamplesOf(path + ".examples", from.examples(), limits);
+      if (!examples.ok()) return examples.status();
+      query.target = *std::move(examples);
+      break;
+    }
+    case v1::Query::kUserId: {
+      absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
+      if (!status.ok()) return status;
+      query.target = recommend::ByUser{from.user_id(), exclude_seen};
+      return absl::OkStatus();
+    }
+    case v1::Query::kBlend: {
+      auto blend = BlendOf(path + ".blend", from.blend(), exclude_seen, limits);
+      if (!blend.ok()) return blend.status();
+      query.target = *std::move(blend);
+      return absl::OkStatus();
+    }
+    case v1::Query::TARGET_NOT_SET:
+      return Refuse("{}: no target; set vector, packed_vector, id, user_id, examples or blend",
+                    path);
+  }
+  if (from.exclude_seen()) {
+    return Refuse("{}.exclude_seen: only queries by user_id or blend have seen anything", path);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace simile::service
