@@ -61,21 +61,26 @@ class Resolver {
   }
 
   absl::Status ResolveShape(const QueryRequest& request) {
-    const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
-    question_.k =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, snapshot_.row_count()));
     question_.score_threshold = request.score_threshold;
     if (request.diversity) {
       question_.diversity = {request.diversity->lambda, request.diversity->candidates};
     }
+    question_.k = FirstOf(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
     auto field = snapshot_.filters->FindKeywords(request.group_by->field);
     if (!field.ok()) {
       return {field.status().code(),
               fmt::format("{}group_by: {}", prefix_, std::string(field.status().message()))};
     }
+    question_.k = FirstOf(request, field->column().keyword_count());
     question_.grouping = {*std::move(field), request.group_by->group_size};
     return absl::OkStatus();
+  }
+
+  // How many are wanted from the best on, of so many that there can be.
+  static std::uint32_t FirstOf(const QueryRequest& request, std::size_t most) {
+    const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, most));
   }
 
   absl::Status ResolveTarget(const QueryRequest& request) {

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/executor.h"
+#include "recommend/query_request.h"
+
+namespace simile::recommend {
+
+// What a request is answered with by the definitions of docs/design/recommendation.md: every row
+// that passes is scored by the canonical reference, sorted, grouped or chosen from, one row at a
+// time.
+//   vectors  [the request's vectors, dim]  as it was resolved to
+//   hits and groups from the best on, offset not yet skipped
+engine::QuestionAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
+                                  MatrixView vectors);
+
+}  // namespace simile::recommend
