@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "certificate/canonical_score.h"
 #include "engine/fake_segment.h"
 #include "engine/sample_data.h"
 
@@ -119,6 +120,23 @@ TEST(SegmentSearchTest, ReturnsTheErrorOfTheSegmentThatFails) {
   SegmentSearch search;
   SearchResult result;
   EXPECT_EQ(search.Run(segments, {query.view(), specs}, result), failing->status);
+}
+
+TEST(SegmentSearchTest, ScoresRowsOfAllSegmentsWhereverTheyAreCut) {
+  const data::Matrix rows = RandomMatrix(40, 9, 3);
+  const data::Matrix queries = RandomMatrix(3, 9, 4);
+  const std::vector<Row> wanted{0, 1, 7, 8, 9, 20, 21, 38, 39};
+  SegmentSearch search;
+  std::vector<float> whole(queries.row_count() * wanted.size());
+  ASSERT_TRUE(search.Score(Cut(rows.view(), {0}), queries.view(), wanted, whole).ok());
+  EXPECT_EQ(whole[wanted.size() + 5],
+            certificate::CanonicalScoreReference(queries.view()[1], rows.view()[20]));
+  for (const std::vector<std::size_t>& starts :
+       {std::vector<std::size_t>{0, 8}, {0, 1, 9, 20, 21}, {0, 10, 20, 30}}) {
+    std::vector<float> cut(whole.size(), -2);
+    ASSERT_TRUE(search.Score(Cut(rows.view(), starts), queries.view(), wanted, cut).ok());
+    EXPECT_EQ(cut, whole);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "engine/snapshot_store.h"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -243,6 +244,82 @@ TEST(SnapshotTest, CountsItsBytesByWhatTheyHold) {
   EXPECT_EQ(bytes.index, 7U);
   EXPECT_EQ(bytes.device, 9U);
   EXPECT_EQ(bytes.host(), bytes.vectors + bytes.payload + bytes.users + 7U);
+}
+
+// A store of one collection, on a clock that the test turns.
+class LeaseTest : public testing::Test {
+ protected:
+  LeaseTest() { Serve(store_, "films"); }
+
+  void Reload() {
+    ASSERT_TRUE(store_.BeginReplace("films").ok());
+    Snapshot snapshot = Small(2);
+    snapshot.loaded_at = std::chrono::system_clock::time_point(std::chrono::seconds(5));
+    store_.Publish("films", std::move(snapshot));
+  }
+  // Whether the first version can still be had.
+  bool Kept() const { return store_.PinVersion("films", 1, {}).ok(); }
+
+  FakeClock clock_;
+  SnapshotStore store_{clock_};
+};
+
+TEST_F(LeaseTest, AReplacedSnapshotIsGoneWithoutOne) {
+  EXPECT_TRUE(Kept());
+  Reload();
+  EXPECT_EQ(store_.PinVersion("films", 1, {}).status(),
+            absl::AbortedError("version 1 of films is gone; start again with the first page"));
+  EXPECT_TRUE(
+      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
+          .ok());
+}
+
+TEST_F(LeaseTest, KeepsAReplacedSnapshotUntilItRunsOut) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  clock_.Advance(std::chrono::seconds(59));
+  ASSERT_TRUE(Kept());
+  EXPECT_EQ((*store_.PinVersion("films", 1, {}))->version, 1U);
+  EXPECT_EQ((*store_.Pin("films"))->version, 2U);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_FALSE(Kept());
+}
+
+TEST_F(LeaseTest, IsRenewedByEveryPage) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  clock_.Advance(std::chrono::seconds(50));
+  store_.Lease(**store_.PinVersion("films", 1, {}), std::chrono::seconds(60));
+  clock_.Advance(std::chrono::seconds(50));
+  EXPECT_TRUE(Kept());
+}
+
+TEST_F(LeaseTest, EndsWhenMemoryIsWanted) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  ASSERT_TRUE(Kept());
+  store_.EndLeases();
+  EXPECT_FALSE(Kept());
+}
+
+TEST_F(LeaseTest, DoesNotReachBeyondTheGenerationThatHasIt) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  Reload();  // nobody is in the midst of version 2's pages
+  EXPECT_FALSE(Kept());
+  EXPECT_FALSE(
+      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
+          .ok());
+}
+
+TEST_F(LeaseTest, TellsSnapshotsOfOneVersionApartByTheirTime) {
+  EXPECT_EQ(
+      store_.PinVersion("films", 1, std::chrono::system_clock::time_point(std::chrono::seconds(1)))
+          .status()
+          .code(),
+      absl::StatusCode::kAborted)
+      << "another server's version 1";
+  EXPECT_EQ(store_.PinVersion("film", 1, {}).status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

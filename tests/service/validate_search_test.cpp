@@ -5,20 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "service/refusal.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
-
-template <class Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
 
 v1::SearchRequest Search(const std::string& rest) {
   return Parse<v1::SearchRequest>("collection: 'films' " + rest);
@@ -28,30 +21,12 @@ v1::RecommendRequest Recommend(const std::string& rest) {
   return Parse<v1::RecommendRequest>("collection: 'films' " + rest);
 }
 
-// A request and the message it must be refused with.
-struct Refusal {
-  const char* name;
-  std::string request;
-  std::string message;
-};
-void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
-
-std::string Name(const testing::TestParamInfo<Refusal>& info) { return info.param.name; }
-
-void ExpectRefused(const absl::Status& status, const std::string& message) {
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(std::string(status.message()), message);
-}
-
 class SearchRefusalTest : public testing::TestWithParam<Refusal> {};
 
 TEST_P(SearchRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
   const auto valid = ValidateSearch(Parse<v1::SearchRequest>(GetParam().request), Limits{});
   ExpectRefused(valid.status(), GetParam().message);
 }
-
-const std::string kFilms = "collection: 'films' ";
-const std::string kQuery = kFilms + "queries { id: 'a' } ";
 
 INSTANTIATE_TEST_SUITE_P(
     All, SearchRefusalTest,
