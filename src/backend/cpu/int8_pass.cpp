@@ -44,12 +44,6 @@ void RaiseTo(std::atomic<float>& gate, float value) {
   }
 }
 
-bool Passes(const QuerySpec& spec, Row row) {
-  if (spec.mask != nullptr && !spec.mask->Allows(row)) return false;
-  return spec.excluded_rows.empty() ||
-         !std::binary_search(spec.excluded_rows.begin(), spec.excluded_rows.end(), row);
-}
-
 }  // namespace
 
 std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
@@ -93,6 +87,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     room_max = std::max(room_max, own);
   }
   GrowTo(memory_.certain_, count);
+  GrowTo(memory_.excluded_, count);
   for (Worker& worker : memory_.workers_) {
     worker.progress = {};
     PackedQueries::Reserve(segment.packed, worker.packing);
@@ -103,6 +98,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     GrowTo(worker.bounds, count);
     worker.room.Reserve(room * sizeof(Survivor));
     GrowTo(worker.survivors, count);
+    GrowTo(worker.guesses, count);
     GrowTo(worker.rescored, count);
     worker.merged.Reserve(memory_.workers_.size() * room_max * sizeof(Survivor));
   }
@@ -138,6 +134,7 @@ void Int8Pass::BeginQueries(unsigned participant) {
     for (std::size_t query = first; query < first + count; ++query) {
       memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
                            batch_.queries.padded_dim(), worker.packing);
+      memory_.excluded_[query].Reset(Spec(query).excluded_rows);
     }
     ScanFirstBlock(worker, {first, count});
   }
@@ -154,6 +151,7 @@ void Int8Pass::Join(Worker& worker) const {
     const std::size_t size = RoomOf(Spec(query), shape_.row_count);
     const std::size_t k = std::min<std::size_t>(Spec(query).k, shape_.row_count);
     worker.survivors[query] = Survivors({room, size}, k, Spec(query).score_threshold);
+    worker.guesses[query] = {};
     worker.rescored[query] = 0;
     room += size;
   }
@@ -274,25 +272,29 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
   Survivors& survivors = worker.survivors[query];
   std::atomic<float>& gate = memory_.gates_[query];
   survivors.RaiseGate(gate.load(std::memory_order_relaxed));
-  survivors.Tighten(GuessFor(worker, Spec(query).k));
+  survivors.Tighten(GuessFor(worker, query));
   RaiseTo(gate, survivors.gate());
 }
 
-const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t k) const {
-  if (worker.progress.guess_k != k || worker.progress.guess_rows != worker.progress.rows_begun) {
+const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
+  Int8Memory::TimedGuess& timed = worker.guesses[query];
+  if (timed.rows_begun != worker.progress.rows_begun) {
+    timed.rows_begun = worker.progress.rows_begun;
+    const std::size_t k = Spec(query).k;
     const double seen =
-        static_cast<double>(worker.progress.rows_begun) / static_cast<double>(shape_.row_count);
-    worker.progress.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
-    worker.progress.guess_k = k;
-    worker.progress.guess_rows = worker.progress.rows_begun;
+        static_cast<double>(timed.rows_begun) / static_cast<double>(shape_.row_count);
+    timed.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
   }
-  return worker.progress.guess;
+  return timed.guess;
 }
 
 std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) const {
   const std::uint32_t index = segment_.packed.IndexAt(position);
   if (index == PackedRows::kNoRow) return index;
-  return Passes(Spec(query), segment_.rows.first_row + index) ? index : PackedRows::kNoRow;
+  const Row row = segment_.rows.first_row + index;
+  const RowMask* const mask = Spec(query).mask;
+  if (mask != nullptr && !mask->Allows(row)) return PackedRows::kNoRow;
+  return memory_.excluded_[query].Contains(row) ? PackedRows::kNoRow : index;
 }
 
 double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
@@ -312,7 +314,7 @@ void Int8Pass::TakeHits(Worker& worker, const Rows& rows, const Queries& queries
     if (index == PackedRows::kNoRow) continue;
     const auto [lower, upper] =
         certificate::RangeOf(ScoreOf(worker, query, hit.sum, scale), worker.bounds[query]);
-    worker.survivors[query].Offer({index, lower, upper}, GuessFor(worker, Spec(query).k),
+    worker.survivors[query].Offer({index, lower, upper}, GuessFor(worker, query),
                                   RescorerOf(query, worker.rescored[query]));
   }
 }
@@ -351,8 +353,7 @@ void Int8Pass::ScoreCandidates(Worker& worker) {
         const auto [query, index] = worker.found[i];
         const Rescorer rescorer = RescorerOf(query, worker.rescored[query]);
         const float score = rescorer.Score(index);
-        worker.survivors[query].Offer({index, score, score}, GuessFor(worker, Spec(query).k),
-                                      rescorer);
+        worker.survivors[query].Offer({index, score, score}, GuessFor(worker, query), rescorer);
       });
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/cpu/excluded_rows.h"
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_queries.h"
 #include "backend/cpu/packed_rows.h"
@@ -50,8 +51,11 @@ class Int8Memory {
     std::size_t rows_when_tightened = 0;
     std::size_t nibble_rows_seen = 0;  // of rows_seen
     std::size_t nibbles_from = 0;      // rows to see before nibbles are worth a try
-    std::size_t guess_k = 0;           // what the guess was made for
-    std::size_t guess_rows = 0;
+  };
+
+  // How a query's gate is set, and after how many rows that was worked out.
+  struct TimedGuess {
+    std::size_t rows_begun = 0;  // 0: not yet
     Guess guess;
   };
 
@@ -66,6 +70,7 @@ class Int8Memory {
     std::vector<double> bounds;           // [query]  of the block at hand
     data::PageBuffer room;                // the survivors' buffers, one after the other
     std::vector<Survivors> survivors;     // [query]
+    std::vector<TimedGuess> guesses;      // [query]
     std::vector<std::uint64_t> rescored;  // [query]
     data::PageBuffer merged;              // Survivor, of one query, of all threads
   };
@@ -74,7 +79,8 @@ class Int8Memory {
   PackedQueries packed_;
   std::unique_ptr<std::atomic<float>[]> gates_;
   std::size_t gates_size_ = 0;
-  std::vector<char> certain_;  // [query]
+  std::vector<char> certain_;           // [query]
+  std::vector<ExcludedRows> excluded_;  // [query]
 };
 
 // The first stage and the last: one pass over the packed rows for as many queries as
@@ -144,7 +150,7 @@ class Int8Pass {
                  double block_scale) const;
   void TightenWhereDue(Worker& worker);
   void Tighten(Worker& worker, std::size_t query);
-  const Guess& GuessFor(Worker& worker, std::size_t k) const;
+  const Guess& GuessFor(Worker& worker, std::size_t query) const;
   void FinishQuery(Worker& worker, std::size_t query);
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
