@@ -144,5 +144,83 @@ TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
   EXPECT_THAT(run.printed, HasSubstr("note: preference_vectors.npy"));
 }
 
+TEST_F(ClientCommandsTest, SimilarTakesSeveralFilmsTogetherAndAwayFromOthers) {
+  const ProgramRun run =
+      Run({"similar", "--title", "Toy Story", "--unlike", "toy-story-2-1999", "-k", "2"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("films like Toy Story (1995), unlike 1 item\n"
+                                      "  1  0.5394  A Goofy Movie "));
+  const json answer = RunJson({"similar", "--like", "heat-1995,alien-1979", "--unlike",
+                               "toy-story-1995", "--strategy", "sum-scores", "-k", "3"});
+  EXPECT_EQ(answer["results"][0]["query"],
+            json({{"like", {"heat-1995", "alien-1979"}}, {"unlike", {"toy-story-1995"}}}));
+  EXPECT_EQ(answer["results"][0]["hits"].size(), 3U);
+  EXPECT_THAT(Run({"similar", "--unlike", "heat-1995", "-k", "1"}).printed,
+              StartsWith("films unlike 1 item\n  1  -0."));
+}
+
+TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
+  const ProgramRun run = Run(
+      {"similar", "--title", "Toy Story", "--group-by", "genres", "--group-size", "2", "-k", "2"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed,
+              StartsWith("films like Toy Story (1995)\n"
+                         "  1  Animated  0.7029  Toy Story 2  1999  Animated, Comedy, Family\n"
+                         "               0.6979  Toy Story 4  2019  Animated, Comedy, Drama\n"
+                         "  2  Comedy    0.7029  Toy Story 2  1999  Animated, Comedy, Family\n"
+                         "               0.6979  Toy Story 4  2019  Animated, Comedy, Drama\n"
+                         "exact · cpu: "));
+  const json answer =
+      RunJson({"similar", "--title", "Toy Story", "--group-by", "genres", "-k", "3"});
+  EXPECT_EQ(answer["results"][0]["groups"].size(), 3U);
+  EXPECT_EQ(answer["results"][0]["groups"][0]["keyword"], "Animated");
+  EXPECT_EQ(answer["results"][0]["groups"][0]["hits"][0]["id"], "toy-story-2-1999");
+}
+
+TEST_F(ClientCommandsTest, SimilarTurnsPages) {
+  const std::vector<std::string> first = {"similar", "--title", "Toy Story", "-k", "2", "--paged"};
+  const ProgramRun page = Run(first);
+  const std::string mark = "next page: ";
+  ASSERT_THAT(page.printed, HasSubstr(mark));
+  std::string token = page.printed.substr(page.printed.find(mark) + mark.size());
+  token.pop_back();  // the line's end
+  std::vector<std::string> second = first;
+  second.insert(second.end(), {"--page-token", token});
+  EXPECT_THAT(Run(second).printed,
+              StartsWith("films like Toy Story (1995)\n  3  0.6709  Toy Story 3"));
+  second[4].replace(0, 1, 1, '3');
+  EXPECT_THAT(Run(second).errors, HasSubstr("it continues another request"));
+}
+
+TEST_F(ClientCommandsTest, RecommendFallsBackAndBlends) {
+  const ProgramRun unknown = Run({"recommend", "--user", "nobody"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  const ProgramRun newest =
+      Run({"recommend", "--user", "nobody", "-k", "2", "--fallback", "newest"});
+  EXPECT_EQ(newest.exit_code, 0) << newest.errors;
+  EXPECT_THAT(newest.printed, StartsWith("for nobody, who has no profile: by year\n  1  Plane  "));
+  const json popular =
+      RunJson({"recommend", "--user", "nobody", "-k", "2", "--fallback", "most-popular"});
+  EXPECT_EQ(popular["results"][0]["fallback_order"], "users who have seen it");
+  EXPECT_THAT(Run({"recommend", "--user", "user_00042", "--like", "heat-1995", "-k", "1"}).printed,
+              StartsWith("for user_00042, like heat-1995\n  1  0.59"));
+}
+
+TEST_F(ClientCommandsTest, FlagsThatNeedOthersSaySo) {
+  const auto error = [&](std::vector<std::string> arguments) { return Run(arguments).errors; };
+  EXPECT_EQ(error({"similar", "--title", "Heat", "--group-size", "2"}),
+            "error: --group-size is of the groups of --group-by FIELD\n");
+  EXPECT_EQ(error({"similar", "--title", "Heat", "--candidates", "20"}),
+            "error: --candidates are what --diversity LAMBDA chooses from\n");
+  EXPECT_EQ(error({"similar", "--title", "Heat", "--unlike", "alien-1979", "--strategy", "best"}),
+            "error: --strategy best: give average-vector, best-score or sum-scores\n");
+  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--user-weight", "1"}),
+            "error: --user-weight weighs the user against --like ID\n");
+  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--fallback", "latest"}),
+            "error: --fallback latest: give newest or most-popular\n");
+  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--fallback-field", "year"}),
+            "error: --fallback-field is what --fallback ORDER orders by\n");
+}
+
 }  // namespace
 }  // namespace simile::cli

@@ -1,5 +1,8 @@
 #include "engine/executor.h"
 
+#include <algorithm>
+#include <atomic>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -297,6 +300,69 @@ TEST_F(ExecutorTest, LetsGoOfASnapshotOnceItsTaskIsAnswered) {
   answers_.Await(1);
   executor_->Stop();
   EXPECT_EQ(snapshot_.use_count(), 1);
+}
+
+// A question that no list of best rows settles: like a vector and unlike the same one, so that
+// every row is a bad one and the worst are the best.
+std::unique_ptr<SearchTask> MakeHard(std::unique_ptr<SearchTask> task) {
+  const MatrixView vectors = task->vectors.view();
+  std::copy_n(vectors.PaddedRow(0), vectors.padded_dim(), task->vectors.MutableRow(1));
+  task->questions.resize(1);
+  Question& question = task->questions[0];
+  question.vector_count = 2;
+  question.scoring = Scoring::kBestScore;
+  question.weights = {1, 1};
+  question.positive_count = 1;
+  return task;
+}
+
+TEST_F(ExecutorTest, AnswersQuestionsOfSeveralRoundsBesidePlainOnes) {
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2));
+  Submit(MakeHard(Task(3, 2)));
+  gate_.Open();
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  const auto hard = answers_.Await(3).answer;
+  ASSERT_TRUE(hard.ok()) << hard.status();
+  EXPECT_EQ(hard->answers[0].hits.size(), 3U);
+  EXPECT_EQ(hard->receipt.batch_size, 2U);
+}
+
+TEST_F(ExecutorTest, GivesUpAQuestionBetweenRoundsWhenItsDeadlineHasPassed) {
+  std::shared_ptr<FakeSegment> segment;
+  const SnapshotPtr large =
+      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20'000, kDim, 98), &segment));
+  segment->on_search = [this] { clock_.Advance(std::chrono::seconds(6)); };
+  Start();
+  BlockWithTask(1);
+  auto hard = MakeHard(Task(2, 2));
+  hard->snapshot = large;
+  auto plain = Task(3);
+  plain->snapshot = large;
+  Submit(std::move(hard));
+  Submit(std::move(plain));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(2).answer.status(),
+            absl::DeadlineExceededError("the deadline passed before the answer was found"));
+  EXPECT_TRUE(answers_.Await(3).answer.ok()) << "it had its answer after the first round";
+  EXPECT_EQ(segment->passes().size(), 2U);
+}
+
+TEST_F(ExecutorTest, GivesUpAQuestionBetweenRoundsWhenItsCallerIsGone) {
+  std::shared_ptr<FakeSegment> segment;
+  const SnapshotPtr large =
+      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20'000, kDim, 98), &segment));
+  std::atomic<bool> gone = false;
+  segment->on_search = [&gone] { gone = true; };
+  Start();
+  auto hard = MakeHard(Task(2, 2));
+  hard->snapshot = large;
+  hard->cancelled = [&gone] { return gone.load(); };
+  Submit(std::move(hard));
+  EXPECT_EQ(answers_.Await(2).answer.status(),
+            absl::CancelledError("the caller gave up before the answer was found"));
+  EXPECT_EQ(segment->passes().size(), 1U);
 }
 
 }  // namespace

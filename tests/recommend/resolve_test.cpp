@@ -257,5 +257,176 @@ TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
   EXPECT_EQ(Resolve({Filtered("year < 1990")}).code(), absl::StatusCode::kCancelled);
 }
 
+ByExamples ExamplesOf(Strategy strategy, const std::vector<std::string>& positive,
+                      const std::vector<std::string>& negative) {
+  ByExamples examples;
+  examples.strategy = strategy;
+  for (const std::string& id : positive) examples.positive.push_back({ByItem{id}});
+  for (const std::string& id : negative) examples.negative.push_back({ByItem{id}});
+  return examples;
+}
+
+// A unit vector along (x, y, z).
+std::vector<float> Along(double x, double y, double z) {
+  const double length = std::sqrt(x * x + y * y + z * z);
+  return {static_cast<float>(x / length), static_cast<float>(y / length),
+          static_cast<float>(z / length)};
+}
+
+TEST_F(ResolveTest, AveragesExamplesIntoOneVector) {
+  const QueryRequest mean =
+      Of(ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {}));
+  const QueryRequest against =
+      Of(ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"}));
+  ASSERT_TRUE(Resolve({mean, against}).ok());
+  EXPECT_EQ(Vector(0), Along(0.5, 0.5, 0));
+  EXPECT_EQ(Vector(1), Along(1, 1 - 0.6F, -0.8F)) << "twice one mean less the other";
+  EXPECT_THAT(task_.questions[1].excluded_rows, ElementsAre(0, 1, 3));
+  EXPECT_TRUE(task_.questions[1].IsPlain());
+}
+
+TEST_F(ResolveTest, WeighsTheExamplesOfAnAverage) {
+  ByExamples examples =
+      ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"});
+  examples.positive[1].weight = 3;
+  examples.negative[0].weight = 7;  // alone on its side
+  ASSERT_TRUE(Resolve({Of(examples)}).ok());
+  EXPECT_EQ(Vector(0), Along(0.5, 1.5 - 0.6F, -0.8F));
+}
+
+TEST_F(ResolveDotTest, LeavesAnAverageAsLongAsItIs) {
+  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
+  examples.positive.push_back({ByVector{{0, 4, 0}}});
+  ASSERT_TRUE(Resolve({Of(examples)}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(0.5F, 2, 0));
+}
+
+TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
+  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
+  examples.positive.push_back({ByVector{{-1, 0, 0}}});
+  EXPECT_EQ(Resolve({Of(examples)}),
+            absl::InvalidArgumentError(
+                "examples: positive and negative ones cancel each other out, so that no direction "
+                "is left to search in; best_score and sum_scores take them"));
+}
+
+TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreApart) {
+  ByExamples examples =
+      ExamplesOf(Strategy::kBestScore, {"toy-story-1995"}, {"heat-1995", "alien-1979"});
+  examples.negative[1].weight = 2;
+  ASSERT_TRUE(Resolve({Of(ByItem{"stalker-1979"}), Of(examples), Of(ByVector{{3, 0, 4}})}).ok());
+  EXPECT_EQ(task_.vectors.row_count(), 5U);
+  EXPECT_THAT(Vector(0), ElementsAre(0, 0.6F, 0.8F));
+  EXPECT_THAT(Vector(1), ElementsAre(1, 0, 0));
+  EXPECT_THAT(Vector(3), ElementsAre(0.6F, 0.8F, 0));
+  EXPECT_THAT(Vector(4), ElementsAre(0.6F, 0, 0.8F));
+  const engine::Question& question = task_.questions[1];
+  EXPECT_EQ(question.scoring, engine::Scoring::kBestScore);
+  EXPECT_EQ(question.vector_count, 3U);
+  EXPECT_EQ(question.positive_count, 1U);
+  EXPECT_THAT(question.weights, ElementsAre(1, 1, 2));
+  EXPECT_THAT(question.excluded_rows, ElementsAre(0, 1, 2));
+}
+
+TEST_F(ResolveTest, SaysWhichExampleIsNotThere) {
+  const QueryRequest good = Of(ByItem{"heat-1995"});
+  EXPECT_EQ(
+      Resolve(
+          {good, Of(ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {"heat-1995", "heat-95"}))}),
+      absl::NotFoundError("queries[1]: examples.negative[1]: no item \"heat-95\" in films. Did you "
+                          "mean \"heat-1995\"?"));
+}
+
+TEST_F(ResolveDotTest, RefusesExamplesWhoseSumsCouldOverflow) {
+  ByExamples examples;
+  examples.strategy = Strategy::kSumScores;
+  examples.positive.push_back({ByVector{{0x1p59F, 0, 0}}, 1'000});
+  EXPECT_EQ(Resolve({Of(examples)}).code(), absl::StatusCode::kInvalidArgument);
+  examples.positive[0].weight = 100;
+  EXPECT_TRUE(Resolve({Of(examples)}).ok());
+}
+
+TEST_F(ResolveTest, BlendsAnItemWithAUser) {
+  ByBlend blend{ByItem{"toy-story-1995"}, ByUser{"user_00042", true}, 0.25F};
+  ASSERT_TRUE(Resolve({Of(blend)}).ok());
+  EXPECT_EQ(Vector(0), Along(0.75, 0.25 * 0.8F, 0.25 * 0.6F));
+  EXPECT_THAT(task_.questions[0].excluded_rows, ElementsAre(0, 1, 3));
+  blend.user_weight = 0;
+  ASSERT_TRUE(Resolve({Of(blend)}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(1, 0, 0));
+  blend.user_weight = 1;
+  ASSERT_TRUE(Resolve({Of(blend)}).ok());
+  EXPECT_EQ(Vector(0), Along(0, 0.8F, 0.6F));
+}
+
+TEST_F(ResolveTest, SaysWhatIsWrongWithABlend) {
+  EXPECT_EQ(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_42"}})}),
+            absl::NotFoundError("blend: no user \"user_42\" in films. Did you mean "
+                                "\"user_00042\"?"));
+  EXPECT_EQ(Resolve({Of(ByBlend{ByVector{{0, 0, -2}}, ByUser{"user_00007"}})}),
+            absl::InvalidArgumentError("blend: its two vectors cancel each other out, so that no "
+                                       "direction is left to search in; give another user_weight"));
+}
+
+QueryRequest FallingBack(const std::string& user, Fallback fallback) {
+  QueryRequest request = Of(ByUser{user});
+  request.k = 3;
+  request.fallback = std::move(fallback);
+  return request;
+}
+
+TEST_F(ResolveTest, GivesTheNewestRowsToAUserWithoutAProfile) {
+  QueryRequest request = FallingBack("nobody", {});
+  request.exclude_ids = {"toy-story-1995"};
+  ASSERT_TRUE(Resolve({request, Of(ByItem{"heat-1995"})}).ok());
+  const engine::Question& question = task_.questions[0];
+  ASSERT_TRUE(question.given.has_value());
+  EXPECT_EQ(question.given->ordered_by, "year");
+  EXPECT_THAT(question.given->rows, ElementsAre(1, 2, 3)) << "equal years by row";
+  EXPECT_EQ(question.vector_count, 0U);
+  EXPECT_EQ(task_.vectors.row_count(), 1U);
+  EXPECT_THAT(Vector(0), ElementsAre(0, 1, 0));
+}
+
+TEST_F(ResolveTest, GivesWhatMostUsersHaveSeenThenTheOthers) {
+  dataset_->profiles.most_seen = {3, 1};
+  QueryRequest request =
+      FallingBack("nobody", {.order = Fallback::Order::kMostPopular, .field = {}});
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_EQ(task_.questions[0].given->ordered_by, "users who have seen it");
+  EXPECT_THAT(task_.questions[0].given->rows, ElementsAre(3, 1, 0));
+  request.filter = "year > 1990";
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_THAT(task_.questions[0].given->rows, ElementsAre(1, 0));
+}
+
+TEST_F(ResolveTest, FallsBackForThoseAloneWhoHaveNoProfile) {
+  ASSERT_TRUE(Resolve({FallingBack("user_00042", {})}).ok());
+  EXPECT_FALSE(task_.questions[0].given.has_value());
+  EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
+}
+
+TEST_F(ResolveTest, SaysWhatAFallbackCanBeOrderedBy) {
+  EXPECT_EQ(Resolve({FallingBack("nobody", {.order = Fallback::Order::kMostPopular, .field = {}})}),
+            absl::InvalidArgumentError("fallback: films has no interactions to tell what is "
+                                       "popular; name a field; fields with an order: year"));
+  EXPECT_EQ(Resolve({FallingBack("nobody", {.order = {}, .field = "years"})}),
+            absl::InvalidArgumentError("fallback.field: films has no field \"years\". Did you mean "
+                                       "\"year\"? Fields: year."));
+  dataset_->payload = {};
+  snapshot_ = engine::SnapshotOf(dataset_);
+  EXPECT_EQ(Resolve({FallingBack("nobody", {})}),
+            absl::InvalidArgumentError("fallback.field: films does not tell by itself which rows "
+                                       "are newest; name a field; no field of it has an order"));
+}
+
+TEST_F(ResolveTest, RefusesGroupsByFieldsWithoutKeywords) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.group_by = {"year", 1};
+  EXPECT_EQ(Resolve({request}),
+            absl::InvalidArgumentError("group_by: year is of type integer; rows are grouped by "
+                                       "keywords: this collection has none"));
+}
+
 }  // namespace
 }  // namespace simile::recommend
