@@ -87,6 +87,10 @@ say 'Only films that pass a filter, which may ask for any of these fields.'
 show 0 simile fields
 show 0 simile similar --id star-wars-1977 -k 3 --filter 'genres:"Science Fiction" AND year > 1990'
 show 1 simile similar --id star-wars-1977 --filter 'genre:"Science Fiction"'
+say 'Like this one and unlike that one; the best of each genre; a user whom nobody knows yet.'
+show 0 simile similar --title "Toy Story" --unlike toy-story-2-1999 -k 3
+show 0 simile similar --title "Toy Story" --group-by genres -k 3
+show 0 simile recommend --user somebody-new --fallback newest -k 3
 say 'A title that several films share is listed, not guessed.'
 show 1 simile similar --title Batman
 say 'A name that is not there is refused with the nearest that is.'
