@@ -26,11 +26,13 @@ struct QueryCost {
   std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
   std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
   std::uint64_t rescans = 0;        // times it was searched again because a guess had been wrong
+  std::uint64_t rounds = 0;         // searches after the first that its answer took
 
   QueryCost& operator+=(const QueryCost& other) {
     rows_scanned += other.rows_scanned;
     rows_rescored += other.rows_rescored;
     rescans += other.rescans;
+    rounds += other.rounds;
     return *this;
   }
 };

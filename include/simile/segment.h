@@ -41,8 +41,8 @@ class SegmentIndex {
   //   batch.specs    [batch]       k, mask, exclusions and threshold of each query
   //   result         hits of each query: the caller's row and the canonical score; shorter than k
   //                  when fewer rows pass
-  // REQUIRES: 1 <= k <= limits.k_max for each query, dim equal to the segment's, masks that cover
-  //           every row of the segment.
+  // REQUIRES: 1 <= k for each query (callers ask for limits.k_max at most, the engine's own rounds
+  //           for up to 10,000), dim equal to the segment's, masks that cover every row of it.
   // Errors: kResourceExhausted when the workspace cannot hold the batch; kUnavailable after a
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;

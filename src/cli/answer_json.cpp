@@ -92,6 +92,7 @@ Json ReceiptJson(const v1::Receipt& receipt) {
           {"rows_scanned", receipt.rows_scanned()},
           {"rows_rescored", receipt.rows_rescored()},
           {"rescans", receipt.rescans()},
+          {"rounds", receipt.rounds()},
           {"exact", receipt.exact()},
           {"request_id", receipt.request_id()}};
 }

@@ -26,7 +26,10 @@ void AddExampleFlags(Command& command, ExampleFlags& flags) {
             "How --like and --unlike make a score: average-vector, best-score or sum-scores");
 }
 
-absl::Status AddExamples(const ExampleFlags& flags, v1::Query& query) {
+absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query) {
+  if (flags.like.empty() && flags.unlike.empty()) {
+    return absl::InvalidArgumentError("--strategy is how --like and --unlike make a score");
+  }
   v1::Examples examples;
   if (query.has_id()) examples.add_positive()->set_id(query.id());
   if (query.has_vector()) *examples.add_positive()->mutable_vector() = query.vector();

@@ -44,6 +44,10 @@ absl::Status SetFallback(const RecommendFlags& flags, v1::SearchOptions& options
 }
 
 absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
+  if (flags.fallback && flags.like) {
+    return absl::InvalidArgumentError(
+        "--fallback is for users without a profile; --like ID blends with one");
+  }
   if (flags.user_weight && !flags.like) {
     return absl::InvalidArgumentError("--user-weight weighs the user against --like ID");
   }

@@ -46,7 +46,8 @@ int RunSearch(const SearchFlags& flags) {
     v1::Query& query = *request.add_queries();
     query.mutable_vector()->mutable_values()->Assign(row.begin(), row.end());
     if (!flags.examples.given()) continue;
-    if (absl::Status status = AddExamples(flags.examples, query); !status.ok()) return Fail(status);
+    if (absl::Status status = TurnIntoExamples(flags.examples, query); !status.ok())
+      return Fail(status);
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status());

@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   return starts;
 }
 
-// "Toy Story (1995) and 2 more, unlike 1 other"
+// "Toy Story (1995) and 2 items more, unlike 1 item"
 std::string LabelOf(const Start* start, const ExampleFlags& examples) {
   std::string label = start != nullptr ? start->label : "";
   if (!examples.like.empty()) {
@@ -120,7 +120,7 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   if (starts.empty()) request.add_queries();
   if (flags.examples.given()) {
     for (v1::Query& query : *request.mutable_queries()) {
-      absl::Status status = AddExamples(flags.examples, query);
+      absl::Status status = TurnIntoExamples(flags.examples, query);
       if (!status.ok()) return Fail(status);
     }
   }
@@ -132,8 +132,9 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
     const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
     const std::string label = LabelOf(start, flags.examples);
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = fmt::format("{} {}{}", collection.name(),
-                                 label.starts_with("unlike") ? "" : "like ", label);
+    const bool like_something = start != nullptr || !flags.examples.like.empty();
+    result.heading =
+        fmt::format("{} {}{}", collection.name(), like_something ? "like " : "", label);
     if (start != nullptr) result.id = start->id;
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;

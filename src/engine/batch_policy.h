@@ -16,7 +16,7 @@ struct Waiting {
 // Which waiting tasks go into the next batch: the oldest one, and after it every task of the same
 // snapshot while the batch stays within batch_queries_max, in order of arrival: a small task never
 // overtakes a large one that did not fit. Tasks of other snapshots keep their place. A task is
-// never split: a call of at most queries_per_call_max queries fits a batch by configuration.
+// never split: one that is larger than a batch, by its queries or their vectors, goes alone.
 // Nothing waits for company: what arrives while the device works gathers by itself.
 //   waiting  oldest first
 //   taken    written: indexes into `waiting`, ascending

@@ -8,6 +8,9 @@
 namespace simile::engine {
 namespace {
 
+// Masks that questions of one round have made for themselves.
+constexpr std::size_t kMaskBytesOfARound = 128U << 20;
+
 QuerySpec SpecOf(const Question& question) {
   return {question.k, question.mask.get(), question.excluded_rows, question.score_threshold};
 }
@@ -30,11 +33,12 @@ void ForEachQuestion(const SearchTask& task, Visit visit) {
 }  // namespace
 
 absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks,
-                              std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+                              std::vector<absl::StatusOr<SearchAnswer>>& answers,
+                              const Early& early) {
   assert(!tasks.empty());
   absl::Status status;
   try {
-    status = RunRounds(tasks, answers);
+    status = RunRounds(tasks, answers, early);
   } catch (const std::bad_alloc&) {
     // A batch of large k can ask for much; the server outlives it.
     status = absl::ResourceExhaustedError("no memory for the batch; ask for fewer hits at a time");
@@ -44,7 +48,9 @@ absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks
 }
 
 absl::Status BatchRunner::RunRounds(std::span<const std::unique_ptr<SearchTask>> tasks,
-                                    std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+                                    std::vector<absl::StatusOr<SearchAnswer>>& answers,
+                                    const Early& early) {
+  const SnapshotPtr snapshot = tasks.front()->snapshot;
   if (absl::Status status = FirstRound(tasks); !status.ok()) return status;
   answers.clear();
   for (const auto& task : tasks) {
@@ -53,16 +59,12 @@ absl::Status BatchRunner::RunRounds(std::span<const std::unique_ptr<SearchTask>>
     answers.emplace_back(std::move(answer));
   }
   TakePlain(tasks, answers);
-  const Snapshot& snapshot = *tasks.front()->snapshot;
+  untold_.assign(tasks.size(), 1);
   for (;;) {
-    if (absl::Status status = TakePending(answers); !status.ok()) return status;
+    TakePending(answers);
     if (pending_.empty()) return absl::OkStatus();
-    DropOver(tasks, answers);
-    round_.Clear(snapshot.dim());
-    for (Pending& pending : pending_) pending.refinement->Ask(round_);
-    if (round_.empty()) continue;
-    absl::Status status = search_.Run(snapshot.segments, round_.batch(), result_);
-    if (!status.ok()) return status;
+    TellOfThoseThatStand(early);
+    if (absl::Status status = NextRound(*snapshot); !status.ok()) return status;
   }
 }
 
@@ -81,20 +83,37 @@ absl::Status BatchRunner::FirstRound(std::span<const std::unique_ptr<SearchTask>
     });
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Patience patience(*tasks[i], clock_);
     ForEachQuestion(
         *tasks[i], [&](std::size_t number, const Question& question, MatrixView vectors) {
           if (question.IsPlain()) return;
-          pending_.push_back(
-              {i, number, std::make_unique<Refinement>(question, vectors, snapshot, search_)});
-          pending_.back().refinement->Ask(round_);
+          auto refinement =
+              std::make_unique<Refinement>(question, vectors, snapshot, search_, patience);
+          refinement->Ask(round_);
+          pending_.push_back({i, number, std::move(refinement), true});
         });
   }
   if (round_.empty()) return absl::OkStatus();
   return search_.Run(snapshot.segments, round_.batch(), result_);
 }
 
+absl::Status BatchRunner::NextRound(const Snapshot& snapshot) {
+  // Each may bring a mask of its own.
+  const std::size_t mask_bytes = snapshot.row_count() / 8 + 1;
+  const std::size_t count =
+      std::min(pending_.size(), std::max<std::size_t>(1, kMaskBytesOfARound / mask_bytes));
+  round_.Clear(snapshot.dim());
+  for (Pending& pending : std::span(pending_).first(count)) {
+    pending.refinement->Ask(round_);
+    pending.asked = true;
+  }
+  if (round_.empty()) return absl::OkStatus();
+  return search_.Run(snapshot.segments, round_.batch(), result_);
+}
+
 void BatchRunner::TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
-                            std::vector<absl::StatusOr<SearchAnswer>>& answers) const {
+                            std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+  engines_.assign(tasks.size(), {});
   std::size_t place = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     SearchAnswer& answer = *answers[i];
@@ -103,41 +122,53 @@ void BatchRunner::TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
       const std::span<const Hit> hits = result_.Hits(place);
       answer.answers[number].hits.assign(hits.begin(), hits.end());
       answer.receipt.cost += result_.Cost(place);
-      AddEngine(result_.Engine(place), answer.receipt.engine);
+      engines_[i].Add(result_.Engine(place));
       ++place;
     }
+    answer.receipt.engine = engines_[i].Joined();
   }
 }
 
-absl::Status BatchRunner::TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers) {
+void BatchRunner::TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers) {
   for (Pending& pending : pending_) {
-    const absl::StatusOr<bool> stands = pending.refinement->Take(result_);
-    if (!stands.ok()) return stands.status();
-    if (!*stands) continue;
-    pending.done = true;
-    SearchAnswer& answer = *answers[pending.task];
-    answer.answers[pending.question] = std::move(pending.refinement->answer());
-    answer.receipt.cost += pending.refinement->cost();
-    AddEngine(pending.refinement->engine(), answer.receipt.engine);
+    const bool failed = !answers[pending.task].ok();  // by another of the task's questions
+    if (pending.asked || failed) TakeOne(pending, answers[pending.task]);
+    pending.asked = false;
   }
   std::erase_if(pending_, [](const Pending& pending) { return pending.done; });
-  return absl::OkStatus();
 }
 
-void BatchRunner::DropOver(std::span<const std::unique_ptr<SearchTask>> tasks,
-                           std::vector<absl::StatusOr<SearchAnswer>>& answers) {
-  const Clock::TimePoint now = clock_.Now();
-  for (Pending& pending : pending_) {
-    const SearchTask& task = *tasks[pending.task];
-    absl::StatusOr<SearchAnswer>& answer = answers[pending.task];
-    if (answer.ok() && task.cancelled && task.cancelled()) {
-      answer = absl::CancelledError("the caller gave up before the answer was found");
-    } else if (answer.ok() && now >= task.deadline) {
-      answer = absl::DeadlineExceededError("the deadline passed before the answer was found");
-    }
-    pending.done = !answer.ok();
+// What goes wrong here is this task's affair, not the batch's.
+void BatchRunner::TakeOne(Pending& pending, absl::StatusOr<SearchAnswer>& answer) {
+  pending.done = true;
+  if (!answer.ok()) return;
+  absl::StatusOr<bool> stands = false;
+  try {
+    stands = pending.refinement->Take(result_);
+  } catch (const std::bad_alloc&) {
+    stands = absl::ResourceExhaustedError("no memory for the answer; ask for fewer hits at a time");
   }
-  std::erase_if(pending_, [](const Pending& pending) { return pending.done; });
+  if (!stands.ok()) {
+    answer = stands.status();
+  } else if (*stands) {
+    answer->answers[pending.question] = std::move(pending.refinement->answer());
+    answer->receipt.cost += pending.refinement->cost();
+    engines_[pending.task].Add(pending.refinement->engines());
+    answer->receipt.engine = engines_[pending.task].Joined();
+  } else {
+    pending.done = false;
+  }
+  if (pending.done) pending.refinement.reset();  // others may go on for long
+}
+
+void BatchRunner::TellOfThoseThatStand(const Early& early) {
+  std::vector<char> waiting(untold_.size(), 0);
+  for (const Pending& pending : pending_) waiting[pending.task] = 1;
+  for (std::size_t task = 0; task < untold_.size(); ++task) {
+    if (untold_[task] == 0 || waiting[task] != 0) continue;
+    untold_[task] = 0;
+    early(task);
+  }
 }
 
 }  // namespace simile::engine

@@ -1,15 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include <absl/status/status.h>
 
-#include "engine/executor.h"
+#include "engine/engine_names.h"
 #include "engine/refinement.h"
 #include "engine/round.h"
+#include "engine/search_task.h"
 #include "engine/segment_search.h"
 #include "simile/clock.h"
 #include "simile/hits.h"
@@ -26,15 +28,19 @@ class BatchRunner {
   //   clock  borrowed
   explicit BatchRunner(const Clock& clock) : clock_(clock) {}
 
+  // Tells that a task of the batch has its answer while others go on: the answer may be taken out
+  // of its place, and the task.
+  using Early = std::function<void(std::size_t task)>;
+
   // Answers the tasks from their snapshot; on each receipt stand the rows scanned and rescored and
   // what answered, the rest of it is the executor's.
-  //   answers  overwritten, one a task; unspecified after an error
+  //   answers  overwritten, one a task; after an error those of tasks not told of are unspecified
+  //   early    not called for tasks that stand when Run returns
   // REQUIRES: at least one task; all pin the same snapshot.
-  // Errors: kResourceExhausted when there is no memory for the batch; the backend's own. Of a
-  // single
-  //         task: kDeadlineExceeded and kCancelled when it was over before its rounds were.
+  // Errors: kResourceExhausted when there is no memory for the batch; the backend's own. A single
+  //         task's, in its place: those of its rounds, and of Patience.
   absl::Status Run(std::span<const std::unique_ptr<SearchTask>> tasks,
-                   std::vector<absl::StatusOr<SearchAnswer>>& answers);
+                   std::vector<absl::StatusOr<SearchAnswer>>& answers, const Early& early);
 
  private:
   // A question that goes on after the first search, and whose it is.
@@ -42,25 +48,29 @@ class BatchRunner {
     std::size_t task = 0;
     std::size_t question = 0;  // of the task
     std::unique_ptr<Refinement> refinement;
+    bool asked = false;  // in the round under way
     bool done = false;
   };
 
   absl::Status RunRounds(std::span<const std::unique_ptr<SearchTask>> tasks,
-                         std::vector<absl::StatusOr<SearchAnswer>>& answers);
+                         std::vector<absl::StatusOr<SearchAnswer>>& answers, const Early& early);
   // The first search: every plain question's, and what the others ask for.
   absl::Status FirstRound(std::span<const std::unique_ptr<SearchTask>> tasks);
+  absl::Status NextRound(const Snapshot& snapshot);
   void TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
-                 std::vector<absl::StatusOr<SearchAnswer>>& answers) const;
-  absl::Status TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers);
-  // Gives up on tasks that are over.
-  void DropOver(std::span<const std::unique_ptr<SearchTask>> tasks,
-                std::vector<absl::StatusOr<SearchAnswer>>& answers);
+                 std::vector<absl::StatusOr<SearchAnswer>>& answers);
+  void TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers);
+  void TakeOne(Pending& pending, absl::StatusOr<SearchAnswer>& answer);
+  // Tells of the tasks that have nothing pending any more.
+  void TellOfThoseThatStand(const Early& early);
 
   const Clock& clock_;
   SegmentSearch search_;
   Round round_;
   std::vector<QuerySpec> specs_;  // of a lone task whose matrix is searched where it is
   std::vector<Pending> pending_;
+  std::vector<char> untold_;          // [tasks]
+  std::vector<EngineNames> engines_;  // [tasks]
   SearchResult result_;
 };
 

@@ -21,7 +21,7 @@ double Relevance(const Candidate& candidate, double lambda) {
 
 absl::StatusOr<std::vector<Hit>> Diversify(std::span<const Hit> candidates, std::size_t k,
                                            float lambda, const Snapshot& snapshot,
-                                           SegmentSearch& search) {
+                                           SegmentSearch& search, QueryCost& cost) {
   std::vector<Hit> chosen;
   if (candidates.empty()) return chosen;
   const std::size_t wanted = std::min(k, candidates.size());
@@ -35,6 +35,7 @@ absl::StatusOr<std::vector<Hit>> Diversify(std::span<const Hit> candidates, std:
   std::iota(by_row.begin(), by_row.end(), std::size_t{0});
   std::ranges::sort(by_row, {}, [&](std::size_t i) { return left[i].hit.row; });
   std::vector<Row> rows;
+  rows.reserve(by_row.size());
   for (const std::size_t i : by_row) rows.push_back(left[i].hit.row);
   std::vector<float> similarities(rows.size());
 
@@ -46,6 +47,7 @@ absl::StatusOr<std::vector<Hit>> Diversify(std::span<const Hit> candidates, std:
     const MatrixView newest = snapshot.dataset->vectors.view().Slice(left[next].hit.row, 1);
     absl::Status status = search.Score(snapshot.segments, newest, rows, similarities);
     if (!status.ok()) return status;
+    cost.rows_rescored += rows.size();
     for (std::size_t i = 0; i < by_row.size(); ++i) {
       float& nearest = left[by_row[i]].nearest_chosen;
       nearest = std::max(nearest, similarities[i]);

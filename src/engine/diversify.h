@@ -14,10 +14,11 @@ namespace simile::engine {
 
 // Chooses k of the candidates by Diversity's rule.
 //   candidates  best first
+//   cost        every comparison of two rows is added as a row scored again
 // Returns them in the order chosen; all of them when there are no more than k.
 // Errors: the backend's. Throws std::bad_alloc. Cost: k * candidates canonical scores.
 absl::StatusOr<std::vector<Hit>> Diversify(std::span<const Hit> candidates, std::size_t k,
                                            float lambda, const Snapshot& snapshot,
-                                           SegmentSearch& search);
+                                           SegmentSearch& search, QueryCost& cost);
 
 }  // namespace simile::engine

@@ -68,8 +68,9 @@ class Executor::Impl {
   bool TakeBatch();  // waits for tasks and moves them to batch_; false when there will be no more
   void DropCancelled();
   void RunBatch();
-  void Report(Clock::TimePoint started_at, std::uint64_t compute_us);
-  void FillReceipt(std::size_t index);  // of the answer to task `index` of the batch
+  void CountBatch(Clock::TimePoint started_at);
+  //   index  of the task in the batch
+  void FillReceipt(std::size_t index, std::uint64_t compute_us);
 
   // On the completion thread
   void Complete();
@@ -203,22 +204,28 @@ void Executor::Impl::DropCancelled() {
 
 void Executor::Impl::RunBatch() {
   const Clock::TimePoint started_at = clock_.Now();
-  const absl::Status status = runner_.Run(batch_, answers_);
-  Report(started_at, Microseconds(clock_.Now() - started_at));
-
-  for (std::size_t index = 0; index < batch_.size(); ++index) {
-    if (status.ok() && answers_[index].ok()) FillReceipt(index);
+  const auto finish = [&](std::size_t index) {
+    if (answers_[index].ok()) FillReceipt(index, Microseconds(clock_.Now() - started_at));
     const std::lock_guard lock(mutex_);
+    Finish(std::move(batch_[index]), std::move(answers_[index]));
+  };
+  CountBatch(started_at);
+  const absl::Status status = runner_.Run(batch_, answers_, finish);
+  report_.compute_us = Microseconds(clock_.Now() - started_at);
+  if (observer_) observer_(report_);
+  for (std::size_t index = 0; index < batch_.size(); ++index) {
+    if (batch_[index] == nullptr) continue;  // finished early
     if (status.ok()) {
-      Finish(std::move(batch_[index]), std::move(answers_[index]));
+      finish(index);
     } else {
+      const std::lock_guard lock(mutex_);
       Finish(std::move(batch_[index]), status);
     }
   }
   batch_.clear();
 }
 
-void Executor::Impl::FillReceipt(std::size_t index) {
+void Executor::Impl::FillReceipt(std::size_t index, std::uint64_t compute_us) {
   observe::Receipt& receipt = answers_[index]->receipt;
   receipt.backend = info_.name;
   receipt.device = info_.device;
@@ -227,23 +234,19 @@ void Executor::Impl::FillReceipt(std::size_t index) {
   receipt.snapshot_version = batch_[index]->snapshot->version;
   receipt.batch_size = report_.batch_size;
   receipt.queue_us = report_.queue_us[index];
-  receipt.compute_us = report_.compute_us;
+  receipt.compute_us = compute_us;
 }
 
-void Executor::Impl::Report(Clock::TimePoint started_at, std::uint64_t compute_us) {
+void Executor::Impl::CountBatch(Clock::TimePoint started_at) {
   report_.batch_size = 0;
-  report_.compute_us = compute_us;
   report_.queue_us.clear();
   for (const TaskPtr& task : batch_) {
     report_.batch_size += static_cast<std::uint32_t>(task->questions.size());
     report_.queue_us.push_back(Microseconds(started_at - task->arrived_at));
   }
-  {
-    const std::lock_guard lock(mutex_);
-    ++counts_.batches;
-    counts_.queries += report_.batch_size;
-  }
-  if (observer_) observer_(report_);
+  const std::lock_guard lock(mutex_);
+  ++counts_.batches;
+  counts_.queries += report_.batch_size;
 }
 
 void Executor::Impl::Complete() {

@@ -9,36 +9,11 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "data/matrix.h"
-#include "engine/question.h"
-#include "engine/snapshot.h"
-#include "observe/receipt.h"
+#include "engine/search_task.h"
+#include "simile/backend.h"
 #include "simile/clock.h"
 
 namespace simile::engine {
-
-struct SearchAnswer {
-  std::vector<QuestionAnswer> answers;  // [questions]
-  observe::Receipt receipt;
-};
-
-// What a call asks of the engine. All questions of a call are answered from one snapshot.
-struct SearchTask {
-  SnapshotPtr snapshot;
-  std::vector<Question> questions;
-  // [vectors of all questions, one after the other; dim] fp32, padded; unit length for cosine
-  data::Matrix vectors;
-  Clock::TimePoint arrived_at;
-  Clock::TimePoint deadline;  // TimePoint::max() for none
-  // Asked on the dispatch thread just before the pass, and between the rounds of questions that
-  // need several: a call that is gone costs no compute. May be empty.
-  std::function<bool()> cancelled;
-  // Called exactly once, from the completion thread, never from Submit; a task that Submit refused
-  // is dropped without the call. May Submit, must not Stop or Drain.
-  // Errors: kDeadlineExceeded (expired in the queue, where nothing was computed, or between two
-  //         rounds), kCancelled, kUnavailable when the executor stops, and the backend's own.
-  std::function<void(absl::StatusOr<SearchAnswer>)> done;
-};
 
 // Counts since start, for metrics. Read from any thread.
 struct ExecutorCounts {
@@ -47,7 +22,7 @@ struct ExecutorCounts {
   std::uint64_t expired = 0;  // queries whose deadline passed in the queue
   std::uint64_t cancelled = 0;
   std::uint64_t rejected = 0;     // queries refused because the queue was full
-  std::uint64_t queue_depth = 0;  // queries waiting now
+  std::uint64_t queue_depth = 0;  // queries waiting now; one of several vectors counts as many
 };
 
 // The queue in front of a backend. One dispatch thread takes what waits, forms a batch by
@@ -62,8 +37,8 @@ class Executor {
     std::uint32_t queue_queries_max = 1'024;
     std::uint32_t batch_queries_max = 1'024;
   };
-  // Called after each pass from the dispatch thread, before its answers are handed out, for
-  // histograms. The report is only valid during the call.
+  // Called after each batch from the dispatch thread, before the last of its answers are handed
+  // out, for histograms. The report is only valid during the call.
   struct BatchReport {
     std::uint32_t batch_size = 0;
     std::uint64_t compute_us = 0;

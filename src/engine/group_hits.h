@@ -26,7 +26,8 @@ class GroupHits {
 
   // The ranking to take in next: how many rows, and which may be among them (null: all).
   std::uint32_t rows_wanted() const { return rows_wanted_; }
-  const RowMask* mask() const { return mask_; }
+  // Made when it is asked for and kept until Take, since it takes a bit a row.
+  const RowMask* Mask();
 
   // Whether no further ranking is needed.
   //   hits  of the ranking wanted; fewer than that when there are no more
@@ -34,7 +35,7 @@ class GroupHits {
 
   // Fills up the groups that the rankings have shown too few rows of. Call once, when Take has said
   // true.
-  // Errors: the backend's. Cost: the rows of those groups are scored.
+  // Errors: Ranking's. Cost: the rows of those groups are scored, all groups together.
   absl::Status Fill(Ranking& ranking);
   // The best k groups, best first.
   std::vector<HitGroup> Groups() &&;
@@ -45,17 +46,17 @@ class GroupHits {
     std::vector<Hit> hits;
     bool whole = false;  // nothing is missing: it is full, or has no other rows
   };
-  void WantOthers();
+  void Add(const Hit& hit, Group& group) const;
 
   const Question& question_;
   const Snapshot& snapshot_;
+  const filter::KeywordColumn& column_;
   const std::size_t k_;
   const std::size_t group_size_;
   std::vector<Group> groups_;                              // in the order of their best rows
   absl::flat_hash_map<std::uint32_t, std::size_t> place_;  // in groups_, by keyword
   std::uint32_t rows_wanted_ = 0;
-  const RowMask* mask_ = nullptr;
-  std::optional<RowMask> others_;  // the rows of groups not seen yet
+  std::optional<RowMask> others_;  // the rows of groups not seen yet, while a ranking needs them
 };
 
 }  // namespace simile::engine

@@ -4,20 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "engine/row_order.h"
 #include "filter/keyword_field.h"
 #include "simile/hits.h"
 #include "simile/row_mask.h"
 
 namespace simile::engine {
-
-// Rows that answer without a search, where there is nothing to be similar to.
-struct GivenRows {
-  std::vector<Row> rows;   // best first; they pass the question's mask and exclusions
-  std::string ordered_by;  // what makes them best, for the answer: "year"
-};
 
 // How a row's similarities to a question's vectors become its score.
 enum class Scoring : std::uint8_t {
@@ -57,29 +52,30 @@ struct Question {
   Scoring scoring = Scoring::kSimilarity;
   std::vector<float> weights;        // [vector_count] unless scored by similarity; positive
   std::uint32_t positive_count = 0;  // of its vectors, which come first; the others are negative
-  // Instead of vectors. These rows' scores are 0.
-  std::optional<GivenRows> given;
+  // Answers by it instead of by vectors, where there is nothing to be similar to. Scores are 0
+  // then, and the threshold does not apply.
+  std::optional<RowOrder> order;
 
   std::optional<Diversity> diversity;  // one of these at most
   std::optional<Grouping> grouping;
 
   // Whether one search answers it as it is.
   bool IsPlain() const {
-    return scoring == Scoring::kSimilarity && !given && !diversity && !grouping;
+    return scoring == Scoring::kSimilarity && !order && !diversity && !grouping;
   }
 };
 
 // Rows that share a keyword.
 struct HitGroup {
-  std::string keyword;    // as the first row that holds it spells it
-  std::vector<Hit> hits;  // best first
+  std::string_view keyword;  // as the first row that holds it spells it; the snapshot's
+  std::vector<Hit> hits;     // best first
 
   friend bool operator==(const HitGroup&, const HitGroup&) = default;
 };
 
 // What one question is answered with.
 struct QuestionAnswer {
-  std::vector<Hit> hits;         // in rank order; none when it asked for groups
+  std::vector<Hit> hits;         // in the order to show them; none when it asked for groups
   std::vector<HitGroup> groups;  // by their best rows
 };
 

@@ -16,21 +16,20 @@ constexpr std::uint32_t kListMax = 10'000;
 // Lists of which the probes together propose more than this share of the rows do not pay.
 constexpr std::size_t kShareOfRows = 8;
 
+// What answered where no search of the backend did: every row was scored, or a column told the
+// order.
+constexpr std::string_view kEveryRow = "every-row";
+constexpr std::string_view kOrder = "order";
+
 }  // namespace
 
-void AddEngine(std::string_view name, std::string& engines) {
-  if (name.empty() || engines.find(name) != std::string::npos) return;
-  if (!engines.empty()) engines += " + ";
-  engines += name;
-}
-
 Ranking::Ranking(const Question& question, MatrixView vectors, const Snapshot& snapshot,
-                 SegmentSearch& search)
+                 SegmentSearch& search, const Patience& patience)
     : question_(question),
       row_count_(snapshot.row_count()),
       padded_dim_(PaddedDim(snapshot.dim())),
-      scorer_(question, vectors, snapshot, search) {
-  if (!question.given) MakeProbes(vectors, snapshot);
+      scorer_(question, vectors, snapshot, search, patience) {
+  if (!question.order) MakeProbes(vectors, snapshot);
 }
 
 void Ranking::MakeProbes(MatrixView vectors, const Snapshot& snapshot) {
@@ -61,7 +60,6 @@ void Ranking::MakeProbes(MatrixView vectors, const Snapshot& snapshot) {
 void Ranking::Begin(std::uint32_t k, const RowMask* mask) {
   k_ = k;
   mask_ = mask;
-  rounds_ = 0;
   hits_.clear();
   if (probes_.empty()) {
     list_k_ = 0;
@@ -74,7 +72,6 @@ void Ranking::Begin(std::uint32_t k, const RowMask* mask) {
 
 void Ranking::Ask(Round& round) {
   first_place_ = round.size();
-  ++rounds_;
   if (list_k_ == 0) return;
   QuerySpec spec{.k = list_k_, .mask = mask_, .excluded_rows = question_.excluded_rows};
   if (question_.scoring == Scoring::kSimilarity) spec.score_threshold = question_.score_threshold;
@@ -84,7 +81,8 @@ void Ranking::Ask(Round& round) {
 }
 
 absl::StatusOr<bool> Ranking::Take(const SearchResult& result) {
-  if (rounds_ > 1) ++cost_.rescans;
+  if (rounds_ > 0) ++cost_.rounds;
+  ++rounds_;
   if (list_k_ == 0) {
     absl::StatusOr<std::vector<Hit>> hits = BestAtOnce(mask_, k_);
     if (!hits.ok()) return hits.status();
@@ -93,7 +91,7 @@ absl::StatusOr<bool> Ranking::Take(const SearchResult& result) {
   }
   for (std::size_t probe = 0; probe < probe_count(); ++probe) {
     cost_ += result.Cost(first_place_ + probe);
-    AddEngine(result.Engine(first_place_ + probe), engine_);
+    engines_.Add(result.Engine(first_place_ + probe));
   }
   if (question_.scoring == Scoring::kSimilarity) {
     const std::span<const Hit> hits = result.Hits(first_place_);
@@ -110,11 +108,14 @@ absl::StatusOr<bool> Ranking::Take(const SearchResult& result) {
 }
 
 absl::StatusOr<std::vector<Hit>> Ranking::BestAtOnce(const RowMask* mask, std::size_t k) {
-  if (!question_.given) return scorer_.BestOfAll(mask, k);
+  if (!question_.order) {
+    engines_.Add(kEveryRow);
+    return scorer_.BestOfAll(mask, k);
+  }
+  engines_.Add(kOrder);
   std::vector<Hit> hits;
-  for (const Row row : question_.given->rows) {
-    if (hits.size() == k) break;
-    if (mask == nullptr || mask->Allows(row)) hits.push_back({row, 0});
+  for (const Row row : question_.order->First(k, mask, question_.excluded_rows)) {
+    hits.push_back({row, 0});
   }
   return hits;
 }

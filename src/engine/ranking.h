@@ -2,13 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "certificate/combined_score.h"
+#include "engine/engine_names.h"
 #include "engine/question.h"
 #include "engine/round.h"
 #include "engine/row_scorer.h"
@@ -26,7 +25,7 @@ class Ranking {
   //   vectors  [question.vector_count, dim]  the question's own
   // Throws std::bad_alloc, as do all methods.
   Ranking(const Question& question, MatrixView vectors, const Snapshot& snapshot,
-          SegmentSearch& search);
+          SegmentSearch& search, const Patience& patience);
 
   // Starts to look for the best k rows that pass the mask (null: all), the question's exclusions
   // and its threshold.
@@ -34,7 +33,7 @@ class Ranking {
   // Adds what must be searched for next; perhaps nothing. Take follows.
   void Ask(Round& round);
   // Takes in the results of that round. Whether hits() now stand.
-  // Errors: the backend's.
+  // Errors: the backend's, and the task's patience's.
   absl::StatusOr<bool> Take(const SearchResult& result);
 
   // Best first; fewer than k when fewer rows pass.
@@ -46,8 +45,8 @@ class Ranking {
 
   // Of all rounds so far.
   QueryCost cost() const;
-  // What answered: the searches' engines, joined with " + ".
-  const std::string& engine() const { return engine_; }
+  // What answered, in all rounds so far.
+  const EngineNames& engines() const { return engines_; }
 
  private:
   void MakeProbes(MatrixView vectors, const Snapshot& snapshot);
@@ -68,15 +67,12 @@ class Ranking {
   std::uint32_t k_ = 0;
   const RowMask* mask_ = nullptr;
   std::uint32_t list_k_ = 0;     // rows asked of each probe; 0: every row is scored instead
-  std::size_t rounds_ = 0;       // since Begin
+  std::size_t rounds_ = 0;       // taken in so far
   std::size_t first_place_ = 0;  // of the probes' searches in the round
   std::vector<Row> candidates_;
   std::vector<Hit> hits_;
   QueryCost cost_;
-  std::string engine_;
+  EngineNames engines_;
 };
-
-// Adds a name to "int8-amx + gather-avx512" unless it stands there.
-void AddEngine(std::string_view name, std::string& engines);
 
 }  // namespace simile::engine

@@ -12,6 +12,25 @@ namespace {
 // Scores held at a time, all vectors together.
 constexpr std::size_t kScoresAtOnce = 1U << 20;
 
+// Calls visit(row) for every row of [0, row_count) that passes the mask (null: all) and is not
+// excluded, ascending.
+//   excluded  ascending
+template <class Visit>
+void ForEachPassing(std::size_t row_count, const RowMask* mask, std::span<const Row> excluded,
+                    Visit visit) {
+  auto next = excluded.begin();
+  const auto look = [&](Row row) {
+    while (next != excluded.end() && *next < row) ++next;
+    if (next == excluded.end() || *next != row) visit(row);
+  };
+  const auto end = static_cast<Row>(row_count);
+  if (mask != nullptr) {
+    mask->ForEachAllowed(0, end, look);
+  } else {
+    for (Row row = 0; row < end; ++row) look(row);
+  }
+}
+
 }  // namespace
 
 // The best k of what is offered: a heap whose top is the least of them.
@@ -82,6 +101,7 @@ std::size_t RowScorer::RowsAtOnce() const {
 
 absl::Status RowScorer::Offer(std::span<const Row> rows, Best& best) {
   if (rows.empty()) return absl::OkStatus();
+  if (absl::Status status = patience_.Check(); !status.ok()) return status;
   const std::size_t vector_count = vectors_.row_count();
   scores_.resize(vector_count * rows.size());
   similarities_.resize(vector_count);

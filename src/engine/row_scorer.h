@@ -7,6 +7,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "engine/patience.h"
 #include "engine/question.h"
 #include "engine/segment_search.h"
 #include "engine/snapshot.h"
@@ -19,12 +20,17 @@ class RowScorer {
  public:
   //   vectors  [question.vector_count, dim]  the question's own
   RowScorer(const Question& question, MatrixView vectors, const Snapshot& snapshot,
-            SegmentSearch& search)
-      : question_(question), vectors_(vectors), snapshot_(snapshot), search_(search) {}
+            SegmentSearch& search, const Patience& patience)
+      : question_(question),
+        vectors_(vectors),
+        snapshot_(snapshot),
+        search_(search),
+        patience_(patience) {}
 
   // The best k of these rows that reach the question's threshold, best first.
   //   rows  ascending and distinct; masks and exclusions are the caller's
-  // Errors: the backend's. Throws std::bad_alloc. Cost: vectors * rows canonical scores.
+  // Errors: the backend's, and the task's patience's. Throws std::bad_alloc. Cost: vectors * rows
+  // canonical scores.
   absl::StatusOr<std::vector<Hit>> BestOf(std::span<const Row> rows, std::size_t k);
   // The same of all rows that pass the mask (null: all) and the question's exclusions.
   absl::StatusOr<std::vector<Hit>> BestOfAll(const RowMask* mask, std::size_t k);
@@ -42,28 +48,10 @@ class RowScorer {
   const MatrixView vectors_;
   const Snapshot& snapshot_;
   SegmentSearch& search_;
+  const Patience& patience_;
   QueryCost cost_;
   std::vector<float> scores_;        // [vectors, rows of a piece]
   std::vector<float> similarities_;  // [vectors], of one row
 };
-
-// Calls visit(row) for every row of [0, row_count) that passes the mask (null: all) and is not
-// excluded, ascending.
-//   excluded  ascending
-template <class Visit>
-void ForEachPassing(std::size_t row_count, const RowMask* mask, std::span<const Row> excluded,
-                    Visit visit) {
-  auto next = excluded.begin();
-  const auto look = [&](Row row) {
-    while (next != excluded.end() && *next < row) ++next;
-    if (next == excluded.end() || *next != row) visit(row);
-  };
-  const auto end = static_cast<Row>(row_count);
-  if (mask != nullptr) {
-    mask->ForEachAllowed(0, end, look);
-  } else {
-    for (Row row = 0; row < end; ++row) look(row);
-  }
-}
 
 }  // namespace simile::engine

@@ -39,7 +39,7 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::PinVersion(
                                         version, collection));
 }
 
-void SnapshotStore::Lease(const Snapshot& snapshot, Clock::Duration duration) const {
+void SnapshotStore::Lease(const Snapshot& snapshot, Clock::Duration duration) {
   const std::lock_guard lock(mutex_);
   const auto found = slots_.find(snapshot.collection);
   if (found == slots_.end()) return;
@@ -49,7 +49,7 @@ void SnapshotStore::Lease(const Snapshot& snapshot, Clock::Duration duration) co
   if (slot.replaced.get() == &snapshot) slot.replaced_until = std::max(slot.replaced_until, until);
 }
 
-void SnapshotStore::EndLeases() const {
+void SnapshotStore::EndLeases() {
   const std::lock_guard lock(mutex_);
   for (auto& [name, slot] : slots_) slot.replaced = nullptr;
 }

@@ -62,9 +62,9 @@ class SnapshotStore {
                                          std::chrono::system_clock::time_point loaded_at) const;
   // Keeps the snapshot that long after it has been replaced. Does nothing when it is neither the
   // current one nor kept already.
-  void Lease(const Snapshot& snapshot, Clock::Duration duration) const;
+  void Lease(const Snapshot& snapshot, Clock::Duration duration);
   // Lets go of all snapshots that only leases keep.
-  void EndLeases() const;
+  void EndLeases();
   std::vector<CollectionStatus> List() const;  // by name
   // Errors: kNotFound.
   absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
@@ -118,7 +118,7 @@ class SnapshotStore {
   std::mutex telling_mutex_;  // held while the listener runs; taken before mutex_
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards slots_
-  // Leases end when somebody looks: nothing that a reader can tell changes by it.
+  // Mutable, because a lease that has run out ends when somebody looks.
   mutable Slots slots_;
 };
 

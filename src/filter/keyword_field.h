@@ -11,6 +11,9 @@ namespace simile::filter {
 // A field whose values are keywords, seen from the rows. Borrows the payload and its index.
 class KeywordField {
  public:
+  // REQUIRES: the field's values are keywords, and stand in the payload under this number.
+  KeywordField(const data::PayloadTable& payload, std::uint32_t field_number, const Field& field);
+
   // Keywords are numbered as in this column.
   const KeywordColumn& column() const { return *column_; }
   // The row's keywords, ascending and distinct; none when it lacks the field.
@@ -18,9 +21,6 @@ class KeywordField {
   void KeywordsOf(Row row, std::vector<std::uint32_t>& keywords) const;
 
  private:
-  friend class Filters;
-  KeywordField(const data::PayloadTable& payload, std::uint32_t field_number, const Field& field);
-
   const data::PayloadTable* payload_;
   std::uint32_t field_number_;
   FieldType type_;

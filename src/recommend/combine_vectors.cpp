@@ -64,9 +64,8 @@ absl::Status ForEachExample(std::string_view place, std::string_view sign,
 }  // namespace
 
 absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
-                          const ByExamples& examples, const engine::Snapshot& snapshot, float* row,
-                          std::vector<Row>& excluded) {
-  VectorSum sum(snapshot.dim());
+                          const ByExamples& examples, float* row, std::vector<Row>& excluded) {
+  VectorSum sum(builder.dim());
   const auto add = [&](std::string_view sign, const std::vector<Example>& some, double factor) {
     const double share = factor / TotalWeight(some);
     return ForEachExample(place, sign, some, [&](const Example& example, const std::string& at) {
@@ -81,16 +80,16 @@ absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
   if (sum.Vanishes()) {
     return absl::InvalidArgumentError(fmt::format(
         "{}examples: positive and negative ones cancel each other out, so that no direction is "
-        "left to search in; best_score and sum_scores take them",
+        "left to search in; BEST_SCORE and SUM_SCORES take them",
         place));
   }
   return builder.Finish(place, "the examples' average vector", sum.values(), row);
 }
 
 absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, const ByBlend& blend,
-                        const engine::Snapshot& snapshot, float* row, std::vector<Row>& excluded) {
+                        float* row, std::vector<Row>& excluded) {
   const std::string at = fmt::format("{}blend: ", place);
-  VectorSum sum(snapshot.dim());
+  VectorSum sum(builder.dim());
   absl::Status status = builder.Build(at, blend.target, row, excluded);
   if (!status.ok()) return status;
   sum.Add(1.0 - static_cast<double>(blend.user_weight), row);
@@ -107,9 +106,8 @@ absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, co
 }
 
 absl::Status BuildExamples(const VectorBuilder& builder, std::string_view place,
-                           const ByExamples& examples, const engine::Snapshot& snapshot,
-                           float* rows, std::vector<Row>& excluded) {
-  const std::size_t padded_dim = PaddedDim(snapshot.dim());
+                           const ByExamples& examples, float* rows, std::vector<Row>& excluded) {
+  const std::size_t padded_dim = PaddedDim(builder.dim());
   double reach = 0;
   const auto build = [&](const Example& example, const std::string& at) {
     absl::Status status = builder.Build(at, example.target, rows, excluded);

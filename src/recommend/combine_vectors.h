@@ -5,7 +5,6 @@
 
 #include <absl/status/status.h>
 
-#include "engine/snapshot.h"
 #include "recommend/query_request.h"
 #include "recommend/vector_builder.h"
 
@@ -21,17 +20,15 @@ namespace simile::recommend {
 // without negatives, the mean of the positives.
 // REQUIRES: at least one positive example.
 absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
-                          const ByExamples& examples, const engine::Snapshot& snapshot, float* row,
-                          std::vector<Row>& excluded);
+                          const ByExamples& examples, float* row, std::vector<Row>& excluded);
 
 // One padded row.
 absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, const ByBlend& blend,
-                        const engine::Snapshot& snapshot, float* row, std::vector<Row>& excluded);
+                        float* row, std::vector<Row>& excluded);
 
 // A padded row for every example, the positive ones first.
 // Errors: also kInvalidArgument when weights and lengths are such that sums could overflow.
 absl::Status BuildExamples(const VectorBuilder& builder, std::string_view place,
-                           const ByExamples& examples, const engine::Snapshot& snapshot,
-                           float* rows, std::vector<Row>& excluded);
+                           const ByExamples& examples, float* rows, std::vector<Row>& excluded);
 
 }  // namespace simile::recommend

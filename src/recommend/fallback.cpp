@@ -1,9 +1,8 @@
 #include "recommend/fallback.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -71,67 +70,28 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
                   filter::FieldText(field->name), NameOf(field->type), FieldsWithOrder(payload)));
 }
 
-// Takes rows in the order they come until there are enough, those that may be returned.
-class Taker {
- public:
-  Taker(const RowMask* mask, std::span<const Row> excluded, std::size_t row_count,
-        std::size_t wanted, std::vector<Row>& rows)
-      : mask_(mask), excluded_(excluded), met_(row_count), wanted_(wanted), rows_(rows) {}
-
-  // Whether more are wanted.
-  bool Take(Row row) {
-    met_.Allow(row);
-    const bool passes = (mask_ == nullptr || mask_->Allows(row)) &&
-                        !std::binary_search(excluded_.begin(), excluded_.end(), row);
-    if (passes) rows_.push_back(row);
-    return rows_.size() < wanted_;
-  }
-  // All rows that have not come yet.
-  void TakeOthers() {
-    for (Row row = 0; row < met_.row_count() && rows_.size() < wanted_; ++row) {
-      if (!met_.Allows(row)) Take(row);
-    }
-  }
-
- private:
-  const RowMask* mask_;
-  const std::span<const Row> excluded_;
-  RowMask met_;
-  const std::size_t wanted_;
-  std::vector<Row>& rows_;
-};
-
 }  // namespace
 
-absl::StatusOr<engine::GivenRows> RowsByFallback(const engine::Snapshot& snapshot,
-                                                 const Fallback& fallback, const RowMask* mask,
-                                                 std::span<const Row> excluded,
-                                                 std::size_t wanted) {
-  engine::GivenRows given;
-  Taker taker(mask, excluded, snapshot.row_count(), wanted, given.rows);
+absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
+                                         const Fallback& fallback) {
   if (fallback.order == Fallback::Order::kMostPopular && fallback.field.empty()) {
     const std::vector<Row>& most_seen = snapshot.dataset->profiles.most_seen;
-    if (most_seen.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("fallback: {} has no interactions to tell what is popular; name a field{}",
-                      snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
+    if (!most_seen.empty()) {
+      return engine::RowOrder(kUsersWhoHaveSeen, &most_seen, snapshot.row_count());
     }
-    given.ordered_by = kUsersWhoHaveSeen;
-    static_cast<void>(std::ranges::all_of(most_seen, [&](Row row) { return taker.Take(row); }));
-  } else {
-    const absl::StatusOr<const Field*> field = ChooseField(snapshot, fallback);
-    if (!field.ok()) return field.status();
-    given.ordered_by = (*field)->name;
-    const auto take = [&](Row row) { return taker.Take(row); };
-    if (const auto* const whole =
-            std::get_if<filter::OrderedColumn<std::int64_t>>(&(*field)->column)) {
-      whole->VisitDescending(take);
-    } else {
-      std::get<filter::OrderedColumn<double>>((*field)->column).VisitDescending(take);
-    }
+    return absl::InvalidArgumentError(
+        fmt::format("fallback: {} has no interactions to tell what is popular; name a field{}",
+                    snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
   }
-  taker.TakeOthers();
-  return given;
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, fallback);
+  if (!chosen.ok()) return chosen.status();
+  const Field& field = **chosen;
+  using Whole = filter::OrderedColumn<std::int64_t>;
+  if (const auto* const whole = std::get_if<Whole>(&field.column)) {
+    return engine::RowOrder(field.name, whole, snapshot.row_count());
+  }
+  return engine::RowOrder(field.name, &std::get<filter::OrderedColumn<double>>(field.column),
+                          snapshot.row_count());
 }
 
 }  // namespace simile::recommend

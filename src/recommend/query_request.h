@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "engine/question.h"
+
 namespace simile::recommend {
 
 // What a query is made from.
@@ -53,12 +55,6 @@ struct Fallback {
   std::string field;
 };
 
-// MMR; engine::Diversity.
-struct DiversityRequest {
-  float lambda = 0.5F;
-  std::uint32_t candidates = 0;
-};
-
 struct GroupRequest {
   std::string field;
   std::uint32_t group_size = 1;
@@ -74,7 +70,7 @@ struct QueryRequest {
   // lists of what a user has dismissed, and items disappear from collections.
   std::vector<std::string> exclude_ids;
   std::string filter;  // rows that may be returned; empty lets every row pass
-  std::optional<DiversityRequest> diversity;  // one of these at most
+  std::optional<engine::Diversity> diversity;  // one of these at most
   std::optional<GroupRequest> group_by;
   std::optional<Fallback> fallback;  // of ByUser
 };

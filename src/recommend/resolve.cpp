@@ -43,7 +43,7 @@ class Resolver {
 
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
-    if (status.ok()) status = ResolveShape(request);
+    if (status.ok()) status = ResolveRefinement(request);
     if (status.ok()) status = ResolveTarget(request);
     return status;
   }
@@ -60,11 +60,9 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  absl::Status ResolveShape(const QueryRequest& request) {
+  absl::Status ResolveRefinement(const QueryRequest& request) {
     question_.score_threshold = request.score_threshold;
-    if (request.diversity) {
-      question_.diversity = {request.diversity->lambda, request.diversity->candidates};
-    }
+    question_.diversity = request.diversity;
     question_.k = FirstOf(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
     auto field = snapshot_.filters->FindKeywords(request.group_by->field);
@@ -86,7 +84,7 @@ class Resolver {
   absl::Status ResolveTarget(const QueryRequest& request) {
     if (FallsBack(snapshot_, request)) {
       ResolveExclusions(request);
-      return ResolveFallback(request);
+      return ResolveFallback(*request.fallback);
     }
     absl::Status status =
         std::visit([this](const auto& target) { return Target(target); }, request.target);
@@ -103,15 +101,12 @@ class Resolver {
     excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
   }
 
-  absl::Status ResolveFallback(const QueryRequest& request) {
-    // Which rows make the best groups shows only when all have been looked at.
-    const std::size_t wanted = request.group_by ? snapshot_.row_count() : question_.k;
-    auto given = RowsByFallback(snapshot_, *request.fallback, question_.mask.get(),
-                                question_.excluded_rows, wanted);
-    if (!given.ok()) {
-      return {given.status().code(), prefix_ + std::string(given.status().message())};
+  absl::Status ResolveFallback(const Fallback& fallback) {
+    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, fallback);
+    if (!order.ok()) {
+      return {order.status().code(), prefix_ + std::string(order.status().message())};
     }
-    question_.given = *std::move(given);
+    question_.order = *std::move(order);
     question_.diversity.reset();  // rows without scores have nothing to weigh against likeness
     return absl::OkStatus();
   }
@@ -122,12 +117,12 @@ class Resolver {
   }
 
   absl::Status Target(const ByBlend& target) {
-    return BuildBlend(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
+    return BuildBlend(vectors_, prefix_, target, row_, question_.excluded_rows);
   }
 
   absl::Status Target(const ByExamples& target) {
     if (target.strategy == Strategy::kAverageVector) {
-      return BuildAverage(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
+      return BuildAverage(vectors_, prefix_, target, row_, question_.excluded_rows);
     }
     question_.scoring = target.strategy == Strategy::kBestScore ? engine::Scoring::kBestScore
                                                                 : engine::Scoring::kSumScores;
@@ -135,7 +130,7 @@ class Resolver {
     for (const auto* const examples : {&target.positive, &target.negative}) {
       for (const Example& example : *examples) question_.weights.push_back(example.weight);
     }
-    return BuildExamples(vectors_, prefix_, target, snapshot_, row_, question_.excluded_rows);
+    return BuildExamples(vectors_, prefix_, target, row_, question_.excluded_rows);
   }
 
   const engine::Snapshot& snapshot_;

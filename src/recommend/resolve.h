@@ -13,8 +13,8 @@ namespace simile::recommend {
 
 // From ids to vectors and rows, against one snapshot: fills the task's questions and vectors.
 // A vector is brought to unit length for cosine and used as given for dot; items and users are
-// stored that way already. The question's k is offset + k, at most the collection's rows; the
-// service drops the first `offset` hits.
+// stored that way already. The question's k is offset + k, at most the collection's rows (the
+// field's keywords, for groups); the service drops the first `offset`.
 // REQUIRES: k >= 1 and the bounds of simile::Limits, checked by the service.
 // Errors: kNotFound names the id, the nearest known one and the query's index; kFailedPrecondition
 //         for a user of a collection without profiles; kInvalidArgument for a vector of another

@@ -20,6 +20,10 @@ absl::Status Unknown(std::string_view place, std::string_view kind, const std::s
                                          snapshot.collection, offer.empty() ? "" : ".", offer));
 }
 
+void Copy(MatrixView vectors, Row from, float* row) {
+  std::copy_n(vectors.PaddedRow(from), vectors.padded_dim(), row);
+}
+
 }  // namespace
 
 absl::Status VectorBuilder::Build(std::string_view place, const ByVector& target, float* row,
@@ -87,10 +91,6 @@ absl::Status VectorBuilder::Finish(std::string_view place, std::string_view what
     row[column] = static_cast<float>(cosine ? values[column] / length : values[column]);
   }
   return absl::OkStatus();
-}
-
-void VectorBuilder::Copy(MatrixView vectors, Row from, float* row) const {
-  std::copy_n(vectors.PaddedRow(from), vectors.padded_dim(), row);
 }
 
 }  // namespace simile::recommend

@@ -33,14 +33,14 @@ class VectorBuilder {
   absl::Status Build(std::string_view place, const ByUser& target, float* row,
                      std::vector<Row>& excluded) const;
 
+  std::size_t dim() const { return snapshot_.dim(); }
+
   // Brings a vector that was worked out in double to the length it is searched with.
   //   what  what came out too short or long: "vector"
   absl::Status Finish(std::string_view place, std::string_view what, std::span<const double> values,
                       float* row) const;
 
  private:
-  void Copy(MatrixView vectors, Row from, float* row) const;
-
   const engine::Snapshot& snapshot_;
 };
 

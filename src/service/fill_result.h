@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "service/response_builder.h"
 #include "service/search_road.h"
@@ -18,7 +19,7 @@ void FillResult(const ResponseBuilder& builder, const SearchRoad::QueryResult& r
   for (const engine::HitGroup& group : result.groups) {
     v1::HitGroup& filled = *message.add_groups();
     filled.set_rank(++rank);
-    filled.set_keyword(group.keyword);
+    filled.set_keyword(std::string(group.keyword));
     builder.FillHits(group.hits, 0, *filled.mutable_hits());
   }
   if (result.rows_passing) message.set_rows_passing(*result.rows_passing);

@@ -89,8 +89,9 @@ std::uint64_t ResponseBuilder::ExactBytes(Row row) const {
 }
 
 absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
-                                             std::string_view remedy) const {
-  std::uint64_t bytes = 0;
+                                             std::string_view remedy,
+                                             std::uint64_t other_bytes) const {
+  std::uint64_t bytes = other_bytes;
   for (const Row row : rows) {
     bytes += UpperBoundBytes(row);
     if (bytes > bytes_max) break;
@@ -98,7 +99,7 @@ absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uin
   if (bytes <= bytes_max) return absl::OkStatus();
 
   // The bound counts every field of a row; what is asked for may be far less.
-  bytes = 0;
+  bytes = other_bytes;
   for (const Row row : rows) {
     bytes += ExactBytes(row);
     if (bytes > kReplyBytesCountedMax) break;
@@ -124,6 +125,7 @@ void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
   message.set_rows_scanned(receipt.cost.rows_scanned);
   message.set_rows_rescored(receipt.cost.rows_rescored);
   message.set_rescans(receipt.cost.rescans);
+  message.set_rounds(receipt.cost.rounds);
   message.set_exact(true);
   message.set_request_id(std::string(request_id));
 }

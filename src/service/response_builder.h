@@ -41,12 +41,13 @@ class ResponseBuilder {
   void FillItem(Row row, v1::Item& message) const;
 
   // Whether an answer of these rows fits into bytes_max, before any of it is built.
-  //   remedy  what the caller can do, for the message: "lower k, ..."
+  //   remedy       what the caller can do, for the message: "lower k, ..."
+  //   other_bytes  of what stands beside the rows
   // Errors: kInvalidArgument with the bytes needed and allowed.
   // Cost: one walk over each row's payload; near or above the maximum, one decode of each row until
   // kReplyBytesCountedMax.
   absl::Status CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
-                              std::string_view remedy) const;
+                              std::string_view remedy, std::uint64_t other_bytes = 0) const;
 
  private:
   std::uint64_t UpperBoundBytes(Row row) const;

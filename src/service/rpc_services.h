@@ -28,7 +28,7 @@ class RpcServices {
     const Clock& clock;
     const observe::Logger& log;
     observe::Metrics& metrics;
-    const engine::SnapshotStore& store;
+    engine::SnapshotStore& store;
     engine::Executor& executor;
     CollectionChanges& changes;
     const ServingBackend& backend;

@@ -11,13 +11,16 @@
 #include "recommend/resolve.h"
 #include "service/guarded.h"
 #include "service/page_token.h"
-#include "service/validate_shape.h"
+#include "service/validate_refinement.h"
 
 namespace simile::service {
 namespace {
 
 // By then a full queue has been worked off by any backend that meets its targets.
 constexpr std::chrono::milliseconds kRetryAfter{100};
+
+// The tags, lengths and numbers of a HitGroup.
+constexpr std::uint64_t kGroupOverheadBytes = 24;
 
 constexpr std::string_view kReplyRemedy =
     "lower k, name the payload_fields you need or set without_payload, leave out with_vectors, or "
@@ -39,7 +42,7 @@ std::vector<SearchRoad::QueryResult> ResultsToCome(
   for (std::size_t i = 0; i < results.size(); ++i) {
     const engine::Question& question = questions[i];
     results[i].offset = queries[i].offset;
-    if (question.given) results[i].fallback_order = question.given->ordered_by;
+    if (question.order) results[i].fallback_order = question.order->name();
     if (question.mask == nullptr) continue;
     // Counted once for each mask: queries of one call mostly share theirs.
     const bool counted = i > 0 && question.mask == questions[i - 1].mask;
@@ -119,6 +122,7 @@ absl::Status SearchRoad::Complete(Call& call, const engine::SearchAnswer& answer
                                   Pending& pending) const {
   const ResponseBuilder builder(*pending.snapshot, pending.shape);
   std::vector<Row> rows;
+  std::uint64_t group_bytes = 0;
   const auto add_rows = [&](std::span<const Hit> hits) {
     for (const Hit& hit : hits) rows.push_back(hit.row);
   };
@@ -127,10 +131,13 @@ absl::Status SearchRoad::Complete(Call& call, const engine::SearchAnswer& answer
     result.hits = Skip(answer.answers[i].hits, result.offset);
     result.groups = Skip(answer.answers[i].groups, result.offset);
     add_rows(result.hits);
-    for (const engine::HitGroup& group : result.groups) add_rows(group.hits);
+    for (const engine::HitGroup& group : result.groups) {
+      group_bytes += kGroupOverheadBytes + group.keyword.size();
+      add_rows(group.hits);
+    }
   }
   absl::Status fits =
-      builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy);
+      builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max, kReplyRemedy, group_bytes);
   if (!fits.ok()) return fits;
   pending.build({*pending.snapshot, builder, pending.results, NextPageToken(pending)});
   parts_.metrics.RecordCost(answer.receipt.cost);

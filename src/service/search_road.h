@@ -30,7 +30,7 @@ class SearchRoad {
  public:
   struct Parts {
     const Clock& clock;
-    const engine::SnapshotStore& store;
+    engine::SnapshotStore& store;
     engine::Executor& executor;
     observe::Metrics& metrics;
     const Limits& limits;

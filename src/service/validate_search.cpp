@@ -15,7 +15,7 @@
 #include "service/collection_name.h"
 #include "service/refuse.h"
 #include "service/validate_fields.h"
-#include "service/validate_shape.h"
+#include "service/validate_refinement.h"
 #include "service/validate_target.h"
 #include "simile/v1/search.pb.h"
 
@@ -89,10 +89,11 @@ recommend::QueryRequest FromOptions(const v1::SearchOptions& options) {
 }
 
 // Also what the options alone say.
-absl::StatusOr<recommend::QueryRequest> ValidDefaults(const v1::SearchOptions& options) {
+absl::StatusOr<recommend::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
+                                                      const Limits& limits) {
   recommend::QueryRequest query = FromOptions(options);
   if (!options.has_fallback()) return query;
-  auto fallback = ValidateFallback(options.fallback());
+  auto fallback = ValidateFallback(options.fallback(), limits);
   if (!fallback.ok()) return fallback.status();
   query.fallback = *std::move(fallback);
   return query;
@@ -112,8 +113,9 @@ absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared
 // A query's own, or else the options'; one of the two at most.
 //   own  the query, or the options for Recommend
 template <class Message>
-absl::Status SetShape(std::string_view path, const Message& own, const v1::SearchOptions& options,
-                      const Limits& limits, recommend::QueryRequest& query) {
+absl::Status SetRefinement(std::string_view path, const Message& own,
+                           const v1::SearchOptions& options, const Limits& limits,
+                           recommend::QueryRequest& query) {
   const bool has_own = own.has_diversity() || own.has_group_by();
   const auto set = [&](std::string_view at, const auto& from) -> absl::Status {
     if (from.has_diversity() && from.has_group_by()) {
@@ -149,7 +151,7 @@ absl::Status TurnToPage(std::string_view path, const Paging& paging, const Limit
   return status;
 }
 
-// How many rows the search is for: an example each, and one for everything else.
+// How many vectors a query counts as: an example each, and one for everything else.
 std::uint64_t VectorCount(const recommend::QueryRequest& query) {
   const auto* const examples = std::get_if<recommend::ByExamples>(&query.target);
   return examples == nullptr ? 1 : examples->positive.size() + examples->negative.size();
@@ -160,14 +162,24 @@ absl::Status CheckTotals(const std::vector<recommend::QueryRequest>& queries,
                          const Limits& limits) {
   std::uint64_t vectors = 0;
   std::uint64_t pairs = 0;
+  std::uint64_t group_rows = 0;
   for (const recommend::QueryRequest& query : queries) {
+    const std::uint64_t last = std::uint64_t{query.offset} + query.k;
     vectors += VectorCount(query);
-    if (!query.diversity) continue;
-    pairs += std::uint64_t{query.diversity->candidates} * (query.offset + query.k);
+    if (query.diversity) pairs += query.diversity->candidates * last;
+    if (query.group_by) group_rows += query.group_by->group_size * last;
   }
-  if (vectors > limits.vectors_per_call_max) {
+  // More would wait for a queue that never has room. Of queries alone the configuration sees to it.
+  const std::uint32_t vectors_max = std::min(limits.vectors_per_call_max, limits.queue_queries_max);
+  if (vectors > queries.size() && vectors > vectors_max) {
     return Refuse("queries: {} vectors, each example counted; a call may have {}",
-                  data::Grouped(vectors), data::Grouped(limits.vectors_per_call_max));
+                  data::Grouped(vectors), data::Grouped(vectors_max));
+  }
+  if (group_rows > limits.group_rows_per_call_max) {
+    return Refuse(
+        "group_by: {} rows, groups times rows of each; a call may have {}: send fewer "
+        "queries, or ask for fewer or smaller groups",
+        data::Grouped(group_rows), data::Grouped(limits.group_rows_per_call_max));
   }
   if (pairs > limits.diversity_pairs_per_call_max) {
     return Refuse(
@@ -217,7 +229,7 @@ absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
   if (from.has_filter()) query.filter = from.filter();
   query.exclude_ids.insert(query.exclude_ids.end(), from.exclude_ids().begin(),
                            from.exclude_ids().end());
-  status = SetShape(path, from, options, limits, query);
+  status = SetRefinement(path, from, options, limits, query);
   if (status.ok()) status = TurnToPage(path, paging, limits, query);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
@@ -247,7 +259,7 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   if (!shape.ok()) return shape.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
-  const auto defaults = ValidDefaults(options);
+  const auto defaults = ValidDefaults(options, limits);
   if (!defaults.ok()) return defaults.status();
 
   ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
@@ -283,12 +295,12 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   if (!shape.ok()) return shape.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
-  auto query = ValidDefaults(options);
+  auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();
 
   ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
   valid.queries.reserve(user_count);
-  status = SetShape("options", options, options, limits, *query);
+  status = SetRefinement("options", options, options, limits, *query);
   if (status.ok()) status = TurnToPage("options", valid.paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
     status = CheckId(fmt::format("user_ids[{}]", index), request.user_ids(index), limits);

@@ -60,7 +60,7 @@ class Asker {
   }
   // The hits of all requests of the last call of Seconds.
   const std::vector<std::vector<Hit>>& answers() const { return answers_; }
-  std::uint64_t rescans() const { return rescans_; }
+  std::uint64_t rounds_taken() const { return rounds_taken_; }
 
  private:
   void Ask(std::span<const QueryRequest> requests) {
@@ -69,11 +69,11 @@ class Asker {
     tasks[0]->snapshot = snapshot_;
     tasks[0]->deadline = Clock::TimePoint::max();
     absl::Status status = recommend::ResolveQueries(*snapshot_, requests, clock_, *tasks[0]);
-    if (status.ok()) status = runner_.Run(tasks, found_);
+    if (status.ok()) status = runner_.Run(tasks, found_, [](std::size_t) {});
     if (!status.ok()) throw std::runtime_error(status.ToString());
     for (engine::QuestionAnswer& answer : found_[0]->answers)
       answers_.push_back(std::move(answer.hits));
-    rescans_ += found_[0]->receipt.cost.rescans;
+    rounds_taken_ += found_[0]->receipt.cost.rounds;
   }
 
   const engine::SnapshotPtr snapshot_;
@@ -81,7 +81,7 @@ class Asker {
   engine::BatchRunner runner_{clock_};
   std::vector<absl::StatusOr<engine::SearchAnswer>> found_;
   std::vector<std::vector<Hit>> answers_;
-  std::uint64_t rescans_ = 0;
+  std::uint64_t rounds_taken_ = 0;
 };
 
 // A case and what it is held against.
@@ -128,7 +128,7 @@ std::vector<Comparison> Comparisons(const engine::Snapshot& snapshot) {
 struct Measured {
   double seconds = 0;
   double rival_seconds = 0;
-  std::uint64_t rescans = 0;
+  std::uint64_t rounds_taken = 0;
 
   double speedup() const { return rival_seconds / seconds; }
 };
@@ -136,7 +136,7 @@ struct Measured {
 Measured Measure(Asker& asker, const Comparison& comparison, std::size_t rounds) {
   std::vector<double> own;
   std::vector<double> rival;
-  const std::uint64_t rescans_before = asker.rescans();
+  const std::uint64_t rounds_taken_before = asker.rounds_taken();
   // The first round fills caches and is not counted.
   for (std::size_t round = 0; round <= rounds; ++round) {
     const double seconds = asker.Seconds(comparison.requests, comparison.at_once);
@@ -148,8 +148,8 @@ Measured Measure(Asker& asker, const Comparison& comparison, std::size_t rounds)
     own.push_back(seconds);
     rival.push_back(rival_seconds);
   }
-  const std::uint64_t rescans = asker.rescans() - rescans_before;
-  return {Median(own), Median(rival), rescans / (rounds + 1)};
+  const std::uint64_t rounds_taken = asker.rounds_taken() - rounds_taken_before;
+  return {Median(own), Median(rival), rounds_taken / (rounds + 1)};
 }
 
 int Run(const Options& options) {
@@ -172,20 +172,20 @@ int Run(const Options& options) {
   fmt::print("{} rows x {}, {}, {}\n\n", asker.snapshot().row_count(), asker.snapshot().dim(),
              backend->info().engine, backend->info().device);
   fmt::print("{:<48} {:>10}  {:<24} {:>10} {:>8} {:>8}\n", "case", "ms", "against", "ms", "speed",
-             "rescans");
+             "rounds");
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   for (const Comparison& comparison : Comparisons(asker.snapshot())) {
     if (comparison.name.find(options.only) == std::string::npos) continue;
     const Measured measured = Measure(asker, comparison, options.rounds);
     fmt::print("{:<48} {:>10.3f}  {:<24} {:>10.3f} {:>7.2f}x {:>8}\n", comparison.name,
                measured.seconds * 1e3, comparison.rival_name, measured.rival_seconds * 1e3,
-               measured.speedup(), measured.rescans);
+               measured.speedup(), measured.rounds_taken);
     cases.push_back({{"case", comparison.name},
                      {"ms", measured.seconds * 1e3},
                      {"against", comparison.rival_name},
                      {"against_ms", measured.rival_seconds * 1e3},
                      {"speed", measured.speedup()},
-                     {"rescans", measured.rescans}});
+                     {"rounds", measured.rounds_taken}});
   }
   if (options.json_path.empty()) return 0;
   std::ofstream(options.json_path) << nlohmann::ordered_json{{"rows", asker.snapshot().row_count()},

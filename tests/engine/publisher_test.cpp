@@ -94,6 +94,8 @@ TEST_F(PublisherTest, PublishesAFolderAsAServingSnapshot) {
   EXPECT_EQ((*snapshot)->row_count(), 30U);
   EXPECT_EQ((*snapshot)->dim(), 2U);
   EXPECT_EQ((*snapshot)->segments.size(), 1U);
+  EXPECT_GE((*snapshot)->dataset->longest_row, 1.0);
+  EXPECT_LT((*snapshot)->dataset->longest_row, 1.0001);
   EXPECT_EQ((*snapshot)->index_bytes.host_bytes, 5U);
   EXPECT_EQ((*snapshot)->dataset->ids.Find("film-7"), Row{7});
   EXPECT_EQ((*snapshot)->text_index.Find("title", "film 7", 9).whole_match_count, 1U);
@@ -108,6 +110,18 @@ TEST_F(PublisherTest, SwapsTheNextGenerationIn) {
   EXPECT_EQ((*second)->version, 2U);
   EXPECT_EQ(store_.Pin("films").value()->row_count(), 31U);
   EXPECT_EQ(store_.Get("films")->state, CollectionState::kServing);
+}
+
+TEST_F(PublisherTest, TakesTheMemoryThatOnlyPagesHold) {
+  Publisher publisher = Make();
+  const auto first = publisher.Create("films", WriteFolder("films", 30, 1));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto loaded_at = (*first)->loaded_at;
+  store_.Lease(**first, std::chrono::seconds(60));
+  ASSERT_TRUE(publisher.Replace("films", WriteFolder("films", 31, 1)).ok());
+  EXPECT_TRUE(store_.PinVersion("films", 1, loaded_at).ok()) << "somebody turns its pages";
+  ASSERT_TRUE(publisher.Create("books", WriteFolder("books", 3, 1)).ok());
+  EXPECT_EQ(store_.PinVersion("films", 1, loaded_at).status().code(), absl::StatusCode::kAborted);
 }
 
 TEST_F(PublisherTest, ServesTheOldGenerationAfterABadFile) {

@@ -79,6 +79,14 @@ TEST_F(QuestionsTest, ExamplesPullTowardsTheOnesAndAwayFromTheOthers) {
     EXPECT_THAT(Ids(result.hits()), Not(Contains("toy-story-1995")));
     EXPECT_THAT(Ids(result.hits()), Not(Contains("toy-story-2-1999")));
   }
+  // Without the film to be unlike, its sequels come first.
+  request.clear_queries();
+  v1::Examples& alone = *request.add_queries()->mutable_examples();
+  alone.set_strategy(v1::Examples::BEST_SCORE);
+  alone.add_positive()->set_id("toy-story-1995");
+  EXPECT_THAT(Ids(Ask(request).results(0).hits()), Contains("toy-story-3-2010"));
+  EXPECT_THAT(Ids(response.results(1).hits()), Not(Contains("toy-story-3-2010")))
+      << "nearer to the one to be unlike";
   // Of best_score, rows nearer to the first film come before rows nearer to the second.
   EXPECT_GT(response.results(1).hits(0).score(), 0.5F);
   EXPECT_TRUE(response.receipt().exact());
@@ -215,7 +223,7 @@ TEST_F(PagesTest, AreAbortedOnceTheirSnapshotIsGone) {
   v1::SearchResponse response = Ask(request);
   request.mutable_options()->set_page_token(response.next_page_token());
   Reload();
-  Reload();  // the next load takes the memory of the one before
+  Reload();  // nobody has turned a page of the version between
   const Outcome outcome = client_.Search(request, response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kAborted);
   EXPECT_THAT(outcome.message, testing::EndsWith(" is gone; start again with the first page"));
@@ -238,6 +246,45 @@ TEST_F(PagesTest, EndWhereTheRowsDo) {
   }
   EXPECT_GT(passing, 40U);
   EXPECT_EQ(rows, passing);
+}
+
+TEST_F(PagesTest, EndAtTenThousand) {
+  v1::SearchRequest request = Films();
+  request.add_queries()->set_id("heat-1995");
+  request.mutable_options()->set_k(1'000);
+  request.mutable_options()->set_offset(3'500);
+  request.mutable_options()->set_paged(true);
+  request.mutable_options()->set_without_payload(true);
+  EXPECT_NE(Ask(request).next_page_token(), "");
+  request.mutable_options()->mutable_diversity()->set_candidates(1'000);
+  request.mutable_options()->set_k(600);
+  request.mutable_options()->set_offset(0);
+  EXPECT_EQ(Ask(request).next_page_token(), "") << "the next 600 are no candidates";
+}
+
+TEST_F(PagesTest, FallbacksHavePagesAndGroups) {
+  v1::RecommendRequest request = ForUser("a-new-user");
+  request.mutable_options()->mutable_fallback()->set_order(v1::Fallback::NEWEST);
+  request.mutable_options()->mutable_group_by()->set_field("genres");
+  request.mutable_options()->mutable_group_by()->set_group_size(40);
+  request.mutable_options()->set_k(5);
+  request.mutable_options()->set_filter("year <= 1990");
+  request.mutable_options()->set_paged(true);
+  std::set<std::string> keywords;
+  for (int page = 0; page < 2; ++page) {
+    const v1::RecommendResponse response = Ask(request);
+    EXPECT_EQ(response.receipt().engine(), "order");
+    ASSERT_EQ(response.results(0).groups_size(), 5);
+    for (const v1::HitGroup& group : response.results(0).groups()) {
+      EXPECT_TRUE(keywords.insert(group.keyword()).second) << group.keyword();
+      std::int64_t year = 1'990;
+      for (const v1::Hit& hit : group.hits()) {
+        EXPECT_LE(hit.payload().at("year").int_value(), year) << group.keyword();
+        year = hit.payload().at("year").int_value();
+      }
+    }
+    request.mutable_options()->set_page_token(response.next_page_token());
+  }
 }
 
 TEST_F(PagesTest, AreNotOfferedWhereNobodyAsked) {

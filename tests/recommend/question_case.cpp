@@ -32,17 +32,19 @@ void Normalize(float* row, std::size_t dim, double length) {
     row[i] = static_cast<float>(row[i] / std::sqrt(squares) * length);
 }
 
-// Rows about a few centres; now and then one that was there already, or its opposite.
+// Rows about a few centres; now and then one that was there already, or its opposite. One
+// collection in six is mostly one row over and over.
 data::Matrix ClusteredRows(std::size_t row_count, std::size_t dim, bool unit,
                            SeededRandom& random) {
   data::Matrix rows = data::Matrix::Create(row_count, dim).value();
   const data::Matrix centres = engine::RandomMatrix(1 + random.Below(6), dim, random.Bits() | 1);
   const float spread = random.OneIn(2) ? 0.2F : 1.0F;
+  const bool crowded = random.OneIn(6);
   for (std::size_t r = 0; r < row_count; ++r) {
     float* const row = rows.MutableRow(r);
-    if (r > 0 && random.OneIn(8)) {
-      const float sign = random.OneIn(4) ? -1.0F : 1.0F;
-      const std::span<const float> other = rows.view()[random.Below(r)];
+    if (r > 0 && random.OneIn(crowded ? 2 : 8)) {
+      const float sign = !crowded && random.OneIn(4) ? -1.0F : 1.0F;
+      const std::span<const float> other = rows.view()[crowded ? 0 : random.Below(r)];
       for (std::size_t i = 0; i < dim; ++i) row[i] = sign * other[i];
       continue;
     }
@@ -205,7 +207,7 @@ std::vector<engine::SearchAnswer> AnswersTo(
   const engine::FakeClock clock;
   engine::BatchRunner runner(clock);
   std::vector<absl::StatusOr<engine::SearchAnswer>> answers;
-  const absl::Status status = runner.Run(tasks, answers);
+  const absl::Status status = runner.Run(tasks, answers, [](std::size_t) {});
   EXPECT_TRUE(status.ok()) << status;
   std::vector<engine::SearchAnswer> good;
   for (auto& answer : answers) good.push_back(*std::move(answer));

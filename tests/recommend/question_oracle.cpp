@@ -94,15 +94,16 @@ std::set<std::string> Keywords(const data::Dataset& dataset, Row row, const std:
 }
 
 // Groups of equal best rows stand in the order of their keywords.
-std::vector<engine::HitGroup> Grouped(const data::Dataset& dataset, const GroupRequest& request,
-                                      const std::vector<Hit>& hits, std::size_t k) {
-  std::vector<engine::HitGroup> groups;
+std::vector<ExpectedAnswer::Group> Grouped(const data::Dataset& dataset,
+                                           const GroupRequest& request,
+                                           const std::vector<Hit>& hits, std::size_t k) {
+  std::vector<ExpectedAnswer::Group> groups;
   std::map<std::string, std::size_t> place;
   for (const Hit& hit : hits) {
     for (const std::string& keyword : Keywords(dataset, hit.row, request.field)) {
       const auto [found, is_new] = place.try_emplace(keyword, groups.size());
       if (is_new) groups.push_back({keyword, {}});
-      engine::HitGroup& group = groups[found->second];
+      ExpectedAnswer::Group& group = groups[found->second];
       if (group.hits.size() < request.group_size) group.hits.push_back(hit);
     }
   }
@@ -110,7 +111,7 @@ std::vector<engine::HitGroup> Grouped(const data::Dataset& dataset, const GroupR
   return groups;
 }
 
-std::vector<Hit> Diverse(const data::Dataset& dataset, const DiversityRequest& request,
+std::vector<Hit> Diverse(const data::Dataset& dataset, const engine::Diversity& request,
                          std::vector<Hit> pool, std::size_t k) {
   if (pool.size() > request.candidates) pool.resize(request.candidates);
   const MatrixView rows = dataset.vectors.view();
@@ -138,8 +139,8 @@ std::vector<Hit> Diverse(const data::Dataset& dataset, const DiversityRequest& r
 
 }  // namespace
 
-engine::QuestionAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
-                                  MatrixView vectors) {
+ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
+                          MatrixView vectors) {
   const std::set<Row> excluded = ExcludedRows(dataset, request);
   std::vector<Hit> hits;
   for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
@@ -151,7 +152,7 @@ engine::QuestionAnswer BruteForce(const data::Dataset& dataset, const QueryReque
     return a.score != b.score ? a.score > b.score : a.row < b.row;
   });
   const std::size_t k = std::size_t{request.offset} + request.k;
-  engine::QuestionAnswer answer;
+  ExpectedAnswer answer;
   if (request.group_by) {
     answer.groups = Grouped(dataset, *request.group_by, hits, k);
   } else if (request.diversity) {

@@ -307,7 +307,7 @@ TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
   EXPECT_EQ(Resolve({Of(examples)}),
             absl::InvalidArgumentError(
                 "examples: positive and negative ones cancel each other out, so that no direction "
-                "is left to search in; best_score and sum_scores take them"));
+                "is left to search in; BEST_SCORE and SUM_SCORES take them"));
 }
 
 TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreApart) {
@@ -375,14 +375,19 @@ QueryRequest FallingBack(const std::string& user, Fallback fallback) {
   return request;
 }
 
+// What the question is answered with.
+std::vector<Row> FirstRows(const engine::Question& question) {
+  return question.order->First(question.k, question.mask.get(), question.excluded_rows);
+}
+
 TEST_F(ResolveTest, GivesTheNewestRowsToAUserWithoutAProfile) {
   QueryRequest request = FallingBack("nobody", {});
   request.exclude_ids = {"toy-story-1995"};
   ASSERT_TRUE(Resolve({request, Of(ByItem{"heat-1995"})}).ok());
   const engine::Question& question = task_.questions[0];
-  ASSERT_TRUE(question.given.has_value());
-  EXPECT_EQ(question.given->ordered_by, "year");
-  EXPECT_THAT(question.given->rows, ElementsAre(1, 2, 3)) << "equal years by row";
+  ASSERT_TRUE(question.order.has_value());
+  EXPECT_EQ(question.order->name(), "year");
+  EXPECT_THAT(FirstRows(question), ElementsAre(1, 2, 3)) << "equal years by row";
   EXPECT_EQ(question.vector_count, 0U);
   EXPECT_EQ(task_.vectors.row_count(), 1U);
   EXPECT_THAT(Vector(0), ElementsAre(0, 1, 0));
@@ -393,17 +398,24 @@ TEST_F(ResolveTest, GivesWhatMostUsersHaveSeenThenTheOthers) {
   QueryRequest request =
       FallingBack("nobody", {.order = Fallback::Order::kMostPopular, .field = {}});
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_EQ(task_.questions[0].given->ordered_by, "users who have seen it");
-  EXPECT_THAT(task_.questions[0].given->rows, ElementsAre(3, 1, 0));
+  EXPECT_EQ(task_.questions[0].order->name(), "users who have seen it");
+  EXPECT_THAT(FirstRows(task_.questions[0]), ElementsAre(3, 1, 0));
   request.filter = "year > 1990";
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_THAT(task_.questions[0].given->rows, ElementsAre(1, 0));
+  EXPECT_THAT(FirstRows(task_.questions[0]), ElementsAre(1, 0));
 }
 
 TEST_F(ResolveTest, FallsBackForThoseAloneWhoHaveNoProfile) {
   ASSERT_TRUE(Resolve({FallingBack("user_00042", {})}).ok());
-  EXPECT_FALSE(task_.questions[0].given.has_value());
+  EXPECT_FALSE(task_.questions[0].order.has_value());
   EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
+}
+
+TEST_F(ResolveTest, DoesNotDiversifyWhatHasNoScores) {
+  QueryRequest request = FallingBack("nobody", {});
+  request.diversity = {0.5F, 10};
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_FALSE(task_.questions[0].diversity.has_value());
 }
 
 TEST_F(ResolveTest, SaysWhatAFallbackCanBeOrderedBy) {

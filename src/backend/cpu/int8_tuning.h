@@ -12,7 +12,8 @@ namespace simile::backend::cpu {
 struct Int8Tuning {
   std::size_t block_bytes = 192U << 10;  // of codes that stay in the second-level cache
   std::size_t large_batch_min = 5;  // queries from which the kernel for large batches is the faster
-  std::size_t gather_share = 16;    // gather when at most one row in this many passes the mask
+  std::size_t gather_share = 16;    // gather for a mask that at most one row in this many passes,
+                                    // if that saves the pass
   std::size_t scan_rows_max = 1'024;  // segments up to this size are scanned plainly
 
   friend bool operator==(const Int8Tuning&, const Int8Tuning&) = default;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <new>
+
+#include <fmt/format.h>
 
 #include "backend/cpu/grow_to.h"
 #include "backend/cpu/scan_plan.h"
@@ -22,8 +25,20 @@ std::size_t RunLength(std::span<const Row> rows) {
 
 }  // namespace
 
-void RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
-                    std::span<const Row> wanted, std::span<float> scores) {
+absl::Status RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+                            std::span<const Row> wanted, std::span<float> scores) {
+  try {
+    Score(pool, rows, queries, wanted, scores);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        fmt::format("no memory to score {} rows with {} vectors; ask for fewer at once",
+                    wanted.size(), queries.row_count()));
+  }
+  return absl::OkStatus();
+}
+
+void RowScores::Score(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+                      std::span<const Row> wanted, std::span<float> scores) {
   const std::size_t query_count = queries.row_count();
   const std::size_t padded_dim = rows.rows.padded_dim();
   assert(queries.dim() == rows.rows.dim() && scores.size() == query_count * wanted.size());
@@ -35,7 +50,7 @@ void RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixView querie
     kernel_.score_block(rows.rows.PaddedRow(wanted[at] - rows.first_row), count, queries.data(),
                         query_count, padded_dim, block);
     for (std::size_t query = 0; query < query_count; ++query) {
-      std::copy_n(block + query * count, count, scores.begin() + query * wanted.size() + at);
+      std::copy_n(block + query * count, count, scores.data() + query * wanted.size() + at);
     }
   };
   std::atomic<std::size_t> next{0};

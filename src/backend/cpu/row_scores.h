@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include <absl/status/status.h>
+
 #include "backend/cpu/thread_pool.h"
 #include "certificate/canonical_score.h"
 #include "simile/segment.h"
@@ -16,11 +18,14 @@ class RowScores {
  public:
   explicit RowScores(const certificate::CanonicalKernel& kernel) : kernel_(kernel) {}
 
-  // REQUIRES and results of SegmentIndex::Score. Throws std::bad_alloc.
-  void Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
-           std::span<const Row> wanted, std::span<float> scores);
+  // As SegmentIndex::Score.
+  absl::Status Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+                   std::span<const Row> wanted, std::span<float> scores);
 
  private:
+  void Score(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+             std::span<const Row> wanted, std::span<float> scores);
+
   const certificate::CanonicalKernel& kernel_;
   std::vector<std::vector<float>> blocks_;  // [threads], scores of one run of rows
 };

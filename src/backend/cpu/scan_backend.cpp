@@ -45,12 +45,7 @@ class ScanIndex final : public SegmentIndex {
   absl::Status Score(MatrixView queries, std::span<const Row> rows,
                      std::span<float> scores) const override {
     const std::lock_guard lock(engine_.mutex);
-    try {
-      engine_.row_scores.Run(engine_.pool, rows_, queries, rows, scores);
-    } catch (const std::bad_alloc&) {
-      return NoMemoryForScores(queries, rows);
-    }
-    return absl::OkStatus();
+    return engine_.row_scores.Run(engine_.pool, rows_, queries, rows, scores);
   }
 
  private:

@@ -23,12 +23,6 @@ absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                   batch.specs.size(), rows.rows.row_count(), pool.thread_count()));
 }
 
-absl::Status NoMemoryForScores(MatrixView queries, std::span<const Row> rows) {
-  return absl::ResourceExhaustedError(
-      fmt::format("no memory to score {} rows with {} vectors; ask for fewer at once", rows.size(),
-                  queries.row_count()));
-}
-
 std::size_t HitsMax(const SearchBatch& batch, const SegmentRows& rows) {
   assert(batch.queries.dim() == rows.rows.dim());
   assert(batch.queries.row_count() == batch.specs.size());

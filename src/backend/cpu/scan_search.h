@@ -17,8 +17,6 @@ std::string DeviceName(const ThreadPool& pool);
 absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                              const ThreadPool& pool);
 
-absl::Status NoMemoryForScores(MatrixView queries, std::span<const Row> rows);
-
 // Room of a search's result: the hits that its hungriest query may have.
 std::size_t HitsMax(const SearchBatch& batch, const SegmentRows& rows);
 

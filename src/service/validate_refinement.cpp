@@ -1,4 +1,4 @@
-#include "service/validate_shape.h"
+#include "service/validate_refinement.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,18 +12,23 @@
 namespace simile::service {
 namespace {
 
-constexpr float kDefaultLambda = 0.5F;
 constexpr std::uint64_t kCandidatesPerHit = 10;
 constexpr std::uint64_t kCandidatesMin = 100;
 
+// Before it is copied for every query that it applies to.
+absl::Status CheckFieldName(std::string_view field, std::string_view name, const Limits& limits) {
+  if (name.size() <= limits.field_name_bytes_max) return absl::OkStatus();
+  return Refuse("{}: {} bytes; a field's name has at most {}", field, data::Grouped(name.size()),
+                limits.field_name_bytes_max);
+}
+
 }  // namespace
 
-absl::StatusOr<recommend::DiversityRequest> ValidateDiversity(std::string_view field,
-                                                              const v1::Diversity& from,
-                                                              std::uint32_t k,
-                                                              const Limits& limits) {
-  recommend::DiversityRequest diversity;
-  diversity.lambda = from.has_lambda() ? from.lambda() : kDefaultLambda;
+absl::StatusOr<engine::Diversity> ValidateDiversity(std::string_view field,
+                                                    const v1::Diversity& from, std::uint32_t k,
+                                                    const Limits& limits) {
+  engine::Diversity diversity;
+  if (from.has_lambda()) diversity.lambda = from.lambda();
   // NaN fails both.
   if (!(diversity.lambda >= 0 && diversity.lambda <= 1)) {
     return Refuse("{}.lambda: {}; give 0 (difference alone) to 1 (score alone)", field,
@@ -44,6 +49,8 @@ absl::StatusOr<recommend::GroupRequest> ValidateGroupBy(std::string_view field,
                                                         const v1::GroupBy& from,
                                                         const Limits& limits) {
   if (from.field().empty()) return Refuse("{}.field: empty; name a field of keywords", field);
+  absl::Status status = CheckFieldName(fmt::format("{}.field", field), from.field(), limits);
+  if (!status.ok()) return status;
   recommend::GroupRequest group_by{from.field(), from.has_group_size() ? from.group_size() : 1};
   if (group_by.group_size < 1 || group_by.group_size > limits.k_max) {
     return Refuse("{}.group_size: {}; ask for 1 to {}", field, data::Grouped(group_by.group_size),
@@ -52,7 +59,10 @@ absl::StatusOr<recommend::GroupRequest> ValidateGroupBy(std::string_view field,
   return group_by;
 }
 
-absl::StatusOr<recommend::Fallback> ValidateFallback(const v1::Fallback& from) {
+absl::StatusOr<recommend::Fallback> ValidateFallback(const v1::Fallback& from,
+                                                     const Limits& limits) {
+  absl::Status status = CheckFieldName("options.fallback.field", from.field(), limits);
+  if (!status.ok()) return status;
   recommend::Fallback fallback;
   fallback.field = from.field();
   switch (from.order()) {

@@ -21,14 +21,14 @@ namespace simile::service {
 // "options.diversity". All errors are kInvalidArgument; all checks are pure.
 
 //   k  of the query, for the default of candidates
-absl::StatusOr<recommend::DiversityRequest> ValidateDiversity(std::string_view field,
-                                                              const v1::Diversity& from,
-                                                              std::uint32_t k,
-                                                              const Limits& limits);
+absl::StatusOr<engine::Diversity> ValidateDiversity(std::string_view field,
+                                                    const v1::Diversity& from, std::uint32_t k,
+                                                    const Limits& limits);
 absl::StatusOr<recommend::GroupRequest> ValidateGroupBy(std::string_view field,
                                                         const v1::GroupBy& from,
                                                         const Limits& limits);
-absl::StatusOr<recommend::Fallback> ValidateFallback(const v1::Fallback& from);
+absl::StatusOr<recommend::Fallback> ValidateFallback(const v1::Fallback& from,
+                                                     const Limits& limits);
 
 // Whether so many rows or groups, counted from the best, are within a query's bounds.
 //   path  "queries[3]"
