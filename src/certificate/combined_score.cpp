@@ -4,10 +4,10 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "certificate/canonical_score.h"
 #include "certificate/score_bound.h"
+#include "certificate/vector_sum.h"
 #include "simile/rank_key.h"
 
 namespace simile::certificate {
@@ -21,12 +21,6 @@ float GreatestProduct(std::span<const float> similarities, std::span<const float
     greatest = std::max(greatest, similarities[i] * weights[i]);
   }
   return greatest;
-}
-
-double Length(const float* vector, std::size_t dim) {
-  double squares = 0;
-  for (std::size_t i = 0; i < dim; ++i) squares += static_cast<double>(vector[i]) * vector[i];
-  return std::sqrt(squares);
 }
 
 }  // namespace
@@ -68,22 +62,17 @@ float SumScores(std::span<const float> similarities, std::span<const float> weig
 SumBound BoundSums(const float* examples, std::size_t padded_dim, std::size_t dim,
                    std::span<const float> weights, std::size_t positive_count, double longest_row,
                    float* direction) {
-  std::vector<double> sum(dim, 0.0);
-  double lengths = 0;  // sum of w_i |e_i|
+  VectorSum sum(dim);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const float* const example = examples + i * padded_dim;
     const double weight = i < positive_count ? weights[i] : -static_cast<double>(weights[i]);
-    for (std::size_t column = 0; column < dim; ++column) sum[column] += weight * example[column];
-    lengths += weights[i] * Length(example, dim);
+    sum.Add(weight, examples + i * padded_dim);
   }
-  double squares = 0;
-  for (const double value : sum) squares += value * value;
-  const double scale = std::sqrt(squares);
   std::fill_n(direction, padded_dim, 0.0F);
-  // Below this, what is left of c is the rounding of its parts.
-  if (scale <= lengths * 0x1p-20) return {};
+  if (sum.Vanishes()) return {};
+  const double scale = sum.length();
+  const double lengths = sum.reach();
   for (std::size_t column = 0; column < dim; ++column) {
-    direction[column] = static_cast<float>(sum[column] / scale);
+    direction[column] = static_cast<float>(sum.values()[column] / scale);
   }
 
   // Canonical scores of the examples and of the direction; the direction's rounding to float (half

@@ -1,9 +1,9 @@
 #include "engine/row_scorer.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "certificate/combined_score.h"
+#include "certificate/top_k.h"
 #include "simile/rank_key.h"
 
 namespace simile::engine {
@@ -33,38 +33,23 @@ void ForEachPassing(std::size_t row_count, const RowMask* mask, std::span<const 
 
 }  // namespace
 
-// The best k of what is offered: a heap whose top is the least of them.
-class RowScorer::Best {
- public:
-  Best(std::size_t k, float threshold) : k_(k), threshold_(threshold) {}
+// The best k of what is offered, and their room.
+struct RowScorer::Best {
+  Best(std::size_t k, std::size_t offers_max, float threshold)
+      : room(certificate::TopK::RoomFor(k, offers_max)), keys(room, k, threshold) {}
 
-  void Offer(RankKey key) {
-    if (key.score() < threshold_) return;
-    if (keys_.size() == k_) {
-      if (key < keys_.front()) return;
-      std::pop_heap(keys_.begin(), keys_.end(), std::greater<>());
-      keys_.pop_back();
-    }
-    keys_.push_back(key);
-    std::push_heap(keys_.begin(), keys_.end(), std::greater<>());
-  }
-
-  std::vector<Hit> Sorted() && {
-    std::sort_heap(keys_.begin(), keys_.end(), std::greater<>());
+  std::vector<Hit> Hits() {
     std::vector<Hit> hits;
-    hits.reserve(keys_.size());
-    for (const RankKey key : keys_) hits.push_back({key.row(), key.score()});
+    for (const RankKey key : keys.Sorted()) hits.push_back({key.row(), key.score()});
     return hits;
   }
 
- private:
-  const std::size_t k_;
-  const float threshold_;
-  std::vector<RankKey> keys_;
+  std::vector<RankKey> room;
+  certificate::TopK keys;
 };
 
 absl::StatusOr<std::vector<Hit>> RowScorer::BestOf(std::span<const Row> rows, std::size_t k) {
-  Best best(k, question_.score_threshold);
+  Best best(k, rows.size(), question_.score_threshold);
   cost_.rows_rescored += rows.size();
   const std::size_t piece = RowsAtOnce();
   for (std::size_t first = 0; first < rows.size(); first += piece) {
@@ -72,11 +57,11 @@ absl::StatusOr<std::vector<Hit>> RowScorer::BestOf(std::span<const Row> rows, st
     absl::Status status = Offer(rows.subspan(first, count), best);
     if (!status.ok()) return status;
   }
-  return std::move(best).Sorted();
+  return best.Hits();
 }
 
 absl::StatusOr<std::vector<Hit>> RowScorer::BestOfAll(const RowMask* mask, std::size_t k) {
-  Best best(k, question_.score_threshold);
+  Best best(k, snapshot_.row_count(), question_.score_threshold);
   const std::size_t piece = RowsAtOnce();
   std::vector<Row> rows;
   rows.reserve(piece);
@@ -92,7 +77,7 @@ absl::StatusOr<std::vector<Hit>> RowScorer::BestOfAll(const RowMask* mask, std::
   });
   offer();
   if (!status.ok()) return status;
-  return std::move(best).Sorted();
+  return best.Hits();
 }
 
 std::size_t RowScorer::RowsAtOnce() const {
@@ -111,7 +96,7 @@ absl::Status RowScorer::Offer(std::span<const Row> rows, Best& best) {
     for (std::size_t vector = 0; vector < vector_count; ++vector) {
       similarities_[vector] = scores_[vector * rows.size() + i];
     }
-    best.Offer(RankKey(Combine(similarities_), rows[i]));
+    best.keys.Offer(RankKey(Combine(similarities_), rows[i]));
   }
   return absl::OkStatus();
 }

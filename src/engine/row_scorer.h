@@ -39,7 +39,7 @@ class RowScorer {
   const QueryCost& cost() const { return cost_; }
 
  private:
-  class Best;
+  struct Best;
   std::size_t RowsAtOnce() const;
   absl::Status Offer(std::span<const Row> rows, Best& best);
   float Combine(std::span<const float> similarities) const;

@@ -1,48 +1,16 @@
 #include "recommend/combine_vectors.h"
 
-#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "certificate/vector_sum.h"
 
 namespace simile::recommend {
 namespace {
 
 // Weights times lengths of all examples together: far from overflow with any row.
 constexpr double kReachMax = 0x1p66;
-
-// What is left of vectors that cancel each other out is their rounding.
-constexpr double kLeastShareLeft = 0x1p-20;
-
-double Length(const double* values, std::size_t dim) {
-  double squares = 0;
-  for (std::size_t i = 0; i < dim; ++i) squares += values[i] * values[i];
-  return std::sqrt(squares);
-}
-
-// A sum of vectors in double, and how long it would be if they all pointed one way.
-class VectorSum {
- public:
-  explicit VectorSum(std::size_t dim) : values_(dim, 0.0) {}
-
-  void Add(double factor, const float* vector) {
-    double squares = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const double term = factor * vector[i];
-      values_[i] += term;
-      squares += term * term;
-    }
-    reach_ += std::sqrt(squares);
-  }
-  bool Vanishes() const {
-    return Length(values_.data(), values_.size()) <= reach_ * kLeastShareLeft;
-  }
-  const std::vector<double>& values() const { return values_; }
-
- private:
-  std::vector<double> values_;
-  double reach_ = 0;
-};
 
 double TotalWeight(const std::vector<Example>& examples) {
   double total = 0;
@@ -65,7 +33,7 @@ absl::Status ForEachExample(std::string_view place, std::string_view sign,
 
 absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
                           const ByExamples& examples, float* row, std::vector<Row>& excluded) {
-  VectorSum sum(builder.dim());
+  certificate::VectorSum sum(builder.dim());
   const auto add = [&](std::string_view sign, const std::vector<Example>& some, double factor) {
     const double share = factor / TotalWeight(some);
     return ForEachExample(place, sign, some, [&](const Example& example, const std::string& at) {
@@ -89,7 +57,7 @@ absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
 absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, const ByBlend& blend,
                         float* row, std::vector<Row>& excluded) {
   const std::string at = fmt::format("{}blend: ", place);
-  VectorSum sum(builder.dim());
+  certificate::VectorSum sum(builder.dim());
   absl::Status status = builder.Build(at, blend.target, row, excluded);
   if (!status.ok()) return status;
   sum.Add(1.0 - static_cast<double>(blend.user_weight), row);
@@ -108,24 +76,22 @@ absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, co
 absl::Status BuildExamples(const VectorBuilder& builder, std::string_view place,
                            const ByExamples& examples, float* rows, std::vector<Row>& excluded) {
   const std::size_t padded_dim = PaddedDim(builder.dim());
-  double reach = 0;
+  certificate::VectorSum sum(builder.dim());
   const auto build = [&](const Example& example, const std::string& at) {
     absl::Status status = builder.Build(at, example.target, rows, excluded);
     if (!status.ok()) return status;
-    double squares = 0;
-    for (std::size_t i = 0; i < padded_dim; ++i) squares += double{rows[i]} * rows[i];
-    reach += example.weight * std::sqrt(squares);
+    sum.Add(example.weight, rows);
     rows += padded_dim;
     return status;
   };
   absl::Status status = ForEachExample(place, "positive", examples.positive, build);
   if (status.ok()) status = ForEachExample(place, "negative", examples.negative, build);
   if (!status.ok()) return status;
-  if (reach <= kReachMax) return absl::OkStatus();
+  if (sum.reach() <= kReachMax) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("{}examples: weights times lengths of their vectors add up to {:.4g}; sums up to "
                   "2^66 can be compared",
-                  place, reach));
+                  place, sum.reach()));
 }
 
 }  // namespace simile::recommend

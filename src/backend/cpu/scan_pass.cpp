@@ -38,7 +38,7 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
       result_(result) {
   std::size_t key_count = 0;
   for (std::size_t query = 0; query < query_count; ++query) {
-    key_count += TopK::RoomFor(Spec(query).k, rows.rows.row_count());
+    key_count += certificate::TopK::RoomFor(Spec(query).k, rows.rows.row_count());
   }
   for (unsigned thread = 0; thread < plan_.threads; ++thread) {
     ScanScratch& own = scratch_[thread];
@@ -71,8 +71,8 @@ void ScanPass::Join(ScanScratch& scratch) const {
   std::span<RankKey> room = scratch.keys;
   for (std::size_t query = 0; query < query_count_; ++query) {
     const QuerySpec& spec = Spec(query);
-    const std::size_t size = TopK::RoomFor(spec.k, rows_.rows.row_count());
-    scratch.collectors[query] = TopK(room.first(size), spec.k, spec.score_threshold);
+    const std::size_t size = certificate::TopK::RoomFor(spec.k, rows_.rows.row_count());
+    scratch.collectors[query] = certificate::TopK(room.first(size), spec.k, spec.score_threshold);
     scratch.rows_scanned[query] = 0;
     room = room.subspan(size);
   }
@@ -137,7 +137,7 @@ void ScanPass::Collect(ScanScratch& scratch, std::size_t query, std::size_t firs
   const QuerySpec& spec = Spec(query);
   const Row first_row = rows_.first_row + static_cast<Row>(first_index);
   const std::span<const Row> excluded = Within(spec.excluded_rows, first_row, scores.size());
-  TopK& collector = scratch.collectors[query];
+  certificate::TopK& collector = scratch.collectors[query];
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (!(scores[i] >= collector.gate())) continue;
     const Row row = first_row + static_cast<Row>(i);
@@ -157,7 +157,7 @@ void ScanPass::MergeQueries() {
 }
 
 void ScanPass::MergeQuery(std::size_t query) {
-  TopK* best = nullptr;
+  certificate::TopK* best = nullptr;
   QueryCost cost;
   for (ScanScratch& scratch : scratch_) {
     if (!scratch.joined) continue;

@@ -7,19 +7,19 @@
 
 #include "backend/cpu/scan_plan.h"
 #include "backend/cpu/thread_pool.h"
-#include "backend/cpu/top_k.h"
 #include "certificate/canonical_score.h"
+#include "certificate/top_k.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {
 
 // What one thread of a pass writes to; only grows, so that a warm search allocates nothing.
 struct alignas(64) ScanScratch {
-  std::vector<float> scores;                // [group_queries, block_rows]
-  std::vector<RankKey> keys;                // the collectors' buffers, one after the other
-  std::vector<TopK> collectors;             // [query]
-  std::vector<std::uint64_t> rows_scanned;  // [query]
-  bool joined = false;                      // whether the thread took part in this pass
+  std::vector<float> scores;                  // [group_queries, block_rows]
+  std::vector<RankKey> keys;                  // the collectors' buffers, one after the other
+  std::vector<certificate::TopK> collectors;  // [query]
+  std::vector<std::uint64_t> rows_scanned;    // [query]
+  bool joined = false;                        // whether the thread took part in this pass
 };
 
 // One pass over a segment for as many queries as QueriesOfOnePass allows. Lives for one call.

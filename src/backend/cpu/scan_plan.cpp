@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/top_k.h"
+#include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -60,7 +60,7 @@ std::size_t QueriesOfOnePass(std::span<const QuerySpec> specs, std::size_t row_c
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const QuerySpec& spec : specs) {
-    bytes += TopK::RoomFor(spec.k, row_count) * sizeof(RankKey) * threads;
+    bytes += certificate::TopK::RoomFor(spec.k, row_count) * sizeof(RankKey) * threads;
     if (bytes > kCollectorBytesMax && count > 0) break;
     ++count;
   }

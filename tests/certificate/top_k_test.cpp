@@ -1,4 +1,4 @@
-#include "backend/cpu/top_k.h"
+#include "certificate/top_k.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "certificate/seeded_random.h"
 
-namespace simile::backend::cpu {
+namespace simile::certificate {
 namespace {
 
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
@@ -55,4 +55,4 @@ TEST(TopKTest, RaisesItsGateToTheKthScore) {
 }
 
 }  // namespace
-}  // namespace simile::backend::cpu
+}  // namespace simile::certificate

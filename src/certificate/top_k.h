@@ -8,7 +8,7 @@
 
 #include "simile/rank_key.h"
 
-namespace simile::backend::cpu {
+namespace simile::certificate {
 
 // Keeps the k greatest rank keys of those offered. Keys gather in a buffer of about twice k; when
 // it is full a selection keeps the best k and raises the gate, so an offer costs O(1) amortised
@@ -68,4 +68,4 @@ class TopK {
   float gate_ = 0;  // its score, or the threshold before there was one
 };
 
-}  // namespace simile::backend::cpu
+}  // namespace simile::certificate

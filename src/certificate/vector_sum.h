@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace simile::certificate {
+
+// A weighted sum of fp32 vectors, worked out in double.
+class VectorSum {
+ public:
+  explicit VectorSum(std::size_t dim) : values_(dim, 0.0) {}
+
+  //   vector  [dim]
+  void Add(double factor, const float* vector) {
+    double squares = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const double term = factor * static_cast<double>(vector[i]);
+      values_[i] += term;
+      squares += term * term;
+    }
+    reach_ += std::sqrt(squares);
+  }
+
+  std::span<const double> values() const { return values_; }
+  double length() const {
+    double squares = 0;
+    for (const double value : values_) squares += value * value;
+    return std::sqrt(squares);
+  }
+  // How long it would be if all pointed one way: the factors times the lengths.
+  double reach() const { return reach_; }
+  // Whether its terms cancel each other out: what is left is their rounding.
+  bool Vanishes() const { return length() <= reach_ * 0x1p-20; }
+
+ private:
+  std::vector<double> values_;
+  double reach_ = 0;
+};
+
+}  // namespace simile::certificate
