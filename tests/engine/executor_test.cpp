@@ -316,6 +316,28 @@ std::unique_ptr<SearchTask> MakeHard(std::unique_ptr<SearchTask> task) {
   return task;
 }
 
+// Such questions over rows enough that the first list leaves most of them out.
+class HardQuestionsTest : public ExecutorTest {
+ protected:
+  HardQuestionsTest() { Start(); }
+
+  // Starts a batch of a hard task, number 2, and a plain one, number 3.
+  void RunTogether() {
+    BlockWithTask(1);
+    auto hard = MakeHard(Task(2, 2));
+    hard->snapshot = large_;
+    auto plain = Task(3);
+    plain->snapshot = large_;
+    Submit(std::move(hard));
+    Submit(std::move(plain));
+    gate_.Open();
+  }
+
+  std::shared_ptr<FakeSegment> segment_of_large_;
+  const SnapshotPtr large_ = std::make_shared<const Snapshot>(
+      SnapshotOf(RandomDataset(20'000, kDim, 98), &segment_of_large_));
+};
+
 TEST_F(ExecutorTest, AnswersQuestionsOfSeveralRoundsBesidePlainOnes) {
   Start();
   BlockWithTask(1);
@@ -329,40 +351,80 @@ TEST_F(ExecutorTest, AnswersQuestionsOfSeveralRoundsBesidePlainOnes) {
   EXPECT_EQ(hard->receipt.batch_size, 2U);
 }
 
-TEST_F(ExecutorTest, GivesUpAQuestionBetweenRoundsWhenItsDeadlineHasPassed) {
-  std::shared_ptr<FakeSegment> segment;
-  const SnapshotPtr large =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20'000, kDim, 98), &segment));
-  segment->on_search = [this] { clock_.Advance(std::chrono::seconds(6)); };
-  Start();
-  BlockWithTask(1);
-  auto hard = MakeHard(Task(2, 2));
-  hard->snapshot = large;
-  auto plain = Task(3);
-  plain->snapshot = large;
-  Submit(std::move(hard));
-  Submit(std::move(plain));
-  gate_.Open();
+TEST_F(HardQuestionsTest, AreGivenUpBetweenRoundsWhenTheirDeadlineHasPassed) {
+  segment_of_large_->on_search = [this] { clock_.Advance(std::chrono::seconds(6)); };
+  RunTogether();
   EXPECT_EQ(answers_.Await(2).answer.status(),
             absl::DeadlineExceededError("the deadline passed before the answer was found"));
   EXPECT_TRUE(answers_.Await(3).answer.ok()) << "it had its answer after the first round";
-  EXPECT_EQ(segment->passes().size(), 2U);
+  EXPECT_EQ(segment_of_large_->passes().size(), 2U);
 }
 
-TEST_F(ExecutorTest, GivesUpAQuestionBetweenRoundsWhenItsCallerIsGone) {
-  std::shared_ptr<FakeSegment> segment;
-  const SnapshotPtr large =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20'000, kDim, 98), &segment));
+TEST_F(HardQuestionsTest, AreGivenUpBetweenRoundsWhenTheirCallerIsGone) {
   std::atomic<bool> gone = false;
-  segment->on_search = [&gone] { gone = true; };
-  Start();
+  segment_of_large_->on_search = [&gone] { gone = true; };
   auto hard = MakeHard(Task(2, 2));
-  hard->snapshot = large;
+  hard->snapshot = large_;
   hard->cancelled = [&gone] { return gone.load(); };
   Submit(std::move(hard));
   EXPECT_EQ(answers_.Await(2).answer.status(),
             absl::CancelledError("the caller gave up before the answer was found"));
-  EXPECT_EQ(segment->passes().size(), 1U);
+  EXPECT_EQ(segment_of_large_->passes().size(), 1U);
+}
+
+TEST_F(HardQuestionsTest, AreGivenUpWhileEveryRowIsScored) {
+  std::atomic<int> scored = 0;
+  segment_of_large_->on_score = [&] {
+    ++scored;
+    clock_.Advance(std::chrono::seconds(6));
+    return absl::OkStatus();
+  };
+  auto task = Task(2, 6);
+  task->snapshot = large_;
+  task->questions.resize(3);
+  // Sums that come to nothing point nowhere: there is no list to look through first.
+  for (std::size_t i = 0; i < 3; ++i) {
+    const MatrixView vectors = task->vectors.view();
+    std::copy_n(vectors.PaddedRow(2 * i), vectors.padded_dim(),
+                task->vectors.MutableRow(2 * i + 1));
+    Question& question = task->questions[i];
+    question.vector_count = 2;
+    question.scoring = Scoring::kSumScores;
+    question.weights = {1, 1};
+    question.positive_count = 1;
+  }
+  Submit(std::move(task));
+  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(scored, 2) << "the third began after the deadline";
+}
+
+TEST_F(HardQuestionsTest, DoNotHoldUpTheAnswersOfOthers) {
+  Gate second_round;
+  second_round.Close();
+  std::atomic<int> rounds = 0;
+  segment_of_large_->on_search = [&] {
+    if (++rounds == 2) second_round.Pass();
+  };
+  RunTogether();
+  EXPECT_TRUE(answers_.Await(3).answer.ok());
+  second_round.Open();
+  EXPECT_TRUE(answers_.Await(2).answer.ok());
+}
+
+TEST_F(HardQuestionsTest, KeepTheirErrorsToThemselves) {
+  segment_of_large_->on_score = [] { return absl::UnavailableError("the device is gone"); };
+  RunTogether();
+  EXPECT_EQ(answers_.Await(2).answer.status(), absl::UnavailableError("the device is gone"));
+  EXPECT_TRUE(answers_.Await(3).answer.ok());
+}
+
+TEST_F(HardQuestionsTest, SayThatEveryRowWasScored) {
+  RunTogether();
+  const auto answer = answers_.Await(2).answer;
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->receipt.engine, "every-row");
+  EXPECT_GE(answer->receipt.cost.rows_scanned, 20'000U);
+  EXPECT_GT(answer->receipt.cost.rounds, 0U);
 }
 
 }  // namespace

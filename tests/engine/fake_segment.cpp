@@ -45,6 +45,7 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
 absl::Status FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
                                 std::span<float> scores) const {
   if (!status.ok()) return status;
+  if (absl::Status scored = on_score ? on_score() : absl::OkStatus(); !scored.ok()) return scored;
   for (std::size_t query = 0; query < queries.row_count(); ++query) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       scores[query * rows.size() + i] =

@@ -36,6 +36,7 @@ class FakeSegment final : public SegmentIndex {
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer
+  std::function<absl::Status()> on_score;    // before rows are scored; an error is returned
 
  private:
   const MatrixView rows_;

@@ -73,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "raise candidates (up to 1,000)"},
         Refusal{"GroupWithoutField", kQuery + "options { group_by { group_size: 2 } }",
                 "options.group_by.field: empty; name a field of keywords"},
+        Refusal{"LongGroupField",
+                kQuery + "options { group_by { field: '" + std::string(513, 'x') + "' } }",
+                "options.group_by.field: 513 bytes; a field's name has at most 512"},
+        Refusal{"LongFallbackField",
+                kQuery + "options { fallback { order: NEWEST field: '" + std::string(513, 'x') +
+                    "' } }",
+                "options.fallback.field: 513 bytes; a field's name has at most 512"},
         Refusal{"GroupSizeZero", kQuery + "options { group_by { field: 'genres' group_size: 0 } }",
                 "options.group_by.group_size: 0; ask for 1 to 10,000"},
         Refusal{"GroupsTooLarge",
@@ -105,6 +112,28 @@ TEST(ValidateQuestionsTest, CountsEveryExampleAsAVector) {
   request.mutable_queries(0)->mutable_examples()->add_negative()->set_id("b");
   EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
             "queries[0].examples: 65 examples; at most 64");
+}
+
+TEST(ValidateQuestionsTest, TakesNoMoreVectorsThanEverFindRoomInTheQueue) {
+  const v1::SearchRequest request = Parse<v1::SearchRequest>(
+      Examples("positive { id: 'a' } positive { id: 'b' } strategy: SUM_SCORES"));
+  Limits limits;
+  limits.queue_queries_max = 1;
+  EXPECT_EQ(std::string(ValidateSearch(request, limits).status().message()),
+            "queries: 2 vectors, each example counted; a call may have 1");
+  limits.queue_queries_max = 2;
+  EXPECT_TRUE(ValidateSearch(request, limits).ok());
+}
+
+TEST(ValidateQuestionsTest, BoundsTheRowsOfAllGroups) {
+  v1::SearchRequest request = Parse<v1::SearchRequest>(
+      kFilms + "options { k: 100 group_by { field: 'genres' group_size: 100 } }");
+  for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "group_by: 210,000 rows, groups times rows of each; a call may have 200,000: send "
+            "fewer queries, or ask for fewer or smaller groups");
+  request.mutable_queries()->RemoveLast();
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
 TEST(ValidateQuestionsTest, BoundsThePairsThatDiversityCompares) {
