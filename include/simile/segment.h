@@ -47,11 +47,12 @@ class SegmentIndex {
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
 
-  // Forms the canonical scores of some rows with some vectors: those of what Search proposed where
-  // several vectors make one score, of rows with each other, of a handful of rows known by name.
+  // Forms the canonical scores of some rows with some vectors: of what Search has proposed where
+  // several vectors make one score, and of rows with each other.
   //   queries  [query_count, dim]  row-major fp32, as for Search
-  //   rows     [n]                 the caller's numbers, ascending, all of this segment
+  //   rows     [n]                 the caller's numbers
   //   scores   [query_count, n]    written; scores[q * n + i] is that of rows[i] with query q
+  // REQUIRES: rows are ascending and distinct, all of this segment.
   // Errors: as Search. Cost: n * query_count canonical scores; every row is read once.
   virtual absl::Status Score(MatrixView queries, std::span<const Row> rows,
                              std::span<float> scores) const = 0;

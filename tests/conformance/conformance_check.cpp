@@ -9,6 +9,7 @@
 #include <span>
 
 #include "certificate/canonical_score.h"
+#include "certificate/seeded_random.h"
 
 namespace simile::conformance {
 namespace {
@@ -90,6 +91,30 @@ void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& resul
     ASSERT_LE(cost.rescans, 1U) << drawn.description;
     ASSERT_LE(cost.rows_rescored, (1 + cost.rescans) * drawn.rows->row_count())
         << drawn.description;
+  }
+}
+
+void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& index) {
+  constexpr std::size_t kRowsMax = 24;
+  testing::SeededRandom random(drawn.seed);
+  std::vector<Row> wanted;
+  for (std::size_t row = random.Below(drawn.rows->row_count());
+       row < drawn.rows->row_count() && wanted.size() < kRowsMax;
+       row += random.OneIn(3) ? random.Between(2, 200) : 1) {
+    wanted.push_back(drawn.first_row + static_cast<Row>(row));
+  }
+  const MatrixView queries = drawn.queries->view();
+  std::vector<float> scores(queries.row_count() * wanted.size());
+  const absl::Status status = index.Score(queries, wanted, scores);
+  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
+  for (std::size_t query = 0; query < queries.row_count(); ++query) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const float expected = certificate::CanonicalScoreReference(
+          queries[query], drawn.rows->view()[wanted[i] - drawn.first_row]);
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(scores[query * wanted.size() + i]),
+                std::bit_cast<std::uint32_t>(expected))
+          << drawn.description << ", query " << query << ", row " << wanted[i];
+    }
   }
 }
 

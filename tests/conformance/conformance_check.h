@@ -16,4 +16,8 @@ std::vector<Hit> OracleHits(const ConformanceCase& drawn, std::size_t query);
 // of both. Fails the running test with the case's description and the first difference.
 void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& result);
 
+// Checks SegmentIndex::Score on some of the case's rows, runs of neighbours among them: the
+// reference's bits. Fails the running test.
+void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& index);
+
 }  // namespace simile::conformance

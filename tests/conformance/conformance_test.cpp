@@ -106,6 +106,7 @@ void CheckCase(Backend& backend, std::uint64_t seed, SearchResult& result) {
   const absl::Status status = (*index)->Search(drawn.Batch(), result);
   ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
   ExpectOracleAnswers(drawn, result);
+  ExpectReferenceScores(drawn, **index);
 }
 
 TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
