@@ -24,6 +24,6 @@ struct ExpectedAnswer {
 //   vectors  [the request's vectors, dim]  as it was resolved to
 //   hits and groups from the best on, offset not yet skipped
 ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
-                                  MatrixView vectors);
+                          MatrixView vectors);
 
 }  // namespace simile::recommend

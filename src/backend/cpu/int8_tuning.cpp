@@ -16,8 +16,8 @@ std::span<const TuningValue> TuningValues() {
        kQueriesTogether + 1, 32, &Int8Tuning::large_batch_min, &TuningFindings::large_batch_min},
       {"gather_share", "rows for one",
        "Rows that pass a filter are gathered and scanned when at most one in this many does and "
-       "that saves the pass.", 4,
-       256, &Int8Tuning::gather_share, &TuningFindings::gather_share},
+       "that saves the pass.",
+       4, 256, &Int8Tuning::gather_share, &TuningFindings::gather_share},
       {"scan_rows_max", "rows", "Collections up to this size are scanned plainly.", 256, 16'384,
        &Int8Tuning::scan_rows_max, &TuningFindings::scan_rows_max},
   }};
