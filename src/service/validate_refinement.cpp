@@ -7,6 +7,7 @@
 
 #include "data/wording.h"
 #include "service/refuse.h"
+#include "service/validate_fields.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -52,10 +53,8 @@ absl::StatusOr<recommend::GroupRequest> ValidateGroupBy(std::string_view field,
   absl::Status status = CheckFieldName(fmt::format("{}.field", field), from.field(), limits);
   if (!status.ok()) return status;
   recommend::GroupRequest group_by{from.field(), from.has_group_size() ? from.group_size() : 1};
-  if (group_by.group_size < 1 || group_by.group_size > limits.k_max) {
-    return Refuse("{}.group_size: {}; ask for 1 to {}", field, data::Grouped(group_by.group_size),
-                  data::Grouped(limits.k_max));
-  }
+  status = CheckK(fmt::format("{}.group_size", field), group_by.group_size, limits);
+  if (!status.ok()) return status;
   return group_by;
 }
 

@@ -5,15 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "integration/films_server.h"
+#include "integration/films_client_test.h"
 
 namespace simile::integration {
 namespace {
 
 using ::testing::Contains;
 
-class FiltersTest : public testing::Test {
+class FiltersTest : public FilmsClientTest {
  protected:
+  FiltersTest() : FilmsClientTest(*server_) {}
+
   static void SetUpTestSuite() { server_ = std::make_unique<FilmsServer>(); }
   static void TearDownTestSuite() { server_.reset(); }
 
@@ -24,15 +26,8 @@ class FiltersTest : public testing::Test {
     request.mutable_options()->set_filter(filter);
     return request;
   }
-  v1::SearchResponse Ask(const v1::SearchRequest& request) {
-    v1::SearchResponse response;
-    const Outcome outcome = client_.Search(request, response);
-    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-    return response;
-  }
 
   inline static std::unique_ptr<FilmsServer> server_;
-  const Client client_ = server_->NewClient();
 };
 
 std::vector<std::string> Genres(const v1::Hit& hit) {

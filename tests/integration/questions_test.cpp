@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "integration/films_server.h"
+#include "integration/films_client_test.h"
 
 namespace simile::integration {
 namespace {
@@ -16,8 +16,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
 
-class QuestionsTest : public testing::Test {
+class QuestionsTest : public FilmsClientTest {
  protected:
+  QuestionsTest() : FilmsClientTest(*server_) {}
+
   static void SetUpTestSuite() {
     server_ =
         std::make_unique<FilmsServer>([](app::Config& config) { config.changes_allowed = true; });
@@ -35,18 +37,6 @@ class QuestionsTest : public testing::Test {
     request.add_user_ids(user);
     return request;
   }
-  v1::SearchResponse Ask(const v1::SearchRequest& request) {
-    v1::SearchResponse response;
-    const Outcome outcome = client_.Search(request, response);
-    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-    return response;
-  }
-  v1::RecommendResponse Ask(const v1::RecommendRequest& request) {
-    v1::RecommendResponse response;
-    const Outcome outcome = client_.Recommend(request, response);
-    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-    return response;
-  }
   void Reload() {
     v1::ReloadCollectionResponse response;
     const Outcome outcome = client_.Reload("films", response);
@@ -54,7 +44,6 @@ class QuestionsTest : public testing::Test {
   }
 
   inline static std::unique_ptr<FilmsServer> server_;
-  const Client client_ = server_->NewClient();
 };
 
 template <class Hits>

@@ -8,24 +8,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "integration/films_server.h"
+#include "integration/films_client_test.h"
 
 namespace simile::integration {
 namespace {
 
 using ::testing::ElementsAre;
 
-class SearchOptionsTest : public testing::Test {
+class SearchOptionsTest : public FilmsClientTest {
  protected:
+  SearchOptionsTest() : FilmsClientTest(*server_) {}
+
   static void SetUpTestSuite() { server_ = std::make_unique<FilmsServer>(); }
   static void TearDownTestSuite() { server_.reset(); }
-
-  v1::SearchResponse Ask(const v1::SearchRequest& request, const CallOptions& options = {}) {
-    v1::SearchResponse response;
-    const Outcome outcome = client_.Search(request, response, options);
-    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-    return response;
-  }
 
   static v1::SearchRequest ToyStory(std::uint32_t k) {
     v1::SearchRequest request;
@@ -48,7 +43,6 @@ class SearchOptionsTest : public testing::Test {
   }
 
   inline static std::unique_ptr<FilmsServer> server_;
-  const Client client_ = server_->NewClient();
 };
 
 std::vector<std::string> Ids(const v1::SearchResult& result) {
