@@ -49,8 +49,9 @@ def inexact_arithmetic(file: SourceFile) -> Iterator[Finding]:
 
 
 def cuda_switch(file: SourceFile) -> Iterator[Finding]:
-    """No preprocessor switch on CUDA outside src/backend/registry; device code may ask which card it is for."""
-    if not file.is_cpp or file.path.startswith("src/backend/registry"):
+    """No preprocessor switch on CUDA but in src/backend/registry, kernels/device.h and the emulated device; device code
+    may ask which card it is for."""
+    if not file.is_cpp or file.path.startswith(("src/backend/registry", "kernels/device.h", "tests/emulated_cuda/")):
         return
     device = file.path.startswith(("kernels/", "src/backend/cuda/"))
     for finding in file.matches("cuda-switch", CUDA_SWITCH, code_only=True):

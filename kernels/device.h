@@ -1,0 +1,222 @@
+#pragma once
+
+// What a kernel needs beyond plain CUDA, alike on a device and on the emulated one of the tests.
+// The only file that asks which of the two it is compiled for, or for which card.
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+// A kernel's parameter that is read where it lies and not copied; cards before sm_70 copy.
+#if defined(EMULATED_CUDA) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700)
+#define SIMILE_GRID_CONSTANT
+#else
+#define SIMILE_GRID_CONSTANT __grid_constant__
+#endif
+
+namespace simile::kernels {
+
+template <class To, class From>
+__host__ __device__ __forceinline__ To Bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "the same bits");
+  To to;
+  memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+#ifdef EMULATED_CUDA
+
+using emulated_cuda::Launch;
+using emulated_cuda::LaunchTogether;
+using emulated_cuda::SharedArray;
+
+__device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
+  emulated_cuda::AsyncCopy16(to, from, valid);
+}
+__device__ __forceinline__ void AsyncCopyCommit() { emulated_cuda::AsyncCopyCommit(); }
+template <int kLeft>
+__device__ __forceinline__ void AsyncCopyWait() {
+  emulated_cuda::AsyncCopyWait(kLeft);
+}
+__device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)[4],
+                                           const unsigned (&b)[2], int line = __builtin_LINE()) {
+  emulated_cuda::MmaM16N8K16(sums, a, b, sums, line);
+}
+__device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
+  return emulated_cuda::LoadAcquire(from);
+}
+template <class T>
+__device__ __forceinline__ T LoadFromL2(const T* from) {
+  return *from;
+}
+__device__ __forceinline__ uint4 LoadStream16(const void* from) {
+  return *static_cast<const uint4*>(from);
+}
+__device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
+  return __reduce_add_sync(~0U, value, line);
+}
+
+#else  // a real device
+
+// Queues a kernel. Errors are the launch's own; nothing waits.
+template <class... Parameters, class... Arguments>
+cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                   cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+// The same with all blocks resident at once, or an error: what a barrier over the grid relies on.
+template <class... Parameters, class... Arguments>
+cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                           std::size_t shared_bytes, cudaStream_t stream,
+                           Arguments&&... arguments) {
+  cudaLaunchAttribute together = {};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+// Shared memory of a block. An aggregate, because __shared__ allows no constructor; on the emulated
+// device indexes are checked and what was never written is poison.
+template <class T, std::size_t kCount>
+struct SharedArray {
+  alignas(16) T items[kCount];
+  __device__ T* data() { return items; }
+  __device__ T& operator[](std::size_t index) { return items[index]; }
+};
+
+// 16 bytes into shared memory behind the kernel's back, zeros where !valid. Visible to the thread
+// after AsyncCopyWait, to others after a barrier behind that. Cards before sm_80 copy at once.
+__device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+               "r"(valid ? 16 : 0)
+               : "memory");
+#else
+  *static_cast<uint4*>(to) = valid ? *static_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+#endif
+}
+__device__ __forceinline__ void AsyncCopyCommit() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Waits until at most kLeft of the thread's groups are under way.
+template <int kLeft>
+__device__ __forceinline__ void AsyncCopyWait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+#endif
+}
+
+// sums += a (16 x 16 halves) * b (16 x 8 halves), in fp32, by a whole warp. With g = lane / 4 and
+// t = lane % 4 a lane holds, as pairs along the inner dimension: a = (g, 2t) (g+8, 2t) (g, 2t+8)
+// (g+8, 2t+8); b = (2t, g) (2t+8, g); sums = (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1).
+__device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)[4],
+                                           const unsigned (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#elif __CUDA_ARCH__ >= 750  // has half the depth; its halves are (a0, a1, b0) and (a2, a3, b1)
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[half * 2]), "r"(a[half * 2 + 1]), "r"(b[half]));
+  }
+#else  // no tensor cores that speak this: plain fp32, each lane fetching what others hold
+  const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int t = 0; t < 4; ++t) {
+      const float2 low =
+          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2], group * 4 + t)));
+      const float2 high =
+          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2 + 1], group * 4 + t)));
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const float2 right =
+            __half22float2(Bits<__half2>(__shfl_sync(~0U, b[half], (pair * 2 + column) * 4 + t)));
+        sums[column] = __fmaf_rn(low.y, right.y, __fmaf_rn(low.x, right.x, sums[column]));
+        sums[column + 2] = __fmaf_rn(high.y, right.y, __fmaf_rn(high.x, right.x, sums[column + 2]));
+      }
+    }
+  }
+#endif
+}
+
+// For a barrier over the grid: what was written before the matching release is seen after it.
+__device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
+#if __CUDA_ARCH__ >= 700
+  unsigned value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+#else
+  const unsigned value = *static_cast<const volatile unsigned*>(from);
+  __threadfence();
+  return value;
+#endif
+}
+// Past L1: for what other blocks wrote, and for what is read once.
+template <class T>
+__device__ __forceinline__ T LoadFromL2(const T* from) {
+  return __ldcg(from);
+}
+// Read-only data that is read once and need not stay in L1.
+__device__ __forceinline__ uint4 LoadStream16(const void* from) {
+  uint4 value;
+#if __CUDA_ARCH__ >= 800
+  asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+#else
+  asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+#endif
+  return value;
+}
+__device__ __forceinline__ int WarpSum(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0U, value);
+#else
+  for (int step = 16; step != 0; step /= 2) value += __shfl_xor_sync(~0U, value, step);
+  return value;
+#endif
+}
+
+#endif
+
+}  // namespace simile::kernels
+
+// One name and type in the whole program, in the global namespace: the emulated device knows it.
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+
+namespace simile::kernels {
+
+// The block's dynamic shared memory, of the size that the launch asked for.
+__device__ __forceinline__ unsigned char* DynamicShared() { return dynamic_shared; }
+
+}  // namespace simile::kernels

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "emulated_cuda/emulated_device.h"
+
+namespace emulated_cuda {
+
+// Which calls were made, and which are to fail. Entries are pointers: text is made when asked for.
+class CallRecord {
+ public:
+  void Clear();
+  void Inject(const Fault& fault) { faults_.push_back(fault); }
+  // `name` is a literal; `kernel` is null but for launches. What the call answers before it begins.
+  cudaError_t Enter(const char* name, const void* kernel);
+
+  std::size_t size() const { return entries_.size(); }
+  std::vector<std::string> Lines() const;
+  const char* last_name() const { return entries_.empty() ? "" : entries_.back().name; }
+
+ private:
+  struct Entry {
+    const char* name;
+    const void* kernel;
+  };
+  static bool Matches(const Fault& fault, const Entry& entry);
+
+  std::vector<Entry> entries_;
+  std::vector<Fault> faults_;
+};
+
+// One call of the runtime or of cuBLAS: holds the device while it lives.
+class Call {
+ public:
+  explicit Call(const char* name, const void* kernel = nullptr);
+  // cudaSuccess, or why the call must not do its work.
+  cudaError_t error() const { return error_; }
+
+ private:
+  std::lock_guard<std::recursive_mutex> lock_;
+  cudaError_t error_;
+};
+
+}  // namespace emulated_cuda
