@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
 FOLDERS ?= (src|tests)/
-SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null)
+SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
 
 .DEFAULT_GOAL := help

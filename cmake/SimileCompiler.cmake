@@ -12,7 +12,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
-add_compile_options(-ffp-contract=off -fno-math-errno -fstack-protector-strong)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:C,CXX>:-fno-math-errno>
+                    $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
 if(SIMILE_SANITIZE)
   # The vptr check opens a pipe to probe memory, and reports a bug that is none when a test has taken the last
   # file descriptor.

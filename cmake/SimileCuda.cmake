@@ -1,3 +1,10 @@
+# The GPU engine's sources: built by nvcc into the plug-in, and by the tests for an emulated device.
+set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu halve.cu order_mask.cu row_scan.cu sample_gate.cu topk_fp16.cu)
+list(TRANSFORM SIMILE_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/)
+set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp device.cpp device_error.cpp device_probe.cpp
+                       filter_cache.cpp pass_plan.cpp pass_runner.cpp plugin.cpp resident_rows.cpp workspace.cpp)
+list(TRANSFORM SIMILE_GPU_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/backend/cuda/)
+
 # Whether the GPU plug-in is built: SIMILE_BUILD_CUDA, and one line that says so.
 set(SIMILE_BUILD_CUDA OFF)
 if(SIMILE_CUDA STREQUAL "OFF")
@@ -10,6 +17,17 @@ if(CMAKE_CUDA_COMPILER)
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
   set(SIMILE_BUILD_CUDA ON)
+  if(SIMILE_CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${SIMILE_CCACHE})
+  endif()
+  # Machine code for every generation that the toolkit knows, and PTX of the newest for those to come.
+  if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
+    set(SIMILE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  elseif(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)
+    set(SIMILE_CUDA_ARCHITECTURES 61-real 70-real 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  else()
+    set(SIMILE_CUDA_ARCHITECTURES 61-real 70-real 75-real 80-real 86-real 89-real 90)
+  endif()
   message(STATUS "GPU plug-in: built with CUDA ${CUDAToolkit_VERSION}")
 elseif(SIMILE_CUDA STREQUAL "ON")
   message(FATAL_ERROR "SIMILE_CUDA=ON needs nvcc: put it on PATH or set CMAKE_CUDA_COMPILER")

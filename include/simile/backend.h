@@ -4,19 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "simile/segment.h"
+#include "simile/served_by.h"
 
 namespace simile {
-
-// What a backend calls itself on receipts, in the first lines of `serve` and in metrics.
-struct BackendInfo {
-  std::string name;    // "cpu", "gpu"
-  std::string engine;  // "scan-avx512", "scan-avx2", "scan-portable"
-  std::string device;  // "AMD EPYC 9B14, 2 threads"
-};
 
 // The size of a segment before it exists.
 struct SegmentShape {
@@ -25,10 +20,11 @@ struct SegmentShape {
   Metric metric = Metric::kCosine;
 };
 
-// What making a segment resident will take, beyond the fp32 rows that the snapshot holds anyway.
-struct ResidentPlan {
-  std::uint64_t host_bytes = 0;
-  std::uint64_t device_bytes = 0;
+// What a backend holds on its device for one purpose.
+struct DeviceMemory {
+  std::string kind;  // "rows-fp16", "rows-fp32", "filters", "workspace": of a few, for a label
+  std::uint64_t bytes = 0;
+  std::uint64_t peak_bytes = 0;  // the most it has been since start
 };
 
 // Something that can hold segments and search them. Built once at start by the registry; outlives
@@ -39,11 +35,20 @@ class Backend {
 
   virtual const BackendInfo& info() const = 0;
 
-  // What MakeResident will take for a segment of this shape. Pure; cost O(1).
+  // Who answers in its stead because its device is lost, and why; null as long as it does itself.
+  virtual StandIn stand_in() const { return nullptr; }
+
+  // What it holds on its device now, in the same order each time; nothing for one on the host.
+  // Counted on the host as it is taken, so that a device that is lost is never asked. Cost
+  // O(kinds).
+  virtual std::vector<DeviceMemory> device_memory() const { return {}; }
+
+  // What MakeResident will take at most for a segment of this shape. Pure; cost O(1).
   virtual ResidentPlan Plan(const SegmentShape& shape) const = 0;
 
   // Builds an index over the rows.
-  // Errors: kResourceExhausted when they do not fit, with the bytes needed and free.
+  // Errors: kResourceExhausted when they do not fit, with the bytes needed and free; kUnavailable
+  //         after a device fault.
   virtual absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) = 0;
 };

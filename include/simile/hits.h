@@ -4,10 +4,12 @@
 #include <cassert>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simile/matrix_view.h"
 #include "simile/rank_key.h"
+#include "simile/served_by.h"
 
 namespace simile {
 
@@ -47,6 +49,7 @@ class SearchResult {
     counts_.assign(batch, 0);
     costs_.assign(batch, QueryCost{});
     engines_.assign(batch, "");
+    stand_in_ = nullptr;
     if (hits_.size() < batch * hits_max) hits_.resize(batch * hits_max);
   }
 
@@ -75,12 +78,17 @@ class SearchResult {
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 
+  // Who answered in the stead of the backend that was asked, and why; null when that one did.
+  const StandIn& stand_in() const { return stand_in_; }
+  void SetStandIn(StandIn stand_in) { stand_in_ = std::move(stand_in); }
+
  private:
   std::size_t hits_max_ = 0;
   std::vector<Hit> hits_;
   std::vector<std::uint32_t> counts_;
   std::vector<QueryCost> costs_;
   std::vector<const char*> engines_;
+  StandIn stand_in_;
 };
 
 }  // namespace simile

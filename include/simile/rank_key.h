@@ -24,6 +24,13 @@ class RankKey {
       : packed_((static_cast<std::uint64_t>(Ordered(RankedScore(score))) << 32) |
                 static_cast<std::uint32_t>(~row)) {}
 
+  // The key whose packed() this is.
+  static constexpr RankKey FromPacked(std::uint64_t packed) {
+    RankKey key;
+    key.packed_ = packed;
+    return key;
+  }
+
   constexpr float score() const { return Unordered(static_cast<std::uint32_t>(packed_ >> 32)); }
   constexpr Row row() const { return ~static_cast<std::uint32_t>(packed_); }
   constexpr std::uint64_t packed() const { return packed_; }

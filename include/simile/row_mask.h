@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "simile/matrix_view.h"
@@ -45,6 +46,8 @@ class RowMask {
     for (std::uint64_t& word : words_) word = ~word;
     if (row_count_ % 64 != 0) words_.back() &= (std::uint64_t{1} << (row_count_ % 64)) - 1;
   }
+  // Bit r % 64 of word r / 64: whether row r passes. Bits behind the last row are clear.
+  std::span<const std::uint64_t> words() const { return words_; }
   std::uint64_t bytes() const { return words_.capacity() * sizeof(std::uint64_t); }
   friend bool operator==(const RowMask&, const RowMask&) = default;
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <absl/status/status.h>
@@ -10,6 +12,7 @@
 #include "simile/hits.h"
 #include "simile/matrix_view.h"
 #include "simile/query.h"
+#include "simile/served_by.h"
 
 namespace simile {
 
@@ -19,6 +22,12 @@ struct SegmentRows {
   std::shared_ptr<const void> owner;  // keeps rows.data() alive
   Metric metric = Metric::kCosine;
   Row first_row = 0;  // the caller's number of rows[0]
+};
+
+// What a segment takes beyond the fp32 rows that the snapshot holds anyway.
+struct ResidentPlan {
+  std::uint64_t host_bytes = 0;
+  std::uint64_t device_bytes = 0;
 };
 
 // Ranks rows against queries. Immutable once built. Search may be called from any thread (the
@@ -35,6 +44,13 @@ class SegmentIndex {
   // Errors: why it never will be, in words for an operator; it goes on answering by the slower
   // road.
   virtual absl::StatusOr<double> Built() const { return 1.0; }
+
+  // Who answers in the stead of the backend that made it, and why; null as long as that one does.
+  // A single search that went elsewhere says so in its result.
+  virtual StandIn stand_in() const { return nullptr; }
+
+  // What it takes now, where that is not what Backend::Plan said.
+  virtual std::optional<ResidentPlan> Resident() const { return std::nullopt; }
 
   // Finds the best k passing rows for each query, best first by RankKey.
   //   batch.queries  [batch, dim]  row-major fp32, unit length for cosine
@@ -56,6 +72,14 @@ class SegmentIndex {
   // Errors: as Search. Cost: n * query_count canonical scores; every row is read once.
   virtual absl::Status Score(MatrixView queries, std::span<const Row> rows,
                              std::span<float> scores) const = 0;
+
+  // As Score, and tells who formed the scores in the stead of the backend that made the segment;
+  // null when nobody did.
+  virtual absl::Status ScoreAndTell(MatrixView queries, std::span<const Row> rows,
+                                    std::span<float> scores, StandIn& stand_in) const {
+    stand_in = nullptr;
+    return Score(queries, rows, scores);
+  }
 };
 
 }  // namespace simile

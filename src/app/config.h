@@ -22,6 +22,10 @@ struct CollectionConfig {
 // defaults: those that are built in.
 enum class Tuning : std::uint8_t { kAuto, kDefaults };
 
+// failover: a lost GPU leaves the server on the CPU. restart: it drains and ends with status 75,
+// for whoever restarts it to give it the GPU again.
+enum class OnGpuFault : std::uint8_t { kFailover, kRestart };
+
 enum class LogFormat : std::uint8_t { kText, kJson };
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
@@ -44,6 +48,11 @@ struct Config {
   Tuning tuning = Tuning::kAuto;
   // Where measurements are kept; empty: nowhere. ReadConfig puts it below the user's cache folder.
   std::filesystem::path tuning_cache;
+
+  OnGpuFault on_gpu_fault = OnGpuFault::kFailover;
+  // Where lost GPUs are written down; empty: nowhere. ReadConfig puts it below the user's state
+  // folder.
+  std::filesystem::path gpu_fault_journal;
 
   std::filesystem::path data_root;     // where Load may read; empty: nowhere
   bool changes_allowed = false;        // Load, Reload, Unload over the wire

@@ -76,7 +76,7 @@ class Collector {
 
   static absl::StatusOr<std::vector<std::string>> FamiliarTexts(const json& value) {
     if (value.is_string()) return std::vector{value.get<std::string>()};
-    if (value.is_number_integer() || value.is_boolean()) return std::vector{value.dump()};
+    if (value.is_number() || value.is_boolean()) return std::vector{value.dump()};
     return absl::InvalidArgumentError(
         fmt::format("{} is neither a number nor true or false", value.dump()));
   }
@@ -93,6 +93,9 @@ class Collector {
       case SettingKind::kWholeNumber:
         if (value.is_number_integer()) return std::vector{value.dump()};
         break;
+      case SettingKind::kNumber:
+        if (value.is_number()) return std::vector{value.dump()};
+        break;
       case SettingKind::kSwitch:
         if (value.is_boolean()) return std::vector{value.dump()};
         break;
@@ -106,6 +109,8 @@ class Collector {
     switch (setting.kind) {
       case SettingKind::kWholeNumber:
         return "a whole number from " + setting.range;
+      case SettingKind::kNumber:
+        return "a number from " + setting.range;
       case SettingKind::kSwitch:
         return "true or false";
       case SettingKind::kChoice:

@@ -158,19 +158,32 @@ absl::Status CheckTogether(const ConfigReading& reading) {
   return CheckQueueHoldsACall(reading);
 }
 
-// The user's cache folder, as the XDG Base Directory Specification has it: relative paths do not
-// count. Without either variable there is none.
-void SetDefaultTuningCache(const std::map<std::string, std::string>& variables,
-                           ConfigReading& reading) {
-  constexpr std::pair<const char*, const char*> kFolders[] = {{"XDG_CACHE_HOME", ""},
-                                                              {"HOME", ".cache"}};
-  for (const auto& [variable, below] : kFolders) {
+// A file of our own in one of the user's folders, as the XDG Base Directory Specification has them:
+// relative paths do not count. Without either variable there is none.
+struct KeptFile {
+  std::string_view key;
+  std::filesystem::path Config::*member;
+  const char* folder_variable;
+  const char* below_home;
+  const char* name;
+};
+constexpr KeptFile kKeptFiles[] = {
+    {"backend.tuning_cache", &Config::tuning_cache, "XDG_CACHE_HOME", ".cache", "cpu-tuning.json"},
+    {"gpu.fault_journal", &Config::gpu_fault_journal, "XDG_STATE_HOME", ".local/state",
+     "gpu-faults.json"},
+};
+
+void SetDefault(const KeptFile& file, const std::map<std::string, std::string>& variables,
+                ConfigReading& reading) {
+  const std::pair<const char*, const char*> folders[] = {{file.folder_variable, ""},
+                                                         {"HOME", file.below_home}};
+  for (const auto& [variable, below] : folders) {
     const auto found = variables.find(variable);
     if (found == variables.end()) continue;
     const std::filesystem::path folder(found->second);
     if (!folder.is_absolute()) continue;
-    reading.config.tuning_cache = folder / below / "simile" / "cpu-tuning.json";
-    reading.origins[IndexOf("backend.tuning_cache")] = fmt::format("default ({})", variable);
+    reading.config.*file.member = folder / below / "simile" / file.name;
+    reading.origins[IndexOf(file.key)] = fmt::format("default ({})", variable);
     return;
   }
 }
@@ -182,7 +195,7 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   reading.origins.assign(Settings().size(), "default");
   const std::map<std::string, std::string> variables(sources.environment.begin(),
                                                      sources.environment.end());
-  SetDefaultTuningCache(variables, reading);
+  for (const KeptFile& kept : kKeptFiles) SetDefault(kept, variables, reading);
   std::filesystem::path file = sources.file;
   if (const auto named = variables.find(std::string(kConfigVariable));
       file.empty() && named != variables.end()) {

@@ -8,7 +8,7 @@
 
 namespace simile::app {
 
-std::string BackendLine(const observe::BuildInfo& build, const service::ServingBackend& backend) {
+std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend) {
   return fmt::format("simile {}  {} engine ({} on {}): {}", build.version, backend.info.name,
                      backend.info.engine, backend.info.device, backend.reason);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -26,6 +27,8 @@ namespace {
 
 constexpr int kProgressTickMs = 100;
 constexpr int kForEver = -1;
+// EX_TEMPFAIL of sysexits.h: whoever restarts the server may find the GPU again.
+constexpr int kExitForRestart = 75;
 
 int Fail(const absl::Status& status) {
   fmt::print(stderr, "error: {}\n", std::string(status.message()));
@@ -48,32 +51,45 @@ void RaiseDescriptorLimit(const Limits& limits) {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &descriptors));
 }
 
-// Waits until the task is done or a signal comes. Which of them: the signal, or nothing.
-std::optional<int> AwaitEnd(const BackgroundTask& task, StopSignals& signals) {
+// What makes a server stop.
+enum class StopCause : std::uint8_t { kSignal, kRestart };
+
+// Waits for what comes first: a signal, a lost GPU that is to be met by a restart, or the end of
+// the task. Nothing when it is the task.
+//   task  may be null: there is none
+std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
+                                   StopSignals& signals) {
   while (true) {
-    pollfd watched[] = {{signals.fd(), POLLIN, 0}, {task.done_fd(), POLLIN, 0}};
-    poll(watched, 2, kForEver);
-    if (const auto signal = signals.Take()) return signal;
-    if (task.done()) return std::nullopt;
+    pollfd watched[] = {{signals.fd(), POLLIN, 0},
+                        {app.restart_fd(), POLLIN, 0},
+                        {task != nullptr ? task->done_fd() : -1, POLLIN, 0}};
+    poll(watched, 3, kForEver);
+    if (signals.Take()) return StopCause::kSignal;
+    if (watched[1].revents != 0) return StopCause::kRestart;
+    if (task != nullptr && task->done()) return std::nullopt;
   }
 }
 
-// As AwaitEnd, drawing how far the load is.
-std::optional<int> AwaitLoad(const App& app, const BackgroundTask& load, StopSignals& signals,
-                             LoadProgress& progress) {
+// As AwaitStop, drawing how far the load is.
+std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, StopSignals& signals,
+                                   LoadProgress& progress) {
   while (progress.shown() && !load.done()) {
     progress.Draw(app.store().List());
-    pollfd watched[] = {{signals.fd(), POLLIN, 0}, {load.done_fd(), POLLIN, 0}};
-    if (poll(watched, 2, kProgressTickMs) > 0) break;
+    pollfd watched[] = {
+        {signals.fd(), POLLIN, 0}, {app.restart_fd(), POLLIN, 0}, {load.done_fd(), POLLIN, 0}};
+    if (poll(watched, 3, kProgressTickMs) > 0) break;
   }
   progress.Clear();
-  return AwaitEnd(load, signals);
+  return AwaitStop(app, &load, signals);
 }
 
-void AwaitSignal(StopSignals& signals) {
-  while (!signals.Take()) {
-    pollfd watched{signals.fd(), POLLIN, 0};
-    poll(&watched, 1, kForEver);
+// Waits until the drain is done or a signal comes. Which of them: the signal, or nothing.
+std::optional<int> AwaitDrain(const BackgroundTask& drain, StopSignals& signals) {
+  while (true) {
+    pollfd watched[] = {{signals.fd(), POLLIN, 0}, {drain.done_fd(), POLLIN, 0}};
+    poll(watched, 2, kForEver);
+    if (const auto signal = signals.Take()) return signal;
+    if (drain.done()) return std::nullopt;
   }
 }
 
@@ -83,13 +99,27 @@ bool DrainUnlessHurried(App& app, StopSignals& signals) {
   bool drained = false;
   {
     const BackgroundTask drain([&] { drained = app.Drain(); });
-    if (const auto second = AwaitEnd(drain, signals)) _exit(128 + *second);
+    if (const auto second = AwaitDrain(drain, signals)) _exit(128 + *second);
   }
   app.log().Info(drained ? "stopped" : "stopped; calls that took too long were cut off");
   return drained;
 }
 
-// Loads what is configured. A signal meanwhile stops the server and ends the process here.
+// Drains, and the exit status for that.
+int Stop(App& app, StopCause cause, StopSignals& signals) {
+  if (cause == StopCause::kRestart) app.log().Warn("the GPU is lost: a restart is asked for");
+  const bool drained = DrainUnlessHurried(app, signals);
+  if (cause == StopCause::kRestart) return kExitForRestart;
+  return drained ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// Ends the process at once where destructors would wait for a device that hangs.
+int Leave(const App& app, int status) {
+  if (app.gpu_lost()) _exit(status);
+  return status;
+}
+
+// Loads what is configured. What stops the server meanwhile ends the process here.
 absl::Status LoadUnlessStopped(App& app, StopSignals& signals, LoadProgress& output) {
   absl::Status loaded;
   const auto announce = [&output](const engine::Snapshot& snapshot, Clock::Duration took) {
@@ -97,9 +127,9 @@ absl::Status LoadUnlessStopped(App& app, StopSignals& signals, LoadProgress& out
   };
   {
     const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
-    if (AwaitLoad(app, load, signals, output)) {
+    if (const auto cause = AwaitLoad(app, load, signals, output)) {
       // A load cannot be broken off, and leaves nothing behind but memory: no need to wait for it.
-      _exit(DrainUnlessHurried(app, signals) ? EXIT_SUCCESS : EXIT_FAILURE);
+      _exit(Stop(app, *cause, signals));
     }
   }
   return loaded;
@@ -119,12 +149,13 @@ int RunServe(const Config& config) {
   LoadProgress output;
   output.Say(BackendLine(observe::GetBuildInfo(), app.backend()));
   const absl::Status loaded = LoadUnlessStopped(app, signals, output);
-  if (!loaded.ok()) return Fail(loaded);
+  if (!loaded.ok()) return Leave(app, Fail(loaded));
   output.Say(ListeningLine(app.address(), config.metrics_listen, app.metrics_port()));
 
-  AwaitSignal(signals);
-  if (DrainUnlessHurried(app, signals)) return EXIT_SUCCESS;
-  _exit(EXIT_FAILURE);  // destructors would wait for the calls that took too long
+  const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
+  const int status = Stop(app, cause, signals);
+  if (status == EXIT_SUCCESS) return Leave(app, status);
+  _exit(status);  // destructors would wait for the calls that took too long
 }
 
 }  // namespace simile::app

@@ -20,6 +20,19 @@ absl::StatusOr<std::uint64_t> ParseWholeNumber(std::string_view text, std::uint6
   return number;
 }
 
+absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  // Written so that what is not a number at all fails, too.
+  const bool within = number >= min && number <= max;
+  if (error != std::errc() || stop != end || !within) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not a number from {} to {}", text, min, max));
+  }
+  return number;
+}
+
 absl::StatusOr<bool> ParseSwitch(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(),
@@ -113,6 +126,35 @@ Setting Switch(const SettingName& name, std::string flag_value, bool Config::*me
   };
   setting.get = [member](const Config& config) {
     return std::vector<std::string>{config.*member ? "true" : "false"};
+  };
+  return setting;
+}
+
+Setting Number(const SettingName& name, double min, double max,
+               double backend::GpuOptions::*member) {
+  Setting setting = MakeSetting(name, fmt::format("{} to {}", min, max), SettingKind::kNumber);
+  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
+    const absl::StatusOr<double> number = ParseNumber(values.front(), min, max);
+    if (number.ok()) Member(config, member) = *number;
+    return number.status();
+  };
+  setting.get = [member](const Config& config) {
+    return std::vector{fmt::format("{}", Member(config, member))};
+  };
+  return setting;
+}
+
+Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
+                  std::uint64_t backend::GpuOptions::*member) {
+  constexpr unsigned kShift = 20;
+  Setting setting = WholeNumber(name, min, max, member);
+  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
+    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max);
+    if (number.ok()) Member(config, member) = *number << kShift;
+    return number.status();
+  };
+  setting.get = [member](const Config& config) {
+    return std::vector{std::to_string(Member(config, member) >> kShift)};
   };
   return setting;
 }

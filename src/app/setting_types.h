@@ -34,6 +34,8 @@ using Values = std::vector<std::pair<std::string, Value>>;
 // Errors: kInvalidArgument, `"2x" is not a whole number from 1 to 9`.
 absl::StatusOr<std::uint64_t> ParseWholeNumber(std::string_view text, std::uint64_t min,
                                                std::uint64_t max);
+// Errors: kInvalidArgument, `"2x" is not a number from 0.05 to 1`.
+absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max);
 // Errors: kInvalidArgument, `"maybe" is neither true nor false`. Takes 1, 0, yes, no, on and off.
 absl::StatusOr<bool> ParseSwitch(std::string_view text);
 // Errors: kInvalidArgument, `"tpu" is not one of auto, cpu or gpu`.
@@ -49,6 +51,12 @@ Setting Text(const SettingName& name, std::string range, std::string Config::*me
 Setting Path(const SettingName& name, std::filesystem::path Config::*member);
 // flag_value: what the bare flag sets, "true" or "false".
 Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member);
+// A fraction; shown with as few digits as read back as the same number.
+Setting Number(const SettingName& name, double min, double max,
+               double backend::GpuOptions::*member);
+// A whole number of MiB, kept in bytes.
+Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
+                  std::uint64_t backend::GpuOptions::*member);
 Setting Collections(const SettingName& name, std::vector<CollectionConfig> Config::*member);
 // What text and number settings have alike.
 Setting MakeSetting(const SettingName& name, std::string range, SettingKind kind);
@@ -67,9 +75,14 @@ auto& Member(AnyConfig& config, T backend::RegistryOptions::*member) {
   return config.backend.*member;
 }
 
+template <typename AnyConfig, typename T>
+auto& Member(AnyConfig& config, T backend::GpuOptions::*member) {
+  return config.backend.gpu.*member;
+}
+
 template <typename T>
 std::uint64_t AsWhole(T value) {
-  return value;
+  return static_cast<std::uint64_t>(value);
 }
 inline std::uint64_t AsWhole(std::chrono::milliseconds value) {
   return static_cast<std::uint64_t>(value.count());

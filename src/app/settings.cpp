@@ -10,8 +10,10 @@ namespace simile::app {
 namespace {
 
 using backend::CpuEngine;
+using backend::GpuOptions;
 using backend::Preference;
 using backend::RegistryOptions;
+using backend::WhenFull;
 
 constexpr std::uint64_t kKiB = 1U << 10;
 constexpr std::uint64_t kMiB = 1U << 20;
@@ -101,6 +103,40 @@ void AppendBackend(std::vector<Setting>& table) {
                         "The file that keeps what was measured. Unless set, simile/cpu-tuning.json "
                         "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
                        &Config::tuning_cache));
+}
+
+void AppendGpu(std::vector<Setting>& table) {
+  table.push_back(WholeNumber(
+      {"gpu.device", "--gpu-device", "", "The GPU to use, as CUDA numbers those it may see."}, 0,
+      15, &GpuOptions::device));
+  table.push_back(Number({"gpu.memory_fraction", "--gpu-memory-fraction", "",
+                          "The share of the GPU's memory that all collections may take together, "
+                          "less the reserve."},
+                         0.05, 1, &GpuOptions::memory_fraction));
+  table.push_back(Mebibytes({"gpu.reserve_mib", "", "MiB",
+                             "Memory of the GPU that is left alone, for its driver and others."},
+                            0, 1'048'576, &GpuOptions::reserve_bytes));
+  table.push_back(WholeNumber({"gpu.batch_timeout", "", "ms",
+                               "A batch that the GPU has not finished after this long counts as "
+                               "hung, and the GPU as lost."},
+                              100, 600'000, &GpuOptions::batch_timeout));
+  table.push_back(Choice({"gpu.when_full", "", "",
+                          "What becomes of a collection that does not fit on the GPU beside what "
+                          "is there: cpu serves it from the CPU, refuse fails its load."},
+                         Values<WhenFull>{{"cpu", WhenFull::kCpu}, {"refuse", WhenFull::kRefuse}},
+                         &RegistryOptions::gpu_when_full));
+  table.push_back(Choice(
+      {"gpu.on_fault", "--on-gpu-fault", "",
+       "What follows when the GPU is lost: failover stays on the CPU, restart "
+       "drains and ends with status 75."},
+      Values<OnGpuFault>{{"failover", OnGpuFault::kFailover}, {"restart", OnGpuFault::kRestart}},
+      &Config::on_gpu_fault));
+  table.push_back(
+      Path({"gpu.fault_journal", "", "",
+            "The file that remembers lost GPUs; three in ten minutes, and a start takes "
+            "the CPU. Unless set, simile/gpu-faults.json in $XDG_STATE_HOME, else in "
+            "~/.local/state; empty keeps none."},
+           &Config::gpu_fault_journal));
 }
 
 void AppendLog(std::vector<Setting>& table) {
@@ -196,6 +232,7 @@ std::vector<Setting> MakeSettings() {
   AppendCollections(table);
   AppendMetrics(table);
   AppendBackend(table);
+  AppendGpu(table);
   AppendLog(table);
   AppendQueryLimits(table);
   AppendTimeLimits(table);
@@ -207,6 +244,13 @@ std::vector<Setting> MakeSettings() {
 const Setting& SettingOf(std::string_view key) {
   const auto found = std::ranges::find(Settings(), key, &Setting::key);
   return *found;  // the keys of familiar names are literals of this file; a test walks them
+}
+
+// A name whose values are those of our setting.
+FamiliarName Same(std::string name, std::string key, std::string help) {
+  return {std::move(name), key, std::move(help), [key](const std::string& value, Config& config) {
+            return SettingOf(key).set({value}, config);
+          }};
 }
 
 }  // namespace
@@ -233,10 +277,10 @@ const std::vector<FamiliarName>& FamiliarNames() {
          config.backend.preference = *use_gpu ? Preference::kAuto : Preference::kCpu;
          return absl::OkStatus();
        }},
-      {"INFERENCE_BATCH_SIZE", "limits.batch_queries_max", "the same number",
-       [](const std::string& value, Config& config) {
-         return SettingOf("limits.batch_queries_max").set({value}, config);
-       }},
+      Same("INFERENCE_BATCH_SIZE", "limits.batch_queries_max", "the same number"),
+      Same("GPU_DEVICE_ID", "gpu.device", "the same number"),
+      Same("GPU_MEMORY_FRACTION", "gpu.memory_fraction", "the same number"),
+      Same("RESERVE_MEMORY", "gpu.reserve_mib", "the same number, in MiB"),
   };
   return table;
 }

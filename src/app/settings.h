@@ -17,6 +17,7 @@ enum class SettingKind : std::uint8_t {
   kPath,         // a string; relative ones count from the file that says so
   kChoice,       // a string out of a few
   kWholeNumber,  // a number
+  kNumber,       // a number, with a fraction or without
   kSwitch,       // true or false
   kCollections,  // an object from name to folder
 };
@@ -26,7 +27,7 @@ struct Setting {
   std::string key;         // "server.port"
   std::string flag;        // "--port"; empty: only the file and the environment set it
   std::string flag_value;  // what the bare flag means; empty: the flag takes a value
-  std::string unit;        // "ms", "bytes", "queries"; empty for names and switches
+  std::string unit;        // "ms", "MiB", "queries"; empty for names and switches
   std::string range;       // "0 to 65535", "auto, cpu or gpu"
   std::string help;        // one sentence
   SettingKind kind = SettingKind::kText;
@@ -54,7 +55,7 @@ struct FamiliarName {
   std::function<absl::Status(const std::string& value, Config& config)> set;
 };
 
-// Names that belong to an engine this build does not have are not here: they would do nothing.
+// All of them. Those of the GPU are understood on machines without one, too.
 const std::vector<FamiliarName>& FamiliarNames();
 
 }  // namespace simile::app

@@ -35,10 +35,9 @@ TuningInForce FromMeasurement(const MeasuredTuning& measured) {
   return in_force;
 }
 
-// Whether what configuration asks for would ever look at the tuning.
+// Whether what configuration asks for would ever look at the tuning. A GPU has the CPU behind it.
 bool HasUseFor(const Config& config) {
-  return config.tuning == Tuning::kAuto && config.backend.preference != backend::Preference::kGpu &&
-         config.backend.cpu_engine == backend::CpuEngine::kInt8;
+  return config.tuning == Tuning::kAuto && config.backend.cpu_engine == backend::CpuEngine::kInt8;
 }
 
 // Whether another measurement would find nothing more. The size of a cache is there or it is not,

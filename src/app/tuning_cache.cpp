@@ -1,23 +1,15 @@
 #include "app/tuning_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/kept_file.h"
 #include "backend/cpu/calibration.h"
 #include "backend/cpu/cpu_name.h"
-#include "data/file_descriptor.h"
 
 namespace simile::app {
 namespace {
@@ -54,19 +46,11 @@ absl::Status NotACache(const std::filesystem::path& file) {
 
 // The file's content; that of a new one where there is none, or an empty one.
 absl::StatusOr<Json> ReadFile(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return NewFile();
-  if (!std::filesystem::is_regular_file(file, error)) return NotACache(file);
-  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-  if (error || bytes > kFileBytesMax) return NotACache(file);
-  if (bytes == 0) return NewFile();  // a crash right after it was made
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
-    return absl::PermissionDeniedError(
-        fmt::format("{}: cannot be opened for reading", file.string()));
-  }
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  Json content = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<std::string> text = ReadKeptFile(file, kFileBytesMax);
+  if (absl::IsInvalidArgument(text.status())) return NotACache(file);
+  if (!text.ok()) return text.status();
+  if (text->empty()) return NewFile();
+  Json content = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const bool is_ours = content.is_object() && content.contains(kFormat) &&
                        content.at(kFormat) == kFormatVersion && content.contains("machines") &&
                        content.at("machines").is_array();
@@ -88,26 +72,6 @@ std::optional<MeasuredTuning> Parse(const Json& machine, const TuningKey& key) {
     measured.findings.*value.found = static_cast<std::size_t>(number);
   }
   return measured;
-}
-
-// Takes the place of the file in one step.
-absl::Status Replace(const std::filesystem::path& file, const std::string& text) {
-  const auto cannot = [&file](int error) {
-    return absl::UnavailableError(fmt::format("{}: cannot be written: {}", file.string(),
-                                              std::generic_category().message(error)));
-  };
-  std::error_code made;
-  std::filesystem::create_directories(file.parent_path(), made);
-  if (made) return cannot(made.value());
-  std::string draft = file.string() + ".XXXXXX";
-  const data::FileDescriptor out(mkstemp(draft.data()));
-  if (!out.valid()) return cannot(errno);
-  const bool written =
-      write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (written && std::rename(draft.c_str(), file.c_str()) == 0) return absl::OkStatus();
-  const int error = errno;
-  unlink(draft.c_str());
-  return cannot(error);
 }
 
 }  // namespace
@@ -149,7 +113,8 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   machines.push_back(std::move(added));
   (*content)["machines"] = std::move(machines);
   constexpr int kIndent = 1;
-  return Replace(file, content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
+  return ReplaceKeptFile(file,
+                         content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace simile::app

@@ -66,35 +66,48 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
     if (!named.ok()) return named;
   }
   const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
+  auto ground = std::make_unique<Ground>(config);
   backend::RegistryOptions options = config.backend;
   options.tuning = tuning.tuning;
+  options.gpu.clock = &ground->clock;
+  options.gpu_faults = ground->gpu_watch.EarlierFaults();
+  options.gpu_observer = [watch = &ground->gpu_watch](const backend::GpuEvent& event) {
+    watch->On(event);
+  };
   auto chosen = backend::ChooseBackend(options);
   if (!chosen.ok()) return chosen.status();
-  std::unique_ptr<App> app(new App(config, *std::move(chosen)));
+  std::unique_ptr<App> app(new App(std::move(ground), *std::move(chosen)));
   LogTuning(tuning, app->log_);
   const absl::Status started = app->Start();
   if (!started.ok()) return started;
   return app;
 }
 
-App::App(const Config& config, backend::Chosen chosen)
-    : config_(config),
-      log_({LogFormatOf(config.log_format), LogLevelOf(config.log_level), nullptr}),
-      metrics_(observe::GetBuildInfo()),
+App::Ground::Ground(const Config& given)
+    : config(given),
+      log({LogFormatOf(config.log_format), LogLevelOf(config.log_level), nullptr}),
+      metrics(observe::GetBuildInfo()),
+      gpu_watch(config, clock, log, metrics) {}
+
+App::App(std::unique_ptr<Ground> ground, backend::Chosen chosen)
+    : ground_(std::move(ground)),
       backend_(std::move(chosen.backend)),
-      serving_backend_{backend_->info(), std::move(chosen.reason)},
+      serving_backend_{*backend_, std::move(chosen.reason)},
       publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
-      executor_({config_.limits.queue_queries_max, config_.limits.batch_queries_max},
-                serving_backend_.info, serving_backend_.reason, clock_,
-                [this](const engine::Executor::BatchReport& report) {
-                  metrics_.RecordBatch(serving_backend_.info.name, report.batch_size,
-                                       report.compute_us, report.queue_us);
-                }),
+      executor_(
+          {config_.limits.queue_queries_max, config_.limits.batch_queries_max},
+          {backend_->info(), serving_backend_.reason}, clock_,
+          [this](const engine::Executor::BatchReport& report) {
+            metrics_.RecordBatch(report.backend, report.batch_size, report.compute_us,
+                                 report.queue_us);
+          },
+          [this] { return backend_->device_memory(); }),
       changes_({config_.changes_allowed, config_.data_root},
                {publisher_, store_, change_queue_, metrics_, log_, config_.limits}),
       services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_,
                  config_.limits, config_.log_requests}) {
-  metrics_.SetBackendActive(serving_backend_.info.name);
+  metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
+  metrics_.SetBackendActive(backend_->info().name);
 }
 
 App::~App() {
@@ -132,7 +145,8 @@ absl::Status App::Start() {
 observe::ScrapeSources App::Sources() {
   return {.queue_depth = [this] { return executor_.counts().queue_depth; },
           .connections_open = [this] { return std::uint64_t{server_->CountConnections()}; },
-          .collections = [this] { return ReadCollections(store_); }};
+          .collections = [this] { return ReadCollections(store_); },
+          .device_memory = [this] { return backend_->device_memory(); }};
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {

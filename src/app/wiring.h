@@ -10,6 +10,7 @@
 #include <absl/status/statusor.h>
 
 #include "app/config.h"
+#include "app/gpu_watch.h"
 #include "engine/change_queue.h"
 #include "engine/executor.h"
 #include "engine/publisher.h"
@@ -56,20 +57,35 @@ class App {
   // Nothing when metrics are off.
   std::optional<std::uint16_t> metrics_port() const;
 
-  const service::ServingBackend& backend() const { return serving_backend_; }
+  // Who answers now, and why.
+  ServedBy backend() const { return serving_backend_.Now(); }
+  bool gpu_lost() const { return backend_->stand_in() != nullptr; }
+  // Readable from the moment that a lost GPU is to be met by a restart: see GpuWatch.
+  int restart_fd() const { return ground_->gpu_watch.restart_fd(); }
   const engine::SnapshotStore& store() const { return store_; }
-  const observe::Logger& log() const { return log_; }
+  const observe::Logger& log() const { return ground_->log; }
 
  private:
-  App(const Config& config, backend::Chosen chosen);
+  // What everything else stands on, the backend included.
+  struct Ground {
+    explicit Ground(const Config& given);
+
+    const Config config;
+    const RealClock clock;
+    const observe::Logger log;
+    observe::Metrics metrics;
+    GpuWatch gpu_watch;
+  };
+  App(std::unique_ptr<Ground> ground, backend::Chosen chosen);
 
   absl::Status Start();
   observe::ScrapeSources Sources();
 
-  const Config config_;
-  const RealClock clock_;
-  const observe::Logger log_;
-  observe::Metrics metrics_;
+  const std::unique_ptr<Ground> ground_;
+  const Config& config_ = ground_->config;
+  const Clock& clock_ = ground_->clock;
+  const observe::Logger& log_ = ground_->log;
+  observe::Metrics& metrics_ = ground_->metrics;
   const std::unique_ptr<Backend> backend_;
   const service::ServingBackend serving_backend_;
   engine::SnapshotStore store_{clock_};

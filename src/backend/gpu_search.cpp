@@ -1,16 +1,13 @@
 #include "backend/gpu_search.h"
 
-#include <dlfcn.h>
-
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "backend/build_id.h"
-#include "backend/cuda/plugin.h"
+#include "backend/gpu_plugin.h"
 
 namespace simile::backend {
 namespace {
@@ -19,35 +16,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPluginFile = "libsimile_cuda.so";
 
-// A library stays loaded for the life of the process: drivers do not survive being unloaded.
-// Empty when it was loaded, else the loader's words without folders, which are nobody's business
-// on a receipt.
-std::string Load(const std::string& library, void** handle) {
-  *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (*handle != nullptr) return {};
-  const char* error = dlerror();
-  std::string words = error != nullptr ? error : "unknown loader error";
-  if (const std::size_t slash = library.find_last_of('/'); slash != std::string::npos) {
-    const std::string folder = library.substr(0, slash + 1);
-    for (std::size_t at; (at = words.find(folder)) != std::string::npos;) {
-      words.erase(at, folder.size());
-    }
+absl::StatusOr<const SimileCudaPlugin*> FindPlugin(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (fs::exists(path, error)) return LoadGpuPlugin(path);
   }
-  return words;
-}
-
-std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-// Empty when the driver's library can be loaded.
-std::string WhyNoDriver(const std::string& library) {
-  void* driver = nullptr;
-  const std::string error = Load(library, &driver);
-  if (error.empty()) return {};
-  // The loader has no error code, only this text, for a library that is nowhere on its path.
-  if (error.find("No such file or directory") != std::string::npos) {
-    return fmt::format("no NVIDIA driver on this machine ({} not found)", FileName(library));
-  }
-  return fmt::format("the NVIDIA driver library cannot be loaded: {}", error);
+  return absl::FailedPreconditionError(fmt::format(
+      "an NVIDIA driver is here, but {} is not beside the server: this build has no GPU plug-in",
+      kPluginFile));
 }
 
 std::string Describe(const SimileCudaDevice& device) {
@@ -56,42 +32,26 @@ std::string Describe(const SimileCudaDevice& device) {
                      static_cast<double>(device.memory_bytes) / kGiB);
 }
 
-std::string Describe(const SimileCudaProbe& probe) {
+// The device that is to be used. Errors: there is none, or none of this number.
+absl::StatusOr<const SimileCudaDevice*> FindDevice(const SimileCudaProbe& probe, int wanted) {
   if (probe.error != 0) {
-    return fmt::format("the NVIDIA driver reports no usable device ({}: {})", probe.error_name,
-                       probe.error_text);
+    return absl::FailedPreconditionError(fmt::format(
+        "the NVIDIA driver reports no usable device ({}: {})", probe.error_name, probe.error_text));
   }
-  std::string devices = Describe(probe.devices[0]);
-  for (std::uint32_t i = 1; i < probe.device_count; ++i) {
-    devices += ", " + Describe(probe.devices[i]);
+  const auto number = static_cast<std::uint32_t>(wanted);
+  if (number < probe.device_count) return &probe.devices[number];
+  std::string devices;
+  for (std::uint32_t i = 0; i < probe.device_count; ++i) {
+    devices += fmt::format("{}{}, {}", i == 0 ? "" : "; ", i, Describe(probe.devices[i]));
   }
-  return fmt::format("{} {} here; this release answers on the CPU", devices,
-                     probe.device_count == 1 ? "is" : "are");
+  return absl::FailedPreconditionError(
+      fmt::format("gpu.device is {}, which this machine does not have; it has {}", wanted,
+                  devices.empty() ? "none" : devices));
 }
 
-// What the plug-in in this file says of the devices, or why it cannot be asked.
-std::string AskPlugin(const std::string& path) {
-  void* library = nullptr;
-  if (const std::string error = Load(path, &library); !error.empty()) {
-    return fmt::format("the GPU plug-in cannot be loaded: {}", error);
-  }
-  void* symbol = dlsym(library, SIMILE_CUDA_PLUGIN_ENTRY);
-  if (symbol == nullptr) {
-    return fmt::format("{} is not a Simile plug-in: it has no {}", FileName(path),
-                       SIMILE_CUDA_PLUGIN_ENTRY);
-  }
-  const SimileCudaPlugin* plugin = reinterpret_cast<SimileCudaPluginEntry>(symbol)();
-  if (plugin->interface_version != SIMILE_CUDA_INTERFACE_VERSION ||
-      std::string_view(plugin->build_id) != kBuildId) {
-    return fmt::format(
-        "{} is from another build (it is {} with interface {}, the server is {} with interface "
-        "{}); install the two together",
-        FileName(path), plugin->build_id, plugin->interface_version, kBuildId,
-        static_cast<std::uint32_t>(SIMILE_CUDA_INTERFACE_VERSION));
-  }
-  const auto probe = std::make_unique<SimileCudaProbe>();
-  plugin->probe(probe.get());
-  return Describe(*probe);
+// 12080 is "CUDA 12.8".
+std::string CudaVersion(std::int32_t version) {
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
 }
 
 }  // namespace
@@ -108,15 +68,25 @@ GpuSearch DefaultGpuSearch() {
   return search;
 }
 
-std::string WhyNoGpu(const GpuSearch& search) {
-  if (std::string reason = WhyNoDriver(search.driver_library); !reason.empty()) return reason;
-  for (const std::string& path : search.plugin_paths) {
-    std::error_code error;
-    if (fs::exists(path, error)) return AskPlugin(path);
+absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options) {
+  if (absl::Status driver = LoadDriver(search.driver_library); !driver.ok()) return driver;
+  const absl::StatusOr<const SimileCudaPlugin*> plugin = FindPlugin(search.plugin_paths);
+  if (!plugin.ok()) return plugin.status();
+  const auto probe = std::make_unique<SimileCudaProbe>();
+  (*plugin)->probe(probe.get());
+  const absl::StatusOr<const SimileCudaDevice*> device = FindDevice(*probe, options.device);
+  if (!device.ok()) return device.status();
+
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      absl::UnknownError("the plug-in did not say why");
+  (*plugin)->open(&options, &backend);
+  if (!backend.ok()) {
+    return absl::Status(backend.status().code(),
+                        fmt::format("{} cannot be used: {}", Describe(**device),
+                                    std::string(backend.status().message())));
   }
-  return fmt::format(
-      "an NVIDIA driver is here, but {} is not beside the server: this build has no GPU plug-in",
-      kPluginFile);
+  return OpenedGpu{*std::move(backend),
+                   fmt::format("{}, {}", Describe(**device), CudaVersion(probe->driver_version))};
 }
 
 }  // namespace simile::backend

@@ -1,7 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "backend/gpu_options.h"
+#include "simile/backend.h"
 
 namespace simile::backend {
 
@@ -14,9 +20,14 @@ struct GpuSearch {
 // The system's driver, and the plug-in beside the executable or in ../lib/simile from there.
 GpuSearch DefaultGpuSearch();
 
-// Why queries are answered on the CPU: the first step towards a GPU that fails, from the driver
-// library over the plug-in to the devices, in words for a receipt. When nothing fails the reason is
-// that this release's plug-in only looks at devices. Loads libraries and never unloads them.
-std::string WhyNoGpu(const GpuSearch& search);
+struct OpenedGpu {
+  std::unique_ptr<Backend> backend;
+  std::string description;  // "NVIDIA H200 (139 GiB), CUDA 13.0"
+};
+
+// Opens the GPU, from the driver's library over the plug-in to the device. Loads libraries and
+// never unloads them.
+// Errors: the first step that fails, in words for a receipt: why queries are answered on the CPU.
+absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options);
 
 }  // namespace simile::backend

@@ -8,7 +8,6 @@
 #include "backend/cpu/cpu_count.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
-#include "backend/gpu_search.h"
 
 namespace simile::backend {
 namespace {
@@ -34,6 +33,15 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& o
   return cpu::MakeInt8Backend(*chosen);
 }
 
+absl::StatusOr<OpenedGpu> TryGpu(const RegistryOptions& options) {
+  static const RealClock real_clock;
+  GpuOptions gpu = options.gpu;
+  if (gpu.clock == nullptr) gpu.clock = &real_clock;
+  std::string not_tried = WhyNotTried(options.gpu_faults, gpu.clock->WallNow());
+  if (!not_tried.empty()) return absl::FailedPreconditionError(not_tried);
+  return OpenGpu(options.gpu_search ? *options.gpu_search : DefaultGpuSearch(), gpu);
+}
+
 }  // namespace
 
 absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
@@ -48,9 +56,16 @@ absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
 absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options) {
   auto cpu = MakeCpuBackend(options);
   if (!cpu.ok()) return cpu.status();
-
-  std::string reason = "the configuration asks for the CPU";
-  if (options.preference != Preference::kCpu) reason = WhyNoGpu(DefaultGpuSearch());
+  if (options.preference == Preference::kCpu) {
+    return Chosen{*std::move(cpu), "the configuration asks for the CPU"};
+  }
+  auto gpu = TryGpu(options);
+  if (gpu.ok()) {
+    return Chosen{MakeFailoverBackend(std::move(gpu->backend), *std::move(cpu),
+                                      options.gpu_when_full, options.gpu_observer),
+                  std::move(gpu->description)};
+  }
+  std::string reason(gpu.status().message());
   if (options.preference == Preference::kGpu) {
     return absl::FailedPreconditionError(
         fmt::format("the configuration asks for the GPU, which cannot be used: {}", reason));

@@ -2,12 +2,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_tuning.h"
+#include "backend/failover_backend.h"
+#include "backend/gpu_faults.h"
+#include "backend/gpu_options.h"
+#include "backend/gpu_search.h"
 #include "simile/backend.h"
 
 namespace simile::backend {
@@ -27,20 +33,28 @@ struct RegistryOptions {
   std::string isa;      // empty: the best this processor has; else a name of SupportedInt8Kernels()
   bool nibbles = true;  // whether large collections keep half a byte a dimension too
   cpu::Int8Tuning tuning;  // of the int8 engine; see cpu/calibration.h
+
+  // Read unless preference is kCpu.
+  GpuOptions gpu;
+  WhenFull gpu_when_full = WhenFull::kCpu;
+  std::vector<GpuFault> gpu_faults;     // of earlier processes; see WhyNotTried
+  std::optional<GpuSearch> gpu_search;  // nothing: DefaultGpuSearch()
+  GpuObserver gpu_observer;
 };
 
 // The backend that will answer, and why it is this one. The reason goes into the first lines of
 // `serve` and onto every receipt.
 struct Chosen {
   std::unique_ptr<Backend> backend;
-  std::string reason;  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"
+  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"; of a GPU what it is
+  std::string reason;
 };
 
 // What the int8 engine would run with: kernels, threads, tuning. It is what calibration measures.
 // Errors: kInvalidArgument for an isa this processor lacks, naming those it has.
 absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options);
 
-// Looks for backends and chooses one.
+// Looks for backends and chooses one. A GPU comes with the CPU behind it: see failover_backend.h.
 // Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;
 //         kInvalidArgument for an isa this processor lacks, naming those it has.
 absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options);

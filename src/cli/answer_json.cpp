@@ -93,6 +93,8 @@ Json ReceiptJson(const v1::Receipt& receipt) {
           {"rows_rescored", receipt.rows_rescored()},
           {"rescans", receipt.rescans()},
           {"rounds", receipt.rounds()},
+          {"device_bytes", receipt.device_bytes()},
+          {"device_bytes_peak", receipt.device_bytes_peak()},
           {"exact", receipt.exact()},
           {"request_id", receipt.request_id()}};
 }

@@ -37,9 +37,15 @@ const char* MetricName(v1::Collection::Metric metric) {
   }
 }
 
+Json ToJson(const v1::Backend& backend) {
+  return {{"name", backend.name()},
+          {"device", backend.device()},
+          {"engine", backend.engine()},
+          {"reason", backend.reason()}};
+}
+
 Json ToJson(const v1::Collection& collection) {
   const v1::Bytes& bytes = collection.bytes();
-  const v1::Backend& backend = collection.backend();
   Json fields = Json::array();
   for (const v1::Field& field : collection.fields()) {
     fields.push_back({{"name", field.name()}, {"type", field.type()}, {"rows", field.rows()}});
@@ -62,11 +68,7 @@ Json ToJson(const v1::Collection& collection) {
                  {"device", bytes.device()}}},
                {"fields", std::move(fields)},
                {"lookup_fields", Json::array()},
-               {"backend",
-                {{"name", backend.name()},
-                 {"device", backend.device()},
-                 {"engine", backend.engine()},
-                 {"reason", backend.reason()}}},
+               {"backend", ToJson(collection.backend())},
                {"index_built", collection.index_built()},
                {"index_problem", collection.index_problem()},
                {"notes", Json::array()}};
@@ -87,10 +89,16 @@ std::string CollectionJson(const v1::Collection& collection) {
   return JsonLine(ToJson(collection));
 }
 
-std::string CollectionsJson(const std::vector<v1::Collection>& collections) {
+std::string CollectionsJson(const v1::ListCollectionsResponse& listed) {
   Json list = Json::array();
-  for (const v1::Collection& collection : collections) list.push_back(ToJson(collection));
-  return JsonLine({{"collections", std::move(list)}});
+  for (const v1::Collection& collection : listed.collections()) list.push_back(ToJson(collection));
+  Json backend = ToJson(listed.backend());
+  backend["device_memory"] = Json::array();
+  for (const v1::DeviceMemory& memory : listed.backend().device_memory()) {
+    backend["device_memory"].push_back(
+        {{"kind", memory.kind()}, {"bytes", memory.bytes()}, {"peak_bytes", memory.peak_bytes()}});
+  }
+  return JsonLine({{"collections", std::move(list)}, {"backend", std::move(backend)}});
 }
 
 }  // namespace simile::cli

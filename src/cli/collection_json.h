@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "simile/v1/collections.pb.h"
 
@@ -11,7 +10,7 @@ namespace simile::cli {
 // under their names, states and metrics in lower case, loaded_at in RFC 3339.
 std::string CollectionJson(const v1::Collection& collection);
 
-// {"collections": [...]}, likewise.
-std::string CollectionsJson(const std::vector<v1::Collection>& collections);
+// {"collections": [...], "backend": {...}}, likewise.
+std::string CollectionsJson(const v1::ListCollectionsResponse& listed);
 
 }  // namespace simile::cli

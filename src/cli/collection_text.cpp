@@ -1,6 +1,8 @@
 #include "cli/collection_text.h"
 
+#include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -85,19 +87,40 @@ std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names)
 
 std::string CollectionTable(const std::vector<v1::Collection>& collections,
                             const Terminal& terminal) {
-  Table table({{"collection"},
-               {"state"},
-               {"rows x dim", Align::kRight},
-               {"metric"},
-               {"users", Align::kRight},
-               {"memory", Align::kRight},
-               {"snapshot", Align::kRight},
-               {"backend", Align::kLeft, true}});
+  const bool any_on_device =
+      std::any_of(collections.begin(), collections.end(),
+                  [](const v1::Collection& collection) { return collection.bytes().device() > 0; });
+  std::vector<Table::Column> columns{{"collection"},
+                                     {"state"},
+                                     {"rows x dim", Align::kRight},
+                                     {"metric"},
+                                     {"users", Align::kRight},
+                                     {"memory", Align::kRight}};
+  if (any_on_device) columns.push_back({"on the GPU", Align::kRight});
+  columns.push_back({"snapshot", Align::kRight});
+  columns.push_back({"backend", Align::kLeft, true});
+  Table table(std::move(columns));
   for (const v1::Collection& collection : collections) {
-    table.AddRow({collection.name(), StateText(collection), ShapeText(collection),
-                  MetricText(collection), data::Grouped(collection.users()),
-                  data::BytesText(ResidentBytes(collection.bytes())),
-                  data::Grouped(collection.snapshot_version()), BackendText(collection.backend())});
+    std::vector<std::string> cells{collection.name(),
+                                   StateText(collection),
+                                   ShapeText(collection),
+                                   MetricText(collection),
+                                   data::Grouped(collection.users()),
+                                   data::BytesText(ResidentBytes(collection.bytes()))};
+    if (any_on_device) cells.push_back(data::BytesText(collection.bytes().device()));
+    cells.push_back(data::Grouped(collection.snapshot_version()));
+    cells.push_back(BackendText(collection.backend()));
+    table.AddRow(std::move(cells));
+  }
+  return table.Render(terminal, 0);
+}
+
+std::string DeviceMemoryTable(const v1::Backend& backend, const Terminal& terminal) {
+  if (backend.device_memory().empty()) return "";
+  Table table({{"GPU memory"}, {"now", Align::kRight}, {"peak", Align::kRight}});
+  for (const v1::DeviceMemory& memory : backend.device_memory()) {
+    table.AddRow(
+        {memory.kind(), data::BytesText(memory.bytes()), data::BytesText(memory.peak_bytes())});
   }
   return table.Render(terminal, 0);
 }

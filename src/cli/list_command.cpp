@@ -32,7 +32,7 @@ int ShowAll(const Connection& connection, const ListFlags& flags) {
   const std::vector<v1::Collection> collections(listed->collections().begin(),
                                                 listed->collections().end());
   if (flags.client.json) {
-    fmt::print("{}", CollectionsJson(collections));
+    fmt::print("{}", CollectionsJson(*listed));
     return kSucceeded;
   }
   if (collections.empty()) {
@@ -41,6 +41,8 @@ int ShowAll(const Connection& connection, const ListFlags& flags) {
     return kSucceeded;
   }
   fmt::print("{}", CollectionTable(collections, StandardOutput()));
+  const std::string device_memory = DeviceMemoryTable(listed->backend(), StandardOutput());
+  if (!device_memory.empty()) fmt::print("\n{}", device_memory);
   SuggestNext(fmt::format("simile list {}", collections.front().name()));
   return kSucceeded;
 }

@@ -20,8 +20,8 @@ std::string Phrase(const Setting& setting) {
 // `The port to answer on; 0 takes any free one (0 to 65535, default 50051)`
 std::string HelpFor(const Setting& setting) {
   const std::vector<std::string> defaults = setting.get(app::Config{});
-  const bool bounded =
-      setting.kind == SettingKind::kWholeNumber || setting.kind == SettingKind::kChoice;
+  const bool bounded = setting.kind == SettingKind::kWholeNumber ||
+                       setting.kind == SettingKind::kNumber || setting.kind == SettingKind::kChoice;
   std::string notes = bounded ? setting.range : "";
   if (!setting.unit.empty()) notes += " " + setting.unit;
   if (!defaults.empty() && !defaults.front().empty()) {
@@ -43,6 +43,7 @@ std::string ValueName(const Setting& setting) {
     case SettingKind::kCollections:
       return setting.range;
     case SettingKind::kWholeNumber:
+    case SettingKind::kNumber:
       return "NUMBER";
     case SettingKind::kPath:
       return "PATH";

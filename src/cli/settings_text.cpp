@@ -28,6 +28,8 @@ Json ValueJson(const Setting& setting, const app::Config& config) {
   switch (setting.kind) {
     case SettingKind::kWholeNumber:
       return std::stoull(texts.front());
+    case SettingKind::kNumber:
+      return std::stod(texts.front());
     case SettingKind::kSwitch:
       return texts.front() == "true";
     case SettingKind::kCollections: {

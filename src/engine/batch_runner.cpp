@@ -44,6 +44,7 @@ absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks
     status = absl::ResourceExhaustedError("no memory for the batch; ask for fewer hits at a time");
   }
   pending_.clear();  // they borrow the tasks
+  stand_in_ = nullptr;
   return status;
 }
 
@@ -51,7 +52,10 @@ absl::Status BatchRunner::RunRounds(std::span<const std::unique_ptr<SearchTask>>
                                     std::vector<absl::StatusOr<SearchAnswer>>& answers,
                                     const Early& early) {
   const SnapshotPtr snapshot = tasks.front()->snapshot;
+  static_cast<void>(search_.TakeStandIn());  // what a batch that failed has left
+  first_stand_in_ = nullptr;
   if (absl::Status status = FirstRound(tasks); !status.ok()) return status;
+  first_stand_in_ = stand_in_ = search_.TakeStandIn();
   answers.clear();
   for (const auto& task : tasks) {
     SearchAnswer answer;
@@ -65,6 +69,7 @@ absl::Status BatchRunner::RunRounds(std::span<const std::unique_ptr<SearchTask>>
     if (pending_.empty()) return absl::OkStatus();
     TellOfThoseThatStand(early);
     if (absl::Status status = NextRound(*snapshot); !status.ok()) return status;
+    stand_in_ = search_.TakeStandIn();
   }
 }
 
@@ -123,6 +128,7 @@ void BatchRunner::TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
       answer.answers[number].hits.assign(hits.begin(), hits.end());
       answer.receipt.cost += result_.Cost(place);
       engines_[i].Add(result_.Engine(place));
+      Note(stand_in_, answers[i]);
       ++place;
     }
     answer.receipt.engine = engines_[i].Joined();
@@ -142,12 +148,14 @@ void BatchRunner::TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers
 void BatchRunner::TakeOne(Pending& pending, absl::StatusOr<SearchAnswer>& answer) {
   pending.done = true;
   if (!answer.ok()) return;
+  Note(stand_in_, answer);
   absl::StatusOr<bool> stands = false;
   try {
     stands = pending.refinement->Take(result_);
   } catch (const std::bad_alloc&) {
     stands = absl::ResourceExhaustedError("no memory for the answer; ask for fewer hits at a time");
   }
+  Note(search_.TakeStandIn(), answer);  // who scored for it meanwhile
   if (!stands.ok()) {
     answer = stands.status();
   } else if (*stands) {
@@ -159,6 +167,14 @@ void BatchRunner::TakeOne(Pending& pending, absl::StatusOr<SearchAnswer>& answer
     pending.done = false;
   }
   if (pending.done) pending.refinement.reset();  // others may go on for long
+}
+
+void BatchRunner::Note(const StandIn& stand_in, absl::StatusOr<SearchAnswer>& answer) {
+  if (stand_in == nullptr || !answer->receipt.backend.empty()) return;
+  observe::Receipt& receipt = answer->receipt;
+  receipt.backend = stand_in->info.name;
+  receipt.device = stand_in->info.device;
+  receipt.reason = stand_in->reason;
 }
 
 void BatchRunner::TellOfThoseThatStand(const Early& early) {

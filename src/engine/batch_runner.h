@@ -32,8 +32,9 @@ class BatchRunner {
   // of its place, and the task.
   using Early = std::function<void(std::size_t task)>;
 
-  // Answers the tasks from their snapshot; on each receipt stand the rows scanned and rescored and
-  // what answered, the rest of it is the executor's.
+  // Answers the tasks from their snapshot; on each receipt stand the rows scanned and rescored,
+  // what answered, and who, where that was not the backend for all of it; the rest is the
+  // executor's.
   //   answers  overwritten, one a task; after an error those of tasks not told of are unspecified
   //   early    not called for tasks that stand when Run returns
   // REQUIRES: at least one task; all pin the same snapshot.
@@ -41,6 +42,10 @@ class BatchRunner {
   //         task's, in its place: those of its rounds, and of Patience.
   absl::Status Run(std::span<const std::unique_ptr<SearchTask>> tasks,
                    std::vector<absl::StatusOr<SearchAnswer>>& answers, const Early& early);
+
+  // Who answered the first search of the last batch in the stead of the backend; null when nobody
+  // did.
+  const StandIn& stand_in() const { return first_stand_in_; }
 
  private:
   // A question that goes on after the first search, and whose it is.
@@ -57,6 +62,8 @@ class BatchRunner {
   // The first search: every plain question's, and what the others ask for.
   absl::Status FirstRound(std::span<const std::unique_ptr<SearchTask>> tasks);
   absl::Status NextRound(const Snapshot& snapshot);
+  // Writes down that somebody else has answered a part of a task.
+  static void Note(const StandIn& stand_in, absl::StatusOr<SearchAnswer>& answer);
   void TakePlain(std::span<const std::unique_ptr<SearchTask>> tasks,
                  std::vector<absl::StatusOr<SearchAnswer>>& answers);
   void TakePending(std::vector<absl::StatusOr<SearchAnswer>>& answers);
@@ -71,6 +78,8 @@ class BatchRunner {
   std::vector<Pending> pending_;
   std::vector<char> untold_;          // [tasks]
   std::vector<EngineNames> engines_;  // [tasks]
+  StandIn first_stand_in_;            // of the first search
+  StandIn stand_in_;                  // of the latest search
   SearchResult result_;
 };
 

@@ -44,12 +44,13 @@ Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
 
 class Executor::Impl {
  public:
-  Impl(Options options, BackendInfo info, std::string reason, const Clock& clock, Observer observer)
+  Impl(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+       ReadDeviceMemory read)
       : options_(options),
-        info_(std::move(info)),
-        reason_(std::move(reason)),
+        served_by_(std::move(served_by)),
         clock_(clock),
         observer_(std::move(observer)),
+        read_device_memory_(std::move(read)),
         runner_(clock),
         dispatcher_([this] { Dispatch(); }),
         completer_([this] { Complete(); }) {}
@@ -68,6 +69,7 @@ class Executor::Impl {
   bool TakeBatch();  // waits for tasks and moves them to batch_; false when there will be no more
   void DropCancelled();
   void RunBatch();
+  void ReadDeviceBytes();
   void CountBatch(Clock::TimePoint started_at);
   //   index  of the task in the batch
   void FillReceipt(std::size_t index, std::uint64_t compute_us);
@@ -81,10 +83,10 @@ class Executor::Impl {
   void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
 
   const Options options_;
-  const BackendInfo info_;
-  const std::string reason_;
+  const ServedBy served_by_;
   const Clock& clock_;
   const Observer observer_;
+  const ReadDeviceMemory read_device_memory_;
 
   mutable std::mutex mutex_;               // guards what follows, up to counts_
   std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
@@ -106,6 +108,8 @@ class Executor::Impl {
   BatchRunner runner_;
   std::vector<absl::StatusOr<SearchAnswer>> answers_;  // one a task of batch_
   BatchReport report_;
+  std::uint64_t device_bytes_ = 0;
+  std::uint64_t device_bytes_peak_ = 0;
 
   std::mutex join_mutex_;   // held while joining, so that every End returns after the end
   std::thread dispatcher_;  // last: the threads use all of the above
@@ -204,6 +208,7 @@ void Executor::Impl::DropCancelled() {
 
 void Executor::Impl::RunBatch() {
   const Clock::TimePoint started_at = clock_.Now();
+  ReadDeviceBytes();
   const auto finish = [&](std::size_t index) {
     if (answers_[index].ok()) FillReceipt(index, Microseconds(clock_.Now() - started_at));
     const std::lock_guard lock(mutex_);
@@ -212,6 +217,8 @@ void Executor::Impl::RunBatch() {
   CountBatch(started_at);
   const absl::Status status = runner_.Run(batch_, answers_, finish);
   report_.compute_us = Microseconds(clock_.Now() - started_at);
+  const StandIn& stand_in = runner_.stand_in();
+  report_.backend = stand_in != nullptr ? stand_in->info.name : served_by_.info.name;
   if (observer_) observer_(report_);
   for (std::size_t index = 0; index < batch_.size(); ++index) {
     if (batch_[index] == nullptr) continue;  // finished early
@@ -227,14 +234,28 @@ void Executor::Impl::RunBatch() {
 
 void Executor::Impl::FillReceipt(std::size_t index, std::uint64_t compute_us) {
   observe::Receipt& receipt = answers_[index]->receipt;
-  receipt.backend = info_.name;
-  receipt.device = info_.device;
-  if (receipt.engine.empty()) receipt.engine = info_.engine;  // there was nothing to search
-  receipt.reason = reason_;
+  if (receipt.engine.empty()) receipt.engine = served_by_.info.engine;  // nothing to search
+  if (receipt.backend.empty()) {                                        // nobody stood in
+    receipt.backend = served_by_.info.name;
+    receipt.device = served_by_.info.device;
+    receipt.reason = served_by_.reason;
+  }
+  receipt.device_bytes = device_bytes_;
+  receipt.device_bytes_peak = device_bytes_peak_;
   receipt.snapshot_version = batch_[index]->snapshot->version;
   receipt.batch_size = report_.batch_size;
   receipt.queue_us = report_.queue_us[index];
   receipt.compute_us = compute_us;
+}
+
+void Executor::Impl::ReadDeviceBytes() {
+  if (!read_device_memory_) return;
+  device_bytes_ = 0;
+  device_bytes_peak_ = 0;
+  for (const DeviceMemory& memory : read_device_memory_()) {
+    device_bytes_ += memory.bytes;
+    device_bytes_peak_ += memory.peak_bytes;
+  }
 }
 
 void Executor::Impl::CountBatch(Clock::TimePoint started_at) {
@@ -310,10 +331,10 @@ void Executor::Impl::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
   complete_wake_.notify_one();
 }
 
-Executor::Executor(Options options, BackendInfo info, std::string reason, const Clock& clock,
-                   Observer observer)
-    : impl_(std::make_unique<Impl>(options, std::move(info), std::move(reason), clock,
-                                   std::move(observer))) {}
+Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+                   ReadDeviceMemory read)
+    : impl_(std::make_unique<Impl>(options, std::move(served_by), clock, std::move(observer),
+                                   std::move(read))) {}
 
 Executor::~Executor() { Stop(); }
 

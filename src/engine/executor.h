@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -12,6 +12,7 @@
 #include "engine/search_task.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
+#include "simile/served_by.h"
 
 namespace simile::engine {
 
@@ -40,16 +41,21 @@ class Executor {
   // Called after each batch from the dispatch thread, before the last of its answers are handed
   // out, for histograms. The report is only valid during the call.
   struct BatchReport {
+    std::string_view backend;  // that ran its first search: "gpu", or what stood in for it
     std::uint32_t batch_size = 0;
     std::uint64_t compute_us = 0;
     std::vector<std::uint64_t> queue_us;  // one a task
   };
   using Observer = std::function<void(const BatchReport&)>;
+  // Backend::device_memory, read once a batch.
+  using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
 
-  // info and reason go onto every receipt. clock is borrowed for the executor's life. observer may
-  // be empty.
-  Executor(Options options, BackendInfo info, std::string reason, const Clock& clock,
-           Observer observer);
+  //   served_by  goes onto every receipt of an answer that nobody else gave
+  //   clock      borrowed for the executor's life
+  //   observer   may be empty
+  //   read       may be empty: there is no device
+  Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+           ReadDeviceMemory read = {});
   ~Executor();  // stops as Stop()
 
   // Queues a task, or refuses it without keeping it.

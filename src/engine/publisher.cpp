@@ -107,7 +107,7 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
   auto filters = filter::Filters::Create(*dataset, collection);
   if (!filters.ok()) return filters.status();
   snapshot.filters = *std::move(filters);
-  snapshot.index_bytes =
+  snapshot.index_plan =
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> segment = backend_.MakeResident(rows);
@@ -165,7 +165,11 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
   }
   std::uint64_t resident = 0;
   for (const CollectionStatus& status : store_.List()) {
-    if (status.snapshot != nullptr) resident += BytesOf(*status.snapshot).host();
+    if (status.snapshot == nullptr) continue;
+    // An index that is not made yet, but may have to be, has its room.
+    const ResidentBytes bytes = BytesOf(*status.snapshot);
+    resident +=
+        bytes.host() - bytes.index + std::max(bytes.index, status.snapshot->index_plan.host_bytes);
   }
   return Budget{options_.memory_bytes_max - std::min(options_.memory_bytes_max, resident),
                 fmt::format("of the {} allowed for all collections {} is in use",

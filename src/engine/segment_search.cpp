@@ -9,12 +9,17 @@ namespace simile::engine {
 
 absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                                 const SearchBatch& batch, SearchResult& result) {
-  if (segments.size() == 1) return segments.front()->Search(batch, result);
+  if (segments.size() == 1) {
+    absl::Status status = segments.front()->Search(batch, result);
+    if (status.ok()) Note(result.stand_in());
+    return status;
+  }
   if (partial_.size() < segments.size()) partial_.resize(segments.size());
   for (std::size_t segment = 0; segment < segments.size(); ++segment) {
     if (absl::Status status = segments[segment]->Search(batch, partial_[segment]); !status.ok()) {
       return status;
     }
+    Note(partial_[segment].stand_in());
   }
   Merge(segments.size(), batch, result);
   return absl::OkStatus();
@@ -24,7 +29,7 @@ absl::Status SegmentSearch::Score(std::span<const std::shared_ptr<const SegmentI
                                   MatrixView queries, std::span<const Row> rows,
                                   std::span<float> scores) {
   assert(scores.size() == queries.row_count() * rows.size());
-  if (segments.size() == 1) return segments.front()->Score(queries, rows, scores);
+  if (segments.size() == 1) return Score(*segments.front(), queries, rows, scores);
   std::size_t end_row = 0;
   std::size_t first = 0;  // of rows
   for (const auto& segment : segments) {
@@ -34,7 +39,7 @@ absl::Status SegmentSearch::Score(std::span<const std::shared_ptr<const SegmentI
     const std::size_t count = static_cast<std::size_t>(end - rows.begin()) - first;
     if (count == 0) continue;
     scores_.resize(queries.row_count() * count);
-    absl::Status status = segment->Score(queries, rows.subspan(first, count), scores_);
+    absl::Status status = Score(*segment, queries, rows.subspan(first, count), scores_);
     if (!status.ok()) return status;
     for (std::size_t query = 0; query < queries.row_count(); ++query) {
       std::copy_n(scores_.data() + query * count, count,
@@ -43,6 +48,14 @@ absl::Status SegmentSearch::Score(std::span<const std::shared_ptr<const SegmentI
     first += count;
   }
   return absl::OkStatus();
+}
+
+absl::Status SegmentSearch::Score(const SegmentIndex& segment, MatrixView queries,
+                                  std::span<const Row> rows, std::span<float> scores) {
+  StandIn stand_in;
+  absl::Status status = segment.ScoreAndTell(queries, rows, scores, stand_in);
+  if (status.ok()) Note(stand_in);
+  return status;
 }
 
 // A linear look at every segment's head for each hit: segments are few, a heap would cost more.

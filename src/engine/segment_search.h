@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>
 
 #include "simile/segment.h"
+#include "simile/served_by.h"
 
 namespace simile::engine {
 
@@ -26,12 +28,22 @@ class SegmentSearch {
   absl::Status Score(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                      MatrixView queries, std::span<const Row> rows, std::span<float> scores);
 
+  // Who answered any of this in the stead of the backend since it was last asked; the first, where
+  // there were several. Null when nobody did.
+  StandIn TakeStandIn() { return std::exchange(stand_in_, nullptr); }
+
  private:
+  void Note(const StandIn& stand_in) {
+    if (stand_in_ == nullptr) stand_in_ = stand_in;
+  }
+  absl::Status Score(const SegmentIndex& segment, MatrixView queries, std::span<const Row> rows,
+                     std::span<float> scores);
   void Merge(std::size_t segment_count, const SearchBatch& batch, SearchResult& result);
 
   std::vector<SearchResult> partial_;  // one a segment
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged
   std::vector<float> scores_;          // of one segment's rows
+  StandIn stand_in_;
 };
 
 }  // namespace simile::engine

@@ -1,19 +1,37 @@
 #include "engine/snapshot.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace simile::engine {
 
+namespace {
+
+// What the indexes take now. A backend that has another behind it may take less than it planned.
+ResidentPlan IndexBytes(const Snapshot& snapshot) {
+  ResidentPlan sum;
+  for (const auto& segment : snapshot.segments) {
+    const std::optional<ResidentPlan> resident = segment->Resident();
+    if (!resident) return snapshot.index_plan;
+    sum.host_bytes += resident->host_bytes;
+    sum.device_bytes += resident->device_bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
 ResidentBytes BytesOf(const Snapshot& snapshot) {
   const data::Dataset& dataset = *snapshot.dataset;
+  const ResidentPlan index = IndexBytes(snapshot);
   return {
       .vectors = dataset.vectors.bytes(),
       .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index.bytes() +
                  snapshot.filters->bytes(),
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
                dataset.profiles.seen.bytes() + dataset.profiles.most_seen.capacity() * sizeof(Row),
-      .index = snapshot.index_bytes.host_bytes,
-      .device = snapshot.index_bytes.device_bytes,
+      .index = index.host_bytes,
+      .device = index.device_bytes,
   };
 }
 
@@ -25,6 +43,13 @@ IndexState IndexStateOf(const Snapshot& snapshot) {
     if (!built.ok() && state.problem.empty()) state.problem = std::string(built.status().message());
   }
   return state;
+}
+
+StandIn StandInOf(const Snapshot& snapshot) {
+  for (const auto& segment : snapshot.segments) {
+    if (StandIn stand_in = segment->stand_in(); stand_in != nullptr) return stand_in;
+  }
+  return nullptr;
 }
 
 }  // namespace simile::engine

@@ -24,7 +24,7 @@ struct Snapshot {
   filter::TextIndex text_index;
   std::unique_ptr<const filter::Filters> filters;             // never null once published
   std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
-  ResidentPlan index_bytes;                                   // what the backend added
+  ResidentPlan index_plan;                                    // what the backend may add
 
   std::size_t row_count() const { return dataset->vectors.row_count(); }
   std::size_t dim() const { return dataset->vectors.dim(); }
@@ -37,7 +37,7 @@ struct ResidentBytes {
   std::uint64_t vectors = 0;
   std::uint64_t payload = 0;  // payload, ids, look-up index, what filters need
   std::uint64_t users = 0;    // profile vectors, ids, seen sets
-  std::uint64_t index = 0;    // what the backend added on the host
+  std::uint64_t index = 0;    // what the backend has added on the host
   std::uint64_t device = 0;   // device memory
 
   std::uint64_t host() const { return vectors + payload + users + index; }
@@ -50,5 +50,8 @@ struct IndexState {
   std::string problem;  // of the first segment that has one
 };
 IndexState IndexStateOf(const Snapshot& snapshot);
+
+// Who answers in the stead of the backend that was chosen, and why; null when that one does.
+StandIn StandInOf(const Snapshot& snapshot);
 
 }  // namespace simile::engine

@@ -1,6 +1,7 @@
 #include "observe/metrics.h"
 
 #include <array>
+#include <mutex>
 #include <string>
 
 #include <prometheus/counter.h>
@@ -50,6 +51,22 @@ const char* ReasonLabel(Rejection reason) {
   return "other";
 }
 
+const char* ReasonLabel(Fallback reason) {
+  switch (reason) {
+    case Fallback::kOutOfMemory:
+      return "out_of_memory";
+    case Fallback::kCallFailed:
+      return "call_failed";
+    case Fallback::kDeviceLost:
+      return "device_lost";
+    case Fallback::kDoesNotFit:
+      return "does_not_fit";
+  }
+  return "other";
+}
+
+constexpr std::array kFallbacks = {Fallback::kOutOfMemory, Fallback::kCallFailed,
+                                   Fallback::kDeviceLost, Fallback::kDoesNotFit};
 constexpr std::array kRejections = {Rejection::kQueueFull,   Rejection::kDeadline,
                                     Rejection::kCancelled,   Rejection::kDraining,
                                     Rejection::kConnections, Rejection::kConnectionsPerPeer,
@@ -73,6 +90,7 @@ class Metrics::Impl {
         .Set(1);
     // A counter that is 0 is told apart from one that does not exist: rate() needs both ends.
     for (const Rejection reason : kRejections) rejected.Add({{"reason", ReasonLabel(reason)}});
+    for (const Fallback reason : kFallbacks) fallbacks.Add({{"reason", ReasonLabel(reason)}});
     for (const char* result : {"published", "failed"}) reloads.Add({{"result", result}});
   }
 
@@ -94,6 +112,16 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& backends =
       Declare(prometheus::BuildGauge(), "simile_backend_active", "1 for the backend that answers.",
               *registry);
+  prometheus::Gauge& gpu_requested =
+      Declare(prometheus::BuildGauge(), "simile_gpu_requested",
+              "1 when the configuration would have a GPU answer.", *registry)
+          .Add({});
+  prometheus::Family<prometheus::Counter>& fallbacks = Declare(
+      prometheus::BuildCounter(), "simile_fallback_total",
+      "Batches and collections that went to the CPU instead of the GPU, by reason.", *registry);
+  prometheus::Family<prometheus::Counter>& cuda_errors =
+      Declare(prometheus::BuildCounter(), "simile_cuda_errors_total",
+              "Failed CUDA calls by their cudaError_t.", *registry);
   prometheus::Gauge& in_flight = Declare(prometheus::BuildGauge(), "simile_requests_in_flight",
                                          "Calls being answered now.", *registry)
                                      .Add({});
@@ -112,6 +140,9 @@ class Metrics::Impl {
       Declare(prometheus::BuildCounter(), "simile_rescans_total",
               "Searches repeated because a guess had been wrong.", *registry)
           .Add({});
+
+  std::mutex active_mutex;  // guards active
+  prometheus::Gauge* active = nullptr;
 };
 
 Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
@@ -148,7 +179,20 @@ void Metrics::CountRejected(Rejection reason) {
 }
 
 void Metrics::SetBackendActive(std::string_view backend) {
-  impl_->backends.Add({{"backend", std::string(backend)}}).Set(1);
+  const std::lock_guard lock(impl_->active_mutex);
+  if (impl_->active != nullptr) impl_->active->Set(0);
+  impl_->active = &impl_->backends.Add({{"backend", std::string(backend)}});
+  impl_->active->Set(1);
+}
+
+void Metrics::SetGpuRequested(bool requested) { impl_->gpu_requested.Set(requested ? 1 : 0); }
+
+void Metrics::CountFallback(Fallback reason) {
+  impl_->fallbacks.Add({{"reason", ReasonLabel(reason)}}).Increment();
+}
+
+void Metrics::CountCudaError(int code) {
+  impl_->cuda_errors.Add({{"code", std::to_string(code)}}).Increment();
 }
 
 void Metrics::CountReload(bool published) {

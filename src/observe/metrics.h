@@ -27,6 +27,14 @@ enum class Rejection : std::uint8_t {
   kDescriptors,         // a connection for which no file descriptor was left
 };
 
+// Why the CPU did what the GPU was to do.
+enum class Fallback : std::uint8_t {
+  kOutOfMemory,  // a batch for which the device had no room
+  kCallFailed,   // a batch or a collection at which a call failed
+  kDeviceLost,   // everything, from then on
+  kDoesNotFit,   // a collection for which the device had no room
+};
+
 // What the server counts and times. Labels are bounded: methods, status codes, reasons, backends;
 // never an id. Built by wiring; all methods may be called from any thread and cost well under a
 // microsecond per label.
@@ -53,8 +61,14 @@ class Metrics {
   void RecordCost(const QueryCost& cost);
   // simile_rejected_total{reason}.
   void CountRejected(Rejection reason);
-  // simile_backend_active{backend} is 1 for this one.
+  // simile_backend_active{backend} is 1 for this one, and 0 for any that was active before.
   void SetBackendActive(std::string_view backend);
+  // simile_gpu_requested: whether the configuration would have a GPU.
+  void SetGpuRequested(bool requested);
+  // simile_fallback_total{reason}.
+  void CountFallback(Fallback reason);
+  // simile_cuda_errors_total{code}: a cudaError_t.
+  void CountCudaError(int code);
   // simile_reload_total{result}: a load or reload that was published, or not.
   void CountReload(bool published);
 

@@ -24,6 +24,21 @@ void AddGauge(prometheus::MetricFamily& family, double value,
   family.metric.push_back(std::move(metric));
 }
 
+void AddDeviceMemory(const std::vector<DeviceMemory>& kinds,
+                     std::vector<prometheus::MetricFamily>& families) {
+  if (kinds.empty()) return;
+  prometheus::MetricFamily now =
+      GaugeFamily("simile_gpu_memory_bytes", "Device memory held now, by what for.");
+  prometheus::MetricFamily peak = GaugeFamily(
+      "simile_gpu_memory_peak_bytes", "The most device memory held since start, by what for.");
+  for (const DeviceMemory& memory : kinds) {
+    AddGauge(now, static_cast<double>(memory.bytes), {{"kind", memory.kind}});
+    AddGauge(peak, static_cast<double>(memory.peak_bytes), {{"kind", memory.kind}});
+  }
+  families.push_back(std::move(now));
+  families.push_back(std::move(peak));
+}
+
 class ScrapeCollector final : public prometheus::Collectable {
  public:
   explicit ScrapeCollector(ScrapeSources sources) : sources_(std::move(sources)) {}
@@ -52,6 +67,7 @@ class ScrapeCollector final : public prometheus::Collectable {
       families.push_back(std::move(rows));
       families.push_back(std::move(loaded));
     }
+    if (sources_.device_memory) AddDeviceMemory(sources_.device_memory(), families);
     return families;
   }
 

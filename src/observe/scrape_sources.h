@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "simile/backend.h"
+
 namespace prometheus {
 class Collectable;
 }
@@ -27,10 +29,12 @@ struct ScrapeSources {
   std::function<std::uint64_t()> queue_depth;                   // queries waiting now
   std::function<std::uint64_t()> connections_open;              // client connections now
   std::function<std::vector<CollectionReading>()> collections;  // those that answer
+  std::function<std::vector<DeviceMemory>()> device_memory;     // held on the GPU now
 };
 
-// simile_queue_depth, simile_connections{state}, simile_rows{collection} and
-// simile_snapshot_loaded_timestamp_seconds{collection}.
+// simile_queue_depth, simile_connections{state}, simile_rows{collection},
+// simile_snapshot_loaded_timestamp_seconds{collection}, simile_gpu_memory_bytes{kind} and
+// simile_gpu_memory_peak_bytes{kind}.
 std::shared_ptr<prometheus::Collectable> MakeScrapeCollector(ScrapeSources sources);
 
 }  // namespace simile::observe

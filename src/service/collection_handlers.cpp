@@ -52,6 +52,7 @@ void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsRes
     for (const engine::CollectionStatus& status : parts.store.List()) {
       FillCollection(status, parts.backend, *response.add_collections());
     }
+    FillBackend(parts.backend, *response.mutable_backend());
     return absl::OkStatus();
   }));
 }
@@ -64,6 +65,7 @@ void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollection
     const auto status = parts.store.Get(request.name());
     if (!status.ok()) return status.status();
     FillCollection(*status, parts.backend, *response.mutable_collection());
+    FillBackend(parts.backend, *response.mutable_backend());
     return absl::OkStatus();
   }));
 }

@@ -35,6 +35,13 @@ void FillBytes(const engine::ResidentBytes& bytes, v1::Bytes& message) {
   message.set_device(bytes.device);
 }
 
+void FillServedBy(const ServedBy& served_by, v1::Backend& message) {
+  message.set_name(served_by.info.name);
+  message.set_device(served_by.info.device);
+  message.set_engine(served_by.info.engine);
+  message.set_reason(served_by.reason);
+}
+
 void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
   message.set_snapshot_version(snapshot.version);
@@ -58,6 +65,21 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
 
 }  // namespace
 
+ServedBy ServingBackend::Now() const {
+  const StandIn stand_in = backend.stand_in();
+  return stand_in != nullptr ? *stand_in : ServedBy{backend.info(), reason};
+}
+
+void FillBackend(const ServingBackend& backend, v1::Backend& message) {
+  FillServedBy(backend.Now(), message);
+  for (const DeviceMemory& memory : backend.backend.device_memory()) {
+    v1::DeviceMemory& shown = *message.add_device_memory();
+    shown.set_kind(memory.kind);
+    shown.set_bytes(memory.bytes);
+    shown.set_peak_bytes(memory.peak_bytes);
+  }
+}
+
 void FillField(const filter::Field& field, v1::Field& message) {
   message.set_name(field.name);
   message.set_type(std::string(data::NameOf(field.type)));
@@ -69,12 +91,12 @@ void FillCollection(const engine::CollectionStatus& status, const ServingBackend
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   message.set_progress(static_cast<float>(status.progress));
-  if (status.snapshot != nullptr) FillSnapshot(*status.snapshot, message);
-  v1::Backend& shown = *message.mutable_backend();
-  shown.set_name(backend.info.name);
-  shown.set_device(backend.info.device);
-  shown.set_engine(backend.info.engine);
-  shown.set_reason(backend.reason);
+  StandIn stand_in;
+  if (status.snapshot != nullptr) {
+    FillSnapshot(*status.snapshot, message);
+    stand_in = engine::StandInOf(*status.snapshot);
+  }
+  FillServedBy(stand_in != nullptr ? *stand_in : backend.Now(), *message.mutable_backend());
 }
 
 }  // namespace simile::service

@@ -126,6 +126,8 @@ void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
   message.set_rows_rescored(receipt.cost.rows_rescored);
   message.set_rescans(receipt.cost.rescans);
   message.set_rounds(receipt.cost.rounds);
+  message.set_device_bytes(receipt.device_bytes);
+  message.set_device_bytes_peak(receipt.device_bytes_peak);
   message.set_exact(true);
   message.set_request_id(std::string(request_id));
 }

@@ -114,6 +114,50 @@ TEST_F(ConfigReadTest, KeepsMeasurementsInTheUsersCacheFolder) {
   EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
 }
 
+TEST_F(ConfigReadTest, KeepsTheJournalOfFaultsInTheUsersStateFolder) {
+  const std::string key = "gpu.fault_journal";
+  ConfigSources sources;
+  EXPECT_TRUE(Read(sources).config.gpu_fault_journal.empty());
+  sources.environment = {{"HOME", "/home/ann"}};
+  EXPECT_EQ(Read(sources).config.gpu_fault_journal,
+            "/home/ann/.local/state/simile/gpu-faults.json");
+  EXPECT_EQ(OriginOf(Read(sources), key), "default (HOME)");
+  sources.environment = {{"HOME", "/home/ann"}, {"XDG_STATE_HOME", "/var/lib/ann"}};
+  EXPECT_EQ(Read(sources).config.gpu_fault_journal, "/var/lib/ann/simile/gpu-faults.json");
+  EXPECT_EQ(OriginOf(Read(sources), key), "default (XDG_STATE_HOME)");
+  sources.environment = {{"HOME", "/home/ann"}, {"SIMILE_GPU_FAULT_JOURNAL", ""}};
+  EXPECT_TRUE(Read(sources).config.gpu_fault_journal.empty());
+}
+
+TEST_F(ConfigReadTest, ReadsWhatTheGpuIsToBeUsedFor) {
+  const ConfigReading reading =
+      Read({.file = WriteFile(R"({"gpu": {"memory_fraction": 0.5, "reserve_mib": 512,
+                                     "when_full": "refuse", "batch_timeout": 700}})"),
+            .environment = {{"SIMILE_GPU_DEVICE", "3"}},
+            .flags = {{"gpu.on_fault", {"restart"}}}});
+  EXPECT_EQ(reading.config.backend.gpu.memory_fraction, 0.5);
+  EXPECT_EQ(reading.config.backend.gpu.reserve_bytes, 512U << 20);
+  EXPECT_EQ(reading.config.backend.gpu.batch_timeout, std::chrono::milliseconds(700));
+  EXPECT_EQ(reading.config.backend.gpu.device, 3);
+  EXPECT_EQ(reading.config.backend.gpu_when_full, backend::WhenFull::kRefuse);
+  EXPECT_EQ(reading.config.on_gpu_fault, OnGpuFault::kRestart);
+  EXPECT_THAT(FileError(R"({"gpu": {"memory_fraction": 1.5}})"),
+              HasSubstr("gpu.memory_fraction: \"1.5\" is not a number from 0.05 to 1 (from file "));
+  EXPECT_THAT(FileError(R"({"gpu": {"memory_fraction": "0.5"}})"),
+              HasSubstr("gpu.memory_fraction: \"0.5\" is not a number from 0.05 to 1"));
+}
+
+TEST_F(ConfigReadTest, MapsTheFamiliarNamesOfTheGpu) {
+  const ConfigReading reading =
+      Read({.file = WriteFile(R"({"GPU_MEMORY_FRACTION": 0.25})"),
+            .environment = {{"GPU_DEVICE_ID", "1"}, {"RESERVE_MEMORY", "2048"}},
+            .flags = {}});
+  EXPECT_EQ(reading.config.backend.gpu.memory_fraction, 0.25);
+  EXPECT_EQ(reading.config.backend.gpu.device, 1);
+  EXPECT_EQ(reading.config.backend.gpu.reserve_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(OriginOf(reading, "gpu.reserve_mib"), "environment RESERVE_MEMORY");
+}
+
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
   const ConfigReading reading =
       Read({.file = {},
@@ -157,8 +201,6 @@ TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
       FileError(R"({"server": {"prot": 1}})"),
       AllOf(HasSubstr("no setting \"server.prot\""), HasSubstr("Did you mean \"server.port\"?")));
   EXPECT_THAT(FileError(R"({"qqqqqqqqqqqqqqqqqqqq": 1})"), HasSubstr("`simile config --print`"));
-  // The GPU engine's names are refused while there is none: they would do nothing.
-  EXPECT_THAT(FileError(R"({"GPU_MEMORY_FRACTION": 0.8})"), HasSubstr("GPU_MEMORY_FRACTION"));
 }
 
 TEST_F(ConfigReadTest, RefusesValuesOfAnotherJsonType) {

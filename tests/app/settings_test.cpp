@@ -58,6 +58,24 @@ TEST(SettingsTest, RefusesNumbersBeyondBothEnds) {
   }
 }
 
+TEST(SettingsTest, RefusesFractionsBeyondBothEnds) {
+  int fractions = 0;
+  for (const Setting& setting : Settings()) {
+    if (setting.kind != SettingKind::kNumber) continue;
+    ++fractions;
+    const std::size_t to = setting.range.find(" to ");
+    Config config;
+    for (const std::string& end : {setting.range.substr(0, to), setting.range.substr(to + 4)}) {
+      EXPECT_TRUE(setting.set({end}, config).ok()) << setting.key;
+      EXPECT_EQ(setting.get(config).front(), end) << setting.key;
+    }
+    for (const char* text : {"", "-1", "1.01", "0.01", "+0.5", "0.5 ", "nan", "inf", "1e400"}) {
+      EXPECT_FALSE(setting.set({text}, config).ok()) << setting.key << " " << text;
+    }
+  }
+  EXPECT_EQ(fractions, 1);
+}
+
 TEST(SettingsTest, MapsFamiliarNamesToKnownSettings) {
   for (const FamiliarName& familiar : FamiliarNames()) {
     EXPECT_TRUE(std::ranges::any_of(Settings(), [&](const Setting& setting) {

@@ -87,6 +87,12 @@ TEST_F(TuningTest, MeasuresAtEachStartWithoutAFile) {
   EXPECT_EQ(measurements_, 2);
 }
 
+TEST_F(TuningTest, MeasuresForTheCpuBehindAGpu) {
+  config_.backend.preference = backend::Preference::kGpu;
+  EXPECT_EQ(Ensure().tuning, measured_);
+  EXPECT_EQ(measurements_, 1);
+}
+
 TEST_F(TuningTest, MeasuresNothingWhereItWouldNotBeUsed) {
   config_.tuning = Tuning::kDefaults;
   EXPECT_EQ(Ensure().tuning, Int8Tuning{});
@@ -95,9 +101,6 @@ TEST_F(TuningTest, MeasuresNothingWhereItWouldNotBeUsed) {
   config_.backend.cpu_engine = backend::CpuEngine::kScan;
   Ensure();
   config_.backend.cpu_engine = backend::CpuEngine::kInt8;
-  config_.backend.preference = backend::Preference::kGpu;
-  Ensure();
-  config_.backend.preference = backend::Preference::kCpu;
   config_.backend.isa = "sse9";  // refused by whoever makes the backend
   Ensure();
   EXPECT_EQ(measurements_, 0);

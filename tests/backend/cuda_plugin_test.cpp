@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "backend/gpu_search.h"
 
@@ -12,7 +13,8 @@ namespace {
 TEST(CudaPluginTest, ReportsTheDriversErrorByName) {
   // The first call decides for the life of the process, so there is one case.
   ASSERT_EQ(setenv("FAKE_CUDA_ERROR", "100", 1), 0);
-  EXPECT_EQ(WhyNoGpu({"libcuda.so.1", {SIMILE_CUDA_PLUGIN_FILE}}),
+  const auto opened = OpenGpu({"libcuda.so.1", {SIMILE_CUDA_PLUGIN_FILE}}, {});
+  EXPECT_EQ(std::string(opened.status().message()),
             "the NVIDIA driver reports no usable device (cudaErrorNoDevice: no CUDA-capable device "
             "is detected)");
 }

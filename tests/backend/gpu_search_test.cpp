@@ -21,12 +21,19 @@ namespace fs = std::filesystem;
 // The fakes that CMake builds beside this test.
 std::string Fake(const std::string& name) { return std::string(SIMILE_FAKES_DIR) + "/" + name; }
 
-std::string ReasonWith(const std::string& plugin) {
-  return WhyNoGpu({Fake("libfake_cuda_driver.so"), {Fake(plugin)}});
+const std::string kDriver = Fake("libfake_cuda_driver.so");
+
+// Why the GPU is not used; empty when it is.
+std::string Reason(const GpuSearch& search, const GpuOptions& options = {}) {
+  return std::string(OpenGpu(search, options).status().message());
+}
+
+std::string ReasonWith(const std::string& plugin, const GpuOptions& options = {}) {
+  return Reason({kDriver, {Fake(plugin)}}, options);
 }
 
 TEST(GpuSearchTest, SaysThatThereIsNoDriver) {
-  EXPECT_EQ(WhyNoGpu({"libcuda-that-is-not-here.so.1", {Fake("libfake_one_device.so")}}),
+  EXPECT_EQ(Reason({"libcuda-that-is-not-here.so.1", {Fake("libfake_working.so")}}),
             "no NVIDIA driver on this machine (libcuda-that-is-not-here.so.1 not found)");
 }
 
@@ -34,7 +41,7 @@ TEST(GpuSearchTest, SaysWhyADriverThatIsThereCannotBeLoaded) {
   const ScratchFolder scratch;
   scratch.Write("libcuda.so.1", "this is no library");
   const std::filesystem::path driver = scratch.path() / "libcuda.so.1";
-  EXPECT_THAT(WhyNoGpu({driver.string(), {}}),
+  EXPECT_THAT(Reason({driver.string(), {}}),
               AllOf(StartsWith("the NVIDIA driver library cannot be loaded: libcuda.so.1: "),
                     Not(HasSubstr(scratch.path().string()))));
 }
@@ -45,17 +52,53 @@ TEST(GpuSearchTest, SaysThatThereIsNoPlugin) {
             "has no GPU plug-in");
 }
 
-TEST(GpuSearchTest, TriesThePlacesInOrder) {
-  EXPECT_THAT(WhyNoGpu({Fake("libfake_cuda_driver.so"),
-                        {Fake("absent.so"), Fake("libfake_one_device.so"), Fake("absent.so")}}),
-              HasSubstr("H200"));
+TEST(GpuSearchTest, SaysThatAPluginCannotBeLoaded) {
+  const ScratchFolder scratch;
+  scratch.Write("libsimile_cuda.so", "this is no library");
+  EXPECT_THAT(Reason({kDriver, {(scratch.path() / "libsimile_cuda.so").string()}}),
+              AllOf(StartsWith("the GPU plug-in cannot be loaded: libsimile_cuda.so: "),
+                    Not(HasSubstr(scratch.path().string()))));
 }
 
-TEST(GpuSearchTest, NamesTheDevicesThatThisReleaseDoesNotUse) {
-  EXPECT_EQ(ReasonWith("libfake_one_device.so"),
-            "NVIDIA H200 (139 GiB) is here; this release answers on the CPU");
-  EXPECT_EQ(ReasonWith("libfake_two_devices.so"),
-            "NVIDIA H200 (139 GiB), NVIDIA T4 (16 GiB) are here; this release answers on the CPU");
+TEST(GpuSearchTest, SaysThatTheDriverHasNoDevice) {
+  EXPECT_EQ(ReasonWith("libfake_no_device.so"),
+            "the NVIDIA driver reports no usable device (cudaErrorNoDevice: no CUDA-capable device "
+            "is detected)");
+}
+
+TEST(GpuSearchTest, SaysThatTheDeviceAskedForIsNotThere) {
+  GpuOptions options;
+  options.device = 2;
+  EXPECT_EQ(ReasonWith("libfake_two_devices.so", options),
+            "gpu.device is 2, which this machine does not have; it has 0, NVIDIA H200 (139 GiB); "
+            "1, NVIDIA T4 (16 GiB)");
+}
+
+TEST(GpuSearchTest, SaysWhyTheDeviceCannotBeUsed) {
+  EXPECT_EQ(ReasonWith("libfake_no_blas.so"),
+            "NVIDIA H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: "
+            "libcublas.so.13: cannot open shared object file: No such file or directory");
+}
+
+TEST(GpuSearchTest, OpensTheDevice) {
+  const auto opened = OpenGpu({kDriver, {Fake("libfake_working.so")}}, {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->description, "NVIDIA H200 (139 GiB), CUDA 13.0");
+  EXPECT_EQ(opened->backend->info().name, "gpu");
+}
+
+TEST(GpuSearchTest, OpensTheDeviceAskedFor) {
+  GpuOptions options;
+  options.device = 1;
+  const auto opened = OpenGpu({kDriver, {Fake("libfake_two_devices.so")}}, options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->description, "NVIDIA T4 (16 GiB), CUDA 13.0");
+}
+
+TEST(GpuSearchTest, TriesThePlacesInOrder) {
+  EXPECT_TRUE(
+      OpenGpu({kDriver, {Fake("absent.so"), Fake("libfake_working.so"), Fake("absent.so")}}, {})
+          .ok());
 }
 
 TEST(GpuSearchTest, RefusesAPluginOfAnotherBuildByName) {

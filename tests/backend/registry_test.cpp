@@ -10,33 +10,83 @@
 namespace simile::backend {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string Fake(const std::string& name) { return std::string(SIMILE_FAKES_DIR) + "/" + name; }
+
+// A machine with a driver and this plug-in, whatever the machine under the test has.
+RegistryOptions With(const std::string& plugin, Preference preference = Preference::kAuto) {
+  RegistryOptions options;
+  options.preference = preference;
+  options.gpu_search = GpuSearch{Fake("libfake_cuda_driver.so"), {Fake(plugin)}};
+  return options;
+}
+
+RegistryOptions OnTheCpu() {
+  RegistryOptions options;
+  options.preference = Preference::kCpu;
+  return options;
+}
 
 TEST(RegistryTest, GivesTheReasonWhenItWouldRatherHaveHadAGpu) {
-  const auto chosen = ChooseBackend({});
+  const auto chosen = ChooseBackend(With("libfake_no_device.so"));
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen->backend->info().name, "cpu");
-  EXPECT_EQ(chosen->reason, WhyNoGpu(DefaultGpuSearch()));
+  EXPECT_THAT(chosen->reason, HasSubstr("no CUDA-capable device is detected"));
+}
+
+TEST(RegistryTest, TakesTheGpuWhenThereIsOne) {
+  for (const Preference preference : {Preference::kAuto, Preference::kGpu}) {
+    const auto chosen = ChooseBackend(With("libfake_working.so", preference));
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(chosen->backend->info().name, "gpu");
+    EXPECT_EQ(chosen->backend->info().engine, "cuda-fake");
+    EXPECT_EQ(chosen->reason, "NVIDIA H200 (139 GiB), CUDA 13.0");
+  }
 }
 
 TEST(RegistryTest, TakesTheCpuWhenConfiguredTo) {
-  RegistryOptions options;
-  options.preference = Preference::kCpu;
-  const auto chosen = ChooseBackend(options);
+  const auto chosen = ChooseBackend(With("libfake_working.so", Preference::kCpu));
   ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->backend->info().name, "cpu");
   EXPECT_EQ(chosen->reason, "the configuration asks for the CPU");
 }
 
 TEST(RegistryTest, RefusesToStartWhenTheGpuIsDemanded) {
-  RegistryOptions options;
-  options.preference = Preference::kGpu;
-  const auto chosen = ChooseBackend(options);
+  const auto chosen = ChooseBackend(With("libfake_no_blas.so", Preference::kGpu));
   EXPECT_EQ(chosen.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(chosen.status().message()), HasSubstr(WhyNoGpu(DefaultGpuSearch())));
+  EXPECT_THAT(std::string(chosen.status().message()),
+              AllOf(StartsWith("the configuration asks for the GPU, which cannot be used: NVIDIA "
+                               "H200 (139 GiB) cannot be used: libcublas.so.13"),
+                    HasSubstr("cannot open shared object file")));
+}
+
+// A clock that stands still.
+class StoppedClock final : public Clock {
+ public:
+  TimePoint Now() const override { return {}; }
+  std::chrono::system_clock::time_point WallNow() const override {
+    return std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000));
+  }
+};
+
+TEST(RegistryTest, LeavesAGpuAloneThatWasLostAgainAndAgain) {
+  const StoppedClock clock;
+  RegistryOptions options = With("libfake_working.so");
+  options.gpu.clock = &clock;
+  for (const int ago_s : {500, 300, 60}) {
+    options.gpu_faults.push_back({clock.WallNow() - std::chrono::seconds(ago_s), "an error"});
+  }
+  const auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->backend->info().name, "cpu");
+  EXPECT_THAT(chosen->reason, StartsWith("the GPU was lost 3 times in the last 10 minutes"));
 }
 
 TEST(RegistryTest, UsesTheInstructionSetAndThreadsAskedFor) {
-  RegistryOptions options;
+  RegistryOptions options = OnTheCpu();
   options.isa = "portable";
   options.threads = 3;
   const auto chosen = ChooseBackend(options);
@@ -46,14 +96,14 @@ TEST(RegistryTest, UsesTheInstructionSetAndThreadsAskedFor) {
 }
 
 TEST(RegistryTest, TakesTheBestInstructionSetByDefault) {
-  const auto chosen = ChooseBackend({});
+  const auto chosen = ChooseBackend(OnTheCpu());
   ASSERT_TRUE(chosen.ok());
   const std::string best = cpu::SupportedInt8Kernels().front()->isa;
   EXPECT_EQ(chosen->backend->info().engine, "int8-" + best);
 }
 
 TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
-  RegistryOptions options;
+  RegistryOptions options = OnTheCpu();
   options.cpu_engine = CpuEngine::kScan;
   const auto chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
@@ -62,7 +112,7 @@ TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
 }
 
 TEST(RegistryTest, HandsTheTuningToTheEngine) {
-  RegistryOptions options;
+  RegistryOptions options = OnTheCpu();
   options.tuning.scan_rows_max = 500;
   const SegmentShape shape{.row_count = 600, .dim = 64};
   auto chosen = ChooseBackend(options);
@@ -75,8 +125,7 @@ TEST(RegistryTest, HandsTheTuningToTheEngine) {
 }
 
 TEST(RegistryTest, LeavesTheNibblesOutWhenToldTo) {
-  RegistryOptions options;
-  options.preference = Preference::kCpu;
+  RegistryOptions options = OnTheCpu();
   options.isa = "portable";
   const SegmentShape large{1'000'000, 384, Metric::kCosine};
   const auto with = ChooseBackend(options);
@@ -89,7 +138,7 @@ TEST(RegistryTest, LeavesTheNibblesOutWhenToldTo) {
 }
 
 TEST(RegistryTest, NamesTheInstructionSetsItHasWhenAskedForAnother) {
-  RegistryOptions options;
+  RegistryOptions options = OnTheCpu();
   options.isa = "sse9";
   const auto chosen = ChooseBackend(options);
   EXPECT_EQ(chosen.status().code(), absl::StatusCode::kInvalidArgument);

@@ -49,6 +49,28 @@ TEST(CollectionTextTest, ListsOneLineACollection) {
             "cpu: no NVIDIA driver\n");
 }
 
+TEST(CollectionTextTest, ShowsWhatIsOnTheGpuWhereAnythingIs) {
+  v1::Collection films = Films();
+  films.mutable_bytes()->set_device(3 << 20);
+  EXPECT_EQ(CollectionTable({films}, Terminal{}),
+            "collection  state     rows x dim  metric  users   memory  on the GPU  snapshot  "
+            "backend\n"
+            "films       serving  5,000 x 384  cosine    500  8.3 MiB     3.0 MiB         2  "
+            "cpu: no NVIDIA driver\n");
+}
+
+TEST(CollectionTextTest, ShowsTheGpusMemoryByKind) {
+  v1::Backend backend;
+  EXPECT_EQ(DeviceMemoryTable(backend, Terminal{}), "");
+  v1::DeviceMemory& memory = *backend.add_device_memory();
+  memory.set_kind("rows-fp16");
+  memory.set_bytes(2 << 20);
+  memory.set_peak_bytes(4 << 20);
+  EXPECT_EQ(DeviceMemoryTable(backend, Terminal{}),
+            "GPU memory      now     peak\n"
+            "rows-fp16   2.0 MiB  4.0 MiB\n");
+}
+
 TEST(CollectionTextTest, SaysHowFarTheIndexIs) {
   v1::Collection films = Films();
   films.set_index_built(0.4F);
@@ -86,8 +108,23 @@ TEST(CollectionJsonTest, HasTheFieldsOfTheWireByName) {
 }
 
 TEST(CollectionJsonTest, ListsCollectionsUnderOneKey) {
-  EXPECT_EQ(json::parse(CollectionsJson({})), json::parse(R"({"collections":[]})"));
-  EXPECT_EQ(json::parse(CollectionsJson({Films()}))["collections"][0]["name"], "films");
+  v1::ListCollectionsResponse listed;
+  EXPECT_EQ(json::parse(CollectionsJson(listed))["collections"], json::array());
+  *listed.add_collections() = Films();
+  EXPECT_EQ(json::parse(CollectionsJson(listed))["collections"][0]["name"], "films");
+}
+
+TEST(CollectionJsonTest, ShowsTheBackendWithItsDeviceMemory) {
+  v1::ListCollectionsResponse listed;
+  listed.mutable_backend()->set_name("gpu");
+  v1::DeviceMemory& memory = *listed.mutable_backend()->add_device_memory();
+  memory.set_kind("workspace");
+  memory.set_bytes(7);
+  memory.set_peak_bytes(9);
+  const json backend = json::parse(CollectionsJson(listed))["backend"];
+  EXPECT_EQ(backend["name"], "gpu");
+  EXPECT_EQ(backend["device_memory"],
+            json::parse(R"([{"kind":"workspace","bytes":7,"peak_bytes":9}])"));
 }
 
 TEST(CollectionJsonTest, HasNoTimeBeforeTheFirstLoad) {

@@ -15,8 +15,11 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
+#include "backend/failover_backend.h"
+#include "backend/fake_gpu.h"
 #include "backend/small_blocks.h"
 #include "certificate/canonical_score.h"
+#include "certificate/seeded_random.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_check.h"
 
@@ -70,7 +73,29 @@ std::function<std::unique_ptr<Backend>()> Int8Shares(unsigned threads) {
   };
 }
 
+// The CPU behind a GPU that has no room for one thing in four and fails at another.
+std::function<std::unique_ptr<Backend>()> Failover() {
+  return []() -> std::unique_ptr<Backend> {
+    using Call = testing::FakeGpuControl::Call;
+    auto control = std::make_shared<testing::FakeGpuControl>();
+    testing::SeededRandom random(kFirstSeed);
+    for (std::size_t i = 0; i < 2 * kCasesPerShard; ++i) {
+      for (const Call call : {Call::kLoad, Call::kSearch, Call::kScore}) {
+        const std::size_t draw = random.Below(4);
+        control->Next(call, draw == 0   ? testing::GpuFull()
+                            : draw == 1 ? testing::GpuFailed()
+                                        : absl::OkStatus());
+      }
+    }
+    // The observer keeps what the fake borrows.
+    return backend::MakeFailoverBackend(testing::MakeFakeGpu(*control), Int8("portable", 1)(),
+                                        backend::WhenFull::kCpu,
+                                        [control](const backend::GpuEvent&) {});
+  };
+}
+
 const BackendUnderTest kBackends[] = {
+    {"failover_of_a_failing_gpu", Failover()},
     {"int8_amx_1_thread", Int8("amx", 1)},
     {"int8_amx_2_threads", Int8("amx", 2)},
     {"int8_avx512vnni_2_threads", Int8("avx512vnni", 2)},

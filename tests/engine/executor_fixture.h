@@ -28,9 +28,10 @@ class ExecutorTest : public testing::Test {
 
   void Start(std::uint32_t queue_queries_max = 64, std::uint32_t batch_queries_max = 16,
              Executor::Observer observer = {}) {
-    executor_ = std::make_unique<Executor>(Executor::Options{queue_queries_max, batch_queries_max},
-                                           BackendInfo{"cpu", "scan-fake", "a test, 1 thread"},
-                                           "the test says so", clock_, std::move(observer));
+    executor_ = std::make_unique<Executor>(
+        Executor::Options{queue_queries_max, batch_queries_max},
+        ServedBy{{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"}, clock_,
+        std::move(observer), read_device_memory_);
   }
 
   // A task of `query_count` queries, answered to answers_ under `number`.
@@ -97,6 +98,7 @@ class ExecutorTest : public testing::Test {
   }
 
   FakeClock clock_;
+  Executor::ReadDeviceMemory read_device_memory_;  // set before Start
   Gate gate_;
   Answers answers_;
   std::shared_ptr<FakeSegment> segment_;

@@ -45,6 +45,49 @@ TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
   EXPECT_EQ(answer->receipt.cost.rows_rescored, 2U);
 }
 
+// Somebody who answers instead of the backend.
+StandIn Somebody(const std::string& reason) {
+  return std::make_shared<const ServedBy>(
+      ServedBy{{"stand-in", "scan-other", "another test"}, reason});
+}
+
+TEST_F(ExecutorTest, SaysWhoStoodInForTheBackend) {
+  std::vector<std::string> backends;
+  bool failing = true;
+  segment_->spoil = [&](SearchResult& result) {
+    if (failing) result.SetStandIn(Somebody("it failed"));
+  };
+  Start(64, 16, [&](const Executor::BatchReport& report) {
+    backends.emplace_back(report.backend);
+    failing = false;
+  });
+  Submit(Task(1));
+  const auto moved = answers_.Await(1).answer;
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_EQ(moved->receipt.backend, "stand-in");
+  EXPECT_EQ(moved->receipt.device, "another test");
+  EXPECT_EQ(moved->receipt.reason, "it failed");
+  Submit(Task(2));
+  const auto usual = answers_.Await(2).answer;
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->receipt.backend, "cpu");
+  EXPECT_EQ(usual->receipt.reason, "the test says so");
+  executor_->Stop();
+  EXPECT_THAT(backends, ElementsAre("stand-in", "cpu"));
+}
+
+TEST_F(ExecutorTest, SaysWhatTheDeviceHolds) {
+  read_device_memory_ = [] {
+    return std::vector<DeviceMemory>{{"rows-fp16", 100, 200}, {"workspace", 7, 7}};
+  };
+  Start();
+  Submit(Task(1));
+  const auto answer = answers_.Await(1).answer;
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->receipt.device_bytes, 107U);
+  EXPECT_EQ(answer->receipt.device_bytes_peak, 207U);
+}
+
 TEST_F(ExecutorTest, GathersWhatArrivesWhileAPassRuns) {
   Start();
   BlockWithTask(1);
@@ -416,6 +459,18 @@ TEST_F(HardQuestionsTest, KeepTheirErrorsToThemselves) {
   RunTogether();
   EXPECT_EQ(answers_.Await(2).answer.status(), absl::UnavailableError("the device is gone"));
   EXPECT_TRUE(answers_.Await(3).answer.ok());
+}
+
+TEST_F(HardQuestionsTest, SayWhoScoredForThemAndNobodyElses) {
+  segment_of_large_->scorer = Somebody("it failed at scoring");
+  RunTogether();
+  const auto hard = answers_.Await(2).answer;
+  ASSERT_TRUE(hard.ok()) << hard.status();
+  EXPECT_EQ(hard->receipt.backend, "stand-in");
+  EXPECT_EQ(hard->receipt.reason, "it failed at scoring");
+  const auto plain = answers_.Await(3).answer;
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->receipt.backend, "cpu");
 }
 
 TEST_F(HardQuestionsTest, SayThatEveryRowWasScored) {

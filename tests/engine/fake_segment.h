@@ -25,6 +25,11 @@ class FakeSegment final : public SegmentIndex {
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
   absl::Status Score(MatrixView queries, std::span<const Row> rows,
                      std::span<float> scores) const override;
+  absl::Status ScoreAndTell(MatrixView queries, std::span<const Row> rows, std::span<float> scores,
+                            StandIn& stand_in) const override {
+    stand_in = scorer;
+    return Score(queries, rows, scores);
+  }
 
   struct Pass {
     std::size_t batch = 0;
@@ -36,6 +41,7 @@ class FakeSegment final : public SegmentIndex {
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer
+  StandIn scorer;                            // who scores in its stead
   std::function<absl::Status()> on_score;    // before rows are scored; an error is returned
 
  private:

@@ -96,7 +96,7 @@ TEST_F(PublisherTest, PublishesAFolderAsAServingSnapshot) {
   EXPECT_EQ((*snapshot)->segments.size(), 1U);
   EXPECT_GE((*snapshot)->dataset->longest_row, 1.0);
   EXPECT_LT((*snapshot)->dataset->longest_row, 1.0001);
-  EXPECT_EQ((*snapshot)->index_bytes.host_bytes, 5U);
+  EXPECT_EQ((*snapshot)->index_plan.host_bytes, 5U);
   EXPECT_EQ((*snapshot)->dataset->ids.Find("film-7"), Row{7});
   EXPECT_EQ((*snapshot)->text_index.Find("title", "film 7", 9).whole_match_count, 1U);
   EXPECT_EQ(store_.Pin("films").value(), *snapshot);

@@ -139,5 +139,30 @@ TEST(SegmentSearchTest, ScoresRowsOfAllSegmentsWhereverTheyAreCut) {
   }
 }
 
+TEST(SegmentSearchTest, TellsOnceWhoStoodInForAnySegment) {
+  const data::Matrix rows = RandomMatrix(20, 5, 1);
+  const data::Matrix queries = RandomMatrix(1, 5, 2);
+  const std::vector<QuerySpec> specs(1);
+  const auto somebody =
+      std::make_shared<const ServedBy>(ServedBy{{"stand-in", "scan", "a test"}, "it failed"});
+  for (const std::vector<std::size_t>& starts : {std::vector<std::size_t>{0}, {0, 7, 11}}) {
+    const Segments segments = Cut(rows.view(), starts);
+    auto* last = const_cast<FakeSegment*>(static_cast<const FakeSegment*>(segments.back().get()));
+    SegmentSearch search;
+    SearchResult result;
+    ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
+    EXPECT_EQ(search.TakeStandIn(), nullptr);
+    last->spoil = [&](SearchResult& spoilt) { spoilt.SetStandIn(somebody); };
+    ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
+    EXPECT_EQ(search.TakeStandIn(), somebody);
+    EXPECT_EQ(search.TakeStandIn(), nullptr);
+    last->scorer = somebody;
+    const std::vector<Row> scored = {1, 19};
+    std::vector<float> scores(scored.size());
+    ASSERT_TRUE(search.Score(segments, queries.view(), scored, scores).ok());
+    EXPECT_EQ(search.TakeStandIn(), somebody);
+  }
+}
+
 }  // namespace
 }  // namespace simile::engine

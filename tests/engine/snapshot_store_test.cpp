@@ -237,13 +237,46 @@ TEST(SnapshotTest, CountsItsBytesByWhatTheyHold) {
   dataset->profiles.vectors = RandomMatrix(2, 4, 2);
   dataset->profiles.ids = IdsOf({"ann", "bob"});
   Snapshot snapshot = SnapshotOf(dataset);
-  snapshot.index_bytes = {.host_bytes = 7, .device_bytes = 9};
+  snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
   const ResidentBytes bytes = BytesOf(snapshot);
   EXPECT_EQ(bytes.vectors, 3U * 32 * 4);
   EXPECT_EQ(bytes.users, std::uint64_t{2} * 32 * 4 + dataset->profiles.ids.bytes());
   EXPECT_EQ(bytes.index, 7U);
   EXPECT_EQ(bytes.device, 9U);
   EXPECT_EQ(bytes.host(), bytes.vectors + bytes.payload + bytes.users + 7U);
+}
+
+// A segment that has taken other memory than was planned, and for which somebody stands in.
+class MovedSegment final : public SegmentIndex {
+ public:
+  std::size_t row_count() const override { return 3; }
+  std::size_t dim() const override { return 4; }
+  StandIn stand_in() const override { return somebody; }
+  std::optional<ResidentPlan> Resident() const override { return ResidentPlan{5, 6}; }
+  absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
+  absl::Status Score(MatrixView, std::span<const Row>, std::span<float>) const override {
+    return absl::OkStatus();
+  }
+
+  StandIn somebody;
+};
+
+TEST(SnapshotTest, CountsWhatItsSegmentsSayTheyTake) {
+  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
+  snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
+  snapshot.segments = {std::make_shared<MovedSegment>(), std::make_shared<MovedSegment>()};
+  EXPECT_EQ(BytesOf(snapshot).index, 10U);
+  EXPECT_EQ(BytesOf(snapshot).device, 12U);
+}
+
+TEST(SnapshotTest, SaysWhoStandsInForAnyOfItsSegments) {
+  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
+  EXPECT_EQ(StandInOf(snapshot), nullptr);
+  auto moved = std::make_shared<MovedSegment>();
+  moved->somebody =
+      std::make_shared<const ServedBy>(ServedBy{{"cpu", "scan", "a test"}, "it does not fit"});
+  snapshot.segments.push_back(moved);
+  EXPECT_EQ(StandInOf(snapshot)->reason, "it does not fit");
 }
 
 // A store of one collection, on a clock that the test turns.

@@ -10,16 +10,19 @@
 
 namespace simile::integration {
 
-ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Limits& limits) {
-  std::vector<std::string> words = {SIMILE_PROGRAM, "serve"};
+ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
+                             const Circumstances& circumstances) {
+  std::vector<std::string> words = {circumstances.program, "serve"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   // The same roads in every run, and nothing measured or written to the tester's home.
-  std::string tuning = "SIMILE_BACKEND_TUNING=defaults";
-  std::vector<char*> variables = {tuning.data()};
+  std::vector<std::string> settings = {"SIMILE_BACKEND_TUNING=defaults"};
+  settings.insert(settings.end(), circumstances.variables.begin(), circumstances.variables.end());
+  std::vector<char*> variables;
+  for (std::string& setting : settings) variables.push_back(setting.data());
   for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
   variables.push_back(nullptr);
   int ends[2];
@@ -31,8 +34,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments, const Li
   // In the child: only calls that are safe after fork.
   dup2(to.get(), STDOUT_FILENO);
   dup2(to.get(), STDERR_FILENO);
-  if (limits.descriptors) {
-    const rlimit descriptors{*limits.descriptors, *limits.descriptors};
+  if (circumstances.descriptors) {
+    const rlimit descriptors{*circumstances.descriptors, *circumstances.descriptors};
     setrlimit(RLIMIT_NOFILE, &descriptors);
   }
   execve(argv[0], argv.data(), variables.data());

@@ -14,12 +14,18 @@ namespace simile::integration {
 // The real program in a process of its own. Killed and reaped when destroyed.
 class ServerProcess {
  public:
-  struct Limits {
+  struct Circumstances {
     std::optional<std::uint64_t> descriptors;  // RLIMIT_NOFILE, soft and hard
+    std::string program = SIMILE_PROGRAM;
+    // NAME=VALUE, before those of this process. On the CPU, whatever the machine has, unless a test
+    // says otherwise.
+    std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 
   // Runs `simile serve ARGUMENTS`.
-  explicit ServerProcess(const std::vector<std::string>& arguments, const Limits& limits = {});
+  explicit ServerProcess(const std::vector<std::string>& arguments)
+      : ServerProcess(arguments, Circumstances()) {}
+  ServerProcess(const std::vector<std::string>& arguments, const Circumstances& circumstances);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;

@@ -28,6 +28,29 @@ TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
   EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes"));
 }
 
+TEST(MetricsTest, ExposesEveryFallbackFromTheStart) {
+  Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  for (const char* reason : {"out_of_memory", "call_failed", "device_lost", "does_not_fit"}) {
+    EXPECT_THAT(Exposed(metrics),
+                HasSubstr("simile_fallback_total{reason=\"" + std::string(reason) + "\"} 0\n"));
+  }
+  metrics.CountFallback(Fallback::kDoesNotFit);
+  metrics.CountCudaError(700);
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_fallback_total{reason=\"does_not_fit\"} 1\n"));
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_cuda_errors_total{code=\"700\"} 1\n"));
+}
+
+TEST(MetricsTest, ShowsOneActiveBackend) {
+  Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  metrics.SetGpuRequested(true);
+  metrics.SetBackendActive("gpu");
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_gpu_requested 1\n"));
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_backend_active{backend=\"gpu\"} 1\n"));
+  metrics.SetBackendActive("cpu");
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_backend_active{backend=\"gpu\"} 0\n"));
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
+}
+
 TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
   Metrics metrics({});
   metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::microseconds(300));
@@ -83,6 +106,7 @@ TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {
                 {"films", 5000,
                  std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000))}};
           },
+      .device_memory = {},
   });
   std::string text = Exposed({collector});
   EXPECT_THAT(text, HasSubstr("simile_queue_depth 3\n"));
@@ -93,6 +117,16 @@ TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
   depth = 0;
   EXPECT_THAT(Exposed({collector}), HasSubstr("simile_queue_depth 0\n"));
+}
+
+TEST(ScrapeCollectorTest, ShowsTheMemoryOfAGpuByKind) {
+  ScrapeSources sources;
+  sources.device_memory = [] { return std::vector<DeviceMemory>{{"rows-fp16", 100, 200}}; };
+  const std::string text = Exposed({MakeScrapeCollector(std::move(sources))});
+  EXPECT_THAT(text, HasSubstr("simile_gpu_memory_bytes{kind=\"rows-fp16\"} 100\n"));
+  EXPECT_THAT(text, HasSubstr("simile_gpu_memory_peak_bytes{kind=\"rows-fp16\"} 200\n"));
+  sources.device_memory = [] { return std::vector<DeviceMemory>(); };
+  EXPECT_THAT(Exposed({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
 }
 
 TEST(ScrapeCollectorTest, LeavesOutWhatHasNoSource) {

@@ -102,8 +102,7 @@ class SearchRoadTest : public testing::Test {
   v1::SearchRequest first_request_ = Query("1");
   v1::SearchResponse first_response_;
   engine::Executor executor_{{.queue_queries_max = 2, .batch_queries_max = 1},
-                             {"cpu", "scan-fake", "a test, 1 thread"},
-                             "the test says so",
+                             {{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"},
                              clock_,
                              {}};
   const SearchRoad road_{{clock_, store_, executor_, metrics_, limits_}};

@@ -1,18 +1,30 @@
 #pragma once
 
-// The boundary between the server and libsimile_cuda.so. Plain C data only, so that a plug-in of
-// another build can be recognised and refused before anything else of it is trusted.
-//
-// In this release the plug-in looks at the devices and reports them; it answers no queries.
+// The boundary between the server and libsimile_cuda.so. The head of the table is plain C data, so
+// that a plug-in of another build can be recognised and refused before anything else of it is
+// trusted; what follows speaks in the server's own types, which the same build id makes safe.
 
 #include <cstdint>
+#include <memory>
+
+#include <absl/status/statusor.h>
+
+#include "backend/gpu_options.h"
+#include "simile/backend.h"
 
 #define SIMILE_CUDA_PLUGIN_ENTRY "simile_cuda_plugin"
+
+namespace simile::backend {
+
+// The type url under which a plug-in's Status carries its cudaError_t, as decimal text.
+inline constexpr char kCudaErrorPayload[] = "simile/cuda_error";
+
+}  // namespace simile::backend
 
 extern "C" {
 
 // Grows whenever a struct below changes.
-enum : std::uint32_t { SIMILE_CUDA_INTERFACE_VERSION = 1 };
+enum : std::uint32_t { SIMILE_CUDA_INTERFACE_VERSION = 2 };
 
 enum : std::uint32_t { SIMILE_CUDA_DEVICES_MAX = 16, SIMILE_CUDA_NAME_BYTES = 256 };
 
@@ -38,6 +50,12 @@ struct SimileCudaPlugin {
   const char* build_id;             // kBuildId of its build; second for ever
   // Looks for devices without creating a context. Fills the whole struct; never throws.
   void (*probe)(SimileCudaProbe* probe);
+  // Opens a device and takes its workspace. Never throws. Errors, each in words for a receipt:
+  //   kFailedPrecondition  cuBLAS cannot be loaded, or the card is older than the plug-in's code
+  //   kResourceExhausted   not even the smallest workspace fits, with the bytes needed and free
+  //   kUnavailable         the device fails
+  void (*open)(const simile::backend::GpuOptions* options,
+               absl::StatusOr<std::unique_ptr<simile::Backend>>* backend);
 };
 
 // The one symbol a plug-in exports, named SIMILE_CUDA_PLUGIN_ENTRY. The struct lives as long as the

@@ -1,0 +1,52 @@
+#include "backend/cuda/blas_library.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace simile::backend::cuda {
+namespace {
+
+constexpr int kToolkit = CUDART_VERSION / 1000;
+
+template <class Function>
+bool Find(void* library, const char* name, Function& function, std::string& missing) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) missing = name;
+  return function != nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
+  const std::vector<std::string> own{fmt::format("libcublas.so.{}", kToolkit)};
+  const std::span<const std::string> tried = names.empty() ? std::span(own) : names;
+  std::string words;
+  for (const std::string& name : tried) {
+    void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      const char* error = dlerror();
+      words += fmt::format("{}{}", words.empty() ? "" : "; ", error != nullptr ? error : name);
+      continue;
+    }
+    BlasLibrary blas;
+    std::string missing;
+    if (Find(library, "cublasCreate_v2", blas.create, missing) &&
+        Find(library, "cublasDestroy_v2", blas.destroy, missing) &&
+        Find(library, "cublasSetStream_v2", blas.set_stream, missing) &&
+        Find(library, "cublasSetWorkspace_v2", blas.set_workspace, missing) &&
+        Find(library, "cublasSetMathMode", blas.set_math_mode, missing) &&
+        Find(library, "cublasGemmEx", blas.gemm, missing)) {
+      return blas;
+    }
+    words += fmt::format("{}{} has no {}", words.empty() ? "" : "; ", name, missing);
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
+                  words, kToolkit, kToolkit));
+}
+
+}  // namespace simile::backend::cuda

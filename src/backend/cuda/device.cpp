@@ -1,0 +1,131 @@
+#include "backend/cuda/device.h"
+#include "backend/cuda/plugin.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <absl/strings/cord.h>
+#include <fmt/format.h>
+
+namespace simile::backend::cuda {
+namespace {
+
+// Polls between two looks at the clock.
+constexpr unsigned kPollsOfLook = 32;
+
+const char* NameOf(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kHalves:
+      return "rows-fp16";
+    case MemoryKind::kRows:
+      return "rows-fp32";
+    case MemoryKind::kRowNumbers:
+      return "row-numbers";
+    case MemoryKind::kFilters:
+      return "filters";
+    default:
+      return "workspace";
+  }
+}
+
+// What a failed call of cuBLAS most likely means in CUDA's terms.
+cudaError_t CodeOf(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) return cudaErrorMemoryAllocation;
+  const cudaError_t last = cudaGetLastError();
+  return last != cudaSuccess ? last : cudaErrorNotSupported;
+}
+
+}  // namespace
+
+Device::Device(const GpuOptions& options, const BlasLibrary& blas)
+    : ordinal_(options.device),
+      blas_(blas),
+      clock_(*options.clock),
+      batch_timeout_(options.batch_timeout) {
+  Enter();
+  cudaDeviceProp properties{};
+  Check(cudaGetDeviceProperties(&properties, ordinal_), "cudaGetDeviceProperties");
+  traits_.name = properties.name;
+  traits_.multiprocessors = static_cast<unsigned>(properties.multiProcessorCount);
+  traits_.shared_bytes_max = properties.sharedMemPerBlockOptin;
+  traits_.l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
+  traits_.memory_bytes = properties.totalGlobalMem;
+  traits_.capability = properties.major * 10 + properties.minor;
+  const double share = static_cast<double>(traits_.memory_bytes) * options.memory_fraction;
+  const auto whole = static_cast<std::uint64_t>(share);
+  budget_bytes_ = whole - std::min(whole, options.reserve_bytes);
+}
+
+void Device::Check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), WordsOf(status, call));
+}
+
+void Device::Await(cudaStream_t stream) {
+  const Clock::TimePoint began = clock_.Now();
+  for (unsigned polls = 1;; ++polls) {
+    const cudaError_t state = cudaStreamQuery(stream);
+    if (state == cudaSuccess) return;
+    if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
+    if (polls % kPollsOfLook != 0 || clock_.Now() - began < batch_timeout_) continue;
+    const std::string words =
+        fmt::format("the GPU hangs: a batch was not finished after {} ms", batch_timeout_.count());
+    Lose(cudaErrorLaunchTimeout, words);
+    throw DeviceError(cudaErrorLaunchTimeout, words);
+  }
+}
+
+void Device::Fail(cudaError_t code, const std::string& words) {
+  cudaGetLastError();  // an error that is not sticky is told once
+  if (IsSticky(code)) Lose(code, words);
+  throw DeviceError(code, words);
+}
+
+void Device::Lose(cudaError_t code, const std::string& words) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (lost()) return;
+  why_lost_ = words;
+  lost_with_ = code;
+  lost_.store(true, std::memory_order_release);
+}
+
+absl::Status Device::WhyLost() const {
+  const std::lock_guard lock(mutex_);
+  absl::Status status = absl::UnavailableError(why_lost_);
+  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(lost_with_))));
+  return status;
+}
+
+std::uint64_t Device::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return std::accumulate(
+      accounts_.begin(), accounts_.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const Account& account) { return sum + account.bytes; });
+}
+
+std::vector<DeviceMemory> Device::memory() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<DeviceMemory> all;
+  for (std::size_t i = 0; i < accounts_.size(); ++i) {
+    all.push_back(
+        {NameOf(static_cast<MemoryKind>(i)), accounts_[i].bytes, accounts_[i].peak_bytes});
+  }
+  return all;
+}
+
+void* Device::Allocate(std::size_t bytes, MemoryKind kind) {
+  void* memory = nullptr;
+  Check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  const std::lock_guard lock(mutex_);
+  Account& account = accounts_[static_cast<std::size_t>(kind)];
+  account.bytes += bytes;
+  account.peak_bytes = std::max(account.peak_bytes, account.bytes);
+  return memory;
+}
+
+void Device::Release(void* memory, std::size_t bytes, MemoryKind kind) noexcept {
+  Retire([memory] { return cudaFree(memory); });
+  const std::lock_guard lock(mutex_);
+  accounts_[static_cast<std::size_t>(kind)].bytes -= bytes;
+}
+
+}  // namespace simile::backend::cuda

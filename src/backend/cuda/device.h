@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "backend/cuda/blas_library.h"
+#include "backend/cuda/device_error.h"
+#include "backend/gpu_options.h"
+#include "simile/backend.h"
+
+namespace simile::backend::cuda {
+
+// What device memory is held for, as metrics name it.
+enum class MemoryKind : std::uint8_t { kHalves, kRows, kRowNumbers, kFilters, kWorkspace, kCount };
+
+// What kernels and plans ask of a card.
+struct CardTraits {
+  std::string name;  // "NVIDIA H200"
+  unsigned multiprocessors = 0;
+  std::size_t shared_bytes_max = 0;  // of a block, opted in
+  std::size_t l2_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  int capability = 0;  // 90 for sm_90
+
+  bool copies_asynchronously() const { return capability >= 80; }
+};
+
+// One GPU: its error state, its clock and its memory account. Once an error has cost the device, or
+// it did not answer in time, it is *lost*: no call of this process touches CUDA again, and whatever
+// it still held goes down with its context. Safe to share between threads.
+class Device {
+ public:
+  // Throws DeviceError.
+  Device(const GpuOptions& options, const BlasLibrary& blas);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const CardTraits& traits() const { return traits_; }
+  const BlasLibrary& blas() const { return blas_; }
+
+  // Makes it the calling thread's device. Throws DeviceError.
+  void Enter() { Check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
+
+  // Throws DeviceError unless the call succeeded, and loses the device where the error is sticky.
+  void Check(cudaError_t error, const char* call) {
+    if (error != cudaSuccess) Fail(error, WordsOf(error, call));
+  }
+  void Check(cublasStatus_t status, const char* call);
+
+  // Waits until everything in the stream is done. Throws DeviceError; loses the device when it is
+  // not done within the batch timeout.
+  void Await(cudaStream_t stream);
+
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  absl::Status WhyLost() const;
+
+  // Runs work that may throw and says how it ended. A lost device runs nothing.
+  template <class Work>
+  absl::Status Guard(Work work) {
+    if (lost()) return WhyLost();
+    try {
+      work();
+    } catch (const DeviceError& error) {
+      return lost() ? WhyLost() : StatusOf(error);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("no host memory for the GPU's part of it");
+    }
+    return absl::OkStatus();
+  }
+
+  // What all collections together may hold: a share of the card less a reserve.
+  std::uint64_t budget_bytes() const { return budget_bytes_; }
+  std::uint64_t held_bytes() const;
+  std::vector<DeviceMemory> memory() const;
+
+  // For the owners of memory (device_memory.h). Throws DeviceError.
+  void* Allocate(std::size_t bytes, MemoryKind kind);
+  void Release(void* memory, std::size_t bytes, MemoryKind kind) noexcept;
+  // Gives up a handle of CUDA's; an error that costs the device loses it.
+  template <class Destroy>
+  void Retire(Destroy destroy) noexcept {
+    if (lost()) return;
+    if (const cudaError_t error = destroy(); IsSticky(error))
+      Lose(error, WordsOf(error, "cleanup"));
+  }
+
+ private:
+  struct Account {
+    std::uint64_t bytes = 0;
+    std::uint64_t peak_bytes = 0;
+  };
+
+  [[noreturn]] void Fail(cudaError_t code, const std::string& words);
+  void Lose(cudaError_t code, const std::string& words) noexcept;
+
+  const int ordinal_;
+  const BlasLibrary blas_;
+  const Clock& clock_;
+  const std::chrono::milliseconds batch_timeout_;
+  CardTraits traits_;
+  std::uint64_t budget_bytes_ = 0;
+
+  std::atomic<bool> lost_{false};
+  mutable std::mutex mutex_;  // guards what follows
+  std::string why_lost_;
+  cudaError_t lost_with_ = cudaSuccess;
+  std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
+};
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,40 @@
+#include "backend/cuda/device_error.h"
+#include "backend/cuda/plugin.h"
+
+#include <algorithm>
+#include <array>
+
+#include <absl/strings/cord.h>
+#include <fmt/format.h>
+
+namespace simile::backend::cuda {
+namespace {
+
+// 214 uncorrectable ECC, 226 contained ECC, 700 illegal address, 702 timeout, 710 assert,
+// 714 hardware stack, 715 illegal instruction, 716 misaligned, 717 address space, 718 invalid PC,
+// 719 launch failure, 721 tensor memory, 911 external device, 999 unknown.
+constexpr std::array kSticky{214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911, 999};
+
+}  // namespace
+
+std::string WordsOf(cudaError_t code, const char* call) {
+  return fmt::format("{} at {}: {}", cudaGetErrorName(code), call, cudaGetErrorString(code));
+}
+
+std::string WordsOf(cublasStatus_t status, const char* call) {
+  return fmt::format("cuBLAS status {} at {}", static_cast<int>(status), call);
+}
+
+bool IsSticky(cudaError_t code) {
+  return std::ranges::find(kSticky, static_cast<int>(code)) != kSticky.end();
+}
+
+absl::Status StatusOf(const DeviceError& error) {
+  absl::Status status = error.code() == cudaErrorMemoryAllocation
+                            ? absl::ResourceExhaustedError(error.what())
+                            : absl::InternalError(error.what());
+  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(error.code()))));
+  return status;
+}
+
+}  // namespace simile::backend::cuda

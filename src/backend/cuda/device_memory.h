@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "backend/cuda/device.h"
+
+namespace simile::backend::cuda {
+
+// Every handle of CUDA's has one owner here. Owners borrow the device, which outlives them, and
+// leave a lost one alone.
+
+// Device memory for `count` values, uninitialised.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  // Throws DeviceError.
+  DeviceArray(Device& device, std::size_t count, MemoryKind kind)
+      : device_(&device), bytes_(count * sizeof(T)), kind_(kind) {
+    if (bytes_ != 0) memory_ = static_cast<T*>(device.Allocate(bytes_, kind));
+  }
+  ~DeviceArray() {
+    if (memory_ != nullptr) device_->Release(memory_, bytes_, kind_);
+  }
+  DeviceArray(DeviceArray&& other) noexcept { Swap(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    DeviceArray(std::move(other)).Swap(*this);
+    return *this;
+  }
+
+  T* get() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void Swap(DeviceArray& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(kind_, other.kind_);
+  }
+
+  Device* device_ = nullptr;
+  T* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  MemoryKind kind_ = MemoryKind::kWorkspace;
+};
+
+// A handle that CUDA gives out and takes back.
+template <class Handle, cudaError_t (*kDestroy)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Device& device, Handle handle) : device_(&device), handle_(handle) {}
+  ~Owned() {
+    if (handle_ == nullptr) return;
+    device_->Retire([this] { return kDestroy(handle_); });
+  }
+  Owned(Owned&& other) noexcept { Swap(other); }
+  Owned& operator=(Owned&& other) noexcept {
+    Owned(std::move(other)).Swap(*this);
+    return *this;
+  }
+
+  Handle get() const { return handle_; }
+
+ private:
+  void Swap(Owned& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+  }
+
+  Device* device_ = nullptr;
+  Handle handle_ = nullptr;
+};
+
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using PinnedMemory = Owned<void*, cudaFreeHost>;
+using RegisteredMemory = Owned<void*, cudaHostUnregister>;
+
+// Throw DeviceError.
+inline Stream MakeStream(Device& device) {
+  cudaStream_t stream = nullptr;
+  device.Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags");
+  return {device, stream};
+}
+inline Event MakeEvent(Device& device) {
+  cudaEvent_t event = nullptr;
+  device.Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+               "cudaEventCreateWithFlags");
+  return {device, event};
+}
+inline PinnedMemory MakePinned(Device& device, std::size_t bytes) {
+  void* memory = nullptr;
+  device.Check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
+  return {device, memory};
+}
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,114 @@
+#include "backend/cuda/filter_cache.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "kernels/order_mask.h"
+
+namespace simile::backend::cuda {
+namespace {
+
+constexpr std::size_t kPlaces = 64;
+
+std::size_t WordsOfPlace(unsigned row_count) {
+  constexpr std::size_t kAlignment = 64;  // words: masks are read in whole lines
+  return (row_count / 32 + kAlignment) / kAlignment * kAlignment;
+}
+// The words of a RowMask that hold the segment's rows: the first may begin in the midst of one.
+std::size_t WordsByRow(unsigned row_count) { return (row_count + 63 + 63) / 64 * 2; }
+
+std::size_t HashOf(const RowMask& mask) {
+  const auto words = mask.words();
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(words.data()), words.size_bytes()});
+}
+
+}  // namespace
+
+FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row)
+    : row_count_(row_count),
+      first_row_(first_row),
+      words_of_place_(WordsOfPlace(row_count)),
+      places_(device, kPlaces * words_of_place_, MemoryKind::kFilters),
+      by_row_(device, WordsByRow(row_count), MemoryKind::kFilters) {}
+
+std::uint64_t FilterCache::DeviceBytes(unsigned row_count) {
+  return (kPlaces * WordsOfPlace(row_count) + WordsByRow(row_count)) * sizeof(unsigned);
+}
+
+const Filter* FilterCache::Use(Device& device, const RowMask& mask, unsigned list_max,
+                               const unsigned* row_of, cudaStream_t stream) {
+  const std::size_t hash = HashOf(mask);
+  const auto found = std::ranges::find_if(
+      filters_, [&](const Filter& filter) { return filter.hash == hash && filter.mask == mask; });
+  const bool is_there = found != filters_.end();
+  Filter* filter = is_there ? &*found : FreePlace();
+  if (filter == nullptr) return nullptr;
+  if (!is_there) {
+    filter->mask = RowMask(0);  // nobody's, should making it fail
+    Make(device, mask, list_max, row_of, stream, *filter);
+    filter->mask = mask;
+    filter->hash = hash;
+  }
+  filter->in_use = true;
+  filter->used_at = ++uses_;
+  return filter;
+}
+
+void FilterCache::Release() {
+  for (Filter& filter : filters_) filter.in_use = false;
+}
+
+Filter* FilterCache::FreePlace() {
+  if (filters_.size() < kPlaces) {
+    filters_.reserve(kPlaces);  // whoever uses a filter points to it
+    unsigned* place = places_.get() + filters_.size() * words_of_place_;
+    filters_.emplace_back().on_device = place;
+    return &filters_.back();
+  }
+  Filter* oldest = nullptr;
+  for (Filter& filter : filters_) {
+    if (!filter.in_use && (oldest == nullptr || filter.used_at < oldest->used_at)) oldest = &filter;
+  }
+  return oldest;
+}
+
+void FilterCache::Make(Device& device, const RowMask& mask, unsigned list_max,
+                       const unsigned* row_of, cudaStream_t stream, Filter& filter) {
+  const std::size_t passing = mask.AllowedCount(first_row_, first_row_ + row_count_);
+  filter.passing = static_cast<unsigned>(passing);
+  filter.is_list = passing <= std::min<std::size_t>(list_max, words_of_place_);
+  if (filter.is_list) {
+    CopyList(device, mask, stream, filter);
+  } else {
+    CopyMask(device, mask, row_of, stream, filter);
+  }
+}
+
+// What is copied from here is not pinned: CUDA has taken it when the call returns.
+void FilterCache::CopyList(Device& device, const RowMask& mask, cudaStream_t stream,
+                           const Filter& filter) {
+  if (filter.passing == 0) return;
+  std::vector<unsigned> rows;
+  rows.reserve(filter.passing);
+  mask.ForEachAllowed(first_row_, first_row_ + row_count_,
+                      [&](Row row) { rows.push_back(row - first_row_); });
+  device.Check(cudaMemcpyAsync(filter.on_device, rows.data(), rows.size() * sizeof(unsigned),
+                               cudaMemcpyHostToDevice, stream),
+               "cudaMemcpyAsync");
+}
+
+void FilterCache::CopyMask(Device& device, const RowMask& mask, const unsigned* row_of,
+                           cudaStream_t stream, const Filter& filter) {
+  const unsigned first_bit = first_row_ % 64;
+  const auto words = mask.words().subspan(first_row_ / 64, (first_bit + row_count_ + 63) / 64);
+  device.Check(cudaMemcpyAsync(by_row_.get(), words.data(), words.size_bytes(),
+                               cudaMemcpyHostToDevice, stream),
+               "cudaMemcpyAsync");
+  const kernels::OrderMaskArguments arguments{by_row_.get(), first_bit, row_of, row_count_,
+                                              filter.on_device};
+  device.Check(kernels::LaunchOrderMask(arguments, stream), "order_mask");
+}
+
+}  // namespace simile::backend::cuda

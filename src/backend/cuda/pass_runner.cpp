@@ -1,0 +1,308 @@
+#include "backend/cuda/pass_runner.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "certificate/half_bound.h"
+#include "kernels/canonical_scan.h"
+#include "kernels/finish.h"
+#include "kernels/halve.h"
+#include "kernels/row_scan.h"
+#include "kernels/topk_fp16.h"
+
+namespace simile::backend::cuda {
+namespace {
+
+using certificate::CheapStorage;
+using kernels::Key;
+using kernels::Pass;
+
+// Rows of the first step of a canonical scan, which has no threshold yet, and by how much each
+// further step exceeds all before: a k-th best of what was seen lets about so many times k rows of
+// the next step through.
+constexpr unsigned kFirstStep = 4'096;
+constexpr unsigned kStepGrowth = 4;
+
+double LengthOf(std::span<const float> vector) {
+  double squares = 0;
+  for (const float value : vector) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
+  if (rows.empty()) return;
+  device_.Check(cudaMemcpyAsync(workspace_.excluded(), rows.data(), rows.size_bytes(),
+                                cudaMemcpyHostToDevice, workspace_.stream(0)),
+                "cudaMemcpyAsync");
+}
+
+void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch, std::span<const Ask> asks) {
+  assert(asks.size() <= plan.slots);
+  FillQueries(batch, asks, plan.slots, &plan);
+  PassGraph& graph = rows_.GraphOf(plan);
+  if (graph.exec.get() == nullptr || graph.workspace_number != workspace_number_) {
+    graph.exec = Capture(plan);
+    graph.workspace_number = workspace_number_;
+  }
+  device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
+  device_.Await(workspace_.stream(0));
+  answer_slots_ = plan.slots;
+  answer_stride_ = plan.best_stride;
+}
+
+kernels::QueryTerms PassRunner::TermsOf(const Ask& ask, std::span<const float> vector,
+                                        const PassPlan* plan) const {
+  const double unit =
+      rows_.host().metric == Metric::kCosine ? 1.0 : certificate::UnitOf(LengthOf(vector));
+  kernels::QueryTerms terms{};
+  if (ask.filter != nullptr) {
+    const bool is_list = ask.filter->is_list;
+    terms.mask = is_list ? nullptr : ask.filter->on_device;
+    terms.list = is_list ? ask.filter->on_device : nullptr;
+    terms.list_count = is_list ? ask.filter->passing : 0;
+  }
+  terms.excluded = workspace_.excluded() + ask.first_excluded;
+  terms.excluded_count = ask.excluded_count;
+  terms.wanted = ask.wanted;
+  terms.rank = plan != nullptr ? plan->RankOf(ask.reach()) : 0;
+  terms.unit_of_query = static_cast<float>(unit);
+  terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
+  return terms;
+}
+
+// Slots behind the last query hold zeros: a query that wants nothing.
+void PassRunner::FillQueries(const SearchBatch& batch, std::span<const Ask> asks, std::size_t slots,
+                             const PassPlan* plan) {
+  const std::size_t stride = rows_.size().stride;
+  const QueryBlock block = LayQueries(slots, stride);
+  std::byte* const host = workspace_.host_queries();
+  auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
+  auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    terms[i] = TermsOf(asks[i], batch.queries[asks[i].query], plan);
+    std::copy_n(batch.queries.PaddedRow(asks[i].query), stride, vectors + i * stride);
+  }
+  std::fill(terms + asks.size(), terms + slots, kernels::QueryTerms{});
+  std::fill(vectors + asks.size() * stride, vectors + slots * stride, 0.0F);
+}
+
+Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const {
+  Pass pass = workspace_.PassFor(slots, rows_.size().stride, capacity, best_stride);
+  pass.rows = rows_.rows();
+  pass.row_of = rows_.row_of();
+  pass.row_count = rows_.size().row_count;
+  return pass;
+}
+
+// Everything between the query block on the host and the answer block on the host, as a graph: one
+// call puts it on the device.
+GraphExec PassRunner::Capture(const PassPlan& plan) {
+  if (plan.road == PassPlan::Road::kRowScan) {
+    device_.Check(kernels::PrepareRowScan(plan.shape), "cudaFuncSetAttribute");
+  }
+  cudaStream_t stream = workspace_.stream(0);
+  device_.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    Enqueue(plan);
+  } catch (...) {
+    if (!device_.lost()) cudaStreamEndCapture(stream, &graph);
+    const Graph discarded(device_, graph);
+    throw;
+  }
+  device_.Check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  const Graph captured(device_, graph);
+  cudaGraphExec_t exec = nullptr;
+  device_.Check(cudaGraphInstantiate(&exec, captured.get(), 0), "cudaGraphInstantiate");
+  return {device_, exec};
+}
+
+void PassRunner::Enqueue(const PassPlan& plan) {
+  Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
+  CopyIn(LayQueries(plan.slots, pass.stride).bytes);
+  if (plan.road == PassPlan::Road::kRowScan) {
+    EnqueueRowScan(plan, pass);
+  } else {
+    EnqueueGemm(plan, pass);
+  }
+  CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes);
+}
+
+void PassRunner::EnqueueRowScan(const PassPlan& plan, Pass& pass) {
+  cudaStream_t stream = workspace_.stream(0);
+  pass.bound = rows_.bound(CheapStorage::kFloat);
+  const kernels::RowScanArguments arguments{rows_.halves(),      plan.sample_groups,
+                                            2 * pass.bound,      workspace_.maxima(),
+                                            workspace_.rounds(), plan.in_one_launch};
+  device_.Check(
+      kernels::LaunchRowScan(plan.shape, device_.traits().multiprocessors, pass, arguments, stream),
+      "row_scan");
+  if (plan.in_one_launch) return;
+  device_.Check(kernels::LaunchFinishInSteps(pass, plan.best_stride + plan.best_stride / 8, stream),
+                "finish");
+}
+
+void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
+  cudaStream_t stream = workspace_.stream(0);
+  pass.bound = rows_.bound(CheapStorage::kHalf);
+  device_.Check(kernels::LaunchHalveQueries(pass, workspace_.query_halves(), stream),
+                "halve_queries");
+  device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
+                "cudaMemsetAsync");
+  EnqueueTiles(plan, pass);
+  device_.Check(plan.in_one_launch ? kernels::LaunchFinish(pass, stream)
+                                   : kernels::LaunchFinishInSteps(
+                                         pass, plan.best_stride + plan.best_stride / 8, stream),
+                "finish");
+}
+
+// Tile i on stream i mod 2, each with a handle and a buffer of its own: the product of a tile fills
+// what the end of the one before and its select leave free. Gates come from the first tile.
+void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
+  const float one = 1, zero = 0;
+  const auto stride = static_cast<int>(pass.stride);
+  device_.Check(cudaEventRecord(workspace_.forked(), workspace_.stream(0)), "cudaEventRecord");
+  device_.Check(cudaStreamWaitEvent(workspace_.stream(1), workspace_.forked(), 0),
+                "cudaStreamWaitEvent");
+  for (unsigned first = 0, i = 0; first < pass.row_count; first += plan.tile_rows, ++i) {
+    const unsigned side = i % 2;
+    const kernels::ScoreTile tile{workspace_.tile(side), plan.tile_rows,
+                                  std::min(plan.tile_rows, pass.row_count - first), first};
+    device_.Check(
+        device_.blas().gemm(workspace_.blas(side), CUBLAS_OP_T, CUBLAS_OP_N,
+                            static_cast<int>(tile.columns), static_cast<int>(plan.slots), stride,
+                            &one, rows_.halves() + std::size_t{first} * pass.stride, CUDA_R_16F,
+                            stride, workspace_.query_halves(), CUDA_R_16F, stride, &zero,
+                            workspace_.tile(side), CUDA_R_16F, static_cast<int>(plan.tile_rows),
+                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+    if (i == 0) {
+      const kernels::ScoreSample sample{plan.sample_rows, plan.sample_group, 2 * pass.bound};
+      device_.Check(kernels::LaunchSampleGate(pass, tile, sample, workspace_.stream(0)),
+                    "sample_gate");
+      device_.Check(cudaEventRecord(workspace_.gated(), workspace_.stream(0)), "cudaEventRecord");
+    } else if (i == 1) {
+      device_.Check(cudaStreamWaitEvent(workspace_.stream(1), workspace_.gated(), 0),
+                    "cudaStreamWaitEvent");
+    }
+    device_.Check(kernels::LaunchTopkFp16(pass, tile, workspace_.stream(side)), "topk_fp16");
+  }
+  device_.Check(cudaEventRecord(workspace_.joined(), workspace_.stream(1)), "cudaEventRecord");
+  device_.Check(cudaStreamWaitEvent(workspace_.stream(0), workspace_.joined(), 0),
+                "cudaStreamWaitEvent");
+}
+
+void PassRunner::CopyIn(std::size_t bytes) {
+  device_.Check(cudaMemcpyAsync(workspace_.queries(), workspace_.host_queries(), bytes,
+                                cudaMemcpyHostToDevice, workspace_.stream(0)),
+                "cudaMemcpyAsync");
+}
+
+void PassRunner::CopyOut(std::size_t bytes) {
+  device_.Check(cudaMemcpyAsync(workspace_.host_answers(), workspace_.answers(), bytes,
+                                cudaMemcpyDeviceToHost, workspace_.stream(0)),
+                "cudaMemcpyAsync");
+}
+
+PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const Ask> asks) const {
+  CanonicalSize size;
+  for (const Ask& ask : asks) {
+    const bool is_list = ask.filter != nullptr && ask.filter->is_list;
+    size.places = std::max(size.places, is_list ? ask.filter->passing : rows_.size().row_count);
+    size.wanted = std::max(size.wanted, ask.wanted);
+  }
+  return size;
+}
+
+std::size_t PassRunner::CanonicalSlots(std::span<const Ask> asks) const {
+  const CanonicalSize size = SizeOf(asks);
+  const WorkspaceSize& room = workspace_.size();
+  const std::size_t least = std::size_t{size.wanted} + std::min(size.places, kFirstStep);
+  const std::size_t fit = std::min<std::size_t>(
+      {asks.size(), room.queries_max, room.hits_max / least, room.answers_max / size.wanted});
+  return std::max<std::size_t>(fit, 1);
+}
+
+void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> asks) {
+  const CanonicalSize size = SizeOf(asks);
+  const auto slots = static_cast<unsigned>(asks.size());
+  const std::size_t room = workspace_.size().hits_max / slots;
+  const auto capacity =
+      static_cast<unsigned>(std::min<std::size_t>(room, std::size_t{size.places} + size.wanted));
+  FillQueries(batch, asks, slots, nullptr);
+  const Pass pass = PassOver(slots, capacity, size.wanted);
+  cudaStream_t stream = workspace_.stream(0);
+  CopyIn(LayQueries(slots, pass.stride).bytes);
+  device_.Check(cudaMemsetAsync(pass.hit_counts, 0, slots * sizeof(unsigned), stream),
+                "cudaMemsetAsync");
+  device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, slots * sizeof(Key), stream),
+                "cudaMemsetAsync");
+  for (unsigned done = 0; done < size.places;) {
+    const unsigned step = std::min(
+        {size.places - done, capacity - size.wanted, std::max(kFirstStep, kStepGrowth * done)});
+    device_.Check(kernels::LaunchCanonicalScan(pass, {done, step}, workspace_.thresholds(), stream),
+                  "canonical_scan");
+    device_.Check(kernels::LaunchSelectKeys(pass, workspace_.thresholds(), stream), "select_keys");
+    done += step;
+  }
+  CopyOut(LayAnswers(slots, size.wanted).bytes);
+  device_.Await(stream);
+  answer_slots_ = slots;
+  answer_stride_ = size.wanted;
+}
+
+AnswerView PassRunner::Answer(std::size_t index) const {
+  const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
+  const std::byte* host = workspace_.host_answers();
+  const auto* verdicts = reinterpret_cast<const kernels::Verdict*>(host + block.verdicts_at);
+  const auto* best = reinterpret_cast<const Key*>(host + block.best_at);
+  return {{best + index * answer_stride_, answer_stride_}, verdicts[index]};
+}
+
+void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores) {
+  if (queries.row_count() == 0 || rows.empty()) return;
+  const std::size_t slots =
+      std::min<std::size_t>(queries.row_count(), workspace_.size().queries_max);
+  const std::size_t rows_max =
+      std::min(workspace_.answer_bytes() / sizeof(float) / slots, workspace_.size().hits_max);
+  for (std::size_t first = 0; first < queries.row_count(); first += slots) {
+    const MatrixView taken = queries.Slice(first, std::min(slots, queries.row_count() - first));
+    const QueryBlock block = LayQueries(taken.row_count(), taken.padded_dim());
+    std::memcpy(workspace_.host_queries() + block.vectors_at, taken.data(), taken.bytes());
+    CopyIn(block.bytes);
+    for (std::size_t done = 0; done < rows.size(); done += rows_max) {
+      const auto listed = rows.subspan(done, std::min(rows_max, rows.size() - done));
+      const float* formed = ScoreRows(taken.row_count(), listed);
+      for (std::size_t query = 0; query < taken.row_count(); ++query) {
+        std::copy_n(formed + query * listed.size(), listed.size(),
+                    scores.data() + (first + query) * rows.size() + done);
+      }
+    }
+  }
+}
+
+const float* PassRunner::ScoreRows(std::size_t query_count, std::span<const Row> rows) {
+  std::vector<unsigned> list(rows.size());
+  std::ranges::transform(rows, list.begin(), [&](Row row) { return row - rows_.first_row(); });
+  cudaStream_t stream = workspace_.stream(0);
+  device_.Check(cudaMemcpyAsync(workspace_.kept_rows(), list.data(), list.size() * sizeof(unsigned),
+                                cudaMemcpyHostToDevice, stream),
+                "cudaMemcpyAsync");
+  const Pass pass = PassOver(static_cast<unsigned>(query_count), 0, 0);
+  device_.Check(
+      kernels::LaunchRowScores(pass, workspace_.kept_rows(), static_cast<unsigned>(list.size()),
+                               reinterpret_cast<float*>(workspace_.answers()), stream),
+      "row_scores");
+  CopyOut(query_count * list.size() * sizeof(float));
+  device_.Await(stream);
+  return reinterpret_cast<const float*>(workspace_.host_answers());
+}
+
+}  // namespace simile::backend::cuda

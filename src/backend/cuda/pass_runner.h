@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/resident_rows.h"
+#include "backend/cuda/workspace.h"
+#include "simile/hits.h"
+#include "simile/query.h"
+
+namespace simile::backend::cuda {
+
+// One query of a batch, resolved for the device.
+struct Ask {
+  std::uint32_t query = 0;           // its place in the batch
+  const Filter* filter = nullptr;    // null: every row passes
+  unsigned wanted = 0;               // hits, at most as many as pass; not 0
+  std::uint32_t first_excluded = 0;  // in the list of the pass
+  std::uint32_t excluded_count = 0;  // rows left out that the filter would let pass
+  QueryCost cost;                    // so far
+
+  unsigned reach() const { return wanted + excluded_count; }
+};
+
+// What comes back for one query: keys of the segment's rows, best first, and how they were found.
+struct AnswerView {
+  std::span<const kernels::Key> best;  // ends at the first 0
+  kernels::Verdict verdict;
+};
+
+// Puts passes on the device and waits for them. Borrows everything; one at a time.
+class PassRunner {
+ public:
+  PassRunner(Device& device, Workspace& workspace, ResidentRows& rows, std::uint64_t number)
+      : device_(device), workspace_(workspace), rows_(rows), workspace_number_(number) {}
+
+  // The mask's filter (FilterCache::Use). All throw DeviceError.
+  const Filter* UseFilter(const RowMask& mask, unsigned list_max) {
+    return rows_.filters().Use(device_, mask, list_max, rows_.row_of(), workspace_.stream(0));
+  }
+
+  // The rows left out by the queries of what follows, one list after the other; ascending in each.
+  void UploadExcluded(std::span<const unsigned> rows);
+
+  // One read of the fp16 rows. Answers stay valid until the next call.
+  void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const Ask> asks);
+
+  // Canonical scores alone: of the rows that filters list, or of all.
+  // REQUIRES: at most CanonicalSlots(asks) of them.
+  void RunCanonical(const SearchBatch& batch, std::span<const Ask> asks);
+  std::size_t CanonicalSlots(std::span<const Ask> asks) const;
+
+  // The answer to asks[index] of the last call.
+  AnswerView Answer(std::size_t index) const;
+
+  // SegmentIndex::Score, for rows of the segment.
+  void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
+
+ private:
+  // What a canonical scan walks through.
+  struct CanonicalSize {
+    unsigned places = 0;  // the longest list, or all positions
+    unsigned wanted = 0;  // the most
+  };
+
+  kernels::QueryTerms TermsOf(const Ask& ask, std::span<const float> vector,
+                              const PassPlan* plan) const;
+  void FillQueries(const SearchBatch& batch, std::span<const Ask> asks, std::size_t slots,
+                   const PassPlan* plan);
+  kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
+  CanonicalSize SizeOf(std::span<const Ask> asks) const;
+
+  GraphExec Capture(const PassPlan& plan);
+  void Enqueue(const PassPlan& plan);
+  void EnqueueRowScan(const PassPlan& plan, kernels::Pass& pass);
+  void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);
+  void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
+  // Scores of the queries that are on the device: [query_count][rows].
+  const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
+  void CopyIn(std::size_t bytes);
+  void CopyOut(std::size_t bytes);
+
+  Device& device_;
+  Workspace& workspace_;
+  ResidentRows& rows_;
+  const std::uint64_t workspace_number_;
+  std::size_t answer_slots_ = 0;
+  std::size_t answer_stride_ = 0;
+};
+
+}  // namespace simile::backend::cuda

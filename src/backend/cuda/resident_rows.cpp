@@ -1,0 +1,147 @@
+#include "backend/cuda/resident_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "certificate/score_bound.h"
+#include "kernels/halve.h"
+
+namespace simile::backend::cuda {
+namespace {
+
+constexpr std::uint64_t kShuffleSeed = 0x51'31'1e'06;
+constexpr std::size_t kCopyBytes = std::size_t{64} << 20;  // between two waits
+constexpr std::size_t kGraphsMax = 64;
+constexpr unsigned kGrowthMax = 6;
+
+SegmentSize SizeOf(const SegmentRows& rows) {
+  return {static_cast<unsigned>(rows.rows.row_count()),
+          static_cast<unsigned>(rows.rows.padded_dim())};
+}
+
+double Length(std::span<const float> vector) {
+  double squares = 0;
+  for (const float value : vector) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(squares);
+}
+
+// One power of two for all rows, so that cheap scores compare without norms. A wide spread of
+// lengths costs exactness of the short rows' halves, and so a canonical score here and there.
+double UnitOfRows(const SegmentRows& rows) {
+  if (rows.metric == Metric::kCosine) return 1;
+  double longest = 0;
+  for (std::size_t row = 0; row < rows.rows.row_count(); ++row) {
+    longest = std::max(longest, Length(rows.rows[row]));
+  }
+  return certificate::UnitOf(longest);
+}
+
+// In pieces, so that none takes so long that it looks like a hang.
+void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
+                  cudaStream_t stream) {
+  for (std::size_t done = 0; done < bytes; done += kCopyBytes) {
+    device.Check(cudaMemcpyAsync(
+                     static_cast<std::byte*>(to) + done, static_cast<const std::byte*>(from) + done,
+                     std::min(kCopyBytes, bytes - done), cudaMemcpyHostToDevice, stream),
+                 "cudaMemcpyAsync");
+    device.Await(stream);
+  }
+}
+
+}  // namespace
+
+std::vector<unsigned> ShuffledRows(unsigned row_count) {
+  std::vector<unsigned> row_of(row_count);
+  std::iota(row_of.begin(), row_of.end(), 0U);
+  std::shuffle(row_of.begin(), row_of.end(), std::mt19937_64(kShuffleSeed));
+  return row_of;
+}
+
+ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
+  const std::uint64_t values = std::uint64_t{segment.row_count} * segment.stride;
+  ResidentSize size;
+  size.halves = values * sizeof(__half);
+  size.rows = rows_on_device ? values * sizeof(float) : 0;
+  size.row_numbers = std::uint64_t{segment.row_count} * sizeof(unsigned);
+  size.filters = FilterCache::DeviceBytes(segment.row_count);
+  size.residual = sizeof(unsigned long long);
+  return size;
+}
+
+ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, bool rows_on_device)
+    : host_(rows),
+      size_(SizeOf(rows)),
+      unit_(UnitOfRows(rows)),
+      row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
+      halves_(device, std::size_t{size_.row_count} * size_.stride, MemoryKind::kHalves),
+      residual_(device, 1, MemoryKind::kRowNumbers),
+      filters_(device, size_.row_count, rows.first_row) {
+  if (size_.row_count == 0) return;
+  Upload(device, rows_on_device);
+}
+
+void ResidentRows::Upload(Device& device, bool rows_on_device) {
+  const Stream stream = MakeStream(device);
+  const std::vector<unsigned> row_of = ShuffledRows(size_.row_count);
+  CopyToDevice(device, row_of_.get(), row_of.data(), row_of.size() * sizeof(unsigned),
+               stream.get());
+  const MatrixView& rows = host_.rows;
+  if (rows_on_device) {
+    device_rows_ = DeviceArray<float>(device, rows.bytes() / sizeof(float), MemoryKind::kRows);
+    CopyToDevice(device, device_rows_.get(), rows.data(), rows.bytes(), stream.get());
+    rows_ = device_rows_.get();
+  } else {
+    // CUDA's interface does not know const; kernels only read.
+    void* there = const_cast<float*>(rows.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    device.Check(cudaHostRegister(there, rows.bytes(), cudaHostRegisterMapped), "cudaHostRegister");
+    host_rows_ = RegisteredMemory(device, there);
+    void* mapped = nullptr;
+    device.Check(cudaHostGetDevicePointer(&mapped, there, 0), "cudaHostGetDevicePointer");
+    rows_ = static_cast<const float*>(mapped);
+  }
+  Halve(device, stream.get());
+}
+
+void ResidentRows::Halve(Device& device, cudaStream_t stream) {
+  device.Check(cudaMemsetAsync(residual_.get(), 0, sizeof(unsigned long long), stream),
+               "cudaMemsetAsync");
+  const kernels::HalveRowsArguments arguments{
+      rows_,         row_of_.get(),  size_.row_count, size_.stride, static_cast<float>(unit_),
+      halves_.get(), residual_.get()};
+  device.Check(kernels::LaunchHalveRows(arguments, stream), "halve_rows");
+  const PinnedMemory pinned = MakePinned(device, sizeof(std::uint64_t));
+  device.Check(cudaMemcpyAsync(pinned.get(), residual_.get(), sizeof(std::uint64_t),
+                               cudaMemcpyDeviceToHost, stream),
+               "cudaMemcpyAsync");
+  device.Await(stream);
+  const double residual =
+      std::sqrt(std::bit_cast<double>(*static_cast<const std::uint64_t*>(pinned.get()))) *
+      certificate::kRoundUp;
+  constexpr double kGateMax = -static_cast<double>(kernels::kLowestScore);
+  using certificate::CheapStorage;
+  bound_of_floats_ = certificate::HalfBound(size_.stride, residual, kGateMax, CheapStorage::kFloat);
+  bound_of_halves_ = certificate::HalfBound(size_.stride, residual, kGateMax, CheapStorage::kHalf);
+}
+
+PassGraph& ResidentRows::GraphOf(const PassPlan& plan) {
+  const GraphKey key{static_cast<int>(plan.road),
+                     plan.slots,
+                     plan.capacity,
+                     plan.best_stride,
+                     plan.tile_rows,
+                     plan.sample_rows + plan.sample_groups,
+                     plan.in_one_launch};
+  if (graphs_.size() >= kGraphsMax && graphs_.find(key) == graphs_.end()) graphs_.clear();
+  return graphs_[key];
+}
+
+void ResidentRows::Grow() { growth_ = std::min(growth_ + 1, kGrowthMax); }
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,157 @@
+#include "backend/cuda/workspace.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/row_scan.h"
+#include "kernels/score_tile.h"
+
+namespace simile::backend::cuda {
+namespace {
+
+constexpr auto kKind = MemoryKind::kWorkspace;
+constexpr std::size_t kAlignment = 256;  // of the parts of a block
+
+std::size_t Aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Room for the answers to any split of answers_max over the queries of a pass.
+std::size_t AnswerBytesMax(const WorkspaceSize& size) {
+  return LayAnswers(size.queries_max, 0).bytes + size.answers_max * sizeof(kernels::Key);
+}
+
+std::size_t MaximaCount(const WorkspaceSize& size) {
+  return std::size_t{std::min(size.queries_max, kernels::kScanQueriesMax)} *
+         kernels::kScanGroupsMax;
+}
+
+constexpr unsigned kQueriesMin = 16;
+
+}  // namespace
+
+QueryBlock LayQueries(std::size_t slots, std::size_t stride) {
+  QueryBlock block;
+  block.vectors_at = Aligned(slots * sizeof(kernels::QueryTerms));
+  block.bytes = block.vectors_at + slots * stride * sizeof(float);
+  return block;
+}
+
+AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
+  AnswerBlock block;
+  block.best_at = Aligned(slots * sizeof(kernels::Verdict));
+  block.bytes = block.best_at + slots * best_stride * sizeof(kernels::Key);
+  return block;
+}
+
+std::uint64_t DeviceBytes(const WorkspaceSize& size) {
+  const std::uint64_t queries = size.queries_max;
+  const std::uint64_t hits =
+      size.hits_max * (sizeof(kernels::Hit) + sizeof(kernels::Key) + sizeof(unsigned));
+  const std::uint64_t of_each_query = sizeof(float) + sizeof(unsigned) + sizeof(kernels::Key);
+  return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size) +
+         queries * size.stride_max * sizeof(__half) + 2 * size.tile_bytes + hits +
+         queries * of_each_query + MaximaCount(size) * sizeof(float) + sizeof(kernels::GridRounds) +
+         size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
+}
+
+std::vector<WorkspaceSize> SmallerSizes(WorkspaceSize size) {
+  std::vector<WorkspaceSize> sizes;
+  const std::size_t tile_bytes_min =
+      std::size_t{size.queries_max} * kernels::kTileGranule * sizeof(__half);
+  while (size.tile_bytes / 2 >= tile_bytes_min) {
+    size.tile_bytes /= 2;
+    sizes.push_back(size);
+  }
+  while (size.queries_max / 2 >= kQueriesMin) {
+    size.queries_max /= 2;
+    size.hits_max /= 2;
+    size.answers_max /= 2;
+    size.excluded_max /= 2;
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
+    : device_(&device), memory_(device, bytes, kKind) {
+  constexpr auto kMath =
+      static_cast<cublasMath_t>(static_cast<int>(CUBLAS_DEFAULT_MATH) |
+                                static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
+  const BlasLibrary& blas = device.blas();
+  device.Check(blas.create(&handle_), "cublasCreate");
+  // The destructor does not run for what a constructor leaves half done.
+  try {
+    device.Check(blas.set_math_mode(handle_, kMath), "cublasSetMathMode");
+    device.Check(blas.set_stream(handle_, stream), "cublasSetStream");
+    device.Check(blas.set_workspace(handle_, memory_.get(), bytes), "cublasSetWorkspace");
+  } catch (...) {
+    if (!device.lost()) blas.destroy(handle_);
+    throw;
+  }
+}
+
+BlasHandle::~BlasHandle() {
+  if (handle_ != nullptr && !device_->lost()) device_->blas().destroy(handle_);
+}
+
+BlasHandle::BlasHandle(BlasHandle&& other) noexcept { *this = std::move(other); }
+
+BlasHandle& BlasHandle::operator=(BlasHandle&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(memory_, other.memory_);
+  return *this;
+}
+
+Workspace::Workspace(Device& device, const WorkspaceSize& size)
+    : size_(size),
+      streams_{MakeStream(device), MakeStream(device)},
+      forked_(MakeEvent(device)),
+      gated_(MakeEvent(device)),
+      joined_(MakeEvent(device)),
+      blas_{BlasHandle(device, streams_[0].get(), size.blas_bytes),
+            BlasHandle(device, streams_[1].get(), size.blas_bytes)},
+      host_queries_(MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes)),
+      host_answers_(MakePinned(device, AnswerBytesMax(size))),
+      queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
+      answers_(device, AnswerBytesMax(size), kKind),
+      query_halves_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
+      tiles_{DeviceArray<__half>(device, size.tile_bytes / sizeof(__half), kKind),
+             DeviceArray<__half>(device, size.tile_bytes / sizeof(__half), kKind)},
+      hits_(device, size.hits_max, kKind),
+      keys_(device, size.hits_max, kKind),
+      kept_rows_(device, size.hits_max, kKind),
+      gates_(device, size.queries_max, kKind),
+      hit_counts_(device, size.queries_max, kKind),
+      thresholds_(device, size.queries_max, kKind),
+      maxima_(device, MaximaCount(size), kKind),
+      rounds_(device, 1, kKind),
+      excluded_(device, size.excluded_max, kKind) {
+  device.Check(cudaMemsetAsync(rounds_.get(), 0, sizeof(kernels::GridRounds), streams_[0].get()),
+               "cudaMemsetAsync");
+  device.Await(streams_[0].get());
+}
+
+kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capacity,
+                                 unsigned best_stride) const {
+  const QueryBlock in = LayQueries(slots, stride);
+  const AnswerBlock out = LayAnswers(slots, best_stride);
+  kernels::Pass pass{};
+  pass.stride = stride;
+  pass.terms = reinterpret_cast<const kernels::QueryTerms*>(queries_.get() + in.terms_at);
+  pass.queries = reinterpret_cast<const float*>(queries_.get() + in.vectors_at);
+  pass.batch = slots;
+  pass.gates = gates_.get();
+  pass.hits = hits_.get();
+  pass.hit_counts = hit_counts_.get();
+  pass.capacity = capacity;
+  pass.kept_rows = kept_rows_.get();
+  pass.keys = keys_.get();
+  pass.verdicts = reinterpret_cast<kernels::Verdict*>(answers_.get() + out.verdicts_at);
+  pass.best = reinterpret_cast<kernels::Key*>(answers_.get() + out.best_at);
+  pass.best_stride = best_stride;
+  return pass;
+}
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cuda/device_memory.h"
+#include "backend/gpu_options.h"
+#include "kernels/pass.h"
+#include "kernels/row_scan.h"
+
+namespace simile::backend::cuda {
+
+// Device bytes of a workspace of this size: what Workspace allocates, to the byte.
+std::uint64_t DeviceBytes(const WorkspaceSize& size);
+
+// Where the parts of the block that goes in lie, and of the one that comes back. Each is one copy.
+struct QueryBlock {
+  std::size_t terms_at = 0;
+  std::size_t vectors_at = 0;
+  std::size_t bytes = 0;
+};
+struct AnswerBlock {
+  std::size_t verdicts_at = 0;
+  std::size_t best_at = 0;
+  std::size_t bytes = 0;
+};
+QueryBlock LayQueries(std::size_t slots, std::size_t stride);
+AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride);
+
+// A cuBLAS handle with a stream and working memory of its own. Sums of its products stay in fp32:
+// the bound relies on it.
+class BlasHandle {
+ public:
+  BlasHandle() = default;
+  // Throws DeviceError.
+  BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes);
+  ~BlasHandle();
+  BlasHandle(BlasHandle&& other) noexcept;
+  BlasHandle& operator=(BlasHandle&& other) noexcept;
+
+  cublasHandle_t get() const { return handle_; }
+
+ private:
+  Device* device_ = nullptr;
+  cublasHandle_t handle_ = nullptr;
+  DeviceArray<std::byte> memory_;
+};
+
+// Streams, handles and buffers that all segments of a device share, one batch at a time. Nothing is
+// allocated for a batch.
+class Workspace {
+ public:
+  // Throws DeviceError.
+  Workspace(Device& device, const WorkspaceSize& size);
+
+  const WorkspaceSize& size() const { return size_; }
+
+  // What a pass over a segment of this stride is told of its buffers, for so many slots. The parts
+  // of the segment are the caller's to fill in.
+  kernels::Pass PassFor(unsigned slots, unsigned stride, unsigned capacity,
+                        unsigned best_stride) const;
+
+  // The same blocks on the host, pinned.
+  std::byte* host_queries() const { return static_cast<std::byte*>(host_queries_.get()); }
+  std::byte* host_answers() const { return static_cast<std::byte*>(host_answers_.get()); }
+  std::byte* queries() const { return queries_.get(); }
+  std::byte* answers() const { return answers_.get(); }
+  std::size_t answer_bytes() const { return answers_.bytes(); }
+
+  cudaStream_t stream(unsigned index) const { return streams_[index].get(); }
+  cublasHandle_t blas(unsigned index) const { return blas_[index].get(); }
+  cudaEvent_t forked() const { return forked_.get(); }
+  cudaEvent_t gated() const { return gated_.get(); }
+  cudaEvent_t joined() const { return joined_.get(); }
+
+  __half* query_halves() const { return query_halves_.get(); }
+  __half* tile(unsigned index) const { return tiles_[index].get(); }
+  float* maxima() const { return maxima_.get(); }
+  kernels::GridRounds* rounds() const { return rounds_.get(); }
+  unsigned* excluded() const { return excluded_.get(); }
+  unsigned* kept_rows() const { return kept_rows_.get(); }
+  kernels::Key* keys() const { return keys_.get(); }
+  kernels::Key* thresholds() const { return thresholds_.get(); }
+
+ private:
+  const WorkspaceSize size_;
+  std::array<Stream, 2> streams_;
+  Event forked_, gated_, joined_;
+  std::array<BlasHandle, 2> blas_;
+  PinnedMemory host_queries_, host_answers_;
+  DeviceArray<std::byte> queries_, answers_;
+  DeviceArray<__half> query_halves_;
+  std::array<DeviceArray<__half>, 2> tiles_;
+  DeviceArray<kernels::Hit> hits_;
+  DeviceArray<kernels::Key> keys_;
+  DeviceArray<unsigned> kept_rows_;
+  DeviceArray<float> gates_;
+  DeviceArray<unsigned> hit_counts_;
+  DeviceArray<kernels::Key> thresholds_;
+  DeviceArray<float> maxima_;
+  DeviceArray<kernels::GridRounds> rounds_;
+  DeviceArray<unsigned> excluded_;
+};
+
+// The next smaller size that is worth a try when memory is short: half the tile, then half of all
+// that a batch takes. Empty when there is none.
+std::vector<WorkspaceSize> SmallerSizes(WorkspaceSize size);
+
+}  // namespace simile::backend::cuda

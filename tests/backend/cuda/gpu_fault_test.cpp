@@ -1,0 +1,266 @@
+// Every call to CUDA and cuBLAS fails once, in each way that it can: no wrong answer, no hang, no
+// leak, and whoever is answered is told why the CPU did it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/scan_backend.h"
+#include "backend/cuda/emulated_gpu.h"
+#include "backend/cuda/plugin.h"
+#include "backend/failover_backend.h"
+#include "backend/segments.h"
+#include "certificate/canonical_score.h"
+#include "emulated_cuda/emulated_device.h"
+
+namespace simile::backend {
+namespace {
+
+using testing::CardOf;
+using testing::EmulatedOptions;
+using ::testing::HasSubstr;
+using testing::PaddedRows;
+using testing::SeededRandom;
+
+// A clock that goes on a little whenever it is asked, so that what hangs is soon late.
+class RunningClock final : public Clock {
+ public:
+  TimePoint Now() const override { return TimePoint(std::chrono::milliseconds(50 * ++asked_)); }
+  std::chrono::system_clock::time_point WallNow() const override { return {}; }
+
+ private:
+  mutable std::atomic<int> asked_{0};
+};
+
+std::unique_ptr<Backend> Scan() {
+  return cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
+}
+
+// Two segments and three batches, which between them take every road.
+class Scenario {
+ public:
+  Scenario() {
+    SeededRandom random(21);
+    rows_ = testing::UnitRows(kRows, kDim, random);
+    few_rows_ = testing::UnitRows(kFewRows, kDim, random);
+    queries_ = testing::UnitRows(kQueries, kDim, random);
+    mask_ = std::make_unique<RowMask>(testing::MaskOf(kRows, 3, random));
+    few_ = std::make_unique<RowMask>(testing::MaskOf(kRows, 100, random));
+    excluded_ = {3, 5, 800};
+    specs_ = testing::Specs(kQueries, 4);
+    specs_[1].mask = mask_.get();
+    specs_[2].mask = few_.get();
+    specs_[3].excluded_rows = excluded_;
+    const auto scan = Scan();
+    expected_ = Answers(*scan);
+    EXPECT_EQ(expected_.size(), 4U);
+  }
+
+  // Runs everything and checks every answer. Returns how many were not the GPU's own.
+  std::size_t Expect(Backend& backend) const {
+    stand_ins_ = 0;
+    const std::vector<SearchResult> answers = Answers(backend);
+    EXPECT_EQ(answers.size(), expected_.size());
+    for (std::size_t i = 0; i < std::min(answers.size(), expected_.size()); ++i) {
+      testing::ExpectSameAnswers(answers[i], expected_[i], "batch " + std::to_string(i));
+    }
+    return stand_ins_;
+  }
+
+ private:
+  static constexpr std::size_t kRows = 900, kFewRows = 100, kDim = 32, kQueries = 10;
+
+  std::vector<SearchResult> Answers(Backend& backend) const {
+    std::vector<SearchResult> answers;
+    const auto large = backend.MakeResident(testing::SegmentOf(rows_));
+    const auto small = backend.MakeResident(testing::SegmentOf(few_rows_));
+    EXPECT_TRUE(large.ok() && small.ok());
+    if (!large.ok() || !small.ok()) return answers;
+    const std::vector<QuerySpec> plain = testing::Specs(3, 5);
+    // The fused scan and a list; the GEMM and a list; canonical scores; listed rows.
+    Search(**large, {queries_->view().Slice(0, 4), std::span(specs_).first(4)}, answers);
+    Search(**large, {queries_->view(), specs_}, answers);
+    Search(**small, {queries_->view().Slice(0, 3), plain}, answers);
+    Score(**large, answers);
+    return answers;
+  }
+
+  void Search(const SegmentIndex& index, const SearchBatch& batch,
+              std::vector<SearchResult>& answers) const {
+    SearchResult& result = answers.emplace_back();
+    const absl::Status status = index.Search(batch, result);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    CountStandIn(result.stand_in() != nullptr ? result.stand_in() : index.stand_in());
+  }
+
+  // As an answer of one query, whose hits are the rows that were scored.
+  void Score(const SegmentIndex& index, std::vector<SearchResult>& answers) const {
+    const std::vector<Row> wanted{0, 1, 2, 77, kRows - 1};
+    std::vector<float> scores(wanted.size());
+    StandIn stand_in;
+    const absl::Status status =
+        index.ScoreAndTell(queries_->view().Slice(0, 1), wanted, scores, stand_in);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    CountStandIn(stand_in);
+    SearchResult& result = answers.emplace_back();
+    result.Reset(1, wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) result.Room(0)[i] = {wanted[i], scores[i]};
+    result.SetCount(0, wanted.size());
+  }
+
+  void CountStandIn(const StandIn& stand_in) const {
+    if (stand_in == nullptr) return;
+    ++stand_ins_;
+    EXPECT_EQ(stand_in->info.name, "cpu");
+    EXPECT_THAT(stand_in->reason,
+                ::testing::AnyOf(HasSubstr("cuda"), HasSubstr("cuBLAS"), HasSubstr("GPU")));
+  }
+
+  std::shared_ptr<PaddedRows> rows_, few_rows_, queries_;
+  std::unique_ptr<RowMask> mask_, few_;
+  std::vector<Row> excluded_;
+  std::vector<QuerySpec> specs_;
+  std::vector<SearchResult> expected_;
+  mutable std::size_t stand_ins_ = 0;
+};
+
+const Scenario& TheScenario() {
+  static const Scenario scenario;
+  return scenario;
+}
+
+GpuOptions OptionsWith(const Clock& clock) {
+  GpuOptions options = EmulatedOptions();
+  options.clock = &clock;
+  options.batch_timeout = std::chrono::seconds(2);
+  // The roads of a large collection for a small one: there are hundreds of calls to fail.
+  options.tuning = {.canonical_rows_max = 200, .scan_queries_max = 4, .gather_share = 32};
+  options.workspace.stride_max = 32;
+  options.workspace.hits_max = 1U << 14;
+  return options;
+}
+
+// Opens the GPU with a fault ahead and answers everything. Returns the calls that were made.
+std::size_t RunWith(const emulated_cuda::Fault& fault, bool inject, std::size_t* stand_ins) {
+  testing::ResetEmulatedGpu(CardOf(0), 0, std::size_t{8} << 20);
+  const RunningClock clock;
+  if (inject) emulated_cuda::InjectFault(fault);
+  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
+  if (!gpu.ok()) {  // then the registry takes the CPU, and says this
+    EXPECT_THAT(std::string(gpu.status().message()),
+                ::testing::AnyOf(HasSubstr("cuda"), HasSubstr("cuBLAS"), HasSubstr("GPU")));
+    *stand_ins = 4;
+    return emulated_cuda::CallCount();
+  }
+  std::vector<GpuEvent> events;
+  const auto backend = MakeFailoverBackend(*std::move(gpu), Scan(), WhenFull::kCpu,
+                                           [&](const GpuEvent& event) { events.push_back(event); });
+  *stand_ins = TheScenario().Expect(*backend);
+  EXPECT_EQ(*stand_ins == 0, events.empty());
+  return emulated_cuda::CallCount();
+}
+
+std::size_t CallsWithoutFaults() {
+  std::size_t stand_ins = 0;
+  const std::size_t calls = RunWith({}, false, &stand_ins);
+  EXPECT_EQ(stand_ins, 0U);
+  EXPECT_EQ(emulated_cuda::LiveObjects(), 0U);
+  return calls;
+}
+
+struct FaultKind {
+  const char* name;
+  cudaError_t error;
+  bool sticky;
+  bool asynchronous;
+  bool hang;
+};
+void PrintTo(const FaultKind& kind, std::ostream* out) { *out << kind.name; }
+
+class GpuFaultTest : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(GpuFaultTest, AnswersRightWhicheverCallFails) {
+  const FaultKind& kind = GetParam();
+  const std::size_t calls = CallsWithoutFaults();
+  ASSERT_GT(calls, 100U);
+  std::size_t told = 0;
+  for (std::size_t nth = 1; nth <= calls; ++nth) {
+    SCOPED_TRACE("call " + std::to_string(nth));
+    std::size_t stand_ins = 0;
+    RunWith({.nth = nth,
+             .error = kind.error,
+             .sticky = kind.sticky,
+             .asynchronous = kind.asynchronous,
+             .hang = kind.hang},
+            true, &stand_ins);
+    if (stand_ins > 0) ++told;
+    // A lost device is left alone, with whatever it still holds.
+    const bool lost = kind.sticky || kind.asynchronous || kind.hang;
+    ASSERT_TRUE(lost || emulated_cuda::LiveObjects() == 0U) << "something was not given back";
+    ASSERT_FALSE(HasFailure());
+  }
+  // All but the calls that give back what a search no longer needs.
+  EXPECT_GT(told * 2, kind.error == cudaErrorMemoryAllocation ? 0 : calls);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, GpuFaultTest,
+    ::testing::Values(FaultKind{"invalid_value", cudaErrorInvalidValue, false, false, false},
+                      FaultKind{"out_of_memory", cudaErrorMemoryAllocation, false, false, false},
+                      FaultKind{"illegal_address", cudaErrorIllegalAddress, true, false, false},
+                      FaultKind{"later", cudaErrorLaunchFailure, false, true, false},
+                      FaultKind{"hang", cudaErrorUnknown, false, false, true}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(GpuLostTest, TouchesTheDeviceNoMoreOnceItIsLost) {
+  testing::ResetEmulatedGpu(CardOf(0), 0);
+  const RunningClock clock;
+  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
+  ASSERT_TRUE(gpu.ok());
+  SeededRandom random(2);
+  const auto rows = testing::UnitRows(5'000, 32, random);
+  auto index = (*gpu)->MakeResident(testing::SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const std::vector<QuerySpec> specs = testing::Specs(1, 5);
+  const SearchBatch batch{rows->view().Slice(0, 1), specs};
+  SearchResult result;
+  emulated_cuda::InjectFault(
+      {.nth = 1, .error = cudaErrorIllegalAddress, .name = "cudaGraphLaunch", .sticky = true});
+  const absl::Status lost = (*index)->Search(batch, result);
+  EXPECT_EQ(lost.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(lost.message()), HasSubstr("cudaErrorIllegalAddress at cudaGraphLaunch"));
+  EXPECT_EQ(lost.GetPayload(kCudaErrorPayload), "700");
+  const std::size_t calls = emulated_cuda::CallCount();
+  EXPECT_EQ((*index)->Search(batch, result).code(), absl::StatusCode::kUnavailable);
+  std::vector<float> scores(1);
+  EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ((*gpu)->MakeResident(testing::SegmentOf(rows)).status().code(),
+            absl::StatusCode::kUnavailable);
+  index->reset();
+  gpu->reset();
+  EXPECT_EQ(emulated_cuda::CallCount(), calls);
+}
+
+TEST(GpuLostTest, SaysThatTheDeviceHangs) {
+  testing::ResetEmulatedGpu(CardOf(0), 0);
+  const RunningClock clock;
+  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
+  ASSERT_TRUE(gpu.ok());
+  SeededRandom random(2);
+  const auto rows = testing::UnitRows(100, 32, random);
+  auto index = (*gpu)->MakeResident(testing::SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const std::vector<QuerySpec> specs = testing::Specs(1, 5);
+  SearchResult result;
+  emulated_cuda::InjectFault({.nth = 1, .hang = true});
+  EXPECT_EQ(std::string((*index)->Search({rows->view().Slice(0, 1), specs}, result).message()),
+            "the GPU hangs: a batch was not finished after 2000 ms");
+}
+
+}  // namespace
+}  // namespace simile::backend

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Takes one barrier, wait or bounds guard at a time out of the CUDA kernels and sees that tests notice.
+
+    mutate.py --build DIR [--jobs N] [--list] [--only TEXT]
+
+DIR is a build folder with gpu_test and gpu_conformance_test. Each mutant is compiled for the emulated device into
+a library of its own, which the built tests are then run with. Prints a line a mutant and exits 1 when one survives
+that is not known, by a stated reason, to change nothing. Standard library only.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+KERNELS = ROOT / "kernels"
+SECONDS_MAX = 240
+
+# What is taken out, wherever it stands in a kernel, and what is left in its place.
+OPERATORS = (
+    ("barrier", re.compile(r"__syncthreads\(\);"), ""),
+    ("warp barrier", re.compile(r"__syncwarp\(\);"), ""),
+    ("wait for copies", re.compile(r"AsyncCopyWait<[^;]*>\(\);"), ""),
+    ("end of a group of copies", re.compile(r"(?<!void )AsyncCopyCommit\(\);"), ""),
+    ("grid barrier", re.compile(r"(?<!void )GridBarrier\(arguments\.rounds\);"), "__syncthreads();"),
+    ("wait for other blocks", re.compile(r"while \(LoadAcquire[^{]*\{\s*\}"), ""),
+    ("capacity", re.compile(r"slot < pass\.capacity"), "true"),
+    ("capacity", re.compile(r"at < kStagedHits"), "true"),
+    ("capacity", re.compile(r"min\(staged\.count\[0\], kStagedHits\)"), "staged.count[0]"),
+    ("capacity", re.compile(r"min\(LoadFromL2\(pass\.hit_counts \+ query\), pass\.capacity\)"),
+     "LoadFromL2(pass.hit_counts + query)"),
+    ("last row", re.compile(r"position < (arguments|pass)\.row_count"), "true"),
+    ("last row", re.compile(r"position >= pass\.row_count"), "false"),
+    ("last row", re.compile(r"tile \* kScanTileRows \+ row < pass\.row_count"), "true"),
+    ("last row", re.compile(r"walk_\.tile \* kScanTileRows \+ row_ \+ rows_on < row_count_"), "true"),
+    ("whole stage", re.compile(r"\(walk_\.tile \+ 1\) \* kScanTileRows <= row_count_"), "true"),
+    ("last column", re.compile(r"chunk_ \* kChunk \+ column_ \+ columns_on < stride_"), "true"),
+    ("whole stage", re.compile(r"\(chunk_ \+ 1\) \* kChunk <= stride_"), "true"),
+    ("last column", re.compile(r"column < pass\.stride"), "true"),
+    ("last query", re.compile(r"query( \+ 8)? < pass\.batch"), "true"),
+    ("last query", re.compile(r"if \(query >= pass\.batch\) return;"), ""),
+    ("end of the tile", re.compile(r"base \+ kChunk <= columns"), "true"),
+    ("end of the tile", re.compile(r"base \+ kChunk > tile\.columns"), "false"),
+    ("end of the tile", re.compile(r"base \+ \(u \* 32 \+ lane\) \* kScores < columns"), "true"),
+    ("end of the sample", re.compile(r"min\(kScores, sample\.rows - at\)"), "kScores"),
+    ("end of the list", re.compile(r"place >= end"), "false"),
+    ("end of the list", re.compile(r"i \+ 1 < (kept|count)"), "true"),
+    ("end of the list", re.compile(r"min\(i \+ 1, (kept|count) - 1\)"), "i + 1"),
+    ("end of the list", re.compile(r"min\(step\.first \+ step\.count, limit\)"), "step.first + step.count"),
+    ("end of the run", re.compile(r"min\(kRunKeys, count - base\)"), "kRunKeys"),
+    ("end of the run", re.compile(r"i < length \? keys\[i\] : 0"), "keys[i]"),
+    ("end of the run", re.compile(r"if \(mine >= k\) continue;"), ""),
+    ("end of the run", re.compile(r"if \(mine \+ others < k\) "), ""),
+    ("end of the values", re.compile(r"at < count \? LoadFromL2\(values \+ at\) : 2 \* kLowestScore"),
+     "LoadFromL2(values + at)"),
+    ("end of the hits", re.compile(r"if \(i < count\) hit = "), "hit = "),
+    ("mask", re.compile(r"if \(!MaskPasses\(pass\.terms\[query\], position\)\) continue;"), ""),
+    ("mask", re.compile(r"if \(mask != nullptr && hits != 0\) [^;]*;"), ""),
+    ("mask", re.compile(r"if \(mask != nullptr\) passing &= [^;]*;"), ""),
+    ("mask", re.compile(r" && \(passing >> row & 1U\) != 0"), ""),
+    ("exclusion", re.compile(r"if \(IsExcluded\(terms, hit\.position\)\)"), "if (false)"),
+    ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
+    ("verdict", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
+    ("verdict", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
+    ("verdict", re.compile(r">= limit \? kProven : kBelowGate"), ">= limit ? kProven : kProven"),
+    ("bound", re.compile(r" - 2\.0F \* pass\.bound"), ""),
+    ("bound", re.compile(r": gate - arguments\.margin"), ": gate"),
+    ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
+    ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
+)
+
+# Mutants that change nothing that can be seen, by the text of their line, and why.
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("canonical_scan.cu", "if (slot < pass.capacity) {"):
+        "no step is so long that it could overrun the list (PassRunner::RunCanonical)",
+    ("finish.cuh", "if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
+        "capacities are even, and nobody reads behind the last key",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    file: pathlib.Path
+    line: int
+    what: str
+    start: int
+    end: int
+    left: str
+
+    def text(self) -> str:
+        source = self.file.read_text(encoding="utf-8")
+        return source[:self.start] + self.left + source[self.end:]
+
+    def shown(self) -> str:
+        return self.file.read_text(encoding="utf-8").splitlines()[self.line - 1].strip()
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(ROOT)}:{self.line}: without {self.what}: {self.shown()}"
+
+
+def mutants() -> Iterator[Mutant]:
+    """Every place where an operator applies, outside comments and outside the emulated half of device.h."""
+    for file in sorted(KERNELS.iterdir()):
+        if file.suffix not in {".cu", ".cuh"}:
+            continue
+        source = file.read_text(encoding="utf-8")
+        for what, pattern, left in OPERATORS:
+            for match in pattern.finditer(source):
+                line_start = source.rfind("\n", 0, match.start()) + 1
+                if "//" in source[line_start:match.start()]:
+                    continue
+                yield Mutant(file, source.count("\n", 0, match.start()) + 1, what, match.start(), match.end(),
+                             match.expand(left))
+
+
+class Builder:
+    """Compiles kernels for the emulated device as the build folder does."""
+
+    def __init__(self, build: pathlib.Path):
+        self.build = build
+        self.commands = {}
+        for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+            name = pathlib.Path(entry["file"]).name
+            if name.endswith(".cu.cpp") and "/emulated_gpu/" in entry["file"]:
+                self.commands[name.removesuffix(".cpp")] = entry
+        if not self.commands:
+            sys.exit(f"mutate.py: {build} has no emulated kernels; configure it with tests and build gpu_test first")
+
+    def affected(self, file: pathlib.Path) -> list[str]:
+        """The .cu files that the changed one is, or is included by."""
+        if file.suffix == ".cu":
+            return [file.name]
+        changed = {file.name}
+        while True:
+            more = {other.name for other in KERNELS.iterdir() if other.suffix in {".cu", ".cuh"} and other.name not in changed
+                    and any(f'"kernels/{name}"' in other.read_text(encoding="utf-8") for name in changed)}
+            if not more:
+                return sorted(name for name in changed if name.endswith(".cu"))
+            changed |= more
+
+    def compile(self, mutant: Mutant | None, folder: pathlib.Path) -> str:
+        """Builds the library in the folder, of the kernels as they are without a mutant. Returns the compiler's
+        words where it refuses."""
+        copies = folder / "kernels"
+        shutil.copytree(KERNELS, copies)
+        affected = list(self.commands)
+        if mutant:
+            (copies / mutant.file.name).write_text(mutant.text(), encoding="utf-8")
+            affected = self.affected(mutant.file)
+        objects = []
+        for name, entry in self.commands.items():
+            words = shlex.split(entry["command"])
+            built = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
+            if name not in affected:
+                objects.append(str(built))
+                continue
+            wrapper = folder / f"{name}.cpp"
+            wrapper.write_text(f'#include "{copies / name}"\n', encoding="utf-8")
+            own = str(folder / f"{name}.o")
+            words[words.index("-o") + 1] = own
+            words[words.index("-c") + 1] = str(wrapper)
+            words = ["-O1" if word == "-O3" else word for word in words if word not in {"-MD", "-Werror"}]
+            for flag in ("-MT", "-MF"):
+                if flag in words:
+                    del words[words.index(flag):words.index(flag) + 2]
+            if pathlib.Path(words[0]).name == "ccache":
+                words = words[1:]
+            words.insert(1, f"-I{folder}")
+            result = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
+            if result.returncode:
+                return result.stderr[:300]
+            objects.append(own)
+        link = ["g++", "-shared", *objects, "-o", str(folder / "libemulated_gpu_kernels.so"),
+                f"-L{self.build}/tests", "-lemulated_cuda", f"-Wl,-rpath,{self.build}/tests"]
+        result = subprocess.run(link, capture_output=True, text=True, check=False)
+        return result.stderr[:300] if result.returncode else ""
+
+    def notices(self, folder: pathlib.Path) -> str:
+        """What the tests say with the library of the folder; empty when they pass."""
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(folder))
+        for program, chosen in (("gpu_test", "*GpuRoadTest*_on_H200:*GpuRoadTest*scan*_on_T4:*GpuFilter*:GpuEngine*"),
+                                ("gpu_conformance_test", "*device_seed_1:*device_seed_2:*device_seed_3:*device_seed_4")):
+            command = [str(self.build / "tests" / program), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
+            try:
+                result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
+                                        errors="replace", timeout=SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                return "hang"
+            if result.returncode:
+                words = re.search(r"kernel [^\n]*|what was[^\n]*|[^\n]*: Failure|rank \d+: row[^\n]*", result.stdout)
+                return words[0][:110] if words else f"exit {result.returncode}"
+        return ""
+
+
+def check_unchanged(builder: Builder) -> None:
+    """Ends the run where the tests fail before anything has been taken out."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        folder = pathlib.Path(name)
+        refused = builder.compile(None, folder)
+        noticed = "" if refused else builder.notices(folder)
+    if refused or noticed:
+        sys.exit(f"mutate.py: the kernels as they are do not pass, build the tests anew: {refused or noticed}")
+
+
+def judge(builder: Builder, mutant: Mutant) -> tuple[Mutant, bool, str]:
+    """Whether the mutant is caught, or known to be none, and how."""
+    reason = EQUIVALENT.get((mutant.file.name, mutant.shown()), "")
+    if reason:
+        return mutant, True, f"equivalent: {reason}"
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        folder = pathlib.Path(name)
+        refused = builder.compile(mutant, folder)
+        if refused:
+            return mutant, False, f"does not compile: {refused}"
+        noticed = builder.notices(folder)
+    return mutant, bool(noticed), f"caught: {noticed}" if noticed else "SURVIVED"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    parser.add_argument("--only", default="", help="mutants whose line, as --list prints it, holds this text")
+    arguments = parser.parse_args()
+    chosen = [mutant for mutant in mutants() if arguments.only in str(mutant)]
+    if arguments.list:
+        print(*chosen, f"{len(chosen)} mutants", sep="\n")
+        return 0
+    builder = Builder(arguments.build.resolve())
+    check_unchanged(builder)
+    survivors = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for mutant, caught, how in pool.map(lambda one: judge(builder, one), chosen):
+            survivors += not caught
+            print(f"{mutant}\n    {how}", flush=True)
+    print(f"{len(chosen)} mutants, {survivors} survived")
+    return 1 if survivors or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+#include "backend/cuda/pass_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/cuda/workspace.h"
+#include "certificate/seeded_random.h"
+
+namespace simile::backend::cuda {
+namespace {
+
+using testing::SeededRandom;
+
+CardTraits H200() {
+  CardTraits card;
+  card.name = "NVIDIA H200";
+  card.multiprocessors = 132;
+  card.shared_bytes_max = 227 * 1024;
+  card.memory_bytes = std::uint64_t{139} << 30;
+  card.capability = 90;
+  return card;
+}
+
+PassDemand Demand(unsigned queries, unsigned k) {
+  PassDemand demand;
+  demand.queries = queries;
+  demand.hits_max = k;
+  demand.reach_max = k;
+  return demand;
+}
+
+constexpr SegmentSize kSentences{62'423, 384};
+constexpr SegmentSize kMillion{1'000'000, 768};
+
+std::optional<PassPlan> PlanOnH200(const SegmentSize& segment, const PassDemand& demand) {
+  return PlanPass(H200(), GpuTuning{}, WorkspaceSize{}, segment, demand);
+}
+
+TEST(PassPlanTest, ScansForSmallBatchesAndMultipliesForLargeOnes) {
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(1, 10))->road, PassPlan::Road::kRowScan);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(64, 100))->road, PassPlan::Road::kRowScan);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(65, 10))->road, PassPlan::Road::kGemm);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(1'000, 10))->road, PassPlan::Road::kGemm);
+}
+
+TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
+  EXPECT_TRUE(PlanOnH200(kSentences, Demand(1, 100))->in_one_launch);
+  EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->in_one_launch);
+}
+
+TEST(PassPlanTest, MultipliesWhereTheScansSampleIsTooSmallForTheAnswer) {
+  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 1'000))->road, PassPlan::Road::kRowScan);
+  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 10'000))->road, PassPlan::Road::kGemm);
+}
+
+TEST(PassPlanTest, GivesUpWhereTheAnswerIsMostOfTheRows) {
+  EXPECT_FALSE(PlanOnH200({5'000, 384}, Demand(1, 5'000)).has_value());
+}
+
+TEST(PassPlanTest, LetsFewHitsThrough) {
+  // Simulated on real sentences: 39 hits a query at k = 10, 194 at k = 100.
+  EXPECT_LT(PlanOnH200(kSentences, Demand(64, 10))->capacity, 400U);
+  EXPECT_LT(PlanOnH200(kSentences, Demand(64, 100))->capacity, 1'000U);
+}
+
+TEST(PassPlanTest, NeverOverrunsTheWorkspace) {
+  const WorkspaceSize workspace;
+  SeededRandom random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const SegmentSize segment{
+        static_cast<unsigned>(random.Between(1, random.OneIn(2) ? 5'000 : 20'000'000)),
+        static_cast<unsigned>(kLaneCount * random.Between(1, 128))};
+    PassDemand demand = Demand(static_cast<unsigned>(random.Between(1, 1'024)),
+                               static_cast<unsigned>(random.Between(1, 10'000)));
+    demand.hits_max = std::min(demand.hits_max, segment.row_count);
+    demand.reach_max = demand.hits_max + static_cast<unsigned>(random.Below(2'048));
+    demand.growth = static_cast<unsigned>(random.Below(7));
+    const auto plan = PlanOnH200(segment, demand);
+    if (!plan) continue;
+    ASSERT_GE(plan->slots, 1U);
+    ASSERT_LE(plan->slots, workspace.queries_max);
+    ASSERT_LE(std::size_t{plan->slots} * plan->capacity, workspace.hits_max);
+    ASSERT_LE(std::size_t{plan->slots} * plan->best_stride, workspace.answers_max);
+    ASSERT_GE(plan->best_stride, demand.hits_max);
+    ASSERT_GE(plan->RankOf(demand.reach_max), 1U);
+    if (plan->road == PassPlan::Road::kRowScan) {
+      ASSERT_GE(plan->shape.queries, plan->slots);
+      ASSERT_LE(plan->sample_groups, kernels::kScanGroupsMax);
+      ASSERT_LE(plan->sample_groups, (segment.row_count + 31) / 32);
+    } else {
+      ASSERT_LE(std::size_t{plan->tile_rows} * plan->slots * sizeof(__half), workspace.tile_bytes);
+      ASSERT_LE(plan->sample_rows, std::min(plan->tile_rows, segment.row_count));
+      ASSERT_LE(plan->sample_rows, kernels::kSampleKeysMax * plan->sample_group);
+    }
+  }
+}
+
+// The gate's rank is safe: over random orders of rows, the reach best of all are among those that
+// reach the rank-th best of the sample.
+TEST(PassPlanTest, RanksThatLetTheReachBestThrough) {
+  SeededRandom random(3);
+  constexpr unsigned kRows = 4'096, kReach = 20;
+  const auto plan = PlanOnH200({kRows, 32}, Demand(1, kReach));
+  ASSERT_TRUE(plan.has_value());
+  const auto sampled = static_cast<std::size_t>(plan->sample_share * kRows);
+  const unsigned rank = plan->RankOf(kReach);
+  for (int trial = 0; trial < 20'000; ++trial) {
+    // Of the rows better than the last that is wanted, how many lie in the sample: with as many as
+    // the rank the gate lies above the last.
+    std::size_t in_sample = 0;
+    for (unsigned i = 0; i + 1 < kReach; ++i) {
+      in_sample += random.Below(kRows - i) < sampled - in_sample ? 1U : 0U;
+    }
+    ASSERT_LT(in_sample, rank) << "trial " << trial;
+  }
+}
+
+TEST(ExpectedHitsTest, IsTheShareOfTheSample) {
+  EXPECT_NEAR(ExpectedHits(10, 512, 32, 62'423), 38, 1);  // as counted exactly
+  EXPECT_NEAR(ExpectedHits(48, 512, 32, 62'423), 192, 2);
+  EXPECT_EQ(ExpectedHits(512, 512, 32, 62'423), 62'423);
+}
+
+TEST(SmallerSizesTest, HalvesTheTileThenTheBatch) {
+  const std::vector<WorkspaceSize> sizes = SmallerSizes(WorkspaceSize{});
+  ASSERT_FALSE(sizes.empty());
+  EXPECT_EQ(sizes.front().tile_bytes, WorkspaceSize{}.tile_bytes / 2);
+  EXPECT_EQ(sizes.front().queries_max, WorkspaceSize{}.queries_max);
+  std::uint64_t before = DeviceBytes(WorkspaceSize{});
+  for (const WorkspaceSize& size : sizes) {
+    EXPECT_LT(DeviceBytes(size), before);
+    before = DeviceBytes(size);
+  }
+  EXPECT_LT(sizes.back().queries_max, 32U);
+}
+
+}  // namespace
+}  // namespace simile::backend::cuda

@@ -1,0 +1,263 @@
+#include "backend/failover_backend.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/cpu/int8_backend.h"
+#include "backend/cpu/scan_backend.h"
+#include "backend/fake_gpu.h"
+#include "backend/segments.h"
+
+namespace simile::backend {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeGpuControl;
+using testing::GpuFailed;
+using testing::GpuFull;
+using testing::GpuLost;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Call = FakeGpuControl::Call;
+using Kind = GpuEvent::Kind;
+
+constexpr std::size_t kRows = 300;
+constexpr std::size_t kDim = 40;
+constexpr std::uint32_t kHits = 7;
+
+std::unique_ptr<Backend> SmallCpu() {
+  return cpu::MakeScanBackend(*certificate::FindCanonicalKernel("portable"), 1);
+}
+
+class FailoverBackendTest : public ::testing::Test {
+ protected:
+  FailoverBackendTest() : rows_(testing::UnitRows(kRows, kDim, random_)) { Make(WhenFull::kCpu); }
+
+  void Make(WhenFull when_full, std::unique_ptr<Backend> cpu = SmallCpu()) {
+    backend_ = MakeFailoverBackend(testing::MakeFakeGpu(control_), std::move(cpu), when_full,
+                                   [this](const GpuEvent& event) {
+                                     const std::lock_guard lock(mutex_);
+                                     events_.push_back(event);
+                                   });
+  }
+
+  std::shared_ptr<const SegmentIndex> Load() {
+    auto made = backend_->MakeResident(testing::SegmentOf(rows_));
+    EXPECT_TRUE(made.ok()) << made.status();
+    return *std::move(made);
+  }
+
+  // Searches, and holds the answer against the CPU's.
+  SearchResult Search(const SegmentIndex& index) {
+    const auto queries = testing::UnitRows(3, kDim, random_);
+    const std::vector<QuerySpec> specs = testing::Specs(3, kHits);
+    SearchResult result;
+    const absl::Status status = index.Search({queries->view(), specs}, result);
+    EXPECT_TRUE(status.ok()) << status;
+    SearchResult expected;
+    const auto cpu = SmallCpu();
+    const auto plain = cpu->MakeResident(testing::SegmentOf(rows_));
+    EXPECT_TRUE((*plain)->Search({queries->view(), specs}, expected).ok());
+    testing::ExpectSameAnswers(result, expected, "after failover");
+    return result;
+  }
+
+  std::string ReasonOf(const SearchResult& result) const {
+    return result.stand_in() == nullptr ? "" : result.stand_in()->reason;
+  }
+
+  std::vector<Kind> Kinds() {
+    const std::lock_guard lock(mutex_);
+    std::vector<Kind> kinds;
+    for (const GpuEvent& event : events_) kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  testing::SeededRandom random_{71};
+  std::shared_ptr<testing::PaddedRows> rows_;
+  FakeGpuControl control_;
+  std::mutex mutex_;  // guards events_
+  std::vector<GpuEvent> events_;
+  std::unique_ptr<Backend> backend_;
+};
+
+TEST_F(FailoverBackendTest, AnswersOnTheGpuAsLongAsItCan) {
+  const auto index = Load();
+  EXPECT_EQ(backend_->info().name, "gpu");
+  EXPECT_EQ(backend_->stand_in(), nullptr);
+  EXPECT_EQ(index->stand_in(), nullptr);
+  const SearchResult result = Search(*index);
+  EXPECT_EQ(result.stand_in(), nullptr);
+  EXPECT_STREQ(result.Engine(0), "cuda-fake");
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(FailoverBackendTest, MovesABatchToTheCpuThatTheGpuHasNoRoomFor) {
+  const auto index = Load();
+  control_.Next(Call::kSearch, GpuFull());
+  const SearchResult moved = Search(*index);
+  EXPECT_EQ(ReasonOf(moved),
+            "the GPU had no room for this batch: 300.0 MiB are needed and 12.0 MiB are free");
+  EXPECT_EQ(moved.stand_in()->info.name, "cpu");
+  EXPECT_STREQ(moved.Engine(0), "scan-portable");
+  // The next one is the GPU's again.
+  EXPECT_EQ(Search(*index).stand_in(), nullptr);
+  EXPECT_EQ(backend_->stand_in(), nullptr);
+  EXPECT_THAT(Kinds(), ElementsAre(Kind::kOutOfMemory));
+}
+
+TEST_F(FailoverBackendTest, MovesABatchToTheCpuAtWhichACallFails) {
+  const auto index = Load();
+  control_.Next(Call::kSearch, GpuFailed());
+  EXPECT_EQ(ReasonOf(Search(*index)),
+            "the GPU failed at this batch: cudaErrorInvalidValue at cudaMemcpyAsync: invalid "
+            "argument");
+  EXPECT_EQ(Search(*index).stand_in(), nullptr);
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kCallFailed));
+  EXPECT_EQ(events_[0].cuda_error, 1);
+  EXPECT_EQ(events_[0].reason, "cudaErrorInvalidValue at cudaMemcpyAsync: invalid argument");
+}
+
+TEST_F(FailoverBackendTest, NeverTouchesADeviceThatIsLost) {
+  const auto first = Load();
+  const auto second = Load();
+  control_.Next(Call::kSearch, GpuLost());
+  const std::string reason =
+      "the GPU was lost and is left alone until a restart: cudaErrorIllegalAddress at "
+      "cudaEventQuery: an illegal memory access was encountered";
+  EXPECT_EQ(ReasonOf(Search(*first)), reason);
+  EXPECT_EQ(ReasonOf(Search(*first)), reason);
+  EXPECT_EQ(ReasonOf(Search(*second)), reason);
+  const auto third = Load();
+  EXPECT_EQ(ReasonOf(Search(*third)), reason);
+  EXPECT_EQ(third->stand_in()->reason, reason);
+  EXPECT_EQ(backend_->stand_in()->reason, reason);
+  EXPECT_EQ(control_.calls_after_loss(), 0);
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kDeviceLost));
+  EXPECT_EQ(events_[0].cuda_error, 700);
+}
+
+TEST_F(FailoverBackendTest, ScoresOnTheCpuWhatTheGpuDoesNot) {
+  const auto index = Load();
+  const std::vector<Row> rows = {0, 8, 299};
+  const MatrixView query = rows_->view().Slice(5, 1);
+  const auto score = [&] {
+    std::pair<std::vector<float>, StandIn> scored;
+    scored.first.resize(rows.size());
+    const absl::Status status = index->ScoreAndTell(query, rows, scored.first, scored.second);
+    EXPECT_TRUE(status.ok()) << status;
+    return scored;
+  };
+  const auto on_gpu = score();
+  EXPECT_EQ(on_gpu.second, nullptr);
+  for (const absl::Status& failed : {GpuFull(), GpuFailed(), GpuLost()}) {
+    control_.Next(Call::kScore, failed);
+    const auto on_cpu = score();
+    EXPECT_EQ(on_cpu.first, on_gpu.first);
+    ASSERT_NE(on_cpu.second, nullptr) << failed;
+    EXPECT_THAT(on_cpu.second->reason, HasSubstr(std::string(failed.message())));
+  }
+  EXPECT_THAT(Kinds(), ElementsAre(Kind::kOutOfMemory, Kind::kCallFailed, Kind::kDeviceLost));
+  EXPECT_EQ(control_.calls_after_loss(), 0);
+}
+
+TEST_F(FailoverBackendTest, ServesFromTheCpuWhatDoesNotFitOnTheGpu) {
+  control_.Next(Call::kLoad, GpuFull());
+  const auto index = Load();
+  const std::string reason =
+      "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free";
+  EXPECT_EQ(index->stand_in()->reason, reason);
+  EXPECT_EQ(ReasonOf(Search(*index)), reason);
+  EXPECT_EQ(index->Resident()->device_bytes, 0U);
+  EXPECT_EQ(control_.calls(Call::kSearch), 0);
+  // Others may.
+  EXPECT_EQ(Search(*Load()).stand_in(), nullptr);
+  EXPECT_THAT(Kinds(), ElementsAre(Kind::kDoesNotFit));
+}
+
+TEST_F(FailoverBackendTest, RefusesWhatDoesNotFitWhenToldTo) {
+  Make(WhenFull::kRefuse);
+  control_.Next(Call::kLoad, GpuFull());
+  const auto refused = backend_->MakeResident(testing::SegmentOf(rows_));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(std::string(refused.status().message()),
+            "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free; "
+            "gpu.when_full = cpu would serve it from the CPU");
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(FailoverBackendTest, ServesFromTheCpuWhatTheGpuFailsToTakeIn) {
+  control_.Next(Call::kLoad, GpuFailed());
+  EXPECT_THAT(ReasonOf(Search(*Load())), StartsWith("the GPU failed at taking it in: cudaError"));
+  control_.Next(Call::kLoad, GpuLost());
+  EXPECT_THAT(ReasonOf(Search(*Load())), StartsWith("the GPU was lost"));
+  EXPECT_THAT(Kinds(), ElementsAre(Kind::kCallFailed, Kind::kDeviceLost));
+  EXPECT_EQ(control_.calls_after_loss(), 0);
+}
+
+TEST_F(FailoverBackendTest, MakesTheCpusIndexOnlyWhenItIsNeededAndPlansForIt) {
+  cpu::Int8Options options = cpu::OptionsFor("portable");
+  options.tuning.scan_rows_max = 0;
+  const std::uint64_t index_bytes =
+      cpu::MakeInt8Backend(options)->Plan({kRows, kDim, Metric::kCosine}).host_bytes;
+  ASSERT_GT(index_bytes, 0U);
+  Make(WhenFull::kCpu, cpu::MakeInt8Backend(options));
+  const ResidentPlan plan = backend_->Plan({kRows, kDim, Metric::kCosine});
+  EXPECT_EQ(plan.host_bytes, index_bytes);
+  EXPECT_EQ(plan.device_bytes, kRows * kDim * 6);
+
+  const auto index = Load();
+  Search(*index);
+  EXPECT_EQ(index->Resident()->host_bytes, 0U);
+  EXPECT_EQ(index->Resident()->device_bytes, plan.device_bytes);
+  EXPECT_EQ(index->Built().value(), 1.0);
+  control_.Next(Call::kSearch, GpuLost());
+  EXPECT_STREQ(Search(*index).Engine(0), "int8-portable");
+  EXPECT_EQ(index->Resident()->host_bytes, index_bytes);
+  EXPECT_EQ(index->Built().value(), 1.0);
+  // A lost device keeps what it held, and takes nothing new.
+  EXPECT_EQ(index->Resident()->device_bytes, plan.device_bytes);
+  EXPECT_EQ(backend_->Plan({kRows, kDim, Metric::kCosine}).device_bytes, 0U);
+}
+
+TEST_F(FailoverBackendTest, TellsOfALostDeviceOnceWhoeverAsked) {
+  constexpr int kAskers = 4;
+  const auto index = Load();
+  control_.Next(Call::kSearch, GpuLost());
+  const auto queries = testing::UnitRows(2, kDim, random_);
+  std::vector<std::thread> askers;
+  askers.reserve(kAskers);
+  for (int asker = 0; asker < kAskers; ++asker) {
+    askers.emplace_back([&] {
+      const std::vector<QuerySpec> specs = testing::Specs(2, kHits);
+      SearchResult result;
+      for (int turn = 0; turn < 20; ++turn) {
+        ASSERT_TRUE(index->Search({queries->view(), specs}, result).ok());
+        ASSERT_EQ(result.Hits(1).size(), kHits);
+      }
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_THAT(Kinds(), ElementsAre(Kind::kDeviceLost));
+}
+
+TEST_F(FailoverBackendTest, ShowsTheDevicesMemory) {
+  const auto bytes = [this] {
+    std::vector<std::uint64_t> now;
+    for (const DeviceMemory& memory : backend_->device_memory()) now.push_back(memory.bytes);
+    return now;
+  };
+  EXPECT_THAT(bytes(), ElementsAre(0, 0, 64U << 20));
+  auto index = Load();
+  EXPECT_THAT(bytes(), ElementsAre(kRows * kDim * 2, kRows * kDim * 4, 64U << 20));
+  index.reset();
+  EXPECT_THAT(bytes(), ElementsAre(0, 0, 64U << 20));
+  EXPECT_EQ(backend_->device_memory()[0].peak_bytes, kRows * kDim * 2);
+}
+
+}  // namespace
+}  // namespace simile::backend

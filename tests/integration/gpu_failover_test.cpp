@@ -1,0 +1,281 @@
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/fault_journal.h"
+#include "files/scratch_folder.h"
+#include "integration/films_server.h"
+#include "integration/gpu_machine.h"
+
+namespace simile::integration {
+namespace {
+
+using simile::testing::FakeGpuControl;
+using simile::testing::GpuFailed;
+using simile::testing::GpuFull;
+using simile::testing::GpuLost;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Call = FakeGpuControl::Call;
+
+const char kWhatItIs[] = "NVIDIA H200 (139 GiB), CUDA 13.0";
+
+// The films' server with a GPU that does what the test tells it, and another without one, whose
+// answers it must give.
+class GpuFailoverTest : public ::testing::Test {
+ protected:
+  GpuFailoverTest() { std::filesystem::copy(kFilmsFolder, scratch_.path() / "more"); }
+
+  void Start(const FilmsServer::Change& change = {}) {
+    server_ = std::make_unique<FilmsServer>([&](app::Config& config) {
+      config.backend.gpu_search = FakeGpuSearch("working");
+      config.gpu_fault_journal = journal_;
+      config.changes_allowed = true;
+      config.data_root = scratch_.path();
+      if (change) change(config);
+    });
+    client_ = std::make_unique<Client>(server_->NewClient());
+  }
+
+  static v1::SearchRequest ToyStory(bool diverse = false) {
+    v1::SearchRequest request;
+    request.set_collection("films");
+    request.add_queries()->set_id("toy-story-1995");
+    if (diverse) request.mutable_queries(0)->mutable_diversity()->set_candidates(30);
+    return request;
+  }
+
+  // The receipt of an answer that must be the CPU's, bit for bit.
+  v1::Receipt Ask(const v1::SearchRequest& request = ToyStory()) {
+    v1::SearchResponse response;
+    v1::SearchResponse expected;
+    const Outcome outcome = client_->Search(request, response);
+    EXPECT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
+    EXPECT_TRUE(cpu_client_.Search(request, expected).ok());
+    EXPECT_EQ(response.results_size(), 1);
+    for (int i = 0; i < response.results_size(); ++i) {
+      EXPECT_EQ(response.results(i).DebugString(), expected.results(i).DebugString());
+    }
+    EXPECT_TRUE(response.receipt().exact());
+    return response.receipt();
+  }
+
+  double Metric(const std::string& name) {
+    return MetricValue(ScrapeMetrics(*server_->app().metrics_port()), name);
+  }
+  double Fallbacks(const std::string& reason) {
+    return Metric("simile_fallback_total{reason=\"" + reason + "\"}");
+  }
+
+  v1::ListCollectionsResponse List() {
+    v1::ListCollectionsResponse list;
+    EXPECT_TRUE(client_->List(list).ok());
+    return list;
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path journal_ = scratch_.path() / "faults.json";
+  FakeGpuControl& gpu_ = WorkingGpu();
+  const FilmsServer cpu_server_{
+      [](app::Config& config) { config.backend.preference = backend::Preference::kCpu; }};
+  const Client cpu_client_ = cpu_server_.NewClient();
+  std::unique_ptr<FilmsServer> server_;
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(GpuFailoverTest, AnswersOnTheGpuAndShowsWhatItHolds) {
+  Start();
+  const v1::Receipt receipt = Ask();
+  EXPECT_EQ(receipt.backend(), "gpu");
+  EXPECT_EQ(receipt.device(), "NVIDIA H200");
+  EXPECT_EQ(receipt.engine(), "cuda-fake");
+  EXPECT_EQ(receipt.reason(), kWhatItIs);
+  const std::uint64_t fp16_bytes = std::uint64_t{kFilmsRows} * kFilmsDim * 2;
+  const std::uint64_t rows_bytes = 3 * fp16_bytes;
+  EXPECT_EQ(receipt.device_bytes(), rows_bytes + (64U << 20));
+  EXPECT_EQ(receipt.device_bytes_peak(), receipt.device_bytes());
+
+  const v1::ListCollectionsResponse list = List();
+  EXPECT_EQ(list.collections(0).backend().name(), "gpu");
+  EXPECT_EQ(list.collections(0).backend().reason(), kWhatItIs);
+  EXPECT_EQ(list.collections(0).bytes().device(), rows_bytes);
+  EXPECT_EQ(list.collections(0).bytes().index(), 0U);
+  EXPECT_EQ(list.backend().name(), "gpu");
+  ASSERT_EQ(list.backend().device_memory_size(), 3);
+  EXPECT_EQ(list.backend().device_memory(0).kind(), "rows-fp16");
+  EXPECT_EQ(list.backend().device_memory(0).bytes(), fp16_bytes);
+  v1::GetCollectionResponse films;
+  ASSERT_TRUE(client_->Get("films", films).ok());
+  EXPECT_EQ(films.backend().DebugString(), list.backend().DebugString());
+
+  EXPECT_EQ(Metric("simile_gpu_requested"), 1);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
+  EXPECT_EQ(Metric("simile_gpu_memory_bytes{kind=\"workspace\"}"), 64 << 20);
+  EXPECT_EQ(Metric("simile_gpu_memory_peak_bytes{kind=\"rows-fp16\"}"),
+            static_cast<double>(fp16_bytes));
+  EXPECT_EQ(Metric("simile_search_duration_seconds_count{backend=\"gpu\"}"), 1);
+  EXPECT_EQ(Fallbacks("device_lost"), 0);
+}
+
+TEST_F(GpuFailoverTest, AnswersOnTheCpuABatchThatTheGpuDoesNot) {
+  Start();
+  gpu_.Next(Call::kSearch, GpuFull());
+  const v1::Receipt full = Ask();
+  EXPECT_EQ(full.backend(), "cpu");
+  EXPECT_THAT(full.engine(), StartsWith("int8-"));
+  EXPECT_EQ(full.reason(),
+            "the GPU had no room for this batch: 300.0 MiB are needed and 12.0 MiB are free");
+  gpu_.Next(Call::kSearch, GpuFailed());
+  EXPECT_THAT(Ask().reason(), StartsWith("the GPU failed at this batch: cudaErrorInvalidValue"));
+  EXPECT_EQ(Ask().backend(), "gpu");
+  EXPECT_EQ(Fallbacks("out_of_memory"), 1);
+  EXPECT_EQ(Fallbacks("call_failed"), 1);
+  EXPECT_EQ(Metric("simile_cuda_errors_total{code=\"1\"}"), 1);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
+  EXPECT_EQ(Metric("simile_search_duration_seconds_count{backend=\"cpu\"}"), 2);
+  EXPECT_GT(List().collections(0).bytes().index(), 0U);
+  EXPECT_FALSE(std::filesystem::exists(journal_));
+}
+
+TEST_F(GpuFailoverTest, SaysSoWhenOnlyAScoringWentToTheCpu) {
+  Start();
+  EXPECT_EQ(Ask(ToyStory(true)).backend(), "gpu");
+  gpu_.Next(Call::kScore, GpuFailed());
+  const v1::Receipt receipt = Ask(ToyStory(true));
+  EXPECT_EQ(receipt.backend(), "cpu");
+  EXPECT_THAT(receipt.reason(), StartsWith("the GPU failed at this batch"));
+  EXPECT_THAT(receipt.engine(), HasSubstr("cuda-fake"));
+}
+
+TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
+  Start();
+  gpu_.Next(Call::kSearch, GpuLost());
+  const std::string reason =
+      "the GPU was lost and is left alone until a restart: cudaErrorIllegalAddress at "
+      "cudaEventQuery: an illegal memory access was encountered";
+  for (int turn = 0; turn < 3; ++turn) {
+    const v1::Receipt receipt = Ask(ToyStory(turn == 2));
+    EXPECT_EQ(receipt.backend(), "cpu");
+    EXPECT_EQ(receipt.reason(), reason);
+  }
+  EXPECT_EQ(gpu_.calls_after_loss(), 0);
+  EXPECT_EQ(List().collections(0).backend().reason(), reason);
+  EXPECT_EQ(List().backend().name(), "cpu");
+  EXPECT_EQ(client_->CheckHealth(""), Health::kServing);
+  EXPECT_EQ(Fallbacks("device_lost"), 1);
+  EXPECT_EQ(Metric("simile_cuda_errors_total{code=\"700\"}"), 1);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 0);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"cpu\"}"), 1);
+  EXPECT_EQ(Metric("simile_gpu_requested"), 1);
+  const auto faults = app::ReadFaultJournal(journal_);
+  ASSERT_TRUE(faults.ok()) << faults.status();
+  ASSERT_EQ(faults->size(), 1U);
+  EXPECT_THAT(faults->front().reason, StartsWith("cudaErrorIllegalAddress at cudaEventQuery"));
+  // A reload finds a server on the CPU.
+  v1::ReloadCollectionResponse reloaded;
+  ASSERT_TRUE(client_->Reload("films", reloaded).ok());
+  EXPECT_EQ(reloaded.collection().backend().reason(), reason);
+  EXPECT_EQ(Ask().reason(), reason);
+  EXPECT_EQ(gpu_.calls_after_loss(), 0);
+}
+
+TEST_F(GpuFailoverTest, AnswersAllWhoAskWhileTheGpuIsLost) {
+  Start();
+  constexpr int kAskers = 4;
+  constexpr int kTurns = 10;
+  for (int i = 0; i < kAskers; ++i) gpu_.Next(Call::kSearch, absl::OkStatus());
+  gpu_.Next(Call::kSearch, GpuLost());
+  std::vector<std::thread> askers;
+  askers.reserve(kAskers);
+  for (int asker = 0; asker < kAskers; ++asker) {
+    askers.emplace_back([&] {
+      const Client client = server_->NewClient();
+      for (int turn = 0; turn < kTurns; ++turn) {
+        v1::SearchResponse response;
+        const Outcome outcome = client.Search(ToyStory(), response);
+        ASSERT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
+        ASSERT_EQ(response.results(0).hits_size(), 10);
+      }
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(Ask().backend(), "cpu");
+  EXPECT_EQ(Fallbacks("device_lost"), 1);
+}
+
+TEST_F(GpuFailoverTest, AdmitsOnTheCpuWhatDoesNotFit) {
+  Start();
+  gpu_.Next(Call::kLoad, GpuFull());
+  v1::LoadCollectionResponse loaded;
+  ASSERT_TRUE(client_->Load("more", "more", loaded).ok());
+  const std::string reason =
+      "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free";
+  EXPECT_EQ(loaded.collection().backend().name(), "cpu");
+  EXPECT_EQ(loaded.collection().backend().reason(), reason);
+  EXPECT_EQ(loaded.collection().bytes().device(), 0U);
+  v1::SearchRequest request = ToyStory();
+  request.set_collection("more");
+  v1::SearchResponse response;
+  ASSERT_TRUE(client_->Search(request, response).ok());
+  EXPECT_EQ(response.receipt().backend(), "cpu");
+  EXPECT_EQ(response.receipt().reason(), reason);
+  EXPECT_EQ(Ask().backend(), "gpu");
+  EXPECT_EQ(Fallbacks("does_not_fit"), 1);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
+}
+
+TEST_F(GpuFailoverTest, ServesTheNextGenerationFromTheCpuUntilThereIsRoomForIt) {
+  Start();
+  const auto reload = [&] {
+    v1::ReloadCollectionResponse reloaded;
+    const Outcome outcome = client_->Reload("films", reloaded);
+    EXPECT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
+    return reloaded.collection();
+  };
+  gpu_.Next(Call::kLoad, GpuFull());  // beside the first generation
+  EXPECT_EQ(reload().backend().name(), "cpu");
+  const v1::Receipt second = Ask();
+  EXPECT_EQ(second.snapshot_version(), 2U);
+  EXPECT_THAT(second.reason(), StartsWith("it does not fit on the GPU"));
+  EXPECT_EQ(reload().backend().name(), "gpu");
+  const v1::Receipt third = Ask();
+  EXPECT_EQ(third.backend(), "gpu");
+  EXPECT_EQ(third.snapshot_version(), 3U);
+  // The first generation was gone when the third came.
+  EXPECT_EQ(third.device_bytes_peak(), third.device_bytes());
+}
+
+TEST_F(GpuFailoverTest, RefusesWhatDoesNotFitWhenToldToAndServesOn) {
+  Start([](app::Config& config) { config.backend.gpu_when_full = backend::WhenFull::kRefuse; });
+  gpu_.Next(Call::kLoad, GpuFull());
+  v1::ReloadCollectionResponse reloaded;
+  const Outcome outcome = client_->Reload("films", reloaded);
+  EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(outcome.message, HasSubstr("it does not fit on the GPU: 300.0 MiB are needed"));
+  const v1::Receipt receipt = Ask();
+  EXPECT_EQ(receipt.backend(), "gpu");
+  EXPECT_EQ(receipt.snapshot_version(), 1U);
+}
+
+TEST_F(GpuFailoverTest, LeavesAGpuAloneThatEarlierServersLost) {
+  for (int fault = 0; fault < 3; ++fault) {
+    ASSERT_TRUE(app::AddToFaultJournal(journal_, {RealClock().WallNow(), "an Xid 79"}).ok());
+  }
+  Start();
+  const v1::Receipt receipt = Ask();
+  EXPECT_EQ(receipt.backend(), "cpu");
+  EXPECT_THAT(receipt.reason(), StartsWith("the GPU was lost 3 times in the last 10 minutes, the "
+                                           "last time to an Xid 79; a start from "));
+  EXPECT_EQ(receipt.device_bytes(), 0U);
+  EXPECT_EQ(gpu_.calls(Call::kLoad), 0);
+  EXPECT_EQ(Metric("simile_gpu_requested"), 1);
+  EXPECT_EQ(Metric("simile_backend_active{backend=\"cpu\"}"), 1);
+}
+
+}  // namespace
+}  // namespace simile::integration

@@ -1,0 +1,52 @@
+#include "integration/gpu_machine.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace simile::integration {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Fake(const std::string& name) {
+  return std::string(SIMILE_FAKES_DIR) + "/libfake_" + name + ".so";
+}
+
+}  // namespace
+
+backend::GpuSearch FakeGpuSearch(const std::string& plugin) {
+  return {Fake("cuda_driver"), {Fake(plugin)}};
+}
+
+testing::FakeGpuControl& WorkingGpu() {
+  void* const plugin = dlopen(Fake("working").c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const symbol = plugin != nullptr ? dlsym(plugin, "FakeGpuControls") : nullptr;
+  if (symbol == nullptr) {
+    std::fprintf(stderr, "the fake plug-in cannot be loaded: %s\n", dlerror());
+    std::abort();
+  }
+  testing::FakeGpuControl& control = *reinterpret_cast<testing::FakeGpuControl* (*)()>(symbol)();
+  control.Reset();
+  return control;
+}
+
+GpuMachine::GpuMachine(const std::string& plugin) {
+  // Not a symbolic link: the program looks for its plug-in where it itself is.
+  std::error_code other_file_system;
+  fs::create_hard_link(SIMILE_PROGRAM, program(), other_file_system);
+  if (other_file_system) fs::copy_file(SIMILE_PROGRAM, program());
+  fs::create_directory(folder_.path() / "driver");
+  fs::create_symlink(Fake("cuda_driver"), folder_.path() / "driver" / "libcuda.so.1");
+  if (!plugin.empty()) fs::create_symlink(Fake(plugin), folder_.path() / "libsimile_cuda.so");
+}
+
+std::vector<std::string> GpuMachine::variables() const {
+  return {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
+          "SIMILE_GPU_FAULT_JOURNAL=" + journal()};
+}
+
+}  // namespace simile::integration

@@ -1,0 +1,158 @@
+#include <dlfcn.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/fault_journal.h"
+#include "integration/films_server.h"
+#include "integration/gpu_machine.h"
+#include "integration/server_process.h"
+
+namespace simile::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::vector<std::string> ServeFilms(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"--collection",   std::string("films=") + kFilmsFolder,
+                                        "--port",         "0",
+                                        "--metrics-port", "0",
+                                        "--log-level",    "error"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+ServerProcess::Circumstances On(const GpuMachine& machine,
+                                const std::vector<std::string>& more = {}) {
+  ServerProcess::Circumstances circumstances;
+  circumstances.program = machine.program();
+  circumstances.variables = more;
+  const std::vector<std::string> usual = machine.variables();
+  circumstances.variables.insert(circumstances.variables.end(), usual.begin(), usual.end());
+  return circumstances;
+}
+
+v1::Receipt Ask(const std::string& address) {
+  v1::SearchRequest request;
+  request.set_collection("films");
+  request.add_queries()->set_id("toy-story-1995");
+  v1::SearchResponse response;
+  const Outcome outcome = Client(address).Search(request, response);
+  EXPECT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
+  EXPECT_EQ(response.results(0).hits_size(), 10);
+  return response.receipt();
+}
+
+// Whether the program serves, and says this of whom in its first line and on its receipts.
+void ExpectServes(const ServerProcess::Circumstances& circumstances, const std::string& backend,
+                  const std::string& reason) {
+  ServerProcess server(ServeFilms(), circumstances);
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  const std::string first_line = server.output().substr(0, server.output().find('\n'));
+  EXPECT_THAT(first_line, HasSubstr("  " + backend + " engine ("));
+  EXPECT_THAT(first_line, HasSubstr("): " + reason));
+  const v1::Receipt receipt = Ask(address);
+  EXPECT_EQ(receipt.backend(), backend);
+  EXPECT_THAT(receipt.reason(), StartsWith(reason));
+  EXPECT_THAT(first_line, HasSubstr(receipt.reason()));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
+}
+
+TEST(GpuProgramTest, ServesOnTheCpuWithoutADriver) {
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) {
+    GTEST_SKIP() << "this machine has a driver";
+  }
+  const GpuMachine machine("working");
+  ServerProcess::Circumstances circumstances = On(machine);
+  circumstances.variables = {"SIMILE_GPU_FAULT_JOURNAL="};
+  ExpectServes(circumstances, "cpu", "no NVIDIA driver on this machine (libcuda.so.1 not found)");
+}
+
+TEST(GpuProgramTest, ServesOnTheCpuWithoutAPlugin) {
+  ExpectServes(On(GpuMachine("")), "cpu",
+               "an NVIDIA driver is here, but libsimile_cuda.so is not beside the server");
+}
+
+TEST(GpuProgramTest, ServesOnTheCpuWithoutCublas) {
+  ExpectServes(On(GpuMachine("no_blas")), "cpu",
+               "NVIDIA H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: ");
+}
+
+TEST(GpuProgramTest, ServesOnTheCpuWithAPluginOfAnotherBuild) {
+  ExpectServes(On(GpuMachine("other_build")), "cpu",
+               "libsimile_cuda.so is from another build (it is 0.0.1-of-yesterday with interface ");
+}
+
+TEST(GpuProgramTest, ServesOnTheCpuWhenToldTo) {
+  const GpuMachine machine("working");
+  ExpectServes(On(machine, {"USE_GPU=false"}), "cpu", "the configuration asks for the CPU");
+}
+
+TEST(GpuProgramTest, ServesOnTheGpuWhereThereIsOne) {
+  const GpuMachine machine("working");
+  ExpectServes(On(machine, {"USE_GPU=true"}), "gpu", "NVIDIA H200 (139 GiB), CUDA 13.0");
+}
+
+TEST(GpuProgramTest, RefusesToStartWithoutTheGpuThatItIsToUse) {
+  const GpuMachine machine("no_blas");
+  ServerProcess server(ServeFilms({"--backend", "gpu"}), On(machine));
+  EXPECT_EQ(server.AwaitListening(), "");
+  EXPECT_EQ(server.AwaitExit(), 1);
+  EXPECT_THAT(server.output(),
+              StartsWith("error: the configuration asks for the GPU, which cannot be used: NVIDIA "
+                         "H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: "));
+}
+
+TEST(GpuProgramTest, StaysOnTheCpuWhenItLosesTheGpuAndStopsCleanly) {
+  const GpuMachine machine("working");
+  // The first search is that of the check before the films are published.
+  ServerProcess server(ServeFilms(), On(machine, {"FAKE_GPU_SEARCHES=ok,ok,lost"}));
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  EXPECT_EQ(Ask(address).backend(), "gpu");
+  EXPECT_EQ(Ask(address).backend(), "cpu");
+  EXPECT_THAT(Ask(address).reason(), StartsWith("the GPU was lost and is left alone"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
+  EXPECT_EQ(app::ReadFaultJournal(machine.journal()).value().size(), 1U);
+}
+
+TEST(GpuProgramTest, EndsForARestartWhenItLosesTheGpuAndAfterThreeTimesLeavesItAlone) {
+  const GpuMachine machine("working");
+  const std::vector<std::string> restart = {"--on-gpu-fault", "restart"};
+  const auto circumstances = On(machine, {"FAKE_GPU_SEARCHES=ok,lost"});
+  for (std::size_t times = 1; times <= 3; ++times) {
+    ServerProcess server(ServeFilms(restart), circumstances);
+    const std::string address = server.AwaitListening();
+    ASSERT_NE(address, "") << server.output();
+    EXPECT_THAT(server.output(), HasSubstr("  gpu engine (cuda-fake on NVIDIA H200): "));
+    EXPECT_EQ(Ask(address).backend(), "cpu") << "whoever asked has the answer";
+    EXPECT_EQ(server.AwaitExit(), 75);
+    EXPECT_EQ(Client(address).CheckHealth(""), Health::kUnreachable);
+    EXPECT_EQ(app::ReadFaultJournal(machine.journal()).value().size(), times);
+  }
+  ServerProcess server(ServeFilms(restart), circumstances);
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  EXPECT_THAT(server.output(), HasSubstr("): the GPU was lost 3 times in the last 10 minutes"));
+  EXPECT_EQ(Ask(address).backend(), "cpu");
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
+}
+
+TEST(GpuProgramTest, EndsForARestartWhenTheGpuIsLostDuringALoad) {
+  const GpuMachine machine("working");
+  ServerProcess server(ServeFilms({"--on-gpu-fault", "restart"}),
+                       On(machine, {"FAKE_GPU_LOADS=lost"}));
+  EXPECT_EQ(server.AwaitExit(), 75) << server.output();
+}
+
+}  // namespace
+}  // namespace simile::integration
