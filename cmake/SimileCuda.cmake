@@ -1,7 +1,7 @@
 # The GPU engine's sources: built by nvcc into the plug-in, and by the tests for an emulated device.
 set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu halve.cu order_mask.cu row_scan.cu sample_gate.cu topk_fp16.cu)
 list(TRANSFORM SIMILE_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/)
-set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp device.cpp device_error.cpp device_probe.cpp
+set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp cuda_engine.cpp device.cpp device_error.cpp device_probe.cpp
                        filter_cache.cpp pass_plan.cpp pass_runner.cpp plugin.cpp resident_rows.cpp workspace.cpp)
 list(TRANSFORM SIMILE_GPU_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/backend/cuda/)
 

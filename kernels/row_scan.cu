@@ -369,12 +369,14 @@ Kernel KernelFor(const RowScanShape& shape) {
   return shape.queries == 32 ? KernelFor<2>(shape.stages) : KernelFor<4>(shape.stages);
 }
 
+// Shared memory that is not dynamic, a little more of it.
+constexpr std::size_t kFixedBytes =
+    sizeof(StagedHits) + sizeof(SharedArray<float, kScanQueriesMax>) + 128;
+
 }  // namespace
 
 RowScanShape ShapeRowScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max,
                           bool asynchronous) {
-  constexpr std::size_t kFixedBytes =
-      sizeof(StagedHits) + sizeof(SharedArray<float, kScanQueriesMax>) + 128;
   const unsigned slots = batch <= 16 ? 16 : (batch <= 32 ? 32 : 64);
   const std::size_t queries = QueryBytes(slots, stride);
   if (asynchronous) {
@@ -391,9 +393,9 @@ RowScanShape ShapeRowScan(unsigned stride, unsigned batch, std::size_t shared_by
   return {slots, 1, 8, bytes};
 }
 
-cudaError_t PrepareRowScan(const RowScanShape& shape) {
+cudaError_t PrepareRowScan(const RowScanShape& shape, std::size_t shared_bytes_max) {
   return cudaFuncSetAttribute(KernelFor(shape), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              static_cast<int>(shape.shared_bytes));
+                              static_cast<int>(shared_bytes_max - kFixedBytes));
 }
 
 cudaError_t LaunchRowScan(const RowScanShape& shape, unsigned blocks, const Pass& pass,

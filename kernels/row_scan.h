@@ -51,8 +51,9 @@ struct RowScanShape {
 RowScanShape ShapeRowScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max,
                           bool asynchronous);
 
-// Allows the kernel its shared memory; once a shape and device, before the first launch.
-cudaError_t PrepareRowScan(const RowScanShape& shape);
+// Allows the shape's kernel all the shared memory that a block may have; before its launches. Not
+// to be captured.
+cudaError_t PrepareRowScan(const RowScanShape& shape, std::size_t shared_bytes_max);
 
 // REQUIRES: blocks that are resident at once (one a multiprocessor); pass.batch <= shape.queries.
 cudaError_t LaunchRowScan(const RowScanShape& shape, unsigned blocks, const Pass& pass,

@@ -8,7 +8,7 @@ namespace simile {
 // What a backend calls itself on receipts, in the first lines of `serve` and in metrics.
 struct BackendInfo {
   std::string name;    // "cpu", "gpu"
-  std::string engine;  // "scan-avx512", "scan-avx2", "scan-portable", "cuda-sm_90"
+  std::string engine;  // "scan-avx512", "scan-avx2", "scan-portable", "fp16-sm90"
   std::string device;  // "AMD EPYC 9B14, 2 threads", "NVIDIA H200"
 };
 

@@ -15,7 +15,7 @@ namespace simile::app {
 // What `serve` says when it starts. Pure.
 
 // `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...`
-// `simile 0.1.0  gpu engine (cuda-sm_90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA 13.0`
+// `simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA 13.0`
 std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend);
 
 // `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, and below

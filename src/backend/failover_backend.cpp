@@ -136,7 +136,7 @@ class FailoverIndex final : public SegmentIndex {
   std::optional<ResidentPlan> Resident() const override {
     const SegmentShape shape{row_count(), dim(), rows_.metric};
     ResidentPlan resident;
-    if (gpu_ != nullptr) resident = backend_.gpu().Plan(shape);
+    if (gpu_ != nullptr) resident = gpu_->Resident().value_or(backend_.gpu().Plan(shape));
     const std::lock_guard lock(cpu_mutex_);
     if (cpu_ != nullptr) resident.host_bytes += backend_.cpu().Plan(shape).host_bytes;
     return resident;

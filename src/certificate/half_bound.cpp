@@ -28,6 +28,14 @@ double Gamma(double steps, double u) { return steps * u / (1 - steps * u); }
 
 }  // namespace
 
+double Length(std::span<const float> vector) {
+  double squares = 0;
+  for (const float value : vector) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(squares);
+}
+
 double UnitOf(double length) {
   if (length == 0 || (length > 0.5 && length <= kUnitLengthMax)) return 1;
   int exponent = 0;

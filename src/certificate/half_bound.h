@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace simile::certificate {
 
@@ -10,6 +11,9 @@ namespace simile::certificate {
 
 // The longest vector that counts as unit length: what fp32 makes of one is within 2^-20 of it.
 inline constexpr double kUnitLengthMax = 1.0 + 0x1p-16;
+
+// The length of a vector, in double.
+double Length(std::span<const float> vector);
 
 // The power of two that brings a length into (1/2, 1]; 1 for lengths that are already there, for
 // unit length with its rounding, and for 0.

@@ -23,8 +23,8 @@ TEST(FirstLinesTest, SayWhatAnswersAndWhy) {
   EXPECT_EQ(BackendLine({"0.1.0", "g1"}, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
             "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver");
   EXPECT_EQ(BackendLine({"0.1.0", "g1"},
-                        {{"gpu", "cuda-sm_90", "NVIDIA H200"}, "NVIDIA H200 (139 GiB), CUDA 13.0"}),
-            "simile 0.1.0  gpu engine (cuda-sm_90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA "
+                        {{"gpu", "fp16-sm90", "NVIDIA H200"}, "NVIDIA H200 (139 GiB), CUDA 13.0"}),
+            "simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA "
             "13.0");
 }
 

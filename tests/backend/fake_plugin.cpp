@@ -59,7 +59,7 @@ void Open(const simile::backend::GpuOptions* /*options*/,
           absl::StatusOr<std::unique_ptr<simile::Backend>>* backend) {
   if (FAKE_PLUGIN == FAKE_NO_BLAS) {
     *backend = absl::FailedPreconditionError(
-        "libcublas.so.13 cannot be loaded: libcublas.so.13: cannot open shared object file: No "
+        "cuBLAS cannot be loaded: libcublas.so.13: cannot open shared object file: No "
         "such file or directory");
     return;
   }

@@ -76,7 +76,7 @@ TEST(GpuSearchTest, SaysThatTheDeviceAskedForIsNotThere) {
 
 TEST(GpuSearchTest, SaysWhyTheDeviceCannotBeUsed) {
   EXPECT_EQ(ReasonWith("libfake_no_blas.so"),
-            "NVIDIA H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: "
+            "NVIDIA H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: "
             "libcublas.so.13: cannot open shared object file: No such file or directory");
 }
 

@@ -59,7 +59,7 @@ TEST(RegistryTest, RefusesToStartWhenTheGpuIsDemanded) {
   EXPECT_EQ(chosen.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(chosen.status().message()),
               AllOf(StartsWith("the configuration asks for the GPU, which cannot be used: NVIDIA "
-                               "H200 (139 GiB) cannot be used: libcublas.so.13"),
+                               "H200 (139 GiB) cannot be used: cuBLAS cannot be loaded"),
                     HasSubstr("cannot open shared object file")));
 }
 

@@ -18,12 +18,6 @@ using testing::SeededRandom;
 
 constexpr double kGateMax = 1.125;
 
-double Length(const std::vector<float>& vector) {
-  double squares = 0;
-  for (const float value : vector) squares += static_cast<double>(value) * value;
-  return std::sqrt(squares);
-}
-
 // A sum as a tensor core may form it: started somewhere, in any order, each step truncated to 24
 // bits.
 float TruncatedSum(float start, const std::vector<double>& products) {

@@ -82,7 +82,7 @@ TEST(GpuProgramTest, ServesOnTheCpuWithoutAPlugin) {
 
 TEST(GpuProgramTest, ServesOnTheCpuWithoutCublas) {
   ExpectServes(On(GpuMachine("no_blas")), "cpu",
-               "NVIDIA H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: ");
+               "NVIDIA H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: ");
 }
 
 TEST(GpuProgramTest, ServesOnTheCpuWithAPluginOfAnotherBuild) {
@@ -107,7 +107,7 @@ TEST(GpuProgramTest, RefusesToStartWithoutTheGpuThatItIsToUse) {
   EXPECT_EQ(server.AwaitExit(), 1);
   EXPECT_THAT(server.output(),
               StartsWith("error: the configuration asks for the GPU, which cannot be used: NVIDIA "
-                         "H200 (139 GiB) cannot be used: libcublas.so.13 cannot be loaded: "));
+                         "H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: "));
 }
 
 TEST(GpuProgramTest, StaysOnTheCpuWhenItLosesTheGpuAndStopsCleanly) {

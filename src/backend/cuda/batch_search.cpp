@@ -11,11 +11,14 @@
 namespace simile::backend::cuda {
 namespace {
 
+using certificate::CheapStorage;
+
 // Rows that a query leaves out are looked up for every hit, and as many more hits must come
 // through; from here on they cost more than a mask of their own.
 constexpr std::size_t kExcludedOfListMax = 2'048;
-// A share of the queries of a pass that overflows shows rows that lie too dense for its room.
-constexpr std::size_t kOverflowShare = 8;
+// Overflows are expected once in a million queries: one of so many of a pass shows rows that lie
+// too dense for its room.
+constexpr std::size_t kOverflowShare = 64;
 
 }  // namespace
 
@@ -24,15 +27,6 @@ RoadNames::RoadNames(int capability)
       gemm(fmt::format("fp16-gemm-sm{}", capability)),
       gather(fmt::format("gather-sm{}", capability)),
       canonical(fmt::format("scan-sm{}", capability)) {}
-
-BatchSearch::BatchSearch(const CardTraits& card, const GpuTuning& tuning, const RoadNames& names,
-                         const Workspace& workspace, ResidentRows& rows, PassRunner& runner)
-    : card_(card),
-      tuning_(tuning),
-      names_(names),
-      workspace_(workspace),
-      rows_(rows),
-      runner_(runner) {}
 
 void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
@@ -46,7 +40,7 @@ void BatchSearch::Add(std::uint32_t query) {
   const QuerySpec& spec = batch_->specs[query];
   ListExcluded(spec, excluded_);
   const RowMask* mask = spec.mask;
-  const std::size_t room = workspace_.size().excluded_max;
+  const std::size_t room = runner_.workspace().size().excluded_max;
   if (excluded_.size() > std::min(kExcludedOfListMax, room)) {
     mask = &MaskWithout(spec, excluded_);
     excluded_.clear();
@@ -76,8 +70,10 @@ void BatchSearch::Add(std::uint32_t query) {
 const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   const auto known = std::ranges::find(known_, &mask, &decltype(known_)::value_type::first);
   if (known != known_.end()) return known->second;
-  const unsigned list_max = rows_.size().row_count / tuning_.gather_share;
-  const auto use = [&] { return runner_.UseFilter(mask, list_max); };
+  const unsigned list_max = rows_.size().row_count / ListShare(mask);
+  const auto use = [&] {
+    return rows_.filters().Use(mask, list_max, runner_.workspace().stream(0));
+  };
   const Filter* filter = use();
   if (filter == nullptr) {
     Flush();  // which puts every filter out of use
@@ -86,6 +82,18 @@ const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   assert(filter != nullptr);
   known_.emplace_back(&mask, filter);
   return filter;
+}
+
+// A filter becomes a list where at most one row in so many passes. Each query reads the rows of its
+// list by itself, as fp32; a pass reads half the bytes of all rows for many queries. And rows on
+// the host come over a bus that is some thirty times slower.
+unsigned BatchSearch::ListShare(const RowMask& mask) const {
+  constexpr std::size_t kBusFactor = 32;
+  const auto sharing =
+      static_cast<std::size_t>(std::ranges::count(batch_->specs, &mask, &QuerySpec::mask));
+  const std::size_t cost =
+      2 * std::max<std::size_t>(sharing, 1) * (rows_.rows_on_device() ? 1 : kBusFactor);
+  return static_cast<unsigned>(std::max<std::size_t>(tuning_.gather_share, cost));
 }
 
 void BatchSearch::ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const {
@@ -128,7 +136,9 @@ void BatchSearch::RunPasses() {
     demand.hits_max = std::ranges::max(left, {}, &Ask::wanted).wanted;
     demand.reach_max = left.front().reach();
     demand.growth = rows_.growth();
-    const auto plan = PlanPass(card_, tuning_, workspace_.size(), rows_.size(), demand);
+    demand.scan_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kFloat));
+    demand.gemm_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kHalf));
+    const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
     if (!plan) {  // it reaches too far for any gate
       canonical_.push_back(left.front());
       left = left.subspan(1);
@@ -146,14 +156,14 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<Ask> asks) {
   std::size_t overflows = 0;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     Ask& ask = asks[i];
-    const AnswerView answer = runner_.Answer(i);
+    const kernels::Verdict& verdict = runner_.VerdictOf(i);
     ask.cost.rows_scanned += rows_.size().row_count;
-    ask.cost.rows_rescored += answer.verdict.kept;
-    if (answer.verdict.flag == kernels::kProven) {
-      Write(ask, answer, name);
+    ask.cost.rows_rescored += verdict.kept;
+    if (verdict.flag == kernels::kProven) {
+      Write(ask, runner_.Answer(i), name);
       continue;
     }
-    if (answer.verdict.flag == kernels::kOverflow) ++overflows;
+    if (verdict.flag == kernels::kOverflow) ++overflows;
     ++ask.cost.rescans;
     canonical_.push_back(ask);
   }
@@ -175,11 +185,12 @@ void BatchSearch::RunCanonical(std::vector<Ask>& asks, const std::string& name) 
   asks.clear();
 }
 
-void BatchSearch::Write(const Ask& ask, const AnswerView& answer, const std::string& name) {
+void BatchSearch::Write(const Ask& ask, std::span<const kernels::Key> answer,
+                        const std::string& name) {
   const float threshold = batch_->specs[ask.query].score_threshold;
   const std::span<Hit> room = result_->Room(ask.query);
   std::size_t count = 0;
-  for (const kernels::Key packed : answer.best.first(ask.wanted)) {
+  for (const kernels::Key packed : answer.first(ask.wanted)) {
     const RankKey key = RankKey::FromPacked(packed);
     if (packed == 0 || !(key.score() >= threshold)) break;
     room[count++] = {rows_.first_row() + key.row(), key.score()};

@@ -27,7 +27,8 @@ struct RoadNames {
 class BatchSearch {
  public:
   BatchSearch(const CardTraits& card, const GpuTuning& tuning, const RoadNames& names,
-              const Workspace& workspace, ResidentRows& rows, PassRunner& runner);
+              PassRunner& runner)
+      : card_(card), tuning_(tuning), names_(names), runner_(runner), rows_(runner.rows()) {}
 
   // Throws DeviceError, std::bad_alloc.
   void Run(const SearchBatch& batch, SearchResult& result);
@@ -35,6 +36,7 @@ class BatchSearch {
  private:
   void Add(std::uint32_t query);
   const Filter* FilterOf(const RowMask& mask);
+  unsigned ListShare(const RowMask& mask) const;
   // The rows that the query leaves out and its mask would let pass, as the segment numbers them.
   void ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const;
   // A mask without them, for queries that leave out so many that a list would cost more.
@@ -45,14 +47,13 @@ class BatchSearch {
   void RunPasses();
   void Conclude(const PassPlan& plan, std::span<Ask> asks);
   void RunCanonical(std::vector<Ask>& asks, const std::string& name);
-  void Write(const Ask& ask, const AnswerView& answer, const std::string& name);
+  void Write(const Ask& ask, std::span<const kernels::Key> answer, const std::string& name);
 
   const CardTraits& card_;
   const GpuTuning& tuning_;
   const RoadNames& names_;
-  const Workspace& workspace_;
-  ResidentRows& rows_;
   PassRunner& runner_;
+  ResidentRows& rows_;
   const SearchBatch* batch_ = nullptr;
   SearchResult* result_ = nullptr;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
@@ -62,11 +63,15 @@ void Device::Check(cublasStatus_t status, const char* call) {
 
 void Device::Await(cudaStream_t stream) {
   const Clock::TimePoint began = clock_.Now();
+  bool late = false;
   for (unsigned polls = 1;; ++polls) {
+    ThrowIfLost();  // by another thread
     const cudaError_t state = cudaStreamQuery(stream);
     if (state == cudaSuccess) return;
     if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
     if (polls % kPollsOfLook != 0 || clock_.Now() - began < batch_timeout_) continue;
+    // This process may have stood still since it asked: it asks once more.
+    if (!std::exchange(late, true)) continue;
     const std::string words =
         fmt::format("the GPU hangs: a batch was not finished after {} ms", batch_timeout_.count());
     Lose(cudaErrorLaunchTimeout, words);
@@ -112,7 +117,14 @@ std::vector<DeviceMemory> Device::memory() const {
   return all;
 }
 
+void Device::ThrowIfLost() const {
+  if (!lost()) return;
+  const std::lock_guard lock(mutex_);
+  throw DeviceError(lost_with_, why_lost_);
+}
+
 void* Device::Allocate(std::size_t bytes, MemoryKind kind) {
+  ThrowIfLost();
   void* memory = nullptr;
   Check(cudaMalloc(&memory, bytes), "cudaMalloc");
   const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include <absl/status/status.h>
 
 #include "backend/cuda/blas_library.h"
+#include "backend/cuda/card_traits.h"
 #include "backend/cuda/device_error.h"
 #include "backend/gpu_options.h"
 #include "simile/backend.h"
@@ -23,18 +24,6 @@ namespace simile::backend::cuda {
 
 // What device memory is held for, as metrics name it.
 enum class MemoryKind : std::uint8_t { kHalves, kRows, kRowNumbers, kFilters, kWorkspace, kCount };
-
-// What kernels and plans ask of a card.
-struct CardTraits {
-  std::string name;  // "NVIDIA H200"
-  unsigned multiprocessors = 0;
-  std::size_t shared_bytes_max = 0;  // of a block, opted in
-  std::size_t l2_bytes = 0;
-  std::uint64_t memory_bytes = 0;
-  int capability = 0;  // 90 for sm_90
-
-  bool copies_asynchronously() const { return capability >= 80; }
-};
 
 // One GPU: its error state, its clock and its memory account. Once an error has cost the device, or
 // it did not answer in time, it is *lost*: no call of this process touches CUDA again, and whatever
@@ -74,7 +63,8 @@ class Device {
     } catch (const DeviceError& error) {
       return lost() ? WhyLost() : StatusOf(error);
     } catch (const std::bad_alloc&) {
-      return absl::ResourceExhaustedError("no host memory for the GPU's part of it");
+      return absl::ResourceExhaustedError(
+          "this machine is out of memory, which the GPU needs some of, too");
     }
     return absl::OkStatus();
   }
@@ -82,6 +72,10 @@ class Device {
   // What all collections together may hold: a share of the card less a reserve.
   std::uint64_t budget_bytes() const { return budget_bytes_; }
   std::uint64_t held_bytes() const;
+  std::uint64_t free_bytes() const {
+    const std::uint64_t held = held_bytes();
+    return budget_bytes_ > held ? budget_bytes_ - held : 0;
+  }
   std::vector<DeviceMemory> memory() const;
 
   // For the owners of memory (device_memory.h). Throws DeviceError.
@@ -101,6 +95,7 @@ class Device {
     std::uint64_t peak_bytes = 0;
   };
 
+  void ThrowIfLost() const;
   [[noreturn]] void Fail(cudaError_t code, const std::string& words);
   void Lose(cudaError_t code, const std::string& words) noexcept;
 

@@ -10,10 +10,12 @@
 namespace simile::backend::cuda {
 namespace {
 
-// 214 uncorrectable ECC, 226 contained ECC, 700 illegal address, 702 timeout, 710 assert,
-// 714 hardware stack, 715 illegal instruction, 716 misaligned, 717 address space, 718 invalid PC,
-// 719 launch failure, 721 tensor memory, 911 external device, 999 unknown.
-constexpr std::array kSticky{214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911, 999};
+// 214 uncorrectable ECC, 226 contained ECC, 700 illegal address, 702 timeout, 709 context
+// destroyed, 710 assert, 714 hardware stack, 715 illegal instruction, 716 misaligned, 717 address
+// space, 718 invalid PC, 719 launch failure, 721 tensor memory, 810 MPS client terminated, 911
+// external device, 999 unknown.
+constexpr std::array kSticky{214, 226, 700, 702, 709, 710, 714, 715,
+                             716, 717, 718, 719, 721, 810, 911, 999};
 
 }  // namespace
 

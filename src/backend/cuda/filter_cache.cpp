@@ -26,8 +26,10 @@ std::size_t HashOf(const RowMask& mask) {
 
 }  // namespace
 
-FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row)
-    : row_count_(row_count),
+FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row, const unsigned* row_of)
+    : device_(device),
+      row_of_(row_of),
+      row_count_(row_count),
       first_row_(first_row),
       words_of_place_(WordsOfPlace(row_count)),
       places_(device, kPlaces * words_of_place_, MemoryKind::kFilters),
@@ -37,17 +39,18 @@ std::uint64_t FilterCache::DeviceBytes(unsigned row_count) {
   return (kPlaces * WordsOfPlace(row_count) + WordsByRow(row_count)) * sizeof(unsigned);
 }
 
-const Filter* FilterCache::Use(Device& device, const RowMask& mask, unsigned list_max,
-                               const unsigned* row_of, cudaStream_t stream) {
+const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStream_t stream) {
   const std::size_t hash = HashOf(mask);
-  const auto found = std::ranges::find_if(
-      filters_, [&](const Filter& filter) { return filter.hash == hash && filter.mask == mask; });
+  const auto found = std::ranges::find_if(filters_, [&](const Filter& filter) {
+    return filter.hash == hash && filter.is_list == BecomesList(filter.passing, list_max) &&
+           filter.mask == mask;
+  });
   const bool is_there = found != filters_.end();
   Filter* filter = is_there ? &*found : FreePlace();
   if (filter == nullptr) return nullptr;
   if (!is_there) {
     filter->mask = RowMask(0);  // nobody's, should making it fail
-    Make(device, mask, list_max, row_of, stream, *filter);
+    Make(mask, list_max, stream, *filter);
     filter->mask = mask;
     filter->hash = hash;
   }
@@ -74,41 +77,39 @@ Filter* FilterCache::FreePlace() {
   return oldest;
 }
 
-void FilterCache::Make(Device& device, const RowMask& mask, unsigned list_max,
-                       const unsigned* row_of, cudaStream_t stream, Filter& filter) {
+void FilterCache::Make(const RowMask& mask, unsigned list_max, cudaStream_t stream,
+                       Filter& filter) {
   const std::size_t passing = mask.AllowedCount(first_row_, first_row_ + row_count_);
   filter.passing = static_cast<unsigned>(passing);
-  filter.is_list = passing <= std::min<std::size_t>(list_max, words_of_place_);
+  filter.is_list = BecomesList(filter.passing, list_max);
   if (filter.is_list) {
-    CopyList(device, mask, stream, filter);
+    CopyList(mask, stream, filter);
   } else {
-    CopyMask(device, mask, row_of, stream, filter);
+    CopyMask(mask, stream, filter);
   }
 }
 
 // What is copied from here is not pinned: CUDA has taken it when the call returns.
-void FilterCache::CopyList(Device& device, const RowMask& mask, cudaStream_t stream,
-                           const Filter& filter) {
+void FilterCache::CopyList(const RowMask& mask, cudaStream_t stream, const Filter& filter) {
   if (filter.passing == 0) return;
   std::vector<unsigned> rows;
   rows.reserve(filter.passing);
   mask.ForEachAllowed(first_row_, first_row_ + row_count_,
                       [&](Row row) { rows.push_back(row - first_row_); });
-  device.Check(cudaMemcpyAsync(filter.on_device, rows.data(), rows.size() * sizeof(unsigned),
-                               cudaMemcpyHostToDevice, stream),
-               "cudaMemcpyAsync");
+  device_.Check(cudaMemcpyAsync(filter.on_device, rows.data(), rows.size() * sizeof(unsigned),
+                                cudaMemcpyHostToDevice, stream),
+                "cudaMemcpyAsync");
 }
 
-void FilterCache::CopyMask(Device& device, const RowMask& mask, const unsigned* row_of,
-                           cudaStream_t stream, const Filter& filter) {
+void FilterCache::CopyMask(const RowMask& mask, cudaStream_t stream, const Filter& filter) {
   const unsigned first_bit = first_row_ % 64;
   const auto words = mask.words().subspan(first_row_ / 64, (first_bit + row_count_ + 63) / 64);
-  device.Check(cudaMemcpyAsync(by_row_.get(), words.data(), words.size_bytes(),
-                               cudaMemcpyHostToDevice, stream),
-               "cudaMemcpyAsync");
-  const kernels::OrderMaskArguments arguments{by_row_.get(), first_bit, row_of, row_count_,
+  device_.Check(cudaMemcpyAsync(by_row_.get(), words.data(), words.size_bytes(),
+                                cudaMemcpyHostToDevice, stream),
+                "cudaMemcpyAsync");
+  const kernels::OrderMaskArguments arguments{by_row_.get(), first_bit, row_of_, row_count_,
                                               filter.on_device};
-  device.Check(kernels::LaunchOrderMask(arguments, stream), "order_mask");
+  device_.Check(kernels::LaunchOrderMask(arguments, stream), "order_mask");
 }
 
 }  // namespace simile::backend::cuda

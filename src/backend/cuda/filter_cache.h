@@ -24,8 +24,9 @@ struct Filter {
 // whoever makes masks need not number them. Nothing is allocated on the device after construction.
 class FilterCache {
  public:
+  //   row_of  [row_count] on the device; borrowed
   // Throws DeviceError.
-  FilterCache(Device& device, unsigned row_count, Row first_row);
+  FilterCache(Device& device, unsigned row_count, Row first_row, const unsigned* row_of);
 
   // Device bytes for a segment of so many rows.
   static std::uint64_t DeviceBytes(unsigned row_count);
@@ -33,21 +34,22 @@ class FilterCache {
   // The mask's filter, made where it is not there yet, and in use from now on. Null when every
   // place is in use.
   //   list_max  rows that may pass for a list
-  //   row_of    [row_count] on the device
   // Throws DeviceError. Cost: a look at the mask's words; where it is made, at its rows, too.
-  const Filter* Use(Device& device, const RowMask& mask, unsigned list_max, const unsigned* row_of,
-                    cudaStream_t stream);
+  const Filter* Use(const RowMask& mask, unsigned list_max, cudaStream_t stream);
   // Nothing is in use any more.
   void Release();
 
  private:
+  bool BecomesList(unsigned passing, unsigned list_max) const {
+    return passing <= list_max && passing <= words_of_place_;
+  }
   Filter* FreePlace();
-  void Make(Device& device, const RowMask& mask, unsigned list_max, const unsigned* row_of,
-            cudaStream_t stream, Filter& filter);
-  void CopyList(Device& device, const RowMask& mask, cudaStream_t stream, const Filter& filter);
-  void CopyMask(Device& device, const RowMask& mask, const unsigned* row_of, cudaStream_t stream,
-                const Filter& filter);
+  void Make(const RowMask& mask, unsigned list_max, cudaStream_t stream, Filter& filter);
+  void CopyList(const RowMask& mask, cudaStream_t stream, const Filter& filter);
+  void CopyMask(const RowMask& mask, cudaStream_t stream, const Filter& filter);
 
+  Device& device_;
+  const unsigned* const row_of_;
   const unsigned row_count_;
   const Row first_row_;
   std::size_t words_of_place_ = 0;

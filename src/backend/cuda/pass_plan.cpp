@@ -23,8 +23,7 @@ constexpr double kRankShareMax = 0.9;
 constexpr unsigned kGroupOfLoad = 8;  // rows of one 16-byte load of scores
 constexpr double kRankShareOfLoads = 0.25;
 
-// Capacities and answers come in few sizes, so that few graphs are captured. People ask for round
-// numbers.
+// Answers come in few sizes, so that few graphs are captured. People ask for round numbers.
 unsigned RoundedHits(unsigned hits) {
   constexpr std::array<unsigned, 12> kSizes{10,  16,  32,    64,    100,   128,
                                             256, 512, 1'000, 2'048, 4'096, 10'000};
@@ -39,14 +38,25 @@ unsigned RoundedQueries(unsigned queries) {
   return (queries + step - 1) / step * step;
 }
 
-// More hits than the expected ones come with a chance of one in a million or less; half as many
-// again lie within the margin, by which a gate is lower than the sample's.
+// By what factor a margin below the gate lets more rows through, where scores are spread as those
+// of random directions, normally with a deviation of 1 / sqrt(dimensions): the density at the gate,
+// z deviations out, grows by exp(z * margin * sqrt(dimensions)).
+double FactorOfMargin(double margin, const SegmentSize& segment, const PassDemand& demand) {
+  constexpr double kLeast = 1.25, kMost = 16;
+  const double share = static_cast<double>(segment.row_count) / std::max(demand.reach_max, 1U);
+  const double deviations = std::sqrt(2 * std::log(std::max(share, 1.0)));
+  return std::clamp(std::exp(deviations * margin * std::sqrt(segment.stride)), kLeast, kMost);
+}
+
+// More hits than the expected ones come with a chance of one in a million or less.
 unsigned HitRoom(double rank, double expected, const PassDemand& demand, unsigned row_count) {
   const double spread = 1 + 6.5 / std::sqrt(rank);
-  const double room = std::ldexp(1.5 * spread * expected + 128, static_cast<int>(demand.growth));
+  const double room = std::ldexp(spread * expected + 128, static_cast<int>(demand.growth));
   const double needed = std::max<double>(room, demand.reach_max + 64);
-  const auto rows = std::min<double>(needed, row_count);
-  return (static_cast<unsigned>(rows) + 31) / 32 * 32;
+  const auto rows = static_cast<unsigned>(std::min<double>(needed, row_count));
+  // In eighths of a power of two: few sizes here, too.
+  const unsigned step = std::max(std::bit_floor(std::max(rows, 1U)) / 8, 32U);
+  return (rows + step - 1) / step * step;
 }
 
 // As many queries as there is room for.
@@ -100,14 +110,16 @@ std::optional<PassPlan> PlanRowScan(const CardTraits& card, const WorkspaceSize&
   plan.sample_groups = sample.groups;
   plan.sample_share =
       std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
-  plan.capacity = HitRoom(plan.RankOf(demand.reach_max), sample.hits, demand, segment.row_count);
+  plan.capacity = HitRoom(plan.RankOf(demand.reach_max),
+                          sample.hits * FactorOfMargin(demand.scan_margin, segment, demand), demand,
+                          segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   if (plan.slots == 0) return std::nullopt;
   plan.shape = kernels::ShapeRowScan(segment.stride, plan.slots, card.shared_bytes_max,
                                      card.copies_asynchronously());
   if (plan.shape.queries < plan.slots) return std::nullopt;
-  plan.in_one_launch = demand.hits_max <= kHitsOfOneBlock;
+  plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
   return plan;
 }
 
@@ -144,26 +156,29 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
   return false;
 }
 
+// As many queries as have room for their hits. Fewer queries make longer tiles, which make a larger
+// sample and fewer hits: so each number is tried with the room that it needs itself.
 std::optional<PassPlan> PlanGemm(const CardTraits& card, const WorkspaceSize& workspace,
                                  const SegmentSize& segment, const PassDemand& demand) {
   PassPlan plan;
   plan.road = PassPlan::Road::kGemm;
+  plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.capacity = demand.reach_max;  // at least
-  plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
-  if (plan.slots == 0) return std::nullopt;
-  // Fewer queries may be needed to make room for their hits, which makes tiles longer and hits
-  // fewer: the second turn is the last that can change anything.
-  for (int turn = 0; turn < 2; ++turn) {
-    plan.tile_rows = TileRows(card, workspace, segment, plan.slots);
+  unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
+  while (slots != 0) {
+    plan.tile_rows = TileRows(card, workspace, segment, slots);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
-    plan.capacity = HitRoom(plan.RankOf(demand.reach_max), hits, demand, segment.row_count);
-    plan.slots = SlotsThatFit(workspace, plan, plan.slots);
-    if (plan.slots == 0) return std::nullopt;
+    plan.capacity = HitRoom(plan.RankOf(demand.reach_max),
+                            hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
+                            segment.row_count);
+    plan.slots = slots;
+    if (SlotsThatFit(workspace, plan, slots) == slots) return plan;
+    slots = slots > kScanQueriesMax ? std::min(RoundedQueries(slots - slots / 8), slots - 8)
+                                    : slots / 2;
   }
-  plan.in_one_launch = demand.hits_max <= kHitsOfOneBlock;
-  return plan;
+  return std::nullopt;
 }
 
 }  // namespace

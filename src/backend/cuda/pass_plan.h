@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "backend/cuda/device.h"
+#include "backend/cuda/card_traits.h"
 #include "backend/gpu_options.h"
 #include "kernels/row_scan.h"
 #include "kernels/sample_gate.h"
 
 namespace simile::backend::cuda {
 
-// How a batch is answered. Pure arithmetic: what is planned here is what workspaces are sized by,
-// what graphs are captured for, and what the tests and the benches print.
+// How a batch is answered. Pure arithmetic: what is planned here is what graphs are captured for
+// and what the tests and the benches print.
 
 // Rows of a segment as kernels see them.
 struct SegmentSize {
@@ -25,11 +25,11 @@ struct PassPlan {
   enum class Road : std::uint8_t { kRowScan, kGemm };
 
   Road road = Road::kRowScan;
-  unsigned slots = 0;          // queries it has room for
-  unsigned capacity = 0;       // hits of a query
-  unsigned best_stride = 0;    // hits of an answer
-  double sample_share = 0;     // of the rows, which set the gates
-  bool in_one_launch = false;  // whether a block a query finishes, else several launches
+  unsigned slots = 0;              // queries it has room for
+  unsigned capacity = 0;           // hits of a query
+  unsigned best_stride = 0;        // hits of an answer
+  double sample_share = 0;         // of the rows, which set the gates
+  bool finishes_by_block = false;  // one block a query, in the scan's own launch; else in steps
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;
@@ -50,6 +50,9 @@ struct PassDemand {
   unsigned hits_max = 0;   // the most hits that a query wants
   unsigned reach_max = 0;  // and with the rows it leaves out
   unsigned growth = 0;     // how often room for hits is doubled; see ResidentRows
+  // How far gates lie below the sample's, in units: twice the bound of the road.
+  double scan_margin = 0;
+  double gemm_margin = 0;
 };
 
 // The plan for so many queries, or for as many of them as one pass can take: plan->slots says.

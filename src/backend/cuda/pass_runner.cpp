@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstring>
 
 #include "certificate/half_bound.h"
@@ -25,13 +24,10 @@ using kernels::Pass;
 constexpr unsigned kFirstStep = 4'096;
 constexpr unsigned kStepGrowth = 4;
 
-double LengthOf(std::span<const float> vector) {
-  double squares = 0;
-  for (const float value : vector) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
-  }
-  return std::sqrt(squares);
-}
+// Bytes of fp32 rows that are asked for between two waits, so that work that is only long is not
+// taken for a hang: a fraction of a second of any card's memory, or of a bus to the host's.
+constexpr std::size_t kBytesOfWait = std::size_t{4} << 30;
+constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -46,20 +42,30 @@ void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch, std::span<c
   assert(asks.size() <= plan.slots);
   FillQueries(batch, asks, plan.slots, &plan);
   PassGraph& graph = rows_.GraphOf(plan);
-  if (graph.exec.get() == nullptr || graph.workspace_number != workspace_number_) {
-    graph.exec = Capture(plan);
-    graph.workspace_number = workspace_number_;
+  if (graph.workspace_number != workspace_.number()) {
+    // The first time without a graph: many shapes never come again, and whatever CUDA loads when it
+    // first needs it is not loaded in the midst of a capture.
+    graph.exec = GraphExec();
+    if (plan.road == PassPlan::Road::kRowScan) {
+      device_.Check(kernels::PrepareRowScan(plan.shape, device_.traits().shared_bytes_max),
+                    "cudaFuncSetAttribute");
+    }
+    Enqueue(plan);
+  } else {
+    if (graph.exec.get() == nullptr) graph.exec = Capture(plan);
+    device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
   }
-  device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
   device_.Await(workspace_.stream(0));
+  graph.workspace_number = workspace_.number();
   answer_slots_ = plan.slots;
   answer_stride_ = plan.best_stride;
 }
 
 kernels::QueryTerms PassRunner::TermsOf(const Ask& ask, std::span<const float> vector,
                                         const PassPlan* plan) const {
-  const double unit =
-      rows_.host().metric == Metric::kCosine ? 1.0 : certificate::UnitOf(LengthOf(vector));
+  const double unit = rows_.host().metric == Metric::kCosine
+                          ? 1.0
+                          : certificate::UnitOf(certificate::Length(vector));
   kernels::QueryTerms terms{};
   if (ask.filter != nullptr) {
     const bool is_list = ask.filter->is_list;
@@ -103,9 +109,6 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
 // Everything between the query block on the host and the answer block on the host, as a graph: one
 // call puts it on the device.
 GraphExec PassRunner::Capture(const PassPlan& plan) {
-  if (plan.road == PassPlan::Road::kRowScan) {
-    device_.Check(kernels::PrepareRowScan(plan.shape), "cudaFuncSetAttribute");
-  }
   cudaStream_t stream = workspace_.stream(0);
   device_.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
                 "cudaStreamBeginCapture");
@@ -113,7 +116,10 @@ GraphExec PassRunner::Capture(const PassPlan& plan) {
   try {
     Enqueue(plan);
   } catch (...) {
-    if (!device_.lost()) cudaStreamEndCapture(stream, &graph);
+    if (!device_.lost()) {
+      cudaStreamEndCapture(stream, &graph);
+      cudaGetLastError();  // of a capture that is given up
+    }
     const Graph discarded(device_, graph);
     throw;
   }
@@ -140,13 +146,17 @@ void PassRunner::EnqueueRowScan(const PassPlan& plan, Pass& pass) {
   pass.bound = rows_.bound(CheapStorage::kFloat);
   const kernels::RowScanArguments arguments{rows_.halves(),      plan.sample_groups,
                                             2 * pass.bound,      workspace_.maxima(),
-                                            workspace_.rounds(), plan.in_one_launch};
+                                            workspace_.rounds(), plan.finishes_by_block};
   device_.Check(
       kernels::LaunchRowScan(plan.shape, device_.traits().multiprocessors, pass, arguments, stream),
       "row_scan");
-  if (plan.in_one_launch) return;
-  device_.Check(kernels::LaunchFinishInSteps(pass, plan.best_stride + plan.best_stride / 8, stream),
-                "finish");
+  if (!plan.finishes_by_block) EnqueueSteps(plan, pass);
+}
+
+// Where answers are long, many blocks share the canonical scores of a query.
+void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
+  const unsigned expected = plan.best_stride + plan.best_stride / 8;  // what pruning leaves, about
+  device_.Check(kernels::LaunchFinishInSteps(pass, expected, workspace_.stream(0)), "finish");
 }
 
 void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
@@ -157,10 +167,8 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
   device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
   EnqueueTiles(plan, pass);
-  device_.Check(plan.in_one_launch ? kernels::LaunchFinish(pass, stream)
-                                   : kernels::LaunchFinishInSteps(
-                                         pass, plan.best_stride + plan.best_stride / 8, stream),
-                "finish");
+  if (!plan.finishes_by_block) return EnqueueSteps(plan, pass);
+  device_.Check(kernels::LaunchFinish(pass, stream), "finish");
 }
 
 // Tile i on stream i mod 2, each with a handle and a buffer of its own: the product of a tile fills
@@ -225,9 +233,16 @@ std::size_t PassRunner::CanonicalSlots(std::span<const Ask> asks) const {
   const CanonicalSize size = SizeOf(asks);
   const WorkspaceSize& room = workspace_.size();
   const std::size_t least = std::size_t{size.wanted} + std::min(size.places, kFirstStep);
-  const std::size_t fit = std::min<std::size_t>(
-      {asks.size(), room.queries_max, room.hits_max / least, room.answers_max / size.wanted});
+  const std::size_t fit =
+      std::min<std::size_t>({asks.size(), room.queries_max, room.hits_max / least,
+                             room.answers_max / size.wanted, RowsOfWait() / kFirstStep});
   return std::max<std::size_t>(fit, 1);
+}
+
+// Rows that may be read between two waits, counted once for each query that reads them.
+std::size_t PassRunner::RowsOfWait() const {
+  const std::size_t bytes = rows_.rows_on_device() ? kBytesOfWait : kBytesOfWaitFromHost;
+  return bytes / (rows_.size().stride * sizeof(float));
 }
 
 void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> asks) {
@@ -244,9 +259,17 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> ask
                 "cudaMemsetAsync");
   device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, slots * sizeof(Key), stream),
                 "cudaMemsetAsync");
+  const std::size_t rows_of_wait = std::max<std::size_t>(RowsOfWait() / slots, 1);
+  std::size_t rows_asked = 0;  // since the last wait
   for (unsigned done = 0; done < size.places;) {
-    const unsigned step = std::min(
-        {size.places - done, capacity - size.wanted, std::max(kFirstStep, kStepGrowth * done)});
+    const auto step = static_cast<unsigned>(
+        std::min<std::size_t>({size.places - done, capacity - size.wanted, rows_of_wait,
+                               std::max(kFirstStep, kStepGrowth * done)}));
+    if (rows_asked + step > rows_of_wait) {
+      device_.Await(stream);
+      rows_asked = 0;
+    }
+    rows_asked += step;
     device_.Check(kernels::LaunchCanonicalScan(pass, {done, step}, workspace_.thresholds(), stream),
                   "canonical_scan");
     device_.Check(kernels::LaunchSelectKeys(pass, workspace_.thresholds(), stream), "select_keys");
@@ -258,12 +281,16 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> ask
   answer_stride_ = size.wanted;
 }
 
-AnswerView PassRunner::Answer(std::size_t index) const {
+std::span<const Key> PassRunner::Answer(std::size_t index) const {
   const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
-  const std::byte* host = workspace_.host_answers();
-  const auto* verdicts = reinterpret_cast<const kernels::Verdict*>(host + block.verdicts_at);
-  const auto* best = reinterpret_cast<const Key*>(host + block.best_at);
-  return {{best + index * answer_stride_, answer_stride_}, verdicts[index]};
+  const auto* best = reinterpret_cast<const Key*>(workspace_.host_answers() + block.best_at);
+  return {best + index * answer_stride_, answer_stride_};
+}
+
+const kernels::Verdict& PassRunner::VerdictOf(std::size_t index) const {
+  const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
+  return reinterpret_cast<const kernels::Verdict*>(workspace_.host_answers() +
+                                                   block.verdicts_at)[index];
 }
 
 void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores) {
@@ -271,7 +298,8 @@ void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<
   const std::size_t slots =
       std::min<std::size_t>(queries.row_count(), workspace_.size().queries_max);
   const std::size_t rows_max =
-      std::min(workspace_.answer_bytes() / sizeof(float) / slots, workspace_.size().hits_max);
+      std::min({workspace_.answer_bytes() / sizeof(float) / slots, workspace_.size().hits_max,
+                std::max<std::size_t>(RowsOfWait() / slots, 1)});
   for (std::size_t first = 0; first < queries.row_count(); first += slots) {
     const MatrixView taken = queries.Slice(first, std::min(slots, queries.row_count() - first));
     const QueryBlock block = LayQueries(taken.row_count(), taken.padded_dim());

@@ -24,22 +24,16 @@ struct Ask {
   unsigned reach() const { return wanted + excluded_count; }
 };
 
-// What comes back for one query: keys of the segment's rows, best first, and how they were found.
-struct AnswerView {
-  std::span<const kernels::Key> best;  // ends at the first 0
-  kernels::Verdict verdict;
-};
-
 // Puts passes on the device and waits for them. Borrows everything; one at a time.
 class PassRunner {
  public:
-  PassRunner(Device& device, Workspace& workspace, ResidentRows& rows, std::uint64_t number)
-      : device_(device), workspace_(workspace), rows_(rows), workspace_number_(number) {}
+  PassRunner(Device& device, Workspace& workspace, ResidentRows& rows)
+      : device_(device), workspace_(workspace), rows_(rows) {}
 
-  // The mask's filter (FilterCache::Use). All throw DeviceError.
-  const Filter* UseFilter(const RowMask& mask, unsigned list_max) {
-    return rows_.filters().Use(device_, mask, list_max, rows_.row_of(), workspace_.stream(0));
-  }
+  Workspace& workspace() const { return workspace_; }
+  ResidentRows& rows() const { return rows_; }
+
+  // All that follow throw DeviceError.
 
   // The rows left out by the queries of what follows, one list after the other; ascending in each.
   void UploadExcluded(std::span<const unsigned> rows);
@@ -52,8 +46,10 @@ class PassRunner {
   void RunCanonical(const SearchBatch& batch, std::span<const Ask> asks);
   std::size_t CanonicalSlots(std::span<const Ask> asks) const;
 
-  // The answer to asks[index] of the last call.
-  AnswerView Answer(std::size_t index) const;
+  // The answer to asks[index] of the last call: keys of the segment's rows, best first, up to the
+  // first 0. Of a pass also how it was found.
+  std::span<const kernels::Key> Answer(std::size_t index) const;
+  const kernels::Verdict& VerdictOf(std::size_t index) const;
 
   // SegmentIndex::Score, for rows of the segment.
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
@@ -71,11 +67,13 @@ class PassRunner {
                    const PassPlan* plan);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
   CanonicalSize SizeOf(std::span<const Ask> asks) const;
+  std::size_t RowsOfWait() const;
 
   GraphExec Capture(const PassPlan& plan);
   void Enqueue(const PassPlan& plan);
   void EnqueueRowScan(const PassPlan& plan, kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);
+  void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries that are on the device: [query_count][rows].
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
@@ -85,7 +83,6 @@ class PassRunner {
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
-  const std::uint64_t workspace_number_;
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

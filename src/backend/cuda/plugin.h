@@ -51,9 +51,9 @@ struct SimileCudaPlugin {
   // Looks for devices without creating a context. Fills the whole struct; never throws.
   void (*probe)(SimileCudaProbe* probe);
   // Opens a device and takes its workspace. Never throws. Errors, each in words for a receipt:
-  //   kFailedPrecondition  cuBLAS cannot be loaded, or the card is older than the plug-in's code
+  //   kFailedPrecondition  cuBLAS cannot be loaded, or there is no code for the card
   //   kResourceExhausted   not even the smallest workspace fits, with the bytes needed and free
-  //   kUnavailable         the device fails
+  //   kUnavailable, kInternal  a call failed, with or without the loss of the device
   void (*open)(const simile::backend::GpuOptions* options,
                absl::StatusOr<std::unique_ptr<simile::Backend>>* backend);
 };

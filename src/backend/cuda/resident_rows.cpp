@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <random>
-#include <span>
 #include <vector>
 
 #include "certificate/score_bound.h"
@@ -15,7 +14,8 @@ namespace simile::backend::cuda {
 namespace {
 
 constexpr std::uint64_t kShuffleSeed = 0x51'31'1e'06;
-constexpr std::size_t kCopyBytes = std::size_t{64} << 20;  // between two waits
+// Of fp32 rows between two waits: neither a hang in anybody's eyes nor long in a search's way.
+constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
 
@@ -24,21 +24,13 @@ SegmentSize SizeOf(const SegmentRows& rows) {
           static_cast<unsigned>(rows.rows.padded_dim())};
 }
 
-double Length(std::span<const float> vector) {
-  double squares = 0;
-  for (const float value : vector) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
-  }
-  return std::sqrt(squares);
-}
-
 // One power of two for all rows, so that cheap scores compare without norms. A wide spread of
 // lengths costs exactness of the short rows' halves, and so a canonical score here and there.
 double UnitOfRows(const SegmentRows& rows) {
   if (rows.metric == Metric::kCosine) return 1;
   double longest = 0;
   for (std::size_t row = 0; row < rows.rows.row_count(); ++row) {
-    longest = std::max(longest, Length(rows.rows[row]));
+    longest = std::max(longest, certificate::Length(rows.rows[row]));
   }
   return certificate::UnitOf(longest);
 }
@@ -71,18 +63,17 @@ ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
   size.rows = rows_on_device ? values * sizeof(float) : 0;
   size.row_numbers = std::uint64_t{segment.row_count} * sizeof(unsigned);
   size.filters = FilterCache::DeviceBytes(segment.row_count);
-  size.residual = sizeof(unsigned long long);
   return size;
 }
 
 ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, bool rows_on_device)
     : host_(rows),
       size_(SizeOf(rows)),
+      device_bytes_(PlanResident(size_, rows_on_device).total()),
       unit_(UnitOfRows(rows)),
       row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
       halves_(device, std::size_t{size_.row_count} * size_.stride, MemoryKind::kHalves),
-      residual_(device, 1, MemoryKind::kRowNumbers),
-      filters_(device, size_.row_count, rows.first_row) {
+      filters_(device, size_.row_count, rows.first_row, row_of_.get()) {
   if (size_.row_count == 0) return;
   Upload(device, rows_on_device);
 }
@@ -110,36 +101,50 @@ void ResidentRows::Upload(Device& device, bool rows_on_device) {
 }
 
 void ResidentRows::Halve(Device& device, cudaStream_t stream) {
-  device.Check(cudaMemsetAsync(residual_.get(), 0, sizeof(unsigned long long), stream),
+  const DeviceArray<unsigned long long> residual(device, 1, MemoryKind::kRowNumbers);
+  device.Check(cudaMemsetAsync(residual.get(), 0, sizeof(unsigned long long), stream),
                "cudaMemsetAsync");
-  const kernels::HalveRowsArguments arguments{
-      rows_,         row_of_.get(),  size_.row_count, size_.stride, static_cast<float>(unit_),
-      halves_.get(), residual_.get()};
-  device.Check(kernels::LaunchHalveRows(arguments, stream), "halve_rows");
+  const auto at_once =
+      static_cast<unsigned>(std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
+  for (unsigned first = 0; first < size_.row_count; first += at_once) {
+    const kernels::HalveRowsArguments arguments{
+        rows_,         row_of_.get() + first,     std::min(at_once, size_.row_count - first),
+        size_.stride,  static_cast<float>(unit_), halves_.get() + std::size_t{first} * size_.stride,
+        residual.get()};
+    device.Check(kernels::LaunchHalveRows(arguments, stream), "halve_rows");
+    device.Await(stream);
+  }
   const PinnedMemory pinned = MakePinned(device, sizeof(std::uint64_t));
-  device.Check(cudaMemcpyAsync(pinned.get(), residual_.get(), sizeof(std::uint64_t),
+  device.Check(cudaMemcpyAsync(pinned.get(), residual.get(), sizeof(std::uint64_t),
                                cudaMemcpyDeviceToHost, stream),
                "cudaMemcpyAsync");
   device.Await(stream);
-  const double residual =
+  const double longest =
       std::sqrt(std::bit_cast<double>(*static_cast<const std::uint64_t*>(pinned.get()))) *
       certificate::kRoundUp;
   constexpr double kGateMax = -static_cast<double>(kernels::kLowestScore);
   using certificate::CheapStorage;
-  bound_of_floats_ = certificate::HalfBound(size_.stride, residual, kGateMax, CheapStorage::kFloat);
-  bound_of_halves_ = certificate::HalfBound(size_.stride, residual, kGateMax, CheapStorage::kHalf);
+  bound_of_floats_ = certificate::HalfBound(size_.stride, longest, kGateMax, CheapStorage::kFloat);
+  bound_of_halves_ = certificate::HalfBound(size_.stride, longest, kGateMax, CheapStorage::kHalf);
 }
 
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan) {
-  const GraphKey key{static_cast<int>(plan.road),
+  const GraphKey key{plan.road,
                      plan.slots,
                      plan.capacity,
                      plan.best_stride,
+                     plan.finishes_by_block,
+                     plan.sample_groups,
                      plan.tile_rows,
-                     plan.sample_rows + plan.sample_groups,
-                     plan.in_one_launch};
-  if (graphs_.size() >= kGraphsMax && graphs_.find(key) == graphs_.end()) graphs_.clear();
-  return graphs_[key];
+                     plan.sample_rows,
+                     plan.sample_group};
+  if (graphs_.size() >= kGraphsMax && graphs_.find(key) == graphs_.end()) {
+    graphs_.erase(std::ranges::min_element(graphs_, {},
+                                           [](const auto& kept) { return kept.second.used_at; }));
+  }
+  PassGraph& graph = graphs_[key];
+  graph.used_at = ++graph_uses_;
+  return graph;
 }
 
 void ResidentRows::Grow() { growth_ = std::min(growth_ + 1, kGrowthMax); }

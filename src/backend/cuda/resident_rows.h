@@ -20,19 +20,19 @@ struct ResidentSize {
   std::uint64_t rows = 0;  // 0 where the fp32 rows stay on the host
   std::uint64_t row_numbers = 0;
   std::uint64_t filters = 0;
-  std::uint64_t residual = 0;
 
-  std::uint64_t total() const { return halves + rows + row_numbers + filters + residual; }
+  std::uint64_t total() const { return halves + rows + row_numbers + filters; }
 };
 ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device);
 
 // The row at each position: the same order every time, so that a search can be repeated.
 std::vector<unsigned> ShuffledRows(unsigned row_count);
 
-// A captured pass and what it was captured for.
+// A pass that was run before, and its graph once it has been captured.
 struct PassGraph {
   GraphExec exec;
   std::uint64_t workspace_number = 0;  // buffers of another workspace lie elsewhere
+  std::uint64_t used_at = 0;
 };
 
 // One segment on the device: halves at shuffled positions, fp32 rows in the caller's order (on the
@@ -46,11 +46,13 @@ class ResidentRows {
 
   const SegmentRows& host() const { return host_; }
   const SegmentSize& size() const { return size_; }
+  std::uint64_t device_bytes() const { return device_bytes_; }
   Row first_row() const { return host_.first_row; }
 
   const __half* halves() const { return halves_.get(); }
   const float* rows() const { return rows_; }
   const unsigned* row_of() const { return row_of_.get(); }
+  bool rows_on_device() const { return device_rows_.get() != nullptr; }
   // |cheap - canonical| in units; of gates at most kLowestScore's magnitude.
   float bound(certificate::CheapStorage storage) const {
     return storage == certificate::CheapStorage::kHalf ? bound_of_halves_ : bound_of_floats_;
@@ -60,7 +62,7 @@ class ResidentRows {
 
   FilterCache& filters() { return filters_; }
 
-  // Where a plan's graph is kept; empty until it is captured.
+  // Where a plan's graph is kept; empty until it is captured. Those used last are kept.
   PassGraph& GraphOf(const PassPlan& plan);
 
   // How often room for hits has been doubled, because rows lie denser than a random order of
@@ -74,19 +76,21 @@ class ResidentRows {
 
   const SegmentRows host_;
   const SegmentSize size_;
+  const std::uint64_t device_bytes_;
   const double unit_;
   DeviceArray<unsigned> row_of_;
   DeviceArray<__half> halves_;
   DeviceArray<float> device_rows_;
   RegisteredMemory host_rows_;
-  DeviceArray<unsigned long long> residual_;
   const float* rows_ = nullptr;  // as kernels reach them
   FilterCache filters_;
   float bound_of_floats_ = 0;
   float bound_of_halves_ = 0;
   unsigned growth_ = 0;
-  using GraphKey = std::tuple<int, unsigned, unsigned, unsigned, unsigned, unsigned, bool>;
+  using GraphKey = std::tuple<PassPlan::Road, unsigned, unsigned, unsigned, bool, unsigned,
+                              unsigned, unsigned, unsigned>;
   std::map<GraphKey, PassGraph> graphs_;
+  std::uint64_t graph_uses_ = 0;
 };
 
 }  // namespace simile::backend::cuda

@@ -1,7 +1,6 @@
 #include "backend/cuda/workspace.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "kernels/row_scan.h"
 #include "kernels/score_tile.h"
@@ -55,8 +54,8 @@ std::uint64_t DeviceBytes(const WorkspaceSize& size) {
          size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
 }
 
-std::vector<WorkspaceSize> SmallerSizes(WorkspaceSize size) {
-  std::vector<WorkspaceSize> sizes;
+std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
+  std::vector<WorkspaceSize> sizes{size};
   const std::size_t tile_bytes_min =
       std::size_t{size.queries_max} * kernels::kTileGranule * sizeof(__half);
   while (size.tile_bytes / 2 >= tile_bytes_min) {
@@ -74,7 +73,7 @@ std::vector<WorkspaceSize> SmallerSizes(WorkspaceSize size) {
 }
 
 BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
-    : device_(&device), memory_(device, bytes, kKind) {
+    : device_(device), memory_(device, bytes, kKind) {
   constexpr auto kMath =
       static_cast<cublasMath_t>(static_cast<int>(CUBLAS_DEFAULT_MATH) |
                                 static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
@@ -92,20 +91,12 @@ BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
 }
 
 BlasHandle::~BlasHandle() {
-  if (handle_ != nullptr && !device_->lost()) device_->blas().destroy(handle_);
+  if (!device_.lost()) device_.blas().destroy(handle_);
 }
 
-BlasHandle::BlasHandle(BlasHandle&& other) noexcept { *this = std::move(other); }
-
-BlasHandle& BlasHandle::operator=(BlasHandle&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(handle_, other.handle_);
-  std::swap(memory_, other.memory_);
-  return *this;
-}
-
-Workspace::Workspace(Device& device, const WorkspaceSize& size)
+Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t number)
     : size_(size),
+      number_(number),
       streams_{MakeStream(device), MakeStream(device)},
       forked_(MakeEvent(device)),
       gated_(MakeEvent(device)),

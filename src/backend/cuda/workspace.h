@@ -33,29 +33,30 @@ AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride);
 // the bound relies on it.
 class BlasHandle {
  public:
-  BlasHandle() = default;
   // Throws DeviceError.
   BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes);
   ~BlasHandle();
-  BlasHandle(BlasHandle&& other) noexcept;
-  BlasHandle& operator=(BlasHandle&& other) noexcept;
+  BlasHandle(const BlasHandle&) = delete;
+  BlasHandle& operator=(const BlasHandle&) = delete;
 
   cublasHandle_t get() const { return handle_; }
 
  private:
-  Device* device_ = nullptr;
+  Device& device_;
   cublasHandle_t handle_ = nullptr;
   DeviceArray<std::byte> memory_;
 };
 
 // Streams, handles and buffers that all segments of a device share, one batch at a time. Nothing is
-// allocated for a batch.
+// allocated on the device for a batch.
 class Workspace {
  public:
+  //   number  tells it from those before it, whose buffers lay elsewhere
   // Throws DeviceError.
-  Workspace(Device& device, const WorkspaceSize& size);
+  Workspace(Device& device, const WorkspaceSize& size, std::uint64_t number);
 
   const WorkspaceSize& size() const { return size_; }
+  std::uint64_t number() const { return number_; }
 
   // What a pass over a segment of this stride is told of its buffers, for so many slots. The parts
   // of the segment are the caller's to fill in.
@@ -81,11 +82,11 @@ class Workspace {
   kernels::GridRounds* rounds() const { return rounds_.get(); }
   unsigned* excluded() const { return excluded_.get(); }
   unsigned* kept_rows() const { return kept_rows_.get(); }
-  kernels::Key* keys() const { return keys_.get(); }
   kernels::Key* thresholds() const { return thresholds_.get(); }
 
  private:
   const WorkspaceSize size_;
+  const std::uint64_t number_;
   std::array<Stream, 2> streams_;
   Event forked_, gated_, joined_;
   std::array<BlasHandle, 2> blas_;
@@ -104,8 +105,8 @@ class Workspace {
   DeviceArray<unsigned> excluded_;
 };
 
-// The next smaller size that is worth a try when memory is short: half the tile, then half of all
-// that a batch takes. Empty when there is none.
-std::vector<WorkspaceSize> SmallerSizes(WorkspaceSize size);
+// The size, and smaller ones that are worth a try when memory is short: half the tile, then half of
+// all that a batch takes.
+std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size);
 
 }  // namespace simile::backend::cuda

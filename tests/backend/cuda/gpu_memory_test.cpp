@@ -56,6 +56,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
     ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace + plan.device_bytes)
         << row_count << " x " << dim;
     ASSERT_EQ(HeldBy(*backend), workspace + plan.device_bytes);
+    ASSERT_EQ((*index)->Resident()->device_bytes, plan.device_bytes);
     const auto queries = testing::UnitRows(3, dim, random);
     const std::vector<QuerySpec> specs = testing::Specs(3, 10);
     SearchResult result;
@@ -83,6 +84,7 @@ TEST(GpuMemoryTest, ReadsTheFp32RowsFromTheHostWhereTheyDoNotFit) {
   const auto index = backend->MakeResident(testing::SegmentOf(rows));
   ASSERT_TRUE(index.ok()) << index.status().ToString();
   EXPECT_EQ(HeldBy(*backend, "rows-fp32"), 0U);
+  EXPECT_EQ((*index)->Resident()->device_bytes, HeldBy(*backend) - HeldBy(*backend, "workspace"));
   EXPECT_GE(emulated_cuda::PinnedBytesInUse(), rows->view().bytes());
   const auto queries = testing::UnitRows(2, kDim, random);
   const std::vector<QuerySpec> specs = testing::Specs(2, 10);
@@ -116,7 +118,7 @@ TEST(GpuMemoryTest, RefusesASecondGenerationThatDoesNotFitBesideTheFirst) {
 
 TEST(GpuMemoryTest, OpensWithASmallerWorkspaceWhereTheCardIsSmall) {
   GpuOptions options = EmulatedOptions();
-  const std::vector<WorkspaceSize> sizes = cuda::SmallerSizes(options.workspace);
+  const std::vector<WorkspaceSize> sizes = cuda::SizesToTry(options.workspace);
   testing::ResetEmulatedGpu(CardOf(0), 0, cuda::DeviceBytes(sizes.back()) + kRounding);
   const auto backend = Open(options);
   EXPECT_EQ(HeldBy(*backend), cuda::DeviceBytes(sizes.back()));
@@ -127,7 +129,7 @@ TEST(GpuMemoryTest, SaysWhatItNeedsWhereNoWorkspaceFits) {
   testing::ResetEmulatedGpu(CardOf(0), 0, std::size_t{1} << 20);
   const auto gpu = testing::OpenEmulatedGpu(options);
   EXPECT_EQ(gpu.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(gpu.status().message()), HasSubstr("its workspace takes"));
+  EXPECT_THAT(std::string(gpu.status().message()), HasSubstr("a workspace takes"));
   EXPECT_THAT(std::string(gpu.status().message()), HasSubstr("gpu.memory_fraction"));
 }
 
@@ -141,7 +143,7 @@ TEST(GpuMemoryTest, SaysWhichCublasItMisses) {
               HasSubstr("cuBLAS cannot be loaded: libcublas-that-is-not-here.so.13"));
 }
 
-TEST(GpuMemoryTest, HalvesTheTileThenTheBatchWhenABatchRunsOut) {
+TEST(GpuMemoryTest, HalvesTheTileThenTheBatchThenGivesItUp) {
   constexpr std::size_t kRows = 6'000, kDim = 32;
   const GpuOptions options = EmulatedOptions(testing::ForcedRoad::kGemm);
   testing::ResetEmulatedGpu(CardOf(0), 0);
@@ -152,14 +154,23 @@ TEST(GpuMemoryTest, HalvesTheTileThenTheBatchWhenABatchRunsOut) {
   ASSERT_TRUE(index.ok());
   const auto queries = testing::UnitRows(80, kDim, random);
   const std::vector<QuerySpec> specs = testing::Specs(80, 10);
-  SearchResult whole, halved;
+  SearchResult whole;
   ASSERT_TRUE((*index)->Search({queries->view(), specs}, whole).ok());
-  const std::uint64_t before = HeldBy(*backend, "workspace");
+  const std::vector<WorkspaceSize> sizes = cuda::SizesToTry(options.workspace);
+  for (std::size_t smaller = 1; smaller < sizes.size(); ++smaller) {
+    emulated_cuda::InjectFault(
+        {.nth = 1, .error = cudaErrorMemoryAllocation, .name = "cudaGraphLaunch"});
+    SearchResult halved;
+    ASSERT_TRUE((*index)->Search({queries->view(), specs}, halved).ok());
+    EXPECT_EQ(HeldBy(*backend, "workspace"), cuda::DeviceBytes(sizes[smaller]));
+    testing::ExpectSameAnswers(halved, whole, "with less room");
+  }
   emulated_cuda::InjectFault(
       {.nth = 1, .error = cudaErrorMemoryAllocation, .name = "cudaGraphLaunch"});
-  ASSERT_TRUE((*index)->Search({queries->view(), specs}, halved).ok());
-  EXPECT_LT(HeldBy(*backend, "workspace"), before);
-  testing::ExpectSameAnswers(halved, whole, "with less room");
+  SearchResult none;
+  EXPECT_EQ((*index)->Search({queries->view(), specs}, none).code(),
+            absl::StatusCode::kResourceExhausted)
+      << "then it is the CPU's";
 }
 
 }  // namespace

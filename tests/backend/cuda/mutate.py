@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Takes one barrier, wait or bounds guard at a time out of the CUDA kernels and sees that tests notice.
 
-    mutate.py --build DIR [--jobs N] [--list] [--only TEXT]
+    mutate.py --build DIR [--sanitized DIR] [--jobs N] [--list] [--only TEXT]
 
 DIR is a build folder with gpu_test and gpu_conformance_test. Each mutant is compiled for the emulated device into
-a library of its own, which the built tests are then run with. Prints a line a mutant and exits 1 when one survives
-that is not known, by a stated reason, to change nothing. Standard library only.
+a library of its own, which the built tests are then run with; what they do not notice is tried again with those of
+the sanitized folder, where AddressSanitizer sees reads beyond an allocation. Prints a line a mutant and exits 1 when
+one survives that is not known, by a stated reason, to change nothing. Standard library only.
 """
 
 import argparse
@@ -83,6 +84,18 @@ OPERATORS = (
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("canonical_scan.cu", "if (slot < pass.capacity) {"):
         "no step is so long that it could overrun the list (PassRunner::RunCanonical)",
+    ("order_mask.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
+        "a filter's place has room for the words of the last block",
+    ("row_scan.cu", "__syncwarp();"):
+        "brings the lanes of a card together for the next product; emulated ones wait for each other there anyway",
+    ("row_scan.cu", "if (blockIdx.x == 0 && query < pass.batch) pass.gates[query] = gate;"):
+        "there is room for the gates of all slots",
+    ("row_scan.cu", "if (lane % 4 == 0 && query < pass.batch) {"):
+        "there is room for the maxima of all slots",
+    ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
+        "saves work: places from k on are each one key's and nobody reads them",
+    ("select.cuh", "if (mine >= k) continue;"):
+        "saves work: such a key has k greater ones in its own run and finds no place among the first k",
     ("finish.cuh", "if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nobody reads behind the last key",
 }
@@ -109,18 +122,24 @@ class Mutant:
 
 
 def mutants() -> Iterator[Mutant]:
-    """Every place where an operator applies, outside comments and outside the emulated half of device.h."""
+    """Every place where an operator applies, outside comments. An operator that applies nowhere has been left behind
+    by the kernels and ends the run."""
+    idle = set(OPERATORS)
     for file in sorted(KERNELS.iterdir()):
         if file.suffix not in {".cu", ".cuh"}:
             continue
         source = file.read_text(encoding="utf-8")
-        for what, pattern, left in OPERATORS:
+        for operator in OPERATORS:
+            what, pattern, left = operator
             for match in pattern.finditer(source):
+                idle.discard(operator)
                 line_start = source.rfind("\n", 0, match.start()) + 1
                 if "//" in source[line_start:match.start()]:
                     continue
                 yield Mutant(file, source.count("\n", 0, match.start()) + 1, what, match.start(), match.end(),
                              match.expand(left))
+    if idle:
+        sys.exit("mutate.py: nothing in kernels/ matches: " + "; ".join(sorted(pattern.pattern for _, pattern, _ in idle)))
 
 
 class Builder:
@@ -180,7 +199,8 @@ class Builder:
             if result.returncode:
                 return result.stderr[:300]
             objects.append(own)
-        link = ["g++", "-shared", *objects, "-o", str(folder / "libemulated_gpu_kernels.so"),
+        sanitize = [flag for flag in words if flag.startswith("-fsanitize=")]
+        link = ["g++", "-shared", *sanitize, *objects, "-o", str(folder / "libemulated_gpu_kernels.so"),
                 f"-L{self.build}/tests", "-lemulated_cuda", f"-Wl,-rpath,{self.build}/tests"]
         result = subprocess.run(link, capture_output=True, text=True, check=False)
         return result.stderr[:300] if result.returncode else ""
@@ -197,7 +217,8 @@ class Builder:
             except subprocess.TimeoutExpired:
                 return "hang"
             if result.returncode:
-                words = re.search(r"kernel [^\n]*|what was[^\n]*|[^\n]*: Failure|rank \d+: row[^\n]*", result.stdout)
+                words = re.search(r"kernel [^\n]*|AddressSanitizer: [^\n]*|[^\n]*: Failure|rank \d+: row[^\n]*",
+                                  result.stdout + result.stderr)
                 return words[0][:110] if words else f"exit {result.returncode}"
         return ""
 
@@ -212,23 +233,27 @@ def check_unchanged(builder: Builder) -> None:
         sys.exit(f"mutate.py: the kernels as they are do not pass, build the tests anew: {refused or noticed}")
 
 
-def judge(builder: Builder, mutant: Mutant) -> tuple[Mutant, bool, str]:
+def judge(builders: list[Builder], mutant: Mutant) -> tuple[Mutant, bool, str]:
     """Whether the mutant is caught, or known to be none, and how."""
     reason = EQUIVALENT.get((mutant.file.name, mutant.shown()), "")
     if reason:
         return mutant, True, f"equivalent: {reason}"
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        folder = pathlib.Path(name)
-        refused = builder.compile(mutant, folder)
-        if refused:
-            return mutant, False, f"does not compile: {refused}"
-        noticed = builder.notices(folder)
-    return mutant, bool(noticed), f"caught: {noticed}" if noticed else "SURVIVED"
+    for builder in builders:
+        with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+            folder = pathlib.Path(name)
+            refused = builder.compile(mutant, folder)
+            if refused:
+                return mutant, False, f"does not compile: {refused}"
+            noticed = builder.notices(folder)
+        if noticed:
+            return mutant, True, f"caught: {noticed}"
+    return mutant, False, "SURVIVED"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--sanitized", type=pathlib.Path, help="a build with AddressSanitizer, for what survives")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", help="mutants whose line, as --list prints it, holds this text")
@@ -237,11 +262,11 @@ def main() -> int:
     if arguments.list:
         print(*chosen, f"{len(chosen)} mutants", sep="\n")
         return 0
-    builder = Builder(arguments.build.resolve())
-    check_unchanged(builder)
+    builders = [Builder(folder.resolve()) for folder in (arguments.build, arguments.sanitized) if folder]
+    check_unchanged(builders[0])
     survivors = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for mutant, caught, how in pool.map(lambda one: judge(builder, one), chosen):
+        for mutant, caught, how in pool.map(lambda one: judge(builders, one), chosen):
             survivors += not caught
             print(f"{mutant}\n    {how}", flush=True)
     print(f"{len(chosen)} mutants, {survivors} survived")

@@ -1,0 +1,107 @@
+#include "backend/cuda/cuda_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/pass_runner.h"
+#include "backend/cuda/plugin.h"
+#include "data/wording.h"
+#include "kernels/row_scan.h"
+
+namespace simile::backend::cuda {
+
+CudaEngine::CudaEngine(const GpuOptions& options, const BlasLibrary& blas)
+    : tuning_(options.tuning),
+      device_(options, blas),
+      names_(device_.traits().capability),
+      sizes_(SizesToTry(options.workspace)) {}
+
+absl::Status CudaEngine::CheckCard() {
+  constexpr unsigned kNarrowest = kLaneCount;
+  const CardTraits& card = device_.traits();
+  const absl::Status status = device_.Guard([&] {
+    const kernels::RowScanShape shape =
+        kernels::ShapeRowScan(kNarrowest, 1, card.shared_bytes_max, card.copies_asynchronously());
+    device_.Check(kernels::PrepareRowScan(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
+  });
+  if (status.ok() || device_.lost()) return status;
+  return absl::FailedPreconditionError(
+      fmt::format("this build's GPU plug-in has no code for the {} (sm_{}): {}", card.name,
+                  card.capability, std::string(status.message())));
+}
+
+absl::Status CudaEngine::OpenWorkspace() {
+  for (; next_size_ < sizes_.size(); ++next_size_) {
+    const WorkspaceSize& size = sizes_[next_size_];
+    if (DeviceBytes(size) > device_.free_bytes()) continue;
+    const absl::Status status = device_.Guard([&] {
+      device_.Enter();
+      workspace_.emplace(device_, size, ++workspaces_made_);
+    });
+    if (!absl::IsResourceExhausted(status)) return status;
+  }
+  next_size_ = sizes_.size() - 1;  // the smallest is tried again when it is needed next
+  return absl::ResourceExhaustedError(fmt::format(
+      "the GPU's memory is too small: a workspace takes {} at least, and {} of the {} that may be "
+      "taken are free (gpu.memory_fraction, gpu.reserve_mib)",
+      data::BytesText(DeviceBytes(sizes_.back())), data::BytesText(device_.free_bytes()),
+      data::BytesText(device_.budget_bytes())));
+}
+
+template <class Work>
+absl::Status CudaEngine::WithWorkspace(Work work) {
+  const std::lock_guard lock(mutex_);
+  for (;;) {
+    if (!workspace_) {
+      if (absl::Status status = OpenWorkspace(); !status.ok()) return status;
+    }
+    absl::Status status = device_.Guard([&] {
+      device_.Enter();
+      work(*workspace_);
+    });
+    if (status.ok()) return status;
+    Settle();
+    const bool device_is_full =
+        absl::IsResourceExhausted(status) && status.GetPayload(kCudaErrorPayload).has_value();
+    if (!device_is_full || device_.lost() || next_size_ + 1 >= sizes_.size()) return status;
+    workspace_.reset();
+    ++next_size_;
+  }
+}
+
+// After a call that failed: nothing of the batch is left on the device when its buffers are used
+// again.
+void CudaEngine::Settle() {
+  static_cast<void>(device_.Guard([&] {
+    for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));
+  }));
+}
+
+absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
+                                SearchResult& result) {
+  return WithWorkspace([&](Workspace& workspace) {
+    std::uint32_t hits_max = 0;
+    for (const QuerySpec& spec : batch.specs) {
+      hits_max = std::max(hits_max, std::min(spec.k, rows.size().row_count));
+    }
+    result.Reset(batch.specs.size(), hits_max);
+    PassRunner runner(device_, workspace, rows);
+    BatchSearch(device_.traits(), tuning_, names_, runner).Run(batch, result);
+  });
+}
+
+absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
+                               std::span<float> scores) {
+  return WithWorkspace([&](Workspace& workspace) {
+    PassRunner(device_, workspace, rows).Score(queries, wanted, scores);
+  });
+}
+
+void CudaEngine::Free(std::unique_ptr<ResidentRows> rows) {
+  static_cast<void>(device_.Guard([&] { device_.Enter(); }));
+  rows.reset();
+}
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "backend/cuda/batch_search.h"
+#include "backend/cuda/device.h"
+#include "backend/cuda/resident_rows.h"
+#include "backend/cuda/workspace.h"
+
+namespace simile::backend::cuda {
+
+// The device, its workspace and the one batch at a time that it answers: a second caller waits.
+// Outlives its segments. Errors of all that ask the device: kUnavailable once it is lost, else
+// kResourceExhausted for lack of memory and kInternal for a call that failed, with CUDA's words.
+class CudaEngine {
+ public:
+  // Throws DeviceError.
+  CudaEngine(const GpuOptions& options, const BlasLibrary& blas);
+
+  Device& device() { return device_; }
+  const Device& device() const { return device_; }
+
+  // Whether the kernels have code for this card. Errors: kFailedPrecondition when they have none.
+  absl::Status CheckCard();
+  // Takes the largest workspace that fits. Errors: also kResourceExhausted when the smallest does
+  // not fit what may be taken, with the bytes needed and free.
+  absl::Status OpenWorkspace();
+
+  // As SegmentIndex::Search and Score.
+  absl::Status Search(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
+  absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
+                     std::span<float> scores);
+
+  // Gives a segment's memory back. Others may search meanwhile; whoever searched this one has let
+  // go of it.
+  void Free(std::unique_ptr<ResidentRows> rows);
+
+ private:
+  //   work  called with the workspace; again, with a smaller one, where the device's memory ran out
+  template <class Work>
+  absl::Status WithWorkspace(Work work);
+  void Settle();
+
+  const GpuTuning tuning_;
+  Device device_;
+  const RoadNames names_;
+  std::mutex mutex_;                        // guards what follows, and what batches use of segments
+  const std::vector<WorkspaceSize> sizes_;  // from the one that is wanted to the smallest
+  std::size_t next_size_ = 0;               // of the workspace, or of the next to try
+  std::uint64_t workspaces_made_ = 0;
+  std::optional<Workspace> workspace_;
+};
+
+}  // namespace simile::backend::cuda

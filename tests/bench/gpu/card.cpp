@@ -1,0 +1,79 @@
+#include "bench/gpu/card.h"
+
+#include <cstdio>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/device_probe.h"
+#include "simile/clock.h"
+
+namespace simile::bench::gpu {
+
+using backend::cuda::BlasLibrary;
+using backend::cuda::DeviceError;
+
+backend::GpuOptions BenchOptions() {
+  static const RealClock clock;
+  backend::GpuOptions options;
+  options.memory_fraction = 0.95;
+  options.batch_timeout = std::chrono::minutes(1);
+  options.clock = &clock;
+  return options;
+}
+
+absl::Status FindCard(int ordinal) {
+  SimileCudaProbe probe;
+  backend::cuda::ProbeDevices(probe);
+  if (probe.error != 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "no GPU to measure: {} ({}); run this on a machine with an NVIDIA card and a "
+        "driver for CUDA {}",
+        std::begin(probe.error_text), std::begin(probe.error_name), probe.runtime_version / 1'000));
+  }
+  if (ordinal < 0 || static_cast<std::uint32_t>(ordinal) >= probe.device_count) {
+    return absl::FailedPreconditionError(fmt::format(
+        "there is no GPU {}: this machine has {}, numbered from 0", ordinal, probe.device_count));
+  }
+  return absl::OkStatus();
+}
+
+int WithCard(const backend::GpuOptions& options, const std::function<absl::Status(Card&)>& work) {
+  if (absl::Status status = FindCard(options.device); !status.ok()) {
+    Explain(status);
+    return kExitNoCard;
+  }
+  const absl::StatusOr<BlasLibrary> blas = backend::cuda::LoadBlas(options.blas_libraries);
+  if (!blas.ok()) return Explain(blas.status());
+  try {
+    Card card(options, *blas);
+    const absl::Status status = work(card);
+    return status.ok() ? 0 : Explain(status);
+  } catch (const DeviceError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitFailed;
+  }
+}
+
+nlohmann::json Describe(const backend::cuda::CardTraits& traits) {
+  return {{"name", traits.name},
+          {"multiprocessors", traits.multiprocessors},
+          {"capability", traits.capability},
+          {"shared_bytes_max", traits.shared_bytes_max},
+          {"l2_bytes", traits.l2_bytes},
+          {"memory_bytes", traits.memory_bytes}};
+}
+
+int Explain(const absl::Status& status) {
+  fmt::print(stderr, "error: {}\n", std::string(status.message()));
+  return kExitFailed;
+}
+
+absl::Status WriteJsonFile(const nlohmann::json& json, const std::string& path) {
+  std::ofstream out(path, std::ios::trunc);
+  out << json.dump(1) << '\n';
+  if (!out.flush()) return absl::UnavailableError(fmt::format("cannot write {}", path));
+  return absl::OkStatus();
+}
+
+}  // namespace simile::bench::gpu

@@ -1,0 +1,103 @@
+#include "bench/gpu/ceilings.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "bench/gpu/device_memory_kernels.h"
+#include "bench/gpu/event_timer.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+using backend::cuda::DeviceArray;
+using backend::cuda::MemoryKind;
+
+constexpr std::size_t kBytes = std::size_t{1} << 30;
+
+double GbPerSecond(std::size_t bytes, const Spread& time) {
+  return static_cast<double>(bytes) / time.median_us / 1e3;
+}
+
+// Bytes that two turns do not find in the L2 after one another would overstate memory.
+double ReadRate(Card& card, const std::byte* from, std::size_t bytes, unsigned* sum) {
+  double best = 0;
+  for (const unsigned blocks_of_sm : {1U, 2U, 4U}) {
+    const unsigned blocks = blocks_of_sm * card.device.traits().multiprocessors;
+    const cudaStream_t stream = card.workspace.stream(0);
+    const TimedWork read(card.device, stream, [&] {
+      card.device.Check(LaunchRead(from, bytes, blocks, sum, stream), "read");
+    });
+    best = std::max(best, GbPerSecond(bytes, read.Time()));
+  }
+  return best;
+}
+
+// fp16 in, fp32 sums, fp16 out, rows contiguous: the engine's product.
+double GemmRate(Card& card, std::byte* memory, unsigned dim, unsigned batch) {
+  const float one = 1, zero = 0;
+  double best = 0;
+  for (const unsigned rows : {8'448U, 33'792U, 67'584U}) {
+    auto* halves = reinterpret_cast<__half*>(memory);
+    __half* queries = halves + std::size_t{rows} * dim;
+    __half* scores = queries + std::size_t{batch} * dim;
+    const std::size_t halves_needed =
+        std::size_t{rows} * dim + std::size_t{batch} * dim + std::size_t{rows} * batch;
+    if (halves_needed * sizeof(__half) > kBytes) continue;
+    const TimedWork product(card.device, card.workspace.stream(0), [&] {
+      card.device.Check(
+          card.device.blas().gemm(
+              card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(rows),
+              static_cast<int>(batch), static_cast<int>(dim), &one, halves, CUDA_R_16F,
+              static_cast<int>(dim), queries, CUDA_R_16F, static_cast<int>(dim), &zero, scores,
+              CUDA_R_16F, static_cast<int>(rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
+    });
+    const double flops = 2.0 * rows * batch * dim;
+    best = std::max(best, flops / product.Time().median_us / 1e6);
+  }
+  return best;
+}
+
+}  // namespace
+
+Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
+                         const std::vector<unsigned>& batches) {
+  const cudaStream_t stream = card.workspace.stream(0);
+  const DeviceArray<std::byte> memory(card.device, kBytes, MemoryKind::kWorkspace);
+  const DeviceArray<unsigned> sum(card.device, 1, MemoryKind::kWorkspace);
+  card.device.Check(LaunchRandomHalves(memory.get(), kBytes / sizeof(__half), 1, stream),
+                    "random_halves");
+  card.device.Await(stream);
+  Ceilings ceilings;
+  // Products first: they want the random numbers, which the copy doubles.
+  for (const unsigned dim : dims) {
+    for (const unsigned batch : batches) {
+      ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), dim, batch)});
+    }
+  }
+  const TimedWork copy(card.device, stream, [&] {
+    card.device.Check(cudaMemcpyAsync(memory.get() + kBytes / 2, memory.get(), kBytes / 2,
+                                      cudaMemcpyDeviceToDevice, stream),
+                      "cudaMemcpyAsync");
+  });
+  ceilings.copy_gb_s = GbPerSecond(kBytes, copy.Time());
+  ceilings.read_gb_s = ReadRate(card, memory.get(), kBytes, sum.get());
+  const std::size_t third = card.device.traits().l2_bytes / 3 / 16 * 16;
+  if (third != 0) {
+    ceilings.read_l2_gb_s = ReadRate(card, memory.get(), std::min(third, kBytes), sum.get());
+  }
+  return ceilings;
+}
+
+nlohmann::json ToJson(const Ceilings& ceilings) {
+  nlohmann::json json{{"copy_gb_s", ceilings.copy_gb_s},
+                      {"read_gb_s", ceilings.read_gb_s},
+                      {"read_l2_gb_s", ceilings.read_l2_gb_s},
+                      {"gemm", nlohmann::json::array()}};
+  for (const GemmCeiling& gemm : ceilings.gemm) {
+    json["gemm"].push_back({{"dim", gemm.dim}, {"batch", gemm.batch}, {"tflops", gemm.tflops}});
+  }
+  return json;
+}
+
+}  // namespace simile::bench::gpu

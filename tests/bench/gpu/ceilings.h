@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/gpu/card.h"
+
+namespace simile::bench::gpu {
+
+// What the card does at best, measured in the same run: times are shown as shares of it.
+struct GemmCeiling {
+  unsigned dim = 0;
+  unsigned batch = 0;
+  double tflops = 0;  // the best of several tile sizes
+};
+struct Ceilings {
+  double copy_gb_s = 0;     // device to device, bytes read plus bytes written
+  double read_gb_s = 0;     // read only, from memory
+  double read_l2_gb_s = 0;  // read only, a third of the L2 again and again
+  std::vector<GemmCeiling> gemm;
+};
+
+// Throws DeviceError. Takes up to 1 GiB for the time.
+//   dims     inner dimensions of products, multiples of 32
+//   batches  queries of a product
+Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
+                         const std::vector<unsigned>& batches);
+
+nlohmann::json ToJson(const Ceilings& ceilings);
+
+}  // namespace simile::bench::gpu

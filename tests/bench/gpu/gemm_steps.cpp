@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "bench/gpu/device_memory_kernels.h"
+#include "bench/gpu/event_timer.h"
+#include "bench/gpu/measuring_steps.h"
+#include "kernels/topk_fp16.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+using backend::cuda::Device;
+using backend::cuda::DeviceArray;
+using backend::cuda::MemoryKind;
+using backend::cuda::PassPlan;
+using kernels::kTileGranule;
+
+constexpr std::array kBatches{100U, 1'000U};
+
+double Flops(const StepBench& bench, unsigned slots) {
+  return 2.0 * bench.row_count() * bench.stride() * slots;
+}
+
+// Sets a part of the L2 aside for the memory, or nothing; for what is captured next.
+void KeepInL2(const StepBench& bench, void* memory, std::size_t bytes) {
+  Device& device = bench.card.device;
+  device.Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes), "cudaDeviceSetLimit");
+  cudaStreamAttrValue value{};
+  value.accessPolicyWindow.base_ptr = memory;
+  value.accessPolicyWindow.num_bytes = bytes;
+  value.accessPolicyWindow.hitRatio = 1;
+  value.accessPolicyWindow.hitProp =
+      bytes != 0 ? cudaAccessPropertyPersisting : cudaAccessPropertyNormal;
+  value.accessPolicyWindow.missProp =
+      bytes != 0 ? cudaAccessPropertyStreaming : cudaAccessPropertyNormal;
+  device.Check(
+      cudaStreamSetAttribute(bench.steps.stream(), cudaStreamAttributeAccessPolicyWindow, &value),
+      "cudaStreamSetAttribute");
+}
+
+// All rows times all queries, tile by tile into the same memory.
+void EnqueueProducts(const StepBench& bench, unsigned slots, unsigned tile_rows, cudaDataType out,
+                     void* scores) {
+  const float one = 1, zero = 0;
+  const auto stride = static_cast<int>(bench.stride());
+  for (unsigned first = 0; first < bench.row_count(); first += tile_rows) {
+    const unsigned columns = std::min(tile_rows, bench.row_count() - first);
+    bench.card.device.Check(
+        bench.card.device.blas().gemm(
+            bench.card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(columns),
+            static_cast<int>(slots), stride, &one,
+            bench.steps.rows().halves() + std::size_t{first} * bench.stride(), CUDA_R_16F, stride,
+            bench.card.workspace.query_halves(), CUDA_R_16F, stride, &zero, scores, out,
+            static_cast<int>(tile_rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+  }
+}
+
+void MeasureTile(const StepBench& bench, const PassPlan& plan, unsigned batch, unsigned tile_rows,
+                 bool floats, bool keep_in_l2) {
+  const std::size_t bytes = std::size_t{tile_rows} * plan.slots * (floats ? 4 : 2);
+  const DeviceArray<std::byte> scores(bench.card.device, bytes, MemoryKind::kWorkspace);
+  if (keep_in_l2) KeepInL2(bench, scores.get(), bytes);
+  const Spread time = TimedWork(bench.card.device, bench.steps.stream(), [&] {
+                        EnqueueProducts(bench, plan.slots, tile_rows,
+                                        floats ? CUDA_R_32F : CUDA_R_16F, scores.get());
+                      }).Time();
+  if (keep_in_l2) KeepInL2(bench, nullptr, 0);
+  bench.log.Add("tile", bench.shape,
+                {{"batch", batch},
+                 {"slots", plan.slots},
+                 {"tile_rows", tile_rows},
+                 {"tile_mib", static_cast<double>(bytes) / (1U << 20)},
+                 {"scores", floats ? "fp32" : "fp16"},
+                 {"kept_in_l2", keep_in_l2},
+                 {"planned", tile_rows == plan.tile_rows && !floats && !keep_in_l2},
+                 {"us", time.median_us},
+                 {"tflops", Flops(bench, plan.slots) / time.median_us / 1e6}});
+}
+
+}  // namespace
+
+void MeasureTiles(const StepBench& bench) {
+  for (const unsigned batch : kBatches) {
+    const PassPlan plan = bench.GemmPlan(batch, bench.k);
+    bench.steps.Fill(plan, bench.First(batch), bench.k);
+    const unsigned rows_max = (bench.row_count() + kTileGranule - 1) / kTileGranule * kTileGranule;
+    std::vector<unsigned> sizes{4'096, 8'448, 16'896, 33'792, 67'584, plan.tile_rows};
+    for (unsigned& rows : sizes) rows = std::min(rows, rows_max);
+    std::ranges::sort(sizes);
+    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    for (const unsigned tile_rows : sizes) {
+      MeasureTile(bench, plan, batch, tile_rows, false, false);
+    }
+    MeasureTile(bench, plan, batch, plan.tile_rows, true, false);
+    const std::size_t bytes = std::size_t{plan.tile_rows} * plan.slots * sizeof(__half);
+    const bool can_keep = bench.card.device.traits().capability >= 80 &&
+                          bytes <= bench.card.device.traits().l2_bytes / 2;
+    if (can_keep) MeasureTile(bench, plan, batch, plan.tile_rows, false, true);
+  }
+}
+
+void MeasureSelect(const StepBench& bench) {
+  Device& device = bench.card.device;
+  const cudaStream_t stream = bench.steps.stream();
+  const unsigned batch = kBatches.back();
+  const PassPlan plan = bench.GemmPlan(batch, bench.k);
+  bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), bench.k);
+  kernels::Pass pass = bench.steps.PassOf(plan);
+  pass.capacity = static_cast<unsigned>(bench.card.workspace.size().hits_max / plan.slots);
+  const kernels::ScoreTile tile = bench.steps.TileAt(plan, 0, 0);
+  const std::size_t scores = std::size_t{tile.pitch} * plan.slots;
+  device.Check(LaunchRandomHalves(bench.card.workspace.tile(0), scores, 7, stream),
+               "random_halves");
+  const auto clear = [&] {
+    device.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
+                 "cudaMemsetAsync");
+  };
+  const TimedWork clearing(device, stream, clear);
+  for (const double hits_a_chunk : {0.0, 0.5, 5.0, 25.0}) {
+    constexpr double kChunk = 1'024;
+    // Scores are uniform in [-1/2, 1/2), on the grid of halves: 2^-12 up there.
+    const auto gate = static_cast<float>(hits_a_chunk == 0 ? 1.0 : 0.5 - hits_a_chunk / kChunk);
+    const std::vector<float> gates(plan.slots, gate);
+    device.Check(cudaMemcpyAsync(pass.gates, gates.data(), gates.size() * sizeof(float),
+                                 cudaMemcpyHostToDevice, stream),
+                 "cudaMemcpyAsync");
+    device.Await(stream);
+    const TimedWork whole(device, stream, [&] {
+      clear();
+      device.Check(kernels::LaunchTopkFp16(pass, tile, stream), "topk_fp16");
+    });
+    const Spread time = TimeBeyond(whole, clearing);
+    bench.log.Add("select", bench.shape,
+                  {{"batch", batch},
+                   {"tile_rows", plan.tile_rows},
+                   {"hits_a_chunk", hits_a_chunk},
+                   {"us", time.median_us},
+                   {"tb_s", 2.0 * tile.columns * plan.slots / time.median_us / 1e6}});
+  }
+}
+
+void MeasureGemmPass(const StepBench& bench) {
+  const auto time = [&](const PassPlan& plan, const GemmParts& parts) {
+    return TimedWork(bench.card.device, bench.steps.stream(),
+                     [&] { bench.steps.EnqueueGemm(plan, parts); })
+        .Time()
+        .median_us;
+  };
+  constexpr GemmParts kProducts{.gate = false, .select = false, .finish = false};
+  for (const unsigned batch : kBatches) {
+    for (const unsigned k : {10U, 100U}) {
+      const PassPlan plan = bench.GemmPlan(batch, k);
+      bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), k);
+      GemmParts one_stream = kProducts;
+      one_stream.two_streams = false;
+      const double products = std::min(time(plan, one_stream), time(plan, kProducts));
+      const double pass = time(plan, {});
+      bench.log.Add("gemm-pass", bench.shape,
+                    {{"batch", batch},
+                     {"k", k},
+                     {"tile_rows", plan.tile_rows},
+                     {"products_us", products},
+                     {"pass_us", pass},
+                     {"one_stream_us", time(plan, {.two_streams = false})},
+                     {"overhead", pass / products - 1}});
+    }
+  }
+}
+
+void MeasureGateAndFinish(const StepBench& bench) {
+  Device& device = bench.card.device;
+  const cudaStream_t stream = bench.steps.stream();
+  for (const unsigned batch : kBatches) {
+    for (const unsigned k : {10U, 100U, 1'000U}) {
+      const PassPlan plan = bench.GemmPlan(batch, k);
+      bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), k);
+      bench.steps.EnqueueGemm(plan, {.finish = false});
+      const kernels::Pass pass = bench.steps.PassOf(plan);
+      const std::size_t bytes = std::size_t{plan.slots} * plan.capacity * sizeof(kernels::Hit);
+      const DeviceArray<std::byte> kept(device, bytes, MemoryKind::kWorkspace);
+      const auto copy = [&](void* to, const void* from) {
+        device.Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
+                     "cudaMemcpyAsync");
+      };
+      copy(kept.get(), pass.hits);
+      device.Await(stream);
+      const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
+      const TimedWork finish(device, stream, [&] {
+        copy(pass.hits, kept.get());
+        bench.steps.EnqueueFinish(plan);
+      });
+      const double finish_us = TimeBeyond(finish, restore).median_us;
+      // The gate reads the first tile, over which later ones have been written.
+      bench.steps.EnqueueProduct(plan, bench.steps.TileAt(plan, 0, 0), 0);
+      const double gate_us =
+          TimedWork(device, stream, [&] { bench.steps.EnqueueGate(plan); }).Time().median_us;
+      bench.log.Add("gate-and-finish", bench.shape,
+                    {{"batch", batch},
+                     {"k", k},
+                     {"one_launch", plan.finishes_by_block},
+                     {"gate_us", gate_us},
+                     {"finish_us", finish_us},
+                     {"sum_us", gate_us + finish_us}});
+    }
+  }
+}
+
+}  // namespace simile::bench::gpu

@@ -1,0 +1,288 @@
+// The GPU engine over one set of vectors: time on the device, and host to host through the backend
+// as the server calls it, for every batch and k. Every answer that a time is shown for has been
+// compared with the plain scan's on the CPU: the same rows, the same bits of the scores.
+//
+//   gpu_bench --synthetic clustered --rows 62423 --dim 384 --json gpu.json
+//   gpu_bench --vectors F.npy --queries Q.npy --batch 1,32 --k 10
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "backend/cpu/cpu_count.h"
+#include "backend/cpu/thread_pool.h"
+#include "backend/cuda/cuda_backend.h"
+#include "bench/bench_data.h"
+#include "bench/gpu/bench_truth.h"
+#include "bench/gpu/card.h"
+#include "bench/gpu/ceilings.h"
+#include "bench/gpu/device_times.h"
+#include "bench/gpu/query_specs.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+struct Options {
+  EngineOptions data;  // where the vectors come from, batches and ks
+  int device = 0;
+  std::vector<std::string> blas;
+  std::size_t verify = 1'000;
+  std::string save_folder;
+  std::string json_path;
+};
+
+struct BenchCase {
+  std::size_t batch = 0;
+  std::uint32_t k = 0;
+  std::string answered_by;
+  std::size_t verified = 0;  // answers compared, all of them right
+  std::uint64_t rescans = 0;
+  std::uint64_t queries = 0;
+  Spread host;  // host to host
+  DeviceTime device;
+  std::string device_note;  // why there is no time on the device
+};
+
+void AddOptions(CLI::App& app, Options& options) {
+  EngineOptions& data = options.data;
+  app.add_option("--vectors", data.vectors_path, ".npy or .safetensors");
+  app.add_option("--queries", data.queries_path, "Likewise");
+  app.add_option("--synthetic", data.synthetic, "Draw the vectors")
+      ->check(CLI::IsMember({"clustered", "isotropic"}));
+  app.add_option("--rows", data.row_count, "Of --synthetic");
+  app.add_option("--dim", data.dim, "Of --synthetic");
+  app.add_option("--query-count", data.query_count, "Of --synthetic");
+  app.add_option("--seed", data.seed, "Of --synthetic");
+  app.add_option("--batch", data.batches, "Batch sizes")->delimiter(',');
+  app.add_option("--k", data.ks, "Hits a query")->delimiter(',');
+  app.add_option("--verify", options.verify, "Queries whose answers are compared; at least 1")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--device", options.device, "As CUDA numbers them");
+  app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
+  app.add_option("--save", options.save_folder,
+                 "Folder for vectors, queries and exact rows as .npy, for a rival");
+  app.add_option("--json", options.json_path, "File to write all figures to");
+}
+
+// Rounds of different queries, until there are enough or enough time has gone by.
+absl::Status TimeOnHost(const SegmentIndex& index, const BenchData& data, const BenchTruth& truth,
+                        BenchCase& timed) {
+  constexpr std::size_t kWarmRounds = 3;
+  constexpr std::size_t kRoundsMin = 7;
+  constexpr std::size_t kRoundsMax = 200;
+  constexpr auto kBudget = std::chrono::milliseconds(400);
+  using Clock = std::chrono::steady_clock;
+  const std::vector<QuerySpec> specs = AllWanting(timed.batch, timed.k);
+  // Windows begin where answers are known, so that every round is checked.
+  const std::size_t windows =
+      std::min(truth.query_count(), data.queries.row_count() - timed.batch + 1);
+  SearchResult result;
+  std::vector<double> samples;
+  const auto began = Clock::now();
+  for (std::size_t round = 0; samples.size() < kRoundsMax; ++round) {
+    if (samples.size() >= kRoundsMin && Clock::now() - began > kBudget) break;
+    const std::size_t first = round * timed.batch % windows;
+    const auto start = Clock::now();
+    const absl::Status status =
+        index.Search({data.queries.view().Slice(first, timed.batch), specs}, result);
+    const auto end = Clock::now();
+    if (!status.ok()) return status;
+    const auto checked = truth.Check(result, first, timed.k);
+    if (!checked.ok()) return checked.status();
+    timed.verified += *checked;
+    if (round < kWarmRounds) continue;
+    samples.push_back(std::chrono::duration<double, std::micro>(end - start).count());
+    timed.queries += timed.batch;
+    for (std::size_t query = 0; query < timed.batch; ++query) {
+      timed.rescans += result.Cost(query).rescans;
+    }
+  }
+  timed.answered_by = result.Engine(0);
+  timed.host = SpreadOf(samples);
+  return absl::OkStatus();
+}
+
+absl::Status MeasureHost(const backend::GpuOptions& gpu, const BenchData& data,
+                         const BenchTruth& truth, std::vector<BenchCase>& cases) {
+  const auto backend = backend::cuda::OpenCudaBackend(gpu);
+  if (!backend.ok()) return backend.status();
+  const auto index = (*backend)->MakeResident({data.rows.view(), nullptr, Metric::kCosine, 0});
+  if (!index.ok()) return index.status();
+  for (BenchCase& timed : cases) {
+    if (absl::Status status = TimeOnHost(**index, data, truth, timed); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MeasureDevice(Card& card, const BenchData& data, std::vector<BenchCase>& cases) {
+  const backend::cuda::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
+                                        static_cast<unsigned>(data.rows.view().padded_dim())};
+  const std::uint64_t free =
+      card.device.budget_bytes() - std::min(card.device.budget_bytes(), card.device.held_bytes());
+  const bool rows_fit = backend::cuda::PlanResident(size, true).total() <= free;
+  backend::cuda::ResidentRows rows(card.device, {data.rows.view(), nullptr, Metric::kCosine, 0},
+                                   rows_fit);
+  PassSteps steps(card.device, card.workspace, rows);
+  for (BenchCase& timed : cases) {
+    auto time = TimeOnDevice(steps, data.queries.view().Slice(0, timed.batch), timed.k);
+    if (time.ok()) {
+      timed.device = *std::move(time);
+    } else if (absl::IsFailedPrecondition(time.status())) {
+      timed.device_note = std::string(time.status().message());
+    } else {
+      return time.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::json ToJson(const Spread& spread) {
+  return {{"median", spread.median_us},
+          {"min", spread.min_us},
+          {"max", spread.max_us},
+          {"samples", spread.samples}};
+}
+
+nlohmann::json ToJson(const BenchCase& timed) {
+  nlohmann::json json{{"batch", timed.batch},
+                      {"k", timed.k},
+                      {"answered_by", timed.answered_by},
+                      {"verified", timed.verified},
+                      {"queries", timed.queries},
+                      {"rescans", timed.rescans},
+                      {"host_us", ToJson(timed.host)}};
+  if (!timed.device_note.empty()) {
+    json["device_note"] = timed.device_note;
+    return json;
+  }
+  json["road"] = timed.device.road;
+  json["passes"] = timed.device.passes;
+  json["unproven"] = timed.device.unproven;
+  json["device_us"] = ToJson(timed.device.kernels);
+  json["with_copies_us"] = ToJson(timed.device.with_copies);
+  return json;
+}
+
+void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilings) {
+  const double values = static_cast<double>(data.rows.row_count()) *
+                        static_cast<double>(data.rows.view().padded_dim());
+  const double read_us = 2 * values / ceilings.copy_gb_s / 1e3;
+  double gemm_us = 0;
+  for (const GemmCeiling& gemm : ceilings.gemm) {
+    if (gemm.batch == timed.batch) {
+      gemm_us = 2 * values * static_cast<double>(timed.batch) / gemm.tflops / 1e6;
+    }
+  }
+  const double us = timed.device.kernels.median_us;
+  fmt::print("{:>6} {:>6}  {:<14} {:>10.1f} {:>10.1f} {:>10.1f} {:>7.0f}% {:>7.0f}% {:>9} {:>8}\n",
+             timed.batch, timed.k, timed.answered_by, us, timed.device.with_copies.median_us,
+             timed.host.median_us, us > 0 ? 100 * read_us / us : NAN,
+             us > 0 ? 100 * gemm_us / us : NAN, timed.verified, timed.rescans);
+}
+
+absl::Status Save(const Options& options, const BenchData& data, const BenchTruth& truth) {
+  if (options.save_folder.empty()) return absl::OkStatus();
+  absl::Status status = WriteNpy(options.save_folder + "/vectors.npy", data.rows.view());
+  status.Update(WriteNpy(options.save_folder + "/queries.npy", data.queries.view()));
+  status.Update(truth.WriteRows(options.save_folder + "/rows.npy"));
+  return status;
+}
+
+absl::Status Check(const Options& options) {
+  const EngineOptions& data = options.data;
+  const bool files = !data.vectors_path.empty() && !data.queries_path.empty();
+  if (files == !data.synthetic.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to search: give --vectors F.npy and --queries Q.npy, or --synthetic clustered");
+  }
+  for (const std::size_t batch : data.batches) {
+    if (batch == 0 || (!files && batch > data.query_count)) {
+      return absl::InvalidArgumentError(
+          fmt::format("--batch {}: 1 .. {} (--query-count)", batch, data.query_count));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  const unsigned threads = backend::cpu::UsableCpuCount();
+  backend::cpu::ThreadPool pool(threads);
+  const auto data = GetData(options.data, pool);
+  if (!data.ok()) return data.status();
+  const auto truth =
+      BenchTruth::Scan(data->rows, data->queries, options.verify, options.data.k_max(), threads);
+  if (!truth.ok()) return truth.status();
+  std::vector<BenchCase> cases;
+  for (const std::uint32_t k : options.data.ks) {
+    for (const std::size_t batch : options.data.batches) {
+      cases.push_back(
+          {.batch = batch, .k = k, .answered_by = {}, .host = {}, .device = {}, .device_note = {}});
+    }
+  }
+  if (absl::Status status = MeasureHost(gpu, *data, *truth, cases); !status.ok()) return status;
+
+  const auto blas = backend::cuda::LoadBlas(gpu.blas_libraries);
+  if (!blas.ok()) return blas.status();
+  Card card(gpu, *blas);
+  if (absl::Status status = MeasureDevice(card, *data, cases); !status.ok()) return status;
+  std::vector<unsigned> batches(options.data.batches.begin(), options.data.batches.end());
+  const Ceilings ceilings =
+      MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())}, batches);
+
+  const backend::cuda::CardTraits& traits = card.device.traits();
+  fmt::print("{} x {}, {}, on {}; copy {:.0f} GB/s, read {:.0f} GB/s. Medians in us.\n\n",
+             data->rows.row_count(), data->rows.dim(), data->description, traits.name,
+             ceilings.copy_gb_s, ceilings.read_gb_s);
+  fmt::print("{:>6} {:>6}  {:<14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>8}\n", "batch", "k",
+             "answered by", "device", "+ copies", "host", "of copy", "of GEMM", "verified",
+             "rescans");
+  nlohmann::json json{{"card", Describe(traits)},
+                      {"ceilings", ToJson(ceilings)},
+                      {"rows", data->rows.row_count()},
+                      {"dim", data->rows.dim()},
+                      {"padded_dim", data->rows.view().padded_dim()},
+                      {"data", data->description},
+                      {"cases", nlohmann::json::array()}};
+  for (const BenchCase& timed : cases) {
+    Print(timed, *data, ceilings);
+    json["cases"].push_back(ToJson(timed));
+  }
+  if (absl::Status status = Save(options, *data, *truth); !status.ok()) return status;
+  return options.json_path.empty() ? absl::OkStatus() : WriteJsonFile(json, options.json_path);
+}
+
+int Main(const Options& options) {
+  if (absl::Status status = FindCard(options.device); !status.ok()) {
+    Explain(status);
+    return kExitNoCard;
+  }
+  auto gpu = BenchOptions();
+  gpu.device = options.device;
+  gpu.blas_libraries = options.blas;
+  try {
+    const absl::Status status = Bench(options, gpu);
+    return status.ok() ? 0 : Explain(status);
+  } catch (const backend::cuda::DeviceError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitFailed;
+  }
+}
+
+}  // namespace
+}  // namespace simile::bench::gpu
+
+int main(int argc, char** argv) {
+  simile::bench::gpu::Options options;
+  options.data.ks = {10, 100, 1'000};
+  CLI::App app{"The GPU engine, measured and verified in one run"};
+  simile::bench::gpu::AddOptions(app, options);
+  CLI11_PARSE(app, argc, argv);
+  return simile::bench::gpu::Main(options);
+}

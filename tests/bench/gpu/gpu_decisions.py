@@ -1,0 +1,213 @@
+"""What the measured figures decide about the engine, in words. Pure functions over the lines of gpu_steps' JSON."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+NEAR = 0.03  # times closer than this are the same
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    question: str
+    figure: str
+    expected: str
+    verdict: str
+
+
+def lines_of(steps: dict, step: str, **fields) -> list[dict]:
+    """The lines of one step whose fields have these values."""
+    return [line for line in steps.get("lines", []) if line["step"] == step
+            and all(line.get(name) == value for name, value in fields.items())]
+
+
+def groups(lines: Iterable[dict], *names: str) -> Iterator[tuple[tuple, list[dict]]]:
+    """The lines with the same values of these fields, in the order in which those come up."""
+    lines = list(lines)
+    for key in dict.fromkeys(tuple(line[name] for name in names) for line in lines):
+        yield key, [line for line in lines if tuple(line[name] for name in names) == key]
+
+
+def rows_and_stride(shape: str) -> tuple[int, int]:
+    rows, dim = shape.split("x")
+    return int(rows), (int(dim) + 31) // 32 * 32
+
+
+def read_rate(steps: dict, shape: str) -> tuple[float, str]:
+    """GB/s that reading the rows can reach, and from where: rows that fit the L2 stay there."""
+    rows, stride = rows_and_stride(shape)
+    ceilings = steps["ceilings"]
+    if rows * stride * 2 < 0.9 * steps["card"]["l2_bytes"]:
+        return max(ceilings["read_gb_s"], ceilings["read_l2_gb_s"]), "L2"
+    return ceilings["read_gb_s"], "memory"
+
+
+def rings(line: dict) -> str:
+    return "no ring" if line["stages"] == 1 else f'{line["warps"]} warps x {line["stages"]} stages'
+
+
+def scan_shape(steps: dict) -> Iterator[Decision]:
+    for (shape,), of_shape in groups(lines_of(steps, "scan-shape"), "shape"):
+        ceiling, place = read_rate(steps, shape)
+        planned_us = {}
+        for (batch,), lines in groups(of_shape, "batch"):
+            best = min(lines, key=lambda line: line["us"])
+            planned = next((line for line in lines if line["planned"]), best)
+            planned_us[batch] = planned["us"]
+            share = planned["gb_s"] / ceiling
+            if best["us"] < planned["us"] * (1 - NEAR):
+                verdict = f'plan {rings(best)} instead: {best["us"]:.1f} us'
+            elif share >= 0.95:
+                verdict = "done: the reading cannot become faster"
+            else:
+                verdict = "try 16 rows x 256 bytes a stage, or bulk copies"
+            yield Decision(f"fused scan, reading alone, {shape}, {batch} queries",
+                           f'{planned["us"]:.1f} us, {share:.0%} of a plain read from {place} ({rings(planned)})',
+                           "95% or more", verdict)
+        if 16 in planned_us and 64 in planned_us:
+            slower = planned_us[64] / planned_us[16] - 1
+            yield Decision(f"fused scan, 64 queries against 16, {shape}", f"{slower:+.1%}", "within 3%",
+                           "64 queries go with the same reading" if slower <= NEAR else
+                           "64 queries limit the scan: tiles of 64 rows, or wgmma")
+
+
+def scan_parts(steps: dict) -> Iterator[Decision]:
+    for line in lines_of(steps, "scan-parts"):
+        where = f'{line["shape"]}, {line["batch"]} queries, k {line["k"]}'
+        yield Decision(f"sample and barrier, {where}", f'{line["sample_us"]:.1f} us of {line["pass_us"]:.1f}', "2 us or less",
+                       "stays as it is" if line["sample_us"] <= 2 else
+                       "do without a sample where a block's scores fit its shared memory (batch up to 32)")
+        warmer = 1 - line["pass_us"] / line["cold_pass_us"] if line["cold_pass_us"] > 0 else 0
+        yield Decision(f"L2 between passes, {where}", f'{line["pass_us"]:.1f} us warm, {line["cold_pass_us"]:.1f} cold',
+                       "warm is faster where the rows fit",
+                       "the L2 keeps rows: its rate is the floor" if warmer > 0.1 else "memory's rate is the floor")
+
+
+def finish(steps: dict) -> Iterator[Decision]:
+    for line in lines_of(steps, "finish"):
+        one, three = line["one_launch_us"], line["three_launches_us"]
+        best_is_one = one <= three
+        right = best_is_one == line["planned_one_launch"] or abs(one - three) <= NEAR * max(one, three)
+        yield Decision(f'finish, {line["shape"]}, {line["batch"]} queries, k {line["k"]}',
+                       f"{one:.1f} us in one launch, {three:.1f} in three", "4 us at k 10",
+                       "planned as is" if right else
+                       f'plan {"one launch" if best_is_one else "three launches"} here (kHitsOfOneBlock)')
+
+
+def roads(steps: dict) -> Iterator[Decision]:
+    for (shape, k), lines in groups(lines_of(steps, "roads"), "shape", "k"):
+        scan_wins = [line["batch"] for line in lines if line["scan_us"] <= line["gemm_us"]]
+        gemm_wins = [line["batch"] for line in lines if line["scan_us"] > line["gemm_us"]]
+        last = max(scan_wins, default=0)
+        if not scan_wins:
+            verdict = "GEMM for every batch"
+        elif last <= 64:
+            verdict = f"scan up to {last} (gpu tuning scan_queries_max), GEMM above"
+        else:
+            verdict = f"scan in several passes up to {last}, GEMM above"
+        if gemm_wins and min(gemm_wins) < last:
+            verdict += f"; GEMM is faster at {', '.join(str(batch) for batch in gemm_wins if batch < last)}, too"
+        shown = [line for line in lines if line["batch"] in (32, 64, 65, 100, 128)]
+        yield Decision(f"scan or GEMM, {shape}, k {k}",
+                       "; ".join(f'{line["batch"]}: {line["scan_us"]:.0f} / {line["gemm_us"]:.0f} us' for line in shown),
+                       "they cross at 64 .. 128", verdict)
+
+
+def gemm_pass(steps: dict) -> Iterator[Decision]:
+    for line in lines_of(steps, "gemm-pass"):
+        where = f'{line["shape"]}, {line["batch"]} queries, k {line["k"]}'
+        yield Decision(f"GEMM pass beyond its products, {where}",
+                       f'{line["pass_us"]:.1f} us, products {line["products_us"]:.1f}: {line["overhead"]:+.0%}', "+10% or less",
+                       "tune it as it is" if line["overhead"] <= 0.10 else "write the fused wgmma path before tuning this one")
+        gain = 1 - line["pass_us"] / line["one_stream_us"]
+        yield Decision(f"two streams, {where}", f'{line["one_stream_us"]:.1f} us on one, {line["pass_us"]:.1f} on two',
+                       "two are faster", "two streams stay" if gain > 0 else "one stream does as well: drop the second")
+
+
+def select(steps: dict) -> Iterator[Decision]:
+    for (shape,), lines in groups(lines_of(steps, "select"), "shape"):
+        by_hits = {line["hits_a_chunk"]: line for line in lines}
+        if 0.0 not in by_hits:
+            continue
+        clean = by_hits[0.0]
+        ceiling = steps["ceilings"]["read_l2_gb_s"] / 1e3
+        yield Decision(f"topk_fp16 without a hit, {shape}", f'{clean["tb_s"]:.2f} TB/s, a plain read {ceiling:.2f}',
+                       "4 TB/s or more on an H200: 90% of a plain read from the L2",
+                       "bound by the L2: done" if clean["tb_s"] >= 0.9 * ceiling or clean["tb_s"] >= 4 else
+                       "tune the loads in flight")
+        if 5.0 in by_hits:
+            slower = by_hits[5.0]["us"] / clean["us"]
+            yield Decision(f"topk_fp16 at 5 hits a chunk, {shape}", f"{slower:.2f}x the time without a hit", "1.3x or less",
+                           "hits cost little" if slower <= 1.3 else "set a tighter gate after the first rows, and a larger first tile")
+
+
+def gate_and_finish(steps: dict) -> Iterator[Decision]:
+    for line in lines_of(steps, "gate-and-finish"):
+        limit = 12 if line["k"] <= 10 else None
+        verdict = "no limit at this k" if limit is None else "stays as it is" if line["sum_us"] <= limit else \
+            "too long: share a query's gate and finish between blocks"
+        yield Decision(f'gate and finish, {line["shape"]}, {line["batch"]} queries, k {line["k"]}',
+                       f'{line["gate_us"]:.1f} + {line["finish_us"]:.1f} us', "12 us or less at k 10" if limit else "", verdict)
+
+
+def tile(steps: dict) -> Iterator[Decision]:
+    for (shape, batch), lines in groups(lines_of(steps, "tile"), "shape", "batch"):
+        planned = next((line for line in lines if line["planned"]), None)
+        if planned is None:
+            continue
+        halves = [line for line in lines if line["scores"] == "fp16" and not line["kept_in_l2"]]
+        best = min(halves, key=lambda line: line["us"])
+        yield Decision(f"tile, products alone, {shape}, {batch} queries",
+                       f'{planned["us"]:.1f} us with {planned["tile_mib"]:.1f} MiB; best {best["us"]:.1f} with {best["tile_mib"]:.1f}',
+                       "within 3% of the best",
+                       "the planned tile stays" if best["us"] >= planned["us"] * (1 - NEAR) else
+                       f'tiles of {best["tile_mib"]:.0f} MiB (workspace tile_bytes), if the select keeps up')
+        for line in lines:
+            if line["scores"] == "fp32":
+                slower = line["us"] / planned["us"] - 1
+                yield Decision(f"scores in fp32, {shape}, {batch} queries", f"{slower:+.1%}", "worth it below +5%",
+                               "fp32 scores: half the bound, fewer rows rescored" if slower < 0.05 else "fp16 scores stay")
+            elif line["kept_in_l2"]:
+                gain = 1 - line["us"] / planned["us"]
+                yield Decision(f"L2 set aside for the tile, {shape}, {batch} queries", f"{-gain:+.1%}", "worth it beyond -3%",
+                               "set it aside" if gain > NEAR else "not worth it")
+
+
+def rescore(steps: dict) -> Iterator[Decision]:
+    for line in lines_of(steps, "rescore"):
+        share = line["gb_s"] / steps["ceilings"]["read_gb_s"]
+        yield Decision(f'canonical scores of random rows, {line["shape"]}',
+                       f'{line["gb_s"]:.0f} GB/s, {share:.0%} of a plain read', "70% or more",
+                       "stays as it is" if share >= 0.7 else "four rows a warp, or 16-byte loads from rows stored [32][4]")
+
+
+def gather(steps: dict) -> Iterator[Decision]:
+    for (shape, batch), lines in groups(lines_of(steps, "gather"), "shape", "batch"):
+        wins = [line["one_row_in"] for line in lines if line["pass_us"] > 0 and line["gather_us"] <= line["pass_us"]]
+        share = min(wins, default=0)
+        yield Decision(f"list of rows or pass with a mask, {shape}, {batch} queries",
+                       "; ".join(f'1 in {line["one_row_in"]}: {line["gather_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
+                       "they cross at 1 in 32",
+                       f"lists up to one row in {share} (gpu tuning gather_share)" if share else
+                       "a pass with a mask is always faster here")
+
+
+def tensor_sums(sums: dict) -> Iterator[Decision]:
+    worst = sums.get("seen_over_bound")
+    if worst is not None:
+        stored = sums.get("fp16_seen_over_bound", 0)
+        yield Decision("rounding of sums on tensor cores",
+                       f'{worst:.3f} of the bound ({stored:.3f} once stored as fp16), {sums["sums"]:,} sums formed four ways',
+                       "below 1", "the assumption of 2^-23 a step holds" if max(worst, stored) <= 1 else
+                       "the assumption falls: nothing that the engine proves counts on this card")
+
+
+def decide(steps: dict, sums: dict) -> list[Decision]:
+    """All decisions, in the order in which they bear on each other."""
+    decisions = list(tensor_sums(sums))
+    if steps.get("lines"):
+        for judge in (scan_shape, scan_parts, finish, roads, gemm_pass, select, gate_and_finish, tile, rescore, gather):
+            try:
+                decisions += judge(steps)
+            except (KeyError, TypeError, ZeroDivisionError) as error:  # a figure that could not be taken is null
+                decisions.append(Decision(judge.__name__.replace("_", "-"), f"cannot be judged: {error}", "", "measure it again"))
+    return decisions

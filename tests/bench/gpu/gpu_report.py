@@ -1,0 +1,178 @@
+"""The measured part of docs/benchmarks/gpu.md: tables out of the results that run.py collects."""
+
+import pathlib
+
+from gpu_decisions import decide
+
+BEGIN = "<!-- measured: written by tests/bench/gpu/run.py -->\n"
+END = "<!-- end of measured -->\n"
+
+# (rows, dim, k, batch): microseconds on the device of an H200, and what is aimed at.
+TARGET_CARD = "H200"
+TARGETS = {(62423, 384, 10, 1): (25, 15), (62423, 384, 10, 32): (30, 18), (62423, 384, 10, 100): (40, 25),
+           (62423, 384, 10, 1000): (150, 110), (1000000, 768, 100, 1): (450, 400), (1000000, 768, 100, 32): (480, 430),
+           (1000000, 768, 100, 100): (560, 480), (1000000, 768, 100, 1000): (3000, 2600)}
+HOST_TARGETS = {(62423, 384, 10, 1): (35, 25)}
+
+
+def times_faster_wanted(batch: int) -> float:
+    """How many times faster than torch a batch must be."""
+    return 2.0 if batch >= 32 else 1.2
+
+
+def table(heads: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:
+    marks = ["---:" if column in right else "---" for column in range(len(heads))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [heads, marks, *rows]) + "\n"
+
+
+def shown_us(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def spread(times: dict | None) -> str:
+    if not times:
+        return ""
+    return f'{shown_us(times["median"])} ({shown_us(times["min"])} .. {shown_us(times["max"])})'
+
+
+def judged(us: float | None, target: tuple[float, float] | None) -> str:
+    """The target beside the figure, in words."""
+    if us is None or target is None:
+        return ""
+    limit, aim = target
+    if us <= aim:
+        return f"aim of {aim:,} reached"
+    return f"pass: {limit:,} or less, aim {aim:,}" if us <= limit else f"**miss**: {limit:,} or less"
+
+
+def data_of(results: dict, step: str) -> dict:
+    return results["steps"].get(step, {}).get("data") or {}
+
+
+def median_of(case: dict | None, name: str) -> float | None:
+    times = (case or {}).get(name)
+    return times["median"] if times else None
+
+
+def rival_case(torch: dict, case: dict) -> dict:
+    return next((other for other in torch.get("cases", [])
+                 if (other["batch"], other["k"]) == (case["batch"], case["k"])), {})
+
+
+def best(values: list[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def shares(bench: dict, case: dict) -> tuple[str, str]:
+    """Of the copy bandwidth and of the GEMM rate, both measured in the same run."""
+    us = median_of(case, "device_us")
+    if us is None:
+        return "", ""
+    values = bench["rows"] * bench["padded_dim"]
+    of_copy = 2 * values * case.get("passes", 1) / us / 1e3 / bench["ceilings"]["copy_gb_s"]
+    rates = [gemm["tflops"] for gemm in bench["ceilings"]["gemm"] if gemm["batch"] == case["batch"]]
+    of_gemm = f'{2 * values * case["batch"] / us / 1e6 / rates[0]:.0%}' if rates and rates[0] > 0 else ""
+    return f"{of_copy:.0%}", of_gemm
+
+
+def faster(ours: float | None, theirs: float | None, batch: int) -> str:
+    if ours is None or theirs is None:
+        return ""
+    wanted = times_faster_wanted(batch)
+    ratio = theirs / ours
+    return f"{ratio:.1f}x" if ratio >= wanted else f"{ratio:.1f}x, **miss**: {wanted:g}x"
+
+
+def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
+    is_target_card = TARGET_CARD in bench["card"]["name"]
+    rows = []
+    for case in bench["cases"]:
+        key = (bench["rows"], bench["dim"], case["k"], case["batch"])
+        rival = rival_case(torch, case)
+        eager, graphed = median_of(rival, "eager_us"), median_of(rival, "graphed_us")
+        host = median_of(case, "host_us")
+        host_rival = best([median_of(rival, "host_eager_us"), median_of(rival, "host_graphed_us")])
+        device = median_of(case, "device_us")
+        of_copy, of_gemm = shares(bench, case)
+        targets = [judged(device, TARGETS.get(key)), judged(host, HOST_TARGETS.get(key))] if is_target_card else []
+        named = [f"{what} {words}" for what, words in zip(("device", "host"), targets) if words]
+        rows.append([str(case["k"]), str(case["batch"]), f'`{case["answered_by"]}`',
+                     spread(case.get("device_us")) or case.get("device_note", ""), of_copy, of_gemm,
+                     shown_us(median_of(case, "with_copies_us")), spread(case["host_us"]),
+                     shown_us(eager) or rival.get("note", ""), shown_us(graphed) or rival.get("graph_note", ""),
+                     faster(device, best([eager, graphed]), case["batch"]), shown_us(host_rival),
+                     faster(host, host_rival, case["batch"]), "; ".join(named)])
+    return rows
+
+
+def bench_section(name: str, results: dict) -> str:
+    bench, torch = data_of(results, f"bench-{name}"), data_of(results, f"torch-{name}")
+    if not bench:
+        return ""
+    ceilings = bench["ceilings"]
+    heads = ["k", "batch", "answered by", "device us", "of copy", "of GEMM", "+ copies", "host to host us", "torch eager",
+             "torch graphed", "faster", "torch host", "faster", "target"]
+    verified = min(case["verified"] for case in bench["cases"])
+    rescans, queries = (sum(case[what] for case in bench["cases"]) for what in ("rescans", "queries"))
+    recalls = [case["recall"] for case in torch.get("cases", []) if case.get("recall") is not None]
+    text = f'\n### {bench["rows"]:,} x {bench["dim"]}, {bench["data"].split(",")[0]}\n\n'
+    text += (f'{bench["data"]}. Measured in the same run: copy {ceilings["copy_gb_s"]:,.0f} GB/s (read and write counted), read '
+             f'{ceilings["read_gb_s"]:,.0f} GB/s, products '
+             + ", ".join(f'{gemm["tflops"]:.0f} TFLOP/s at {gemm["batch"]}' for gemm in ceilings["gemm"])
+             + f'. Every time is for answers of which at least {verified:,} a case were compared with the plain scan\'s, bit for '
+             f'bit; {rescans:,} of {queries:,} queries were asked a second time.')
+    if torch:
+        text += f' torch {torch["torch"]}, {torch["data"]}'
+        text += f'; it finds {min(recalls):.1%} .. {max(recalls):.1%} of the exact rows.' if recalls else "."
+    else:
+        text += " torch was not measured."
+    return text + "\n\n" + table(heads, bench_rows(bench, torch), set(range(14)) - {2, 3, 7, 13})
+
+
+def steps_section(results: dict) -> str:
+    rows = [[name, step["status"], f'{step["seconds"]:.0f}', step.get("words", "").replace("|", "/")]
+            for name, step in results["steps"].items()]
+    return "\n### What was run\n\n" + table(["step", "outcome", "s", ""], rows, {2})
+
+
+def decisions_section(results: dict) -> str:
+    decisions = decide(data_of(results, "steps"), data_of(results, "tensor-sums"))
+    if not decisions:
+        return ""
+    rows = [[one.question, one.figure, one.expected, one.verdict] for one in decisions]
+    return "\n### What the figures decide\n\n" + table(["what", "measured", "expected", "so"], rows)
+
+
+def preface(about: dict) -> str:
+    facts = [about.get("card", "unknown card"), f'driver {about.get("driver", "unknown")}', about.get("clocks", ""),
+             f'CUDA {about["cuda"]}' if about.get("cuda") else ""]
+    return (f'{about["date"]}, ' + ", ".join(fact for fact in facts if fact) + ".\n\n"
+            f'```\n{about["command"]}\n```\n')
+
+
+def render(results: dict) -> str:
+    """All of the section between the markers, pictures left out."""
+    names = [step.removeprefix("bench-") for step in results["steps"] if step.startswith("bench-")]
+    text = preface(results["about"]) + steps_section(results)
+    if names:
+        text += (f'\n### How to read the times\n\nMedians (least .. most) in microseconds of a batch. *device*: queries on the '
+                 f'card to answers on the card; *+ copies*: from and to pinned memory; *host to host*: the call that the server '
+                 f'makes. *of copy* and *of GEMM*: the rows\' bytes and the products over the time, as shares of what the card '
+                 f'does at best. *faster*: the better of torch eager and graphed over ours; wanted are 1.2x at batch 1 and 2x '
+                 f'from 32 on. Targets are for an {TARGET_CARD}.\n')
+    text += "".join(bench_section(name, results) for name in names)
+    return text + decisions_section(results)
+
+
+def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:
+    """Puts the text between the page's markers, or at its end."""
+    pictures = "".join(f"\n![{plot.stem}]({plot.name})\n" for plot in plots)
+    section = BEGIN + text + pictures + END
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = path.read_text(encoding="utf-8") if path.exists() else "# Exact search on a GPU\n\n" + BEGIN + END
+    if BEGIN not in page:
+        page += "\n" + BEGIN + END
+    before, rest = page.split(BEGIN)
+    path.write_text(before + section + rest.split(END)[1], encoding="utf-8")

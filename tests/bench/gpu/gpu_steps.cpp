@@ -1,0 +1,165 @@
+// The GPU engine's kernels one by one, in the order in which their times decide about each other
+// (docs/benchmarks/gpu.md). gpu_decisions.py says what each figure decides.
+//
+//   gpu_steps --json steps.json
+//   gpu_steps --step scan-shape --step tile --shape 1000000x768
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "backend/cpu/cpu_count.h"
+#include "backend/cpu/thread_pool.h"
+#include "bench/gpu/ceilings.h"
+#include "bench/gpu/measuring_steps.h"
+#include "bench/synthetic_rows.h"
+#include "data/matrix.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+struct Step {
+  const char* name;
+  void (*measure)(const StepBench& bench);
+};
+constexpr Step kSteps[] = {{"scan-shape", MeasureScanShapes},
+                           {"scan-parts", MeasureScanParts},
+                           {"finish", MeasureFinish},
+                           {"roads", MeasureRoads},
+                           {"gemm-pass", MeasureGemmPass},
+                           {"select", MeasureSelect},
+                           {"gate-and-finish", MeasureGateAndFinish},
+                           {"tile", MeasureTiles},
+                           {"rescore", MeasureRescore},
+                           {"gather", MeasureGather}};
+
+struct Options {
+  int device = 0;
+  std::vector<std::string> shapes{"62423x384", "1000000x768"};
+  std::vector<std::string> steps;
+  std::vector<std::string> blas;
+  std::string json_path;
+  bool card_only = false;
+};
+
+struct Shape {
+  std::size_t rows = 0;
+  std::size_t dim = 0;
+};
+
+absl::StatusOr<Shape> ParseShape(const std::string& text) {
+  Shape shape;
+  const char* const end = text.data() + text.size();
+  const auto rows = std::from_chars(text.data(), end, shape.rows);
+  if (rows.ec == std::errc() && rows.ptr != end && *rows.ptr == 'x') {
+    const auto dim = std::from_chars(rows.ptr + 1, end, shape.dim);
+    if (dim.ec == std::errc() && dim.ptr == end && shape.rows > 10'000 && shape.dim > 0) {
+      return shape;
+    }
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 10,000 rows", text));
+}
+
+// One step that fails does not keep the others from being measured.
+absl::Status MeasureStep(const Step& step, const StepBench& bench) {
+  try {
+    step.measure(bench);
+    return absl::OkStatus();
+  } catch (const backend::cuda::DeviceError& error) {
+    return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, error.what()));
+  } catch (const std::out_of_range&) {
+    return absl::InternalError(
+        fmt::format("{} {}: the engine has no such pass for it", step.name, bench.shape));
+  }
+}
+
+absl::Status MeasureShape(Card& card, const Options& options, const std::string& text,
+                          backend::cpu::ThreadPool& pool, StepLog& log) {
+  constexpr std::size_t kQueries = 1'000;
+  constexpr std::size_t kSmallSegment = 100'000;
+  const auto shape = ParseShape(text);
+  if (!shape.ok()) return shape.status();
+  const SyntheticRows source(Spread::kClustered, shape->dim, 1, 1);
+  auto rows = source.Draw(0, shape->rows, pool);
+  if (!rows.ok()) return rows.status();
+  const auto queries = source.Draw(SyntheticRows::kFirstQuery, kQueries, pool);
+  if (!queries.ok()) return queries.status();
+  backend::cuda::ResidentRows resident(card.device, {rows->view(), nullptr, Metric::kCosine, 0},
+                                       true);
+  PassSteps steps(card.device, card.workspace, resident);
+  const StepBench bench{
+      card, steps, queries->view(), text, shape->rows > kSmallSegment ? 100U : 10U, log};
+  // Before anything is timed: these are the engine's steps, and they answer.
+  for (const std::size_t batch : {1U, 64U, 100U}) {
+    const auto passes =
+        PlanBatch(card.device.traits(), {}, card.workspace.size(), resident.size(), batch, bench.k);
+    for (const PlannedPass& pass : passes) {
+      const auto unproven =
+          steps.CheckAgainst(pass.plan, queries->view().Slice(pass.first, pass.count), bench.k);
+      if (!unproven.ok()) return unproven.status();
+    }
+  }
+  absl::Status status;
+  for (const Step& step : kSteps) {
+    const bool wanted =
+        options.steps.empty() || std::ranges::find(options.steps, step.name) != options.steps.end();
+    if (wanted) status.Update(MeasureStep(step, bench));
+    if (card.device.lost()) break;
+  }
+  return status;
+}
+
+absl::Status Measure(Card& card, const Options& options) {
+  if (options.card_only) {
+    fmt::print("{}\n", Describe(card.device.traits()).dump());
+    return absl::OkStatus();
+  }
+  backend::cpu::ThreadPool pool(backend::cpu::UsableCpuCount());
+  StepLog log;
+  const Ceilings ceilings = MeasureCeilings(card, {384, 768}, {64, 128, 1'000});
+  const nlohmann::json best = ToJson(ceilings);
+  fmt::print("ceilings: {}\n", best.dump());
+  absl::Status status;
+  for (const std::string& shape : options.shapes) {
+    try {
+      status.Update(MeasureShape(card, options, shape, pool, log));
+    } catch (const backend::cuda::DeviceError& error) {
+      status.Update(absl::InternalError(error.what()));
+    }
+    if (card.device.lost()) break;
+  }
+  if (!options.json_path.empty()) {
+    const absl::Status written = WriteJsonFile(
+        {{"card", Describe(card.device.traits())}, {"ceilings", best}, {"lines", log.lines()}},
+        options.json_path);
+    if (!written.ok()) return written;
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace simile::bench::gpu
+
+int main(int argc, char** argv) {
+  using namespace simile::bench::gpu;  // NOLINT(google-build-using-namespace)
+  Options options;
+  CLI::App app{"The GPU engine's kernels, timed one by one"};
+  std::vector<std::string> names;
+  for (const Step& step : kSteps) names.emplace_back(step.name);
+  app.add_option("--device", options.device, "As CUDA numbers them");
+  app.add_option("--shape", options.shapes, "Rows x dimensions; default 62423x384 and 1000000x768");
+  app.add_option("--step", options.steps, "These alone; default all")->check(CLI::IsMember(names));
+  app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
+  app.add_option("--json", options.json_path, "File to write all figures to");
+  app.add_flag("--card", options.card_only, "Open the card, print what it is, and end");
+  CLI11_PARSE(app, argc, argv);
+  auto gpu = BenchOptions();
+  gpu.device = options.device;
+  gpu.blas_libraries = options.blas;
+  return WithCard(gpu, [&](Card& card) { return Measure(card, options); });
+}

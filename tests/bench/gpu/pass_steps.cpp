@@ -1,0 +1,213 @@
+#include "bench/gpu/pass_steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/pass_runner.h"
+#include "bench/gpu/query_specs.h"
+#include "kernels/finish.h"
+#include "kernels/halve.h"
+#include "kernels/sample_gate.h"
+#include "kernels/topk_fp16.h"
+
+namespace simile::bench::gpu {
+
+using backend::cuda::LayAnswers;
+using backend::cuda::LayQueries;
+using backend::cuda::PassPlan;
+using certificate::CheapStorage;
+using kernels::Pass;
+using kernels::ScoreTile;
+
+void PassSteps::Fill(const PassPlan& plan, MatrixView queries, unsigned k, unsigned rank) {
+  const std::size_t stride = rows_.size().stride;
+  const auto block = LayQueries(plan.slots, stride);
+  std::byte* const host = workspace_.host_queries();
+  std::memset(host, 0, block.bytes);
+  auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
+  for (std::size_t i = 0; i < queries.row_count(); ++i) {
+    terms[i].wanted = std::min(k, rows_.size().row_count);
+    terms[i].rank = rank != 0 ? rank : plan.RankOf(terms[i].wanted);
+    terms[i].unit_of_query = 1;
+    terms[i].score_of_unit = 1;
+  }
+  std::memcpy(host + block.vectors_at, queries.data(), queries.bytes());
+  device_.Check(
+      cudaMemcpyAsync(workspace_.queries(), host, block.bytes, cudaMemcpyHostToDevice, stream()),
+      "cudaMemcpyAsync");
+  if (plan.road == PassPlan::Road::kGemm) {
+    device_.Check(kernels::LaunchHalveQueries(PassOf(plan), workspace_.query_halves(), stream()),
+                  "halve_queries");
+  } else {
+    device_.Check(kernels::PrepareRowScan(plan.shape, device_.traits().shared_bytes_max),
+                  "cudaFuncSetAttribute");
+  }
+  device_.Await(stream());
+}
+
+Pass PassSteps::PassOf(const PassPlan& plan) const {
+  Pass pass = workspace_.PassFor(plan.slots, rows_.size().stride, plan.capacity, plan.best_stride);
+  pass.rows = rows_.rows();
+  pass.row_of = rows_.row_of();
+  pass.row_count = rows_.size().row_count;
+  pass.bound = rows_.bound(plan.road == PassPlan::Road::kRowScan ? CheapStorage::kFloat
+                                                                 : CheapStorage::kHalf);
+  return pass;
+}
+
+void PassSteps::EnqueueScan(const PassPlan& plan, const ScanParts& parts) const {
+  const Pass pass = PassOf(plan);
+  const bool finishes = parts.finish && plan.finishes_by_block;
+  const kernels::RowScanArguments arguments{
+      rows_.halves(),
+      parts.sample_groups != 0 ? parts.sample_groups : plan.sample_groups,
+      2 * pass.bound - parts.gate_rise,
+      workspace_.maxima(),
+      workspace_.rounds(),
+      finishes};
+  device_.Check(kernels::LaunchRowScan(plan.shape, device_.traits().multiprocessors, pass,
+                                       arguments, stream()),
+                "row_scan");
+  if (parts.finish && !finishes) EnqueueFinish(plan);
+}
+
+ScoreTile PassSteps::TileAt(const PassPlan& plan, unsigned first, unsigned side) const {
+  return {workspace_.tile(side), plan.tile_rows,
+          std::min(plan.tile_rows, rows_.size().row_count - first), first};
+}
+
+void PassSteps::EnqueueProduct(const PassPlan& plan, const ScoreTile& tile, unsigned side) const {
+  const float one = 1, zero = 0;
+  const auto stride = static_cast<int>(rows_.size().stride);
+  device_.Check(
+      device_.blas().gemm(workspace_.blas(side), CUBLAS_OP_T, CUBLAS_OP_N,
+                          static_cast<int>(tile.columns), static_cast<int>(plan.slots), stride,
+                          &one, rows_.halves() + std::size_t{tile.first} * rows_.size().stride,
+                          CUDA_R_16F, stride, workspace_.query_halves(), CUDA_R_16F, stride, &zero,
+                          workspace_.tile(side), CUDA_R_16F, static_cast<int>(plan.tile_rows),
+                          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmEx");
+}
+
+void PassSteps::EnqueueGate(const PassPlan& plan) const {
+  const Pass pass = PassOf(plan);
+  const kernels::ScoreSample sample{plan.sample_rows, plan.sample_group, 2 * pass.bound};
+  device_.Check(kernels::LaunchSampleGate(pass, TileAt(plan, 0, 0), sample, stream()),
+                "sample_gate");
+}
+
+void PassSteps::EnqueueFinish(const PassPlan& plan) const {
+  const Pass pass = PassOf(plan);
+  device_.Check(
+      plan.finishes_by_block
+          ? kernels::LaunchFinish(pass, stream())
+          : kernels::LaunchFinishInSteps(pass, plan.best_stride + plan.best_stride / 8, stream()),
+      "finish");
+}
+
+void PassSteps::EnqueueGemm(const PassPlan& plan, const GemmParts& parts) const {
+  const Pass pass = PassOf(plan);
+  if (parts.products) {
+    device_.Check(kernels::LaunchHalveQueries(pass, workspace_.query_halves(), stream()),
+                  "halve_queries");
+  }
+  if (parts.select) {
+    device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream()),
+                  "cudaMemsetAsync");
+  }
+  const cudaStream_t other = workspace_.stream(1);
+  if (parts.two_streams) {
+    device_.Check(cudaEventRecord(workspace_.forked(), stream()), "cudaEventRecord");
+    device_.Check(cudaStreamWaitEvent(other, workspace_.forked(), 0), "cudaStreamWaitEvent");
+  }
+  for (unsigned first = 0, i = 0; first < pass.row_count; first += plan.tile_rows, ++i) {
+    const unsigned side = parts.two_streams ? i % 2 : 0;
+    const ScoreTile tile = TileAt(plan, first, side);
+    if (parts.products) EnqueueProduct(plan, tile, side);
+    if (i == 0 && parts.gate) {
+      EnqueueGate(plan);
+      device_.Check(cudaEventRecord(workspace_.gated(), stream()), "cudaEventRecord");
+    } else if (i == 1 && parts.gate && parts.two_streams) {
+      device_.Check(cudaStreamWaitEvent(other, workspace_.gated(), 0), "cudaStreamWaitEvent");
+    }
+    if (!parts.select) continue;
+    device_.Check(kernels::LaunchTopkFp16(pass, tile, workspace_.stream(side)), "topk_fp16");
+  }
+  if (parts.two_streams) {
+    device_.Check(cudaEventRecord(workspace_.joined(), other), "cudaEventRecord");
+    device_.Check(cudaStreamWaitEvent(stream(), workspace_.joined(), 0), "cudaStreamWaitEvent");
+  }
+  if (parts.finish) EnqueueFinish(plan);
+}
+
+void PassSteps::EnqueuePass(const PassPlan& plan) const {
+  if (plan.road == PassPlan::Road::kRowScan) {
+    EnqueueScan(plan);
+  } else {
+    EnqueueGemm(plan);
+  }
+}
+
+absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, MatrixView queries,
+                                                    unsigned k) {
+  const std::vector<QuerySpec> specs = AllWanting(queries.row_count(), k);
+  std::vector<backend::cuda::Ask> asks(queries.row_count());
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    asks[i].query = static_cast<std::uint32_t>(i);
+    asks[i].wanted = std::min(k, rows_.size().row_count);
+  }
+  backend::cuda::PassRunner runner(device_, workspace_, rows_);
+  runner.Run(plan, {queries, specs}, asks);
+  const auto block = LayAnswers(plan.slots, plan.best_stride);
+  const std::byte* host = workspace_.host_answers();
+  const std::vector<std::byte> engines(host, host + block.bytes);
+
+  Fill(plan, queries, k);
+  device_.Check(cudaMemsetAsync(workspace_.answers(), 0, block.bytes, stream()), "cudaMemsetAsync");
+  EnqueuePass(plan);
+  device_.Check(cudaMemcpyAsync(workspace_.host_answers(), workspace_.answers(), block.bytes,
+                                cudaMemcpyDeviceToHost, stream()),
+                "cudaMemcpyAsync");
+  device_.Await(stream());
+  std::size_t unproven = 0;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    kernels::Verdict theirs{};
+    std::memcpy(&theirs, engines.data() + block.verdicts_at + i * sizeof(theirs), sizeof(theirs));
+    const kernels::Verdict ours = runner.VerdictOf(i);  // of the last pass
+    const std::size_t at = block.best_at + i * plan.best_stride * sizeof(kernels::Key);
+    const std::size_t bytes = asks[i].wanted * sizeof(kernels::Key);
+    const bool proven = ours.flag == kernels::kProven;
+    if (!proven) ++unproven;
+    if (ours.flag == theirs.flag &&
+        (!proven || std::memcmp(engines.data() + at, host + at, bytes) == 0)) {
+      continue;
+    }
+    return absl::InternalError(fmt::format(
+        "query {} of {}, k {}: the steps that are timed do not give the engine's answer", i,
+        asks.size(), k));
+  }
+  return unproven;
+}
+
+std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
+                                   const backend::GpuTuning& tuning,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::SegmentSize& segment, std::size_t batch,
+                                   unsigned k) {
+  const unsigned wanted = std::min(k, segment.row_count);
+  std::vector<PlannedPass> passes;
+  for (std::size_t first = 0; first < batch;) {
+    const auto left = static_cast<unsigned>(batch - first);
+    const auto plan = backend::cuda::PlanPass(
+        card, tuning, workspace, segment,
+        {.queries = left, .hits_max = wanted, .reach_max = wanted, .growth = 0});
+    if (!plan) return {};
+    passes.push_back({*plan, first, std::min<std::size_t>(plan->slots, left)});
+    first += passes.back().count;
+  }
+  return passes;
+}
+
+}  // namespace simile::bench::gpu

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "bench/gpu/event_timer.h"
+#include "bench/gpu/measuring_steps.h"
+#include "kernels/finish.h"
+#include "kernels/row_scan.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+using backend::cuda::DeviceArray;
+using backend::cuda::MemoryKind;
+using backend::cuda::PassPlan;
+using kernels::RowScanShape;
+
+// No score comes near a gate that is raised by this.
+constexpr float kBeyondAllScores = 10;
+constexpr ScanParts kReadingOnly{
+    .finish = false, .gate_rise = kBeyondAllScores, .sample_groups = 1};
+
+// What cards with less shared memory would be given, and this one: every ring that fits it, and
+// the way without a ring.
+std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
+                                   const backend::cuda::CardTraits& card) {
+  constexpr std::size_t kStep = std::size_t{4} << 10;
+  std::vector<RowScanShape> shapes;
+  const auto add = [&](const RowScanShape& shape) {
+    if (shape.queries < batch) return;
+    const bool known = std::ranges::any_of(shapes, [&](const RowScanShape& other) {
+      return other.stages == shape.stages && other.warps == shape.warps;
+    });
+    if (!known) shapes.push_back(shape);
+  };
+  if (card.copies_asynchronously()) {
+    add(kernels::ShapeRowScan(stride, batch, card.shared_bytes_max, true));
+    for (std::size_t bytes = card.shared_bytes_max; bytes > kStep; bytes -= kStep) {
+      add(kernels::ShapeRowScan(stride, batch, bytes, true));
+    }
+  }
+  add(kernels::ShapeRowScan(stride, batch, card.shared_bytes_max, false));
+  return shapes;
+}
+
+double HalvesBytes(const StepBench& bench) { return 2.0 * bench.row_count() * bench.stride(); }
+
+Spread TimeScan(const StepBench& bench, const PassPlan& plan, const ScanParts& parts) {
+  return TimedWork(bench.card.device, bench.steps.stream(),
+                   [&] { bench.steps.EnqueueScan(plan, parts); })
+      .Time();
+}
+
+// The same after twice the L2 was written, so that nothing of the rows is left there.
+Spread TimeColdScan(const StepBench& bench, const PassPlan& plan) {
+  backend::cuda::Device& device = bench.card.device;
+  const std::size_t bytes = 2 * device.traits().l2_bytes;
+  const DeviceArray<std::byte> other(device, bytes, MemoryKind::kWorkspace);
+  const auto sweep = [&] {
+    device.Check(cudaMemsetAsync(other.get(), 0, bytes, bench.steps.stream()), "cudaMemsetAsync");
+  };
+  const TimedWork part(device, bench.steps.stream(), sweep);
+  const TimedWork whole(device, bench.steps.stream(), [&] {
+    sweep();
+    bench.steps.EnqueueScan(plan);
+  });
+  return TimeBeyond(whole, part);
+}
+
+}  // namespace
+
+void MeasureScanShapes(const StepBench& bench) {
+  constexpr double kSlotKb = 4;  // of a stage
+  for (const unsigned batch : {16U, 32U, 64U}) {
+    PassPlan plan = bench.ScanPlan(batch, bench.k);
+    if (plan.road != PassPlan::Road::kRowScan) continue;  // rows too long for so many queries
+    const RowScanShape planned = plan.shape;
+    for (const RowScanShape& shape : ShapesOf(bench.stride(), batch, bench.card.device.traits())) {
+      plan.shape = shape;
+      bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
+      const Spread time = TimeScan(bench, plan, kReadingOnly);
+      bench.log.Add("scan-shape", bench.shape,
+                    {{"batch", batch},
+                     {"warps", shape.warps},
+                     {"stages", shape.stages},
+                     {"in_flight_kb", shape.stages > 1 ? kSlotKb * shape.warps * (shape.stages - 1)
+                                                       : kSlotKb * shape.warps},
+                     {"planned", shape.stages == planned.stages && shape.warps == planned.warps},
+                     {"us", time.median_us},
+                     {"min_us", time.min_us},
+                     {"gb_s", HalvesBytes(bench) / time.median_us / 1e3}});
+    }
+  }
+}
+
+void MeasureScanParts(const StepBench& bench) {
+  for (const unsigned batch : {1U, 32U, 64U}) {
+    const PassPlan plan = bench.ScanPlan(batch, bench.k);
+    if (plan.road != PassPlan::Road::kRowScan) continue;
+    bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
+    const Spread reading = TimeScan(bench, plan, kReadingOnly);
+    bench.steps.Fill(plan, bench.First(batch), bench.k);
+    const Spread sampled = TimeScan(bench, plan, {.finish = false, .gate_rise = kBeyondAllScores});
+    const Spread with_hits = TimeScan(bench, plan, {.finish = false});
+    const Spread whole = TimeScan(bench, plan, {});
+    const Spread cold = TimeColdScan(bench, plan);
+    bench.log.Add("scan-parts", bench.shape,
+                  {{"batch", batch},
+                   {"k", bench.k},
+                   {"sample_groups", plan.sample_groups},
+                   {"reading_us", reading.median_us},
+                   {"sample_us", sampled.median_us - reading.median_us},
+                   {"hits_us", with_hits.median_us - sampled.median_us},
+                   {"finish_us", whole.median_us - with_hits.median_us},
+                   {"pass_us", whole.median_us},
+                   {"cold_pass_us", cold.median_us}});
+  }
+}
+
+void MeasureFinish(const StepBench& bench) {
+  backend::cuda::Device& device = bench.card.device;
+  const cudaStream_t stream = bench.steps.stream();
+  for (const unsigned k : {10U, 100U, 1'000U}) {
+    for (const unsigned batch : {1U, 32U, 64U}) {
+      const PassPlan plan = bench.ScanPlan(batch, k);
+      if (plan.road != PassPlan::Road::kRowScan) continue;  // too much is wanted of so few rows
+      bench.steps.Fill(plan, bench.First(batch), k);
+      bench.steps.EnqueueScan(plan, {.finish = false});
+      const kernels::Pass pass = bench.steps.PassOf(plan);
+      const std::size_t hits = std::size_t{plan.slots} * plan.capacity;
+      const DeviceArray<kernels::Hit> kept(device, hits, MemoryKind::kWorkspace);
+      const auto copy = [&](void* to, const void* from) {
+        device.Check(cudaMemcpyAsync(to, from, hits * sizeof(kernels::Hit),
+                                     cudaMemcpyDeviceToDevice, stream),
+                     "cudaMemcpyAsync");
+      };
+      copy(kept.get(), pass.hits);
+      device.Await(stream);
+      // A finish loses the hits: they are brought back before each.
+      const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
+      std::array<double, 2> us{};
+      for (const bool one_launch : {true, false}) {
+        PassPlan tried = plan;
+        tried.finishes_by_block = one_launch;
+        const TimedWork whole(device, stream, [&] {
+          copy(pass.hits, kept.get());
+          bench.steps.EnqueueFinish(tried);
+        });
+        us[one_launch ? 0 : 1] = TimeBeyond(whole, restore).median_us;
+      }
+      bench.log.Add("finish", bench.shape,
+                    {{"batch", batch},
+                     {"k", k},
+                     {"one_launch_us", us[0]},
+                     {"three_launches_us", us[1]},
+                     {"planned_one_launch", plan.finishes_by_block}});
+    }
+  }
+}
+
+}  // namespace simile::bench::gpu

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace simile::bench::gpu {
+
+// Sums of products of halves, formed by tensor cores and in double, for the attack on the bound
+// that certificate/half_bound.h states. Lengths are multiples of 16, row counts of 32.
+
+enum class Terms : int {
+  kSameSign,  // mantissas at random, all products within a factor of four
+  kMixed,     // the same with random signs
+  kWide,      // the same with exponents over a range of 2^-14 .. 2^-1
+};
+
+// vectors [count][length]
+cudaError_t LaunchDrawTerms(Terms terms, __half* vectors, std::size_t count, unsigned length,
+                            unsigned seed, cudaStream_t stream);
+
+struct SumShape {
+  unsigned rows = 0;     // of the left matrix
+  unsigned columns = 0;  // rows of the right matrix
+  unsigned length = 0;
+};
+
+// sums[r][c] = start + left[r] . right[c], by the engine's own Mma16x8x16.
+//   sums  [rows][columns]
+cudaError_t LaunchTensorSums(const SumShape& shape, const __half* left, const __half* right,
+                             float start, float* sums, cudaStream_t stream);
+
+// What was formed, by whom: any of them may be null.
+struct FormedSums {
+  const float* tensor;        // [rows][columns]
+  const float* from_start;    // [rows][columns], which began at `start`
+  const float* blas_floats;   // [rows][columns]
+  const __half* blas_halves;  // [rows][columns]
+  float start;
+};
+enum FormedBy : unsigned { kTensor, kFromStart, kBlasFloats, kBlasHalves, kFormedByCount };
+
+// Raises worst[f] to the greatest |sum - double sum| / bound that f's sums show, where the bound is
+//   gamma * (sum of |products| + |start|)  and, of halves, 2^-11 of the sum and 2^-25 on top.
+//   gamma  of so many steps (certificate/half_bound.cpp)
+//   worst  [kFormedByCount] bits of non-negative floats, which order like the floats
+cudaError_t LaunchCompareSums(const SumShape& shape, const __half* left, const __half* right,
+                              const FormedSums& formed, double gamma, unsigned* worst,
+                              cudaStream_t stream);
+
+}  // namespace simile::bench::gpu

@@ -1,0 +1,194 @@
+// Attacks the one assumption about the hardware that the GPU engine's bound rests on
+// (certificate/half_bound.h): a sum of fp16 products on tensor cores loses at most 2^-23 of the
+// magnitudes added in each of at most 2 dim + 16 steps. A thousand million sums of random mantissas
+// are compared with double, those of mma.sync and those of cuBLAS. Exits with 1 when one lies
+// beyond the bound: then nothing that the engine proves counts on this card.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "bench/gpu/card.h"
+#include "bench/gpu/tensor_sum_kernels.h"
+
+namespace simile::bench::gpu {
+namespace {
+
+using backend::cuda::Device;
+using backend::cuda::DeviceArray;
+using backend::cuda::MemoryKind;
+
+constexpr SumShape kSums{.rows = 8'192, .columns = 4'096, .length = 0};
+constexpr std::uint64_t kSumsOfRound = std::uint64_t{kSums.rows} * kSums.columns;
+constexpr std::array kLengths{384U, 768U, 4'096U};
+constexpr float kStart = -1.125F;  // the lowest gate there is
+
+struct NamedTerms {
+  const char* name;
+  Terms terms;
+};
+constexpr NamedTerms kTerms[] = {
+    {"same sign", Terms::kSameSign}, {"mixed", Terms::kMixed}, {"wide", Terms::kWide}};
+constexpr std::array<const char*, kFormedByCount> kFormedNames{"mma.sync", "mma.sync from -1.125",
+                                                               "cuBLAS to fp32", "cuBLAS to fp16"};
+
+struct Options {
+  int device = 0;
+  double sums = 1e9;
+  double seconds = 60;
+  std::vector<std::string> blas;
+  std::string json_path;
+};
+
+struct Buffers {
+  explicit Buffers(Device& device)
+      : left(device, std::size_t{kSums.rows} * kLengths.back(), MemoryKind::kWorkspace),
+        right(device, std::size_t{kSums.columns} * kLengths.back(), MemoryKind::kWorkspace),
+        tensor(device, kSumsOfRound, MemoryKind::kWorkspace),
+        from_start(device, kSumsOfRound, MemoryKind::kWorkspace),
+        blas_floats(device, kSumsOfRound, MemoryKind::kWorkspace),
+        blas_halves(device, kSumsOfRound, MemoryKind::kWorkspace),
+        worst(device, kFormedByCount, MemoryKind::kWorkspace) {}
+
+  DeviceArray<__half> left, right;
+  DeviceArray<float> tensor, from_start, blas_floats;
+  DeviceArray<__half> blas_halves;
+  DeviceArray<unsigned> worst;
+};
+
+// Column-major with the roles of the two exchanged: the result lies [rows][columns].
+void Multiply(Card& card, const Buffers& buffers, unsigned length, void* to, cudaDataType type) {
+  const float one = 1, zero = 0;
+  card.device.Check(
+      card.device.blas().gemm(
+          card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(kSums.columns),
+          static_cast<int>(kSums.rows), static_cast<int>(length), &one, buffers.right.get(),
+          CUDA_R_16F, static_cast<int>(length), buffers.left.get(), CUDA_R_16F,
+          static_cast<int>(length), &zero, to, type, static_cast<int>(kSums.columns),
+          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmEx");
+}
+
+void Attack(Card& card, const Buffers& buffers, Terms terms, unsigned length, unsigned seed) {
+  Device& device = card.device;
+  const cudaStream_t stream = card.workspace.stream(0);
+  SumShape shape = kSums;
+  shape.length = length;
+  device.Check(LaunchDrawTerms(terms, buffers.left.get(), shape.rows, length, seed * 2, stream),
+               "draw_terms");
+  device.Check(
+      LaunchDrawTerms(terms, buffers.right.get(), shape.columns, length, seed * 2 + 1, stream),
+      "draw_terms");
+  device.Check(LaunchTensorSums(shape, buffers.left.get(), buffers.right.get(), 0,
+                                buffers.tensor.get(), stream),
+               "tensor_sums");
+  device.Check(LaunchTensorSums(shape, buffers.left.get(), buffers.right.get(), kStart,
+                                buffers.from_start.get(), stream),
+               "tensor_sums");
+  Multiply(card, buffers, length, buffers.blas_floats.get(), CUDA_R_32F);
+  Multiply(card, buffers, length, buffers.blas_halves.get(), CUDA_R_16F);
+  const double steps = 2.0 * length + 16;
+  const double gamma = steps * 0x1p-23 / (1 - steps * 0x1p-23);
+  const FormedSums formed{buffers.tensor.get(), buffers.from_start.get(), buffers.blas_floats.get(),
+                          buffers.blas_halves.get(), kStart};
+  device.Check(LaunchCompareSums(shape, buffers.left.get(), buffers.right.get(), formed, gamma,
+                                 buffers.worst.get(), stream),
+               "compare_sums");
+  device.Await(stream);
+}
+
+std::array<float, kFormedByCount> TakeWorst(Card& card, const Buffers& buffers) {
+  std::array<unsigned, kFormedByCount> bits{};
+  const cudaStream_t stream = card.workspace.stream(0);
+  card.device.Check(cudaMemcpyAsync(bits.data(), buffers.worst.get(), sizeof(bits),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "cudaMemcpyAsync");
+  card.device.Check(cudaMemsetAsync(buffers.worst.get(), 0, sizeof(bits), stream),
+                    "cudaMemsetAsync");
+  card.device.Await(stream);
+  std::array<float, kFormedByCount> worst{};
+  std::ranges::transform(bits, worst.begin(),
+                         [](unsigned value) { return std::bit_cast<float>(value); });
+  return worst;
+}
+
+absl::Status AttackAll(Card& card, const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  const Buffers buffers(card.device);
+  TakeWorst(card, buffers);
+  constexpr double kCombinations = std::size(kLengths) * std::size(kTerms);
+  const auto rounds = static_cast<unsigned>(
+      std::max(1.0, std::ceil(options.sums / kCombinations / static_cast<double>(kSumsOfRound))));
+  const auto share = std::chrono::duration<double>(options.seconds / kCombinations);
+  nlohmann::json lines = nlohmann::json::array();
+  std::uint64_t sums = 0;
+  // A score that is rounded to fp16 may reach its bound: half a step of fp16 is most of it.
+  float worst_of_floats = 0, worst_of_halves = 0;
+  unsigned seed = 1;
+  for (const unsigned length : kLengths) {
+    for (const NamedTerms& terms : kTerms) {
+      const auto began = Clock::now();
+      unsigned done = 0;
+      while (done < rounds && (done == 0 || Clock::now() - began < share)) {
+        Attack(card, buffers, terms.terms, length, seed++);
+        ++done;
+      }
+      sums += done * kSumsOfRound;
+      const auto worst = TakeWorst(card, buffers);
+      for (unsigned by = 0; by < kFormedByCount; ++by) {
+        float& worst_so_far = by == kBlasHalves ? worst_of_halves : worst_of_floats;
+        worst_so_far = std::max(worst_so_far, worst[by]);
+        fmt::print("{:<22} {:<10} length {:>5}: worst error {:.3f} of the bound\n",
+                   kFormedNames[by], terms.name, length, worst[by]);
+        lines.push_back({{"formed_by", kFormedNames[by]},
+                         {"terms", terms.name},
+                         {"length", length},
+                         {"sums", done * kSumsOfRound},
+                         {"seen_over_bound", worst[by]}});
+      }
+    }
+  }
+  const bool holds = worst_of_floats <= 1 && worst_of_halves <= 1;
+  fmt::print("{:.3g} sums a way, worst {:.3f} of the bound, {:.3f} once stored as fp16: {}\n",
+             static_cast<double>(sums), worst_of_floats, worst_of_halves,
+             holds ? "the assumption holds" : "THE ASSUMPTION FALLS");
+  if (!options.json_path.empty()) {
+    const absl::Status written = WriteJsonFile({{"card", Describe(card.device.traits())},
+                                                {"sums", sums},
+                                                {"seen_over_bound", worst_of_floats},
+                                                {"fp16_seen_over_bound", worst_of_halves},
+                                                {"lines", lines}},
+                                               options.json_path);
+    if (!written.ok()) return written;
+  }
+  if (holds) return absl::OkStatus();
+  return absl::InternalError(
+      "this card's sums lie beyond the bound: its answers are not proven "
+      "(certificate/half_bound.h)");
+}
+
+}  // namespace
+}  // namespace simile::bench::gpu
+
+int main(int argc, char** argv) {
+  using namespace simile::bench::gpu;  // NOLINT(google-build-using-namespace)
+  Options options;
+  CLI::App app{"Attacks what the GPU engine assumes of sums on tensor cores"};
+  app.add_option("--device", options.device, "As CUDA numbers them");
+  app.add_option("--sums", options.sums, "In all, each formed four ways; default 1e9");
+  app.add_option("--seconds", options.seconds, "Ends earlier after so long; default 60");
+  app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
+  app.add_option("--json", options.json_path, "File to write all figures to");
+  CLI11_PARSE(app, argc, argv);
+  auto gpu = BenchOptions();
+  gpu.device = options.device;
+  gpu.blas_libraries = options.blas;
+  return WithCard(gpu, [&](Card& card) { return AttackAll(card, options); });
+}
