@@ -8,7 +8,7 @@ SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench asan tsan fuzz format format-check tidy clean
+.PHONY: help build demo test bench asan tsan fuzz mutants format format-check tidy clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,6 +46,14 @@ fuzz:           ## every loader against its corpus and mutations of it, SECONDS=
 	cmake --preset fuzz
 	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
 	tests/fuzz/run.sh $(SECONDS)
+
+mutants:        ## the CUDA kernels without a barrier or a guard, one at a time: tests must notice
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target gpu_test gpu_conformance_test
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS) --target gpu_test gpu_conformance_test
+	python3 -B tests/backend/cuda/mutate.py --build build --sanitized build/asan --jobs $(JOBS)
 
 format:         ## lay out the sources
 	@packages/install check

@@ -56,7 +56,7 @@ class FailoverBackend final : public Backend {
 
   Backend& gpu() const { return *gpu_; }
   Backend& cpu() const { return *cpu_; }
-  // The CPU takes over what failed so: who it is and why, once the observer knows.
+  // The CPU takes over what failed so: who it is and why.
   StandIn TakeOver(const absl::Status& failed) {
     const std::string words(failed.message());
     switch (failed.code()) {

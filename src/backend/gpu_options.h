@@ -23,9 +23,9 @@ struct WorkspaceSize {
 
 // Where the GPU changes from one road to another. Answers do not depend on it.
 struct GpuTuning {
-  // Fewer rows than this are answered from canonical scores at once.
+  // Up to so many rows are answered from canonical scores at once.
   unsigned canonical_rows_max = 4'096;
-  // More queries than this are multiplied by cuBLAS, fewer by the fused scan.
+  // Up to so many queries are the fused scan's, more are multiplied by cuBLAS.
   unsigned scan_queries_max = 64;
   // A filter that lets at most one row in so many pass becomes a list of rows.
   unsigned gather_share = 32;

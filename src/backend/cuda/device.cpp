@@ -1,11 +1,9 @@
 #include "backend/cuda/device.h"
-#include "backend/cuda/plugin.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include <absl/strings/cord.h>
 #include <fmt/format.h>
 
 namespace simile::backend::cuda {
@@ -74,7 +72,7 @@ void Device::Await(cudaStream_t stream) {
     if (!std::exchange(late, true)) continue;
     const std::string words =
         fmt::format("the GPU hangs: a batch was not finished after {} ms", batch_timeout_.count());
-    Lose(cudaErrorLaunchTimeout, words);
+    Lose(cudaSuccess, words);  // CUDA has not said anything
     throw DeviceError(cudaErrorLaunchTimeout, words);
   }
 }
@@ -96,8 +94,7 @@ void Device::Lose(cudaError_t code, const std::string& words) noexcept {
 absl::Status Device::WhyLost() const {
   const std::lock_guard lock(mutex_);
   absl::Status status = absl::UnavailableError(why_lost_);
-  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(lost_with_))));
-  return status;
+  return lost_with_ == cudaSuccess ? status : WithCudaError(std::move(status), lost_with_);
 }
 
 std::uint64_t Device::held_bytes() const {

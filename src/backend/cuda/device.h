@@ -109,7 +109,7 @@ class Device {
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;  // guards what follows
   std::string why_lost_;
-  cudaError_t lost_with_ = cudaSuccess;
+  cudaError_t lost_with_ = cudaSuccess;  // still that when it hangs
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
 };
 

@@ -31,12 +31,16 @@ bool IsSticky(cudaError_t code) {
   return std::ranges::find(kSticky, static_cast<int>(code)) != kSticky.end();
 }
 
-absl::Status StatusOf(const DeviceError& error) {
-  absl::Status status = error.code() == cudaErrorMemoryAllocation
-                            ? absl::ResourceExhaustedError(error.what())
-                            : absl::InternalError(error.what());
-  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(error.code()))));
+absl::Status WithCudaError(absl::Status status, cudaError_t code) {
+  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(code))));
   return status;
+}
+
+absl::Status StatusOf(const DeviceError& error) {
+  return WithCudaError(error.code() == cudaErrorMemoryAllocation
+                           ? absl::ResourceExhaustedError(error.what())
+                           : absl::InternalError(error.what()),
+                       error.code());
 }
 
 }  // namespace simile::backend::cuda

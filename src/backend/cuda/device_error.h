@@ -31,8 +31,11 @@ std::string WordsOf(cublasStatus_t status, const char* call);
 // process can bring it back (CUDA's own list, and those that only a reset cures).
 bool IsSticky(cudaError_t code);
 
+// The Status with the code as its payload (kCudaErrorPayload).
+absl::Status WithCudaError(absl::Status status, cudaError_t code);
+
 // The Status of an error that did not cost the device: kResourceExhausted for lack of memory, else
-// kInternal. The code is attached as a payload (kCudaErrorPayload).
+// kInternal; with the code.
 absl::Status StatusOf(const DeviceError& error);
 
 }  // namespace simile::backend::cuda

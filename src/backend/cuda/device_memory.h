@@ -9,8 +9,8 @@
 
 namespace simile::backend::cuda {
 
-// Every handle of CUDA's has one owner here. Owners borrow the device, which outlives them, and
-// leave a lost one alone.
+// Every handle of CUDA's runtime has one owner here. Owners borrow the device, which outlives them,
+// and leave a lost one alone.
 
 // Device memory for `count` values, uninitialised.
 template <class T>
