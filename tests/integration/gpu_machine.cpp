@@ -34,19 +34,31 @@ testing::FakeGpuControl& WorkingGpu() {
   return control;
 }
 
-GpuMachine::GpuMachine(const std::string& plugin) {
+GpuMachine::GpuMachine(const std::string& plugin) : is_emulated_(plugin == kEmulatedEngine) {
   // Not a symbolic link: the program looks for its plug-in where it itself is.
   std::error_code other_file_system;
   fs::create_hard_link(SIMILE_PROGRAM, program(), other_file_system);
   if (other_file_system) fs::copy_file(SIMILE_PROGRAM, program());
   fs::create_directory(folder_.path() / "driver");
   fs::create_symlink(Fake("cuda_driver"), folder_.path() / "driver" / "libcuda.so.1");
-  if (!plugin.empty()) fs::create_symlink(Fake(plugin), folder_.path() / "libsimile_cuda.so");
+  const fs::path beside = folder_.path() / "libsimile_cuda.so";
+  if (is_emulated_) {
+    fs::create_symlink(SIMILE_EMULATED_GPU_FILE, beside);
+    fs::create_symlink(SIMILE_EMULATED_CUDA_FILE, folder_.path() / "driver" / "libcublas.so.13");
+  } else if (!plugin.empty()) {
+    fs::create_symlink(Fake(plugin), beside);
+  }
 }
 
 std::vector<std::string> GpuMachine::variables() const {
-  return {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
-          "SIMILE_GPU_FAULT_JOURNAL=" + journal()};
+  std::vector<std::string> all = {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
+                                  "SIMILE_GPU_FAULT_JOURNAL=" + journal()};
+  if (is_emulated_) {  // it is small, and slow
+    all.insert(all.end(), {"SIMILE_GPU_RESERVE_MIB=0", "SIMILE_GPU_BATCH_TIMEOUT=60000",
+                           "SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT=60000",
+                           "SIMILE_LIMITS_SEARCH_DEADLINE_MAX=60000"});
+  }
+  return all;
 }
 
 }  // namespace simile::integration

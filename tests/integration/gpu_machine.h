@@ -20,8 +20,10 @@ testing::FakeGpuControl& WorkingGpu();
 // the program meets on a machine with a GPU.
 class GpuMachine {
  public:
-  //   plugin  as for FakeGpuSearch; empty: none
+  //   plugin  as for FakeGpuSearch; empty: none; kEmulatedEngine: the GPU engine itself on the
+  //           emulated device, where the tests are built with one
   explicit GpuMachine(const std::string& plugin);
+  static constexpr char kEmulatedEngine[] = "emulated_engine";
 
   std::string program() const { return (folder_.path() / "simile").string(); }
   // The environment in which the program finds the driver, and keeps its journal here.
@@ -30,6 +32,7 @@ class GpuMachine {
 
  private:
   const ScratchFolder folder_;
+  const bool is_emulated_;
 };
 
 }  // namespace simile::integration

@@ -2,12 +2,14 @@
 
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/fault_journal.h"
+#include "integration/expected_answers.h"
 #include "integration/films_server.h"
 #include "integration/gpu_machine.h"
 #include "integration/server_process.h"
@@ -98,6 +100,49 @@ TEST(GpuProgramTest, ServesOnTheCpuWhenToldTo) {
 TEST(GpuProgramTest, ServesOnTheGpuWhereThereIsOne) {
   const GpuMachine machine("working");
   ExpectServes(On(machine, {"USE_GPU=true"}), "gpu", "NVIDIA H200 (139 GiB), CUDA 13.0");
+}
+
+// The engine itself, all the way from the wire to its kernels and back.
+TEST(GpuProgramTest, AnswersForTheFilmsThroughTheEngine) {
+  if (std::string_view(SIMILE_EMULATED_GPU_FILE).empty()) {
+    GTEST_SKIP() << "built without the emulated device";
+  }
+  const GpuMachine machine(GpuMachine::kEmulatedEngine);
+  ServerProcess server(ServeFilms(), On(machine));
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  EXPECT_THAT(server.output(), HasSubstr("  gpu engine (fp16-sm90 on Emulated CUDA device): "));
+
+  const auto similar = ExpectedSimilar();
+  v1::SearchRequest search;
+  search.set_collection("films");
+  search.mutable_options()->set_k(20);
+  for (const ExpectedAnswer& answer : similar) search.add_queries()->set_id(answer.id);
+  v1::SearchResponse found;
+  ASSERT_TRUE(Client(address).Search(search, found).ok());
+  EXPECT_EQ(found.receipt().backend(), "gpu");
+  EXPECT_THAT(found.receipt().engine(), HasSubstr("fp16-gemm-sm90"));
+  ASSERT_EQ(found.results_size(), static_cast<int>(similar.size()));
+  for (std::size_t i = 0; i < similar.size(); ++i) {
+    EXPECT_TRUE(SameAnswer(found.results(static_cast<int>(i)).hits(), similar[i]));
+  }
+
+  const auto recommended = ExpectedFilteredRecommendations(true);
+  v1::RecommendRequest recommend;
+  recommend.set_collection("films");
+  recommend.mutable_options()->set_k(20);
+  recommend.mutable_options()->set_exclude_seen(true);
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    recommend.clear_user_ids();
+    recommend.add_user_ids(recommended[i].id);
+    recommend.mutable_options()->set_filter(recommended[i].filter);
+    v1::RecommendResponse response;
+    ASSERT_TRUE(Client(address).Recommend(recommend, response).ok());
+    EXPECT_EQ(response.receipt().backend(), "gpu");
+    EXPECT_TRUE(SameAnswer(response.results(0).hits(), recommended[i]));
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
 }
 
 TEST(GpuProgramTest, RefusesToStartWithoutTheGpuThatItIsToUse) {
