@@ -258,6 +258,21 @@ TEST(GpuEngineTest, AnswersAgainWhereTheLastHitDoesNotClearTheGate) {
   EXPECT_EQ(RescansOfDeceived(ForcedRoad::kRowScan, 200, 2.4e-3F), 1U);
 }
 
+// Blocks that wait for each other, and none for less than all of another's threads.
+TEST(GpuEngineTest, ScansRightInEveryOrder) {
+  constexpr std::size_t kRows = 4'000, kDim = 64, kQueries = 20;
+  SeededRandom random(29);
+  const auto rows = testing::UnitRows(kRows, kDim, random);
+  const auto queries = testing::UnitRows(kQueries, kDim, random);
+  const std::vector<QuerySpec> specs = testing::Specs(kQueries, 10);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    testing::ResetEmulatedGpu(CardOf(seed), seed);
+    Bench bench(EmulatedOptions(ForcedRoad::kRowScan), rows, Metric::kCosine);
+    const std::string what = "device seed " + std::to_string(seed);
+    EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, what)), 0U) << what;
+  }
+}
+
 // What lies behind the last row of a tile or of a load scores 0 or anything: more than any row
 // here, of which each of the best is a group's only good one.
 TEST(GpuEngineTest, SamplesOnlyRowsThatThereAre) {
