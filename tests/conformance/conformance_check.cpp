@@ -118,4 +118,17 @@ void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& ind
   }
 }
 
+void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result) {
+  const ConformanceCase drawn = MakeCase(seed);
+  const auto index = backend.MakeResident(drawn.Segment());
+  ASSERT_TRUE(index.ok()) << drawn.description << ": " << index.status().ToString();
+  ASSERT_EQ((*index)->row_count(), drawn.rows->row_count()) << drawn.description;
+  ASSERT_EQ((*index)->dim(), drawn.rows->dim()) << drawn.description;
+  const absl::Status status = (*index)->Search(drawn.Batch(), result);
+  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
+  ExpectOracleAnswers(drawn, result);
+  if (::testing::Test::HasFatalFailure()) return;
+  ExpectReferenceScores(drawn, **index);
+}
+
 }  // namespace simile::conformance

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "conformance/conformance_case.h"
+#include "simile/backend.h"
 #include "simile/hits.h"
 
 namespace simile::conformance {
@@ -19,5 +21,9 @@ void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& resul
 // Checks SegmentIndex::Score on some of the case's rows, runs of neighbours among them: the
 // reference's bits. Fails the running test.
 void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& index);
+
+// Makes the case of this seed resident, asks it and checks all of the above. `result` is the
+// caller's, so that whatever one answer leaves behind meets the next. Fails the running test.
+void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result);
 
 }  // namespace simile::conformance

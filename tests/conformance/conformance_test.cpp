@@ -122,18 +122,6 @@ void PrintTo(const BackendUnderTest& backend, std::ostream* out) { *out << backe
 class ConformanceTest : public ::testing::TestWithParam<std::tuple<BackendUnderTest, std::size_t>> {
 };
 
-void CheckCase(Backend& backend, std::uint64_t seed, SearchResult& result) {
-  const ConformanceCase drawn = MakeCase(seed);
-  const auto index = backend.MakeResident(drawn.Segment());
-  ASSERT_TRUE(index.ok()) << drawn.description << ": " << index.status().ToString();
-  ASSERT_EQ((*index)->row_count(), drawn.rows->row_count()) << drawn.description;
-  ASSERT_EQ((*index)->dim(), drawn.rows->dim()) << drawn.description;
-  const absl::Status status = (*index)->Search(drawn.Batch(), result);
-  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
-  ExpectOracleAnswers(drawn, result);
-  ExpectReferenceScores(drawn, **index);
-}
-
 TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   const auto& [under_test, shard] = GetParam();
   const std::unique_ptr<Backend> backend = under_test.make();
@@ -141,12 +129,12 @@ TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
 
   SearchResult result;  // one for all cases: whatever an answer leaves behind meets the next
   if (const char* seed = std::getenv("SIMILE_CONFORMANCE_SEED")) {
-    CheckCase(*backend, std::strtoull(seed, nullptr, 10), result);
+    ExpectConforms(*backend, std::strtoull(seed, nullptr, 10), result);
     return;
   }
   const std::uint64_t first_seed = kFirstSeed + shard * kCasesPerShard;
   for (std::size_t i = 0; i < kCasesPerShard; ++i) {
-    CheckCase(*backend, first_seed + i, result);
+    ExpectConforms(*backend, first_seed + i, result);
     if (HasFatalFailure()) {
       std::printf("replay with SIMILE_CONFORMANCE_SEED=%" PRIu64 "\n", first_seed + i);
       return;

@@ -96,6 +96,29 @@ inline Event MakeEvent(Device& device) {
                "cudaEventCreateWithFlags");
   return {device, event};
 }
+// What `enqueue` puts into the stream, and into streams that its events join, as a graph: one call
+// then puts it on the device.
+template <class Enqueue>
+GraphExec Capture(Device& device, cudaStream_t stream, const Enqueue& enqueue) {
+  device.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    if (!device.lost()) {
+      cudaStreamEndCapture(stream, &graph);
+      cudaGetLastError();  // of a capture that is given up
+    }
+    const Graph discarded(device, graph);
+    throw;
+  }
+  device.Check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  const Graph captured(device, graph);
+  cudaGraphExec_t exec = nullptr;
+  device.Check(cudaGraphInstantiate(&exec, captured.get(), 0), "cudaGraphInstantiate");
+  return {device, exec};
+}
 inline PinnedMemory MakePinned(Device& device, std::size_t bytes) {
   void* memory = nullptr;
   device.Check(cudaMallocHost(&memory, bytes), "cudaMallocHost");

@@ -52,7 +52,9 @@ void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch, std::span<c
     }
     Enqueue(plan);
   } else {
-    if (graph.exec.get() == nullptr) graph.exec = Capture(plan);
+    if (graph.exec.get() == nullptr) {
+      graph.exec = Capture(device_, workspace_.stream(0), [&] { Enqueue(plan); });
+    }
     device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
   }
   device_.Await(workspace_.stream(0));
@@ -106,30 +108,7 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   return pass;
 }
 
-// Everything between the query block on the host and the answer block on the host, as a graph: one
-// call puts it on the device.
-GraphExec PassRunner::Capture(const PassPlan& plan) {
-  cudaStream_t stream = workspace_.stream(0);
-  device_.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-                "cudaStreamBeginCapture");
-  cudaGraph_t graph = nullptr;
-  try {
-    Enqueue(plan);
-  } catch (...) {
-    if (!device_.lost()) {
-      cudaStreamEndCapture(stream, &graph);
-      cudaGetLastError();  // of a capture that is given up
-    }
-    const Graph discarded(device_, graph);
-    throw;
-  }
-  device_.Check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  const Graph captured(device_, graph);
-  cudaGraphExec_t exec = nullptr;
-  device_.Check(cudaGraphInstantiate(&exec, captured.get(), 0), "cudaGraphInstantiate");
-  return {device_, exec};
-}
-
+// Everything between the query block on the host and the answer block on the host.
 void PassRunner::Enqueue(const PassPlan& plan) {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   CopyIn(LayQueries(plan.slots, pass.stride).bytes);

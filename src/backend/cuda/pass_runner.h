@@ -69,7 +69,6 @@ class PassRunner {
   CanonicalSize SizeOf(std::span<const Ask> asks) const;
   std::size_t RowsOfWait() const;
 
-  GraphExec Capture(const PassPlan& plan);
   void Enqueue(const PassPlan& plan);
   void EnqueueRowScan(const PassPlan& plan, kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);

@@ -92,16 +92,6 @@ void PrintTo(const Road& road, std::ostream* out) { *out << road.name; }
 
 class DeviceConformanceTest : public ::testing::TestWithParam<Road> {};
 
-void CheckCase(Backend& backend, std::uint64_t seed, SearchResult& result) {
-  const conformance::ConformanceCase drawn = conformance::MakeCase(seed);
-  const auto index = backend.MakeResident(drawn.Segment());
-  ASSERT_TRUE(index.ok()) << drawn.description << ": " << index.status().ToString();
-  const absl::Status status = (*index)->Search(drawn.Batch(), result);
-  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
-  conformance::ExpectOracleAnswers(drawn, result);
-  conformance::ExpectReferenceScores(drawn, **index);
-}
-
 TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   const Road& road = GetParam();
   const auto backend = Open(road.road, true);
@@ -114,7 +104,7 @@ TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   for (; cases < (replay ? 1 : Given().cases); ++cases) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
     if (cases > 0 && spent.count() > Given().seconds) break;
-    CheckCase(**backend, first + cases, result);
+    conformance::ExpectConforms(**backend, first + cases, result);
     if (HasFatalFailure()) {
       std::printf("%s: replay with --only-seed %" PRIu64 "\n", road.name, first + cases);
       return;

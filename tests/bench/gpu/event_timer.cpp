@@ -48,23 +48,8 @@ TimedWork::TimedWork(Device& device, cudaStream_t stream, const std::function<vo
     : device_(device),
       stream_(stream),
       begin_(MakeTimingEvent(device)),
-      end_(MakeTimingEvent(device)) {
-  device.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-               "cudaStreamBeginCapture");
-  cudaGraph_t graph = nullptr;
-  try {
-    enqueue();
-  } catch (...) {
-    if (!device.lost()) cudaStreamEndCapture(stream, &graph);
-    const Graph discarded(device, graph);
-    throw;
-  }
-  device.Check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  const Graph captured(device, graph);
-  cudaGraphExec_t exec = nullptr;
-  device.Check(cudaGraphInstantiate(&exec, captured.get(), 0), "cudaGraphInstantiate");
-  exec_ = {device, exec};
-}
+      end_(MakeTimingEvent(device)),
+      exec_(backend::cuda::Capture(device, stream, enqueue)) {}
 
 void TimedWork::Run() const {
   device_.Check(cudaGraphLaunch(exec_.get(), stream_), "cudaGraphLaunch");

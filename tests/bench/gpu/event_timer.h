@@ -44,8 +44,8 @@ class TimedWork {
 
   backend::cuda::Device& device_;
   const cudaStream_t stream_;
-  backend::cuda::GraphExec exec_;
   backend::cuda::Event begin_, end_;
+  backend::cuda::GraphExec exec_;
 };
 
 // What the whole takes beyond a part of it: for work that needs a preparation before each turn. The
