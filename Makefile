@@ -1,5 +1,7 @@
-# The front door: each target is a preset of CMakePresets.json or a script; docs/hacking.md walks through them.
-# Packages that are missing are installed first (packages/debian.txt), as root or with sudo.
+# Each target is a preset of CMakePresets.json or a script; docs/hacking.md walks through them. Missing packages
+# (packages/debian.txt) are installed first, as root or with sudo. Variables that the tests read:
+#   SIMILE_TEST_ROTATION=N|all           which part of the slow test families runs; 0 when unset, `all` for every part
+#   SIMILE_REQUIRED_ISAS=avx2,avx512vnni fails when one of these instruction sets was not tested
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
@@ -8,7 +10,7 @@ SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench asan tsan fuzz mutants format format-check tidy clean
+.PHONY: help build all demo test bench asan tsan asan-build tsan-build fuzz fuzz-build mutants format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,36 +20,48 @@ build:          ## build/bin/simile, optimised
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target simile
 
-demo:           ## build, serve the films, ask, print the answers, stop
+all:            ## build everything, the tests too
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS)
+
+demo:           ## build, serve the films, query them, print the answers, stop
 	@packages/install build test
 	@$(MAKE) --no-print-directory build
 	examples/demo.sh
 
-test:           ## build everything, run every test
-	@packages/install build test
-	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS)
-	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit tests.xml
+# Ends with a line per instruction set: tested, or why not.
+test: all       ## build everything, run every test
+	@code=0; \
+	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit tests.xml || code=1; \
+	build/tests/instruction_sets >build/instruction_sets.txt || code=1; \
+	cat build/instruction_sets.txt; exit $$code
 
-bench:          ## the engines against the memory's bandwidth; BENCH="--vectors F.npy --queries Q.npy" for data of yours
+bench:          ## the engines against memory bandwidth; BENCH="--vectors F.npy --queries Q.npy" for your own data
 	@packages/install build
 	cmake --preset bench
 	cmake --build --preset bench --parallel $(JOBS) --target scan_bench engine_bench kernel_peak
 	build/bin/engine_bench --backend scan --backend auto --quick --ceilings $(BENCH)
 
-asan tsan:      ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer
+asan-build tsan-build:
 	@packages/install build test
-	cmake --preset $@
-	cmake --build --preset $@ --parallel $(JOBS) --target unit_tests
-	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex unit --output-on-failure --no-tests=error --output-junit tests.xml
+	cmake --preset $(@:-build=)
+	cmake --build --preset $(@:-build=) --parallel $(JOBS) --target unit_tests
 
-fuzz:           ## every loader against its corpus and mutations of it, SECONDS=60 each
+# Without the tests in Python: a sanitizer sees nothing of them, and `make test` runs them.
+asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer
+	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex unit --exclude-regex '^(tidy|bench)[.]' --output-on-failure \
+	  --no-tests=error --output-junit tests.xml
+
+fuzz-build:
 	@packages/install build check
 	cmake --preset fuzz
 	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
+
+fuzz: fuzz-build ## every loader with its corpus and mutations of it, SECONDS=60 each
 	tests/fuzz/run.sh $(SECONDS)
 
-mutants:        ## the CUDA kernels without a barrier or a guard, one at a time: tests must notice
+mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a test must fail
 	@packages/install build test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target gpu_test gpu_conformance_test
@@ -63,13 +77,19 @@ format-check:   ## fail where make format would change something
 	@packages/install check
 	clang-format --dry-run -Werror $(SOURCES)
 
-tidy:           ## lint, layering and scripts; FOLDERS=src/data for a part
-	@packages/install build check
-	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target simile_services
-	python3 -B tests/tidy/check_layers.py
+scripts:        ## lint of the shell scripts
+	@packages/install check
 	shellcheck $(SCRIPTS)
-	run-clang-tidy -quiet -p build -j $(JOBS) '^$(CURDIR)/$(FOLDERS)'
 
-clean:          ## forget everything built
+tidy: scripts   ## clang-tidy, layers, words, scripts; FOLDERS=src/data for a part
+	@packages/install build check
+	python3 -B tests/tidy/check_layers.py
+	cmake --preset release -B build/tidy -D SIMILE_UNITY=OFF
+	cmake --build build/tidy --parallel $(JOBS) --target simile_services
+	run-clang-tidy -quiet -p build/tidy -j $(JOBS) '^$(CURDIR)/$(FOLDERS)'
+
+check:          ## everything, every part of the slow test families and tsan too: before an issue is closed
+	JOBS=$(JOBS) .ci/run all
+
+clean:          ## remove everything built
 	rm -rf build

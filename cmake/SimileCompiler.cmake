@@ -1,5 +1,5 @@
-# How everything is compiled. The rank key needs the same bits from every build, so no option here may
-# let the compiler contract, reassociate or flush: -ffp-contract=off is part of the product.
+# Compiler options. Every build must compute the same bits of a score, so no option may let the compiler contract or
+# reassociate floating-point arithmetic or flush subnormal numbers; -ffp-contract=off is required for that.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -15,16 +15,19 @@ endif()
 add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:C,CXX>:-fno-math-errno>
                     $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
 if(SIMILE_SANITIZE)
-  # The vptr check opens a pipe to probe memory, and reports a bug that is none when a test has taken the last
-  # file descriptor.
+  # Without the vptr check: it opens a pipe to probe memory, and reports a false bug when a test has used up the file
+  # descriptors.
   add_compile_options(-fsanitize=${SIMILE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SIMILE_SANITIZE})
 endif()
 
-# Our own code only; generated code and other people's headers are not ours to warn about.
+# For the project's own code, not for generated code.
 set(SIMILE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
                     -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Werror)
+
+# Tests spend their time in the libraries, not in their own code: it is compiled for a quick build.
+set(SIMILE_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 find_program(SIMILE_CCACHE ccache)
 if(SIMILE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

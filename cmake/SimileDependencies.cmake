@@ -1,4 +1,4 @@
-# Other people's libraries, all from the distribution; docs/dependencies.md says why each is here.
+# Third-party libraries, all from the distribution; docs/dependencies.md says what each is for.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)

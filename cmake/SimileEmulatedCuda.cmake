@@ -1,7 +1,7 @@
 # simile_emulated_library(NAME SOURCES ... DEPS ...): the project's own CUDA sources as a shared library for
-# tests, compiled as C++ against tests/emulated_cuda. Kernels (.cu) become a library of their own, NAME_kernels
-# where there are .cpp as well: its thread-local memory then holds nothing but __shared__ variables, which the
-# device poisons for every block.
+# tests, compiled as C++ with the headers of tests/emulated_cuda. Kernels (.cu) become a library of their own,
+# NAME_kernels where there are .cpp files too: its thread-local memory then holds only __shared__ variables, which
+# the emulated device poisons for every block.
 function(simile_emulated_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   set(kernels "")
@@ -9,7 +9,7 @@ function(simile_emulated_library name)
   foreach(source ${ARG_SOURCES})
     get_filename_component(path ${source} ABSOLUTE)
     if(path MATCHES "\\.cu$")
-      # Included from a .cpp: the language of a .cu is another one where the CUDA toolkit is in use.
+      # Included from a .cpp, because CMake gives a .cu to nvcc where the CUDA toolkit is in use.
       file(RELATIVE_PATH wrapper ${PROJECT_SOURCE_DIR} ${path})
       set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${name}/${wrapper}.cpp)
       file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"${path}\"\n" @ONLY)

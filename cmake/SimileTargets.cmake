@@ -1,16 +1,30 @@
-# simile_library(NAME SOURCES ... DEPS ...): one static library a folder, simile_<folder>.
+# simile_join(TARGET COUNT): compiles so many of the target's files as one, because most of the time goes into the
+# headers that they share. Files joined share their anonymous namespace: a name that is defined twice does not compile.
+function(simile_join target count)
+  if(SIMILE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+    # GCC takes the class of an included .cpp for one of a header, whose members need types that others know.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# simile_library(NAME SOURCES ... DEPS ... [SEPARATE]): one static library a folder, simile_<folder>; SEPARATE compiles
+# each file by itself.
 function(simile_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${SIMILE_WARNINGS})
+  if(NOT ARG_SEPARATE)
+    simile_join(${name} 12)
+  endif()
 endfunction()
 
-# simile_test(NAME LABEL ... SOURCES ... DEPS ...): a GoogleTest binary whose cases ctest lists one by one.
+# simile_test(NAME LABEL ... SOURCES ... DEPS ... [SEPARATE]): a GoogleTest binary whose cases ctest lists one by one.
 # LABEL is unit, conformance or integration. Tests find the repository through SIMILE_SOURCE_DIR.
 function(simile_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT SIMILE_TESTS)
     return()
   endif()
@@ -21,10 +35,13 @@ function(simile_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src
                                              ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${SIMILE_WARNINGS})
+  target_compile_options(${name} PRIVATE ${SIMILE_WARNINGS} ${SIMILE_TEST_OPTIONS})
   target_compile_definitions(${name} PRIVATE SIMILE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              SIMILE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  if(NOT ARG_SEPARATE)
+    simile_join(${name} 8)
+  endif()
   # LABEL_tests builds every test of a label, and no more.
   if(NOT TARGET ${ARG_LABEL}_tests)
     add_custom_target(${ARG_LABEL}_tests)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Serves examples/films from build/bin/simile, asks it what a newcomer would ask, prints commands and
-# answers, and stops the server. Exits non-zero when anything is not as it should be.
-#   DEMO_PROGRAM   the program to show (default: build/bin/simile of this checkout)
+# Serves examples/films, runs the commands that a new user would try, prints commands and answers,
+# and stops the server. Exits non-zero when a command does not exit as expected.
+#   DEMO_PROGRAM   the program to run (default: build/bin/simile of this checkout)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program="${DEMO_PROGRAM:-$PWD/build/bin/simile}"
@@ -23,10 +23,10 @@ fail() {
   exit 1
 }
 
-# say TEXT: what the next command is to show.
+# say TEXT: a comment above the next command.
 say() { printf '\n# %s' "$*"; }
 
-# What the reader would type, quotes included.
+# typed WORD...: prints a command line with the quotes that a shell needs.
 typed() {
   local word line='$'
   for word in "$@"; do
@@ -50,7 +50,7 @@ show() {
 
 simile() { "$program" "$@" 2>&1; }
 
-# Passes on what the server prints until it says that it listens; then all collections are served.
+# Prints the server's output until it listens, when all collections are served.
 wait_for_server() {
   local line
   while IFS= read -r -t 60 line <&3; do
@@ -65,7 +65,7 @@ wait_for_server() {
 echo "# simile is ${program#"$PWD/"}. It serves 5,000 films and the tastes of 500 users."
 echo '$ simile serve --collection films=examples/films --port 0 --metrics-port 0 &'
 mkfifo "$work/output"
-# A demonstration leaves nothing behind: what a server measures of the processor goes with the rest.
+# The tuning that the server measures goes to the temporary folder too: the demo leaves no files.
 SIMILE_BACKEND_TUNING_CACHE="$work/cpu-tuning.json" \
   "$program" serve --collection films=examples/films --port 0 --port-file "$work/port" \
   --metrics-port 0 >"$work/output" 2>&1 &
@@ -79,21 +79,21 @@ say 'The commands find the server by this variable (without it: localhost:50051)
 typed export "SIMILE_SERVER=$SIMILE_SERVER"
 show 0 simile health
 show 0 simile list
-say 'What is like this film?'
+say 'Which films are like this one?'
 show 0 simile similar --title "Toy Story" -k 5
-say 'What would this user like that they have not seen?'
+say 'What should this user see next?'
 show 0 simile recommend --user user_00042 -k 3 --exclude-seen
-say 'Only films that pass a filter, which may ask for any of these fields.'
+say 'Only films that pass a filter; it can test any of these fields.'
 show 0 simile fields
 show 0 simile similar --id star-wars-1977 -k 3 --filter 'genres:"Science Fiction" AND year > 1990'
 show 1 simile similar --id star-wars-1977 --filter 'genre:"Science Fiction"'
-say 'Like this one and unlike that one; the best of each genre; a user whom nobody knows yet.'
+say 'Like one film but unlike another; the best of each genre; a user without a profile.'
 show 0 simile similar --title "Toy Story" --unlike toy-story-2-1999 -k 3
 show 0 simile similar --title "Toy Story" --group-by genres -k 3
-show 0 simile recommend --user somebody-new --fallback newest -k 3
-say 'A title that several films share is listed, not guessed.'
+show 0 simile recommend --user new-user --cold-start newest -k 3
+say 'An ambiguous title lists its candidates.'
 show 1 simile similar --title Batman
-say 'A name that is not there is refused with the nearest that is.'
+say 'An unknown name is refused; the message suggests the nearest known one.'
 show 1 simile recommend --user user_42
 
 if "$python" -c 'import google.protobuf, grpc' 2>/dev/null; then
@@ -104,7 +104,7 @@ else
   printf '\n(the Python client needs python3-grpcio and python3-protobuf, which are not installed)\n'
 fi
 
-say 'Calls under way are finished first. What the server has logged since it listened:'
+say 'The server finishes running calls, then stops. Its log since it listened:'
 typed kill "$server_pid"
 kill -TERM "$server_pid"
 cat <&3

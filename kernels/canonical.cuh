@@ -2,13 +2,13 @@
 
 #include "kernels/device.h"
 
-// The canonical score by one warp (src/certificate/canonical_score.h): a lane per partial sum,
-// explicit fused multiply-adds, then the sums by halves. The same bits as on the CPU.
+// The canonical score by one warp (src/certificate/canonical_score.h): one partial sum per lane by
+// explicit fused multiply-adds, then a tree over the lanes. The same bits as on the CPU.
 
 namespace simile::kernels {
 
-// Adds lanes 16, 8, 4, 2, 1 apart; addition commutes, so that every lane ends with lane 0's sum.
-__device__ __forceinline__ float AddByHalves(float sum) {
+// Adds lanes 16, 8, 4, 2, 1 apart; addition commutes, so every lane ends with lane 0's sum.
+__device__ __forceinline__ float SumOfLanes(float sum) {
 #pragma unroll
   for (int step = 16; step != 0; step /= 2) {
     sum = __fadd_rn(sum, __shfl_xor_sync(~0U, sum, step));
@@ -16,7 +16,7 @@ __device__ __forceinline__ float AddByHalves(float sum) {
   return __fadd_rn(sum, 0.0F);  // -0 becomes +0
 }
 
-// Two rows at once, for twice the bytes under way. All lanes get both scores.
+// Two rows at once, for twice the loads in flight. All lanes get both scores.
 //   stride  a multiple of 32
 struct ScorePair {
   float first, second;
@@ -31,7 +31,7 @@ __device__ __forceinline__ ScorePair CanonicalScores(const float* query, const f
     sum_first = __fmaf_rn(value, __ldg(first + i), sum_first);
     sum_second = __fmaf_rn(value, __ldg(second + i), sum_second);
   }
-  return {AddByHalves(sum_first), AddByHalves(sum_second)};
+  return {SumOfLanes(sum_first), SumOfLanes(sum_second)};
 }
 
 }  // namespace simile::kernels

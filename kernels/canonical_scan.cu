@@ -14,7 +14,7 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kBlocksMax = 2'048;
 
-// What lies at a place of a query's list, or at a position; the same in all lanes.
+// The row at a place of a query's list, or at a position; the same in all lanes.
 struct Candidate {
   unsigned row;
   bool passes;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
                         const SIMILE_GRID_CONSTANT ScanStep step, const Key* thresholds) {
   const unsigned query = blockIdx.y, lane = threadIdx.x % 32;
   const QueryTerms& terms = pass.terms[query];
-  if (terms.wanted == 0) return;  // the whole block, and no barrier follows
+  if (terms.wanted == 0) return;  // the whole block returns
   const float* vector = pass.queries + static_cast<std::size_t>(query) * pass.stride;
   const Key threshold = thresholds[query];
   const unsigned limit = terms.list != nullptr ? terms.list_count : pass.row_count;

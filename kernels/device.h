@@ -1,7 +1,7 @@
 #pragma once
 
-// What a kernel needs beyond plain CUDA, alike on a device and on the emulated one of the tests.
-// The only file that asks which of the two it is compiled for, or for which card.
+// Device functions beyond plain CUDA, for real devices and for the emulated one of the tests. The
+// only file with code that depends on which of the two, or which card, it is compiled for.
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-// A kernel's parameter that is read where it lies and not copied; cards before sm_70 copy.
+// A kernel parameter that is not copied to local memory; cards before sm_70 copy it.
 #if defined(EMULATED_CUDA) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700)
 #define SIMILE_GRID_CONSTANT
 #else
@@ -61,7 +61,7 @@ __device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
 
 #else  // a real device
 
-// Queues a kernel. Errors are the launch's own; nothing waits.
+// Enqueues a kernel and does not wait. Errors: the launch's.
 template <class... Parameters, class... Arguments>
 cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    cudaStream_t stream, Arguments&&... arguments) {
@@ -73,7 +73,7 @@ cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-// The same with all blocks resident at once, or an error: what a barrier over the grid relies on.
+// The same with all blocks resident at once, as a barrier over the grid needs; else an error.
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                            std::size_t shared_bytes, cudaStream_t stream,
@@ -91,8 +91,8 @@ cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-// Shared memory of a block. An aggregate, because __shared__ allows no constructor; on the emulated
-// device indexes are checked and what was never written is poison.
+// Shared memory of a block. An aggregate, because __shared__ allows no constructor. The emulated
+// device checks indexes and poisons what was never written.
 template <class T, std::size_t kCount>
 struct SharedArray {
   alignas(16) T items[kCount];
@@ -100,8 +100,8 @@ struct SharedArray {
   __device__ T& operator[](std::size_t index) { return items[index]; }
 };
 
-// 16 bytes into shared memory behind the kernel's back, zeros where !valid. Visible to the thread
-// after AsyncCopyWait, to others after a barrier behind that. Cards before sm_80 copy at once.
+// Copies 16 bytes into shared memory in the background, zeros where !valid. Visible to the thread
+// after AsyncCopyWait, to others after a barrier that follows it. Cards before sm_80 copy at once.
 __device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
 #if __CUDA_ARCH__ >= 800
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -117,7 +117,7 @@ __device__ __forceinline__ void AsyncCopyCommit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits until at most kLeft of the thread's groups are under way.
+// Waits until at most kLeft of the thread's groups are unfinished.
 template <int kLeft>
 __device__ __forceinline__ void AsyncCopyWait() {
 #if __CUDA_ARCH__ >= 800
@@ -125,7 +125,7 @@ __device__ __forceinline__ void AsyncCopyWait() {
 #endif
 }
 
-// sums += a (16 x 16 halves) * b (16 x 8 halves), in fp32, by a whole warp. With g = lane / 4 and
+// sums += a (16 x 16 fp16) * b (16 x 8 fp16), in fp32, by a whole warp. With g = lane / 4 and
 // t = lane % 4 a lane holds, as pairs along the inner dimension: a = (g, 2t) (g+8, 2t) (g, 2t+8)
 // (g+8, 2t+8); b = (2t, g) (2t+8, g); sums = (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1).
 __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)[4],
@@ -136,7 +136,7 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#elif __CUDA_ARCH__ >= 750  // has half the depth; its halves are (a0, a1, b0) and (a2, a3, b1)
+#elif __CUDA_ARCH__ >= 750  // half the depth per instruction: (a0, a1, b0), then (a2, a3, b1)
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     asm volatile(
@@ -145,7 +145,7 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[half * 2]), "r"(a[half * 2 + 1]), "r"(b[half]));
   }
-#else  // no tensor cores that speak this: plain fp32, each lane fetching what others hold
+#else  // no tensor cores with these fragments: plain fp32, operands fetched from other lanes
   const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -167,7 +167,7 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
 #endif
 }
 
-// For a barrier over the grid: what was written before the matching release is seen after it.
+// For a barrier over the grid: writes before the matching release are visible after it.
 __device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
 #if __CUDA_ARCH__ >= 700
   unsigned value;
@@ -179,12 +179,12 @@ __device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
   return value;
 #endif
 }
-// Past L1: for what other blocks wrote, and for what is read once.
+// Bypasses L1: for data that other blocks wrote, or that is read once.
 template <class T>
 __device__ __forceinline__ T LoadFromL2(const T* from) {
   return __ldcg(from);
 }
-// Read-only data that is read once and need not stay in L1.
+// Read-only data that is read once; not kept in L1.
 __device__ __forceinline__ uint4 LoadStream16(const void* from) {
   uint4 value;
 #if __CUDA_ARCH__ >= 800
@@ -211,12 +211,12 @@ __device__ __forceinline__ int WarpSum(int value) {
 
 }  // namespace simile::kernels
 
-// One name and type in the whole program, in the global namespace: the emulated device knows it.
+// One name and type in the whole program, in the global namespace: the emulated device defines it.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 namespace simile::kernels {
 
-// The block's dynamic shared memory, of the size that the launch asked for.
+// The block's dynamic shared memory, of the size given to the launch.
 __device__ __forceinline__ unsigned char* DynamicShared() { return dynamic_shared; }
 
 }  // namespace simile::kernels

@@ -7,16 +7,16 @@
 #include "kernels/row_filter.cuh"
 #include "kernels/select.cuh"
 
-// From a query's hits to its answer: the rows that can be among the best, their canonical scores,
-// the order, the verdict. Each step is for one block; finish.cu and row_scan.cu string them
-// together. Blocks have a whole number of warps.
+// From a query's hits to its answer: prune to the rows that can be among the best, compute their
+// canonical scores, order them, certify. Each step runs in one block of whole warps; finish.cu and
+// row_scan.cu combine them.
 
 namespace simile::kernels {
 
 inline constexpr unsigned kFineBins = kBins * 8;
 
-// Shared memory of the steps, laid over dynamic shared memory by whoever calls them.
-struct FinishRoom {
+// Shared memory of the steps, in the kernel's dynamic shared memory.
+struct FinishShared {
   unsigned fine[kFineBins];
   unsigned coarse[kBins];
   BinPlace place;
@@ -30,7 +30,7 @@ __device__ __forceinline__ unsigned HitsHeld(const Pass& pass, unsigned query) {
 }
 
 // Replaces each hit's position by its row, and the score of an excluded one by kLowestScore.
-// Returns how many of this thread's hits are not excluded.
+// Returns how many of this thread's hits are left.
 __device__ __forceinline__ unsigned NameRows(const Pass& pass, unsigned query, unsigned count) {
   const QueryTerms& terms = pass.terms[query];
   Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
@@ -48,50 +48,50 @@ __device__ __forceinline__ unsigned NameRows(const Pass& pass, unsigned query, u
   return eligible;
 }
 
-// A score below which no hit can be among the best: the wanted-th best score, less twice the bound.
-// It is found to within one of kFineBins steps, in one pass over the hits.
-//   eligible  what NameRows returned: each thread reads the hits that it wrote itself
+// A score below which no hit can be among the best: the wanted-th best score less twice the bound,
+// rounded down to one of kFineBins steps. One pass over the hits.
+//   eligible  what NameRows returned; each thread reads the hits that it wrote itself
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
-                                            unsigned eligible, FinishRoom& room) {
-  constexpr float kNoCut = -kHighestScore;  // drops the excluded only
+                                            unsigned eligible, FinishShared& shared) {
+  constexpr float kNoCut = -kHighestScore;  // drops excluded rows only
   const Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
   const unsigned wanted = pass.terms[query].wanted;
   const float low = max(LoadFromL2(pass.gates + query), -kHighestScore);
   const float bins_per_unit = static_cast<float>(kFineBins) / (kHighestScore - low);
-  for (unsigned i = threadIdx.x; i < kFineBins; i += blockDim.x) room.fine[i] = 0;
-  if (threadIdx.x == 0) room.eligible = 0;
+  for (unsigned i = threadIdx.x; i < kFineBins; i += blockDim.x) shared.fine[i] = 0;
+  if (threadIdx.x == 0) shared.eligible = 0;
   __syncthreads();
-  if (eligible != 0) atomicAdd(&room.eligible, eligible);
+  if (eligible != 0) atomicAdd(&shared.eligible, eligible);
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
     const float score = hits[i].score;
     if (score == kLowestScore) continue;
     const float place =
         min(max((score - low) * bins_per_unit, 0.0F), static_cast<float>(kFineBins - 1));
-    atomicAdd(&room.fine[static_cast<unsigned>(place)], 1U);
+    atomicAdd(&shared.fine[static_cast<unsigned>(place)], 1U);
   }
   __syncthreads();
-  if (room.eligible <= wanted) return kNoCut;  // the same in all threads
+  if (shared.eligible <= wanted) return kNoCut;  // the same in all threads
   constexpr unsigned kWidth = kFineBins / kBins;
   for (unsigned i = threadIdx.x; i < kBins; i += blockDim.x) {
     unsigned sum = 0;
-    for (unsigned j = 0; j < kWidth; ++j) sum += room.fine[i * kWidth + j];
-    room.coarse[i] = sum;
+    for (unsigned j = 0; j < kWidth; ++j) sum += shared.fine[i * kWidth + j];
+    shared.coarse[i] = sum;
   }
-  const BinPlace coarse = FindBin(room.coarse, &room.place, wanted);
+  const BinPlace coarse = FindBin(shared.coarse, &shared.place, wanted);
   unsigned bin = coarse.bin * kWidth + kWidth - 1, left = coarse.rank;
-  while (left > room.fine[bin]) left -= room.fine[bin--];
-  if (bin == 0) return kNoCut;  // open below
-  // The bin's lower edge, less more than what `place` was rounded by.
+  while (left > shared.fine[bin]) left -= shared.fine[bin--];
+  if (bin == 0) return kNoCut;  // it has no lower edge
+  // The bin's lower edge, less an upper bound of the rounding of `place`.
   constexpr float kPlaceError = 4e-6F;
   return low + static_cast<float>(bin) / bins_per_unit - 2.0F * pass.bound - kPlaceError;
 }
 
-// Lists the rows of the hits that can be among the best, in no order. Returns how many.
-__device__ __forceinline__ unsigned Prune(const Pass& pass, unsigned query, FinishRoom& room) {
+// Lists the rows of the hits that can be among the best, in any order. Returns how many.
+__device__ __forceinline__ unsigned Prune(const Pass& pass, unsigned query, FinishShared& shared) {
   const unsigned count = HitsHeld(pass, query), lane = threadIdx.x % 32;
-  if (threadIdx.x == 0) room.kept = 0;
+  if (threadIdx.x == 0) shared.kept = 0;
   const unsigned eligible = NameRows(pass, query, count);
-  const float cut = PruningCut(pass, query, count, eligible, room);
+  const float cut = PruningCut(pass, query, count, eligible, shared);
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   for (unsigned base = 0; base < count; base += blockDim.x) {
     const unsigned i = base + threadIdx.x;
@@ -100,16 +100,17 @@ __device__ __forceinline__ unsigned Prune(const Pass& pass, unsigned query, Fini
     const bool keep = hit.score >= cut;
     const unsigned lanes = __ballot_sync(~0U, keep);
     unsigned slot = 0;
-    if (lane == 0 && lanes != 0) slot = atomicAdd(&room.kept, static_cast<unsigned>(__popc(lanes)));
+    if (lane == 0 && lanes != 0)
+      slot = atomicAdd(&shared.kept, static_cast<unsigned>(__popc(lanes)));
     slot = __shfl_sync(~0U, slot, 0) + static_cast<unsigned>(__popc(lanes & ((1U << lane) - 1)));
     if (keep) pass.kept_rows[first + slot] = hit.position;
   }
   __syncthreads();
-  return room.kept;
+  return shared.kept;
 }
 
-// Canonical keys of kept rows, two rows a warp and turn.
-//   warp, warps  of those that share the work
+// Canonical keys of the kept rows, two rows per warp at a time.
+//   warp, warps  this warp's index and the number of warps that share the work
 __device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsigned kept,
                                         unsigned warp, unsigned warps) {
   const unsigned lane = threadIdx.x % 32;
@@ -125,27 +126,28 @@ __device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsign
   }
 }
 
-// Whether the answer is proven. A row that is no hit has a canonical score below gate + bound.
-__device__ __forceinline__ VerdictFlag Judge(const Pass& pass, unsigned query, unsigned hits,
+// Whether the answer is proven: a row that did not reach the gate has a canonical score below
+// gate + bound.
+__device__ __forceinline__ ProofFlag Certify(const Pass& pass, unsigned query, unsigned hits,
                                              unsigned kept, Key last) {
   const QueryTerms& terms = pass.terms[query];
   const float gate = LoadFromL2(pass.gates + query);
   if (terms.wanted == 0) return kProven;
   if (hits > pass.capacity) return kOverflow;
-  if (gate <= kLowestScore) return kProven;  // nothing was left out
+  if (gate <= kLowestScore) return kProven;  // every row that passes is a hit
   if (kept < terms.wanted) return kTooFew;
   const double limit = (static_cast<double>(gate) + static_cast<double>(pass.bound)) *
                        static_cast<double>(terms.score_of_unit);
   return static_cast<double>(ScoreOf(last)) >= limit ? kProven : kBelowGate;
 }
 
-// Orders the keys and writes the answer with its verdict. The query's hits are lost.
+// Orders the keys and writes the answer with its proof. Overwrites the query's hits.
 __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsigned kept,
-                                         FinishRoom& room) {
+                                         FinishShared& shared) {
   const unsigned wanted = pass.terms[query].wanted;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   Key* scratch = reinterpret_cast<Key*>(pass.hits + first);
-  const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, room.run);
+  const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, shared.run);
   const unsigned found = min(kept, wanted);
   Key* out = pass.best + static_cast<std::size_t>(query) * pass.best_stride;
   for (unsigned i = threadIdx.x; i < pass.best_stride; i += blockDim.x) {
@@ -154,16 +156,17 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
   if (threadIdx.x == 0) {
     const unsigned hits = LoadFromL2(pass.hit_counts + query);
     const Key last = found == 0 ? 0 : best[found - 1];
-    pass.verdicts[query] = {Judge(pass, query, hits, kept, last), hits, kept};
+    pass.proofs[query] = {Certify(pass, query, hits, kept, last), hits, kept};
   }
 }
 
-// All of it, by one block. Nobody reads the room any more when it returns.
-__device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query, FinishRoom& room) {
-  const unsigned kept = Prune(pass, query, room);
+// All steps in one block. Ends with shared memory free for the next query.
+__device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
+                                            FinishShared& shared) {
+  const unsigned kept = Prune(pass, query, shared);
   Rescore(pass, query, kept, threadIdx.x / 32, blockDim.x / 32);
   __syncthreads();
-  Conclude(pass, query, kept, room);
+  Conclude(pass, query, kept, shared);
 }
 
 }  // namespace simile::kernels

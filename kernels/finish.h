@@ -2,19 +2,19 @@
 
 #include "kernels/pass.h"
 
-// finish: from hits to proven answers (DESIGN: docs/design/gpu-engine.md).
+// finish: from hits to proven answers (docs/design/gpu-engine.md).
 //   in   pass.hits, hit_counts, gates, terms; pass.rows for the canonical scores
 //   out  pass.best      [batch][best_stride]  rank keys of rows, best first
-//        pass.verdicts  [batch]               whether they are proven; if not, they are of no use
-// Slots without a query (wanted 0) get an empty answer. The hits are lost.
+//        pass.proofs    [batch]               whether they are proven; else they are invalid
+// Slots without a query (wanted 0) get an empty answer. Overwrites the hits.
 
 namespace simile::kernels {
 
-// Everything by one block a query: for short answers, where launches would cost more than the work.
+// One block per query: for short answers, where further launches would cost more than the work.
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);
 
 // The same in three launches, so that many blocks share the canonical scores of one query.
-//   expected  rows a query is expected to keep; only speed depends on it
+//   expected  rows kept per query; only speed depends on it
 cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_t stream);
 
 }  // namespace simile::kernels

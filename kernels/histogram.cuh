@@ -15,7 +15,7 @@ struct BinPlace {
 
 // The bin that holds the rank-th item from the top; same for all threads.
 //   counts  [kBins], written before the call
-//   place   where one thread tells the others
+//   place   in shared memory; one thread writes the result for all
 // REQUIRES: 1 <= rank <= the sum of the counts.
 __device__ __forceinline__ BinPlace FindBin(const unsigned* counts, BinPlace* place,
                                             unsigned rank) {

@@ -2,11 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
-// order_mask: a mask over rows in the caller's order becomes one over positions.
-//   in   by_row   words of simile::RowMask; row r of the segment is bit first_bit + r of them
+// order_mask: converts a mask over rows in the caller's order to one over positions.
+//   in   by_row   words of simile::RowMask; row r of the segment is bit first_bit + r
 //   in   row_of   [row_count]
-//   out  by_position  [ceil(row_count / 32)], bits behind the last position clear
-// Work    one warp a word. Bound: memory, 4 bytes a row and the mask from L2.
+//   out  by_position  [ceil(row_count / 32)], bits after the last position clear
+// Work    one warp per word. Bound: memory, 4 bytes per row and the mask from L2.
 
 namespace simile::kernels {
 

@@ -3,7 +3,7 @@
 #include "kernels/device.h"
 #include "kernels/pass.h"
 
-// simile::RankKey as kernels see it: the same packing, so that a key goes to the host as it is.
+// simile::RankKey in kernels, with the same packing: keys go to the host unchanged.
 
 namespace simile::kernels {
 

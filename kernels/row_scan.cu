@@ -1,5 +1,7 @@
 #include "kernels/row_scan.h"
 
+#include <algorithm>
+
 #include "kernels/finish.cuh"
 #include "kernels/row_stream.cuh"
 
@@ -7,11 +9,11 @@ namespace simile::kernels {
 namespace {
 
 constexpr unsigned kThreadsMax = 256;
-constexpr unsigned kFragmentBytes = 512;  // what a warp loads at once: 16 bytes a lane
-constexpr unsigned kStagedHits = 1024;    // that a block keeps in shared memory until the end
+constexpr unsigned kFragmentBytes = 512;  // one load of a warp: 16 bytes per lane
+constexpr unsigned kStagedHits = 1024;    // per block, in shared memory until the end
 constexpr float kNoQuery = 1e30F;         // the gate of an empty slot
 
-// Hits are rare and come from all over the rows: a block gathers them and appends them once.
+// Hits are rare and scattered: a block collects them and appends them once.
 struct StagedHits {
   SharedArray<Hit, kStagedHits> hits;
   SharedArray<unsigned, kStagedHits> queries;
@@ -27,16 +29,16 @@ __device__ __forceinline__ uint4 LoadShared16(const unsigned char* from) {
   return *reinterpret_cast<const uint4*>(from);
 }
 
-__device__ __forceinline__ uint2 HalvesOf(const float* from, float scale) {
+__device__ __forceinline__ uint2 PackFp16x4(const float* from, float scale) {
   const float4 values = *reinterpret_cast<const float4*>(from);
   const __half2 low = __floats2half2_rn(values.x * scale, values.y * scale);
   const __half2 high = __floats2half2_rn(values.z * scale, values.w * scale);
   return make_uint2(Bits<unsigned>(low), Bits<unsigned>(high));
 }
 
-// Queries as halves in the order in which lanes want them: [16 columns][16 queries][lane] 16 bytes,
-// an A fragment. A lane takes 8 neighbouring columns where the product asks for pairs 8 apart: the
-// columns of rows and queries are permuted alike, which no sum notices.
+// Queries as fp16 in the order in which lanes load them: [16 columns][16 queries][lane] 16 bytes,
+// an A fragment. A lane takes 8 neighbouring columns where the MMA defines pairs 8 apart: the
+// columns of rows and queries are permuted alike, which leaves every product the same.
 template <unsigned kSixteens>
 __device__ __forceinline__ void StageQueries(const Pass& pass, unsigned char* to) {
   const unsigned chunks = (pass.stride + kChunk - 1) / kChunk;
@@ -48,23 +50,23 @@ __device__ __forceinline__ void StageQueries(const Pass& pass, unsigned char* to
     uint2 upper = make_uint2(0, 0), lower = make_uint2(0, 0);
     if (column < pass.stride) {
       const float* from = pass.queries + static_cast<std::size_t>(query) * pass.stride + column;
-      if (query < pass.batch) upper = HalvesOf(from, pass.terms[query].unit_of_query);
+      if (query < pass.batch) upper = PackFp16x4(from, pass.terms[query].unit_of_query);
       if (query + 8 < pass.batch) {
-        lower = HalvesOf(from + static_cast<std::size_t>(8) * pass.stride,
-                         pass.terms[query + 8].unit_of_query);
+        lower = PackFp16x4(from + static_cast<std::size_t>(8) * pass.stride,
+                           pass.terms[query + 8].unit_of_query);
       }
     }
     reinterpret_cast<uint4*>(to)[i] = make_uint4(upper.x, lower.x, upper.y, lower.y);
   }
 }
 
-// A number, found by halving, that at least `rank` of the values reach: close to the
-// rank-th best value and never above it. Whole warp.
+// A number that at least `rank` of the values reach, found by bisection: close to the rank-th best
+// value and never above it. Whole warp.
 __device__ __forceinline__ float RankFloor(const float* values, unsigned count, unsigned rank,
                                            unsigned lane) {
   if (count < rank) return kLowestScore;
   constexpr unsigned kValuesOfLane = kScanGroupsMax / 32;
-  constexpr int kHalvings = 20;
+  constexpr int kBisections = 20;
   float value[kValuesOfLane];
   float low = -kLowestScore, high = kLowestScore;
 #pragma unroll
@@ -81,7 +83,7 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
     low = min(low, __shfl_xor_sync(~0U, low, step));
     high = max(high, __shfl_xor_sync(~0U, high, step));
   }
-  for (int i = 0; i < kHalvings; ++i) {
+  for (int i = 0; i < kBisections; ++i) {
     const float middle = 0.5F * (low + high);
     if (!(middle > low && middle < high)) break;
     int reached = 0;
@@ -98,7 +100,7 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   return low;
 }
 
-// Every block sets all gates for itself; one of them tells the steps that follow.
+// Every block computes all gates; block 0 writes them for the steps that follow.
 __device__ __forceinline__ void SetGates(const Pass& pass, const RowScanArguments& arguments,
                                          unsigned slots,
                                          SharedArray<float, kScanQueriesMax>& gates) {
@@ -108,7 +110,7 @@ __device__ __forceinline__ void SetGates(const Pass& pass, const RowScanArgument
     if (query < pass.batch && pass.terms[query].wanted != 0) {
       gate = RankFloor(arguments.maxima + static_cast<std::size_t>(query) * arguments.sample_groups,
                        arguments.sample_groups, pass.terms[query].rank, lane);
-      // The lowest maximum is that of a group without a row that passes: then all may.
+      // A group in which no row passes has the lowest maximum: then every row reaches the gate.
       gate = gate <= -kHighestScore ? kLowestScore : gate - arguments.margin;
     }
     if (lane == 0) {
@@ -118,8 +120,8 @@ __device__ __forceinline__ void SetGates(const Pass& pass, const RowScanArgument
   }
 }
 
-// All blocks are there. What each wrote before is seen by all after. The last to come lets the
-// others go by changing the round's number, which may wrap; the count is 0 between rounds.
+// Waits for all blocks; each then sees what the others wrote before. The last to arrive changes the
+// round's number, which may wrap, and so releases the others; the count is 0 between rounds.
 __device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -138,8 +140,8 @@ __device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
   __syncthreads();
 }
 
-// Scores of 32 rows for 16 queries a piece: [8 rows] (query g, row t) (g, t + 4) (g + 8, t)
-// (g + 8, t + 4), with g = lane / 4 and t = lane % 4.
+// Scores of 32 rows with kSixteens * 16 queries. With g = lane / 4 and t = lane % 4 a lane holds
+// per 8 rows: (query g, row t) (g, t + 4) (g + 8, t) (g + 8, t + 4).
 template <unsigned kSixteens>
 struct TileScores {
   float sum[kSixteens][4][4];
@@ -182,7 +184,7 @@ struct TileScores {
   }
 };
 
-// The place of a score in a tile: n and i as in TileScores.
+// The row and query of a score in a tile: n and i as in TileScores.
 __device__ __forceinline__ unsigned RowInTile(unsigned n, unsigned i, unsigned lane) {
   return n * 8 + i % 2 * 4 + lane % 4;
 }
@@ -229,7 +231,7 @@ __device__ __forceinline__ void Append(const Pass& pass, unsigned query, Hit hit
   if (slot < pass.capacity) pass.hits[static_cast<std::size_t>(query) * pass.capacity + slot] = hit;
 }
 
-// A lane's own hits: scores whose sign is clear.
+// Stages the lane's hits: scores with a clear sign bit.
 template <unsigned kSixteens>
 __device__ __forceinline__ void KeepHits(const TileScores<kSixteens>& scores, const Pass& pass,
                                          unsigned tile, unsigned lane,
@@ -246,7 +248,7 @@ __device__ __forceinline__ void KeepHits(const TileScores<kSixteens>& scores, co
     }
     none_at_all &= none[m];
   }
-  if (none_at_all < 0) return;  // no barrier follows within the tile
+  if (none_at_all < 0) return;  // no barrier follows in the tile
 #pragma unroll
   for (unsigned m = 0; m < kSixteens; ++m) {
     if (none[m] < 0) continue;
@@ -273,8 +275,8 @@ __device__ __forceinline__ void KeepHits(const TileScores<kSixteens>& scores, co
 
 }  // namespace
 
-// Dynamic shared memory: [queries in fragment order][a ring a warp], and over both, when all rows
-// are scored, the room of the last step.
+// Dynamic shared memory: [queries in fragment order][one ring per warp]; after all rows are scored,
+// FinishShared in the same bytes.
 template <unsigned kSixteens, unsigned kStages, class Rows>
 __global__ void __launch_bounds__(kThreadsMax, 1)
     RowScanKernel(const SIMILE_GRID_CONSTANT Pass pass,
@@ -290,7 +292,7 @@ __global__ void __launch_bounds__(kThreadsMax, 1)
                 arguments.sample_groups, tiles};
   walk.Settle();
   unsigned char* const queries = DynamicShared();
-  Rows rows(pass, arguments.halves, walk,
+  Rows rows(pass, arguments.fp16_rows, walk,
             queries + QueryBytes(kSlots, pass.stride) + warp * kStages * kSlotBytes, lane);
   StageQueries<kSixteens>(pass, queries);
   if (threadIdx.x == 0) staged.count[0] = 0;
@@ -302,7 +304,7 @@ __global__ void __launch_bounds__(kThreadsMax, 1)
 #pragma unroll 1
   for (unsigned phase = TileWalk::kSample; phase <= TileWalk::kRows; ++phase) {
     if (phase == TileWalk::kRows) {
-      // The rings keep filling with the first tiles of the full pass meanwhile.
+      // Meanwhile the rings fill with the first tiles of the full pass.
       GridBarrier(arguments.rounds);
       SetGates(pass, arguments, kSlots, gates);
       __syncthreads();
@@ -340,9 +342,9 @@ __global__ void __launch_bounds__(kThreadsMax, 1)
   }
   if (!arguments.finishes) return;
   GridBarrier(arguments.rounds);
-  FinishRoom& room = *reinterpret_cast<FinishRoom*>(DynamicShared());
+  FinishShared& shared = *reinterpret_cast<FinishShared*>(DynamicShared());
   for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
-    FinishQuery(pass, query, room);
+    FinishQuery(pass, query, shared);
   }
 }
 
@@ -369,26 +371,30 @@ Kernel KernelFor(const RowScanShape& shape) {
   return shape.queries == 32 ? KernelFor<2>(shape.stages) : KernelFor<4>(shape.stages);
 }
 
-// Shared memory that is not dynamic, a little more of it.
+// An upper bound of the shared memory that is not dynamic.
 constexpr std::size_t kFixedBytes =
     sizeof(StagedHits) + sizeof(SharedArray<float, kScanQueriesMax>) + 128;
 
+unsigned SlotsFor(unsigned batch) { return batch <= 16 ? 16 : (batch <= 32 ? 32 : 64); }
+
 }  // namespace
 
-RowScanShape ShapeRowScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max,
-                          bool asynchronous) {
-  const unsigned slots = batch <= 16 ? 16 : (batch <= 32 ? 32 : 64);
-  const std::size_t queries = QueryBytes(slots, stride);
-  if (asynchronous) {
-    for (const unsigned warps : {8U, 6U, 4U}) {
-      for (const unsigned stages : {6U, 4U, 3U}) {
-        const std::size_t bytes = queries + std::size_t{warps} * stages * kSlotBytes;
-        if (bytes + kFixedBytes > shared_bytes_max) continue;
-        return {slots, stages, warps, bytes < sizeof(FinishRoom) ? sizeof(FinishRoom) : bytes};
-      }
+RowScanShape ShapeRingScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max) {
+  const unsigned slots = SlotsFor(batch);
+  for (const unsigned warps : {8U, 6U, 4U}) {
+    for (const unsigned stages : {6U, 4U, 3U}) {
+      const std::size_t bytes =
+          QueryBytes(slots, stride) + std::size_t{warps} * stages * kSlotBytes;
+      if (bytes + kFixedBytes > shared_bytes_max) continue;
+      return {slots, stages, warps, std::max(bytes, sizeof(FinishShared))};
     }
   }
-  const std::size_t bytes = queries < sizeof(FinishRoom) ? sizeof(FinishRoom) : queries;
+  return {};
+}
+
+RowScanShape ShapeRegisterScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max) {
+  const unsigned slots = SlotsFor(batch);
+  const std::size_t bytes = std::max(QueryBytes(slots, stride), sizeof(FinishShared));
   if (bytes + kFixedBytes > shared_bytes_max) return {};
   return {slots, 1, 8, bytes};
 }

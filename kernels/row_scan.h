@@ -6,15 +6,15 @@
 
 // row_scan: the fused pass for small batches. One read of the rows serves up to 64 queries, and one
 // cooperative launch does everything: the first 32 * sample_groups rows give each query its gate,
-// then all rows are scored with accumulators that start at minus the gate (a hit is a clear sign
-// bit), then one block a query finishes (finish.cuh).
-//   in   halves  [row_count][stride]  fp16, shuffled, at most unit length
+// then all rows are scored with accumulators that start at minus the gate (a hit has a clear sign
+// bit), then one block per query finishes (finish.cuh).
+//   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
 //   out  as finish.h; without `finishes` pass.hits, hit_counts and gates, for LaunchFinishInSteps
-// Work    a warp owns tiles of 32 rows, a ring of stages that cp.async fills, and its accumulators:
-//         the main loop has no block barrier. Rows are the N operand of the products (8), queries
-//         the M operand (16), so that 16 bytes of a row are two fragments in place.
+// Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages
+//         that cp.async fills: the main loop has no block barrier. Rows are the N operand of the
+//         products (8), queries the M operand (16), so 16 bytes of a row are two fragments.
 // Bound   memory: row_count * stride * 2 bytes read once, and the sample once more.
-// Launch  one block a multiprocessor, all resident at once.
+// Launch  one block per multiprocessor, all resident at once.
 
 namespace simile::kernels {
 
@@ -22,40 +22,41 @@ inline constexpr unsigned kScanQueriesMax = 64;
 inline constexpr unsigned kScanTileRows = 32;    // rows a warp scores at once, and a sample's group
 inline constexpr unsigned kScanGroupsMax = 512;  // of a sample
 
-// Where the blocks of a launch wait for each other. Zeroed once; one launch at a time.
+// Barrier over all blocks of a launch. Zeroed once; one launch at a time.
 struct GridRounds {
   unsigned arrived;
   unsigned number;
 };
 
 struct RowScanArguments {
-  const __half* halves;
+  const __half* fp16_rows;
   unsigned sample_groups;  // 1 .. kScanGroupsMax, at most as many as there are tiles
-  float margin;            // the gate lies this far below the sample's: twice the bound
+  float margin;            // the gate is the sample's less this: twice the bound
   float* maxima;           // [batch][sample_groups] scratch
-  GridRounds* rounds;      // of the blocks' barriers
+  GridRounds* rounds;
   bool finishes;
 };
 
-// How a card with so much shared memory holds the queries and the rows on their way.
+// The layout of a block's shared memory: queries, then rows in transit.
 struct RowScanShape {
-  unsigned queries = 0;  // 16, 32 or 64 at once; 0: not even 16 fit
+  unsigned queries = 0;  // 16, 32 or 64 per pass; 0: it does not fit
   unsigned stages = 0;   // of a warp's ring; 1: rows go straight to registers
   unsigned warps = 0;
   std::size_t shared_bytes = 0;
 };
 
-//   batch             1 .. kScanQueriesMax
-//   shared_bytes_max  of a block
-//   asynchronous      whether the card copies in the background (sm_80 and later)
-RowScanShape ShapeRowScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max,
-                          bool asynchronous);
+// The shapes of the two variants for a batch of 1 .. kScanQueriesMax; queries is 0 where none fits.
+//   shared_bytes_max  per block
+// Rings are copied in the background (cp.async, sm_80 and later): as many warps as fit, then as
+// many stages. Without a ring every lane loads its rows one stage ahead into registers.
+RowScanShape ShapeRingScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max);
+RowScanShape ShapeRegisterScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max);
 
-// Allows the shape's kernel all the shared memory that a block may have; before its launches. Not
-// to be captured.
+// Allows the shape's kernel all the shared memory that a block may have; called before its launches
+// and not while a graph is captured.
 cudaError_t PrepareRowScan(const RowScanShape& shape, std::size_t shared_bytes_max);
 
-// REQUIRES: blocks that are resident at once (one a multiprocessor); pass.batch <= shape.queries.
+// REQUIRES: `blocks` fit on the card at once (one per multiprocessor); pass.batch <= shape.queries.
 cudaError_t LaunchRowScan(const RowScanShape& shape, unsigned blocks, const Pass& pass,
                           const RowScanArguments& arguments, cudaStream_t stream);
 

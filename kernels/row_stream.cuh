@@ -3,22 +3,22 @@
 #include "kernels/device.h"
 #include "kernels/row_scan.h"
 
-// How row_scan's warps walk over the tiles and bring rows to the products.
+// How row_scan's warps walk over the tiles and load rows for the products.
 
 namespace simile::kernels {
 
 inline constexpr unsigned kChunk = 64;  // columns of a stage: one 128-byte line of a row
 inline constexpr unsigned kSlotBytes = kScanTileRows * kChunk * 2;
 
-// The row of eight that lane group g feeds as column g of a product. Groups 2i and 2i + 1, which
-// share a quarter of a load, get rows that differ in bit 2 and so, after the swizzle, all 32 banks.
-// The two results of a lane, columns 2t and 2t + 1, are then rows t and t + 4.
+// The row of eight that lane group g loads as column g of a product. Groups 2i and 2i + 1, which
+// share a quarter of a load, get rows that differ in bit 2, so that the swizzled quarter covers all
+// 32 banks. The two results of a lane, columns 2t and 2t + 1, are then rows t and t + 4.
 __device__ __forceinline__ unsigned RowOfGroup(unsigned group) {
   return group >> 1 | (group & 1U) << 2;
 }
 
 // The tiles of one warp: those of the sample, then those of all rows. Neighbouring tiles go to
-// different blocks, so that every multiprocessor gets the same number, give or take one.
+// different blocks, so that multiprocessors differ by at most one tile per warp.
 struct TileWalk {
   enum Phase : unsigned { kSample, kRows, kDone };
 
@@ -42,15 +42,15 @@ struct TileWalk {
   }
 };
 
-// Where the next stage of rows is read from: 32 rows, one chunk of each.
+// The addresses of the next stage: 32 rows, one chunk of each.
 class StageSource {
  public:
   //   row, column  the lane's first row in a tile and its first column in a chunk
-  __device__ __forceinline__ StageSource(const Pass& pass, const __half* halves,
+  __device__ __forceinline__ StageSource(const Pass& pass, const __half* fp16_rows,
                                          const TileWalk& walk, unsigned row, unsigned column)
-      : halves_(halves),
-        first_(halves + (static_cast<std::size_t>(walk.first) * kScanTileRows + row) * pass.stride +
-               column),
+      : fp16_rows_(fp16_rows),
+        first_(fp16_rows +
+               (static_cast<std::size_t>(walk.first) * kScanTileRows + row) * pass.stride + column),
         next_(first_),
         walk_(walk),
         row_(row),
@@ -59,7 +59,7 @@ class StageSource {
         stride_(pass.stride) {}
 
   __device__ __forceinline__ bool done() const { return walk_.phase == TileWalk::kDone; }
-  // Whether the stage has neither rows nor columns beyond the end.
+  // Whether the stage lies entirely within the rows and columns.
   __device__ __forceinline__ bool whole() const {
     return (walk_.tile + 1) * kScanTileRows <= row_count_ && (chunk_ + 1) * kChunk <= stride_;
   }
@@ -70,7 +70,7 @@ class StageSource {
   __device__ __forceinline__ const __half* At(unsigned rows_on, unsigned columns_on) const {
     return next_ + chunk_ * kChunk + static_cast<std::size_t>(rows_on) * stride_ + columns_on;
   }
-  __device__ __forceinline__ const __half* anywhere() const { return halves_; }
+  __device__ __forceinline__ const __half* anywhere() const { return fp16_rows_; }
   __device__ __forceinline__ void Advance() {
     if (++chunk_ * kChunk < stride_) return;
     chunk_ = 0;
@@ -79,7 +79,7 @@ class StageSource {
   }
 
  private:
-  const __half* const halves_;
+  const __half* const fp16_rows_;
   const __half* const first_;
   const __half* next_;
   TileWalk walk_;
@@ -88,14 +88,14 @@ class StageSource {
   unsigned chunk_ = 0;
 };
 
-// A ring of stages in shared memory, of one warp. A slot holds 32 rows of 128 bytes whose 16-byte
-// chunks are swizzled (chunk ^ row % 8), as Hopper's bulk copies would lay them.
+// A warp's ring of stages in shared memory. A slot holds 32 rows of 128 bytes whose 16-byte chunks
+// are swizzled (chunk ^ row % 8), as Hopper's bulk copies (TMA) do it.
 template <unsigned kStages>
 class RowRing {
  public:
-  __device__ __forceinline__ RowRing(const Pass& pass, const __half* halves, const TileWalk& walk,
-                                     unsigned char* slots, unsigned lane)
-      : source_(pass, halves, walk, lane / 8, lane % 8 * 8),
+  __device__ __forceinline__ RowRing(const Pass& pass, const __half* fp16_rows,
+                                     const TileWalk& walk, unsigned char* slots, unsigned lane)
+      : source_(pass, fp16_rows, walk, lane / 8, lane % 8 * 8),
         slots_(slots),
         in_(slots),
         out_(slots) {
@@ -107,15 +107,15 @@ class RowRing {
     for (unsigned i = 0; i + 1 < kStages; ++i) Issue();
   }
 
-  // The next stage can be loaded, and the one before it has been left: another is started there.
+  // Makes the next stage loadable and starts a copy into the slot of the previous one.
   __device__ __forceinline__ void Next() {
     AsyncCopyWait<static_cast<int>(kStages) - 2>();
-    __syncwarp();  // it has landed for all lanes, and all have left the slot that is filled now
+    __syncwarp();  // the stage is complete for all lanes, and none reads the slot to be filled
     Issue();
     current_ = out_;
     out_ = After(out_);
   }
-  // 16 bytes of the lane group's row in the given eighth of the tile: columns quad * 8 on, of the
+  // 16 bytes of the lane group's row in the given eighth of the tile: from column quad * 8 of the
   // first or second half of the chunk.
   __device__ __forceinline__ uint4 Load(unsigned half, unsigned eighth) const {
     return *reinterpret_cast<const uint4*>(current_ + (offset_ ^ half * 64) + eighth * 1024);
@@ -125,7 +125,7 @@ class RowRing {
   __device__ __forceinline__ unsigned char* After(unsigned char* slot) const {
     return slot + kSlotBytes == slots_ + kStages * kSlotBytes ? slots_ : slot + kSlotBytes;
   }
-  // A quarter of the warp copies one line; rows 0..3 and 4..7 of eight swizzle differently.
+  // A quarter of the warp copies one line; rows 0 to 3 and 4 to 7 of eight swizzle differently.
   __device__ __forceinline__ void Issue() {
     if (!source_.done()) {
       const unsigned to_high = (to_low_ ^ 64) + 512;
@@ -146,7 +146,7 @@ class RowRing {
       source_.Advance();
       in_ = After(in_);
     }
-    AsyncCopyCommit();  // an empty group keeps the count
+    AsyncCopyCommit();  // also an empty group: AsyncCopyWait counts groups
   }
 
   StageSource source_;
@@ -157,13 +157,13 @@ class RowRing {
 };
 
 // No ring: every lane loads its own fragments one stage ahead into registers. For cards without
-// background copies, and where queries leave no room for rings.
+// background copies, and for queries that fill shared memory.
 class RowRegisters {
  public:
-  __device__ __forceinline__ RowRegisters(const Pass& pass, const __half* halves,
+  __device__ __forceinline__ RowRegisters(const Pass& pass, const __half* fp16_rows,
                                           const TileWalk& walk, unsigned char* /*slots*/,
                                           unsigned lane)
-      : source_(pass, halves, walk, RowOfGroup(lane / 4), lane % 4 * 8) {
+      : source_(pass, fp16_rows, walk, RowOfGroup(lane / 4), lane % 4 * 8) {
     Issue();
   }
 

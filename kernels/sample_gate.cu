@@ -7,10 +7,10 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kScores = 8;  // of a load
-constexpr unsigned kNoRow = 0;   // the key of what no row passes, below every other
+constexpr unsigned kNoRow = 0;   // the key where no row passes, below every other
 constexpr float kNoQuery = 65504.0F;
 
-// Halves as integers that compare alike; -65504 maps to 0x0400, so that 0 is free.
+// fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
 __device__ __forceinline__ unsigned KeyOf(uint4 load, unsigned index) {
   const unsigned word = index < 4 ? (index < 2 ? load.x : load.y) : (index < 6 ? load.z : load.w);
   const unsigned half = word >> index % 2 * 16 & 0xffffU;
@@ -21,12 +21,12 @@ __device__ __forceinline__ float ValueOf(unsigned key) {
   return __half2float(Bits<__half>(static_cast<unsigned short>(half)));
 }
 
-// The greatest half that is not above the value.
+// The value rounded down to fp16.
 __device__ __forceinline__ float RoundedDown(float value) {
   const __half nearest = __float2half_rn(value);
   if (__half2float(nearest) <= value) return __half2float(nearest);
   const auto bits = Bits<unsigned short>(nearest);
-  // One step towards minus infinity, over zero if need be.
+  // One step towards minus infinity, also across zero.
   const unsigned below = (bits & 0x8000U) != 0 ? bits + 1U : (bits != 0 ? bits - 1U : 0x8001U);
   return __half2float(Bits<__half>(static_cast<unsigned short>(below)));
 }

@@ -4,7 +4,7 @@
 
 namespace simile::kernels {
 
-// Rows per tile, and the first of each, are multiples of this.
+// The rows of a tile and its first row are multiples of this.
 inline constexpr unsigned kTileGranule = 128;
 
 // Cheap scores of positions [first, first + columns) for a batch, as the GEMM writes them.

@@ -5,13 +5,13 @@
 
 // The k greatest of a list of keys, in order, by one block. Runs that fit shared memory are sorted
 // there (bitonic), then merged in pairs: keys are distinct, so a key's place is its own index plus
-// its rank in the partner run. Only the first k of a run matter to the next merge.
+// its rank in the partner run. Only the first k keys of a run take part in the next merge.
 
 namespace simile::kernels {
 
 inline constexpr unsigned kRunKeys = 2048;
 
-// How many keys of a descending run are greater.
+// How many keys of a descending run are greater than this one.
 __device__ __forceinline__ unsigned RankIn(const Key* run, unsigned length, Key key) {
   unsigned low = 0, high = length;
   while (low < high) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void SortRun(Key* keys, unsigned length, Key* run) {
   __syncthreads();
 }
 
-// Merges neighbouring runs of `width` keys; of each merged run the first k are right.
+// Merges neighbouring runs of `width` keys; the first k keys of each merged run are valid.
 __device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned count, unsigned width,
                                           unsigned k) {
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
@@ -67,11 +67,11 @@ __device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned cou
   __syncthreads();
 }
 
-// Brings the k greatest of keys[0, count) to the front, in order; the others are lost. Returns
-// where they are: keys or scratch.
+// Moves the k greatest of keys[0, count) to the front, in order; the others are lost. Returns the
+// array that holds them: keys or scratch.
 //   scratch  as large as keys
 //   run      [kRunKeys] in shared memory
-// REQUIRES: what keys hold was written before a barrier. Ends with a barrier.
+// REQUIRES: a barrier since the keys were written. Ends with a barrier.
 __device__ __forceinline__ Key* SelectBest(Key* keys, Key* scratch, unsigned count, unsigned k,
                                            Key* run) {
   for (unsigned base = 0; base < count; base += kRunKeys) {

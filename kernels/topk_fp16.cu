@@ -9,15 +9,15 @@ constexpr unsigned kWarps = 4;
 constexpr unsigned kLoads = 4;   // of a lane
 constexpr unsigned kScores = 8;  // of a load
 constexpr unsigned kChunk = 32 * kLoads * kScores;
-constexpr unsigned kSigns = 0x80008000U;  // of a pair of halves
+constexpr unsigned kSigns = 0x80008000U;  // of a pair of scores
 constexpr unsigned kLowestPair = 0xfbfffbffU;
 
 __device__ __forceinline__ unsigned MinusGate(float gate) {
-  const __half negative = __float2half_rn(-gate);  // exact: gates are halves
-  return Bits<unsigned>(__halves2half2(negative, negative));
+  const __half negative = __float2half_rn(-gate);  // exact: gates are fp16 values
+  return Bits<unsigned>(__half2half2(negative));
 }
 
-// Sign bits are set where the score lies below the gate.
+// The sign bit of each score is set where it lies below the gate.
 __device__ __forceinline__ unsigned Below(unsigned pair, unsigned minus_gate) {
   return Bits<unsigned>(__hadd2(Bits<__half2>(pair), Bits<__half2>(minus_gate)));
 }
@@ -37,11 +37,11 @@ __device__ __forceinline__ unsigned ColumnOf(unsigned bit, unsigned lane) {
   return (bit / kScores * 32 + lane) * kScores + bit % kScores;
 }
 
-// The lane's loads of the chunk at `base`; behind the end of the tile the lowest score.
+// The lane's loads of the chunk at `base`; the lowest score after the end of the tile.
 __device__ __forceinline__ void LoadChunk(const __half* scores, unsigned base, unsigned columns,
                                           unsigned lane, uint4 (&loads)[kLoads]) {
   const uint4* from = reinterpret_cast<const uint4*>(scores + base) + lane;
-  if (base + kChunk <= columns) {  // one address and four offsets
+  if (base + kChunk <= columns) {
 #pragma unroll
     for (unsigned u = 0; u < kLoads; ++u) loads[u] = LoadFromL2(from + u * 32);
     return;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void LoadChunk(const __half* scores, unsigned base, u
   }
 }
 
-// Bits of scores that lie in the tile: what follows its last column in a load is garbage.
+// Bits of scores that lie in the tile: a load may reach past its last column.
 __device__ __forceinline__ unsigned BitsInTile(unsigned base, unsigned columns, unsigned lane) {
   unsigned inside = 0;
 #pragma unroll
@@ -65,7 +65,7 @@ __device__ __forceinline__ unsigned BitsInTile(unsigned base, unsigned columns, 
   return inside;
 }
 
-// Bits of positions that the mask lets pass. Read for loads that hit only.
+// Bits of positions that pass the mask. Reads it for loads with a hit only.
 __device__ __forceinline__ unsigned BitsOfMask(const unsigned* mask, unsigned hits,
                                                unsigned position, unsigned lane) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(mask);
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     TopkFp16Kernel(const SIMILE_GRID_CONSTANT Pass pass,
                    const SIMILE_GRID_CONSTANT ScoreTile tile) {
   const unsigned lane = threadIdx.x % 32, query = blockIdx.y * kWarps + threadIdx.x / 32;
-  if (query >= pass.batch) return;  // whole warps leave, and no block barrier follows
+  if (query >= pass.batch) return;  // whole warps return; no block barrier follows
   const __half* scores = tile.scores + static_cast<std::size_t>(query) * tile.pitch;
   const unsigned minus_gate = MinusGate(pass.gates[query]);
   for (unsigned base = blockIdx.x * kChunk; base < tile.columns; base += gridDim.x * kChunk) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Asks a Simile server for similar films and for a user's recommendations.
+"""Queries a Simile server for similar films and for a user's recommendations.
 
     examples/python/make_stubs.sh build/python
     PYTHONPATH=build/python /usr/bin/python3 examples/python/client.py [HOST:PORT [ITEM [USER]]]
@@ -19,7 +19,7 @@ def show(hits):
 
 
 def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
-    # A web proxy of the environment is not meant for a server beside us.
+    # http_proxy and its like are for the web, not for this server.
     channel = grpc.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)])
     search = SearchServiceStub(channel)
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Python modules simile/v1/*_pb2.py and *_pb2_grpc.py in a folder, to be put on PYTHONPATH.
+# Makes the Python modules simile/v1/*_pb2.py and *_pb2_grpc.py in FOLDER, which goes on PYTHONPATH.
 # Needs Debian's protobuf-compiler and protobuf-compiler-grpc.
 set -eu
 if [ $# -ne 1 ]; then

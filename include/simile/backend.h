@@ -20,30 +20,29 @@ struct SegmentShape {
   Metric metric = Metric::kCosine;
 };
 
-// What a backend holds on its device for one purpose.
+// The bytes that a backend holds on its device for one purpose.
 struct DeviceMemory {
-  std::string kind;  // "rows-fp16", "rows-fp32", "filters", "workspace": of a few, for a label
+  std::string kind;  // "rows-fp16", "rows-fp32", "filters", "workspace": few values, for a label
   std::uint64_t bytes = 0;
   std::uint64_t peak_bytes = 0;  // the most it has been since start
 };
 
-// Something that can hold segments and search them. Built once at start by the registry; outlives
-// every segment it made. All methods may be called from any thread.
+// Makes segments that can be searched. Built once at start by the registry; outlives every segment
+// it made. All methods may be called from any thread.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual const BackendInfo& info() const = 0;
 
-  // Who answers in its stead because its device is lost, and why; null as long as it does itself.
-  virtual StandIn stand_in() const { return nullptr; }
+  // The backend that answers instead because the device is lost; null while this one answers.
+  virtual FallbackBackend fallback() const { return nullptr; }
 
-  // What it holds on its device now, in the same order each time; nothing for one on the host.
-  // Counted on the host as it is taken, so that a device that is lost is never asked. Cost
-  // O(kinds).
+  // What it holds on its device now, in the same order each time; empty for one on the host.
+  // Counted on the host, so that a lost device is never called. Cost O(kinds).
   virtual std::vector<DeviceMemory> device_memory() const { return {}; }
 
-  // What MakeResident will take at most for a segment of this shape. Pure; cost O(1).
+  // The most that MakeResident will allocate for a segment of this shape. Pure; cost O(1).
   virtual ResidentPlan Plan(const SegmentShape& shape) const = 0;
 
   // Builds an index over the rows.

@@ -5,8 +5,8 @@
 
 namespace simile {
 
-// Time as the server sees it. Injected wherever a decision depends on time, so that tests can turn
-// the hands. Safe to call from any thread.
+// The current time. Injected wherever a decision depends on time, so that tests can set it. Safe to
+// call from any thread.
 class Clock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

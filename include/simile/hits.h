@@ -27,8 +27,8 @@ inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
 struct QueryCost {
   std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
   std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
-  std::uint64_t rescans = 0;        // times it was searched again because a guess had been wrong
-  std::uint64_t rounds = 0;         // searches after the first that its answer took
+  std::uint64_t rescans = 0;        // times it was searched again because a guessed gate was wrong
+  std::uint64_t rounds = 0;         // searches after the first that its answer needed
 
   QueryCost& operator+=(const QueryCost& other) {
     rows_scanned += other.rows_scanned;
@@ -43,13 +43,13 @@ struct QueryCost {
 // batch by the thread that owns it, so that a warm search allocates nothing.
 class SearchResult {
  public:
-  // Makes room for `batch` queries of up to `hits_max` hits each and empties them all.
+  // Empties it and makes space for `batch` queries of up to `hits_max` hits each.
   void Reset(std::size_t batch, std::size_t hits_max) {
     hits_max_ = hits_max;
     counts_.assign(batch, 0);
     costs_.assign(batch, QueryCost{});
     engines_.assign(batch, "");
-    stand_in_ = nullptr;
+    fallback_ = nullptr;
     if (hits_.size() < batch * hits_max) hits_.resize(batch * hits_max);
   }
 
@@ -61,9 +61,9 @@ class SearchResult {
   }
   const QueryCost& Cost(std::size_t query) const { return costs_[query]; }
 
-  // The whole room of a query, for a backend to write its hits into; SetCount says how many it
+  // The whole buffer of a query, for a backend to write its hits into; SetCount says how many it
   // wrote. Different queries may be written from different threads.
-  std::span<Hit> Room(std::size_t query) {
+  std::span<Hit> Buffer(std::size_t query) {
     assert(query < batch());
     return {hits_.data() + query * hits_max_, hits_max_};
   }
@@ -73,14 +73,14 @@ class SearchResult {
   }
   void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
 
-  // What answered the query: "int8-amx", "int4-avx2", "scan-avx512", "gather-avx512". A name that
-  // lives as long as the backend; "" when there was nothing to answer.
+  // The engine that answered the query: "int8-amx", "int4-avx2", "scan-avx512", "gather-avx512".
+  // The name lives as long as the backend; "" when there was nothing to search.
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 
-  // Who answered in the stead of the backend that was asked, and why; null when that one did.
-  const StandIn& stand_in() const { return stand_in_; }
-  void SetStandIn(StandIn stand_in) { stand_in_ = std::move(stand_in); }
+  // The backend that answered the batch instead of the one called; null when that one did.
+  const FallbackBackend& fallback() const { return fallback_; }
+  void SetFallback(FallbackBackend fallback) { fallback_ = std::move(fallback); }
 
  private:
   std::size_t hits_max_ = 0;
@@ -88,7 +88,7 @@ class SearchResult {
   std::vector<std::uint32_t> counts_;
   std::vector<QueryCost> costs_;
   std::vector<const char*> engines_;
-  StandIn stand_in_;
+  FallbackBackend fallback_;
 };
 
 }  // namespace simile

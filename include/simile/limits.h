@@ -6,11 +6,15 @@
 
 namespace simile {
 
-// Every bound that the outside world can run into, with its default. The ones an operator may move
-// are in the typed configuration (src/app/config.h) with unit and range.
+// The largest k of one search of a segment: the upper bound of limits.k_max, and of the lists that
+// the engine searches for when an answer needs several rounds.
+inline constexpr std::uint32_t kHitsMax = 10'000;
+
+// Every bound that a request, a file or a connection can reach, with its default. Those that an
+// operator may change are in the typed configuration (src/app/config.h) with unit and range.
 struct Limits {
   // Queries
-  std::uint32_t k_max = 10'000;
+  std::uint32_t k_max = kHitsMax;
   std::uint32_t queries_per_call_max = 1'024;
   std::uint32_t dim_max = 4'096;
   std::uint32_t excluded_ids_max = 10'000;  // per query
@@ -52,11 +56,11 @@ struct Limits {
   std::chrono::milliseconds search_deadline_default{2'000};
   std::chrono::milliseconds search_deadline_max{10'000};
   std::chrono::milliseconds drain_timeout{5'000};
-  // A snapshot that has been replaced is kept for callers in the midst of its pages.
+  // A replaced snapshot is kept this long for callers that are still paging through it.
   std::chrono::milliseconds page_lease{60'000};
 
   // Files
-  std::uint64_t rows_max = 0xffff'fff0U;  // a row number fits 32 bits with room for a sentinel
+  std::uint64_t rows_max = 0xffff'fff0U;  // row numbers are 32 bits; the rest are sentinels
   std::uint64_t npy_header_bytes_max = 10'000;
   std::uint64_t safetensors_header_bytes_max = 1U << 20;
   std::uint64_t jsonl_line_bytes_max = 64U << 10;
@@ -66,8 +70,8 @@ struct Limits {
   std::uint32_t payload_fields_per_collection_max = 1'024;
 };
 
-// Vectors whose Euclidean length lies outside are refused at load and at request: inside it no
-// product or sum overflows and no NaN can arise.
+// Vectors whose Euclidean length is outside this range are refused, at load and in requests: within
+// it no product or sum overflows and no NaN arises.
 inline constexpr double kNormMin = 0x1p-60;
 inline constexpr double kNormMax = 0x1p60;
 

@@ -8,7 +8,7 @@
 namespace simile {
 
 // A row's number in the caller's file: the first line of metadata.jsonl is row 0. Every interface
-// outside a segment speaks in these numbers, whatever order a segment keeps its rows in.
+// of a segment uses these numbers, whatever order it keeps its rows in.
 using Row = std::uint32_t;
 
 // The canonical score adds 32 lanes; rows are padded with +0 to whole lanes so that no kernel has a

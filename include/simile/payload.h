@@ -14,7 +14,7 @@ struct PayloadMember;
 using PayloadList = std::vector<PayloadValue>;
 using PayloadObject = std::vector<PayloadMember>;
 
-// One value of a row's payload: what a JSON value can be, with integers kept whole.
+// One value of a row's payload: any JSON value, with integers kept as integers.
 struct PayloadValue {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, PayloadList, PayloadObject>
       value;
@@ -22,8 +22,8 @@ struct PayloadValue {
   friend bool operator==(const PayloadValue&, const PayloadValue&) = default;
 };
 
-// One member of an object. Stands for std::pair, which clang 14 cannot complete here, because it
-// looks into PayloadValue while that is still being defined.
+// One member of an object. Not a std::pair, which clang 14 cannot complete here, because it looks
+// into PayloadValue while that is still being defined.
 struct PayloadMember {
   PayloadMember() = default;
   PayloadMember(std::string name, PayloadValue member_value)

@@ -13,7 +13,7 @@ namespace simile {
 // metrics are one dot product by the time a backend sees them.
 enum class Metric : std::uint8_t { kCosine, kDot };
 
-// What one query of a batch asks for. Queries of one batch may differ in all of it.
+// What one query of a batch asks for. Queries of one batch may differ in every field.
 struct QuerySpec {
   // Hits wanted, 1 .. limits.k_max. Fewer come back when fewer rows pass.
   std::uint32_t k = 10;

@@ -13,7 +13,7 @@ constexpr float RankedScore(float canonical_sum) {
   return canonical_sum == 0.0F ? 0.0F : canonical_sum;
 }
 
-// The one order of the whole system: higher canonical score first, ties to the lower row.
+// The order of all hits, everywhere: higher canonical score first, ties to the lower row.
 // Packed into an integer so that a heap or a sort compares one number; greater is better.
 // The packing is total and reversible for every finite score.
 class RankKey {
@@ -38,8 +38,8 @@ class RankKey {
   friend constexpr auto operator<=>(RankKey, RankKey) = default;
 
  private:
-  // Maps floats to unsigned integers that compare alike: negatives flipped whole, others above
-  // them.
+  // Maps floats to unsigned integers in the same order: inverts all bits of negatives, sets the top
+  // bit of the others.
   static constexpr std::uint32_t Ordered(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;

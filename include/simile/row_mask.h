@@ -15,7 +15,7 @@ namespace simile {
 // Plain value; safe to read from many threads.
 class RowMask {
  public:
-  // A mask over row_count rows that lets none pass.
+  // A mask over row_count rows that allows none.
   explicit RowMask(std::size_t row_count)
       : row_count_(row_count), words_((row_count + 63) / 64, 0) {}
 
@@ -32,7 +32,7 @@ class RowMask {
     assert(row < row_count_);
     return ((words_[row / 64] >> (row % 64)) & 1) != 0;
   }
-  // The rows of both, of either, and those that did not pass. Cost: one pass over the words.
+  // Intersection, union and complement. Cost: one pass over the words.
   // REQUIRES: other has as many rows.
   void IntersectWith(const RowMask& other) {
     assert(other.row_count_ == row_count_);
@@ -46,7 +46,7 @@ class RowMask {
     for (std::uint64_t& word : words_) word = ~word;
     if (row_count_ % 64 != 0) words_.back() &= (std::uint64_t{1} << (row_count_ % 64)) - 1;
   }
-  // Bit r % 64 of word r / 64: whether row r passes. Bits behind the last row are clear.
+  // Bit r % 64 of word r / 64: whether row r passes. Bits after the last row are 0.
   std::span<const std::uint64_t> words() const { return words_; }
   std::uint64_t bytes() const { return words_.capacity() * sizeof(std::uint64_t); }
   friend bool operator==(const RowMask&, const RowMask&) = default;
@@ -72,7 +72,7 @@ class RowMask {
   }
 
  private:
-  // The word's bits of rows in [begin, end). REQUIRES: it has some.
+  // The word's bits of rows in [begin, end). REQUIRES: the word has rows of the range.
   std::uint64_t WordWithin(std::size_t word, Row begin, Row end) const {
     assert(end <= row_count_);
     std::uint64_t bits = words_[word];

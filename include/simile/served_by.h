@@ -1,25 +1,53 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace simile {
 
-// What a backend calls itself on receipts, in the first lines of `serve` and in metrics.
+// A backend's names on receipts, in the first lines of `serve` and in metrics.
 struct BackendInfo {
   std::string name;    // "cpu", "gpu"
   std::string engine;  // "scan-avx512", "scan-avx2", "scan-portable", "fp16-sm90"
   std::string device;  // "AMD EPYC 9B14, 2 threads", "NVIDIA H200"
 };
 
-// Who answers, and why it is that one.
+// The backend that answers, and why it is that one.
 struct ServedBy {
   BackendInfo info;
   std::string reason;  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"
 };
 
-// Somebody who answers in the stead of the backend that was chosen; null where nobody does.
+// The backend that answers because the chosen one did not, and why; null when the chosen one did.
 // Immutable, shared by all answers that it explains.
-using StandIn = std::shared_ptr<const ServedBy>;
+using FallbackBackend = std::shared_ptr<const ServedBy>;
+
+// Why the fallback backend does what the chosen one was asked to do.
+enum class FallbackCause : std::uint8_t {
+  kOutOfMemory,  // the device had no memory for a batch
+  kCallFailed,   // a device call failed for a batch or a collection
+  kDeviceLost,   // the device is lost: everything from now on
+  kDoesNotFit,   // the device had no memory for a collection
+};
+inline constexpr std::array kFallbackCauses = {
+    FallbackCause::kOutOfMemory, FallbackCause::kCallFailed, FallbackCause::kDeviceLost,
+    FallbackCause::kDoesNotFit};
+
+// "out_of_memory": the cause as a metric's label.
+constexpr const char* LabelOf(FallbackCause cause) {
+  switch (cause) {
+    case FallbackCause::kOutOfMemory:
+      return "out_of_memory";
+    case FallbackCause::kCallFailed:
+      return "call_failed";
+    case FallbackCause::kDeviceLost:
+      return "device_lost";
+    case FallbackCause::kDoesNotFit:
+      return "does_not_fit";
+  }
+  return "other";
+}
 
 }  // namespace simile

@@ -3,23 +3,23 @@
 #include <functional>
 #include <thread>
 
-#include "data/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace simile::app {
 
-// Something slow on a thread of its own, whose end can be polled for along with other descriptors.
+// Runs a slow function on its own thread. Its end can be polled for along with other descriptors.
 class BackgroundTask {
  public:
   explicit BackgroundTask(std::function<void()> work);
-  ~BackgroundTask();  // waits for the end
+  ~BackgroundTask();  // waits until the function returns
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-  int done_fd() const { return done_.get(); }  // readable from the end on
+  int done_fd() const { return done_.get(); }  // readable once the function has returned
   bool done() const;
 
  private:
-  data::FileDescriptor done_;
+  base::FileDescriptor done_;
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "data/nearest_name.h"
+#include "base/nearest_name.h"
 
 namespace simile::app {
 namespace {
@@ -27,14 +27,14 @@ bool IsFamiliar(std::string_view key) {
   return std::ranges::find(FamiliarNames(), key, &FamiliarName::name) != FamiliarNames().end();
 }
 
-// Whether settings lie below this key, so that an object there is a group and not a value.
+// Whether settings have this key as their prefix, so that an object there is a group, not a value.
 bool IsGroup(const std::string& key) {
   return std::ranges::any_of(Settings(), [prefix = key + "."](const Setting& setting) {
     return setting.key.starts_with(prefix);
   });
 }
 
-// Walks one file's object and collects its values.
+// Collects the values of one file's object.
 class Collector {
  public:
   explicit Collector(const std::filesystem::path& file)
@@ -43,8 +43,9 @@ class Collector {
   absl::Status Walk(const json& object, const std::string& prefix) {
     for (const auto& [name, value] : object.items()) {
       const std::string key = prefix.empty() ? name : fmt::format("{}.{}", prefix, name);
-      absl::Status taken = value.is_object() && IsGroup(key) ? Walk(value, key) : Take(key, value);
-      if (!taken.ok()) return taken;
+      absl::Status added =
+          value.is_object() && IsGroup(key) ? Walk(value, key) : AddValue(key, value);
+      if (!added.ok()) return added;
     }
     return absl::OkStatus();
   }
@@ -52,7 +53,7 @@ class Collector {
   std::vector<FileValue> Values() && { return std::move(values_); }
 
  private:
-  absl::Status Take(const std::string& key, const json& value) {
+  absl::Status AddValue(const std::string& key, const json& value) {
     const Setting* setting = FindSetting(key);
     if (setting == nullptr && !IsFamiliar(key)) return Unknown(key);
     if (!seen_.insert(key).second) {
@@ -71,7 +72,7 @@ class Collector {
   absl::Status Unknown(const std::string& key) const {
     std::vector<std::string> known;
     for (const Setting& setting : Settings()) known.push_back(setting.key);
-    return UnknownName("setting", key, known, origin_);
+    return UnknownSetting(key, known, origin_);
   }
 
   static absl::StatusOr<std::vector<std::string>> FamiliarTexts(const json& value) {
@@ -146,9 +147,9 @@ class Collector {
   std::vector<FileValue> values_;
 };
 
-// Reads an object and refuses names given twice in it, of which a JSON reader would silently keep
-// the last.
-absl::StatusOr<json> ParseObject(const std::string& text, const std::string& shown) {
+// Parses an object. Refuses duplicate names, of which the JSON library would silently keep the
+// last.
+absl::StatusOr<json> ParseObject(const std::string& text, const std::string& file_name) {
   std::vector<std::set<std::string>> names;
   std::string repeated;
   const auto on_event = [&](int, json::parse_event_t event, json& parsed) {
@@ -161,19 +162,20 @@ absl::StatusOr<json> ParseObject(const std::string& text, const std::string& sho
   try {
     json object = json::parse(text, on_event);
     if (!repeated.empty()) {
-      return absl::InvalidArgumentError(fmt::format("{}: \"{}\" is given twice", shown, repeated));
+      return absl::InvalidArgumentError(
+          fmt::format("{}: \"{}\" is given twice", file_name, repeated));
     }
     if (!object.is_object()) {
       return absl::InvalidArgumentError(fmt::format(
-          "{}: a JSON object belongs here, as in {{\"server\": {{\"port\": 50051}}}}", shown));
+          "{}: a JSON object belongs here, as in {{\"server\": {{\"port\": 50051}}}}", file_name));
     }
     return object;
   } catch (const json::parse_error& error) {
-    // The library's text begins with its own error number in brackets; what follows says where.
+    // Drops the library's error number in brackets; the rest says where the error is.
     const std::string_view what = error.what();
     const std::size_t place = what.find("] ");
     return absl::InvalidArgumentError(
-        fmt::format("{}: not JSON: {}", shown,
+        fmt::format("{}: not JSON: {}", file_name,
                     place == std::string_view::npos ? what : what.substr(place + 2)));
   }
 }
@@ -181,32 +183,39 @@ absl::StatusOr<json> ParseObject(const std::string& text, const std::string& sho
 }  // namespace
 
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file) {
-  const std::string shown = file.string();
+  const std::string file_name = file.string();
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    return absl::NotFoundError(fmt::format("{}: no such configuration file", shown));
+    return absl::NotFoundError(fmt::format("{}: no such configuration file", file_name));
   }
   if (std::filesystem::file_size(file, error) > kFileBytesMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: over {} bytes, too large for a configuration file", shown, kFileBytesMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: over {} bytes, too large for a configuration file", file_name, kFileBytesMax));
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", shown));
+    return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", file_name));
   }
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  const absl::StatusOr<json> object = ParseObject(text, shown);
+  const absl::StatusOr<json> object = ParseObject(text, file_name);
   if (!object.ok()) return object.status();
   Collector collector(file);
   if (absl::Status walked = collector.Walk(*object, ""); !walked.ok()) return walked;
   return std::move(collector).Values();
 }
 
-absl::Status UnknownName(std::string_view kind, std::string_view name,
-                         const std::vector<std::string>& known, std::string_view origin) {
-  const std::string offer = data::DidYouMean(data::NearestName(name, known));
+absl::Status UnknownSetting(std::string_view name, const std::vector<std::string>& known,
+                            std::string_view origin) {
+  for (const RenamedSetting& renamed : RenamedSettings()) {
+    const bool is_variable = name == VariableOf(renamed.old_key);
+    if (name != renamed.old_key && !is_variable) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is called {} since {} (from {})", name,
+        is_variable ? VariableOf(renamed.key) : std::string(renamed.key), renamed.since, origin));
+  }
+  const std::string offer = base::DidYouMean(base::NearestName(name, known));
   return absl::InvalidArgumentError(
-      fmt::format("no {} \"{}\" (from {}){}", kind, name, origin,
+      fmt::format("no setting \"{}\" (from {}){}", name, origin,
                   offer.empty() ? "; `simile config --print` shows all" : "." + offer));
 }
 

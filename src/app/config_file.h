@@ -11,20 +11,22 @@
 
 namespace simile::app {
 
-// One value of a configuration file, as the texts that Setting::set takes.
+// One value of a configuration file, as Setting::set takes it.
 struct FileValue {
   std::string key;  // "server.port", or a familiar name
   std::vector<std::string> values;
 };
 
-// Reads a JSON configuration file into key and value pairs, each key once, each value of the JSON
-// type its setting wants, relative paths made to count from the file's folder.
-// Errors: kNotFound; kInvalidArgument for what is not JSON (line and column), unknown keys (with
-//         the nearest known one), keys given twice, values of another type, files over 1 MiB.
+// Reads a JSON configuration file into key and value pairs: each key once, each value of the JSON
+// type of its setting. Relative paths start at the file's folder.
+// Errors: kNotFound; kInvalidArgument for text that is not JSON (line and column), unknown keys
+// (see
+//         UnknownSetting), duplicate keys, values of another type, files over 1 MiB.
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file);
 
-// The error for a key or variable nobody knows: names the nearest of `known`, if one is near.
-absl::Status UnknownName(std::string_view kind, std::string_view name,
-                         const std::vector<std::string>& known, std::string_view origin);
+// Returns the error for an unknown key or variable: kInvalidArgument with its new name if it was
+// renamed (RenamedSettings), else with the nearest of `known` if one is near.
+absl::Status UnknownSetting(std::string_view name, const std::vector<std::string>& known,
+                            std::string_view origin);
 
 }  // namespace simile::app

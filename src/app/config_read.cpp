@@ -24,10 +24,9 @@ std::size_t IndexOf(std::string_view key) {
   return static_cast<std::size_t>(found - Settings().begin());
 }
 
-// After one value was set, or not: an error gets the name that was given before it and the origin
-// after it.
-absl::Status Settle(const absl::Status& set, std::string_view name, std::string_view key,
-                    const std::string& origin, ConfigReading& reading) {
+// Records where a value came from, or adds its name and origin to the error of setting it.
+absl::Status RecordOrigin(const absl::Status& set, std::string_view name, std::string_view key,
+                          const std::string& origin, ConfigReading& reading) {
   if (!set.ok()) {
     return absl::Status(set.code(),
                         fmt::format("{}: {} (from {})", name, std::string(set.message()), origin));
@@ -38,19 +37,21 @@ absl::Status Settle(const absl::Status& set, std::string_view name, std::string_
 
 absl::Status Apply(const Setting& setting, const std::vector<std::string>& values,
                    const std::string& origin, ConfigReading& reading) {
-  return Settle(setting.set(values, reading.config), setting.key, setting.key, origin, reading);
+  return RecordOrigin(setting.set(values, reading.config), setting.key, setting.key, origin,
+                      reading);
 }
 
 absl::Status ApplyFamiliar(const FamiliarName& familiar, const std::string& value,
                            const std::string& origin, ConfigReading& reading) {
-  return Settle(familiar.set(value, reading.config), familiar.name, familiar.key, origin, reading);
+  return RecordOrigin(familiar.set(value, reading.config), familiar.name, familiar.key, origin,
+                      reading);
 }
 
 absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading) {
   const absl::StatusOr<std::vector<FileValue>> values = ReadConfigFile(file);
   if (!values.ok()) return values.status();
   const std::string origin = "file " + file.string();
-  // Familiar names first, so that our own spelling wins where a file has both.
+  // Familiar names first, so that our own name wins if a file has both.
   for (const FamiliarName& familiar : FamiliarNames()) {
     const auto value = std::ranges::find(*values, familiar.name, &FileValue::key);
     if (value == values->end()) continue;
@@ -67,9 +68,9 @@ absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading
   return absl::OkStatus();
 }
 
-// Kubernetes and Docker describe every service named "simile" to every container by variables like
-// SIMILE_SERVICE_HOST, SIMILE_PORT=tcp://10.0.0.7:50051 and SIMILE_PORT_50051_TCP_ADDR. Nobody
-// wrote those, so they are not mistakes.
+// Kubernetes and Docker describe a service named "simile" to every container by variables like
+// SIMILE_SERVICE_HOST, SIMILE_PORT=tcp://10.0.0.7:50051 and SIMILE_PORT_50051_TCP_ADDR. They are
+// generated, so they are ignored and not refused as mistakes.
 bool IsServiceLink(std::string_view name, std::string_view value) {
   if (name.ends_with("_SERVICE_HOST") || name.find("_SERVICE_PORT") != std::string_view::npos) {
     return true;
@@ -97,7 +98,7 @@ absl::Status RefuseUnknownVariables(const std::map<std::string, std::string>& va
   for (const auto& [name, value] : variables) {
     if (!name.starts_with(kPrefix) || IsServiceLink(name, value)) continue;
     if (std::ranges::find(known, name) == known.end()) {
-      return UnknownName("setting", name, known, "environment");
+      return UnknownSetting(name, known, "environment");
     }
   }
   return absl::OkStatus();
@@ -127,15 +128,17 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
 
 absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& reading) {
   for (const FlagValue& flag : flags) {
-    const Setting& setting = Settings()[IndexOf(flag.key)];
+    const std::size_t index = IndexOf(flag.key);
+    if (index == Settings().size()) return UnknownSetting(flag.key, {}, "flag");
+    const Setting& setting = Settings()[index];
     absl::Status applied = Apply(setting, flag.values, "flag " + setting.flag, reading);
     if (!applied.ok()) return applied;
   }
   return absl::OkStatus();
 }
 
-// A call's queries wait together: a queue that cannot take them all would refuse the call for ever.
-// A batch is different; a call that is larger than it simply has one to itself.
+// All queries of a call are queued together, so a queue that is smaller than the largest call would
+// refuse that call forever. The batch limit needs no such check: a larger call is its own batch.
 absl::Status CheckQueueHoldsACall(const ConfigReading& reading) {
   constexpr std::string_view kQueueKey = "limits.queue_queries_max";
   constexpr std::string_view kCallKey = "limits.queries_per_call_max";
@@ -147,7 +150,7 @@ absl::Status CheckQueueHoldsACall(const ConfigReading& reading) {
                   limits.queries_per_call_max, reading.origins[IndexOf(kCallKey)]));
 }
 
-// What no single value can get wrong by itself.
+// Checks that settings fit together.
 absl::Status CheckTogether(const ConfigReading& reading) {
   const Limits& limits = reading.config.limits;
   if (limits.search_deadline_default > limits.search_deadline_max) {
@@ -158,8 +161,8 @@ absl::Status CheckTogether(const ConfigReading& reading) {
   return CheckQueueHoldsACall(reading);
 }
 
-// A file of our own in one of the user's folders, as the XDG Base Directory Specification has them:
-// relative paths do not count. Without either variable there is none.
+// A file that the server keeps in one of the user's folders, found by the XDG Base Directory
+// Specification: relative paths are ignored. Without either variable there is no such file.
 struct KeptFile {
   std::string_view key;
   std::filesystem::path Config::*member;

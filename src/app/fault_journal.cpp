@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/kept_file.h"
+#include "base/atomic_file.h"
 
 namespace simile::app {
 namespace {
@@ -17,9 +17,9 @@ using backend::GpuFault;
 using Json = nlohmann::ordered_json;
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr const char* kFormat = "simile_gpu_faults";
-constexpr int kFormatVersion = 1;
-constexpr std::size_t kFileBytesMax = 64U << 10;
+constexpr const char* kJournalFormat = "simile_gpu_faults";
+constexpr int kJournalVersion = 1;
+constexpr std::size_t kJournalBytesMax = 64U << 10;
 constexpr std::size_t kFaultsMax = 16;
 constexpr std::size_t kReasonBytesMax = 1'024;
 constexpr std::uint64_t kAtMsMax = 9'000'000'000'000;  // the year 2255, within the clock's range
@@ -32,15 +32,15 @@ absl::Status NotAJournal(const std::filesystem::path& file) {
 }  // namespace
 
 absl::StatusOr<std::vector<GpuFault>> ReadFaultJournal(const std::filesystem::path& file) {
-  const absl::StatusOr<std::string> text = ReadKeptFile(file, kFileBytesMax);
+  const absl::StatusOr<std::string> text = base::ReadWholeFile(file, kJournalBytesMax);
   if (absl::IsInvalidArgument(text.status())) return NotAJournal(file);
   if (!text.ok()) return text.status();
   std::vector<GpuFault> faults;
   if (text->empty()) return faults;
   const Json content = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const bool is_ours = content.is_object() && content.contains(kFormat) &&
-                       content.at(kFormat) == kFormatVersion && content.contains("faults") &&
-                       content.at("faults").is_array();
+  const bool is_ours = content.is_object() && content.contains(kJournalFormat) &&
+                       content.at(kJournalFormat) == kJournalVersion &&
+                       content.contains("faults") && content.at("faults").is_array();
   if (!is_ours) return NotAJournal(file);
   for (const Json& entry : content.at("faults")) {
     const bool is_fault = entry.is_object() && entry.contains("at_ms") &&
@@ -68,10 +68,11 @@ absl::Status AddToFaultJournal(const std::filesystem::path& file, const GpuFault
     list.push_back({{"at_ms", static_cast<std::uint64_t>(at.count())},
                     {"reason", each.reason.substr(0, kReasonBytesMax)}});
   }
-  const Json content = {{kFormat, kFormatVersion}, {"faults", std::move(list)}};
+  const Json content = {{kJournalFormat, kJournalVersion}, {"faults", std::move(list)}};
   constexpr int kIndent = 1;
-  return ReplaceKeptFile(file,
-                         content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
+  return base::ReplaceFile(file,
+                           content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
+                           base::ParentFolders::kCreate);
 }
 
 }  // namespace simile::app

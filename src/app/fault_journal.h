@@ -10,17 +10,17 @@
 
 namespace simile::app {
 
-// The file in which one process tells the next when it lost its GPU: JSON, the last 16 faults.
+// The file in which a process records that it lost its GPU, for later starts: JSON, the last 16
+// faults.
 
-// The faults, oldest first; none when there is no file.
-// Errors: kInvalidArgument when it is something else than such a file; kPermissionDenied when it
-//         cannot be read.
+// Returns the faults, oldest first; none if there is no file.
+// Errors: kInvalidArgument if it is another kind of file; kPermissionDenied if it cannot be read.
 absl::StatusOr<std::vector<backend::GpuFault>> ReadFaultJournal(const std::filesystem::path& file);
 
-// Adds a fault; the oldest give way. Makes the file and its folders. Of two processes that write at
-// the same time one fault may be lost.
-// Errors: kInvalidArgument when the file is something else, which is left as it is; kUnavailable
-//         when it cannot be written.
+// Adds a fault and drops the oldest beyond 16. Creates the file and its folders. If two processes
+// write at the same time, one fault may be lost.
+// Errors: kInvalidArgument if it is another kind of file, which stays as it is; kUnavailable if it
+//         cannot be written.
 absl::Status AddToFaultJournal(const std::filesystem::path& file, const backend::GpuFault& fault);
 
 }  // namespace simile::app

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::app {
 
@@ -18,11 +18,11 @@ std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration to
   const std::size_t user_count = dataset.profiles.ids.size();
   const engine::ResidentBytes bytes = engine::BytesOf(snapshot);
   std::string text = fmt::format("{:<8}  {} x {} ({})", snapshot.collection,
-                                 data::Counted(snapshot.row_count(), "vector"), snapshot.dim(),
+                                 base::Counted(snapshot.row_count(), "vector"), snapshot.dim(),
                                  dataset.metric == Metric::kCosine ? "cosine" : "dot");
-  if (user_count > 0) text += "  " + data::Counted(user_count, "user");
-  text += fmt::format("  {} resident", data::BytesText(bytes.host()));
-  if (bytes.device > 0) text += fmt::format("  {} on the device", data::BytesText(bytes.device));
+  if (user_count > 0) text += "  " + base::Counted(user_count, "user");
+  text += fmt::format("  {} resident", base::BytesText(bytes.host()));
+  if (bytes.device > 0) text += fmt::format("  {} on the device", base::BytesText(bytes.device));
   text += fmt::format("  ready in {:.2f} s", std::chrono::duration<double>(took).count());
   for (const std::string& note : dataset.notes) text += fmt::format("\n{:<8}  {}", "", note);
   return text;

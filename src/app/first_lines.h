@@ -5,21 +5,21 @@
 #include <string>
 #include <string_view>
 
-#include "engine/snapshot.h"
+#include "engine/snapshots/snapshot.h"
 #include "observe/build_info.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"
 
 namespace simile::app {
 
-// What `serve` says when it starts. Pure.
+// The lines that `serve` prints when it starts. Pure.
 
 // `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...`
 // `simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA 13.0`
 std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend);
 
-// `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, and below
-// it a line for each thing the load did that its owner should know.
+// `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, followed
+// by a line for each of the dataset's notes.
 std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took);
 
 // `listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464`

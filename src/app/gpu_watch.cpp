@@ -10,32 +10,17 @@
 namespace simile::app {
 namespace {
 
-using backend::GpuEvent;
 using backend::GpuFault;
 
-observe::Fallback FallbackOf(GpuEvent::Kind kind) {
-  switch (kind) {
-    case GpuEvent::Kind::kOutOfMemory:
-      return observe::Fallback::kOutOfMemory;
-    case GpuEvent::Kind::kCallFailed:
-      return observe::Fallback::kCallFailed;
-    case GpuEvent::Kind::kDeviceLost:
-      return observe::Fallback::kDeviceLost;
-    case GpuEvent::Kind::kDoesNotFit:
-      return observe::Fallback::kDoesNotFit;
-  }
-  return observe::Fallback::kCallFailed;
-}
-
-const char* MessageOf(GpuEvent::Kind kind) {
-  switch (kind) {
-    case GpuEvent::Kind::kOutOfMemory:
-      return "the GPU had no room for a batch; the CPU answered it";
-    case GpuEvent::Kind::kCallFailed:
-      return "the GPU failed at something; the CPU did it";
-    case GpuEvent::Kind::kDeviceLost:
+const char* MessageOf(FallbackCause cause) {
+  switch (cause) {
+    case FallbackCause::kOutOfMemory:
+      return "the GPU had no memory for a batch; the CPU answered it";
+    case FallbackCause::kCallFailed:
+      return "a call to the GPU failed; the CPU did the work";
+    case FallbackCause::kDeviceLost:
       return "the GPU is lost; the CPU answers from now on";
-    case GpuEvent::Kind::kDoesNotFit:
+    case FallbackCause::kDoesNotFit:
       return "a collection does not fit on the GPU; the CPU answers for it";
   }
   return "";
@@ -52,8 +37,8 @@ GpuWatch::GpuWatch(const Config& config, const Clock& clock, const observe::Logg
       restart_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 std::vector<GpuFault> GpuWatch::EarlierFaults() const {
-  const bool nobody_asks = config_.backend.preference == backend::Preference::kCpu;
-  if (config_.gpu_fault_journal.empty() || nobody_asks) return {};
+  const bool gpu_unused = config_.backend.preference == backend::Preference::kCpu;
+  if (config_.gpu_fault_journal.empty() || gpu_unused) return {};
   absl::StatusOr<std::vector<GpuFault>> faults = ReadFaultJournal(config_.gpu_fault_journal);
   if (faults.ok()) return *std::move(faults);
   log_.Warn("the journal of GPU faults is not used",
@@ -61,26 +46,26 @@ std::vector<GpuFault> GpuWatch::EarlierFaults() const {
   return {};
 }
 
-void GpuWatch::On(const GpuEvent& event) {
-  metrics_.CountFallback(FallbackOf(event.kind));
-  if (event.cuda_error) metrics_.CountCudaError(*event.cuda_error);
+void GpuWatch::On(const backend::GpuEvent& event) {
+  metrics_.CountFallback(event.cause);
+  if (event.device_error) metrics_.CountDeviceError(*event.device_error);
   Log(event);
-  if (event.kind == GpuEvent::Kind::kDeviceLost) OnDeviceLost(event);
+  if (event.cause == FallbackCause::kDeviceLost) OnDeviceLost(event);
 }
 
-// A device that is always full would fill the log: of each kind the 1st, 2nd, 4th, 8th, ... is
-// logged.
-void GpuWatch::Log(const GpuEvent& event) {
+// Logs the 1st, 2nd, 4th, 8th, ... event of each cause, so that a device that is always full does
+// not fill the log.
+void GpuWatch::Log(const backend::GpuEvent& event) {
   std::uint64_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    count = ++counts_[static_cast<std::size_t>(event.kind)];
+    count = ++counts_[static_cast<std::size_t>(event.cause)];
   }
   if (!std::has_single_bit(count)) return;
-  log_.Warn(MessageOf(event.kind), {{"reason", event.reason}, {"times", count}});
+  log_.Warn(MessageOf(event.cause), {{"reason", event.reason}, {"times", count}});
 }
 
-void GpuWatch::OnDeviceLost(const GpuEvent& event) {
+void GpuWatch::OnDeviceLost(const backend::GpuEvent& event) {
   metrics_.SetBackendActive("cpu");
   if (!config_.gpu_fault_journal.empty()) {
     const absl::Status written =

@@ -8,29 +8,29 @@
 #include "app/config.h"
 #include "backend/failover_backend.h"
 #include "backend/gpu_faults.h"
-#include "data/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "simile/clock.h"
+#include "simile/served_by.h"
 
 namespace simile::app {
 
-// What the server makes of a GPU that does not do what it is asked: counts it, logs it, writes a
-// lost device into the fault journal and, where the configuration says so, asks for a restart.
-// Owned by wiring; safe to use from any thread.
+// Handles failures of the GPU: counts and logs them, writes a lost device into the fault journal
+// and, if configured, requests a restart. Owned by wiring; safe to use from any thread.
 class GpuWatch {
  public:
-  // All borrowed for its life.
+  // Borrows all of them for its lifetime.
   GpuWatch(const Config& config, const Clock& clock, const observe::Logger& log,
            observe::Metrics& metrics);
 
-  // What the journal holds of earlier processes. A journal that cannot be read costs a line in the
-  // log and never the start.
+  // The faults that earlier processes wrote into the journal. A journal that cannot be read is
+  // logged and counts as empty.
   std::vector<backend::GpuFault> EarlierFaults() const;
 
   void On(const backend::GpuEvent& event);
 
-  // Readable from the moment that a restart is wanted.
+  // Becomes readable when a restart is requested.
   int restart_fd() const { return restart_.get(); }
 
  private:
@@ -41,9 +41,9 @@ class GpuWatch {
   const Clock& clock_;
   const observe::Logger& log_;
   observe::Metrics& metrics_;
-  const data::FileDescriptor restart_;
-  std::mutex mutex_;                       // guards counts_
-  std::array<std::uint64_t, 4> counts_{};  // of events, by kind
+  const base::FileDescriptor restart_;
+  std::mutex mutex_;                                            // guards counts_
+  std::array<std::uint64_t, kFallbackCauses.size()> counts_{};  // of events, by cause
 };
 
 }  // namespace simile::app

@@ -38,11 +38,11 @@ void LoadProgress::Clear() {
   Wipe();
 }
 
-void LoadProgress::Say(const std::string& lines) {
+void LoadProgress::Print(const std::string& lines) {
   const std::lock_guard lock(mutex_);
   Wipe();
   fmt::print("{}\n", lines);
-  std::fflush(stdout);  // whoever started the server through a pipe waits for these lines
+  std::fflush(stdout);  // a parent process may wait for these lines on a pipe
 }
 
 void LoadProgress::Wipe() {

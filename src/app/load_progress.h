@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "engine/snapshot_store.h"
+#include "engine/snapshots/snapshot_store.h"
 
 namespace simile::app {
 
-// `films |############--------| 60 %` for the collection whose first load is under way; empty when
-// none is. Pure.
+// `films |############--------| 60 %` for the first collection that is loading; empty if none is.
+// Pure.
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 
-// Shows that line on standard error while collections load; on anything but a terminal it shows
-// nothing. All methods may be called from any thread.
+// Draws that line on standard error while collections load, if it is a terminal. All methods may be
+// called from any thread.
 class LoadProgress {
  public:
   LoadProgress();
@@ -21,11 +21,11 @@ class LoadProgress {
   LoadProgress(const LoadProgress&) = delete;
   LoadProgress& operator=(const LoadProgress&) = delete;
 
-  bool shown() const { return terminal_; }
+  bool is_drawn() const { return terminal_; }
   void Draw(const std::vector<engine::CollectionStatus>& collections);
   void Clear();
-  // Prints to standard output, on a clean line.
-  void Say(const std::string& lines);
+  // Clears the progress line and prints to standard output.
+  void Print(const std::string& lines);
 
  private:
   void Wipe();  // REQUIRES: mutex_ is held

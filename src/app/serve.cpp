@@ -19,15 +19,15 @@
 #include "app/load_progress.h"
 #include "app/stop_signals.h"
 #include "app/wiring.h"
+#include "net/library_logs.h"
 #include "observe/build_info.h"
-#include "service/library_logs.h"
 
 namespace simile::app {
 namespace {
 
 constexpr int kProgressTickMs = 100;
 constexpr int kForEver = -1;
-// EX_TEMPFAIL of sysexits.h: whoever restarts the server may find the GPU again.
+// EX_TEMPFAIL of sysexits.h: after a restart the GPU may work again.
 constexpr int kExitForRestart = 75;
 
 int Fail(const absl::Status& status) {
@@ -35,10 +35,11 @@ int Fail(const absl::Status& status) {
   return EXIT_FAILURE;
 }
 
-// A peer that closes while it is written to is an error of that write, not the end of the process.
+// A write to a closed connection then fails with an error and does not end the process.
 void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
-// As many descriptors as the configured connections want, when the process may have them.
+// Raises the descriptor limit to what the configured connections need, as far as the hard limit
+// permits.
 void RaiseDescriptorLimit(const Limits& limits) {
   constexpr rlim_t kForEverythingElse = 128;
   rlimit descriptors{};
@@ -47,16 +48,16 @@ void RaiseDescriptorLimit(const Limits& limits) {
       std::min<rlim_t>(limits.connections_max + kForEverythingElse, descriptors.rlim_max);
   if (descriptors.rlim_cur >= wanted) return;
   descriptors.rlim_cur = wanted;
-  // When it fails the server takes fewer connections, and says so itself.
+  // If it fails, the server accepts fewer connections and reports that itself.
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &descriptors));
 }
 
 // What makes a server stop.
 enum class StopCause : std::uint8_t { kSignal, kRestart };
 
-// Waits for what comes first: a signal, a lost GPU that is to be met by a restart, or the end of
-// the task. Nothing when it is the task.
-//   task  may be null: there is none
+// Waits for a signal, a requested restart or the end of the task, whichever comes first. Returns
+// nothing for the task.
+//   task  may be null
 std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
                                    StopSignals& signals) {
   while (true) {
@@ -64,16 +65,16 @@ std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
                         {app.restart_fd(), POLLIN, 0},
                         {task != nullptr ? task->done_fd() : -1, POLLIN, 0}};
     poll(watched, 3, kForEver);
-    if (signals.Take()) return StopCause::kSignal;
+    if (signals.Next()) return StopCause::kSignal;
     if (watched[1].revents != 0) return StopCause::kRestart;
     if (task != nullptr && task->done()) return std::nullopt;
   }
 }
 
-// As AwaitStop, drawing how far the load is.
+// Like AwaitStop; also draws the progress of the load.
 std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, StopSignals& signals,
                                    LoadProgress& progress) {
-  while (progress.shown() && !load.done()) {
+  while (progress.is_drawn() && !load.done()) {
     progress.Draw(app.store().List());
     pollfd watched[] = {
         {signals.fd(), POLLIN, 0}, {app.restart_fd(), POLLIN, 0}, {load.done_fd(), POLLIN, 0}};
@@ -83,18 +84,18 @@ std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, S
   return AwaitStop(app, &load, signals);
 }
 
-// Waits until the drain is done or a signal comes. Which of them: the signal, or nothing.
+// Waits until the drain is done or a signal arrives. Returns the signal, if one did.
 std::optional<int> AwaitDrain(const BackgroundTask& drain, StopSignals& signals) {
   while (true) {
     pollfd watched[] = {{signals.fd(), POLLIN, 0}, {drain.done_fd(), POLLIN, 0}};
     poll(watched, 2, kForEver);
-    if (const auto signal = signals.Take()) return signal;
+    if (const auto signal = signals.Next()) return signal;
     if (drain.done()) return std::nullopt;
   }
 }
 
-// Drains, unless a second signal ends the process here. Whether every call finished.
-bool DrainUnlessHurried(App& app, StopSignals& signals) {
+// Drains; a second signal ends the process here. Returns whether every call finished.
+bool DrainUnlessSignalled(App& app, StopSignals& signals) {
   app.log().Info("stopping: no new calls, those in flight finish");
   bool drained = false;
   {
@@ -105,30 +106,31 @@ bool DrainUnlessHurried(App& app, StopSignals& signals) {
   return drained;
 }
 
-// Drains, and the exit status for that.
+// Drains. Returns the exit status.
 int Stop(App& app, StopCause cause, StopSignals& signals) {
-  if (cause == StopCause::kRestart) app.log().Warn("the GPU is lost: a restart is asked for");
-  const bool drained = DrainUnlessHurried(app, signals);
+  if (cause == StopCause::kRestart)
+    app.log().Warn("the GPU is lost: the server exits for a restart");
+  const bool drained = DrainUnlessSignalled(app, signals);
   if (cause == StopCause::kRestart) return kExitForRestart;
   return drained ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// Ends the process at once where destructors would wait for a device that hangs.
-int Leave(const App& app, int status) {
+// Ends the process at once if the GPU is lost, because destructors would wait for a hung device.
+int ExitIfGpuLost(const App& app, int status) {
   if (app.gpu_lost()) _exit(status);
   return status;
 }
 
-// Loads what is configured. What stops the server meanwhile ends the process here.
+// Loads the configured collections. A signal or restart during the load ends the process here.
 absl::Status LoadUnlessStopped(App& app, StopSignals& signals, LoadProgress& output) {
   absl::Status loaded;
   const auto announce = [&output](const engine::Snapshot& snapshot, Clock::Duration took) {
-    output.Say(CollectionLines(snapshot, took));
+    output.Print(CollectionLines(snapshot, took));
   };
   {
     const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
     if (const auto cause = AwaitLoad(app, load, signals, output)) {
-      // A load cannot be broken off, and leaves nothing behind but memory: no need to wait for it.
+      // A load cannot be cancelled and leaves nothing behind on disk, so the exit need not wait.
       _exit(Stop(app, *cause, signals));
     }
   }
@@ -145,16 +147,16 @@ int RunServe(const Config& config) {
   auto created = App::Create(config);
   if (!created.ok()) return Fail(created.status());
   App& app = **created;
-  const service::LibraryLogs library_logs(app.log());
+  const net::LibraryLogs library_logs(app.log());
   LoadProgress output;
-  output.Say(BackendLine(observe::GetBuildInfo(), app.backend()));
+  output.Print(BackendLine(observe::GetBuildInfo(), app.backend()));
   const absl::Status loaded = LoadUnlessStopped(app, signals, output);
-  if (!loaded.ok()) return Leave(app, Fail(loaded));
-  output.Say(ListeningLine(app.address(), config.metrics_listen, app.metrics_port()));
+  if (!loaded.ok()) return ExitIfGpuLost(app, Fail(loaded));
+  output.Print(ListeningLine(app.address(), config.metrics_listen, app.metrics_port()));
 
   const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
   const int status = Stop(app, cause, signals);
-  if (status == EXIT_SUCCESS) return Leave(app, status);
+  if (status == EXIT_SUCCESS) return ExitIfGpuLost(app, status);
   _exit(status);  // destructors would wait for the calls that took too long
 }
 

@@ -24,7 +24,7 @@ absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  // Written so that what is not a number at all fails, too.
+  // NaN fails both comparisons.
   const bool within = number >= min && number <= max;
   if (error != std::errc() || stop != end || !within) {
     return absl::InvalidArgumentError(

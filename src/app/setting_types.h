@@ -17,8 +17,8 @@
 #include "app/config.h"
 #include "app/settings.h"
 
-// How the rows of the table in settings.cpp are made, one function a type. Each binds a member of
-// the config, so that reading, checking and showing a value cannot disagree about where it lives.
+// Makes the rows of the table in settings.cpp, one function for each type. Each binds a member of
+// the config, so that reading, checking and printing use the same member.
 namespace simile::app {
 
 struct SettingName {
@@ -49,19 +49,19 @@ std::string JoinedNames(const std::vector<std::string>& names);
 
 Setting Text(const SettingName& name, std::string range, std::string Config::*member);
 Setting Path(const SettingName& name, std::filesystem::path Config::*member);
-// flag_value: what the bare flag sets, "true" or "false".
+//   flag_value  what the bare flag sets, "true" or "false"
 Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member);
-// A fraction; shown with as few digits as read back as the same number.
+// A fraction; printed with the fewest digits that read back as the same number.
 Setting Number(const SettingName& name, double min, double max,
                double backend::GpuOptions::*member);
 // A whole number of MiB, kept in bytes.
 Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
                   std::uint64_t backend::GpuOptions::*member);
 Setting Collections(const SettingName& name, std::vector<CollectionConfig> Config::*member);
-// What text and number settings have alike.
+// The part that all types share.
 Setting MakeSetting(const SettingName& name, std::string range, SettingKind kind);
 
-// The member, in whichever part of the config it lives; const when the config is.
+// The member in its part of the config; const if the config is.
 template <typename AnyConfig, typename T>
 auto& Member(AnyConfig& config, T Config::*member) {
   return config.*member;
@@ -118,7 +118,7 @@ Setting Choice(const SettingName& name, const Values<T>& choices, T Owner::*memb
     for (const auto& [text, value] : choices) {
       if (value == Member(config, member)) return std::vector{text};
     }
-    assert(false && "a value no choice stands for");
+    assert(false && "a value without a choice");
     return std::vector<std::string>{};
   };
   return setting;

@@ -51,8 +51,8 @@ void AppendCollections(std::vector<Setting>& table) {
                          "true", &Config::changes_allowed));
   table.push_back(
       WholeNumber({"collections.memory_bytes_max", "", "bytes",
-                   "What all collections may take, a reload's two generations included; "
-                   "0 is nine tenths of what is available."},
+                   "The memory that all collections may take, both generations of a reload "
+                   "included; 0 is nine tenths of what is available."},
                   0, std::uint64_t{1} << 50, &Config::memory_bytes_max));
 }
 
@@ -69,15 +69,15 @@ void AppendMetrics(std::vector<Setting>& table) {
 
 void AppendBackend(std::vector<Setting>& table) {
   table.push_back(Choice({"backend.preference", "--backend", "",
-                          "What answers: auto takes the GPU when it can be used, gpu refuses to "
-                          "start without one."},
+                          "Which backend answers: auto takes the GPU if it can be used, gpu "
+                          "refuses to start without one."},
                          Preferences(), &RegistryOptions::preference));
   table.push_back(WholeNumber({"backend.threads", "--threads", "threads",
                                "Threads that search; 0 is every core this process may use."},
                               0, 1'024, &RegistryOptions::threads));
   table.push_back(Choice({"backend.cpu_engine", "", "",
-                          "How the CPU searches: int8 finds candidates in a byte a dimension and "
-                          "lets fp32 decide, scan is fp32 only. Their answers are the same bits."},
+                          "How the CPU searches: int8 finds candidates by int8 codes and decides "
+                          "by fp32 scores, scan is fp32 only. Both return the same bits."},
                          Values<CpuEngine>{{"int8", CpuEngine::kInt8}, {"scan", CpuEngine::kScan}},
                          &RegistryOptions::cpu_engine));
   table.push_back(Choice(
@@ -89,54 +89,53 @@ void AppendBackend(std::vector<Setting>& table) {
                           {"avx2", "avx2"},
                           {"portable", "portable"}},
       &RegistryOptions::isa));
-  table.push_back(Choice({"backend.nibbles", "", "",
-                          "Half a byte a dimension beside the byte: up to four queries over a "
-                          "large collection are then faster, and it takes another "
-                          "eighth of its fp32 rows in memory."},
-                         Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::nibbles));
+  table.push_back(Choice({"backend.int4", "", "",
+                          "Also keep int4 codes of large collections: up to four queries at once "
+                          "are then faster, and memory grows by an eighth of the fp32 rows."},
+                         Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::int4));
   table.push_back(Choice({"backend.tuning", "", "",
-                          "Where the CPU engine changes from one road to another: auto takes what "
-                          "was measured on this machine, defaults what is built in."},
+                          "When the CPU engine changes its strategy: auto takes what was measured "
+                          "on this machine, defaults what is built in."},
                          Values<Tuning>{{"auto", Tuning::kAuto}, {"defaults", Tuning::kDefaults}},
                          &Config::tuning));
   table.push_back(Path({"backend.tuning_cache", "", "",
-                        "The file that keeps what was measured. Unless set, simile/cpu-tuning.json "
+                        "The file that keeps the measurements. Unless set, simile/cpu-tuning.json "
                         "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
                        &Config::tuning_cache));
 }
 
 void AppendGpu(std::vector<Setting>& table) {
   table.push_back(WholeNumber(
-      {"gpu.device", "--gpu-device", "", "The GPU to use, as CUDA numbers those it may see."}, 0,
-      15, &GpuOptions::device));
+      {"gpu.device", "--gpu-device", "", "The GPU to use, as its driver numbers those it shows."},
+      0, 15, &GpuOptions::device));
   table.push_back(Number({"gpu.memory_fraction", "--gpu-memory-fraction", "",
                           "The share of the GPU's memory that all collections may take together, "
                           "less the reserve."},
                          0.05, 1, &GpuOptions::memory_fraction));
-  table.push_back(Mebibytes({"gpu.reserve_mib", "", "MiB",
-                             "Memory of the GPU that is left alone, for its driver and others."},
-                            0, 1'048'576, &GpuOptions::reserve_bytes));
+  table.push_back(
+      Mebibytes({"gpu.reserve_mib", "", "MiB",
+                 "Memory of the GPU that is left free for its driver and other processes."},
+                0, 1'048'576, &GpuOptions::reserve_bytes));
   table.push_back(WholeNumber({"gpu.batch_timeout", "", "ms",
                                "A batch that the GPU has not finished after this long counts as "
                                "hung, and the GPU as lost."},
                               100, 600'000, &GpuOptions::batch_timeout));
   table.push_back(Choice({"gpu.when_full", "", "",
-                          "What becomes of a collection that does not fit on the GPU beside what "
-                          "is there: cpu serves it from the CPU, refuse fails its load."},
+                          "What happens to a collection that does not fit in the GPU's free "
+                          "memory: cpu serves it from the CPU, refuse fails its load."},
                          Values<WhenFull>{{"cpu", WhenFull::kCpu}, {"refuse", WhenFull::kRefuse}},
                          &RegistryOptions::gpu_when_full));
   table.push_back(Choice(
       {"gpu.on_fault", "--on-gpu-fault", "",
-       "What follows when the GPU is lost: failover stays on the CPU, restart "
-       "drains and ends with status 75."},
+       "What happens when the GPU is lost: failover stays on the CPU, restart "
+       "drains and exits with status 75."},
       Values<OnGpuFault>{{"failover", OnGpuFault::kFailover}, {"restart", OnGpuFault::kRestart}},
       &Config::on_gpu_fault));
-  table.push_back(
-      Path({"gpu.fault_journal", "", "",
-            "The file that remembers lost GPUs; three in ten minutes, and a start takes "
-            "the CPU. Unless set, simile/gpu-faults.json in $XDG_STATE_HOME, else in "
-            "~/.local/state; empty keeps none."},
-           &Config::gpu_fault_journal));
+  table.push_back(Path({"gpu.fault_journal", "", "",
+                        "The file that records lost GPUs; after three in ten minutes a start takes "
+                        "the CPU. Unless set, simile/gpu-faults.json in $XDG_STATE_HOME, else in "
+                        "~/.local/state; empty records none."},
+                       &Config::gpu_fault_journal));
 }
 
 void AppendLog(std::vector<Setting>& table) {
@@ -149,17 +148,18 @@ void AppendLog(std::vector<Setting>& table) {
                                           {"warning", LogLevel::kWarning},
                                           {"error", LogLevel::kError}},
                          &Config::log_level));
-  table.push_back(Switch({"log.requests", "--log-requests", "",
-                          "Log one line for every served request, too; failed ones always are."},
-                         "true", &Config::log_requests));
+  table.push_back(
+      Switch({"log.requests", "--log-requests", "",
+              "Also log a line for every served request; failed ones are always logged."},
+             "true", &Config::log_requests));
 }
 
-// The upper ends of these ranges are what the wire contract promises at most (proto/simile/v1):
-// an operator may ask less of the server, never more of its clients.
+// The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an operator
+// may lower them.
 void AppendQueryLimits(std::vector<Setting>& table) {
   table.push_back(WholeNumber(
       {"limits.k_max", "", "hits", "The most hits a query may ask for, its offset included."}, 1,
-      10'000, &Limits::k_max));
+      kHitsMax, &Limits::k_max));
   table.push_back(WholeNumber(
       {"limits.queries_per_call_max", "", "queries", "The most queries or users in one call."}, 1,
       1'024, &Limits::queries_per_call_max));
@@ -184,10 +184,11 @@ void AppendTimeLimits(std::vector<Setting>& table) {
   table.push_back(WholeNumber(
       {"limits.drain_timeout", "", "ms", "How long a stopping server waits for calls under way."},
       0, 600'000, &Limits::drain_timeout));
-  table.push_back(WholeNumber({"limits.page_lease", "", "ms",
-                               "How long a replaced snapshot is kept for callers in the midst of "
-                               "its pages; a load that needs the memory ends it sooner."},
-                              0, 3'600'000, &Limits::page_lease));
+  table.push_back(
+      WholeNumber({"limits.page_lease", "", "ms",
+                   "How long a replaced snapshot is kept for callers that still read its "
+                   "pages; a load that needs the memory ends it sooner."},
+                  0, 3'600'000, &Limits::page_lease));
 }
 
 void AppendConnectionLimits(std::vector<Setting>& table) {
@@ -203,12 +204,13 @@ void AppendConnectionLimits(std::vector<Setting>& table) {
   table.push_back(WholeNumber(
       {"limits.handshake_timeout", "", "ms", "How long a new connection may take to speak HTTP/2."},
       100, 600'000, &Limits::handshake_timeout));
-  table.push_back(WholeNumber({"limits.keepalive_time", "", "ms",
-                               "A connection silent for this long is asked whether it is there."},
-                              1'000, kDayMs, &Limits::keepalive_time));
-  table.push_back(WholeNumber({"limits.keepalive_timeout", "", "ms",
-                               "A connection that does not answer that for so long is closed."},
-                              1'000, 600'000, &Limits::keepalive_timeout));
+  table.push_back(WholeNumber(
+      {"limits.keepalive_time", "", "ms", "A connection silent for this long is pinged."}, 1'000,
+      kDayMs, &Limits::keepalive_time));
+  table.push_back(
+      WholeNumber({"limits.keepalive_timeout", "", "ms",
+                   "A connection that does not answer the ping for this long is closed."},
+                  1'000, 600'000, &Limits::keepalive_timeout));
   table.push_back(WholeNumber(
       {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."}, 0,
       600'000, &Limits::ping_interval_min));
@@ -243,10 +245,10 @@ std::vector<Setting> MakeSettings() {
 
 const Setting& SettingOf(std::string_view key) {
   const auto found = std::ranges::find(Settings(), key, &Setting::key);
-  return *found;  // the keys of familiar names are literals of this file; a test walks them
+  return *found;  // familiar names are defined below; a test checks that their keys exist
 }
 
-// A name whose values are those of our setting.
+// A name whose values need no conversion.
 FamiliarName Same(std::string name, std::string key, std::string help) {
   return {std::move(name), key, std::move(help), [key](const std::string& value, Config& config) {
             return SettingOf(key).set({value}, config);
@@ -255,12 +257,17 @@ FamiliarName Same(std::string name, std::string key, std::string help) {
 
 }  // namespace
 
-std::string Setting::Environment() const {
+std::string VariableOf(std::string_view key) {
   std::string name = "SIMILE_";
   for (const char c : key) {
     name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return name;
+}
+
+std::span<const RenamedSetting> RenamedSettings() {
+  static constexpr RenamedSetting kRenamed[] = {{"backend.nibbles", "backend.int4", "0.1"}};
+  return kRenamed;
 }
 
 const std::vector<Setting>& Settings() {

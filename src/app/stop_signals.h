@@ -2,24 +2,24 @@
 
 #include <optional>
 
-#include "data/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace simile::app {
 
-// SIGTERM and SIGINT as something to wait for. Threads started while it lives inherit the blocked
-// signals, so make it before any other thread; then no code ever runs inside a signal handler.
+// Turns SIGTERM and SIGINT into a descriptor to poll, so that no code runs in a signal handler.
+// REQUIRES: made before any other thread, because threads inherit the blocked signals.
 class StopSignals {
  public:
   StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  int fd() const { return fd_.get(); }  // readable when a signal waits
-  // The next signal that waits, if any. Does not block.
-  std::optional<int> Take();
+  int fd() const { return fd_.get(); }  // readable when a signal is pending
+  // Removes and returns the next pending signal, if any. Does not block.
+  std::optional<int> Next();
 
  private:
-  data::FileDescriptor fd_;
+  base::FileDescriptor fd_;
 };
 
 }  // namespace simile::app

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/tuning_cache.h"
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::app {
 namespace {
@@ -28,20 +28,20 @@ TuningInForce FromMeasurement(const MeasuredTuning& measured) {
   in_force.tuning = TuningOf(measured.findings);
   const std::string origin =
       fmt::format("measured {} on {}, {}, {}", measured.date, measured.key.cpu,
-                  data::Counted(measured.key.threads, "thread"), measured.key.kernels);
+                  base::Counted(measured.key.threads, "thread"), measured.key.kernels);
   for (const TuningValue& value : TuningValues()) {
     in_force.origins.push_back((measured.findings.*value.found).has_value() ? origin : "default");
   }
   return in_force;
 }
 
-// Whether what configuration asks for would ever look at the tuning. A GPU has the CPU behind it.
-bool HasUseFor(const Config& config) {
+// A GPU has the CPU as its fallback, so the preference does not matter.
+bool UsesTuning(const Config& config) {
   return config.tuning == Tuning::kAuto && config.backend.cpu_engine == backend::CpuEngine::kInt8;
 }
 
-// Whether another measurement would find nothing more. The size of a cache is there or it is not,
-// and one kernel leaves no choice.
+// Whether another measurement would find nothing more: the cache size never changes, and a single
+// kernel leaves nothing to choose.
 bool IsComplete(const TuningFindings& findings, const Int8Options& options) {
   return (findings.large_batch_min || options.large == options.small) && findings.gather_share &&
          findings.scan_rows_max;
@@ -51,8 +51,7 @@ std::string DateOf(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
-// What was found now, and before where now nothing was: a machine that is always busy gets to know
-// itself over several starts.
+// The new findings, completed by earlier ones: a busy machine collects them over several starts.
 TuningFindings Merged(TuningFindings now, const TuningFindings& before) {
   for (const TuningValue& value : TuningValues()) {
     if (!(now.*value.found)) now.*value.found = before.*value.found;
@@ -63,7 +62,7 @@ TuningFindings Merged(TuningFindings now, const TuningFindings& before) {
 }  // namespace
 
 TuningInForce KnownTuning(const Config& config) {
-  if (!HasUseFor(config)) return Defaults("default");
+  if (!UsesTuning(config)) return Defaults("default");
   const auto options = backend::CpuOptionsOf(config.backend);
   if (!options.ok()) return Defaults("default");
   if (config.tuning_cache.empty()) return Defaults("not measured yet; each serve measures");
@@ -75,9 +74,9 @@ TuningInForce KnownTuning(const Config& config) {
 }
 
 TuningInForce EnsureTuning(const Config& config, const Measure& measure, const Clock& clock) {
-  if (!HasUseFor(config)) return Defaults("default");
+  if (!UsesTuning(config)) return Defaults("default");
   const auto options = backend::CpuOptionsOf(config.backend);
-  // Whoever makes the backend says what is wrong with them.
+  // ChooseBackend reports what is wrong with the options.
   if (!options.ok()) return Defaults("default");
   const TuningKey key = KeyOf(*options);
   TuningFindings before;

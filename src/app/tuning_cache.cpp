@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/kept_file.h"
 #include "backend/cpu/calibration.h"
 #include "backend/cpu/cpu_name.h"
+#include "base/atomic_file.h"
 
 namespace simile::app {
 namespace {
@@ -18,10 +18,10 @@ using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 using Json = nlohmann::ordered_json;
 
-// Of the file's own form; entries say by which calibration they were found.
-constexpr const char* kFormat = "simile_cpu_tuning";
-constexpr int kFormatVersion = 1;
-constexpr std::size_t kFileBytesMax = 256U << 10;
+// The version of the file's format; each entry has the version of its calibration.
+constexpr const char* kCacheFormat = "simile_cpu_tuning";
+constexpr int kCacheVersion = 1;
+constexpr std::size_t kCacheBytesMax = 256U << 10;
 constexpr std::size_t kMachinesMax = 64;
 
 Json KeyJson(const TuningKey& key) {
@@ -37,28 +37,28 @@ bool Matches(const Json& machine, const Json& key) {
   });
 }
 
-Json NewFile() { return {{kFormat, kFormatVersion}, {"machines", Json::array()}}; }
+Json NewFile() { return {{kCacheFormat, kCacheVersion}, {"machines", Json::array()}}; }
 
 absl::Status NotACache(const std::filesystem::path& file) {
   return absl::InvalidArgumentError(
       fmt::format("{}: not a tuning cache of this release; it is left as it is", file.string()));
 }
 
-// The file's content; that of a new one where there is none, or an empty one.
+// Returns the file's content; that of a new file if it is missing or empty.
 absl::StatusOr<Json> ReadFile(const std::filesystem::path& file) {
-  const absl::StatusOr<std::string> text = ReadKeptFile(file, kFileBytesMax);
+  const absl::StatusOr<std::string> text = base::ReadWholeFile(file, kCacheBytesMax);
   if (absl::IsInvalidArgument(text.status())) return NotACache(file);
   if (!text.ok()) return text.status();
   if (text->empty()) return NewFile();
   Json content = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const bool is_ours = content.is_object() && content.contains(kFormat) &&
-                       content.at(kFormat) == kFormatVersion && content.contains("machines") &&
+  const bool is_ours = content.is_object() && content.contains(kCacheFormat) &&
+                       content.at(kCacheFormat) == kCacheVersion && content.contains("machines") &&
                        content.at("machines").is_array();
   if (!is_ours) return NotACache(file);
   return content;
 }
 
-// What an entry says. Nothing when one of its numbers cannot be: it would not be what was written.
+// Reads an entry. Nothing if one of its numbers is out of range, because then all are doubtful.
 std::optional<MeasuredTuning> Parse(const Json& machine, const TuningKey& key) {
   const auto date = machine.find("measured");
   if (date == machine.end() || !date->is_string()) return std::nullopt;
@@ -113,8 +113,9 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   machines.push_back(std::move(added));
   (*content)["machines"] = std::move(machines);
   constexpr int kIndent = 1;
-  return ReplaceKeptFile(file,
-                         content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n");
+  return base::ReplaceFile(
+      file, content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
+      base::ParentFolders::kCreate);
 }
 
 }  // namespace simile::app

@@ -11,7 +11,7 @@
 
 namespace simile::app {
 
-// What calibration's findings hold for, beside its version.
+// What the findings of a calibration are valid for, besides its version.
 struct TuningKey {
   std::string cpu;  // "Intel(R) Xeon(R) Processor"
   unsigned threads = 1;
@@ -25,19 +25,19 @@ struct MeasuredTuning {
   backend::cpu::TuningFindings findings;
 };
 
-// The file that keeps calibrations from one start to the next: JSON, one entry a key, so that
-// machines and releases that share a home share it.
+// The file that keeps calibrations between starts: JSON, one entry for each key, so that machines
+// and releases with a common home folder can share it. Unknown names in an entry are ignored.
 
-// Errors: kNotFound when there is no file or nothing sound in it for this key; kInvalidArgument
-//         when it is something else than such a file; kPermissionDenied when it cannot be read.
+// Errors: kNotFound if there is no file or no valid entry for this key; kInvalidArgument if it is
+//         another kind of file; kPermissionDenied if it cannot be read.
 absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file,
                                                const TuningKey& key);
 
-// Puts an entry in place of the one with its key, if any. Others stay, the oldest give way beyond
-// 64. Makes the file and its folders; whoever reads meanwhile finds the old file or the new one. Of
-// two that write at the same time one entry may be lost, which costs a measurement.
-// Errors: kInvalidArgument when the file is something else, which is left as it is; kUnavailable
-//         when it cannot be written.
+// Replaces the entry with this key, or adds it and drops the oldest beyond 64. Creates the file and
+// its folders. Readers see the old file or the new one. If two processes write at the same time,
+// one entry may be lost and is measured again. Errors: kInvalidArgument if it is another kind of
+// file, which stays as it is; kUnavailable if it
+//         cannot be written.
 absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredTuning& measured);
 
 }  // namespace simile::app

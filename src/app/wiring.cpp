@@ -7,9 +7,9 @@
 
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
+#include "base/atomic_file.h"
 #include "observe/build_info.h"
 #include "service/collection_name.h"
-#include "service/port_file.h"
 
 namespace simile::app {
 namespace {
@@ -48,11 +48,11 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
   if (tuning.cache.ok()) {
     log.Info("measured the processor", {{"took_us", took_us}, {"complete", tuning.complete}});
   } else if (absl::IsInvalidArgument(tuning.cache)) {
-    log.Warn("measured the processor, which is not kept",
+    log.Warn("measured the processor; the result is not kept",
              {{"took_us", took_us}, {"reason", problem}});
   } else {
-    // A home that is read-only, or none: containers run like that and nothing is wrong with it.
-    log.Info("measured the processor, which is not kept",
+    // The home folder is read-only or missing, which is normal in a container.
+    log.Info("measured the processor; the result is not kept",
              {{"took_us", took_us}, {"reason", problem}});
   }
 }
@@ -66,31 +66,31 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
     if (!named.ok()) return named;
   }
   const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
-  auto ground = std::make_unique<Ground>(config);
+  auto base = std::make_unique<BaseServices>(config);
   backend::RegistryOptions options = config.backend;
   options.tuning = tuning.tuning;
-  options.gpu.clock = &ground->clock;
-  options.gpu_faults = ground->gpu_watch.EarlierFaults();
-  options.gpu_observer = [watch = &ground->gpu_watch](const backend::GpuEvent& event) {
+  options.gpu.clock = &base->clock;
+  options.gpu_faults = base->gpu_watch.EarlierFaults();
+  options.gpu_observer = [watch = &base->gpu_watch](const backend::GpuEvent& event) {
     watch->On(event);
   };
   auto chosen = backend::ChooseBackend(options);
   if (!chosen.ok()) return chosen.status();
-  std::unique_ptr<App> app(new App(std::move(ground), *std::move(chosen)));
+  std::unique_ptr<App> app(new App(std::move(base), *std::move(chosen)));
   LogTuning(tuning, app->log_);
   const absl::Status started = app->Start();
   if (!started.ok()) return started;
   return app;
 }
 
-App::Ground::Ground(const Config& given)
+App::BaseServices::BaseServices(const Config& given)
     : config(given),
       log({LogFormatOf(config.log_format), LogLevelOf(config.log_level), nullptr}),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics) {}
 
-App::App(std::unique_ptr<Ground> ground, backend::Chosen chosen)
-    : ground_(std::move(ground)),
+App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
+    : base_(std::move(base)),
       backend_(std::move(chosen.backend)),
       serving_backend_{*backend_, std::move(chosen.reason)},
       publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
@@ -113,14 +113,15 @@ App::App(std::unique_ptr<Ground> ground, backend::Chosen chosen)
 App::~App() {
   metrics_endpoint_.reset();  // it reads the server's counts
   if (server_ == nullptr) return;
-  server_->Drain(std::chrono::milliseconds(0));  // lets nothing new in
-  change_queue_.Stop();                          // answers the changes that wait
-  server_.reset();                               // waits for the calls that the parts below answer
+  server_->Drain(std::chrono::milliseconds(0));  // refuses new calls
+  change_queue_.Stop();                          // answers the waiting changes
+  server_.reset();                               // waits for the calls in flight
 }
 
 absl::Status App::Start() {
-  auto server = service::Server::Start({config_.listen, config_.port, config_.reflection},
-                                       config_.limits, services_, metrics_, log_);
+  auto server =
+      net::Server::Start({config_.listen, config_.port, config_.reflection}, config_.limits,
+                         services_.services(), services_.gate(), metrics_, log_);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   store_.SetListener([this](const std::string& name, bool serving) {
@@ -139,7 +140,11 @@ absl::Status App::Start() {
   }
   server_->Accept();
   if (config_.port_file.empty()) return absl::OkStatus();
-  return service::WritePortFile(config_.port_file, port());
+  const absl::Status written = base::ReplaceFile(config_.port_file, fmt::format("{}\n", port()),
+                                                 base::ParentFolders::kMustExist);
+  if (written.ok()) return written;
+  return {written.code(),
+          fmt::format("cannot write the port file {}", std::string(written.message()))};
 }
 
 observe::ScrapeSources App::Sources() {

@@ -7,13 +7,13 @@
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
 
-#include "backend/cuda/plugin.h"
+#include "backend/accelerator_plugin.h"
 
 namespace simile::backend {
 namespace {
 
-std::optional<int> CudaErrorOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kCudaErrorPayload);
+std::optional<int> DeviceErrorOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kDeviceErrorPayload);
   if (!payload) return std::nullopt;
   const std::string digits(*payload);
   int code = 0;
@@ -33,7 +33,7 @@ class FailoverBackend final : public Backend {
 
   const BackendInfo& info() const override { return gpu_->info(); }
 
-  StandIn stand_in() const override {
+  FallbackBackend fallback() const override {
     const std::lock_guard lock(mutex_);
     return lost_;
   }
@@ -42,7 +42,7 @@ class FailoverBackend final : public Backend {
 
   ResidentPlan Plan(const SegmentShape& shape) const override {
     ResidentPlan plan = cpu_->Plan(shape);
-    if (stand_in() != nullptr) return plan;
+    if (fallback() != nullptr) return plan;
     const ResidentPlan gpu_plan = gpu_->Plan(shape);
     plan.host_bytes += gpu_plan.host_bytes;
     plan.device_bytes += gpu_plan.device_bytes;
@@ -52,85 +52,89 @@ class FailoverBackend final : public Backend {
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override;
 
-  // For its segments
+  // For its segments:
 
   Backend& gpu() const { return *gpu_; }
   Backend& cpu() const { return *cpu_; }
-  // The CPU takes over what failed so: who it is and why.
-  StandIn TakeOver(const absl::Status& failed) {
-    const std::string words(failed.message());
+
+  // Reports that the GPU failed a batch. Returns the backend that answers it, and why.
+  FallbackBackend FallBackForBatch(const absl::Status& failed) {
+    const std::string reason(failed.message());
     switch (failed.code()) {
       case absl::StatusCode::kUnavailable:
-        return LoseDevice(failed);
+        return FallBackForGood(failed);
       case absl::StatusCode::kResourceExhausted:
-        return TakeOver(GpuEvent::Kind::kOutOfMemory, failed,
-                        fmt::format("the GPU had no room for this batch: {}", words));
+        return FallBack(FallbackCause::kOutOfMemory, failed,
+                        fmt::format("the GPU had no memory for this batch: {}", reason));
       default:
-        return TakeOver(GpuEvent::Kind::kCallFailed, failed,
-                        fmt::format("the GPU failed at this batch: {}", words));
+        return FallBack(FallbackCause::kCallFailed, failed,
+                        fmt::format("the GPU failed at this batch: {}", reason));
     }
   }
 
  private:
-  StandIn TakeOver(GpuEvent::Kind kind, const absl::Status& failed, std::string reason) const {
-    Tell(kind, failed);
-    return Cpu(std::move(reason));
+  FallbackBackend FallBack(FallbackCause cause, const absl::Status& failed,
+                           std::string reason) const {
+    Report(cause, failed);
+    return CpuBecause(std::move(reason));
   }
 
-  StandIn LoseDevice(const absl::Status& failed) {
+  // Marks the device as lost; only the first caller reports it.
+  FallbackBackend FallBackForGood(const absl::Status& failed) {
     {
       const std::lock_guard lock(mutex_);
       if (lost_ != nullptr) return lost_;
-      lost_ = Cpu(fmt::format("the GPU was lost and is left alone until a restart: {}",
-                              std::string(failed.message())));
+      lost_ = CpuBecause(fmt::format("the GPU was lost and is left alone until a restart: {}",
+                                     std::string(failed.message())));
     }
-    Tell(GpuEvent::Kind::kDeviceLost, failed);
-    return stand_in();
+    Report(FallbackCause::kDeviceLost, failed);
+    return fallback();
   }
 
-  StandIn Cpu(std::string reason) const {
+  FallbackBackend CpuBecause(std::string reason) const {
     return std::make_shared<const ServedBy>(ServedBy{cpu_->info(), std::move(reason)});
   }
 
-  void Tell(GpuEvent::Kind kind, const absl::Status& failed) const {
-    if (observer_) observer_({kind, CudaErrorOf(failed), std::string(failed.message())});
+  void Report(FallbackCause cause, const absl::Status& failed) const {
+    if (observer_) observer_({cause, DeviceErrorOf(failed), std::string(failed.message())});
   }
 
-  absl::StatusOr<std::shared_ptr<const SegmentIndex>> Admit(const SegmentRows& rows,
-                                                            StandIn stand_in);
+  absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResidentOnCpu(const SegmentRows& rows,
+                                                                        FallbackBackend fallback);
 
   const std::unique_ptr<Backend> gpu_;
   const std::unique_ptr<Backend> cpu_;
   const WhenFull when_full_;
   const GpuObserver observer_;
   mutable std::mutex mutex_;  // guards lost_
-  StandIn lost_;              // set once, when the device is lost
+  FallbackBackend lost_;      // set once, when the device is lost
 };
 
-// One segment on the GPU, on the CPU, or on both. Search may be called from several threads.
+// One segment on the GPU, on the CPU, or on both. Thread-safe.
 class FailoverIndex final : public SegmentIndex {
  public:
   FailoverIndex(FailoverBackend& backend, SegmentRows rows, std::shared_ptr<const SegmentIndex> gpu)
       : backend_(backend), rows_(std::move(rows)), gpu_(std::move(gpu)) {}
-  //   stand_in  why it is on the CPU from the start
+  // A segment that is on the CPU from the start.
+  //   fallback  the CPU, and why
   FailoverIndex(FailoverBackend& backend, SegmentRows rows, std::shared_ptr<const SegmentIndex> cpu,
-                StandIn stand_in)
+                FallbackBackend fallback)
       : backend_(backend),
         rows_(std::move(rows)),
-        admitted_(std::move(stand_in)),
+        fallback_(std::move(fallback)),
         cpu_(std::move(cpu)) {}
 
   std::size_t row_count() const override { return rows_.rows.row_count(); }
   std::size_t dim() const override { return rows_.rows.dim(); }
 
   absl::StatusOr<double> Built() const override {
-    if (stand_in() == nullptr) return gpu_->Built();
+    if (fallback() == nullptr) return gpu_->Built();
     const std::lock_guard lock(cpu_mutex_);
     return cpu_ == nullptr ? 0.0 : cpu_->Built();
   }
 
-  StandIn stand_in() const override {
-    return admitted_ != nullptr ? admitted_ : backend_.stand_in();
+  FallbackBackend fallback() const override {
+    return fallback_ != nullptr ? fallback_ : backend_.fallback();
   }
 
   std::optional<ResidentPlan> Resident() const override {
@@ -143,40 +147,34 @@ class FailoverIndex final : public SegmentIndex {
   }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    StandIn stand_in;
-    absl::Status status =
-        Ask([&](const SegmentIndex& index) { return index.Search(batch, result); }, stand_in);
-    if (status.ok() && stand_in != nullptr) result.SetStandIn(std::move(stand_in));
-    return status;
+    absl::StatusOr<FallbackBackend> fallback =
+        Run([&](const SegmentIndex& index) { return index.Search(batch, result); });
+    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
+    return fallback.status();
   }
 
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override {
-    StandIn stand_in;
-    return ScoreAndTell(queries, rows, scores, stand_in);
-  }
-
-  absl::Status ScoreAndTell(MatrixView queries, std::span<const Row> rows, std::span<float> scores,
-                            StandIn& stand_in) const override {
-    return Ask([&](const SegmentIndex& index) { return index.Score(queries, rows, scores); },
-               stand_in);
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override {
+    return Run(
+        [&](const SegmentIndex& index) { return index.Score(queries, rows, scores).status(); });
   }
 
  private:
-  // Puts the question to the GPU and, where it does not answer, to the CPU.
-  //   question  absl::Status(const SegmentIndex&); overwrites whatever an earlier try left
-  //   stand_in  null when the GPU has answered
-  template <class Question>
-  absl::Status Ask(const Question& question, StandIn& stand_in) const {
-    stand_in = this->stand_in();
-    if (stand_in == nullptr) {
-      absl::Status status = question(*gpu_);
-      if (status.ok()) return status;
-      stand_in = backend_.TakeOver(status);
+  // Runs one call on the GPU and, if that fails, on the CPU.
+  //   call  absl::Status(const SegmentIndex&); overwrites what a failed attempt left behind
+  // Returns the fallback backend if the call ran on the CPU, else null. Errors: those of the CPU.
+  template <class Call>
+  absl::StatusOr<FallbackBackend> Run(const Call& call) const {
+    FallbackBackend fallback = this->fallback();
+    if (fallback == nullptr) {
+      const absl::Status status = call(*gpu_);
+      if (status.ok()) return nullptr;
+      fallback = backend_.FallBackForBatch(status);
     }
     const auto cpu = CpuIndex();
     if (!cpu.ok()) return cpu.status();
-    return question(**cpu);
+    if (absl::Status status = call(**cpu); !status.ok()) return status;
+    return fallback;
   }
 
   absl::StatusOr<const SegmentIndex*> CpuIndex() const {
@@ -192,43 +190,47 @@ class FailoverIndex final : public SegmentIndex {
   FailoverBackend& backend_;  // outlives its segments
   const SegmentRows rows_;
   const std::shared_ptr<const SegmentIndex> gpu_;  // null for a segment on the CPU from the start
-  const StandIn admitted_;                         // null for one on the GPU
-  mutable std::mutex cpu_mutex_;                   // guards cpu_, which is never unset
+  const FallbackBackend fallback_;                 // null for one on the GPU
+  mutable std::mutex cpu_mutex_;                   // guards cpu_, which is set once
   mutable std::shared_ptr<const SegmentIndex> cpu_;
 };
 
 absl::StatusOr<std::shared_ptr<const SegmentIndex>> FailoverBackend::MakeResident(
     const SegmentRows& rows) {
-  if (StandIn lost = stand_in(); lost != nullptr) return Admit(rows, std::move(lost));
+  if (FallbackBackend lost = fallback(); lost != nullptr) {
+    return MakeResidentOnCpu(rows, std::move(lost));
+  }
   auto resident = gpu_->MakeResident(rows);
   if (resident.ok()) {
     return std::make_shared<const FailoverIndex>(*this, rows, *std::move(resident));
   }
   const absl::Status& failed = resident.status();
-  const std::string words(failed.message());
+  const std::string reason(failed.message());
   switch (failed.code()) {
     case absl::StatusCode::kUnavailable:
-      return Admit(rows, LoseDevice(failed));
+      return MakeResidentOnCpu(rows, FallBackForGood(failed));
     case absl::StatusCode::kResourceExhausted:
       if (when_full_ == WhenFull::kRefuse) {
         return absl::ResourceExhaustedError(
             fmt::format("it does not fit on the GPU: {}; gpu.when_full = cpu would serve it from "
                         "the CPU",
-                        words));
+                        reason));
       }
-      return Admit(rows, TakeOver(GpuEvent::Kind::kDoesNotFit, failed,
-                                  fmt::format("it does not fit on the GPU: {}", words)));
+      return MakeResidentOnCpu(rows,
+                               FallBack(FallbackCause::kDoesNotFit, failed,
+                                        fmt::format("it does not fit on the GPU: {}", reason)));
     default:
-      return Admit(rows, TakeOver(GpuEvent::Kind::kCallFailed, failed,
-                                  fmt::format("the GPU failed at taking it in: {}", words)));
+      return MakeResidentOnCpu(rows,
+                               FallBack(FallbackCause::kCallFailed, failed,
+                                        fmt::format("the GPU failed to load it: {}", reason)));
   }
 }
 
-absl::StatusOr<std::shared_ptr<const SegmentIndex>> FailoverBackend::Admit(const SegmentRows& rows,
-                                                                           StandIn stand_in) {
+absl::StatusOr<std::shared_ptr<const SegmentIndex>> FailoverBackend::MakeResidentOnCpu(
+    const SegmentRows& rows, FallbackBackend fallback) {
   auto cpu = cpu_->MakeResident(rows);
   if (!cpu.ok()) return cpu.status();
-  return std::make_shared<const FailoverIndex>(*this, rows, *std::move(cpu), std::move(stand_in));
+  return std::make_shared<const FailoverIndex>(*this, rows, *std::move(cpu), std::move(fallback));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string WhyNotTried(std::span<const GpuFault> faults,
   });
   if (recent.size() < kGpuFaultsMax) return {};
   std::ranges::sort(recent, {}, &GpuFault::at);
-  // From then on fewer than the maximum lie in the window.
+  // From this time on the window holds fewer faults than the maximum.
   const auto again = recent[recent.size() - kGpuFaultsMax].at + kGpuFaultsWindow;
   return fmt::format(
       "the GPU was lost {} times in the last {} minutes, the last time to {}; a start from "

@@ -11,58 +11,58 @@
 namespace simile::backend {
 namespace {
 
-// Empty when it was loaded, else the loader's words without folders.
+// Returns the loader's message without folders; empty when the library was loaded.
 std::string Load(const std::string& library, void** handle) {
   *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (*handle != nullptr) return {};
   const char* error = dlerror();
-  std::string words = error != nullptr ? error : "unknown loader error";
+  std::string message = error != nullptr ? error : "unknown loader error";
   if (const std::size_t slash = library.find_last_of('/'); slash != std::string::npos) {
     const std::string folder = library.substr(0, slash + 1);
-    for (std::size_t at; (at = words.find(folder)) != std::string::npos;) {
-      words.erase(at, folder.size());
+    for (std::size_t at; (at = message.find(folder)) != std::string::npos;) {
+      message.erase(at, folder.size());
     }
   }
-  return words;
+  return message;
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 }  // namespace
 
-absl::Status LoadDriver(const std::string& library) {
+absl::Status LoadDriver(const std::string& library, const AcceleratorKind& kind) {
   void* driver = nullptr;
   const std::string error = Load(library, &driver);
   if (error.empty()) return absl::OkStatus();
-  // The loader has no error code, only this text, for a library that is nowhere on its path.
+  // The loader gives no error code for a library that is not on its path, only this text.
   if (error.find("No such file or directory") != std::string::npos) {
     return absl::FailedPreconditionError(
-        fmt::format("no NVIDIA driver on this machine ({} not found)", FileName(library)));
+        fmt::format("no {} on this machine ({} not found)", kind.driver_name, FileName(library)));
   }
   return absl::FailedPreconditionError(
-      fmt::format("the NVIDIA driver library cannot be loaded: {}", error));
+      fmt::format("the {} library cannot be loaded: {}", kind.driver_name, error));
 }
 
-absl::StatusOr<const SimileCudaPlugin*> LoadGpuPlugin(const std::string& path) {
+absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
+                                                  const std::string& entry_symbol) {
   void* library = nullptr;
   if (const std::string error = Load(path, &library); !error.empty()) {
     return absl::FailedPreconditionError(
         fmt::format("the GPU plug-in cannot be loaded: {}", error));
   }
-  void* symbol = dlsym(library, SIMILE_CUDA_PLUGIN_ENTRY);
+  void* symbol = dlsym(library, entry_symbol.c_str());
   if (symbol == nullptr) {
     return absl::FailedPreconditionError(
-        fmt::format("{} is not a Simile plug-in: it has no {}", FileName(path),
-                    static_cast<const char*>(SIMILE_CUDA_PLUGIN_ENTRY)));
+        fmt::format("{} is not a Simile plug-in: it has no {}", FileName(path), entry_symbol));
   }
-  const SimileCudaPlugin* plugin = reinterpret_cast<SimileCudaPluginEntry>(symbol)();
-  if (plugin->interface_version != SIMILE_CUDA_INTERFACE_VERSION ||
+  const SimilePlugin* plugin = reinterpret_cast<SimilePluginEntry>(symbol)();
+  if (plugin->interface_version != SIMILE_PLUGIN_INTERFACE_VERSION ||
       std::string_view(plugin->build_id) != kBuildId) {
     return absl::FailedPreconditionError(fmt::format(
         "{} is from another build (it is {} with interface {}, the server is {} with interface "
         "{}); install the two together",
         FileName(path), plugin->build_id, plugin->interface_version, kBuildId,
-        static_cast<std::uint32_t>(SIMILE_CUDA_INTERFACE_VERSION)));
+        static_cast<std::uint32_t>(SIMILE_PLUGIN_INTERFACE_VERSION)));
   }
   return plugin;
 }

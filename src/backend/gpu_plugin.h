@@ -5,21 +5,23 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "backend/cuda/plugin.h"
+#include "backend/accelerator_kinds.h"
+#include "backend/accelerator_plugin.h"
 
 namespace simile::backend {
 
-// Loading what a GPU needs. A library stays loaded for the life of the process: drivers do not
-// survive being unloaded. All errors are kFailedPrecondition in words for a receipt, with file
-// names and never folders, which are nobody's business there.
+// Loads the libraries that a GPU needs. They stay loaded until the process ends, because drivers do
+// not survive being unloaded. All errors are kFailedPrecondition with text for a receipt, so they
+// name files without their folders.
 
-// The driver's library, by its name or path as for dlopen.
-// Errors: there is none on this machine, or it cannot be loaded.
-absl::Status LoadDriver(const std::string& library);
+// Loads the driver's library, by its name or path as for dlopen.
+// Errors: it is not on this machine, or it cannot be loaded.
+absl::Status LoadDriver(const std::string& library, const AcceleratorKind& kind);
 
-// The plug-in in this file.
-// Errors: it cannot be loaded, is something else, or is from another build, which it is told by its
-//         build id and interface before anything else of it is trusted.
-absl::StatusOr<const SimileCudaPlugin*> LoadGpuPlugin(const std::string& path);
+// Loads the plug-in in this file.
+// Errors: it cannot be loaded, does not export the entry symbol, or has another build id or
+//         interface version than the server.
+absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
+                                                  const std::string& entry_symbol);
 
 }  // namespace simile::backend

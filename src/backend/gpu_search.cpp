@@ -1,7 +1,6 @@
 #include "backend/gpu_search.h"
 
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -14,29 +13,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPluginFile = "libsimile_cuda.so";
-
-absl::StatusOr<const SimileCudaPlugin*> FindPlugin(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
+absl::StatusOr<const SimilePlugin*> FindPlugin(const GpuSearch& search) {
+  for (const std::string& path : search.plugin_paths) {
     std::error_code error;
-    if (fs::exists(path, error)) return LoadGpuPlugin(path);
+    if (fs::exists(path, error)) return LoadGpuPlugin(path, search.kind.entry_symbol);
   }
-  return absl::FailedPreconditionError(fmt::format(
-      "an NVIDIA driver is here, but {} is not beside the server: this build has no GPU plug-in",
-      kPluginFile));
+  return absl::FailedPreconditionError(
+      fmt::format("{} is here, but {} is not beside the server: this build has no GPU plug-in",
+                  search.kind.a_driver, search.kind.plugin_file));
 }
 
-std::string Describe(const SimileCudaDevice& device) {
+std::string Describe(const SimileDevice& device) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   return fmt::format("{} ({:.0f} GiB)", device.name,
                      static_cast<double>(device.memory_bytes) / kGiB);
 }
 
-// The device that is to be used. Errors: there is none, or none of this number.
-absl::StatusOr<const SimileCudaDevice*> FindDevice(const SimileCudaProbe& probe, int wanted) {
+// Returns the device with this number. Errors: no device can be used, or none has this number.
+absl::StatusOr<const SimileDevice*> FindDevice(const SimileDeviceProbe& probe, int wanted,
+                                               const AcceleratorKind& kind) {
   if (probe.error != 0) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the NVIDIA driver reports no usable device ({}: {})", probe.error_name, probe.error_text));
+    return absl::FailedPreconditionError(fmt::format("the {} reports no usable device ({}: {})",
+                                                     kind.driver_name, probe.error_name,
+                                                     probe.error_text));
   }
   const auto number = static_cast<std::uint32_t>(wanted);
   if (number < probe.device_count) return &probe.devices[number];
@@ -49,32 +48,31 @@ absl::StatusOr<const SimileCudaDevice*> FindDevice(const SimileCudaProbe& probe,
                   devices.empty() ? "none" : devices));
 }
 
-// 12080 is "CUDA 12.8".
-std::string CudaVersion(std::int32_t version) {
-  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
-}
-
 }  // namespace
 
-GpuSearch DefaultGpuSearch() {
-  GpuSearch search;
-  search.driver_library = "libcuda.so.1";
+std::vector<GpuSearch> DefaultGpuSearches() {
   std::error_code error;
   const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return search;
   const fs::path folder = executable.parent_path();
-  search.plugin_paths.push_back((folder / kPluginFile).string());
-  search.plugin_paths.push_back((folder.parent_path() / "lib" / "simile" / kPluginFile).string());
-  return search;
+  std::vector<GpuSearch> searches;
+  for (const AcceleratorKind& kind : AcceleratorKinds()) {
+    GpuSearch& search = searches.emplace_back(GpuSearch{kind.driver_library, {}, kind});
+    if (error) continue;
+    search.plugin_paths = {(folder / kind.plugin_file).string(),
+                           (folder.parent_path() / "lib" / "simile" / kind.plugin_file).string()};
+  }
+  return searches;
 }
 
 absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options) {
-  if (absl::Status driver = LoadDriver(search.driver_library); !driver.ok()) return driver;
-  const absl::StatusOr<const SimileCudaPlugin*> plugin = FindPlugin(search.plugin_paths);
+  if (absl::Status driver = LoadDriver(search.driver_library, search.kind); !driver.ok())
+    return driver;
+  const absl::StatusOr<const SimilePlugin*> plugin = FindPlugin(search);
   if (!plugin.ok()) return plugin.status();
-  const auto probe = std::make_unique<SimileCudaProbe>();
+  const auto probe = std::make_unique<SimileDeviceProbe>();
   (*plugin)->probe(probe.get());
-  const absl::StatusOr<const SimileCudaDevice*> device = FindDevice(*probe, options.device);
+  const absl::StatusOr<const SimileDevice*> device =
+      FindDevice(*probe, options.device, search.kind);
   if (!device.ok()) return device.status();
 
   absl::StatusOr<std::unique_ptr<Backend>> backend =
@@ -85,8 +83,7 @@ absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& opt
                         fmt::format("{} cannot be used: {}", Describe(**device),
                                     std::string(backend.status().message())));
   }
-  return OpenedGpu{*std::move(backend),
-                   fmt::format("{}, {}", Describe(**device), CudaVersion(probe->driver_version))};
+  return OpenedGpu{*std::move(backend), fmt::format("{}, {}", Describe(**device), probe->driver)};
 }
 
 }  // namespace simile::backend

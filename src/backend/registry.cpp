@@ -33,13 +33,22 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& o
   return cpu::MakeInt8Backend(*chosen);
 }
 
+// Opens the first accelerator that can be used. Errors: why each kind cannot.
 absl::StatusOr<OpenedGpu> TryGpu(const RegistryOptions& options) {
   static const RealClock real_clock;
   GpuOptions gpu = options.gpu;
   if (gpu.clock == nullptr) gpu.clock = &real_clock;
   std::string not_tried = WhyNotTried(options.gpu_faults, gpu.clock->WallNow());
   if (!not_tried.empty()) return absl::FailedPreconditionError(not_tried);
-  return OpenGpu(options.gpu_search ? *options.gpu_search : DefaultGpuSearch(), gpu);
+  std::string reasons;
+  for (const GpuSearch& search :
+       options.gpu_searches.empty() ? DefaultGpuSearches() : options.gpu_searches) {
+    absl::StatusOr<OpenedGpu> opened = OpenGpu(search, gpu);
+    if (opened.ok()) return opened;
+    if (!reasons.empty()) reasons += "; ";
+    reasons += std::string(opened.status().message());
+  }
+  return absl::FailedPreconditionError(reasons);
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
   if (chosen.large == nullptr) return UnknownIsa(options.isa);
   chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
   chosen.tuning = options.tuning;
-  if (!options.nibbles) chosen.nibbles_from_code_bytes = std::numeric_limits<std::size_t>::max();
+  if (!options.int4) chosen.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
   return chosen;
 }
 

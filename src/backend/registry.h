@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,43 +17,43 @@
 
 namespace simile::backend {
 
-// auto: the GPU when it can be used, else the CPU, with the reason. gpu: the GPU or refuse to
-// start. cpu: the CPU because configuration says so.
+// auto: the GPU if it can be used, else the CPU, with the reason. gpu: the GPU, or refuse to start.
+// cpu: the CPU, without looking for a GPU.
 enum class Preference : std::uint8_t { kAuto, kGpu, kCpu };
 
-// int8: a byte a dimension finds candidates under a proven bound, fp32 decides. scan: fp32 only,
-// the reference. Their answers are the same bits.
+// int8: int8 codes find candidates under a proven bound, fp32 scores decide. scan: fp32 only, the
+// reference. Both return the same bits.
 enum class CpuEngine : std::uint8_t { kInt8, kScan };
 
 struct RegistryOptions {
   Preference preference = Preference::kAuto;
   unsigned threads = 0;  // 0: the cores this process may use (affinity and cgroup quota)
   CpuEngine cpu_engine = CpuEngine::kInt8;
-  std::string isa;      // empty: the best this processor has; else a name of SupportedInt8Kernels()
-  bool nibbles = true;  // whether large collections keep half a byte a dimension too
+  std::string isa;   // empty: the best this processor has; else a name of SupportedInt8Kernels()
+  bool int4 = true;  // whether large collections also keep int4 codes
   cpu::Int8Tuning tuning;  // of the int8 engine; see cpu/calibration.h
 
   // Read unless preference is kCpu.
   GpuOptions gpu;
   WhenFull gpu_when_full = WhenFull::kCpu;
   std::vector<GpuFault> gpu_faults;     // of earlier processes; see WhyNotTried
-  std::optional<GpuSearch> gpu_search;  // nothing: DefaultGpuSearch()
+  std::vector<GpuSearch> gpu_searches;  // tried in order; empty: DefaultGpuSearches()
   GpuObserver gpu_observer;
 };
 
-// The backend that will answer, and why it is this one. The reason goes into the first lines of
-// `serve` and onto every receipt.
+// The backend that answers, and why this one. The reason goes into the first lines of `serve` and
+// onto every receipt.
 struct Chosen {
   std::unique_ptr<Backend> backend;
-  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"; of a GPU what it is
+  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"; for a GPU, its description
   std::string reason;
 };
 
-// What the int8 engine would run with: kernels, threads, tuning. It is what calibration measures.
+// Returns what the int8 engine runs with: kernels, threads, tuning. Calibration measures with it.
 // Errors: kInvalidArgument for an isa this processor lacks, naming those it has.
 absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options);
 
-// Looks for backends and chooses one. A GPU comes with the CPU behind it: see failover_backend.h.
+// Chooses a backend. A GPU always comes with the CPU as its fallback: see failover_backend.h.
 // Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;
 //         kInvalidArgument for an isa this processor lacks, naming those it has.
 absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options);

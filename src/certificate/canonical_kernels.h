@@ -1,13 +1,12 @@
 #pragma once
 
-// The score_block of every instruction set; see CanonicalKernel in canonical_score.h for what it
-// must do.
+// The score_block of every instruction set; CanonicalKernel in canonical_score.h is its contract.
 //
 // The files that define them are each compiled with their own instruction-set flags, and the linker
 // keeps only one copy of an inline function for the whole program. If such a file emitted a copy
-// of, say, a std::string_view constructor, an AVX-512 version of it might be the one kept, and the
-// program would die on the first older processor. So those files include nothing but this header,
-// tile_walk.h and the intrinsics, and whatever else they define is in an unnamed namespace.
+// of, say, a std::string_view constructor, its AVX-512 version might be the one kept, and the
+// program would crash on older processors. So those files include nothing but this header,
+// tile_walk.h and the intrinsics, and define everything else in an unnamed namespace.
 
 #include <cstddef>
 

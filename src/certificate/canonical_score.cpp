@@ -16,8 +16,8 @@ constexpr CanonicalKernel kPortable{"portable", &ScoreBlockPortable};
 constexpr CanonicalKernel kAvx512{"avx512", &ScoreBlockAvx512};
 constexpr CanonicalKernel kAvx2{"avx2", &ScoreBlockAvx2};
 
-// The builtin asks the processor and whether the system saves the wide registers (XGETBV): either
-// alone is not enough.
+// The builtin tests the processor and that the system saves the wide registers (XGETBV); both are
+// needed.
 bool CanRunAvx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("fma") != 0;
 }
@@ -71,7 +71,7 @@ double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b) {
   const auto n = static_cast<double>(roundings);
   const double unit_roundoff = 0x1p-24;
   const double gamma = n * unit_roundoff / (1.0 - n * unit_roundoff);
-  // Evaluated in double, the bound is itself rounded; one part in 2^40 covers that many times over.
+  // The factor covers the rounding of this expression in double many times over.
   return (gamma * norm_a * norm_b + static_cast<double>(dim) * 0x1p-149) * (1.0 + 0x1p-40);
 }
 

@@ -11,8 +11,9 @@ namespace simile::certificate {
 // The canonical score of two vectors: their fp32 dot product in one fixed order, so that every
 // backend and instruction set returns the same bits.
 //
-//   lane l (0..31) starts at +0 and, for i = l, l+32, l+64, ... in turn, becomes fma(a[i], b[i],
-//   lane) lanes are added by halves: l += l+16 for l < 16, then +8, +4, +2, +1; lane 0 is the score
+//   lane l (0..31) starts at +0 and, for i = l, l+32, l+64, ... in turn, becomes
+//   fma(a[i], b[i], lane); then lane l += lane l+16 for l < 16, the same for 8, 4, 2 and 1; lane 0
+//   is the score
 //
 // Rows are padded with +0 to whole lanes, which changes no bit of a finite score but the sign of a
 // zero; RankedScore() removes that. For vectors of length |a|, |b| the score differs from the exact
@@ -22,7 +23,7 @@ namespace simile::certificate {
 //
 // Flush-to-zero and denormals-are-zero must be off in the calling thread (they are by default).
 
-// One instruction set's way to form canonical scores. All give the same bits.
+// Canonical scores by one instruction set. All give the same bits.
 struct CanonicalKernel {
   std::string_view isa;  // "avx512", "avx2", "portable"
 
@@ -31,8 +32,8 @@ struct CanonicalKernel {
   //   queries  [query_count, padded_dim]
   //   scores   [query_count, row_count]   written; scores[q * row_count + r], never -0
   // REQUIRES: padded_dim is a multiple of 32.
-  // Cost: row_count * query_count * padded_dim fused multiply-adds; the caller picks row blocks
-  // that stay in cache while the queries go by.
+  // Cost: row_count * query_count * padded_dim fused multiply-adds; the caller passes row blocks
+  // that stay in cache for all queries.
   void (*score_block)(const float* rows, std::size_t row_count, const float* queries,
                       std::size_t query_count, std::size_t padded_dim, float* scores);
 };
@@ -43,11 +44,11 @@ std::span<const CanonicalKernel* const> SupportedCanonicalKernels();
 // The kernel with this name, or nullptr when there is none or this processor cannot run it.
 const CanonicalKernel* FindCanonicalKernel(std::string_view isa);
 
-// The definition above, word for word, one operation at a time: the oracle of all tests.
+// The definition above, one operation at a time: the oracle of all tests.
 //   a, b  equally long, unpadded
 float CanonicalScoreReference(std::span<const float> a, std::span<const float> b);
 
-// The bound of the comment above: how far a canonical score may lie from the exact dot product of
+// The bound above: the greatest difference between a canonical score and the exact dot product of
 // vectors with these lengths.
 double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b);
 

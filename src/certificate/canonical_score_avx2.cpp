@@ -16,8 +16,8 @@ struct TileLanes {
   __m256 sums[kRegisters][kTileRows];
 };
 
-// Adds the lanes of four rows by halves (16, 8, 4, 2, 1) to their four scores. Each row's additions
-// are the canonical ones; the shuffles only bring the rows side by side.
+// Adds lanes 16, 8, 4, 2 and 1 apart, for four rows, to their four scores. Each row's additions are
+// the canonical ones; the shuffles only bring the rows side by side.
 inline __m128 AddLanes(const TileLanes& lanes) {
   __m256 eight[kTileRows];
   for (std::size_t row = 0; row < kTileRows; ++row) {
@@ -50,7 +50,7 @@ inline void StoreFirst(__m128 four, std::size_t count, float* scores) {
 }
 
 struct Avx2Tiles {
-  // All lanes of three rows: twelve accumulators, chains enough to outrun memory.
+  // All lanes of three rows: twelve accumulators, enough independent chains to keep up with memory.
   static void Stream(const float* rows, std::size_t stride, const float* query,
                      std::size_t padded_dim, float* scores) {
     __m256 sums[kStreams][kRegisters];
@@ -74,10 +74,10 @@ struct Avx2Tiles {
     StoreFirst(AddLanes(lanes), kStreams, scores);
   }
 
-  // Lanes never meet before the end, so each register's eight go through the whole dimension on
-  // their own: 4 x 3 accumulators with 7 loads for 12 multiply-adds, where all lanes at once would
-  // leave room for 3 pairs and need more loads than multiply-adds. The rows are in the first-level
-  // cache, so reading them in four passes costs nothing.
+  // Lanes are independent until the end, so each register's eight lanes take a pass over the whole
+  // dimension: 4 x 3 accumulators with 7 loads for 12 multiply-adds. All lanes at once would fit
+  // only 3 pairs and need more loads than multiply-adds. The rows are in the first-level cache,
+  // where four passes over them cost little.
   template <std::size_t kQueries>
   static void Score(const RowTile& tile, const float* queries, std::size_t padded_dim,
                     float* scores, std::size_t row_count) {

@@ -10,15 +10,15 @@ namespace {
 // The 32 lanes of one (row, query) pair are two registers of sixteen.
 constexpr std::size_t kRegisterLanes = 16;
 
-// Lane sums of the four rows of a tile against one query, after the first halving: l + l+16.
-// They pass through memory because that is the plainest way to read the halves of a wide register.
+// Lane sums of the four rows of a tile against one query, after the first addition: l + l+16. They
+// are stored to memory so that each eight lanes of a wide register can be loaded by themselves.
 struct TileLanes {
   alignas(64) float sums[kTileRows][kRegisterLanes];
 };
 
-// Adds the sixteen lanes of four rows by halves (8, 4, 2, 1) to their four scores. Each row's
-// additions are the canonical ones; the shuffles only bring the rows side by side.
-// _mm512_reduce_add_ps would be shorter, but its order is the compiler's own affair.
+// Adds lanes 8, 4, 2 and 1 apart, for four rows, to their four scores. Each row's additions are the
+// canonical ones; the shuffles only bring the rows side by side. _mm512_reduce_add_ps would be
+// shorter, but its order is unspecified.
 inline __m128 AddLanes(const TileLanes& lanes) {
   __m256 eight[kTileRows];
   for (std::size_t row = 0; row < kTileRows; ++row) {

@@ -1,4 +1,4 @@
-// The fallback for processors without AVX2 and for other architectures: standard C++ only.
+// For processors without AVX2 and for other architectures: standard C++ only.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -15,13 +15,13 @@ inline float FusedMultiplyAdd(float a, float b, float c) {
 #if defined(__FP_FAST_FMAF)
   return std::fma(a, b, c);  // one instruction here
 #else
-  // Without the instruction std::fma is a call for every element, and on processors that lack it
-  // hundreds of cycles of it. In double the product is exact (48 bits), and only the addition
-  // rounds. Rounding it once more to float would be wrong where the first rounding fell on a
-  // midpoint, so the sum is brought to odd instead: if it is inexact and its last bit is 0, it
-  // moves one step towards the exact sum. 53 >= 24 + 2 bits rounded to odd always round on to the
-  // right float, subnormal or not (Boldo and Melquiond, "Emulation of FMA and correctly rounded
-  // sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008).
+  // Without the instruction std::fma is a function call of hundreds of cycles for every element. In
+  // double the product is exact (48 bits), and only the addition rounds. Rounding that to float
+  // would be wrong where the first rounding fell on a midpoint, so the sum is rounded to odd
+  // instead: if it is inexact and its last bit is 0, it moves one step towards the exact sum. 53 >=
+  // 24 + 2 bits rounded to odd always round to the right float, subnormal or not (Boldo and
+  // Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
+  // odd", IEEE Trans. Computers 57(4), 2008).
   const double product = static_cast<double>(a) * static_cast<double>(b);
   const double addend = static_cast<double>(c);
   const double sum = product + addend;

@@ -76,8 +76,8 @@ SumBound BoundSums(const float* examples, std::size_t padded_dim, std::size_t di
   }
 
   // Canonical scores of the examples and of the direction; the direction's rounding to float (half
-  // a unit of each number, and what lies below the least normal one); the sum's rounding to float.
-  // What double arithmetic adds is less than one part in 2^40 of the lengths.
+  // a unit of each number, and underflow); the sum's rounding to float.
+  // Double arithmetic adds less than one part in 2^40 of the lengths.
   const double of_examples = CanonicalScoreError(dim, lengths, longest_row) +
                              static_cast<double>(weights.size()) * CanonicalScoreError(dim, 0, 0) *
                                  std::ranges::max(weights);

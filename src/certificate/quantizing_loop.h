@@ -10,14 +10,14 @@
 
 namespace simile::certificate {
 
-// The nearest integer, ties to even, of a magnitude below 2^22. Adding 1.5 * 2^23 leaves a float no
-// room for a fraction: the lowest bits of the sum are that integer.
+// The nearest integer, ties to even, of a magnitude below 2^22. A float near 1.5 * 2^23 has no
+// fraction bits, so adding that rounds, and the low bits of the sum are the integer.
 inline std::int32_t RoundToInteger(float value) {
   constexpr float kRounder = 0x1.8p23F;
   return std::bit_cast<std::int32_t>(value + kRounder) - std::bit_cast<std::int32_t>(kRounder);
 }
 
-// Rounds and clamps kCount vectors side by side and measures what that leaves.
+// Rounds and clamps kCount vectors side by side and measures the residuals.
 //   store  store(i, code) keeps a code for the i-th number, and returns the code that it kept
 template <std::size_t kCount, class Store>
 void QuantizeEach(const float* values, std::size_t count, float scale, std::int32_t code_max,

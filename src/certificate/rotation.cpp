@@ -3,28 +3,22 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/split_mix.h"
+
 namespace simile::certificate {
 namespace {
 
 constexpr float kRoundFactor = 0.125F;  // 1 / sqrt(64), exactly
 
-// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-std::uint64_t NextBits(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15U;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
 std::vector<float> Signs(std::size_t count, std::uint64_t seed) {
   std::vector<float> signs(count);
-  for (float& sign : signs) sign = (NextBits(seed) & 1) != 0 ? kRoundFactor : -kRoundFactor;
+  for (float& sign : signs)
+    sign = (base::NextSplitMix(seed) & 1) != 0 ? kRoundFactor : -kRoundFactor;
   return signs;
 }
 
-// One stage of butterflies: numbers `half` apart are replaced by their sum and difference. A run is
-// the numbers of one column, and neighbouring columns of one half are one longer run.
+// One stage of butterflies: numbers kRun apart are replaced by their sum and difference. A run is
+// the side-by-side numbers of as many consecutive columns as the stage pairs.
 template <std::size_t kRun>
 void Butterflies(float* block, std::size_t floats) {
   for (std::size_t start = 0; start < floats; start += 2 * kRun) {

@@ -5,30 +5,27 @@
 
 namespace simile::certificate {
 
-// How many columns of codes one step of the int8 product takes; rotated vectors are whole steps
-// long.
+// How many columns one step of the int8 product takes; rotated vectors are padded to whole steps.
 inline constexpr std::size_t kCodeStep = 64;
 
 constexpr std::size_t RotatedDim(std::size_t dim) {
   return (dim + kCodeStep - 1) / kCodeStep * kCodeStep;
 }
 
-// How many vectors are rotated side by side: one column of all of them is one run of memory, so
-// that every step is plain arithmetic on runs, which any compiler turns into vector instructions.
+// How many vectors are rotated side by side. One column of all of them is contiguous, so that
+// compilers vectorise every step.
 inline constexpr std::size_t kSideBySide = 16;
 
 // An orthogonal map that spreads each vector's length evenly over its coordinates, so that a byte a
-// coordinate loses little. Vectors of `dim` numbers are seen as extended with zeros to
-// RotatedDim(dim):
+// coordinate loses little. Vectors of `dim` numbers are extended with zeros to RotatedDim(dim):
 //
 //   signs, Hadamard on each 64 neighbours, transposition of [blocks][64] to [64][blocks], signs,
 //   Hadamard again
 //
 // (the randomised Hadamard transform of Ailon and Chazelle, "The Fast Johnson-Lindenstrauss
 // Transform", SIAM J. Comput. 39(1), 2009, in blocks). Its factor is 1/8 a round, a power of two,
-// so the map is orthogonal exactly and not only nearly: dot products of rotated vectors are those
-// of the vectors. What is rounded is only the sums; see kRotationError. The same for every
-// instruction set. Immutable; safe to share between threads.
+// so the map is exactly orthogonal and keeps dot products. Only the sums are rounded; see
+// kRotationError. The same for every instruction set. Immutable; safe to share between threads.
 class Rotation {
  public:
   // REQUIRES: dim >= 1.
@@ -51,10 +48,10 @@ class Rotation {
   std::vector<float> second_signs_;  // +-1/8
 };
 
-// How far a computed rotation may lie from the exact one, as a share of the vector's length: each
-// of the 12 stages of sums rounds every number by at most u = 2^-24 of itself, and no stage changes
-// the length. The thirteenth u covers the products of those twelve and the underflow of numbers
-// below 2^-126, both smaller by many orders for lengths from 2^-60.
+// The greatest distance of a computed rotation from the exact one, as a share of the vector's
+// length: each of the 12 stages of sums rounds every number by at most u = 2^-24 of itself, and no
+// stage changes the length. The thirteenth u covers the products of those twelve and the underflow
+// of numbers below 2^-126, both smaller by many orders for lengths from 2^-60.
 inline constexpr double kRotationError = 13 * 0x1p-24;
 
 }  // namespace simile::certificate

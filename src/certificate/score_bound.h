@@ -13,7 +13,7 @@ namespace simile::certificate {
 // than one part in 2^40 together; multiplying by this rounds their results up.
 inline constexpr double kRoundUp = 1.0 + 0x1p-39;
 
-// How well a vector x, rotated to Rx and quantized to y', is known. Every number is an upper bound.
+// Upper bounds on a vector x that was rotated to Rx and quantized to y'.
 struct QuantizedNorms {
   double length = 0;    // |x|
   double residual = 0;  // |Rx - y'|
@@ -23,15 +23,15 @@ struct QuantizedNorms {
   void Include(const QuantizedNorms& other);
 };
 
-// From what was measured on the computed rotation of x, everything rounded up.
+// From what was measured on the computed rotation of x, rounded up.
 //   length_squared  |y|^2 of the computed rotation y of x
 QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares);
 
 // The least float that is not below a number of at most FLT_MAX.
 float FloatAbove(double value);
 
-// How far the cheap score q'.y' (a product of integers, exact, times both scales) may lie from the
-// canonical score of q and x. With e = Rx - y' and f = Rq - q',
+// Bounds the difference between the cheap score q'.y' (an exact integer product times both scales)
+// and the canonical score of q and x. With e = Rx - y' and f = Rq - q',
 //
 //   q.x = Rq.Rx = q'.y' + f.y' + Rq.e,   so   |q.x - q'.y'| <= |f||y'| + |q||e|   (Cauchy-Schwarz)
 //
@@ -57,15 +57,15 @@ class ScoreBound {
 //
 //   (sum - offset) / steps_per_unit + bound < threshold
 //
-// Returns a sum such that every lesser one may be dropped: what is rounded goes outward, and so do
-// the clamps, as long as |sum| < kGateMax.
+// Returns a sum such that every lesser one may be dropped: rounding and clamping only lower it, as
+// long as |sum| < kGateMax.
 //   steps_per_unit  1 / (scale of the query * scale of the rows)
-//   offset          what the sum holds beyond the product of the codes
+//   offset          the part of the sum that the bias of row bytes adds
 inline constexpr std::int32_t kGateMax = 1 << 30;
 inline std::int32_t LeastSumToKeep(float threshold, double bound, double steps_per_unit,
                                    double offset) {
-  // In reals the answer is the ceiling of this. The product errs by less than one as long as it is
-  // below 2^50, beyond which the clamp decides; the conversion drops the fraction, towards zero.
+  // In real numbers the result is the ceiling of this plus 2. The product errs by less than one
+  // while it is below 2^50, beyond which the clamp decides; the conversion truncates towards zero.
   const double least = (static_cast<double>(threshold) - bound) * steps_per_unit + offset - 2;
   const double limit = kGateMax;
   return static_cast<std::int32_t>(least < -limit ? -limit : (least > limit ? limit : least));
@@ -77,7 +77,7 @@ struct ScoreRange {
   float upper = 0;
 };
 inline ScoreRange RangeOf(double cheap_score, double bound) {
-  // A sum of two doubles errs by less than one part in 2^52 of the larger.
+  // A sum of two doubles errs by less than one part in 2^52 of the larger one.
   const double margin = bound + std::abs(cheap_score) * 0x1p-50;
   const auto low = static_cast<float>(cheap_score - margin);
   const auto high = static_cast<float>(cheap_score + margin);

@@ -7,9 +7,10 @@ namespace simile::certificate {
 namespace {
 
 constexpr double kChance = 1e-6;
-// From this mean on the law is normal as near as matters, and its terms would underflow.
+// From this mean on the normal approximation is close enough, and the Poisson terms would
+// underflow.
 constexpr double kNormalMean = 500;
-constexpr double kDeviations = 5;  // one chance in 3.5 million; the rest allows for the skew
+constexpr double kDeviations = 5;  // probability 3e-7; the rest up to 1e-6 allows for the skew
 
 }  // namespace
 

@@ -4,14 +4,13 @@
 
 namespace simile::certificate {
 
-// Rows are stored shuffled, so those scanned so far are a random share of all. The rank r such that
-// the r-th best of them lies below the true k-th best but for one chance in a million: of the k
-// best rows a share of `fraction` is expected among those seen, and how many are follows a Poisson
-// law at worst (a binomial one with the same mean has the lighter tail). So r is the least number
-// that a Poisson variable of mean k * fraction reaches with probability 1e-6 or less, and at most
-// k, where no chance is left. The guess costs a rescan when it is wrong, never a wrong answer: the
-// verdict at the end of a search is proven.
-//   fraction  share of the rows seen, 0 .. 1
+// The rank r such that the r-th best of the rows scanned so far lies below the true k-th best,
+// except with probability 1e-6. Rows are stored shuffled, so those scanned are a random sample: the
+// number of the k best among them is binomial with mean k * fraction, and a Poisson variable of
+// that mean has the heavier tail. So r is the least number that such a variable reaches with
+// probability 1e-6 or less, and at most k, which is certain. A wrong guess costs a rescan, never a
+// wrong answer: the end of the search proves every answer.
+//   fraction  share of the rows scanned, 0 .. 1
 // Cost: O(r).
 std::size_t SpeculativeRank(std::size_t k, double fraction);
 

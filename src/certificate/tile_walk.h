@@ -4,8 +4,8 @@
 
 namespace simile::certificate {
 
-// How many rows a register tile holds. Four, because four finished rows of one query are added up
-// together by shuffles that a single row would leave three quarters empty.
+// How many rows a register tile holds. Four, because the final additions of four rows share their
+// shuffles.
 inline constexpr std::size_t kTileRows = 4;
 
 // How many queries a register tile holds at most: 4 x 3 pairs leave registers for the operands.
@@ -19,28 +19,27 @@ struct RowTile {
 };
 
 // A single query is bound by memory, which is read fastest in a few streams at once: a block is
-// then read in this many places side by side. On Zen 3 three streams reach 41 GB/s where one
-// reaches 30 and software prefetch less (scan_bench; the plain reads in its table tell the same).
+// then read at this many places side by side. On Zen 3 three streams reach 41 GB/s, one reaches 30,
+// and software prefetch less (scan_bench).
 inline constexpr std::size_t kStreams = 3;
 
-// How far ahead of each stream AVX-512 code fetches: processors that have it read faster so
-// (scan_bench).
+// How far ahead of each stream AVX-512 code prefetches (scan_bench).
 inline constexpr std::size_t kPrefetchFloats = 512;
 
-// Cuts a block of scores into register tiles and calls Tiles for each.
+// Divides a block of scores into register tiles and calls Tiles for each.
 //   Tiles::Stream(rows, stride, query, padded_dim, scores)
 //       one query against kStreams rows, `stride` floats apart
 //   Tiles::template Score<n>(tile, queries, padded_dim, scores, row_count)
 //       n <= kTileQueries queries against a tile; scores + q * row_count is where query q's go
-// Tiles must be a type of an unnamed namespace: what is instantiated from it is then private to the
-// file, and its instruction set with it (see canonical_kernels.h).
+// Tiles must be a type of an unnamed namespace: its instantiations, which use the file's
+// instruction set, then stay private to the file (see canonical_kernels.h).
 template <class Tiles>
 struct TileWalk {
   static void Block(const float* rows, std::size_t row_count, const float* queries,
                     std::size_t query_count, std::size_t padded_dim, float* scores) {
     if (query_count == 1) return Streams(rows, row_count, queries, padded_dim, scores);
-    // A strip of rows stays in the first-level cache while all queries go by, and the one after it
-    // comes in meanwhile.
+    // A strip of rows stays in the first-level cache for all queries; the next one is prefetched
+    // meanwhile.
     const std::size_t row_bytes = padded_dim * sizeof(float);
     std::size_t strip_rows = kStripBytes / row_bytes / kTileRows * kTileRows;
     if (strip_rows == 0) strip_rows = kTileRows;
@@ -52,7 +51,7 @@ struct TileWalk {
   }
 
  private:
-  static constexpr std::size_t kStripBytes = 16U << 10;
+  static constexpr std::size_t kStripBytes = 16U << 10;  // estimated
 
   static void Streams(const float* rows, std::size_t row_count, const float* query,
                       std::size_t padded_dim, float* scores) {
@@ -96,8 +95,8 @@ struct TileWalk {
     }
   }
 
-  // Fetches the part of the next `count` floats that falls to queries [query, query + width).
-  // Past the last row that is memory of no interest, which a prefetch may name unpunished.
+  // Prefetches the part of the next `count` floats that falls to queries [query, query + width).
+  // Prefetching past the end is harmless.
   static void PrefetchShare(const float* next, std::size_t count, std::size_t query,
                             std::size_t width, std::size_t query_count) {
     constexpr std::size_t kLineFloats = 64 / sizeof(float);

@@ -10,40 +10,41 @@
 
 namespace simile::certificate {
 
-// Keeps the k greatest rank keys of those offered. Keys gather in a buffer of about twice k; when
-// it is full a selection keeps the best k and raises the gate, so an offer costs O(1) amortised
-// whatever k is, and most rows are turned away by one float comparison. Which keys are kept does
-// not depend on the order of the offers. Borrows its buffer; used by one thread at a time.
+// Keeps the k greatest rank keys of those offered. Keys are collected in a buffer of about twice k;
+// when it is full, a selection keeps the best k and raises the gate. An offer costs amortised O(1)
+// for any k, and one float comparison refuses most. Which keys are kept does not depend on the
+// order of the offers. Borrows its buffer; used by one thread at a time.
 class TopK {
  public:
-  // Keys of buffer needed to keep k of at most offers_max offers.
-  static std::size_t RoomFor(std::size_t k, std::size_t offers_max) {
+  // How many keys the buffer must hold to keep k of at most offers_max offers.
+  static std::size_t CapacityFor(std::size_t k, std::size_t offers_max) {
     return std::min(offers_max, k + std::max(k, kSlackMin));
   }
 
   TopK() = default;
-  // Scores below score_threshold are turned away.
-  // REQUIRES: k >= 1; room.size() >= RoomFor(k, offers_max) for the offers that will come.
-  TopK(std::span<RankKey> room, std::size_t k, float score_threshold)
-      : room_(room), k_(k), gate_(score_threshold) {}
+  // Scores below score_threshold are refused.
+  // REQUIRES: k >= 1; buffer.size() >= CapacityFor(k, offers_max) for the offers to come.
+  TopK(std::span<RankKey> buffer, std::size_t k, float score_threshold)
+      : buffer_(buffer), k_(k), gate_(score_threshold) {}
 
-  // A score below the gate need not be offered: it is refused.
+  // Scores below the gate are refused and need not be offered.
   float gate() const { return gate_; }
 
   void Offer(RankKey key) {
     if (!(key.score() >= gate_) || key <= floor_) return;
-    assert(size_ < room_.size());
-    room_[size_++] = key;
-    if (size_ == room_.size()) Select();
+    assert(size_ < buffer_.size());
+    buffer_[size_++] = key;
+    if (size_ == buffer_.size()) Select();
   }
 
-  // What is kept so far, in no order; up to room.size() keys, the best k among them.
-  std::span<const RankKey> kept() const { return room_.first(size_); }
+  // What is kept so far, in no order; up to buffer.size() keys, the best k among them.
+  std::span<const RankKey> kept() const { return buffer_.first(size_); }
 
   // The best k, best first; fewer when fewer passed.
   std::span<const RankKey> Sorted() {
     Select();
-    std::sort(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), std::greater<>());
+    std::sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size_),
+              std::greater<>());
     return kept();
   }
 
@@ -53,15 +54,15 @@ class TopK {
   // Drops all but the best k.
   void Select() {
     if (size_ < k_) return;
-    const auto kth = room_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
-    std::nth_element(room_.begin(), kth, room_.begin() + static_cast<std::ptrdiff_t>(size_),
+    const auto kth = buffer_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(buffer_.begin(), kth, buffer_.begin() + static_cast<std::ptrdiff_t>(size_),
                      std::greater<>());
     size_ = k_;
     floor_ = *kth;
     gate_ = floor_.score();
   }
 
-  std::span<RankKey> room_;
+  std::span<RankKey> buffer_;
   std::size_t size_ = 0;
   std::size_t k_ = 0;
   RankKey floor_;   // the k-th key of the last selection: only greater ones can still matter

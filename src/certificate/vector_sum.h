@@ -7,7 +7,7 @@
 
 namespace simile::certificate {
 
-// A weighted sum of fp32 vectors, worked out in double.
+// A weighted sum of fp32 vectors, computed in double.
 class VectorSum {
  public:
   explicit VectorSum(std::size_t dim) : values_(dim, 0.0) {}
@@ -29,9 +29,9 @@ class VectorSum {
     for (const double value : values_) squares += value * value;
     return std::sqrt(squares);
   }
-  // How long it would be if all pointed one way: the factors times the lengths.
+  // The length that the sum would have if all vectors were parallel.
   double reach() const { return reach_; }
-  // Whether its terms cancel each other out: what is left is their rounding.
+  // Whether the terms cancel each other out, so that only rounding is left.
   bool Vanishes() const { return length() <= reach_ * 0x1p-20; }
 
  private:

@@ -5,47 +5,47 @@
 #include <string>
 #include <vector>
 
+#include "cli/query_flags.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::cli {
 
-// The hits of one query, and how a person and a program name that query.
+// The hits of one query, its heading for people and its target for programs.
 struct AnsweredQuery {
   std::string heading;  // "films like Toy Story (1995)"
-  // Of these the ones that were asked for.
+  // The target; the JSON holds those that are set.
   std::optional<std::string> id;
   std::optional<std::string> user_id;
-  std::optional<std::string> vector_source;  // "query.npy"; "-" for standard input
-  std::uint64_t vector_row = 0;              // which vector of the source, from 0
-  std::vector<std::string> like;             // items named beside it
+  std::optional<std::string> vector_source;  // "query.npy", "standard input"
+  std::uint64_t vector_row = 0;              // the vector's number in the source, from 0
+  std::vector<std::string> like;             // ids
   std::vector<std::string> unlike;
-  std::optional<std::uint32_t> seen_count;    // of a user, from Recommend
-  std::optional<std::uint64_t> rows_passing;  // the filter; nothing without one
+  std::optional<std::uint32_t> seen_count;    // items the user has seen, from Recommend
+  std::optional<std::uint64_t> rows_passing;  // the filter; unset without one
   google::protobuf::RepeatedPtrField<v1::Hit> hits;
-  google::protobuf::RepeatedPtrField<v1::HitGroup> groups;  // in place of hits
-  std::string fallback_order;                               // of a user without a profile
+  google::protobuf::RepeatedPtrField<v1::HitGroup> groups;  // with --group-by, instead of hits
+  std::string cold_start_order;                             // set when the user has no profile
 };
 
-// What the results of all calls have: moved from one of them.
+// Moves what the results of all calls have in common.
 template <class Result>
-void TakeResult(Result& from, AnsweredQuery& query) {
+void MoveResult(Result& from, AnsweredQuery& query) {
   if (from.has_rows_passing()) query.rows_passing = from.rows_passing();
   query.hits.Swap(from.mutable_hits());
   query.groups.Swap(from.mutable_groups());
-  query.fallback_order = from.fallback_order();
+  query.cold_start_order = from.cold_start_order();
 }
 
-// What `search`, `similar` and `recommend` have to show, whichever call it came from.
+// What `search`, `similar` and `recommend` print.
 struct Answer {
   std::string collection;
-  std::vector<std::string> fields;  // payload fields asked for by name; empty: all
+  std::vector<std::string> fields;  // of --fields; empty: all
   std::vector<AnsweredQuery> results;
   v1::Receipt receipt;
-  std::string next_page_token;  // empty: there is none
+  std::string next_page_token;  // empty: no further page
 };
 
-// What an answer takes from the response it came in.
-//   fields  payload fields asked for by name
+// Starts an answer with what the responses of all calls have in common.
 template <class Response>
 Answer AnswerOf(const std::string& collection, const std::vector<std::string>& fields,
                 const Response& response) {
@@ -56,5 +56,8 @@ Answer AnswerOf(const std::string& collection, const std::vector<std::string>& f
   answer.next_page_token = response.next_page_token();
   return answer;
 }
+
+// Prints the answer: JSON with --json, else tables. Returns kSucceeded.
+int ShowAnswer(const Answer& answer, const QueryFlags& flags);
 
 }  // namespace simile::cli

@@ -8,14 +8,15 @@
 
 #include "cli/json_line.h"
 #include "cli/payload_text.h"
+#include "cli/receipt_text.h"
 
 namespace simile::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON numbers are doubles, and a float's own digits are fewer than those of the double it widens
-// to: 0.7029, not 0.7028999924659729. Both read back as the same float.
+// JSON numbers are doubles, and a float needs fewer digits than the double it widens to: 0.7029,
+// not 0.7028999924659729. Both read back as the same float.
 Json ScoreJson(float score) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), score).ptr;
@@ -79,26 +80,6 @@ Json HitJson(const v1::Hit& hit) {
           {"payload", PayloadJson(hit.payload())}};
 }
 
-Json ReceiptJson(const v1::Receipt& receipt) {
-  return {{"backend", receipt.backend()},
-          {"device", receipt.device()},
-          {"engine", receipt.engine()},
-          {"reason", receipt.reason()},
-          {"snapshot_version", receipt.snapshot_version()},
-          {"batch_size", receipt.batch_size()},
-          {"queue_us", receipt.queue_us()},
-          {"compute_us", receipt.compute_us()},
-          {"total_us", receipt.total_us()},
-          {"rows_scanned", receipt.rows_scanned()},
-          {"rows_rescored", receipt.rows_rescored()},
-          {"rescans", receipt.rescans()},
-          {"rounds", receipt.rounds()},
-          {"device_bytes", receipt.device_bytes()},
-          {"device_bytes_peak", receipt.device_bytes_peak()},
-          {"exact", receipt.exact()},
-          {"request_id", receipt.request_id()}};
-}
-
 Json HitsJson(const google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
   Json list = Json::array();
   for (const v1::Hit& hit : hits) list.push_back(HitJson(hit));
@@ -130,12 +111,12 @@ const char* QualityName(v1::LookupMatch::Quality quality) {
 std::string AnswerJson(const Answer& answer) {
   Json results = Json::array();
   for (const AnsweredQuery& result : answer.results) {
-    Json shown = {{"query", QueryJson(result)}};
-    if (result.rows_passing) shown["rows_passing"] = *result.rows_passing;
-    if (!result.fallback_order.empty()) shown["fallback_order"] = result.fallback_order;
-    if (!result.groups.empty()) shown["groups"] = GroupsJson(result.groups);
-    shown["hits"] = HitsJson(result.hits);
-    results.push_back(std::move(shown));
+    Json json = {{"query", QueryJson(result)}};
+    if (result.rows_passing) json["rows_passing"] = *result.rows_passing;
+    if (!result.cold_start_order.empty()) json["cold_start_order"] = result.cold_start_order;
+    if (!result.groups.empty()) json["groups"] = GroupsJson(result.groups);
+    json["hits"] = HitsJson(result.hits);
+    results.push_back(std::move(json));
   }
   Json json = {{"collection", answer.collection},
                {"results", std::move(results)},

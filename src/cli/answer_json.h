@@ -11,12 +11,12 @@ namespace simile::cli {
 //   {"collection", "results": [{"query", "rows_passing", "hits": [{"rank", "row", "id", "score",
 //   "payload"}]}],
 //    "receipt": {...}}
-// rows_passing is there when there is a filter. query is {"id"}, {"user_id", "seen_count"} or
+// rows_passing is present with a filter. query is {"id"}, {"user_id", "seen_count"} or
 // {"vector", "row"}. Scores are the shortest decimals that read back as the same float; payload
-// fields come by name.
+// fields are sorted by name.
 std::string AnswerJson(const Answer& answer);
 
-// What a title may mean when it is not clear:
+// The items that an ambiguous title may mean:
 //   {"collection", "title", "match_count", "candidates": [{"row", "id", "match", "payload"}]}
 // match is "whole", "prefix" or "part".
 std::string CandidatesJson(const std::string& collection, const std::string& title,

@@ -8,18 +8,18 @@
 
 #include "cli/display_text.h"
 #include "cli/payload_text.h"
-#include "cli/receipt_line.h"
+#include "cli/receipt_text.h"
 #include "cli/table.h"
 
 namespace simile::cli {
 namespace {
 
-constexpr std::size_t kFieldsShownMax = 3;
+constexpr std::size_t kDefaultFieldsMax = 3;
 
 // The columns after rank and score.
 struct Columns {
   bool with_id = false;
-  bool with_headings = false;  // title, year and genres explain themselves
+  bool with_headings = false;  // not needed for title, year and genres
   std::vector<std::string> fields;
 };
 
@@ -45,12 +45,12 @@ Columns ChooseColumns(const Answer& answer) {
   columns.with_id = true;
   columns.with_headings = !present.empty();
   for (const std::string& field : present) {
-    if (columns.fields.size() < kFieldsShownMax) columns.fields.push_back(field);
+    if (columns.fields.size() < kDefaultFieldsMax) columns.fields.push_back(field);
   }
   return columns;
 }
 
-// Genres may come as "Drama|War"; both spellings read alike.
+// Genres are a list or a text like "Drama|War"; both print as "Drama, War".
 std::string CellText(const v1::Hit& hit, const std::string& field) {
   std::string text = FieldText(hit.payload(), field);
   if (field != "genres") return text;
@@ -60,7 +60,7 @@ std::string CellText(const v1::Hit& hit, const std::string& field) {
   return text;
 }
 
-// A table of hits, or of groups of hits, whose keyword stands before the first of each.
+// A table of hits, or of groups of hits; a group's first row starts with its keyword.
 class ResultTable {
  public:
   ResultTable(const AnsweredQuery& result, const Columns& columns)
@@ -83,8 +83,8 @@ class ResultTable {
     const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
     std::vector<Table::Column> layout{{heading("rank"), Align::kRight}};
     if (!result.groups.empty()) layout.push_back({heading("group"), Align::kLeft, true});
-    // Where nothing was compared there is no score.
-    if (result.fallback_order.empty()) layout.push_back({heading("score"), Align::kRight});
+    // Cold-start rows have no score.
+    if (result.cold_start_order.empty()) layout.push_back({heading("score"), Align::kRight});
     if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
     for (const std::string& field : columns.fields) {
       layout.push_back({heading(field), Align::kLeft, field != "year"});
@@ -95,7 +95,7 @@ class ResultTable {
   void AddHit(const std::string& rank, const std::string& keyword, const v1::Hit& hit) {
     std::vector<std::string> cells{rank};
     if (!result_.groups.empty()) cells.push_back(keyword);
-    if (result_.fallback_order.empty()) cells.push_back(fmt::format("{:.4f}", hit.score()));
+    if (result_.cold_start_order.empty()) cells.push_back(fmt::format("{:.4f}", hit.score()));
     if (columns_.with_id) cells.push_back(hit.id());
     for (const std::string& field : columns_.fields) cells.push_back(CellText(hit, field));
     table_.AddRow(std::move(cells));
@@ -106,7 +106,7 @@ class ResultTable {
   Table table_;
 };
 
-// What all queries' filters let pass, where that is one number.
+// How many rows pass the filter, if that is the same for all queries.
 std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
   if (answer.results.empty()) return std::nullopt;
   const auto first = answer.results.front().rows_passing;

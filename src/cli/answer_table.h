@@ -7,9 +7,9 @@
 
 namespace simile::cli {
 
-// The answer as a person reads it: for every query a heading and a ranked table, then the receipt.
-// Columns: the fields asked for by name; else title, year and genres where the payload has a title;
-// else the id and the first few fields by name.
+// The answer for people: for every query a heading and a ranked table, then the receipt.
+// Columns: the fields of --fields; else title, year and genres if the payload has a title; else the
+// id and the first three fields by name.
 std::string AnswerTable(const Answer& answer, const Terminal& terminal);
 
 }  // namespace simile::cli

@@ -1,51 +1,30 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "cli/command_line.h"
 #include "cli/connection.h"
-#include "simile/v1/search.pb.h"
 
 namespace simile::cli {
 
-// What every command that talks to a server takes.
+// The flags of every command that calls a server.
 struct ClientFlags {
   std::optional<std::string> server;
   std::optional<double> timeout_s;
   bool json = false;
 };
-// timeout_help: what happens without --timeout, as the help puts it.
+//   timeout_help  the help's text about the default timeout
 void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help);
-// timeout_default_s: nothing lets a call take as long as it takes.
+//   timeout_default_s  used without --timeout; unset: no limit
 Connection Connect(const ClientFlags& flags, std::optional<double> timeout_default_s);
 
-// What `search`, `similar` and `recommend` have alike.
-struct QueryFlags {
-  ClientFlags client;
-  std::optional<std::string> collection;
-  std::optional<std::uint32_t> k;
-  std::optional<std::uint32_t> offset;
-  std::optional<double> score_threshold;
-  std::vector<std::string> exclude_ids;
-  std::optional<std::string> filter;
-  std::vector<std::string> fields;
-  std::optional<std::string> group_by;
-  std::optional<std::uint32_t> group_size;
-  std::optional<double> diversity;  // MMR lambda
-  std::optional<std::uint32_t> candidates;
-  bool paged = false;
-  std::optional<std::string> page_token;
-};
-void AddQueryFlags(Command& command, QueryFlags& flags);
-// Errors: kInvalidArgument for a flag that needs another.
-absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
-
-// How long these three wait for an answer unless told.
-inline constexpr double kQueryTimeoutSeconds = 10;
+// The named collection, else the server's only one.
+// Errors: the server's for an unknown name; kInvalidArgument listing the names when there are
+// several; kNotFound when there is none.
+absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
+                                                const std::optional<std::string>& name);
 
 }  // namespace simile::cli

@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/nearest_name.h"
+#include "base/utf8.h"
 #include "cli/exit_code.h"
-#include "data/nearest_name.h"
-#include "data/utf8.h"
 
 namespace simile::cli {
 namespace {
 
-// What CLI11 refuses in words of its own, or takes for "not given" as it does with "".
+// Checks numbers before CLI11 does: its messages are unclear, and it treats "" as "not given".
 template <typename Number>
 std::string NotA(const char* what, const std::string& text) {
   Number number{};
@@ -31,7 +31,7 @@ std::string NotWhole(const std::string& text) {
 
 std::string NotUtf8(const std::string& text) {
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = data::Utf8SequenceLength(rest);
+    const std::size_t length = base::Utf8SequenceLength(rest);
     if (length == 0) return fmt::format("\"{}\" is not UTF-8", text);
     rest.remove_prefix(length);
   }
@@ -96,6 +96,18 @@ Command& Command::Required() {
   return *this;
 }
 
+Command& Command::Renamed(const std::string& former, const std::string& present) {
+  const std::string message = fmt::format("{} is called {} now", former, present);
+  app_->add_option_function<std::vector<std::string>>(
+          former,
+          [message](const auto&) {
+            throw CLI::ArgumentMismatch(message);  // CommandLine::Run catches and prints it
+          })
+      ->expected(0, 1)
+      ->group("");  // no group: not in the help
+  return *this;
+}
+
 Command& Command::Footer(const std::string& text) {
   app_->footer(text);
   return *this;
@@ -120,7 +132,7 @@ CommandLine::CommandLine(const std::string& description, const std::string& vers
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer(
       "`simile COMMAND --help` explains a command.\n"
-      "Exit codes: 0 done, 1 failed, 64 a wrong command line; `health` has its own.");
+      "Exit codes: 0 success, 1 failure, 64 wrong usage; `health` has its own.");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.require_subcommand(0, 1);
 }
@@ -145,7 +157,7 @@ int CommandLine::Run(int argument_count, const char* const* arguments) {
   for (const auto& command : parser_->commands) names.push_back(command.first->get_name());
   const std::string_view first = arguments[1];
   if (!first.starts_with('-') && std::ranges::find(names, first) == names.end()) {
-    const std::string offer = data::DidYouMean(data::NearestName(first, names));
+    const std::string offer = base::DidYouMean(base::NearestName(first, names));
     Fail(absl::InvalidArgumentError(
         fmt::format("no command \"{}\"{}", first,
                     offer.empty() ? "; `simile --help` lists them" : "." + offer)));

@@ -14,15 +14,14 @@ class Option;
 
 namespace simile::cli {
 
-// One command of the program while its own file describes it: flags bound to variables, and what to
-// run once they are filled. The variables must live until CommandLine::Run returns; commands keep
-// them in a shared_ptr that their run function holds. Keeps the parser's large header out of the
-// commands.
+// Describes one command: its flags, each bound to a variable, and the function to run after
+// parsing. The variables must live until CommandLine::Run returns; commands keep them in a
+// shared_ptr that their function holds. Keeps CLI11's large header out of the commands.
 class Command {
  public:
   // names: "--id", or "-k,--count".
-  // kind: what stands for a flag's value in the help: "ID".
-  // Texts must be UTF-8, since the wire carries nothing else; names of files may be any bytes.
+  // kind: the name of a flag's value in the help: "ID".
+  // Texts must be UTF-8, as protobuf strings are; file names may be any bytes.
   Command& Switch(const std::string& names, bool& value, const std::string& help);
   Command& Text(const std::string& names, std::optional<std::string>& value,
                 const std::string& kind, const std::string& help);
@@ -32,7 +31,7 @@ class Command {
                       const std::string& help);
   Command& Texts(const std::string& names, std::vector<std::string>& values,
                  const std::string& kind, const std::string& help);
-  // Divided by commas as well as by spaces.
+  // Values separated by commas or spaces.
   Command& List(const std::string& names, std::vector<std::string>& values, const std::string& kind,
                 const std::string& help);
   Command& Number(const std::string& names, std::optional<std::uint32_t>& value,
@@ -40,12 +39,15 @@ class Command {
   Command& Real(const std::string& names, std::optional<double>& value, const std::string& kind,
                 const std::string& help);
 
-  // About the flag or argument described last.
+  // Makes the flag or argument added last mandatory.
   Command& Required();
 
-  // What the help shows after the flags.
+  // Refuses a flag's former name with a message that names the present one.
+  Command& Renamed(const std::string& former, const std::string& present);
+
+  // Text printed after the flags in the help.
   Command& Footer(const std::string& text);
-  // Returns the exit code.
+  // The function to run; it returns the exit code.
   Command& Run(std::function<int()> run);
 
  private:
@@ -57,7 +59,7 @@ class Command {
   CLI::Option* last_ = nullptr;
 };
 
-// The whole program as typed: its commands, its help, and the choice of one.
+// Parses the program's arguments and runs one of its commands.
 class CommandLine {
  public:
   CommandLine(const std::string& description, const std::string& version);
@@ -67,8 +69,8 @@ class CommandLine {
 
   Command Add(const std::string& name, const std::string& help);
 
-  // Parses and runs one command. Returns its exit code, or kWrongUsage after an error on standard
-  // error that names the nearest known command.
+  // Returns the command's exit code, or kWrongUsage after printing an error. The error for an
+  // unknown command names the nearest known one.
   int Run(int argument_count, const char* const* arguments);
 
  private:

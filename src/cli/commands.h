@@ -4,7 +4,8 @@
 
 namespace simile::cli {
 
-// Each describes one command to the command line; one file a command.
+// Each adds one command to the command line. One file per command, except that `load`, `reload` and
+// `unload` share one.
 void AddServeCommand(CommandLine& line);
 void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);

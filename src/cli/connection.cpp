@@ -17,16 +17,16 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::string_view kUsualPort = "50051";
+constexpr std::string_view kDefaultPort = "50051";
 constexpr std::string_view kNoReason = "no connection";
 constexpr int kConnectsMax = 3;
-// The frame around a reply of the largest size allowed.
+// Allowance for what surrounds a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
 
-// HOST alone gets the usual port. A bare IPv6 address needs brackets to carry one.
+// Adds the default port to a HOST without one. An IPv6 address needs brackets to have a port.
 std::string WithPort(const std::string& address) {
   if (address.find(':') == std::string::npos || address.ends_with(']')) {
-    return fmt::format("{}:{}", address, kUsualPort);
+    return fmt::format("{}:{}", address, kDefaultPort);
   }
   return address;
 }
@@ -34,13 +34,13 @@ std::string WithPort(const std::string& address) {
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kReplyBytesMax + kReplyFrameBytes);
-  // A web proxy of the environment is not meant for a server beside us.
+  // http_proxy and its like are for the web, not for this server.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// gRPC reports an unreachable server in words of its own machinery.
-std::string_view ReasonUnreached(std::string_view message) {
+// gRPC's message for an unreachable server lists its internal steps; this is the reason in it.
+std::string_view UnreachedReason(std::string_view message) {
   if (message.find("Connection refused") != std::string_view::npos) return "connection refused";
   if (message.find("DNS resolution failed") != std::string_view::npos) return "no such host";
   if (message.find("No route to host") != std::string_view::npos) return "no route to host";
@@ -61,7 +61,7 @@ struct Connection::Channel {
         lookup(v1::LookupService::NewStub(channel)),
         health(grpc::health::v1::Health::NewStub(channel)) {}
 
-  // Makes one call and puts its outcome into our terms.
+  // Makes one call and converts its status.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(const std::unique_ptr<Stub>& stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -74,29 +74,29 @@ struct Connection::Channel {
       Response response;
       const grpc::Status status = ((*stub).*method)(&context, request, &response);
       if (status.ok()) return response;
-      if (connects_left <= 1 || !GaveUpForNoReason(status)) return Explained(status);
+      if (connects_left <= 1 || !GaveUpWithoutReason(status)) return ToStatus(status);
       grpc::experimental::ChannelResetConnectionBackoff(channel.get());
     }
   }
 
-  // A ready channel means that a server said so itself: it drains, say.
+  // On a ready channel the server itself sent UNAVAILABLE, for example while it drains.
   bool Unreached(const grpc::Status& status) const {
     return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
            channel->GetState(false) != GRPC_CHANNEL_READY;
   }
 
-  // gRPC 1.51 looks at the errno of connect() only after other calls that may change it, and then
-  // gives up a connection that was under way, with whatever error it found. Nothing was sent yet.
-  bool GaveUpForNoReason(const grpc::Status& status) const {
-    return Unreached(status) && ReasonUnreached(status.error_message()) == kNoReason;
+  // gRPC 1.51 reads the errno of connect() after other calls that may change it, and may then give
+  // up a connection in progress without a reason. Nothing was sent yet, so a retry is safe.
+  bool GaveUpWithoutReason(const grpc::Status& status) const {
+    return Unreached(status) && UnreachedReason(status.error_message()) == kNoReason;
   }
 
-  absl::Status Explained(const grpc::Status& status) const {
+  absl::Status ToStatus(const grpc::Status& status) const {
     const std::string& message = status.error_message();
     if (Unreached(status)) {
       return absl::UnavailableError(fmt::format(
           "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
-          address, ReasonUnreached(message)));
+          address, UnreachedReason(message)));
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
       return absl::DeadlineExceededError(
@@ -105,7 +105,8 @@ struct Connection::Channel {
     }
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return absl::UnimplementedError(fmt::format(
-          "the server at {} does not know this call; is it a Simile of this version?", address));
+          "the server at {} does not implement this call; is it a Simile server of this version?",
+          address));
     }
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
   }

@@ -16,14 +16,15 @@ namespace simile::cli {
 
 enum class Health : std::uint8_t { kServing, kNotServing };
 
-// A server and the calls this program makes to it, one at a time or from several threads. gRPC
-// stays behind it. Nothing is sent before the first call.
+// The calls this program makes to one server. Thread-safe. Connects at the first call. Keeps gRPC's
+// headers out of the commands.
 //
-// Errors of every call: the server's own, code and message as it sent them; kUnavailable in our
-// words when no server was reached; kDeadlineExceeded when it did not answer within the timeout.
+// Errors of every call: the server's own, with its code and message; kUnavailable when no server
+// was reached; kDeadlineExceeded when the server did not answer within the timeout.
 class Connection {
  public:
-  // address: HOST:PORT, or HOST for the usual port. timeout: of each call; nothing: no limit.
+  //   address  HOST:PORT, or HOST for port 50051
+  //   timeout  of each call; unset: no limit
   Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -44,6 +45,7 @@ class Connection {
   absl::StatusOr<v1::LookupResponse> Lookup(const v1::LookupRequest& request) const;
 
   // Whether the server, or one of its collections, answers queries (grpc.health.v1).
+  //   collection  empty: the server
   // Errors: kNotFound for a collection it does not know.
   absl::StatusOr<Health> CheckHealth(const std::string& collection) const;
 
@@ -52,7 +54,7 @@ class Connection {
   const std::unique_ptr<Channel> channel_;
 };
 
-// What this program lets an answer weigh, and asks the server to allow.
+// The largest reply this program accepts, and asks the server to send.
 inline constexpr int kReplyBytesMax = 64 << 20;
 
 }  // namespace simile::cli

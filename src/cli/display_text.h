@@ -7,7 +7,7 @@
 
 namespace simile::cli {
 
-// Text from files and servers, made fit for a terminal.
+// Makes text from files and servers safe to print on a terminal.
 
 enum class LineBreaks : std::uint8_t { kKept, kReplaced };
 
@@ -18,8 +18,8 @@ std::string Printable(std::string_view text, LineBreaks line_breaks = LineBreaks
 // Terminal columns the text takes: 2 for wide characters (CJK, most emoji), 0 for combining marks.
 std::size_t DisplayWidth(std::string_view text);
 
-// The text itself when it fits, else as much of it as leaves room for an ellipsis; never cuts a
-// character from its combining marks. At most `width` columns wide.
+// The text if it is at most `width` columns wide, else a prefix and an ellipsis that together are.
+// Never separates a character from its combining marks.
 std::string Shortened(std::string_view text, std::size_t width);
 
 }  // namespace simile::cli

@@ -19,7 +19,7 @@ int Fail(const absl::Status& status) {
 void SuggestNext(const std::string& command) {
   const Terminal terminal = StandardError();
   if (!terminal.is_terminal) return;
-  std::fflush(stdout);  // a suggestion comes after the answer, whatever is buffered
+  std::fflush(stdout);  // so that the suggestion follows the answer
   fmt::print(stderr, "{}\n", Dim("next: " + command, terminal));
 }
 

@@ -16,24 +16,24 @@ struct HealthFlags {
   std::optional<std::string> collection;
 };
 
-struct Verdict {
+struct HealthReport {
   const char* status;  // for programs
   int exit_code;
 };
 
-Verdict VerdictOf(const absl::StatusOr<Health>& health) {
+HealthReport Report(const absl::StatusOr<Health>& health) {
   if (absl::IsNotFound(health.status())) return {"UNKNOWN", kNotServing};
   if (!health.ok()) return {"UNREACHABLE", kUnreachable};
-  return *health == Health::kServing ? Verdict{"SERVING", kSucceeded}
-                                     : Verdict{"NOT_SERVING", kNotServing};
+  return *health == Health::kServing ? HealthReport{"SERVING", kSucceeded}
+                                     : HealthReport{"NOT_SERVING", kNotServing};
 }
 
 int RunHealth(const HealthFlags& flags) {
   const Connection connection = Connect(flags.client, kHealthTimeoutSeconds);
   const std::string collection = flags.collection.value_or("");
   const absl::StatusOr<Health> health = connection.CheckHealth(collection);
-  const Verdict verdict = VerdictOf(health);
-  if (flags.client.json) fmt::print("{{\"status\":\"{}\"}}\n", verdict.status);
+  const HealthReport report = Report(health);
+  if (flags.client.json) fmt::print("{{\"status\":\"{}\"}}\n", report.status);
   if (absl::IsNotFound(health.status())) {
     Fail(absl::NotFoundError(fmt::format("the server at {} has no collection \"{}\"",
                                          connection.address(), collection)));
@@ -43,16 +43,17 @@ int RunHealth(const HealthFlags& flags) {
     fmt::print("{}\n", *health == Health::kServing ? "serving" : "not serving");
     if (*health != Health::kServing) SuggestNext("simile list");
   }
-  return verdict.exit_code;
+  return report.exit_code;
 }
 
 }  // namespace
 
 void AddHealthCommand(CommandLine& line) {
   auto flags = std::make_shared<HealthFlags>();
-  Command command = line.Add("health", "Ask whether a server, or one collection, is serving");
+  Command command =
+      line.Add("health", "Check whether a server, or one of its collections, is serving");
   command.Text("--collection", flags->collection, "NAME",
-               "Ask about this collection (default: the whole server)");
+               "Check this collection (default: the whole server)");
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kHealthTimeoutSeconds));
   command.Footer("Exit codes: 0 serving, 1 not serving, 2 unreachable.").Run([flags] {
     return RunHealth(*flags);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/client_flags.h"
-#include "cli/collection_json.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -52,10 +51,9 @@ int ShowAll(const Connection& connection, const ListFlags& flags) {
 void AddListCommand(CommandLine& line) {
   auto flags = std::make_shared<ListFlags>();
   Command command = line.Add("list", "Show what a server serves");
-  command.Text("name", flags->name, "NAME",
-               "Show this collection in detail: memory, fields, notes");
+  command.Positional("NAME", flags->name, "Show this collection in detail: memory, fields, notes");
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kListTimeoutSeconds));
-  command.Run([flags] {
+  command.Footer("simile list films").Run([flags] {
     const Connection connection = Connect(flags->client, kListTimeoutSeconds);
     return flags->name ? ShowOne(connection, *flags) : ShowAll(connection, *flags);
   });

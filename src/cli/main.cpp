@@ -29,7 +29,7 @@ int Main(int argument_count, char** arguments) {
   AddInspectCommand(line);
   AddConfigCommand(line);
   const int exit_code = line.Run(argument_count, arguments);
-  // An answer that did not reach a full disk is no answer.
+  // Losing output, for example to a full disk, is a failure.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(absl::DataLossError("standard output cannot be written to"));
   }
@@ -39,7 +39,7 @@ int Main(int argument_count, char** arguments) {
 }  // namespace
 }  // namespace simile::cli
 
-// Libraries throw where nothing else is left: no memory, a full disk behind standard output.
+// Libraries throw when memory runs out or standard output cannot be written.
 int main(int argument_count, char** arguments) {
   try {
     return simile::cli::Main(argument_count, arguments);

@@ -8,14 +8,14 @@ namespace simile::cli {
 
 using PayloadMap = google::protobuf::Map<std::string, v1::Value>;
 
-// A payload value for people: text as it is, lists as `a, b`, objects as `{key: value}` by key,
-// nothing for null.
+// A payload value for people: text unchanged, lists as `a, b`, objects as `{key: value}` by key,
+// empty for null.
 std::string ValueText(const v1::Value& value);
 
 // The field's text, empty when the payload lacks it.
 std::string FieldText(const PayloadMap& payload, const std::string& field);
 
-// How a row is called in a sentence: `Toy Story (1995)` when its payload has a title, else its id.
+// A row's name in messages: `Toy Story (1995)` when its payload has a title, else its id.
 std::string RowLabel(const PayloadMap& payload, const std::string& id);
 
 }  // namespace simile::cli

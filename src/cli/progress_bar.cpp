@@ -12,9 +12,9 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenDrawings{200};
+constexpr std::chrono::milliseconds kRedrawInterval{200};
 constexpr std::size_t kBarWidth = 40;
-constexpr const char* kWipeLine = "\r\x1b[K";
+constexpr const char* kEraseLine = "\r\x1b[K";
 
 }  // namespace
 
@@ -38,12 +38,12 @@ ProgressBar::~ProgressBar() {
   }
   stop_.notify_one();
   thread_.join();
-  fmt::print(stderr, "{}", kWipeLine);
+  fmt::print(stderr, "{}", kEraseLine);
 }
 
 void ProgressBar::Draw() {
   std::unique_lock lock(mutex_);
-  while (!stop_.wait_for(lock, kBetweenDrawings, [this] { return stopped_; })) {
+  while (!stop_.wait_for(lock, kRedrawInterval, [this] { return stopped_; })) {
     lock.unlock();
     const std::optional<double> fraction = fraction_();
     const std::string bar = fraction ? BarText(*fraction, kBarWidth) : "...";

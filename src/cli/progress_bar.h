@@ -11,14 +11,14 @@
 
 namespace simile::cli {
 
-// The bar without its line's start: ` |############--------| 60 %`.
+// The bar without its label: `|############--------| 60 %`.
 std::string BarText(double fraction, std::size_t width);
 
-// A bar on standard error while something slow runs, asked for now and then from a thread of its
-// own. Shows nothing where standard error is no terminal, and wipes itself when it goes.
+// A progress bar on standard error, redrawn five times a second by its own thread and erased by the
+// destructor. Draws nothing if standard error is no terminal.
 class ProgressBar {
  public:
-  // fraction: 0..1, or nothing while it is not known. Called from the bar's thread.
+  //   fraction  returns 0..1, or nullopt while unknown; called on the bar's thread
   ProgressBar(std::string label, std::function<std::optional<double>()> fraction);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;

@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "cli/client_flags.h"
-#include "cli/collection_choice.h"
+#include "base/message_text.h"
+#include "cli/answer.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/show_answer.h"
-#include "data/wording.h"
+#include "cli/query_flags.h"
 
 namespace simile::cli {
 namespace {
@@ -21,50 +20,50 @@ struct RecommendFlags {
   bool exclude_seen = false;
   std::optional<std::string> like;
   std::optional<double> user_weight;
-  std::optional<std::string> fallback;
-  std::optional<std::string> fallback_field;
+  std::optional<std::string> cold_start;
+  std::optional<std::string> cold_start_field;
 };
 
-absl::Status SetFallback(const RecommendFlags& flags, v1::SearchOptions& options) {
-  if (!flags.fallback) {
-    if (!flags.fallback_field) return absl::OkStatus();
-    return absl::InvalidArgumentError("--fallback-field is what --fallback ORDER orders by");
+absl::Status SetColdStart(const RecommendFlags& flags, v1::SearchOptions& options) {
+  if (!flags.cold_start) {
+    if (!flags.cold_start_field) return absl::OkStatus();
+    return absl::InvalidArgumentError("--cold-start-field needs --cold-start ORDER");
   }
-  v1::Fallback& fallback = *options.mutable_fallback();
-  if (*flags.fallback == "newest") {
-    fallback.set_order(v1::Fallback::NEWEST);
-  } else if (*flags.fallback == "most-popular") {
-    fallback.set_order(v1::Fallback::MOST_POPULAR);
+  v1::ColdStart& cold_start = *options.mutable_cold_start();
+  if (*flags.cold_start == "newest") {
+    cold_start.set_order(v1::ColdStart::NEWEST);
+  } else if (*flags.cold_start == "most-popular") {
+    cold_start.set_order(v1::ColdStart::MOST_POPULAR);
   } else {
     return absl::InvalidArgumentError(
-        fmt::format("--fallback {}: give newest or most-popular", *flags.fallback));
+        fmt::format("--cold-start {}: give newest or most-popular", *flags.cold_start));
   }
-  if (flags.fallback_field) fallback.set_field(*flags.fallback_field);
+  if (flags.cold_start_field) cold_start.set_field(*flags.cold_start_field);
   return absl::OkStatus();
 }
 
 absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
-  if (flags.fallback && flags.like) {
+  if (flags.cold_start && flags.like) {
     return absl::InvalidArgumentError(
-        "--fallback is for users without a profile; --like ID blends with one");
+        "--cold-start is for users without a profile, and --like ID needs one");
   }
   if (flags.user_weight && !flags.like) {
-    return absl::InvalidArgumentError("--user-weight weighs the user against --like ID");
+    return absl::InvalidArgumentError("--user-weight needs --like ID");
   }
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return options;
   options->set_exclude_seen(flags.exclude_seen);
-  if (absl::Status status = SetFallback(flags, *options); !status.ok()) return status;
+  if (absl::Status status = SetColdStart(flags, *options); !status.ok()) return status;
   return options;
 }
 
-// How an answer speaks of its user.
+// The heading above one user's hits.
 std::string Heading(const std::string& user, const v1::UserRecommendations& recommended,
                     bool exclude_seen) {
-  if (!recommended.fallback_order().empty()) {
-    return fmt::format("for {}, who has no profile: by {}", user, recommended.fallback_order());
+  if (!recommended.cold_start_order().empty()) {
+    return fmt::format("for {}, who has no profile: by {}", user, recommended.cold_start_order());
   }
-  return fmt::format("for {} ({} seen{})", user, data::Grouped(recommended.seen_count()),
+  return fmt::format("for {} ({} seen{})", user, base::Grouped(recommended.seen_count()),
                      exclude_seen ? ", left out" : "");
 }
 
@@ -83,12 +82,12 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
     result.heading = Heading(recommended.user_id(), recommended, flags.exclude_seen);
     result.user_id = recommended.user_id();
     result.seen_count = recommended.seen_count();
-    TakeResult(recommended, result);
+    MoveResult(recommended, result);
   }
   return ShowAnswer(answer, flags.query);
 }
 
-// Between the users' tastes and an item.
+// Searches around a blend of each user's profile and the item of --like.
 int SearchBlends(const Connection& connection, const v1::Collection& collection,
                  const v1::SearchOptions& options, const RecommendFlags& flags) {
   v1::SearchRequest request;
@@ -110,7 +109,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
     result.heading = fmt::format("for {}, like {}", user, *flags.like);
     result.user_id = user;
     result.like = {*flags.like};
-    TakeResult(*response->mutable_results(i), result);
+    MoveResult(*response->mutable_results(i), result);
   }
   return ShowAnswer(answer, flags.query);
 }
@@ -133,14 +132,16 @@ void AddRecommendCommand(CommandLine& line) {
   Command command = line.Add("recommend", "Recommend items to users");
   command.Texts("--user", flags->users, "ID", "Users to recommend to")
       .Required()
-      .Switch("--exclude-seen", flags->exclude_seen, "Leave out what the user has seen")
-      .Text("--like", flags->like, "ID", "An item to be like as well")
+      .Switch("--exclude-seen", flags->exclude_seen, "Leave out items the user has seen")
+      .Text("--like", flags->like, "ID", "An item that the hits should also be like")
       .Real("--user-weight", flags->user_weight, "SHARE",
-            "The user's share against --like: 0 to 1 (default 0.5)")
-      .Text("--fallback", flags->fallback, "ORDER",
+            "The user's share of the blend with --like: 0 to 1 (default 0.5)")
+      .Text("--cold-start", flags->cold_start, "ORDER",
             "For users without a profile: newest or most-popular items")
-      .Text("--fallback-field", flags->fallback_field, "FIELD",
-            "What --fallback orders by, greatest first");
+      .Text("--cold-start-field", flags->cold_start_field, "FIELD",
+            "The field that --cold-start orders by, greatest first")
+      .Renamed("--fallback", "--cold-start")
+      .Renamed("--fallback-field", "--cold-start-field");
   AddQueryFlags(command, flags->query);
   command.Footer("simile recommend --user user_00042 -k 5 --exclude-seen").Run([flags] {
     return RunRecommend(*flags);

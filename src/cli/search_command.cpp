@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "cli/client_flags.h"
-#include "cli/collection_choice.h"
+#include "base/message_text.h"
+#include "cli/answer.h"
 #include "cli/commands.h"
-#include "cli/example_flags.h"
 #include "cli/exit_code.h"
-#include "cli/show_answer.h"
+#include "cli/query_flags.h"
 #include "cli/vector_file.h"
-#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -24,8 +22,8 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
   if (vectors.dim() == collection.dim()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "{} holds {} dimensions, {} has {}. A vector from another model cannot be compared.",
-      vectors.source, data::Grouped(vectors.dim()), collection.name(),
-      data::Grouped(collection.dim())));
+      vectors.source, base::Grouped(vectors.dim()), collection.name(),
+      base::Grouped(collection.dim())));
 }
 
 int RunSearch(const SearchFlags& flags) {
@@ -62,7 +60,7 @@ int RunSearch(const SearchFlags& flags) {
     result.vector_row = static_cast<std::uint64_t>(i);
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;
-    TakeResult(*response->mutable_results(i), result);
+    MoveResult(*response->mutable_results(i), result);
   }
   return ShowAnswer(answer, flags.query);
 }

@@ -18,12 +18,12 @@ int RunServe(const SettingsFlags& flags) {
 
 void AddServeCommand(CommandLine& line) {
   auto flags = std::make_shared<SettingsFlags>();
-  Command command = line.Add("serve", "Serve collections until told to stop");
+  Command command = line.Add("serve", "Serve collections until SIGTERM or Ctrl-C");
   flags->AddTo(command);
   command
       .Footer(
           "simile serve --collection films=examples/films\n"
-          "`simile config --print` shows every setting, also those without a flag.")
+          "`simile config --print` shows every setting, including those without a flag.")
       .Run([flags] { return RunServe(*flags); });
 }
 

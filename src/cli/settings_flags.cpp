@@ -12,7 +12,7 @@ namespace {
 using app::Setting;
 using app::SettingKind;
 
-// A setting's sentence without its full stop, as the other flags' help has none.
+// The help sentence without its full stop, like the help of other flags.
 std::string Phrase(const Setting& setting) {
   return setting.help.substr(0, setting.help.find_last_not_of('.') + 1);
 }

@@ -1,20 +1,19 @@
+#include "cli/similar_command.h"
+
 #include <memory>
 #include <variant>
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "cli/answer.h"
 #include "cli/answer_json.h"
-#include "cli/client_flags.h"
-#include "cli/collection_choice.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
-#include "cli/example_flags.h"
 #include "cli/exit_code.h"
 #include "cli/payload_text.h"
-#include "cli/show_answer.h"
+#include "cli/query_flags.h"
 #include "cli/table.h"
-#include "cli/title_choice.h"
-#include "data/wording.h"
 
 namespace simile::cli {
 namespace {
@@ -28,10 +27,10 @@ struct SimilarFlags {
   std::optional<std::string> title;
 };
 
-// An item to search around, as it is called in the answer's heading.
+// An item to search around.
 struct Start {
   std::string id;
-  std::string label;
+  std::string label;  // its name in the heading
 };
 
 std::string CandidatesTable(const std::string& collection, const std::string& title,
@@ -43,15 +42,15 @@ std::string CandidatesTable(const std::string& collection, const std::string& ti
   }
   const auto listed = static_cast<std::uint64_t>(found.matches_size());
   std::string text =
-      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", data::Grouped(found.match_count()),
+      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", base::Grouped(found.match_count()),
                   collection, Printable(title), table.Render(StandardOutput(), 2));
   if (found.match_count() > listed) {
-    text += fmt::format("  and {} more\n", data::Grouped(found.match_count() - listed));
+    text += fmt::format("  and {} more\n", base::Grouped(found.match_count() - listed));
   }
   return text;
 }
 
-// Finds the one item with this title. Where there are several, prints them and returns nothing.
+// Finds the item with this title. When it is ambiguous, prints the candidates and returns nullopt.
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
                                                   const std::string& title, bool json) {
@@ -84,8 +83,9 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
-    return absl::NotFoundError(fmt::format("{} --title TEXT finds an item by its {}.",
-                                           std::string(fetched.status().message()),
+    const std::string message(fetched.status().message());
+    return absl::NotFoundError(fmt::format("{}{} --title TEXT finds an item by its {}.", message,
+                                           message.ends_with('?') ? "" : ".",
                                            collection.lookup_fields(0)));
   }
   if (!fetched.ok()) return fetched.status();
@@ -100,15 +100,15 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
 std::string LabelOf(const Start* start, const ExampleFlags& examples) {
   std::string label = start != nullptr ? start->label : "";
   if (!examples.like.empty()) {
-    const std::string more = data::Counted(examples.like.size(), "item");
+    const std::string more = base::Counted(examples.like.size(), "item");
     label += start != nullptr ? fmt::format(" and {} more", more) : more;
   }
   if (examples.unlike.empty()) return label;
   return fmt::format("{}{}unlike {}", label, label.empty() ? "" : ", ",
-                     data::Counted(examples.unlike.size(), "item"));
+                     base::Counted(examples.unlike.size(), "item"));
 }
 
-//   starts  a query each; none: one query for the examples alone
+//   starts  one query each; empty: one query for the examples alone
 int SearchAround(const Connection& connection, const v1::Collection& collection,
                  const std::vector<Start>& starts, const SimilarFlags& flags) {
   const auto options = OptionsOf(flags.query);
@@ -138,7 +138,7 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
     if (start != nullptr) result.id = start->id;
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;
-    TakeResult(*response->mutable_results(i), result);
+    MoveResult(*response->mutable_results(i), result);
   }
   return ShowAnswer(answer, flags.query);
 }
@@ -147,7 +147,7 @@ int RunSimilar(const SimilarFlags& flags) {
   const bool by_id = !flags.ids.empty();
   const bool by_title = flags.title.has_value();
   if (by_id && by_title) {
-    Fail(absl::InvalidArgumentError("--id and --title both say what to compare with; give one"));
+    Fail(absl::InvalidArgumentError("--id and --title cannot be combined; give one"));
     return kWrongUsage;
   }
   if (!by_id && !by_title && !flags.examples.given()) {
@@ -173,6 +173,14 @@ int RunSimilar(const SimilarFlags& flags) {
 }
 
 }  // namespace
+
+TitleChoice ChooseByTitle(const v1::LookupResponse& found) {
+  if (found.match_count() == 0 || found.matches().empty()) return TitleUnknown{};
+  const bool one_whole = found.whole_match_count() == 1;
+  const bool only_match = found.match_count() == 1;
+  if (!one_whole && !only_match) return TitleAmbiguous{};
+  return TitleFound{found.matches(0).item()};  // whole matches come first
+}
 
 void AddSimilarCommand(CommandLine& line) {
   auto flags = std::make_shared<SimilarFlags>();

@@ -10,13 +10,13 @@ namespace simile::cli {
 
 enum class Align : std::uint8_t { kLeft, kRight };
 
-// Rows of text in aligned columns, two spaces apart. Cells are made printable; widths are terminal
-// columns and not bytes. On a terminal the widest column that may shrink is shortened until the
-// table fits; elsewhere nothing is cut.
+// Rows of text in aligned columns, two spaces apart. Cells are made printable; widths are in
+// terminal columns, not bytes. On a terminal the widest column that may shrink is shortened until
+// the table fits; in a file or a pipe nothing is cut.
 class Table {
  public:
   struct Column {
-    std::string heading;  // a table whose columns all lack one has no heading line
+    std::string heading;  // without any the table has no heading line
     Align align = Align::kLeft;
     bool may_shrink = false;
   };
@@ -26,8 +26,7 @@ class Table {
   void AddRow(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
-  // One line a row, each ended by '\n', without spaces at its end; every line begins with
-  // `indent` spaces.
+  // One line per row, ended by '\n', with `indent` spaces at its start and none at its end.
   std::string Render(const Terminal& terminal, std::size_t indent) const;
 
  private:

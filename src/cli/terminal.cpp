@@ -10,7 +10,7 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::size_t kUsualWidth = 80;
+constexpr std::size_t kDefaultWidth = 80;
 
 Terminal Describe(int descriptor) {
   Terminal terminal;
@@ -22,7 +22,7 @@ Terminal Describe(int descriptor) {
                     std::string_view(kind) != "dumb";
   winsize size{};
   const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  terminal.width = known ? size.ws_col : kUsualWidth;
+  terminal.width = known ? size.ws_col : kDefaultWidth;
   return terminal;
 }
 

@@ -6,8 +6,8 @@
 
 namespace simile::cli {
 
-// What a stream can show. Colour and cut-off lines are for terminals only: a file or a pipe gets
-// every character and no escape sequence.
+// What a stream can show. Only terminals get colour and shortened lines; a file or a pipe gets the
+// whole text without escape sequences.
 struct Terminal {
   bool is_terminal = false;
   bool colour = false;    // a terminal, and neither NO_COLOR nor TERM=dumb is set
@@ -17,7 +17,7 @@ struct Terminal {
 Terminal StandardOutput();
 Terminal StandardError();
 
-// The text in bold or faint letters where the terminal has colour, else as it is.
+// The text in bold or faint letters if the terminal has colour, else unchanged.
 std::string Bold(std::string_view text, const Terminal& terminal);
 std::string Dim(std::string_view text, const Terminal& terminal);
 

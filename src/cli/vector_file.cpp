@@ -24,14 +24,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-// A number in JSON takes up to some 25 characters, the widest element of a .npy file 8 bytes.
+// A JSON number takes up to about 25 characters, the widest .npy element 8 bytes.
 constexpr std::size_t kBytesPerNumberMax = 32;
 
-absl::Status Refuse(const std::string& shown, const std::string& why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", shown, why));
+absl::Status Refuse(const std::string& source, const std::string& why) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", source, why));
 }
 
-// The dictionary of a .npy file's header and where the header ends, if the bytes have one.
+// The dictionary of a .npy header, and the offset at which the header ends.
 struct NpyStart {
   data::NpyDict dict;
   std::size_t end = 0;
@@ -52,8 +52,8 @@ std::optional<NpyStart> ReadNpyStart(std::string_view bytes) {
   return NpyStart{*std::move(dict), begin + length};
 }
 
-// np.save of a single vector has one axis, where collections have two. Writes the header anew with
-// the missing axis, so that one reader checks both; what is not such a file stays as it is.
+// np.save writes a single vector with one axis; ReadNpyHeader requires two. Replaces such a header
+// by one with both axes; returns any other bytes unchanged.
 std::string WithTwoAxes(std::string bytes) {
   const std::optional<NpyStart> start = ReadNpyStart(bytes);
   if (!start || start->dict.shape.size() != 1) return bytes;
@@ -66,18 +66,18 @@ std::string WithTwoAxes(std::string bytes) {
   return rewritten + header + bytes.substr(start->end);
 }
 
-absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& shown,
+absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& source,
                                      const Limits& limits) {
   bytes = WithTwoAxes(std::move(bytes));
-  data::MemorySource source(shown, bytes);
-  data::BufferedReader reader(source);
+  data::MemorySource npy(source, bytes);
+  data::BufferedReader reader(npy);
   const absl::StatusOr<data::VectorLayout> layout = data::ReadNpyHeader(reader, limits);
   if (!layout.ok()) return layout.status();
   if (layout->row_count > limits.queries_per_call_max) {
-    return Refuse(shown, fmt::format("holds {} vectors; one call takes at most {}",
-                                     layout->row_count, limits.queries_per_call_max));
+    return Refuse(source, fmt::format("holds {} vectors; one call takes at most {}",
+                                      layout->row_count, limits.queries_per_call_max));
   }
-  QueryVectors vectors{shown, {}};
+  QueryVectors vectors{source, {}};
   std::string row(layout->row_bytes(), '\0');
   std::vector<double> numbers(layout->dim);
   for (std::uint64_t i = 0; i < layout->row_count; ++i) {
@@ -91,48 +91,48 @@ absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& shown
 }
 
 absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row,
-                                               const std::string& shown) {
+                                               const std::string& source) {
   std::vector<float> values;
   values.reserve(list.size());
   for (const json& number : list) {
     if (!number.is_number()) {
-      return Refuse(shown, fmt::format("row {}, column {}: {} where a number belongs", row,
-                                       values.size(), number.type_name()));
+      return Refuse(source, fmt::format("row {}, column {}: {} where a number belongs", row,
+                                        values.size(), number.type_name()));
     }
     values.push_back(number.get<float>());
   }
   return values;
 }
 
-absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string& shown,
+absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string& source,
                                       const Limits& limits) {
   const json parsed = json::parse(text, nullptr, false);
   constexpr std::string_view kWanted =
       "a vector belongs here: a .npy file, or JSON, [0.1, 0.2] or a list of such lists";
-  if (parsed.is_discarded()) return Refuse(shown, fmt::format("not JSON; {}", kWanted));
-  if (!parsed.is_array() || parsed.empty()) return Refuse(shown, std::string(kWanted));
+  if (parsed.is_discarded()) return Refuse(source, fmt::format("not JSON; {}", kWanted));
+  if (!parsed.is_array() || parsed.empty()) return Refuse(source, std::string(kWanted));
   const bool one = !parsed.front().is_array();
   const std::size_t count = one ? 1 : parsed.size();
   if (count > limits.queries_per_call_max) {
-    return Refuse(shown, fmt::format("holds {} vectors; one call takes at most {}", count,
-                                     limits.queries_per_call_max));
+    return Refuse(source, fmt::format("holds {} vectors; one call takes at most {}", count,
+                                      limits.queries_per_call_max));
   }
-  QueryVectors vectors{shown, {}};
+  QueryVectors vectors{source, {}};
   for (std::size_t i = 0; i < count; ++i) {
     const json& list = one ? parsed : parsed[i];
     if (!list.is_array()) {
-      return Refuse(shown,
+      return Refuse(source,
                     fmt::format("row {}: {} where a list of numbers belongs", i, list.type_name()));
     }
-    absl::StatusOr<std::vector<float>> row = RowFromJson(list, i, shown);
+    absl::StatusOr<std::vector<float>> row = RowFromJson(list, i, source);
     if (!row.ok()) return row.status();
     if (row->empty() || row->size() > limits.dim_max) {
-      return Refuse(shown, fmt::format("row {} has {} numbers; 1 to {} are possible", i,
-                                       row->size(), limits.dim_max));
+      return Refuse(source, fmt::format("row {} has {} numbers; 1 to {} are possible", i,
+                                        row->size(), limits.dim_max));
     }
     if (i > 0 && row->size() != vectors.dim()) {
-      return Refuse(
-          shown, fmt::format("row {} has {} numbers, row 0 has {}", i, row->size(), vectors.dim()));
+      return Refuse(source, fmt::format("row {} has {} numbers, row 0 has {}", i, row->size(),
+                                        vectors.dim()));
     }
     vectors.rows.push_back(*std::move(row));
   }
@@ -152,10 +152,10 @@ std::string ReadSome(std::istream& stream, std::size_t bytes_max) {
 
 }  // namespace
 
-absl::StatusOr<QueryVectors> ParseQueryVectors(std::string bytes, const std::string& shown,
+absl::StatusOr<QueryVectors> ParseQueryVectors(std::string bytes, const std::string& source,
                                                const Limits& limits) {
-  return bytes.starts_with(kNpyMagic) ? FromNpy(std::move(bytes), shown, limits)
-                                      : FromJson(bytes, shown, limits);
+  return bytes.starts_with(kNpyMagic) ? FromNpy(std::move(bytes), source, limits)
+                                      : FromJson(bytes, source, limits);
 }
 
 absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Limits& limits) {
@@ -163,21 +163,21 @@ absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Lim
                                                                   limits.queries_per_call_max *
                                                                   limits.dim_max;
   const bool from_input = file == "-";
-  const std::string shown = from_input ? "standard input" : file;
+  const std::string source = from_input ? "standard input" : file;
   std::ifstream stream;
   if (!from_input) {
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(file, error);
-    if (!std::filesystem::exists(status)) return absl::NotFoundError(shown + ": no such file");
-    if (std::filesystem::is_directory(status)) return Refuse(shown, "is a folder, not a file");
+    if (!std::filesystem::exists(status)) return absl::NotFoundError(source + ": no such file");
+    if (std::filesystem::is_directory(status)) return Refuse(source, "is a folder, not a file");
     stream.open(file, std::ios::binary);
-    if (!stream) return absl::PermissionDeniedError(shown + ": cannot be opened for reading");
+    if (!stream) return absl::PermissionDeniedError(source + ": cannot be opened for reading");
   }
   std::string bytes = ReadSome(from_input ? std::cin : stream, bytes_max);
   if (bytes.size() > bytes_max) {
-    return Refuse(shown, fmt::format("over {} MiB, more than one call can hold", bytes_max >> 20));
+    return Refuse(source, fmt::format("over {} MiB, more than one call can hold", bytes_max >> 20));
   }
-  return ParseQueryVectors(std::move(bytes), shown, limits);
+  return ParseQueryVectors(std::move(bytes), source, limits);
 }
 
 }  // namespace simile::cli

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 namespace {
@@ -26,7 +26,7 @@ absl::StatusOr<bool> BufferedReader::Fill() {
   return *count != 0;
 }
 
-void BufferedReader::Take(std::size_t count) {
+void BufferedReader::Consume(std::size_t count) {
   window_.remove_prefix(count);
   position_ += count;
 }
@@ -41,7 +41,7 @@ absl::Status BufferedReader::ReadExact(std::span<char> into) {
     }
     const std::size_t count = window_.copy(into.data(), std::min(into.size(), window_.size()));
     into = into.subspan(count);
-    Take(count);
+    Consume(count);
   }
   return absl::OkStatus();
 }
@@ -49,7 +49,7 @@ absl::Status BufferedReader::ReadExact(std::span<char> into) {
 void BufferedReader::Skip(std::uint64_t count) {
   assert(count <= bytes_left());
   const std::size_t buffered = std::min<std::uint64_t>(count, window_.size());
-  Take(buffered);
+  Consume(buffered);
   source_.Skip(count - buffered);
   position_ += count - buffered;
 }
@@ -60,7 +60,7 @@ absl::StatusOr<std::string_view> BufferedReader::ReadSome() {
     if (!filled.ok()) return filled.status();
   }
   const std::string_view bytes = window_;
-  Take(bytes.size());
+  Consume(bytes.size());
   return bytes;
 }
 
@@ -78,20 +78,21 @@ absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::si
     const std::size_t newline = window_.find('\n');
     const std::string_view part = window_.substr(0, newline);
     if (part.size() > bytes_max - line.size()) {
-      return absl::InvalidArgumentError(fmt::format("{}: line {} is longer than {} bytes", shown(),
-                                                    line_number, Grouped(bytes_max)));
+      return absl::InvalidArgumentError(fmt::format("{}: line {} is longer than {} bytes",
+                                                    display_name(), line_number,
+                                                    base::Grouped(bytes_max)));
     }
     line += part;
     if (newline != std::string_view::npos) {
-      Take(newline + 1);
+      Consume(newline + 1);
       return true;
     }
-    Take(part.size());
+    Consume(part.size());
   }
 }
 
 absl::Status Refuse(const BufferedReader& in, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", in.shown(), why));
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in.display_name(), why));
 }
 
 }  // namespace simile::data

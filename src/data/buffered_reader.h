@@ -14,13 +14,13 @@
 
 namespace simile::data {
 
-// Reads a source through one buffer: exact byte counts, lines, or whatever comes next. Borrows the
+// Reads a source through one buffer: exact byte counts, lines, or the bytes at hand. Borrows the
 // source. One thread at a time.
 class BufferedReader {
  public:
   explicit BufferedReader(ByteSource& source);
 
-  const std::string& shown() const { return source_.shown(); }
+  const std::string& display_name() const { return source_.display_name(); }
   std::uint64_t size() const { return source_.size(); }
   std::uint64_t bytes_left() const { return source_.size() - position_; }
 
@@ -28,24 +28,24 @@ class BufferedReader {
   absl::Status ReadExact(std::span<char> into);
   // REQUIRES: count <= bytes_left().
   void Skip(std::uint64_t count);
-  // Gives the next bytes, as many as the buffer has, and passes over them; empty at the end. Valid
-  // until the next call.
+  // The next bytes, as many as the buffer has; empty at the end. Valid until the next call.
   absl::StatusOr<std::string_view> ReadSome();
   // Reads up to the next newline or the end and drops the newline. False at the end of the file.
-  // Errors: kInvalidArgument when the line is longer than bytes_max (the message names it as
-  // `line_number`); `line` never grows beyond that.
+  //   line_number  what a message calls the line
+  // Errors: kInvalidArgument when the line is longer than bytes_max; `line` never grows beyond
+  // that.
   absl::StatusOr<bool> ReadLine(std::uint64_t line_number, std::size_t bytes_max,
                                 std::string& line);
 
  private:
   // Reads into the empty buffer. False at the end.
   absl::StatusOr<bool> Fill();
-  void Take(std::size_t count);
+  void Consume(std::size_t count);
 
   ByteSource& source_;
   std::vector<char> buffer_;
-  std::string_view window_;     // what is in the buffer and not yet taken
-  std::uint64_t position_ = 0;  // bytes taken
+  std::string_view window_;     // the unread part of the buffer
+  std::uint64_t position_ = 0;  // bytes consumed
 };
 
 // kInvalidArgument that begins with the file's name.

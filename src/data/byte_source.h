@@ -12,36 +12,37 @@
 
 namespace simile::data {
 
-// Bytes read once, in order: a file, or memory in tests and fuzzers. Readers are written against
-// this alone. Owned by whoever opened it; one thread at a time.
+// Bytes read once, in order: a file, or memory in tests and fuzzers. Readers depend on this alone.
+// Owned by the caller that opened it; one thread at a time.
 class ByteSource {
  public:
-  // shown: the name that messages use, relative to the collection's folder.
-  // size: how many bytes there are; Read never gives more.
-  ByteSource(std::string shown, std::uint64_t size) : shown_(std::move(shown)), size_(size) {}
+  //   display_name  what messages call it: its name relative to the collection's folder
+  //   size          in bytes; Read never gives more
+  ByteSource(std::string display_name, std::uint64_t size)
+      : display_name_(std::move(display_name)), size_(size) {}
   virtual ~ByteSource() = default;
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  const std::string& shown() const { return shown_; }
+  const std::string& display_name() const { return display_name_; }
   std::uint64_t size() const { return size_; }
 
   // Reads the next bytes, at most into.size() of them, and returns how many: 0 only at the end.
   // Errors: kDataLoss when the file cannot be read or has become shorter than size().
   virtual absl::StatusOr<std::size_t> Read(std::span<char> into) = 0;
-  // Passes over bytes without reading them. REQUIRES: that many are left.
+  // Skips bytes without reading them. REQUIRES: at least `count` are left.
   virtual void Skip(std::uint64_t count) = 0;
 
  private:
-  const std::string shown_;
+  const std::string display_name_;
   const std::uint64_t size_;
 };
 
-// Bytes that are in memory already. Borrows them.
+// Bytes in memory, which it borrows.
 class MemorySource final : public ByteSource {
  public:
-  MemorySource(std::string shown, std::string_view bytes)
-      : ByteSource(std::move(shown), bytes.size()), rest_(bytes) {}
+  MemorySource(std::string display_name, std::string_view bytes)
+      : ByteSource(std::move(display_name), bytes.size()), rest_(bytes) {}
 
   absl::StatusOr<std::size_t> Read(std::span<char> into) override;
   void Skip(std::uint64_t count) override { rest_.remove_prefix(count); }

@@ -8,16 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "data/field_type.h"
 #include "data/folder.h"
 #include "data/json_value.h"
-#include "data/nearest_name.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
 
-// The keys whose value is a string that is kept as it is, and whether it names a file.
+// The keys with a string value, and whether it names a file.
 struct TextKey {
   std::string_view key;
   std::string CollectionFiles::*member;
@@ -31,7 +31,7 @@ constexpr std::array<TextKey, 7> kTextKeys = {{
     {"user_vectors", &CollectionFiles::user_vectors, true},
     {"interactions", &CollectionFiles::interactions, true},
     {"id_field", &CollectionFiles::id_field, false},
-    {"tensor", &CollectionFiles::safetensors_tensor, false},
+    {"tensor", &CollectionFiles::tensor, false},
 }};
 
 absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
@@ -41,20 +41,22 @@ absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
   known.emplace_back("metric");
   known.emplace_back("lookup_fields");
   known.emplace_back("field_types");
-  const std::string nearest = NearestName(key, known);
-  return Refuse(in, fmt::format("unknown key {};{} keys are {}", Quoted(key),
-                                nearest.empty() ? std::string()
-                                                : fmt::format(" did you mean {}?", Quoted(nearest)),
-                                fmt::join(known, ", ")));
+  const std::string nearest = base::NearestName(key, known);
+  return Refuse(
+      in, fmt::format("unknown key {};{} keys are {}", base::Quoted(key),
+                      nearest.empty() ? std::string()
+                                      : fmt::format(" did you mean {}?", base::Quoted(nearest)),
+                      fmt::join(known, ", ")));
 }
 
 absl::StatusOr<std::string> TextOf(const BufferedReader& in, std::string_view key,
                                    const PayloadValue& value) {
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) {
-    return Refuse(in, fmt::format("{} is {}; a string is needed", Quoted(key), Describe(value)));
+    return Refuse(in,
+                  fmt::format("{} is {}; a string is needed", base::Quoted(key), Describe(value)));
   }
-  if (text->empty()) return Refuse(in, fmt::format("{} is empty; leave it out", Quoted(key)));
+  if (text->empty()) return Refuse(in, fmt::format("{} is empty; leave it out", base::Quoted(key)));
   return *text;
 }
 
@@ -63,8 +65,8 @@ absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& va
   if (!text.ok()) return text.status();
   if (*text == "cosine") return Metric::kCosine;
   if (*text == "dot") return Metric::kDot;
-  return Refuse(in,
-                fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", Quoted(*text)));
+  return Refuse(
+      in, fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", base::Quoted(*text)));
 }
 
 absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in,
@@ -97,16 +99,17 @@ absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& i
     if (!name.ok()) return name.status();
     const std::optional<FieldType> type = FieldTypeOf(*name);
     if (!type) {
-      return Refuse(in, fmt::format("\"field_types\" says {} is {}; types are {}", Quoted(field),
-                                    Quoted(*name), fmt::join(FieldTypeNames(), ", ")));
+      return Refuse(in,
+                    fmt::format("\"field_types\" says {} is {}; types are {}", base::Quoted(field),
+                                base::Quoted(*name), fmt::join(FieldTypeNames(), ", ")));
     }
     types.push_back({field, *type});
   }
   return types;
 }
 
-absl::Status TakeMember(const BufferedReader& in, const std::string& key, const PayloadValue& value,
-                        CollectionFiles& files) {
+absl::Status StoreMember(const BufferedReader& in, const std::string& key,
+                         const PayloadValue& value, CollectionFiles& files) {
   for (const TextKey& known : kTextKeys) {
     if (key != known.key) continue;
     absl::StatusOr<std::string> text = TextOf(in, key, value);
@@ -115,7 +118,7 @@ absl::Status TakeMember(const BufferedReader& in, const std::string& key, const 
       return Refuse(in,
                     fmt::format("{} is {}; name a file inside the collection's folder, relative "
                                 "to it",
-                                Quoted(key), Quoted(*text)));
+                                base::Quoted(key), base::Quoted(*text)));
     }
     files.*known.member = *std::move(text);
     return absl::OkStatus();
@@ -144,17 +147,17 @@ absl::Status TakeMember(const BufferedReader& in, const std::string& key, const 
 
 absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Limits& limits) {
   if (in.size() > limits.collection_json_bytes_max) {
-    return Refuse(in, fmt::format("is {} bytes long; at most {} are read", Grouped(in.size()),
-                                  Grouped(limits.collection_json_bytes_max)));
+    return Refuse(in, fmt::format("is {} bytes long; at most {} are read", base::Grouped(in.size()),
+                                  base::Grouped(limits.collection_json_bytes_max)));
   }
-  JsonReader json(in.shown(), {.depth_max = limits.json_depth_max,
-                               .text_bytes_max = limits.collection_json_bytes_max});
+  JsonReader json(in.display_name(), {.depth_max = limits.json_depth_max,
+                                      .text_bytes_max = limits.collection_json_bytes_max});
   json.Begin(in);
   const absl::StatusOr<PayloadObject> object = ReadJsonObject(json);
   if (!object.ok()) return object.status();
   CollectionFiles files;
   for (const auto& [key, value] : *object) {
-    if (absl::Status status = TakeMember(in, key, value, files); !status.ok()) return status;
+    if (absl::Status status = StoreMember(in, key, value, files); !status.ok()) return status;
   }
   return files;
 }

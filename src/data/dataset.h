@@ -14,16 +14,16 @@
 
 namespace simile::data {
 
-// The users of a collection: what they like, as vectors, and what they have seen.
+// The users of a collection: their preferences, as vectors, and the items they have seen.
 struct Profiles {
   IdIndex ids;     // user id <-> user row
   Matrix vectors;  // [user_count, dim] fp32, unit length for cosine
   SeenSets seen;   // item rows by user row
-  // Item rows that somebody has seen, those seen by most users first, then by row.
+  // Item rows that at least one user has seen, by descending number of users, then by row.
   std::vector<Row> most_seen;
 };
 
-// Everything a collection's folder holds, checked and in memory. Immutable once loaded.
+// The contents of a collection's folder, checked and in memory. Immutable once loaded.
 struct Dataset {
   Metric metric = Metric::kCosine;
   Matrix vectors;                 // [row_count, dim] fp32, unit length for cosine
@@ -31,12 +31,12 @@ struct Dataset {
   IdIndex ids;                    // item id <-> row
   PayloadTable payload;           // row_count rows, or none when there is no metadata.jsonl
   Profiles profiles;              // no users when there is no user_ids.json
-  // Payload fields whose text LookupService searches, most telling first.
+  // Payload fields whose text LookupService searches, the most important first.
   std::vector<std::string> lookup_fields;
-  // What the owner says that fields are to a filter; of the others the values tell.
+  // Types given in collection.json; the values decide those of other fields.
   std::vector<NamedFieldType> field_types;
-  // What the load did that its owner should know, one sentence each: how many rows were normalized
-  // and how far they were from unit length, which interaction lines named unknown items.
+  // What the load changed or left out, one sentence each: how many rows were normalized and how
+  // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;
 };
 

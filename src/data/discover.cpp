@@ -10,38 +10,47 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/collection_json.h"
-#include "data/wording.h"
+#include "data/vector_format.h"
 
 namespace simile::data {
 namespace {
 
 constexpr const char* kCollectionJson = "collection.json";
 
-// A part of a collection: its key in collection.json, the subfolder it may lie in, its usual names.
+// A part of a collection: its key in collection.json, the subfolder it may be in, its usual names.
 struct Part {
   std::string_view key;
   std::string CollectionFiles::*member;
   std::string_view subfolder;
   std::span<const std::string_view> names;
+  bool holds_vectors = false;  // names lack the ending; each format of vectors adds its own
 };
 
-constexpr std::array<std::string_view, 4> kVectorNames = {
-    "content_vectors.npy", "vectors.npy", "content_vectors.safetensors", "vectors.safetensors"};
+constexpr std::array<std::string_view, 2> kVectorNames = {"content_vectors", "vectors"};
 constexpr std::array<std::string_view, 1> kPayloadNames = {"metadata.jsonl"};
 constexpr std::array<std::string_view, 1> kUserIdNames = {"user_ids.json"};
-constexpr std::array<std::string_view, 2> kUserVectorNames = {"preference_vectors.npy",
-                                                              "preference_vectors.safetensors"};
+constexpr std::array<std::string_view, 1> kUserVectorNames = {"preference_vectors"};
 constexpr std::array<std::string_view, 1> kInteractionNames = {"interactions.jsonl"};
 
 constexpr std::array<Part, 5> kParts = {{
-    {"vectors", &CollectionFiles::vectors, "media/", kVectorNames},
+    {"vectors", &CollectionFiles::vectors, "media/", kVectorNames, true},
     {"payload", &CollectionFiles::payload, "media/", kPayloadNames},
     {"user_ids", &CollectionFiles::user_ids, "users/", kUserIdNames},
-    {"user_vectors", &CollectionFiles::user_vectors, "users/", kUserVectorNames},
+    {"user_vectors", &CollectionFiles::user_vectors, "users/", kUserVectorNames, true},
     {"interactions", &CollectionFiles::interactions, "users/", kInteractionNames},
 }};
+
+std::vector<std::string> VectorFileNames(std::span<const std::string_view> names) {
+  std::vector<std::string> files;
+  for (const VectorFormat& format : VectorFormats()) {
+    for (const std::string_view name : names)
+      files.push_back(fmt::format("{}{}", name, format.ending));
+  }
+  return files;
+}
 
 absl::StatusOr<CollectionFiles> ReadNamedFiles(const Folder& folder, const Limits& limits) {
   if (!folder.Has(kCollectionJson)) return CollectionFiles{};
@@ -51,10 +60,13 @@ absl::StatusOr<CollectionFiles> ReadNamedFiles(const Folder& folder, const Limit
   return ReadCollectionJson(reader, limits);
 }
 
-// Fills in a part that collection.json does not name; it stays empty when nothing is there.
+// The file of a part that collection.json does not name; `found` stays empty when there is none.
 absl::Status FindPart(const Folder& folder, const Part& part, std::string& found) {
+  const std::vector<std::string> names =
+      part.holds_vectors ? VectorFileNames(part.names)
+                         : std::vector<std::string>(part.names.begin(), part.names.end());
   for (const std::string_view subfolder : {std::string_view(), part.subfolder}) {
-    for (const std::string_view name : part.names) {
+    for (const std::string& name : names) {
       std::string candidate = fmt::format("{}{}", subfolder, name);
       if (!folder.Has(candidate)) continue;
       if (!found.empty()) {
@@ -73,12 +85,12 @@ absl::Status CheckParts(const CollectionFiles& files) {
     return absl::NotFoundError(
         fmt::format("no vectors in the folder: looked for {}, here and in media/; another name can "
                     "be given in {}: \"vectors\"",
-                    fmt::join(kVectorNames, ", "), kCollectionJson));
+                    fmt::join(VectorFileNames(kVectorNames), ", "), kCollectionJson));
   }
   if (files.user_vectors.empty() && !files.user_ids.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("{}: has no vectors beside it; {} with one row an id is needed", files.user_ids,
-                    kUserVectorNames[0]));
+                    VectorFileNames(kUserVectorNames).front()));
   }
   if (files.user_ids.empty() && !files.user_vectors.empty()) {
     return absl::InvalidArgumentError(
@@ -88,17 +100,18 @@ absl::Status CheckParts(const CollectionFiles& files) {
   return absl::OkStatus();
 }
 
-// A setting that could do nothing is a mistake worth naming.
+// Refuses settings that would have no effect.
 absl::Status CheckSettings(const CollectionFiles& files) {
   if (!files.id_field.empty() && files.payload.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("{}: \"id_field\" is {}, but there is no payload to have it; {} is needed",
-                    kCollectionJson, Quoted(files.id_field), kPayloadNames[0]));
+                    kCollectionJson, base::Quoted(files.id_field), kPayloadNames[0]));
   }
-  if (!files.safetensors_tensor.empty() && !files.vectors.ends_with(".safetensors")) {
+  const VectorFormat* const format = FindVectorFormat(files.vectors);
+  if (!files.tensor.empty() && (format == nullptr || !format->names_tensors)) {
     return absl::InvalidArgumentError(
         fmt::format("{}: \"tensor\" is {}, but {} is no .safetensors file; leave it out",
-                    kCollectionJson, Quoted(files.safetensors_tensor), files.vectors));
+                    kCollectionJson, base::Quoted(files.tensor), files.vectors));
   }
   return absl::OkStatus();
 }
@@ -117,7 +130,7 @@ absl::StatusOr<CollectionFiles> DiscoverFiles(const Folder& folder,
       if (absl::Status status = FindPart(folder, part, found); !status.ok()) return status;
     } else if (!folder.Has(found)) {
       return absl::NotFoundError(fmt::format("{}: \"{}\" names {}, which is not in the folder",
-                                             kCollectionJson, part.key, Quoted(found)));
+                                             kCollectionJson, part.key, base::Quoted(found)));
     }
   }
   if (absl::Status status = CheckParts(*files); !status.ok()) return status;

@@ -4,22 +4,13 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/fp16.h"
+
 namespace simile::data {
 
 static_assert(std::endian::native == std::endian::little, "files are read as they lie in memory");
 
 namespace {
-
-// binary16 and binary32 differ by 112 in the exponent's bias: moved into place, the bits read as
-// the number times 2^-112, and one exact product mends that, subnormals too. Free of branches, so
-// that the compiler turns a loop of it into vector code.
-inline float WidenHalf(std::uint16_t half) {
-  const std::uint32_t magnitude = static_cast<std::uint32_t>(half & 0x7FFFU) << 13;
-  const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
-  const bool special = (half & 0x7C00U) == 0x7C00U;
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
-  return std::bit_cast<float>(sign | (special ? magnitude | 0x7F800000U : finite));
-}
 
 inline float WidenBfloat(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
@@ -35,8 +26,6 @@ void DecodeAs(const char* bytes, std::span<double> values, Widen widen) {
 }
 
 }  // namespace
-
-float FloatFromHalf(std::uint16_t half) { return WidenHalf(half); }
 
 std::size_t ElementBytes(ElementType type) {
   switch (type) {
@@ -71,7 +60,7 @@ void DecodeElements(ElementType type, std::span<const char> bytes, std::span<dou
   assert(bytes.size() == values.size() * ElementBytes(type));
   switch (type) {
     case ElementType::kFloat16:
-      return DecodeAs<std::uint16_t>(bytes.data(), values, WidenHalf);
+      return DecodeAs<std::uint16_t>(bytes.data(), values, base::FloatFromFp16);
     case ElementType::kBfloat16:
       return DecodeAs<std::uint16_t>(bytes.data(), values, WidenBfloat);
     case ElementType::kFloat32:

@@ -8,7 +8,7 @@
 
 namespace simile::data {
 
-// What a payload field's values are to a filter.
+// The type of a payload field in filters.
 enum class FieldType : std::uint8_t {
   kKeyword,   // one text
   kKeywords,  // a list of texts, or a text like "A|B|C"
@@ -16,11 +16,10 @@ enum class FieldType : std::uint8_t {
   kNumber,
   kBoolean,
   kTime,   // RFC 3339 texts
-  kOther,  // objects, lists of something else, values of several kinds: a filter can ask whether
-           // they are there
+  kOther,  // objects, other lists, values of several types: filters can only test their presence
 };
 
-// The type that somebody gives a field by its name.
+// A type given to a field.
 struct NamedFieldType {
   std::string field;
   FieldType type = FieldType::kOther;

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 namespace {
@@ -22,25 +22,26 @@ namespace fs = std::filesystem;
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
 // Why a path of the folder could not be opened.
-absl::Status OpenError(std::string_view shown, int error) {
+absl::Status OpenError(std::string_view display_name, int error) {
   if (error == ENOENT || error == ENOTDIR) {
-    return absl::NotFoundError(fmt::format("{}: no such file", shown));
+    return absl::NotFoundError(fmt::format("{}: no such file", display_name));
   }
-  const std::string message = fmt::format("{}: cannot be opened: {}", shown, ErrorText(error));
+  const std::string message =
+      fmt::format("{}: cannot be opened: {}", display_name, ErrorText(error));
   return error == EACCES || error == EPERM ? absl::PermissionDeniedError(message)
                                            : absl::InvalidArgumentError(message);
 }
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string shown, std::uint64_t size, FileDescriptor descriptor)
-      : ByteSource(std::move(shown), size), descriptor_(std::move(descriptor)) {
+  FileSource(std::string display_name, std::uint64_t size, base::FileDescriptor descriptor)
+      : ByteSource(std::move(display_name), size), descriptor_(std::move(descriptor)) {
     // Advice only: reads further ahead, which a loader wants.
     posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
 
   absl::StatusOr<std::size_t> Read(std::span<char> into) override {
-    // The size is what was checked; bytes that are appended meanwhile are not looked at.
+    // The checked size bounds the read, so bytes appended since then are ignored.
     const std::size_t wanted = std::min<std::uint64_t>(into.size(), size() - offset_);
     if (wanted == 0) return std::size_t{0};
     ssize_t count = 0;
@@ -48,13 +49,13 @@ class FileSource final : public ByteSource {
       count = pread(descriptor_.get(), into.data(), wanted, static_cast<off_t>(offset_));
     } while (count < 0 && errno == EINTR);
     if (count < 0) {
-      return absl::DataLossError(
-          fmt::format("{}: cannot be read at byte {}: {}", shown(), offset_, ErrorText(errno)));
+      return absl::DataLossError(fmt::format("{}: cannot be read at byte {}: {}", display_name(),
+                                             offset_, ErrorText(errno)));
     }
     if (count == 0) {
       return absl::DataLossError(
-          fmt::format("{}: ended at byte {} of {}; it was cut while being read", shown(),
-                      Grouped(offset_), Grouped(size())));
+          fmt::format("{}: ended at byte {} of {}; it was cut while being read", display_name(),
+                      base::Grouped(offset_), base::Grouped(size())));
     }
     offset_ += static_cast<std::uint64_t>(count);
     return static_cast<std::size_t>(count);
@@ -62,11 +63,11 @@ class FileSource final : public ByteSource {
   void Skip(std::uint64_t count) override { offset_ += count; }
 
  private:
-  const FileDescriptor descriptor_;
+  const base::FileDescriptor descriptor_;
   std::uint64_t offset_ = 0;
 };
 
-// What a thing is that is no regular file.
+// What kind of entry is not a regular file.
 std::string_view KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -74,77 +75,80 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-// Opens a path whose links are all resolved, part by part and following none: if one has become a
-// link since, it is refused rather than followed.
-FileDescriptor OpenResolved(int folder, const fs::path& relative) {
-  FileDescriptor parent;
+// Opens a path whose links are resolved, part by part and following none, so that a part that has
+// become a link since is refused.
+base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
+  base::FileDescriptor parent;
   const fs::path parents = relative.parent_path();
   for (const fs::path& part : parents) {
-    FileDescriptor next(openat(parent.valid() ? parent.get() : folder, part.c_str(),
-                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    base::FileDescriptor next(openat(parent.valid() ? parent.get() : folder, part.c_str(),
+                                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.valid()) return {};
     parent = std::move(next);
   }
-  // Non-blocking, because opening a pipe nobody writes to would wait for ever.
-  return FileDescriptor(openat(parent.valid() ? parent.get() : folder, relative.filename().c_str(),
-                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  // Non-blocking, because opening a pipe that has no writer would wait for one.
+  return base::FileDescriptor(openat(parent.valid() ? parent.get() : folder,
+                                     relative.filename().c_str(),
+                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 }  // namespace
 
 absl::StatusOr<Folder> Folder::Open(const fs::path& path) {
   const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
-  const std::string shown = last.empty() ? std::string("folder") : last.string();
+  const std::string display_name = last.empty() ? std::string("folder") : last.string();
   std::error_code error;
   fs::path real = fs::canonical(path, error);
   if (error) {
     return error == std::errc::no_such_file_or_directory
-               ? absl::NotFoundError(fmt::format("{}: no such folder", shown))
-               : OpenError(shown, error.value());
+               ? absl::NotFoundError(fmt::format("{}: no such folder", display_name))
+               : OpenError(display_name, error.value());
   }
-  FileDescriptor descriptor(open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  base::FileDescriptor descriptor(open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptor.valid()) {
     const int reason = errno;
     if (reason == ENOTDIR) {
       return absl::InvalidArgumentError(
-          fmt::format("{}: is a file; a collection is a folder of files", shown));
+          fmt::format("{}: is a file; a collection is a folder of files", display_name));
     }
-    return OpenError(shown, reason);
+    return OpenError(display_name, reason);
   }
   return Folder(std::move(descriptor), std::move(real));
 }
 
-bool Folder::IsInside(const std::string& shown) {
-  const fs::path path(shown);
-  return !shown.empty() && shown.find('\0') == std::string::npos && path.is_relative() &&
-         path.has_filename() && std::find(path.begin(), path.end(), "..") == path.end();
+bool Folder::IsInside(const std::string& display_name) {
+  const fs::path path(display_name);
+  return !display_name.empty() && display_name.find('\0') == std::string::npos &&
+         path.is_relative() && path.has_filename() &&
+         std::find(path.begin(), path.end(), "..") == path.end();
 }
 
-bool Folder::Has(const std::string& shown) const {
+bool Folder::Has(const std::string& display_name) const {
   struct stat status {};
-  return fstatat(descriptor_.get(), shown.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  return fstatat(descriptor_.get(), display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> Folder::OpenFile(const std::string& shown) const {
+absl::StatusOr<std::unique_ptr<ByteSource>> Folder::OpenFile(
+    const std::string& display_name) const {
   std::error_code error;
-  const fs::path real = fs::canonical(real_ / shown, error);
-  if (error) return OpenError(shown, error.value());
+  const fs::path real = fs::canonical(real_ / display_name, error);
+  if (error) return OpenError(display_name, error.value());
   const fs::path relative = real.lexically_relative(real_);
   if (relative.empty() || *relative.begin() == "..") {
     return absl::InvalidArgumentError(
         fmt::format("{}: is a link that leads out of the collection's folder; put the file itself "
                     "there",
-                    shown));
+                    display_name));
   }
-  FileDescriptor descriptor = OpenResolved(descriptor_.get(), relative);
-  if (!descriptor.valid()) return OpenError(shown, errno);
+  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), relative);
+  if (!descriptor.valid()) return OpenError(display_name, errno);
   struct stat status {};
-  if (fstat(descriptor.get(), &status) != 0) return OpenError(shown, errno);
+  if (fstat(descriptor.get(), &status) != 0) return OpenError(display_name, errno);
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: is {}; a regular file is needed", shown, KindOf(status.st_mode)));
+        fmt::format("{}: is {}; a regular file is needed", display_name, KindOf(status.st_mode)));
   }
-  return std::make_unique<FileSource>(shown, static_cast<std::uint64_t>(status.st_size),
+  return std::make_unique<FileSource>(display_name, static_cast<std::uint64_t>(status.st_size),
                                       std::move(descriptor));
 }
 

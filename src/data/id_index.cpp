@@ -10,8 +10,8 @@
 #include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
-#include "data/wording.h"
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 
 namespace simile::data {
 namespace {
@@ -29,8 +29,8 @@ std::string_view IdAt(const std::vector<char>& bytes, const std::vector<std::uin
   return {bytes.data() + begin, ends[row] - begin};
 }
 
-// Where a probe for the id begins. absl's hash is seeded a process, so that no file can be written
-// to make every id collide.
+// Where a probe for the id begins. absl seeds its hash per process, so no file can make all ids
+// collide.
 std::size_t FirstSlot(std::string_view id, std::size_t slot_count) {
   const std::size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(id.data(), id.size()));
   __extension__ using Wide = unsigned __int128;
@@ -83,11 +83,11 @@ absl::Status IdIndex::Builder::Add(std::string_view id) {
   const std::size_t slot = FindSlot(id, bytes_, ends_, slots_);
   if (slots_[slot] != kEmptySlot) {
     return absl::AlreadyExistsError(
-        fmt::format("id {} is also that of row {}", Quoted(id), slots_[slot]));
+        fmt::format("id {} is also that of row {}", base::Quoted(id), slots_[slot]));
   }
   assert(ends_.size() < kEmptySlot);
   slots_[slot] = static_cast<std::uint32_t>(ends_.size());
-  // By a quarter, not by doubling: the arena is a fair part of what stays resident.
+  // Grows by a quarter, not by doubling, because the arena is a large part of resident memory.
   if (bytes_.capacity() - bytes_.size() < id.size()) {
     bytes_.reserve(bytes_.size() + id.size() + bytes_.size() / 4 + 4096);
   }
@@ -111,6 +111,11 @@ std::string IdIndex::Id(Row row) const {
   return row_numbers_ ? fmt::to_string(row) : std::string(IdAt(bytes_, ends_, row));
 }
 
+std::size_t IdIndex::IdBytes(Row row) const {
+  assert(row < size_);
+  return row_numbers_ ? fmt::formatted_size("{}", row) : IdAt(bytes_, ends_, row).size();
+}
+
 std::optional<Row> IdIndex::Find(std::string_view id) const {
   if (row_numbers_) return ParseRowNumber(id, size_);
   if (slots_.empty()) return std::nullopt;
@@ -120,7 +125,7 @@ std::optional<Row> IdIndex::Find(std::string_view id) const {
 
 std::string IdIndex::Nearest(std::string_view id) const {
   if (row_numbers_ || size_ > kContinuationsSearchedMax) return {};
-  NearestSearch search(id);
+  base::NearestSearch search(id);
   const bool measured = size_ <= kDistancesSearchedMax;
   for (std::size_t row = 0; row < size_; ++row) {
     const std::string_view known = IdAt(bytes_, ends_, row);

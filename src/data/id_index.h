@@ -25,8 +25,8 @@ class IdIndex {
   class Builder {
    public:
     explicit Builder(std::size_t expected_count);
-    // Errors: kAlreadyExists with the row that has this id already. The message is the bare fact
-    // (`id "x" is also that of row 3`); the caller adds file and row.
+    // Errors: kAlreadyExists with the row that has this id already, without file and row, which the
+    // caller adds: `id "x" is also that of row 3`.
     // REQUIRES: the id is valid UTF-8 and within the limit: the reader has checked.
     absl::Status Add(std::string_view id);
     std::size_t size() const { return ends_.size(); }
@@ -41,15 +41,15 @@ class IdIndex {
   IdIndex() = default;
 
   std::size_t size() const { return size_; }
-  // The id of a row. Returned by value: row-number ids are made on the spot.
+  // The id of a row, by value because row-number ids are not stored.
   // REQUIRES: row < size().
   std::string Id(Row row) const;
+  std::size_t IdBytes(Row row) const;  // Id(row).size(), without making the id
   // The row of an id, or nothing. O(1).
   std::optional<Row> Find(std::string_view id) const;
-  // The known id that a mistyped one was probably meant to be, as NearestSearch finds it, rows in
-  // order; empty when none is near or when ids are row numbers. So that an error stays cheap, lists
-  // over 200,000 are searched for ids that the given one begins only, lists over 2,000,000 not at
-  // all.
+  // The known id nearest to a mistyped one, as NearestSearch finds it in row order; empty when none
+  // is near or when ids are row numbers. To keep errors cheap, more than 200,000 ids are searched
+  // only for continuations of the given one, more than 2,000,000 not at all.
   std::string Nearest(std::string_view id) const;
   std::uint64_t bytes() const;
 

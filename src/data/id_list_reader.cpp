@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/id_rules.h"
 #include "data/json_reader.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
@@ -23,7 +23,7 @@ class IdListReader {
       : in_(in),
         expected_(expected),
         limits_(limits),
-        json_(in.shown(),
+        json_(in.display_name(),
               {.depth_max = limits.json_depth_max, .text_bytes_max = limits.jsonl_line_bytes_max}),
         ids_(expected ? expected->count : 0) {
     json_.Begin(in);
@@ -34,23 +34,23 @@ class IdListReader {
     if (!first.ok()) return first.status();
     absl::Status status;
     if (*first == JsonToken::kListBegin) {
-      status = TakeList();
+      status = ReadList();
     } else if (*first == JsonToken::kObjectBegin) {
-      status = TakeObject();
+      status = ReadObject();
     } else {
       status = json_.ErrorAtToken(fmt::format("expected {}, found {}", kWanted, Describe(*first)));
     }
     if (!status.ok()) return status;
     if (const absl::StatusOr<JsonToken> end = json_.Next(); !end.ok()) return end.status();
     if (expected_ && ids_.size() != expected_->count) {
-      return WrongCount(Counted(ids_.size(), "id"));
+      return WrongCount(base::Counted(ids_.size(), "id"));
     }
     return std::move(ids_).Build();
   }
 
  private:
-  // The members of an object whose '{' has been taken.
-  absl::Status TakeObject() {
+  // Reads the members of an object after its '{'.
+  absl::Status ReadObject() {
     constexpr std::size_t kMembersMax = 64;
     std::vector<std::string> names;
     bool found_list = false;
@@ -60,7 +60,7 @@ class IdListReader {
       if (*token == JsonToken::kObjectEnd) break;
       if (std::find(names.begin(), names.end(), json_.text()) != names.end()) {
         return json_.ErrorAtToken(
-            fmt::format("{} stands twice in one object", Quoted(json_.text())));
+            fmt::format("{} occurs twice in one object", base::Quoted(json_.text())));
       }
       if (names.size() == kMembersMax) {
         return json_.ErrorAtToken(
@@ -70,13 +70,13 @@ class IdListReader {
       token = json_.Next();
       if (!token.ok()) return token.status();
       if (*token == JsonToken::kObjectBegin || (*token == JsonToken::kListBegin && found_list)) {
-        return json_.ErrorAtToken(fmt::format("{} is {}; expected {}", Quoted(names.back()),
+        return json_.ErrorAtToken(fmt::format("{} is {}; expected {}", base::Quoted(names.back()),
                                               found_list ? "a second list or object" : "an object",
                                               kWanted));
       }
       if (*token == JsonToken::kListBegin) {
         found_list = true;
-        if (absl::Status status = TakeList(); !status.ok()) return status;
+        if (absl::Status status = ReadList(); !status.ok()) return status;
       }
     }
     return found_list
@@ -84,17 +84,17 @@ class IdListReader {
                : json_.ErrorAtToken(fmt::format("no list in the object; expected {}", kWanted));
   }
 
-  // The ids of a list whose '[' has been taken.
-  absl::Status TakeList() {
+  // Reads the ids of a list after its '['.
+  absl::Status ReadList() {
     while (true) {
       const absl::StatusOr<JsonToken> token = json_.Next();
       if (!token.ok()) return token.status();
       if (*token == JsonToken::kListEnd) return absl::OkStatus();
       if (expected_ && ids_.size() == expected_->count) {
-        return WrongCount(fmt::format("more than {}", Counted(expected_->count, "id")));
+        return WrongCount(fmt::format("more than {}", base::Counted(expected_->count, "id")));
       }
       if (ids_.size() == limits_.rows_max) {
-        return json_.ErrorAtToken(fmt::format("more than {} ids", Grouped(limits_.rows_max)));
+        return json_.ErrorAtToken(fmt::format("more than {} ids", base::Grouped(limits_.rows_max)));
       }
       if (absl::Status status = AddId(*token); !status.ok()) return status;
     }
@@ -120,8 +120,8 @@ class IdListReader {
 
   absl::Status WrongCount(std::string_view count) const {
     return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; one id a row is needed",
-                                                  in_.shown(), count, expected_->said_by,
-                                                  Counted(expected_->count, "row")));
+                                                  in_.display_name(), count, expected_->said_by,
+                                                  base::Counted(expected_->count, "row")));
   }
 
   BufferedReader& in_;
@@ -137,8 +137,8 @@ absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<Expec
                                    const Limits& limits) {
   if (in.size() > limits.id_list_bytes_max) {
     return absl::InvalidArgumentError(fmt::format("{}: is {} bytes long; at most {} are read",
-                                                  in.shown(), Grouped(in.size()),
-                                                  Grouped(limits.id_list_bytes_max)));
+                                                  in.display_name(), base::Grouped(in.size()),
+                                                  base::Grouped(limits.id_list_bytes_max)));
   }
   return IdListReader(in, expected, limits).Read();
 }

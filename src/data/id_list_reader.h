@@ -12,8 +12,8 @@
 namespace simile::data {
 
 // Reads user_ids.json: a JSON list of ids in row order, or an object with exactly one list in it
-// ({"user_ids": [...]}; plain values beside it are passed over). Ids are strings or integers.
-// Streams: memory is that of the index.
+// ({"user_ids": [...]}; plain values beside it are ignored). Ids are strings or integers.
+// Streams: needs no memory but the index.
 //   expected  when given, there must be exactly that many; reading stops at one more
 // Errors: kInvalidArgument beginning with the file's name, saying line and column or row.
 absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<ExpectedRows>& expected,

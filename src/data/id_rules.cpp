@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "base/utf8.h"
 #include "data/json_value.h"
-#include "data/utf8.h"
-#include "data/wording.h"
 
 namespace simile::data {
 
@@ -14,14 +14,14 @@ absl::Status CheckId(std::string_view id, const Limits& limits) {
   if (id.empty()) return absl::InvalidArgumentError("is empty; an id has at least 1 byte");
   if (id.size() > limits.id_bytes_max) {
     return absl::InvalidArgumentError(fmt::format("is {} long; an id has at most {}",
-                                                  Counted(id.size(), "byte"),
-                                                  Grouped(limits.id_bytes_max)));
+                                                  base::Counted(id.size(), "byte"),
+                                                  base::Grouped(limits.id_bytes_max)));
   }
   for (std::size_t at = 0; at < id.size();) {
-    const std::size_t length = Utf8SequenceLength(id.substr(at));
-    if (IsControl(id.substr(at, length))) {
+    const std::size_t length = base::Utf8SequenceLength(id.substr(at));
+    if (base::IsControl(id.substr(at, length))) {
       return absl::InvalidArgumentError(fmt::format(
-          "is {}, which holds a control character; an id is printable text", Quoted(id)));
+          "is {}, which holds a control character; an id is printable text", base::Quoted(id)));
     }
     at += length;
   }

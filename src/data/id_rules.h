@@ -11,12 +11,12 @@
 
 namespace simile::data {
 
-// What an id must be: not empty, at most limits.id_bytes_max bytes, no control characters.
+// Checks an id: not empty, at most limits.id_bytes_max bytes, no control characters.
 // REQUIRES: valid UTF-8.
-// Errors: kInvalidArgument with the bare fact ("is empty; ..."); the caller adds where.
+// Errors: kInvalidArgument, "is empty; ..."; the caller adds the place.
 absl::Status CheckId(std::string_view id, const Limits& limits);
 
-// The id that a JSON value stands for: a string, or an integer's decimal digits. Errors likewise.
+// The id in a JSON value: a string, or an integer's decimal digits. Errors likewise.
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits);
 
 }  // namespace simile::data

@@ -9,17 +9,17 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/collection_json.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
 #include "data/json_value.h"
-#include "data/load.h"
 #include "data/payload_reader.h"
-#include "data/vector_layout.h"
+#include "data/plan.h"
+#include "data/vector_format.h"
 #include "data/vector_reader.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
@@ -34,14 +34,14 @@ void InspectVectors(BufferedReader& in, const Limits& limits, Inspection& inspec
   inspection.kind = "vectors";
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", limits);
   if (!layout.ok()) {
-    inspection.verdict = layout.status();
+    inspection.status = layout.status();
     return;
   }
-  AddFact(inspection, "rows", Grouped(layout->row_count));
-  AddFact(inspection, "dimensions", Grouped(layout->dim));
+  AddFact(inspection, "rows", base::Grouped(layout->row_count));
+  AddFact(inspection, "dimensions", base::Grouped(layout->dim));
   AddFact(inspection, "type", std::string(ElementName(layout->type)));
   LengthRange lengths;
-  inspection.verdict = CheckRows(in, *layout, Metric::kCosine, lengths);
+  inspection.status = CheckRows(in, *layout, Metric::kCosine, lengths);
   if (lengths.shortest <= lengths.longest) {
     AddFact(inspection, "lengths",
             fmt::format("{:.6g} to {:.6g}", lengths.shortest, lengths.longest));
@@ -50,24 +50,24 @@ void InspectVectors(BufferedReader& in, const Limits& limits, Inspection& inspec
 
 void AddIds(const IdIndex& ids, Inspection& inspection) {
   if (ids.size() == 0) return;
-  AddFact(inspection, "first id", Quoted(ids.Id(0)));
-  AddFact(inspection, "last id", Quoted(ids.Id(static_cast<Row>(ids.size() - 1))));
+  AddFact(inspection, "first id", base::Quoted(ids.Id(0)));
+  AddFact(inspection, "last id", base::Quoted(ids.Id(static_cast<Row>(ids.size() - 1))));
 }
 
 void InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "payload";
   const absl::StatusOr<PayloadFile> payload = ReadPayload(in, "", std::nullopt, limits);
   if (!payload.ok()) {
-    inspection.verdict = payload.status();
+    inspection.status = payload.status();
     return;
   }
-  AddFact(inspection, "lines", Grouped(payload->table.row_count()));
+  AddFact(inspection, "lines", base::Grouped(payload->table.row_count()));
   AddFact(inspection, "ids from",
-          payload->id_field.empty() ? std::string("row numbers") : Quoted(payload->id_field));
+          payload->id_field.empty() ? std::string("row numbers") : base::Quoted(payload->id_field));
   AddIds(payload->ids, inspection);
   for (const FieldInfo& field : payload->table.fields()) {
     AddFact(inspection, fmt::format("field {}", field.name),
-            fmt::format("{}, in {}", field.type, Counted(field.rows, "row")));
+            fmt::format("{}, in {}", field.type, base::Counted(field.rows, "row")));
   }
 }
 
@@ -79,33 +79,34 @@ void InspectInteractions(BufferedReader& in, const Limits& limits, Inspection& i
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
     if (!found.ok()) {
-      inspection.verdict = found.status();
+      inspection.status = found.status();
       return;
     }
     if (!*found) break;
     if (!first) first = interaction;
   }
-  AddFact(inspection, "lines", Grouped(reader.line()));
+  AddFact(inspection, "lines", base::Grouped(reader.line()));
   if (!first) return;
-  AddFact(inspection, "first",
-          fmt::format("user {}, item {}", Quoted(first->user_id), Quoted(first->item_id)));
   AddFact(
-      inspection, "last",
-      fmt::format("user {}, item {}", Quoted(interaction.user_id), Quoted(interaction.item_id)));
+      inspection, "first",
+      fmt::format("user {}, item {}", base::Quoted(first->user_id), base::Quoted(first->item_id)));
+  AddFact(inspection, "last",
+          fmt::format("user {}, item {}", base::Quoted(interaction.user_id),
+                      base::Quoted(interaction.item_id)));
 }
 
 void InspectIds(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "ids";
   const absl::StatusOr<IdIndex> ids = ReadIdList(in, std::nullopt, limits);
   if (!ids.ok()) {
-    inspection.verdict = ids.status();
+    inspection.status = ids.status();
     return;
   }
-  AddFact(inspection, "ids", Grouped(ids->size()));
+  AddFact(inspection, "ids", base::Grouped(ids->size()));
   AddIds(*ids, inspection);
 }
 
-// The collection's files and metric, as far as they are known.
+// Adds the collection's files and settings.
 void AddFiles(const CollectionFiles& files, Inspection& inspection) {
   const auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) AddFact(inspection, label, value);
@@ -117,38 +118,38 @@ void AddFiles(const CollectionFiles& files, Inspection& inspection) {
   add("interactions", files.interactions);
   add("metric", MetricName(files.metric));
   add("id field", files.id_field);
-  add("tensor", files.safetensors_tensor);
+  add("tensor", files.tensor);
   add("lookup fields", fmt::format("{}", fmt::join(files.lookup_fields, ", ")));
 }
 
 void InspectSettings(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "collection settings";
   const absl::StatusOr<CollectionFiles> files = ReadCollectionJson(in, limits);
-  inspection.verdict = files.status();
+  inspection.status = files.status();
   if (files.ok()) AddFiles(*files, inspection);
 }
 
 Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits) {
-  Inspection inspection{.kind = "collection", .facts = {}, .verdict = {}};
+  Inspection inspection{.kind = "collection", .facts = {}, .status = {}};
   const absl::StatusOr<DatasetPlan> plan = PlanDataset(path, limits);
-  inspection.verdict = plan.status();
+  inspection.status = plan.status();
   if (!plan.ok()) return inspection;
   AddFiles(plan->files, inspection);
-  AddFact(inspection, "rows", Grouped(plan->row_count));
-  AddFact(inspection, "dimensions", Grouped(plan->dim));
-  AddFact(inspection, "users", Grouped(plan->user_count));
-  AddFact(
-      inspection, "bytes in memory",
-      fmt::format("{} (vectors {}, payload {}, users {})", Grouped(plan->total_bytes()),
-                  Grouped(plan->vector_bytes), Grouped(plan->payload_bytes + plan->filter_bytes),
-                  Grouped(plan->user_bytes)));
+  AddFact(inspection, "rows", base::Grouped(plan->row_count));
+  AddFact(inspection, "dimensions", base::Grouped(plan->dim));
+  AddFact(inspection, "users", base::Grouped(plan->user_count));
+  AddFact(inspection, "bytes in memory",
+          fmt::format("{} (vectors {}, payload {}, users {})", base::Grouped(plan->total_bytes()),
+                      base::Grouped(plan->vector_bytes),
+                      base::Grouped(plan->payload_bytes + plan->filter_bytes),
+                      base::Grouped(plan->user_bytes)));
   return inspection;
 }
 
-// Interactions and payload have one ending; a first line that names a user tells them apart.
-absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::string& shown,
+// Interactions and payload share an ending; only interactions name a user in their first line.
+absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::string& display_name,
                                            const Limits& limits) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(shown);
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
   BufferedReader in(**source);
   JsonlReader lines(in, limits);
@@ -163,35 +164,37 @@ absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const 
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return InspectFolder(path, limits);
 
-  // Opened as a load would open it, so that a link out of the folder is refused alike.
-  const std::string shown = path.filename().string();
-  if (!Folder::IsInside(shown)) {
+  // Opened as a load opens it, so that a link out of the folder is refused.
+  const std::string display_name = path.filename().string();
+  if (!Folder::IsInside(display_name)) {
     return absl::InvalidArgumentError("no file is named; give a file or a folder");
   }
   const absl::StatusOr<Folder> folder =
       Folder::Open(path.has_parent_path() ? path.parent_path() : ".");
   if (!folder.ok()) return folder.status();
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(shown);
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(display_name);
   if (!source.ok()) return source.status();
   BufferedReader in(**source);
 
   Inspection inspection;
-  AddFact(inspection, "file bytes", Grouped(in.size()));
-  if (IsVectorFileName(shown)) {
+  AddFact(inspection, "file bytes", base::Grouped(in.size()));
+  if (FindVectorFormat(display_name) != nullptr) {
     InspectVectors(in, limits, inspection);
-  } else if (shown.ends_with(".jsonl")) {
-    const absl::StatusOr<bool> interactions = LooksLikeInteractions(*folder, shown, limits);
+  } else if (display_name.ends_with(".jsonl")) {
+    const absl::StatusOr<bool> interactions = LooksLikeInteractions(*folder, display_name, limits);
     if (!interactions.ok()) return interactions.status();
     *interactions ? InspectInteractions(in, limits, inspection)
                   : InspectPayload(in, limits, inspection);
-  } else if (shown == "collection.json") {
+  } else if (display_name == "collection.json") {
     InspectSettings(in, limits, inspection);
-  } else if (shown.ends_with(".json")) {
+  } else if (display_name.ends_with(".json")) {
     InspectIds(in, limits, inspection);
   } else {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}: is of no kind that is read here: .npy, .safetensors, .jsonl, .json, or a folder",
-        shown));
+    std::string endings;
+    for (const VectorFormat& format : VectorFormats())
+      endings += fmt::format("{}, ", format.ending);
+    return Refuse(
+        in, fmt::format("is of no kind that is read here: {}.jsonl, .json, or a folder", endings));
   }
   return inspection;
 }

@@ -12,19 +12,17 @@
 
 namespace simile::data {
 
-// What is in a file or a collection's folder, and whether it would load.
+// The contents of a file or a collection's folder, and whether it would load.
 struct Inspection {
-  std::string
-      kind;  // "vectors (.npy)", "payload", "ids", "interactions", "collection settings", ...
+  std::string kind;  // "vectors", "payload", "ids", "interactions", "collection settings", ...
   std::vector<std::pair<std::string, std::string>> facts;  // label and value, in reading order
-  // OK when it would load; else exactly what a load would answer. Facts found before the fault was
-  // met are there either way.
-  absl::Status verdict;
+  // OK when it would load, else the error of a load. Facts found before the error are kept.
+  absl::Status status;
 };
 
-// Looks at a .npy, .safetensors, .jsonl or .json file by itself, wholly read and checked (lengths
-// as for cosine), or at a folder, planned as a collection. Messages name the file by its last part.
-// Errors: only when it cannot be opened at all, or is of a kind that Simile does not read.
+// Reads and checks a whole vector, .jsonl or .json file by itself (lengths as for cosine), or plans
+// a folder as a collection. Messages name the file by its last part. Errors: only when it cannot be
+// opened, or is of a kind that Simile does not read.
 absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const Limits& limits);
 
 }  // namespace simile::data

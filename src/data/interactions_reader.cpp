@@ -7,15 +7,15 @@
 #include <absl/time/time.h>
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/id_rules.h"
 #include "data/json_value.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
 
 bool IsRfc3339(const std::string& text) {
-  // absl also reads "infinite-future" and the like, and surrounding space.
+  // absl also reads "infinite-future" and surrounding space, which RFC 3339 does not have.
   constexpr std::size_t kLongest = 40;
   if (text.size() > kLongest || text.empty() || text.front() < '0' || text.front() > '9' ||
       text.back() == ' ') {
@@ -29,15 +29,15 @@ bool IsRfc3339(const std::string& text) {
 class UnknownNames {
  public:
   void Add(std::uint64_t line, const std::string& id) {
-    if (count_++ == 0) first_ = fmt::format("line {}, {}", line, Quoted(id));
+    if (count_++ == 0) first_ = fmt::format("line {}, {}", line, base::Quoted(id));
   }
-  void AppendNote(std::string_view shown, std::uint64_t line_count, std::string_view noun,
+  void AppendNote(std::string_view display_name, std::uint64_t line_count, std::string_view noun,
                   std::vector<std::string>& notes) const {
     if (count_ == 0) return;
-    notes.push_back(fmt::format("{}: {} of {} {} unknown {}s and {} left out (first: {})", shown,
-                                Grouped(count_), Counted(line_count, "line"),
-                                count_ == 1 ? "names" : "name", noun, count_ == 1 ? "is" : "are",
-                                first_));
+    notes.push_back(fmt::format("{}: {} of {} {} unknown {}s and {} left out (first: {})",
+                                display_name, base::Grouped(count_),
+                                base::Counted(line_count, "line"), count_ == 1 ? "names" : "name",
+                                noun, count_ == 1 ? "is" : "are", first_));
   }
 
  private:
@@ -56,16 +56,16 @@ InteractionsReader::InteractionsReader(BufferedReader& in, const std::string& id
   }
 }
 
-absl::StatusOr<std::string> InteractionsReader::TakeId(const PayloadObject& object,
+absl::StatusOr<std::string> InteractionsReader::ReadId(const PayloadObject& object,
                                                        std::string_view field) const {
   const PayloadValue* const value = FindMember(object, field);
   if (value == nullptr) {
-    return lines_.ErrorAtLine(fmt::format("has no {}; every line needs it", Quoted(field)));
+    return lines_.ErrorAtLine(fmt::format("has no {}; every line needs it", base::Quoted(field)));
   }
   absl::StatusOr<std::string> id = IdFrom(*value, limits_);
   if (id.ok()) return id;
   return lines_.ErrorAtLine(
-      fmt::format("{} {}", Quoted(field), std::string(id.status().message())));
+      fmt::format("{} {}", base::Quoted(field), std::string(id.status().message())));
 }
 
 absl::Status InteractionsReader::CheckWeight(const PayloadObject& object) const {
@@ -87,14 +87,14 @@ absl::Status InteractionsReader::CheckTime(const PayloadObject& object) const {
     return lines_.ErrorAtLine(fmt::format("\"time\" is {}; {}", Describe(*time), kNeeded));
   }
   if (IsRfc3339(*text)) return absl::OkStatus();
-  return lines_.ErrorAtLine(fmt::format("\"time\" is {}; {}", Quoted(*text), kNeeded));
+  return lines_.ErrorAtLine(fmt::format("\"time\" is {}; {}", base::Quoted(*text), kNeeded));
 }
 
 absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
   PayloadObject object;
   absl::StatusOr<bool> found = lines_.Next(object);
   if (!found.ok() || !*found) return found;
-  absl::StatusOr<std::string> user = TakeId(object, "user_id");
+  absl::StatusOr<std::string> user = ReadId(object, "user_id");
   if (!user.ok()) return user.status();
   const std::string* item_field = nullptr;
   for (const std::string& field : item_fields_) {
@@ -104,7 +104,7 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
     return lines_.ErrorAtLine(
         fmt::format("names no item; one of {} is needed", fmt::join(item_fields_, ", ")));
   }
-  absl::StatusOr<std::string> item = TakeId(object, *item_field);
+  absl::StatusOr<std::string> item = ReadId(object, *item_field);
   if (!item.ok()) return item.status();
   if (absl::Status status = CheckWeight(object); !status.ok()) return status;
   if (absl::Status status = CheckTime(object); !status.ok()) return status;
@@ -136,8 +136,8 @@ absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex&
   }
   Interactions interactions;
   interactions.seen = SeenSets::FromPairs(users.size(), std::move(pairs));
-  unknown_users.AppendNote(in.shown(), reader.line(), "user", interactions.notes);
-  unknown_items.AppendNote(in.shown(), reader.line(), "item", interactions.notes);
+  unknown_users.AppendNote(in.display_name(), reader.line(), "user", interactions.notes);
+  unknown_items.AppendNote(in.display_name(), reader.line(), "item", interactions.notes);
   return interactions;
 }
 

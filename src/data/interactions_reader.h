@@ -22,10 +22,10 @@ struct Interaction {
 
 // Reads interactions.jsonl line by line: `user_id`; the item under the collection's id field or one
 // of `media_id`, `item_id`, `id`; and, checked when present, `weight` (a number) and `time` (RFC
-// 3339, or whole seconds since 1970). Other fields are passed over. Borrows the reader.
+// 3339, or whole seconds since 1970). Other fields are ignored. Borrows the reader.
 class InteractionsReader {
  public:
-  // id_field: where the payload has its ids, empty when they are row numbers.
+  //   id_field  the payload field of ids, empty when they are row numbers
   InteractionsReader(BufferedReader& in, const std::string& id_field, const Limits& limits);
 
   // False at the end of the file.
@@ -34,7 +34,7 @@ class InteractionsReader {
   std::uint64_t line() const { return lines_.line(); }
 
  private:
-  absl::StatusOr<std::string> TakeId(const PayloadObject& object, std::string_view field) const;
+  absl::StatusOr<std::string> ReadId(const PayloadObject& object, std::string_view field) const;
   absl::Status CheckWeight(const PayloadObject& object) const;
   absl::Status CheckTime(const PayloadObject& object) const;
 
@@ -45,8 +45,8 @@ class InteractionsReader {
 
 struct Interactions {
   SeenSets seen;
-  // One sentence each about lines that name users or items the collection does not have; such lines
-  // are left out, since catalogues and logs age apart.
+  // One sentence each about lines that name users or items the collection does not have. Such lines
+  // are left out, because logs and catalogues are exported at different times.
   std::vector<std::string> notes;
 };
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "data/utf8.h"
-#include "data/wording.h"
+#include "base/message_text.h"
+#include "base/utf8.h"
 
 namespace simile::data {
 namespace {
@@ -16,8 +16,7 @@ constexpr int kEndOfInput = -1;
 bool IsDigit(int byte) { return byte >= '0' && byte <= '9'; }
 bool IsLetter(int byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
 
-// A byte as a message shows it.
-std::string ShownByte(int byte) {
+std::string DescribeByte(int byte) {
   if (byte == kEndOfInput) return "the end";
   if (byte == '\n') return "the end of the line";
   if (byte > 0x20 && byte < 0x7F) return fmt::format("'{}'", static_cast<char>(byte));
@@ -80,7 +79,7 @@ bool JsonReader::Refill() {
   return cursor_ != end_;
 }
 
-char JsonReader::Take() {
+char JsonReader::Advance() {
   const char byte = *cursor_++;
   if (byte == '\n') {
     ++place_.line;
@@ -94,19 +93,19 @@ char JsonReader::Take() {
 void JsonReader::SkipSpace() {
   for (int byte = Peek(); byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
        byte = Peek()) {
-    Take();
+    Advance();
   }
 }
 
 absl::Status JsonReader::Error(Place place, std::string_view what) const {
-  // A stream that broke looks like an end too early; its own error says more.
+  // A failed stream looks like an early end, but its own error has the reason.
   if (!stream_status_.ok()) return stream_status_;
   return absl::InvalidArgumentError(
-      fmt::format("{}: line {}, column {}: {}", shown_, place.line, place.column, what));
+      fmt::format("{}: line {}, column {}: {}", display_name_, place.line, place.column, what));
 }
 
 absl::Status JsonReader::Expected(std::string_view what) {
-  return ErrorHere(fmt::format("expected {}, found {}", what, ShownByte(Peek())));
+  return ErrorHere(fmt::format("expected {}, found {}", what, DescribeByte(Peek())));
 }
 
 absl::StatusOr<JsonToken> JsonReader::Next() {
@@ -114,50 +113,50 @@ absl::StatusOr<JsonToken> JsonReader::Next() {
   token_place_ = place_;
   switch (expect_) {
     case Expect::kValue:
-      return TakeValue();
+      return ReadValue();
     case Expect::kValueOrEnd:
-      return Peek() == ']' ? Close() : TakeValue();
+      return Peek() == ']' ? Close() : ReadValue();
     case Expect::kKeyOrEnd:
-      return Peek() == '}' ? Close() : TakeKey();
+      return Peek() == '}' ? Close() : ReadKey();
     case Expect::kCommaOrEnd: {
       const bool in_object = open_.back() == Container::kObject;
       if (Peek() == (in_object ? '}' : ']')) return Close();
       if (Peek() != ',') return Expected(in_object ? "',' or '}'" : "',' or ']'");
-      Take();
+      Advance();
       SkipSpace();
       token_place_ = place_;
-      return in_object ? TakeKey() : TakeValue();
+      return in_object ? ReadKey() : ReadValue();
     }
     case Expect::kNothing:
       break;
   }
   if (Peek() != kEndOfInput || !stream_status_.ok()) {
-    return ErrorHere(fmt::format("nothing may follow the value, found {}", ShownByte(Peek())));
+    return ErrorHere(fmt::format("nothing may follow the value, found {}", DescribeByte(Peek())));
   }
   return JsonToken::kEnd;
 }
 
-absl::StatusOr<JsonToken> JsonReader::TakeKey() {
+absl::StatusOr<JsonToken> JsonReader::ReadKey() {
   if (Peek() != '"') return Expected("a name in double quotes");
-  if (absl::Status status = TakeText(); !status.ok()) return status;
+  if (absl::Status status = ReadText(); !status.ok()) return status;
   SkipSpace();
   if (Peek() != ':') return Expected("':'");
-  Take();
+  Advance();
   expect_ = Expect::kValue;
   return JsonToken::kKey;
 }
 
-absl::StatusOr<JsonToken> JsonReader::TakeValue() {
+absl::StatusOr<JsonToken> JsonReader::ReadValue() {
   const int byte = Peek();
   if (byte == '{') return Open(Container::kObject);
   if (byte == '[') return Open(Container::kList);
   if (byte == '"') {
-    if (absl::Status status = TakeText(); !status.ok()) return status;
+    if (absl::Status status = ReadText(); !status.ok()) return status;
     AfterValue();
     return JsonToken::kString;
   }
-  if (byte == '-' || IsDigit(byte)) return TakeNumber();
-  if (IsLetter(byte)) return TakeWord();
+  if (byte == '-' || IsDigit(byte)) return ReadNumber();
+  if (IsLetter(byte)) return ReadWord();
   if (byte == 0xEF && place_.line == 1 && place_.column == 1) {
     return ErrorHere("begins with a byte order mark; save as UTF-8 without one");
   }
@@ -168,24 +167,24 @@ absl::StatusOr<JsonToken> JsonReader::Open(Container container) {
   if (open_.size() == bounds_.depth_max) {
     return ErrorHere(fmt::format("nested deeper than {} levels", bounds_.depth_max));
   }
-  Take();
+  Advance();
   open_.push_back(container);
   expect_ = container == Container::kObject ? Expect::kKeyOrEnd : Expect::kValueOrEnd;
   return container == Container::kObject ? JsonToken::kObjectBegin : JsonToken::kListBegin;
 }
 
 JsonToken JsonReader::Close() {
-  Take();
+  Advance();
   const Container closed = open_.back();
   open_.pop_back();
   AfterValue();
   return closed == Container::kObject ? JsonToken::kObjectEnd : JsonToken::kListEnd;
 }
 
-absl::StatusOr<JsonToken> JsonReader::TakeWord() {
+absl::StatusOr<JsonToken> JsonReader::ReadWord() {
   constexpr std::size_t kWordBytesMax = 16;
   text_.clear();
-  while (IsLetter(Peek()) && text_.size() < kWordBytesMax) text_ += Take();
+  while (IsLetter(Peek()) && text_.size() < kWordBytesMax) text_ += Advance();
   AfterValue();
   if (text_ == "true") return JsonToken::kTrue;
   if (text_ == "false") return JsonToken::kFalse;
@@ -194,54 +193,54 @@ absl::StatusOr<JsonToken> JsonReader::TakeWord() {
       "{} is not a JSON value; strings need double quotes, missing values are null", text_));
 }
 
-absl::Status JsonReader::TakeDigits() {
+absl::Status JsonReader::ReadDigits() {
   if (!IsDigit(Peek())) return Expected("a digit");
-  while (IsDigit(Peek()) && text_.size() < bounds_.text_bytes_max) text_ += Take();
+  while (IsDigit(Peek()) && text_.size() < bounds_.text_bytes_max) text_ += Advance();
   return absl::OkStatus();
 }
 
-absl::StatusOr<JsonToken> JsonReader::TakeNumber() {
+absl::StatusOr<JsonToken> JsonReader::ReadNumber() {
   text_.clear();
   bool whole = true;
-  if (Peek() == '-') text_ += Take();
+  if (Peek() == '-') text_ += Advance();
   const bool leading_zero = Peek() == '0';
   const std::size_t first_digit = text_.size();
-  if (absl::Status status = TakeDigits(); !status.ok()) return status;
+  if (absl::Status status = ReadDigits(); !status.ok()) return status;
   if (leading_zero && text_.size() > first_digit + 1) {
     return ErrorAtToken("a number must not begin with 0");
   }
   if (Peek() == '.') {
     whole = false;
-    text_ += Take();
-    if (absl::Status status = TakeDigits(); !status.ok()) return status;
+    text_ += Advance();
+    if (absl::Status status = ReadDigits(); !status.ok()) return status;
   }
   if (Peek() == 'e' || Peek() == 'E') {
     whole = false;
-    text_ += Take();
-    if (Peek() == '+' || Peek() == '-') text_ += Take();
-    if (absl::Status status = TakeDigits(); !status.ok()) return status;
+    text_ += Advance();
+    if (Peek() == '+' || Peek() == '-') text_ += Advance();
+    if (absl::Status status = ReadDigits(); !status.ok()) return status;
   }
   AfterValue();
   return ConvertNumber(whole);
 }
 
 absl::StatusOr<JsonToken> JsonReader::ConvertNumber(bool whole) {
-  constexpr std::size_t kShownDigitsMax = 40;
-  const std::string shown =
-      text_.size() <= kShownDigitsMax ? text_ : text_.substr(0, kShownDigitsMax) + "...";
+  constexpr std::size_t kDigitsMax = 40;
+  const std::string digits =
+      text_.size() <= kDigitsMax ? text_ : text_.substr(0, kDigitsMax) + "...";
   const char* const end = text_.data() + text_.size();
   if (whole) {
     if (std::from_chars(text_.data(), end, integer_).ec == std::errc()) return JsonToken::kInteger;
     return ErrorAtToken(
-        fmt::format("{} does not fit a 64-bit integer; write it as a string", shown));
+        fmt::format("{} does not fit a 64-bit integer; write it as a string", digits));
   }
   if (std::from_chars(text_.data(), end, number_).ec == std::errc()) return JsonToken::kNumber;
   return ErrorAtToken(
-      fmt::format("{} does not fit a 64-bit floating-point number; write it as a string", shown));
+      fmt::format("{} does not fit a 64-bit floating-point number; write it as a string", digits));
 }
 
-absl::Status JsonReader::TakeText() {
-  Take();
+absl::Status JsonReader::ReadText() {
+  Advance();
   text_.clear();
   while (true) {
     const int byte = Peek();
@@ -250,47 +249,47 @@ absl::Status JsonReader::TakeText() {
     if (byte == kEndOfInput) {
       return ErrorHere("a string is not closed; expected '\"'");
     } else if (byte == '\\') {
-      status = TakeEscape();
+      status = ReadEscape();
     } else if (byte < 0x20) {
       return ErrorHere(
           fmt::format("a string holds a bare control character; write \\u{:04x}", byte));
     } else if (byte < 0x80) {
-      TakePlainRun();
+      ReadPlainRun();
     } else {
-      status = TakeUtf8Sequence();
+      status = ReadUtf8Sequence();
     }
     if (!status.ok()) return status;
     if (text_.size() > bounds_.text_bytes_max) {
       return ErrorAtToken(
-          fmt::format("a string is longer than {} bytes", Grouped(bounds_.text_bytes_max)));
+          fmt::format("a string is longer than {} bytes", base::Grouped(bounds_.text_bytes_max)));
     }
   }
-  Take();
+  Advance();
   return absl::OkStatus();
 }
 
-// Most of most strings: printable ASCII, taken at once. Never more than the bound and a byte, so
-// that a stream's window cannot swell the text.
-void JsonReader::TakePlainRun() {
+// Reads a run of printable ASCII, most of a typical string, at once. Reads at most one byte beyond
+// the bound, so that a string's memory is bounded.
+void JsonReader::ReadPlainRun() {
   const char* const first = cursor_;
-  std::size_t room = bounds_.text_bytes_max + 1 - text_.size();
-  while (cursor_ != end_ && room > 0 && *cursor_ >= 0x20 && *cursor_ != '"' && *cursor_ != '\\') {
+  std::size_t left = bounds_.text_bytes_max + 1 - text_.size();
+  while (cursor_ != end_ && left > 0 && *cursor_ >= 0x20 && *cursor_ != '"' && *cursor_ != '\\') {
     ++cursor_;
-    --room;
+    --left;
   }
   text_.append(first, cursor_);
   place_.column += static_cast<std::uint64_t>(cursor_ - first);
 }
 
-absl::Status JsonReader::TakeUtf8Sequence() {
+absl::Status JsonReader::ReadUtf8Sequence() {
   const Place place = place_;
   char sequence[4];
   std::size_t length = 0;
   do {
-    sequence[length++] = Take();
-  } while (Utf8SequenceLength({sequence, length}) == 0 && length < 4 && Peek() != kEndOfInput &&
-           (Peek() & 0xC0) == 0x80);
-  if (Utf8SequenceLength({sequence, length}) != length) {
+    sequence[length++] = Advance();
+  } while (base::Utf8SequenceLength({sequence, length}) == 0 && length < 4 &&
+           Peek() != kEndOfInput && (Peek() & 0xC0) == 0x80);
+  if (base::Utf8SequenceLength({sequence, length}) != length) {
     return Error(place, fmt::format("byte 0x{:02x} begins no valid UTF-8 character",
                                     static_cast<unsigned char>(sequence[0])));
   }
@@ -298,9 +297,9 @@ absl::Status JsonReader::TakeUtf8Sequence() {
   return absl::OkStatus();
 }
 
-absl::Status JsonReader::TakeEscape() {
+absl::Status JsonReader::ReadEscape() {
   const Place place = place_;
-  Take();
+  Advance();
   const int byte = Peek();
   switch (byte) {
     case '"':
@@ -324,39 +323,39 @@ absl::Status JsonReader::TakeEscape() {
       text_ += '\t';
       break;
     case 'u':
-      return TakeUnicodeEscape(place);
+      return ReadUnicodeEscape(place);
     default:
       return Expected("an escape after '\\' (one of \" \\ / b f n r t u)");
   }
-  Take();
+  Advance();
   return absl::OkStatus();
 }
 
-absl::Status JsonReader::TakeUnicodeEscape(Place place) {
+absl::Status JsonReader::ReadUnicodeEscape(Place place) {
   const auto lone = [&](std::uint32_t code) {
     return Error(place, fmt::format("\\u{:04x} is half of a surrogate pair; the other half is "
                                     "missing",
                                     code));
   };
-  Take();
-  const absl::StatusOr<std::uint32_t> first = TakeHexDigits();
+  Advance();
+  const absl::StatusOr<std::uint32_t> first = ReadHexDigits();
   if (!first.ok()) return first.status();
   if (*first < 0xD800 || *first > 0xDFFF) {
-    AppendUtf8(text_, *first);
+    base::AppendUtf8(text_, *first);
     return absl::OkStatus();
   }
   if (*first > 0xDBFF || Peek() != '\\') return lone(*first);
-  Take();
+  Advance();
   if (Peek() != 'u') return lone(*first);
-  Take();
-  const absl::StatusOr<std::uint32_t> second = TakeHexDigits();
+  Advance();
+  const absl::StatusOr<std::uint32_t> second = ReadHexDigits();
   if (!second.ok()) return second.status();
   if (*second < 0xDC00 || *second > 0xDFFF) return lone(*first);
-  AppendUtf8(text_, 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00));
+  base::AppendUtf8(text_, 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> JsonReader::TakeHexDigits() {
+absl::StatusOr<std::uint32_t> JsonReader::ReadHexDigits() {
   std::uint32_t code = 0;
   for (int digit = 0; digit < 4; ++digit) {
     const int byte = Peek();
@@ -365,7 +364,7 @@ absl::StatusOr<std::uint32_t> JsonReader::TakeHexDigits() {
     }
     const int value = IsDigit(byte) ? byte - '0' : (byte | 0x20) - 'a' + 10;
     code = code << 4 | static_cast<std::uint32_t>(value);
-    Take();
+    Advance();
   }
   return code;
 }

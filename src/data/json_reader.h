@@ -28,7 +28,7 @@ enum class JsonToken : std::uint8_t {
   kEnd,  // the value is complete and nothing follows it
 };
 
-// What a token is in a message: "a string", "a list".
+// The name of a token in messages: "a string", "a list".
 std::string_view Describe(JsonToken token);
 
 struct JsonBounds {
@@ -36,19 +36,18 @@ struct JsonBounds {
   std::size_t text_bytes_max = 64U << 10;  // of one string or number, decoded
 };
 
-// A strict pull parser for one JSON value (RFC 8259). Our own because the loader owes its callers
-// what libraries do not give together: constant memory on any input, line and column in words,
-// and a stream of any length. Nothing lax is taken: no comments, no trailing commas, no NaN, no
-// byte order mark, no invalid UTF-8, no lone surrogates, no numbers that would lose their value.
-// Duplicate names are its callers' to refuse (json_value.h does). Reused from value to value.
+// A strict pull parser for one JSON value (RFC 8259). Hand-written because no library combines
+// constant memory on any input, line and column in every error, and streams of any length. It
+// refuses comments, trailing commas, NaN, a byte order mark, invalid UTF-8, lone surrogates and
+// numbers that do not fit. Callers refuse duplicate names (json_value.h does). Reusable.
 class JsonReader {
  public:
-  JsonReader(std::string shown, const JsonBounds& bounds)
-      : shown_(std::move(shown)), bounds_(bounds) {}
+  JsonReader(std::string display_name, const JsonBounds& bounds)
+      : display_name_(std::move(display_name)), bounds_(bounds) {}
 
-  // Begins anew on text, borrowed until the next Begin, whose first line has this number.
+  // Restarts on text, borrowed until the next Begin. `line` is the number of its first line.
   void Begin(std::string_view text, std::uint64_t line = 1);
-  // Begins anew on all that a reader still has. Borrowed likewise.
+  // Restarts on the rest of a stream, borrowed likewise.
   void Begin(BufferedReader& stream);
 
   // The next token. Errors: kInvalidArgument `FILE: line L, column C: ...`, columns counted in
@@ -59,7 +58,7 @@ class JsonReader {
   std::int64_t integer() const { return integer_; }
   double number() const { return number_; }
 
-  // An error about the last token, with its place.
+  // An error at the last token.
   absl::Status ErrorAtToken(std::string_view what) const { return Error(token_place_, what); }
 
  private:
@@ -70,24 +69,24 @@ class JsonReader {
     std::uint64_t column = 1;
   };
 
-  absl::StatusOr<JsonToken> TakeKey();
-  absl::StatusOr<JsonToken> TakeValue();
+  absl::StatusOr<JsonToken> ReadKey();
+  absl::StatusOr<JsonToken> ReadValue();
   absl::StatusOr<JsonToken> Open(Container container);
   JsonToken Close();
-  absl::StatusOr<JsonToken> TakeWord();
-  absl::StatusOr<JsonToken> TakeNumber();
+  absl::StatusOr<JsonToken> ReadWord();
+  absl::StatusOr<JsonToken> ReadNumber();
   absl::StatusOr<JsonToken> ConvertNumber(bool whole);
-  absl::Status TakeDigits();
-  absl::Status TakeText();
-  absl::Status TakeEscape();
-  absl::Status TakeUnicodeEscape(Place place);
-  absl::StatusOr<std::uint32_t> TakeHexDigits();
-  absl::Status TakeUtf8Sequence();
-  void TakePlainRun();
+  absl::Status ReadDigits();
+  absl::Status ReadText();
+  absl::Status ReadEscape();
+  absl::Status ReadUnicodeEscape(Place place);
+  absl::StatusOr<std::uint32_t> ReadHexDigits();
+  absl::Status ReadUtf8Sequence();
+  void ReadPlainRun();
 
   int Peek() { return cursor_ != end_ || Refill() ? static_cast<unsigned char>(*cursor_) : -1; }
   bool Refill();
-  char Take();
+  char Advance();
   void SkipSpace();
   void AfterValue() { expect_ = open_.empty() ? Expect::kNothing : Expect::kCommaOrEnd; }
 
@@ -96,7 +95,7 @@ class JsonReader {
   // `expected WHAT, found 'x'` here.
   absl::Status Expected(std::string_view what);
 
-  const std::string shown_;
+  const std::string display_name_;
   const JsonBounds bounds_;
   const char* cursor_ = nullptr;
   const char* end_ = nullptr;

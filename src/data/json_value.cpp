@@ -6,20 +6,20 @@
 #include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 namespace {
 
-absl::StatusOr<PayloadValue> TakeValue(JsonReader& reader, JsonToken token);
+absl::StatusOr<PayloadValue> ReadValue(JsonReader& reader, JsonToken token);
 
-// Tells whether an object has a name already. Most objects have few names, which are looked
-// through; a set takes over before that gets slow.
+// Finds names that occur twice in an object: by a linear search while there are few names, then by
+// a hash set.
 class NamesSeen {
  public:
   bool Add(const PayloadObject& object, const std::string& name) {
-    constexpr std::size_t kLookedThroughMax = 16;
-    if (object.size() < kLookedThroughMax) return FindMember(object, name) == nullptr;
+    constexpr std::size_t kLinearMax = 16;
+    if (object.size() < kLinearMax) return FindMember(object, name) == nullptr;
     if (names_.empty()) {
       for (const auto& member : object) names_.insert(member.first);
     }
@@ -30,8 +30,8 @@ class NamesSeen {
   absl::flat_hash_set<std::string> names_;
 };
 
-// The rest of an object whose '{' has been taken.
-absl::StatusOr<PayloadObject> TakeObject(JsonReader& reader) {
+// Reads an object after its '{'.
+absl::StatusOr<PayloadObject> ReadObject(JsonReader& reader) {
   PayloadObject object;
   NamesSeen seen;
   while (true) {
@@ -40,39 +40,39 @@ absl::StatusOr<PayloadObject> TakeObject(JsonReader& reader) {
     if (*key == JsonToken::kObjectEnd) return object;
     std::string name = reader.text();
     if (!seen.Add(object, name)) {
-      return reader.ErrorAtToken(fmt::format("{} stands twice in one object", Quoted(name)));
+      return reader.ErrorAtToken(fmt::format("{} occurs twice in one object", base::Quoted(name)));
     }
     const absl::StatusOr<JsonToken> token = reader.Next();
     if (!token.ok()) return token.status();
-    absl::StatusOr<PayloadValue> value = TakeValue(reader, *token);
+    absl::StatusOr<PayloadValue> value = ReadValue(reader, *token);
     if (!value.ok()) return value.status();
     object.emplace_back(std::move(name), *std::move(value));
   }
 }
 
-// The rest of a list whose '[' has been taken.
-absl::StatusOr<PayloadList> TakeList(JsonReader& reader) {
+// Reads a list after its '['.
+absl::StatusOr<PayloadList> ReadList(JsonReader& reader) {
   PayloadList list;
   while (true) {
     const absl::StatusOr<JsonToken> token = reader.Next();
     if (!token.ok()) return token.status();
     if (*token == JsonToken::kListEnd) return list;
-    absl::StatusOr<PayloadValue> value = TakeValue(reader, *token);
+    absl::StatusOr<PayloadValue> value = ReadValue(reader, *token);
     if (!value.ok()) return value.status();
     list.push_back(*std::move(value));
   }
 }
 
 // Recursion is bounded by the reader's depth_max.
-absl::StatusOr<PayloadValue> TakeValue(JsonReader& reader, JsonToken token) {
+absl::StatusOr<PayloadValue> ReadValue(JsonReader& reader, JsonToken token) {
   switch (token) {
     case JsonToken::kObjectBegin: {
-      absl::StatusOr<PayloadObject> object = TakeObject(reader);
+      absl::StatusOr<PayloadObject> object = ReadObject(reader);
       if (!object.ok()) return object.status();
       return PayloadValue{*std::move(object)};
     }
     case JsonToken::kListBegin: {
-      absl::StatusOr<PayloadList> list = TakeList(reader);
+      absl::StatusOr<PayloadList> list = ReadList(reader);
       if (!list.ok()) return list.status();
       return PayloadValue{*std::move(list)};
     }
@@ -100,7 +100,7 @@ absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader) {
     return reader.ErrorAtToken(
         fmt::format("expected an object {{...}}, found {}", Describe(*first)));
   }
-  absl::StatusOr<PayloadObject> object = TakeObject(reader);
+  absl::StatusOr<PayloadObject> object = ReadObject(reader);
   if (!object.ok()) return object;
   if (const absl::StatusOr<JsonToken> end = reader.Next(); !end.ok()) return end.status();
   return object;

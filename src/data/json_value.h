@@ -10,7 +10,7 @@
 
 namespace simile::data {
 
-// Reads the whole of what the reader was begun on as one JSON object, names in their order.
+// Reads one JSON object, the whole input of the reader, with names in their order.
 // Errors: kInvalidArgument with file, line and column: syntax, a name twice in one object,
 //         something other than an object.
 absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader);
@@ -18,7 +18,7 @@ absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader);
 // The value of a name, or nullptr. Cost: linear.
 const PayloadValue* FindMember(const PayloadObject& object, std::string_view name);
 
-// What a value is in a message: "a string", "a list", "null".
+// The name of a value's type in messages: "a string", "a list", "null".
 std::string_view Describe(const PayloadValue& value);
 
 }  // namespace simile::data

@@ -10,7 +10,7 @@ namespace simile::data {
 
 JsonlReader::JsonlReader(BufferedReader& in, const Limits& limits)
     : in_(in),
-      json_(in.shown(),
+      json_(in.display_name(),
             {.depth_max = limits.json_depth_max, .text_bytes_max = limits.jsonl_line_bytes_max}),
       line_bytes_max_(limits.jsonl_line_bytes_max) {}
 
@@ -29,7 +29,8 @@ absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
 }
 
 absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {
-  return absl::InvalidArgumentError(fmt::format("{}: line {}: {}", in_.shown(), line_, what));
+  return absl::InvalidArgumentError(
+      fmt::format("{}: line {}: {}", in_.display_name(), line_, what));
 }
 
 }  // namespace simile::data

@@ -15,7 +15,8 @@
 namespace simile::data {
 
 // Reads a file of JSON objects, one a line. Lines end with \n or \r\n, the last with either or
-// nothing. A blank line is an error, since lines are counted against rows. Borrows the reader.
+// nothing. A blank line is an error, because the number of lines must equal the number of rows.
+// Borrows the reader.
 class JsonlReader {
  public:
   JsonlReader(BufferedReader& in, const Limits& limits);

@@ -8,20 +8,20 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "data/buffered_reader.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
-#include "data/nearest_name.h"
 #include "data/payload_reader.h"
-#include "data/vector_layout.h"
+#include "data/vector_format.h"
 #include "data/vector_reader.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
 
-// Reports bytes read as a fraction of all there are to read.
+// Reports the bytes read as a fraction of all bytes to read.
 class ProgressMeter {
  public:
   explicit ProgressMeter(const ProgressFn& progress) : progress_(progress) {}
@@ -40,11 +40,13 @@ class ProgressMeter {
   std::uint64_t done_ = 0;
 };
 
-// A source whose reading is reported.
+// A source that reports its reads to a meter.
 class MeteredSource final : public ByteSource {
  public:
   MeteredSource(std::unique_ptr<ByteSource> source, ProgressMeter& meter)
-      : ByteSource(source->shown(), source->size()), source_(std::move(source)), meter_(meter) {
+      : ByteSource(source->display_name(), source->size()),
+        source_(std::move(source)),
+        meter_(meter) {
     meter_.Expect(size());
   }
   absl::StatusOr<std::size_t> Read(std::span<char> into) override {
@@ -62,15 +64,15 @@ class MeteredSource final : public ByteSource {
   ProgressMeter& meter_;
 };
 
-// A file of the collection, open.
+// An open file of the collection.
 struct OpenFile {
   std::unique_ptr<ByteSource> source;
   std::unique_ptr<BufferedReader> reader;
 };
 
-// One load, from opening the files to a checked dataset. Everything is opened first, so that
-// progress knows its whole. What takes memory only for a while (the sort of interactions) comes
-// before the vectors, which take most for good: so the peak is what stays.
+// One load, from opening the files to a checked dataset. All files are opened first, so that
+// progress has a total. Steps that need temporary memory (sorting interactions) come before the
+// vectors, the largest part, so that the peak is the finished dataset.
 class Loader {
  public:
   Loader(const DatasetPlan& plan, const Limits& limits, const ProgressFn& progress)
@@ -80,7 +82,7 @@ class Loader {
     dataset_.metric = files_.metric;
     for (absl::Status (Loader::*const step)() :
          {&Loader::OpenAll, &Loader::LoadPayload, &Loader::ChooseLookupFields,
-          &Loader::TakeFieldTypes, &Loader::LoadUserIds, &Loader::LoadInteractions,
+          &Loader::ChooseFieldTypes, &Loader::LoadUserIds, &Loader::LoadInteractions,
           &Loader::LoadVectors, &Loader::LoadUserVectors}) {
       if (absl::Status status = (this->*step)(); !status.ok()) return status;
     }
@@ -91,28 +93,28 @@ class Loader {
   absl::Status OpenAll() {
     const absl::StatusOr<Folder> folder = Folder::Open(files_.folder);
     if (!folder.ok()) return folder.status();
-    const auto open = [&](const std::string& shown, OpenFile& file) -> absl::Status {
-      if (shown.empty()) return absl::OkStatus();
-      absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(shown);
+    const auto open = [&](const std::string& display_name, OpenFile& file) -> absl::Status {
+      if (display_name.empty()) return absl::OkStatus();
+      absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(display_name);
       if (!source.ok()) return source.status();
       file.source = std::make_unique<MeteredSource>(*std::move(source), meter_);
       file.reader = std::make_unique<BufferedReader>(*file.source);
       return absl::OkStatus();
     };
-    for (const auto& [shown, file] :
+    for (const auto& [display_name, file] :
          {std::pair<const std::string&, OpenFile&>{files_.vectors, vectors_},
           {files_.payload, payload_},
           {files_.user_ids, user_ids_},
           {files_.user_vectors, user_vectors_},
           {files_.interactions, interactions_}}) {
-      if (absl::Status status = open(shown, file); !status.ok()) return status;
+      if (absl::Status status = open(display_name, file); !status.ok()) return status;
     }
-    absl::Status status = ReadLayout(vectors_, files_.safetensors_tensor, plan_.row_count, layout_);
+    absl::Status status = ReadLayout(vectors_, files_.tensor, plan_.row_count, layout_);
     if (!status.ok() || user_vectors_.reader == nullptr) return status;
     return ReadLayout(user_vectors_, "", plan_.user_count, user_layout_);
   }
 
-  // Memory was granted for the plan, so a file that has grown since is not loaded.
+  // Memory was reserved for the plan, so a file of another shape is not loaded.
   absl::Status ReadLayout(OpenFile& file, std::string_view tensor, std::uint64_t planned_rows,
                           VectorLayout& layout) const {
     const absl::StatusOr<VectorLayout> read = ReadVectorLayout(*file.reader, tensor, limits_);
@@ -121,8 +123,8 @@ class Loader {
       return absl::AbortedError(
           fmt::format("{}: has changed since the load was planned: {} of {} dimensions now, {} of "
                       "{} then; load again",
-                      file.reader->shown(), Counted(read->row_count, "row"), read->dim,
-                      Grouped(planned_rows), plan_.dim));
+                      file.reader->display_name(), base::Counted(read->row_count, "row"), read->dim,
+                      base::Grouped(planned_rows), plan_.dim));
     }
     layout = *read;
     return absl::OkStatus();
@@ -160,7 +162,7 @@ class Loader {
     return absl::OkStatus();
   }
 
-  absl::Status TakeFieldTypes() {
+  absl::Status ChooseFieldTypes() {
     for (const NamedFieldType& named : files_.field_types) {
       if (absl::Status status = CheckField("field_types", named.field); !status.ok()) return status;
     }
@@ -168,15 +170,16 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Whether some row has a field that collection.json names.
+  // Refuses a field of collection.json that no row has.
   absl::Status CheckField(std::string_view key, const std::string& field) const {
     if (dataset_.payload.FieldNumber(field)) return absl::OkStatus();
     std::vector<std::string> known;
     for (const FieldInfo& each : dataset_.payload.fields()) known.push_back(each.name);
-    const std::string nearest = NearestName(field, known);
+    const std::string nearest = base::NearestName(field, known);
     return absl::InvalidArgumentError(fmt::format(
-        "collection.json: {} names {}, which no row has{}", Quoted(key), Quoted(field),
-        nearest.empty() ? std::string() : fmt::format("; did you mean {}?", Quoted(nearest))));
+        "collection.json: {} names {}, which no row has{}", base::Quoted(key), base::Quoted(field),
+        nearest.empty() ? std::string()
+                        : fmt::format("; did you mean {}?", base::Quoted(nearest))));
   }
 
   absl::Status LoadUserIds() {
@@ -226,13 +229,13 @@ class Loader {
     absl::StatusOr<Matrix> matrix = ReadMatrix(*file.reader, layout, files_.metric, lengths);
     if (!matrix.ok()) return matrix.status();
     kept = *std::move(matrix);
-    // What fp32 cannot tell from unit length is not worth a word.
+    // Differences from unit length below the precision of fp32 are not reported.
     constexpr double kUnitTolerance = 1e-6;
     if (files_.metric == Metric::kCosine &&
         (lengths.shortest < 1 - kUnitTolerance || lengths.longest > 1 + kUnitTolerance)) {
-      dataset_.notes.push_back(fmt::format("{}: {} normalized; their lengths were {:.6g} to {:.6g}",
-                                           file.reader->shown(), Counted(layout.row_count, "row"),
-                                           lengths.shortest, lengths.longest));
+      dataset_.notes.push_back(fmt::format(
+          "{}: {} normalized; their lengths were {:.6g} to {:.6g}", file.reader->display_name(),
+          base::Counted(layout.row_count, "row"), lengths.shortest, lengths.longest));
     }
     return absl::OkStatus();
   }
@@ -257,7 +260,7 @@ class Loader {
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress) {
   absl::StatusOr<Dataset> dataset = Loader(plan, limits, progress).Load();
-  // Not every byte is read where a file holds more than the collection needs.
+  // A file may contain more bytes than the load reads.
   if (dataset.ok() && progress) progress(1.0);
   return dataset;
 }

@@ -8,16 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 namespace {
 
-// From here on memory comes in pages.
+// A matrix of this many bytes or more is mapped in pages.
 constexpr std::size_t kPagedBytes = std::size_t{2} << 20;
 constexpr std::size_t kCacheLineBytes = 64;
 
-// Zeroed and on a cache line. Null when there is none.
+// Zeroed and aligned to a cache line. Null without memory.
 float* AllocateLines(std::size_t bytes) {
   const std::size_t rounded = (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
   void* const data = std::aligned_alloc(kCacheLineBytes, rounded);
@@ -34,7 +34,7 @@ absl::StatusOr<Matrix> Matrix::Create(std::size_t row_count, std::size_t dim) {
   if (dim > kBytesMax / sizeof(float) || row_count > kBytesMax / row_bytes) {
     return absl::ResourceExhaustedError(
         fmt::format("{} rows of {} dimensions are more than this machine can address",
-                    Grouped(row_count), Grouped(dim)));
+                    base::Grouped(row_count), base::Grouped(dim)));
   }
   const std::size_t bytes = row_count * row_bytes;
   Matrix matrix(row_count, dim);
@@ -43,14 +43,14 @@ absl::StatusOr<Matrix> Matrix::Create(std::size_t row_count, std::size_t dim) {
     if (matrix.lines_ != nullptr) return matrix;
   } else {
     try {
-      matrix.pages_ = PageBuffer(bytes);
+      matrix.pages_ = base::PageBuffer(bytes);
       return matrix;
     } catch (const std::bad_alloc&) {
     }
   }
   return absl::ResourceExhaustedError(
-      fmt::format("no memory for {} rows of {} dimensions ({} bytes)", Grouped(row_count),
-                  Grouped(dim), Grouped(bytes)));
+      fmt::format("no memory for {} rows of {} dimensions ({} bytes)", base::Grouped(row_count),
+                  base::Grouped(dim), base::Grouped(bytes)));
 }
 
 }  // namespace simile::data

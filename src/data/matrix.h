@@ -7,7 +7,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/page_buffer.h"
+#include "base/page_buffer.h"
 #include "simile/matrix_view.h"
 
 namespace simile::data {
@@ -15,8 +15,8 @@ namespace simile::data {
 // An owned fp32 matrix [row_count, dim] whose rows are padded with +0 to whole lanes. Starts zeroed
 // and aligned to 64 bytes. A large one comes from the kernel already zero, aligned to 2 MiB and
 // with huge pages advised, so untouched rows cost nothing and padding needs no pass; a small one
-// (below 2 MiB: a batch of queries) comes from the heap, because a mapping a request would cost
-// more than the search. Movable, not copyable.
+// (below 2 MiB: a batch of queries) comes from the heap, because a mapping per request would
+// cost more than the search. Movable, not copyable.
 class Matrix {
  public:
   // Errors: kResourceExhausted with the bytes asked for.
@@ -41,7 +41,7 @@ class Matrix {
   std::size_t dim() const { return dim_; }
   std::size_t bytes() const { return view().bytes(); }
 
-  // The padded row for writing. REQUIRES: index < row_count(); what is written past dim() is +0.
+  // The padded row for writing. REQUIRES: index < row_count(); elements past dim() stay +0.
   float* MutableRow(std::size_t index) { return data() + index * PaddedDim(dim_); }
 
  private:
@@ -53,7 +53,7 @@ class Matrix {
   float* data() const { return lines_ != nullptr ? lines_.get() : pages_.As<float>(); }
 
   std::unique_ptr<float[], Free> lines_;  // of a small matrix
-  PageBuffer pages_;                      // of a large one
+  base::PageBuffer pages_;                // of a large one
   std::size_t row_count_ = 0;
   std::size_t dim_ = 0;
 };

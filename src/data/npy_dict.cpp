@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 namespace {
@@ -23,7 +23,7 @@ class NpyDictParser {
   absl::StatusOr<NpyDict> Parse() {
     if (absl::Status status = Expect('{'); !status.ok()) return status;
     while (!Accept('}')) {
-      if (absl::Status status = TakeMember(); !status.ok()) return status;
+      if (absl::Status status = ReadMember(); !status.ok()) return status;
       if (Accept(',')) continue;
       if (absl::Status status = Expect('}'); !status.ok()) return status;
       break;
@@ -37,26 +37,26 @@ class NpyDictParser {
   }
 
  private:
-  absl::Status TakeMember() {
+  absl::Status ReadMember() {
     SkipSpace();
     const std::size_t start = at_;
     std::string key;
-    if (absl::Status status = TakeString(key); !status.ok()) return status;
+    if (absl::Status status = ReadString(key); !status.ok()) return status;
     if (HasKey(key)) {
-      return ErrorAt(start, fmt::format("key {} stands twice", Quoted(key)));
+      return ErrorAt(start, fmt::format("key {} occurs twice", base::Quoted(key)));
     }
     keys_.push_back(key);
     if (absl::Status status = Expect(':'); !status.ok()) return status;
     SkipSpace();
-    if (key == "descr") return Peek() == '[' ? TakeStructuredType() : TakeString(dict_.descr);
-    if (key == "fortran_order") return TakeBoolean(dict_.fortran_order);
-    if (key == "shape") return TakeShape();
+    if (key == "descr") return Peek() == '[' ? ReadStructuredType() : ReadString(dict_.descr);
+    if (key == "fortran_order") return ReadBoolean(dict_.fortran_order);
+    if (key == "shape") return ReadShape();
     return ErrorAt(start, fmt::format("key {} is not one of a .npy header's: descr, fortran_order, "
                                       "shape",
-                                      Quoted(key)));
+                                      base::Quoted(key)));
   }
 
-  absl::Status TakeString(std::string& value) {
+  absl::Status ReadString(std::string& value) {
     const char quote = Peek();
     if (quote != '\'' && quote != '"') return Expected("a string in quotes");
     const std::size_t end = text_.find(quote, at_ + 1);
@@ -67,7 +67,7 @@ class NpyDictParser {
     return absl::OkStatus();
   }
 
-  absl::Status TakeBoolean(bool& value) {
+  absl::Status ReadBoolean(bool& value) {
     for (const bool candidate : {false, true}) {
       const std::string_view word = candidate ? "True" : "False";
       if (!text_.substr(at_).starts_with(word)) continue;
@@ -78,13 +78,13 @@ class NpyDictParser {
     return Expected("True or False");
   }
 
-  absl::Status TakeShape() {
+  absl::Status ReadShape() {
     if (absl::Status status = Expect('('); !status.ok()) return status;
     while (!Accept(')')) {
       if (dict_.shape.size() == kAxesMax) return Error(fmt::format("more than {} axes", kAxesMax));
-      if (absl::Status status = TakeSize(); !status.ok()) return status;
+      if (absl::Status status = ReadSize(); !status.ok()) return status;
       if (Accept(',')) continue;
-      // A single number in parentheses is a number to Python, not a tuple.
+      // To Python, (5) is a number; a tuple of one is (5,).
       if (dict_.shape.size() == 1) return Expected("','");
       if (absl::Status status = Expect(')'); !status.ok()) return status;
       break;
@@ -92,7 +92,7 @@ class NpyDictParser {
     return absl::OkStatus();
   }
 
-  absl::Status TakeSize() {
+  absl::Status ReadSize() {
     SkipSpace();
     if (Peek() == '-') return Error("a size is negative");
     if (!IsDigit(Peek())) return Expected("a size");
@@ -108,8 +108,8 @@ class NpyDictParser {
     return absl::OkStatus();
   }
 
-  // [('x', '<f4'), ...]: only its end is looked for, since it is refused anyway.
-  absl::Status TakeStructuredType() {
+  // [('x', '<f4'), ...]: finds only its end, because the caller refuses it.
+  absl::Status ReadStructuredType() {
     const std::size_t start = at_;
     std::size_t depth = 0;
     do {
@@ -142,7 +142,7 @@ class NpyDictParser {
 
   absl::Status Expected(std::string_view what) const {
     const std::string found =
-        at_ < text_.size() ? Quoted(text_.substr(at_, 1)) : std::string("the end");
+        at_ < text_.size() ? base::Quoted(text_.substr(at_, 1)) : std::string("the end");
     return Error(fmt::format("expected {}, found {}", what, found));
   }
   absl::Status Error(std::string_view what) const { return ErrorAt(at_, what); }

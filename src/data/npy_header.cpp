@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/npy_dict.h"
 #include "data/sized_header.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::size_t kVersionBytes = 2;
 constexpr std::string_view kSaveSo =
     "save with np.save(file, np.ascontiguousarray(x).astype(np.float32))";
 
-// What a file that is no .npy file may be instead, by its first bytes; empty when unknown.
+// The format of a file that is not .npy, by its first bytes; empty when unknown.
 std::string_view GuessFormat(std::string_view start) {
   struct Known {
     std::string_view start;
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& lim
   std::string start(std::min<std::uint64_t>(in.size(), kMagic.size() + kVersionBytes), '\0');
   if (absl::Status status = in.ReadExact(start); !status.ok()) return status;
   if (!start.starts_with(kMagic)) {
-    // A cut magic is a cut file; anything else is another format.
+    // A part of the magic is a truncated file; other bytes are another format.
     if (kMagic.starts_with(start)) return Refuse(in, "is cut short within its first bytes");
     const std::string_view guess = GuessFormat(start);
     return Refuse(
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& lim
   return ReadSizedHeader(in, length_bytes, limits.npy_header_bytes_max);
 }
 
-// What is wrong with a type that is not one of ours, and what would be right.
+// Refuses a type that is not served, and says which are.
 absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
   if (descr.starts_with('[')) {
     return Refuse(in, fmt::format("holds records (a structured type); {}", kSaveSo));
@@ -75,16 +75,17 @@ absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
                   fmt::format("holds pickled Python objects, which are never read; {}", kSaveSo));
   }
   if (descr.starts_with('>')) {
-    return Refuse(in, fmt::format("holds big-endian numbers ({}); {}", Quoted(descr), kSaveSo));
+    return Refuse(in,
+                  fmt::format("holds big-endian numbers ({}); {}", base::Quoted(descr), kSaveSo));
   }
   return Refuse(in, fmt::format("holds numbers of type {}; float16, float32 and float64 are "
                                 "served; {}",
-                                Quoted(descr), kSaveSo));
+                                base::Quoted(descr), kSaveSo));
 }
 
 absl::StatusOr<ElementType> TypeOf(const BufferedReader& in, std::string_view descr) {
-  // '<' is little-endian; '=' (native) and '|' (does not matter) can only have meant the same on
-  // the machines that write such files.
+  // '<' is little-endian. '=' (native) and '|' (irrelevant) mean the same on the machines that
+  // write such files.
   if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '=' || descr[0] == '|')) {
     if (descr.substr(1) == "f2") return ElementType::kFloat16;
     if (descr.substr(1) == "f4") return ElementType::kFloat32;
@@ -98,11 +99,12 @@ absl::Status CheckSize(const BufferedReader& in, const VectorLayout& layout,
   if (in.bytes_left() == layout.bytes()) return absl::OkStatus();
   const bool cut = in.bytes_left() < layout.bytes();
   return Refuse(
-      in, fmt::format(
-              "shape {} of {} needs {} after the header, but {} follow; {}", shape,
-              ElementName(layout.type), Counted(layout.bytes(), "byte"), Grouped(in.bytes_left()),
-              cut ? std::string("the file is cut short")
-                  : fmt::format("{} too many", Counted(in.bytes_left() - layout.bytes(), "byte"))));
+      in, fmt::format("shape {} of {} needs {} after the header, but {} follow; {}", shape,
+                      ElementName(layout.type), base::Counted(layout.bytes(), "byte"),
+                      base::Grouped(in.bytes_left()),
+                      cut ? std::string("the file is cut short")
+                          : fmt::format("{} too many",
+                                        base::Counted(in.bytes_left() - layout.bytes(), "byte"))));
 }
 
 }  // namespace
@@ -130,9 +132,9 @@ absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& lim
   if (dict->fortran_order && dict->shape.size() > 1) {
     return Refuse(in, fmt::format("is in Fortran order, columns first; {}", kSaveSo));
   }
-  absl::StatusOr<VectorLayout> layout = LayoutOf(in.shown(), *type, dict->shape, limits);
+  absl::StatusOr<VectorLayout> layout = LayoutOf(in.display_name(), *type, dict->shape, limits);
   if (!layout.ok()) return layout.status();
-  if (absl::Status status = CheckSize(in, *layout, ShownShape(dict->shape)); !status.ok()) {
+  if (absl::Status status = CheckSize(in, *layout, ShapeText(dict->shape)); !status.ok()) {
     return status;
   }
   return layout;

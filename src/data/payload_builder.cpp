@@ -8,14 +8,14 @@
 #include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/payload_encoding.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
 
-// A row lies within one chunk, so a chunk is also the most that a packed row may take; a line of
-// the default 64 KiB packs into less than a fifth of it.
+// A row is within one chunk, which bounds a packed row; a line of the default 64 KiB packs into
+// less than a fifth of a chunk.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 // The type's name by the variant's index; null has none.
@@ -43,7 +43,8 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   }
   if (packed_.size() > kChunkBytes) {
     return absl::InvalidArgumentError(fmt::format("the object takes {} bytes packed; at most {}",
-                                                  Grouped(packed_.size()), Grouped(kChunkBytes)));
+                                                  base::Grouped(packed_.size()),
+                                                  base::Grouped(kChunkBytes)));
   }
   Store(packed_);
   return absl::OkStatus();
@@ -58,7 +59,7 @@ absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t&
   if (table_.fields_.size() == fields_max_) {
     return absl::InvalidArgumentError(
         fmt::format("field {} is one too many; a collection may have {} different fields",
-                    Quoted(name), Grouped(fields_max_)));
+                    base::Quoted(name), base::Grouped(fields_max_)));
   }
   number = static_cast<std::uint32_t>(table_.fields_.size());
   numbers_.emplace(std::string(name), number);
@@ -101,7 +102,7 @@ PayloadTable PayloadTableBuilder::Build() && {
   table_.number_of_stored_.resize(fields.size());
   for (const std::uint32_t stored : stored_by_name) {
     table_.number_of_stored_[stored] = static_cast<std::uint32_t>(sorted.size());
-    // A field that is null wherever it stands has no type to name.
+    // A field that is null in every row has no type.
     if (fields[stored].type.empty()) fields[stored].type = "mixed";
     sorted.push_back(std::move(fields[stored]));
   }

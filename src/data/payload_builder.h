@@ -18,11 +18,11 @@ namespace simile::data {
 // Packs rows one by one into a PayloadTable.
 class PayloadTableBuilder {
  public:
-  // row_count: how many rows will come; room is reserved for their places.
+  //   row_count  expected rows, for which offsets are reserved
   PayloadTableBuilder(std::size_t row_count, const Limits& limits);
 
   // Adds the next row. Errors: kInvalidArgument when the row brings one field too many, or is too
-  // large when packed. The message is the bare fact; the caller adds file and line.
+  // large when packed. The caller adds file and line to the message.
   // REQUIRES: names are distinct, text is valid UTF-8: the reader has checked.
   absl::Status Add(const PayloadObject& row);
 
@@ -37,7 +37,7 @@ class PayloadTableBuilder {
   const std::size_t fields_max_;
   PayloadTable table_;  // fields in the order of first mention until Build sorts them
   absl::flat_hash_map<std::string, std::uint32_t> numbers_;
-  std::vector<std::uint8_t> packed_;  // the row at hand
+  std::vector<std::uint8_t> packed_;  // the current row
 };
 
 }  // namespace simile::data

@@ -10,7 +10,7 @@ namespace {
 
 enum class Tag : std::uint8_t { kNull, kFalse, kTrue, kInteger, kNumber, kString, kList, kObject };
 
-// What a protobuf field may cost besides its content: a tag byte and a length of up to 5 bytes.
+// The overhead of a protobuf field: a tag byte and a length of up to 5 bytes.
 constexpr std::uint64_t kFieldOverheadBytes = 6;
 // A Value that holds a scalar, inside its field: 10 bytes of varint and a tag at most.
 constexpr std::uint64_t kScalarBytes = kFieldOverheadBytes + 11;
@@ -19,7 +19,7 @@ void AppendTag(std::vector<std::uint8_t>& out, Tag tag) {
   out.push_back(static_cast<std::uint8_t>(tag));
 }
 
-// One overload a kind of value.
+// One overload for each type of value.
 struct Appender {
   std::vector<std::uint8_t>& out;
 
@@ -74,36 +74,36 @@ void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value) {
   std::visit(Appender{out}, value.value);
 }
 
-std::uint8_t PayloadCursor::TakeByte() {
+std::uint8_t PayloadCursor::ReadByte() {
   assert(!bytes_.empty());
   const std::uint8_t byte = bytes_.front();
   bytes_ = bytes_.subspan(1);
   return byte;
 }
 
-std::uint64_t PayloadCursor::TakeVarint() {
+std::uint64_t PayloadCursor::ReadVarint() {
   std::uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = TakeByte();
+    const std::uint8_t byte = ReadByte();
     value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
     if (byte < 0x80) return value;
   }
 }
 
-std::string_view PayloadCursor::TakeText() {
-  const std::uint64_t length = TakeVarint();
+std::string_view PayloadCursor::ReadText() {
+  const std::uint64_t length = ReadVarint();
   assert(length <= bytes_.size());
   const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), length);
   bytes_ = bytes_.subspan(length);
   return text;
 }
 
-std::int64_t PayloadCursor::TakeInteger() {
-  const std::uint64_t bits = TakeVarint();
+std::int64_t PayloadCursor::ReadInteger() {
+  const std::uint64_t bits = ReadVarint();
   return static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
 }
 
-double PayloadCursor::TakeNumber() {
+double PayloadCursor::ReadNumber() {
   double value = 0;
   assert(bytes_.size() >= sizeof value);
   std::memcpy(&value, bytes_.data(), sizeof value);
@@ -111,8 +111,8 @@ double PayloadCursor::TakeNumber() {
   return value;
 }
 
-PayloadValue PayloadCursor::TakeValue() {
-  switch (static_cast<Tag>(TakeByte())) {
+PayloadValue PayloadCursor::ReadValue() {
+  switch (static_cast<Tag>(ReadByte())) {
     case Tag::kNull:
       return {};
     case Tag::kFalse:
@@ -120,21 +120,21 @@ PayloadValue PayloadCursor::TakeValue() {
     case Tag::kTrue:
       return {true};
     case Tag::kInteger:
-      return {TakeInteger()};
+      return {ReadInteger()};
     case Tag::kNumber:
-      return {TakeNumber()};
+      return {ReadNumber()};
     case Tag::kString:
-      return {std::string(TakeText())};
+      return {std::string(ReadText())};
     case Tag::kList: {
-      PayloadList list(TakeVarint());
-      for (PayloadValue& value : list) value = TakeValue();
+      PayloadList list(ReadVarint());
+      for (PayloadValue& value : list) value = ReadValue();
       return {std::move(list)};
     }
     case Tag::kObject: {
-      PayloadObject object(TakeVarint());
+      PayloadObject object(ReadVarint());
       for (auto& [name, value] : object) {
-        name = TakeText();
-        value = TakeValue();
+        name = ReadText();
+        value = ReadValue();
       }
       return {std::move(object)};
     }
@@ -144,28 +144,28 @@ PayloadValue PayloadCursor::TakeValue() {
 }
 
 std::uint64_t PayloadCursor::SkipValue() {
-  switch (static_cast<Tag>(TakeByte())) {
+  switch (static_cast<Tag>(ReadByte())) {
     case Tag::kNull:
     case Tag::kFalse:
     case Tag::kTrue:
       return kScalarBytes;
     case Tag::kInteger:
-      TakeVarint();
+      ReadVarint();
       return kScalarBytes;
     case Tag::kNumber:
-      TakeNumber();
+      ReadNumber();
       return kScalarBytes;
     case Tag::kString:
-      return 2 * kFieldOverheadBytes + TakeText().size();
+      return 2 * kFieldOverheadBytes + ReadText().size();
     case Tag::kList: {
       std::uint64_t bytes = 2 * kFieldOverheadBytes;
-      for (std::uint64_t left = TakeVarint(); left > 0; --left) bytes += SkipValue();
+      for (std::uint64_t left = ReadVarint(); left > 0; --left) bytes += SkipValue();
       return bytes;
     }
     case Tag::kObject: {
       std::uint64_t bytes = 2 * kFieldOverheadBytes;
-      for (std::uint64_t left = TakeVarint(); left > 0; --left) {
-        bytes += 2 * kFieldOverheadBytes + TakeText().size();
+      for (std::uint64_t left = ReadVarint(); left > 0; --left) {
+        bytes += 2 * kFieldOverheadBytes + ReadText().size();
         bytes += SkipValue();
       }
       return bytes;

@@ -27,16 +27,16 @@ class PayloadCursor {
  public:
   explicit PayloadCursor(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
-  std::uint64_t TakeVarint();
-  std::string_view TakeText();
-  PayloadValue TakeValue();
-  // Passes over a value. Returns an upper bound on its size as a protobuf Value, in bytes.
+  std::uint64_t ReadVarint();
+  std::string_view ReadText();
+  PayloadValue ReadValue();
+  // Skips a value. Returns an upper bound on its size as a protobuf Value, in bytes.
   std::uint64_t SkipValue();
 
  private:
-  std::uint8_t TakeByte();
-  double TakeNumber();
-  std::int64_t TakeInteger();
+  std::uint8_t ReadByte();
+  double ReadNumber();
+  std::int64_t ReadInteger();
 
   std::span<const std::uint8_t> bytes_;
 };

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/id_rules.h"
 #include "data/json_value.h"
 #include "data/jsonl_reader.h"
 #include "data/payload_builder.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
@@ -26,7 +26,7 @@ absl::Status AddId(const JsonlReader& lines, const PayloadObject& object,
                    IdIndex::Builder& ids) {
   const PayloadValue* const value = FindMember(object, id_field);
   if (value == nullptr) {
-    return lines.ErrorAtLine(fmt::format("has no {}; {}", Quoted(id_field),
+    return lines.ErrorAtLine(fmt::format("has no {}; {}", base::Quoted(id_field),
                                          field_was_configured
                                              ? "collection.json says that every line's id is there"
                                              : "line 1 has its id there, so every line needs it"));
@@ -34,7 +34,7 @@ absl::Status AddId(const JsonlReader& lines, const PayloadObject& object,
   const absl::StatusOr<std::string> id = IdFrom(*value, limits);
   if (!id.ok()) {
     return lines.ErrorAtLine(
-        fmt::format("{} {}", Quoted(id_field), std::string(id.status().message())));
+        fmt::format("{} {}", base::Quoted(id_field), std::string(id.status().message())));
   }
   if (const absl::Status status = ids.Add(*id); !status.ok()) {
     return lines.ErrorAtLine(fmt::format("row {}: {}; ids must be distinct", lines.line() - 1,
@@ -46,8 +46,8 @@ absl::Status AddId(const JsonlReader& lines, const PayloadObject& object,
 absl::Status WrongCount(const BufferedReader& in, std::string_view lines,
                         const ExpectedRows& expected) {
   return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; one object a row is needed",
-                                                in.shown(), lines, expected.said_by,
-                                                Counted(expected.count, "row")));
+                                                in.display_name(), lines, expected.said_by,
+                                                base::Counted(expected.count, "row")));
 }
 
 }  // namespace
@@ -66,12 +66,12 @@ absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const std::string& i
     if (!found.ok()) return found.status();
     if (!*found) break;
     if (expected && lines.line() > expected->count) {
-      return WrongCount(in, fmt::format("more than {}", Counted(expected->count, "line")),
+      return WrongCount(in, fmt::format("more than {}", base::Counted(expected->count, "line")),
                         *expected);
     }
     if (lines.line() > limits.rows_max) {
       return lines.ErrorAtLine(
-          fmt::format("a collection may have {} rows", Grouped(limits.rows_max)));
+          fmt::format("a collection may have {} rows", base::Grouped(limits.rows_max)));
     }
     if (lines.line() == 1) {
       if (id_field.empty()) file.id_field = ChooseIdField(object);
@@ -86,7 +86,7 @@ absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const std::string& i
     }
   }
   if (expected && lines.line() != expected->count) {
-    return WrongCount(in, Counted(lines.line(), "line"), *expected);
+    return WrongCount(in, base::Counted(lines.line(), "line"), *expected);
   }
   file.ids = ids ? std::move(*ids).Build() : IdIndex::OfRowNumbers(lines.line());
   file.table = std::move(table).Build();

@@ -8,8 +8,8 @@
 namespace simile::data {
 namespace {
 
-// What a protobuf map entry may cost besides the key's bytes and the value: the entry's own tag and
-// length, and the key's.
+// The overhead of a protobuf map entry beyond the bytes of key and value: the tags and lengths of
+// the entry and the key.
 constexpr std::uint64_t kMapEntryOverheadBytes = 12;
 
 }  // namespace
@@ -31,10 +31,10 @@ std::span<const std::uint8_t> PayloadTable::EncodedRow(Row row) const {
 
 PayloadObject PayloadTable::Read(Row row) const {
   PayloadCursor cursor(EncodedRow(row));
-  PayloadObject object(cursor.TakeVarint());
+  PayloadObject object(cursor.ReadVarint());
   for (auto& [name, value] : object) {
-    name = fields_[number_of_stored_[cursor.TakeVarint()]].name;
-    value = cursor.TakeValue();
+    name = fields_[number_of_stored_[cursor.ReadVarint()]].name;
+    value = cursor.ReadValue();
   }
   return object;
 }
@@ -43,10 +43,10 @@ PayloadObject PayloadTable::Read(Row row, std::span<const std::uint32_t> field_n
   assert(std::is_sorted(field_numbers.begin(), field_numbers.end()));
   PayloadCursor cursor(EncodedRow(row));
   PayloadObject object;
-  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
-    const std::uint32_t number = number_of_stored_[cursor.TakeVarint()];
+  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
+    const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
     if (std::binary_search(field_numbers.begin(), field_numbers.end(), number)) {
-      object.emplace_back(fields_[number].name, cursor.TakeValue());
+      object.emplace_back(fields_[number].name, cursor.ReadValue());
     } else {
       cursor.SkipValue();
     }
@@ -56,8 +56,8 @@ PayloadObject PayloadTable::Read(Row row, std::span<const std::uint32_t> field_n
 
 PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const {
   PayloadCursor cursor(EncodedRow(row));
-  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
-    if (number_of_stored_[cursor.TakeVarint()] == field_number) return cursor.TakeValue();
+  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
+    if (number_of_stored_[cursor.ReadVarint()] == field_number) return cursor.ReadValue();
     cursor.SkipValue();
   }
   return {};
@@ -66,17 +66,17 @@ PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const 
 void PayloadTable::VisitFields(
     Row row, const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const {
   PayloadCursor cursor(EncodedRow(row));
-  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
-    const std::uint32_t number = number_of_stored_[cursor.TakeVarint()];
-    visit(number, cursor.TakeValue());
+  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
+    const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
+    visit(number, cursor.ReadValue());
   }
 }
 
 std::uint64_t PayloadTable::RowBytes(Row row) const {
   PayloadCursor cursor(EncodedRow(row));
   std::uint64_t bytes = 0;
-  for (std::uint64_t left = cursor.TakeVarint(); left > 0; --left) {
-    const FieldInfo& field = fields_[number_of_stored_[cursor.TakeVarint()]];
+  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
+    const FieldInfo& field = fields_[number_of_stored_[cursor.ReadVarint()]];
     bytes += kMapEntryOverheadBytes + field.name.size();
     bytes += cursor.SkipValue();
   }

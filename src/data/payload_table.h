@@ -13,7 +13,7 @@
 
 namespace simile::data {
 
-// What is known about one payload field after a load.
+// A payload field after a load.
 struct FieldInfo {
   std::string name;
   std::string type;        // "string", "integer", "number", "boolean", "list", "object", "mixed"
@@ -54,8 +54,8 @@ class PayloadTable {
   std::span<const std::uint8_t> EncodedRow(Row row) const;
 
   std::vector<FieldInfo> fields_;
-  // Rows carry fields by the order in which the file first named them, since the names are not all
-  // known until its last line; this maps that order to field numbers.
+  // Packed rows number fields in the order of first mention, because not all names are known before
+  // the last line; this maps that order to field numbers.
   std::vector<std::uint32_t> number_of_stored_;
   std::vector<std::uint64_t> starts_;  // starts_[row]: chunk << 32 | offset in the chunk
   std::vector<std::vector<std::uint8_t>> chunks_;

@@ -1,15 +1,16 @@
+#include "data/plan.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/discover.h"
 #include "data/folder.h"
-#include "data/load.h"
-#include "data/vector_layout.h"
-#include "data/wording.h"
+#include "data/vector_format.h"
 
 namespace simile::data {
 namespace {
@@ -26,8 +27,8 @@ std::uint64_t IndexBytes(std::uint64_t id_count, std::uint64_t id_bytes) {
   return id_bytes + id_count * (kOffsetBytes + kSlotBytes);
 }
 
-// What metadata.jsonl of this size becomes. Names of fields are most of what packing saves: of the
-// lines we have seen, six tenths stay. Ids and looked-up titles are short beside their lines.
+// Memory of the payload, ids and look-up index for a metadata.jsonl of this size. Packing, mainly
+// of field names, leaves six tenths of typical lines.
 std::uint64_t PayloadBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
   constexpr std::uint64_t kIdBytesTypical = 20;
   constexpr std::uint64_t kTitleBytesTypical = 20;
@@ -38,15 +39,15 @@ std::uint64_t PayloadBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
          IndexBytes(row_count, row_count * id_bytes) + row_count * (title_bytes + kOffsetBytes);
 }
 
-// Every text twice, as written and as compared, with its place; and a value and a row for two other
-// fields or so.
+// Every text twice, as written and folded, with its offset; and a value and a row for about two
+// other fields.
 std::uint64_t FilterBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
   constexpr std::uint64_t kRowBytesTypical = 24;
   return file_bytes == 0 ? 0 : file_bytes / 2 * 3 + row_count * kRowBytesTypical;
 }
 
-// What users take besides their vectors: ids as they stand in the file, and a row number for every
-// interaction, whose line takes a hundred bytes or so.
+// Memory of users besides their vectors: their ids, and a row number for every interaction, whose
+// line takes about a hundred bytes.
 std::uint64_t UserSideBytes(std::uint64_t user_count, std::uint64_t id_file_bytes,
                             std::uint64_t interaction_file_bytes) {
   constexpr std::uint64_t kInteractionLineBytesTypical = 100;
@@ -54,18 +55,19 @@ std::uint64_t UserSideBytes(std::uint64_t user_count, std::uint64_t id_file_byte
          interaction_file_bytes / kInteractionLineBytesTypical * sizeof(Row);
 }
 
-absl::StatusOr<VectorLayout> ReadLayout(const Folder& folder, const std::string& shown,
+absl::StatusOr<VectorLayout> ReadLayout(const Folder& folder, const std::string& display_name,
                                         const std::string& tensor, const Limits& limits) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(shown);
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
   BufferedReader reader(**source);
   return ReadVectorLayout(reader, tensor, limits);
 }
 
-// The size of a file that may be absent (0 then), opened to see that it can be.
-absl::StatusOr<std::uint64_t> FileBytes(const Folder& folder, const std::string& shown) {
-  if (shown.empty()) return std::uint64_t{0};
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(shown);
+// The size of a file, 0 when it is absent. Opens it, so that a file that cannot be opened is an
+// error of the plan.
+absl::StatusOr<std::uint64_t> FileBytes(const Folder& folder, const std::string& display_name) {
+  if (display_name.empty()) return std::uint64_t{0};
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
   return (*source)->size();
 }
@@ -80,7 +82,7 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
   if (users->dim != plan.dim) {
     return absl::InvalidArgumentError(fmt::format(
         "{}: {}, but {} has {}; users and items need vectors of one model", files.user_vectors,
-        Counted(users->dim, "dimension"), files.vectors, Grouped(plan.dim)));
+        base::Counted(users->dim, "dimension"), files.vectors, base::Grouped(plan.dim)));
   }
   const absl::StatusOr<std::uint64_t> ids = FileBytes(folder, files.user_ids);
   if (!ids.ok()) return ids.status();
@@ -100,7 +102,7 @@ absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const
   DatasetPlan plan;
   plan.files = *std::move(files);
   const absl::StatusOr<VectorLayout> vectors =
-      ReadLayout(*folder, plan.files.vectors, plan.files.safetensors_tensor, limits);
+      ReadLayout(*folder, plan.files.vectors, plan.files.tensor, limits);
   if (!vectors.ok()) return vectors.status();
   plan.row_count = vectors->row_count;
   plan.dim = vectors->dim;

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "data/json_value.h"
-#include "data/nearest_name.h"
 #include "data/sized_header.h"
-#include "data/wording.h"
 
 namespace simile::data {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 struct Dtype {
   std::string_view name;
   std::uint64_t bytes;
-  std::optional<ElementType> element;  // nothing: known, but not served
+  std::optional<ElementType> element;  // nothing: not served
 };
 
 constexpr std::array<Dtype, 15> kDtypes = {{
@@ -54,18 +54,18 @@ absl::StatusOr<PayloadObject> ReadHeaderObject(BufferedReader& in, const Limits&
   if (in.size() < kLengthBytes) {
     return Refuse(in, fmt::format("is {} long; a .safetensors file begins with the {} bytes of its "
                                   "header's length",
-                                  Counted(in.size(), "byte"), kLengthBytes));
+                                  base::Counted(in.size(), "byte"), kLengthBytes));
   }
   const absl::StatusOr<std::string> header =
       ReadSizedHeader(in, kLengthBytes, limits.safetensors_header_bytes_max);
   if (!header.ok()) return header.status();
-  JsonReader reader(fmt::format("{}: header", in.shown()),
+  JsonReader reader(fmt::format("{}: header", in.display_name()),
                     {.depth_max = limits.json_depth_max, .text_bytes_max = header->size()});
   reader.Begin(*header);
   return ReadJsonObject(reader);
 }
 
-// A list of sizes, or nothing when the value is anything else.
+// The sizes in a list; nothing for any other value.
 std::optional<std::vector<std::uint64_t>> SizesOf(const PayloadValue* value) {
   const auto* const list = value == nullptr ? nullptr : std::get_if<PayloadList>(&value->value);
   if (list == nullptr) return std::nullopt;
@@ -83,51 +83,51 @@ absl::StatusOr<const Dtype*> DtypeOf(const BufferedReader& in, std::string_view 
                                      const PayloadValue* value) {
   const auto* const name = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
   if (name == nullptr) {
-    return Refuse(in, fmt::format("tensor {} has no \"dtype\" string", Quoted(tensor)));
+    return Refuse(in, fmt::format("tensor {} has no \"dtype\" string", base::Quoted(tensor)));
   }
   for (const Dtype& dtype : kDtypes) {
     if (dtype.name == *name) return &dtype;
   }
   return Refuse(in, fmt::format("tensor {} has the unknown dtype {}; F16, BF16, F32 and F64 are "
                                 "served",
-                                Quoted(tensor), Quoted(*name)));
+                                base::Quoted(tensor), base::Quoted(*name)));
 }
 
-// One entry of the header, its size checked against its shape.
+// One entry of the header, with its size checked by its shape.
 absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
                                 const PayloadValue& value) {
   const auto* const entry = std::get_if<PayloadObject>(&value.value);
   if (entry == nullptr) {
     return Refuse(in, fmt::format("tensor {} is {}; an object with dtype, shape and data_offsets "
                                   "is needed",
-                                  Quoted(name), Describe(value)));
+                                  base::Quoted(name), Describe(value)));
   }
   const absl::StatusOr<const Dtype*> dtype = DtypeOf(in, name, FindMember(*entry, "dtype"));
   if (!dtype.ok()) return dtype.status();
   std::optional<std::vector<std::uint64_t>> shape = SizesOf(FindMember(*entry, "shape"));
   if (!shape) {
-    return Refuse(in, fmt::format("tensor {} has no \"shape\" list of sizes", Quoted(name)));
+    return Refuse(in, fmt::format("tensor {} has no \"shape\" list of sizes", base::Quoted(name)));
   }
   const auto offsets = SizesOf(FindMember(*entry, "data_offsets"));
   if (!offsets || offsets->size() != 2 || (*offsets)[0] > (*offsets)[1]) {
     return Refuse(in, fmt::format("tensor {} has no \"data_offsets\" of the form [begin, end]",
-                                  Quoted(name)));
+                                  base::Quoted(name)));
   }
   if (entry->size() != 3) {
     return Refuse(in, fmt::format("tensor {} has {} members; dtype, shape and data_offsets are all "
                                   "there may be",
-                                  Quoted(name), entry->size()));
+                                  base::Quoted(name), entry->size()));
   }
   std::uint64_t bytes = (*dtype)->bytes;
   bool fits = true;
   for (const std::uint64_t size : *shape) fits &= !__builtin_mul_overflow(bytes, size, &bytes);
   const std::uint64_t given = (*offsets)[1] - (*offsets)[0];
   if (!fits || bytes != given) {
-    return Refuse(
-        in, fmt::format("tensor {}: shape {} of {} needs {} bytes, but data_offsets give "
-                        "{}",
-                        Quoted(name), ShownShape(*shape), (*dtype)->name,
-                        fits ? Grouped(bytes) : std::string("more than 2^64"), Grouped(given)));
+    return Refuse(in, fmt::format("tensor {}: shape {} of {} needs {} bytes, but data_offsets give "
+                                  "{}",
+                                  base::Quoted(name), ShapeText(*shape), (*dtype)->name,
+                                  fits ? base::Grouped(bytes) : std::string("more than 2^64"),
+                                  base::Grouped(given)));
   }
   return Tensor{.name = std::string(name),
                 .dtype = *dtype,
@@ -150,7 +150,7 @@ absl::StatusOr<std::vector<Tensor>> TensorsOf(const BufferedReader& in,
   return tensors;
 }
 
-// The tensors must lie end to end from the first byte of the data to the last.
+// Checks that the tensors cover the data from the first byte to the last without holes or overlaps.
 absl::Status CheckCoverage(const BufferedReader& in, std::vector<Tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -160,27 +160,27 @@ absl::Status CheckCoverage(const BufferedReader& in, std::vector<Tensor>& tensor
     if (tensor.begin != end) {
       return Refuse(in, fmt::format("tensor {} begins at byte {} of the data, but what lies before "
                                     "it ends at {}; there must be no {}",
-                                    Quoted(tensor.name), tensor.begin, end,
+                                    base::Quoted(tensor.name), tensor.begin, end,
                                     tensor.begin < end ? "overlap" : "hole"));
     }
     end = tensor.end;
   }
   if (end == in.bytes_left()) return absl::OkStatus();
-  return Refuse(
-      in, fmt::format("the tensors take {} after the header, but {} follow; {}",
-                      Counted(end, "byte"), Grouped(in.bytes_left()),
-                      end > in.bytes_left()
-                          ? std::string("the file is cut short")
-                          : fmt::format("{} too many", Counted(in.bytes_left() - end, "byte"))));
+  return Refuse(in, fmt::format("the tensors take {} after the header, but {} follow; {}",
+                                base::Counted(end, "byte"), base::Grouped(in.bytes_left()),
+                                end > in.bytes_left()
+                                    ? std::string("the file is cut short")
+                                    : fmt::format("{} too many",
+                                                  base::Counted(in.bytes_left() - end, "byte"))));
 }
 
 std::string ListNames(const std::vector<std::string>& names) {
-  constexpr std::size_t kShownMax = 8;
+  constexpr std::size_t kListedMax = 8;
   std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kShownMax); ++i) {
-    list += (i == 0 ? "" : ", ") + Quoted(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), kListedMax); ++i) {
+    list += (i == 0 ? "" : ", ") + base::Quoted(names[i]);
   }
-  return names.size() > kShownMax ? list + ", ..." : list;
+  return names.size() > kListedMax ? list + ", ..." : list;
 }
 
 absl::StatusOr<const Tensor*> Choose(const BufferedReader& in, const std::vector<Tensor>& tensors,
@@ -195,14 +195,15 @@ absl::StatusOr<const Tensor*> Choose(const BufferedReader& in, const std::vector
   if (wanted.empty()) {
     return Refuse(in, fmt::format("holds {} tensors ({}); say which in collection.json: "
                                   "\"tensor\": {}",
-                                  Grouped(names.size()), ListNames(names), Quoted(names.front())));
+                                  base::Grouped(names.size()), ListNames(names),
+                                  base::Quoted(names.front())));
   }
-  const std::string nearest = NearestName(wanted, names);
+  const std::string nearest = base::NearestName(wanted, names);
   return Refuse(
-      in, fmt::format(
-              "holds no tensor {}{}; it holds {}", Quoted(wanted),
-              nearest.empty() ? std::string() : fmt::format(" (did you mean {}?)", Quoted(nearest)),
-              ListNames(names)));
+      in, fmt::format("holds no tensor {}{}; it holds {}", base::Quoted(wanted),
+                      nearest.empty() ? std::string()
+                                      : fmt::format(" (did you mean {}?)", base::Quoted(nearest)),
+                      ListNames(names)));
 }
 
 }  // namespace
@@ -220,10 +221,10 @@ absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::stri
   if (!dtype.element) {
     return Refuse(in, fmt::format("tensor {} holds {}; F16, BF16, F32 and F64 are served; save "
                                   "with x.to(torch.float32).contiguous()",
-                                  Quoted((*chosen)->name), dtype.name));
+                                  base::Quoted((*chosen)->name), dtype.name));
   }
   absl::StatusOr<VectorLayout> layout =
-      LayoutOf(in.shown(), *dtype.element, (*chosen)->shape, limits);
+      LayoutOf(in.display_name(), *dtype.element, (*chosen)->shape, limits);
   if (layout.ok()) in.Skip((*chosen)->begin);
   return layout;
 }

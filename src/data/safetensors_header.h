@@ -11,7 +11,7 @@
 namespace simile::data {
 
 // Reads the header of a .safetensors file and leaves the reader at the first row of one tensor.
-// The whole header is checked, not only that tensor: offsets that fill the data without holes or
+// Checks the whole header, not only that tensor: offsets that fill the data without holes or
 // overlaps, sizes that agree with shapes, no name twice. The tensor must be F16, BF16, F32 or F64
 // with two axes.
 //   tensor  its name; empty: the file's only tensor

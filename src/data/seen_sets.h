@@ -9,18 +9,18 @@
 
 namespace simile::data {
 
-// For every user the item rows that the user has interacted with, ascending and distinct.
-// One flat array; immutable; safe to share.
+// The item rows that each user has interacted with, ascending and distinct, in one flat array.
+// Immutable; safe to share.
 class SeenSets {
  public:
   SeenSets() = default;
-  // pairs: (user row, item row) in any order, repeats allowed.
+  //   pairs  (user row, item row) in any order, repeats allowed
   // Cost: O(n log n) for n pairs, in place.
   static SeenSets FromPairs(std::size_t user_count, std::vector<std::pair<Row, Row>> pairs);
 
-  // REQUIRES: user < user_count, or no interactions were loaded at all (then empty).
+  // Empty when no interactions were loaded. REQUIRES otherwise: user < user_count.
   std::span<const Row> Of(Row user) const;
-  // The items that some user has seen, those seen by most users first, equal ones by row.
+  // The items that at least one user has seen, by descending number of users, then by row.
   // Cost: one pass over all pairs, and a sort of the items.
   std::vector<Row> MostSeen(std::size_t item_count) const;
   std::uint64_t pair_count() const { return rows_.size(); }

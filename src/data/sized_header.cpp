@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::data {
 
@@ -20,11 +20,11 @@ absl::StatusOr<std::string> ReadSizedHeader(BufferedReader& in, std::size_t leng
   }
   if (length > bytes_max) {
     return Refuse(in, fmt::format("claims a header of {} bytes; at most {} are read",
-                                  Grouped(length), Grouped(bytes_max)));
+                                  base::Grouped(length), base::Grouped(bytes_max)));
   }
   if (length > in.bytes_left()) {
     return Refuse(in, fmt::format("claims a header of {}, but {} follow; the file is cut short",
-                                  Counted(length, "byte"), Grouped(in.bytes_left())));
+                                  base::Counted(length, "byte"), base::Grouped(in.bytes_left())));
   }
   std::string header(length, '\0');
   if (absl::Status status = in.ReadExact(header); !status.ok()) return status;

@@ -10,8 +10,8 @@
 
 namespace simile::data {
 
-// Reads a header that says first how long it is, and leaves the reader behind it.
-//   length_bytes  how many bytes, little-endian, say so
+// Reads a header that begins with its length, and leaves the reader after it.
+//   length_bytes  how many little-endian bytes the length has
 //   bytes_max     the longest header that is read; nothing is allocated for a longer one
 // REQUIRES: length_bytes <= min(8, in.bytes_left()).
 // Errors: kInvalidArgument, beginning with the file's name, when the header is longer than

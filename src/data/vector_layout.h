@@ -7,13 +7,12 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/buffered_reader.h"
 #include "data/element_type.h"
 #include "simile/limits.h"
 
 namespace simile::data {
 
-// What a vector file's header says, checked against the file's size.
+// The shape and type of a vector file, by its header; checked with the file's size.
 struct VectorLayout {
   ElementType type = ElementType::kFloat32;
   std::uint64_t row_count = 0;
@@ -23,22 +22,12 @@ struct VectorLayout {
   std::uint64_t bytes() const { return row_count * row_bytes(); }
 };
 
-// Reads the header of a .npy or .safetensors file, told apart by the name, and leaves the reader at
-// the first row.
-//   tensor  which tensor of a .safetensors file; empty: its only one
-// Errors: kInvalidArgument beginning with the file's name.
-absl::StatusOr<VectorLayout> ReadVectorLayout(BufferedReader& in, std::string_view tensor,
-                                              const Limits& limits);
-
-// Whether ReadVectorLayout knows the ending of this file name.
-bool IsVectorFileName(std::string_view name);
-
-// The two headers' common last step: two axes, both within bounds.
-// Errors: kInvalidArgument beginning with `shown`.
-absl::StatusOr<VectorLayout> LayoutOf(std::string_view shown, ElementType type,
+// The last step of every header reader: two axes, both within bounds.
+// Errors: kInvalidArgument beginning with `display_name`.
+absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
                                       std::span<const std::uint64_t> shape, const Limits& limits);
 
 // A shape as Python writes it: (5000, 384).
-std::string ShownShape(std::span<const std::uint64_t> shape);
+std::string ShapeText(std::span<const std::uint64_t> shape);
 
 }  // namespace simile::data

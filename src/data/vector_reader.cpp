@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "simile/limits.h"
 
 namespace simile::data {
 namespace {
 
-// Sums in eight lanes, because one chain of additions would wait for each.
+// Sums in eight lanes, because in a single chain each addition waits for the one before.
 double SumOfSquares(std::span<const double> values) {
   constexpr std::size_t kLanes = 8;
   std::array<double, kLanes> lanes{};
@@ -33,7 +33,7 @@ double SumOfSquares(std::span<const double> values) {
   return sum;
 }
 
-// The Euclidean length of finite values, right even where their squares overflow or vanish.
+// The Euclidean length of finite values, correct even when their squares overflow or underflow.
 double Length(std::span<const double> values, double sum) {
   if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum);
   double largest = 0;
@@ -47,17 +47,17 @@ double Length(std::span<const double> values, double sum) {
 // What can be wrong with a row.
 enum class Fault : std::uint8_t { kNotFinite, kZero, kLength };
 
-// Remembers the first row at fault, and counts the rows that share its fault.
+// Records the first invalid row and counts the rows with the same fault.
 class FaultReport {
  public:
-  // Whether the row is sound; when it is, its length.
+  // The length of a valid row; nothing for an invalid one.
   std::optional<double> Check(std::uint64_t row, std::span<const double> values) {
     const double sum = SumOfSquares(values);
     if (!std::isfinite(sum)) {
       const auto column = std::find_if_not(values.begin(), values.end(),
                                            [](double value) { return std::isfinite(value); });
       if (column != values.end()) {
-        Note(Fault::kNotFinite, [&] {
+        Record(Fault::kNotFinite, [&] {
           return fmt::format("row {} holds {} at column {}; vectors must be finite", row,
                              std::isnan(*column) ? "NaN"
                              : *column > 0       ? "infinity"
@@ -69,12 +69,12 @@ class FaultReport {
     }
     const double length = Length(values, sum);
     if (length == 0) {
-      Note(Fault::kZero,
-           [&] { return fmt::format("row {} is all zeros; a vector needs a direction", row); });
+      Record(Fault::kZero,
+             [&] { return fmt::format("row {} is all zeros; a vector needs a direction", row); });
       return std::nullopt;
     }
     if (length < kNormMin || length > kNormMax) {
-      Note(Fault::kLength, [&] {
+      Record(Fault::kLength, [&] {
         return fmt::format(
             "row {} has length {:.3g}; lengths must lie between 2^-60 (8.67e-19) "
             "and 2^60 (1.15e+18)",
@@ -85,16 +85,16 @@ class FaultReport {
     return length;
   }
 
-  absl::Status ToStatus(std::string_view shown, std::uint64_t row_count) const {
+  absl::Status ToStatus(std::string_view display_name, std::uint64_t row_count) const {
     if (!first_) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("{}: {} ({} of {} {} affected)", shown, message_,
-                                                  Grouped(count_), Counted(row_count, "row"),
-                                                  count_ == 1 ? "is" : "are"));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} ({} of {} {} affected)", display_name, message_, base::Grouped(count_),
+                    base::Counted(row_count, "row"), count_ == 1 ? "is" : "are"));
   }
 
  private:
   template <typename MakeMessage>
-  void Note(Fault fault, MakeMessage make_message) {
+  void Record(Fault fault, MakeMessage make_message) {
     if (!first_) {
       first_ = fault;
       message_ = make_message();
@@ -107,7 +107,7 @@ class FaultReport {
   std::uint64_t count_ = 0;
 };
 
-// Reads, checks and hands on every sound row: keep(row, values, length).
+// Reads and checks all rows, and calls keep(row, values, length) for each valid one.
 template <typename Keep>
 absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, Metric metric,
                         LengthRange& lengths, Keep keep) {
@@ -119,8 +119,8 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, Metric m
     if (absl::Status status = in.ReadExact(bytes); !status.ok()) return status;
     DecodeElements(layout.type, bytes, values);
     if (metric == Metric::kDot && layout.type == ElementType::kFloat64) {
-      // What is kept is the fp32 row, so it is the fp32 row whose length must lie within bounds.
-      // Beyond fp32's range the double stays, to be named by its length.
+      // The matrix keeps fp32, so the length of the fp32 row must be within bounds. Values beyond
+      // fp32's range stay double, so that the error reports their length.
       for (double& value : values) {
         if (std::abs(value) <= kNormMax) value = static_cast<double>(static_cast<float>(value));
       }
@@ -131,7 +131,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, Metric m
     lengths.longest = std::max(lengths.longest, *length);
     keep(row, values, *length);
   }
-  return faults.ToStatus(in.shown(), layout.row_count);
+  return faults.ToStatus(in.display_name(), layout.row_count);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout
   absl::StatusOr<Matrix> matrix = Matrix::Create(layout.row_count, layout.dim);
   if (!matrix.ok()) {
     return absl::ResourceExhaustedError(
-        fmt::format("{}: {}", in.shown(), std::string(matrix.status().message())));
+        fmt::format("{}: {}", in.display_name(), std::string(matrix.status().message())));
   }
   const absl::Status status =
       ForEachRow(in, layout, metric, lengths,

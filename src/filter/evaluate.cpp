@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,8 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "filter/literal_value.h"
+#include "filter/operators.h"
 #include "filter/refusal.h"
 #include "filter/text_index.h"
 #include "filter/unknown_field.h"
@@ -22,63 +23,34 @@ namespace {
 
 constexpr std::string_view kIdField = "id";
 
-// What one filter may cost: so many looks at rows for every row that there is. Filters that people
-// write take a handful.
+// Bounds the work of one filter: it may look this often at every row, and a small collection counts
+// as kRowsMin rows. Typical filters look at each row fewer than ten times.
 constexpr std::uint64_t kLooksPerRowMax = 64;
-constexpr std::uint64_t kRowsMin = 4'096;  // that a small collection counts as
-
-bool IsOrder(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::kLess:
-    case Comparison::kLessOrEqual:
-    case Comparison::kGreater:
-    case Comparison::kGreaterOrEqual:
-      return true;
-    case Comparison::kEqual:
-    case Comparison::kNotEqual:
-    case Comparison::kContains:
-      return false;
-  }
-  return false;
-}
+constexpr std::uint64_t kRowsMin = 4'096;
 
 std::string WithArticle(FieldType type) {
   return fmt::format("{} {}", type == FieldType::kInteger ? "an" : "a", NameOf(type));
 }
 
-// A number held against whole ones: the comparison and the whole number that let the same ones
-// pass, or nothing when none does.
+// A comparison of integers with `number` as one with an integer, which the same integers pass.
 struct WholeComparison {
-  Comparison comparison;
-  std::int64_t value;
+  Sides sides;
+  std::int64_t value = 0;
 };
-std::optional<WholeComparison> AmongWhole(Comparison comparison, double number) {
-  constexpr double kEnd = 0x1p63;  // the least that is too great for an integer
-  if (number >= kEnd || number < -kEnd) {
-    const bool above_all = number > 0;
-    const bool less = comparison == Comparison::kLess || comparison == Comparison::kLessOrEqual;
-    if (!IsOrder(comparison) || less != above_all) return std::nullopt;
-    return WholeComparison{Comparison::kGreaterOrEqual, std::numeric_limits<std::int64_t>::min()};
-  }
-  const double below = std::floor(number);
-  const auto whole = static_cast<std::int64_t>(below);
-  if (below == number) return WholeComparison{comparison, whole};
-  switch (comparison) {
-    case Comparison::kLess:
-    case Comparison::kLessOrEqual:
-      return WholeComparison{Comparison::kLessOrEqual, whole};
-    case Comparison::kGreater:
-    case Comparison::kGreaterOrEqual:
-      return WholeComparison{Comparison::kGreater, whole};
-    case Comparison::kEqual:
-    case Comparison::kNotEqual:
-    case Comparison::kContains:
-      break;
-  }
-  return std::nullopt;
+WholeComparison AmongWhole(Sides sides, double number) {
+  constexpr double kEnd = 0x1p63;  // the least number that is too great for an integer
+  const auto all = [](bool pass) {
+    return WholeComparison{{.below = pass, .equal = pass, .above = pass}};
+  };
+  if (number >= kEnd) return all(sides.below);
+  if (number < -kEnd) return all(sides.above);
+  const double floor = std::floor(number);
+  const auto whole = static_cast<std::int64_t>(floor);
+  if (floor == number) return {sides, whole};
+  return {{.below = sides.below, .equal = sides.below, .above = sides.above}, whole};
 }
 
-// Evaluates one expression. Rows of every intermediate result are all rows of the collection.
+// Evaluates one expression. Every intermediate mask covers all rows of the collection.
 class Evaluator {
  public:
   explicit Evaluator(const FilterTarget& target) : target_(target) {}
@@ -122,7 +94,7 @@ class Evaluator {
     return rows;
   }
 
-  // The field that an expression names; null for the id.
+  // The field of an expression; null for the id.
   absl::StatusOr<const Field*> FieldOf(const Expression& expression) const {
     if (expression.field == kIdField) return nullptr;
     const Field* const field = target_.payload.Find(expression.field);
@@ -146,15 +118,13 @@ class Evaluator {
   absl::StatusOr<RowMask> Compared(const Expression& expression) {
     const absl::StatusOr<const Field*> field = FieldOf(expression);
     if (!field.ok()) return field.status();
-    const bool is_in = expression.kind == Expression::Kind::kIn;
-    // Those that have a value, less those that have this one.
-    const bool differs = !is_in && expression.comparison == Comparison::kNotEqual;
-    const Comparison comparison = is_in || differs ? Comparison::kEqual : expression.comparison;
+    const Operator& op =
+        expression.kind == Expression::Kind::kIn ? OperatorOf("=") : *expression.comparison;
     RowMask rows = None();
     for (const Literal& literal : expression.literals) {
       const absl::Status status = *field == nullptr
-                                      ? AddIds(expression, comparison, literal, rows)
-                                      : AddRows(expression, **field, comparison, literal, rows);
+                                      ? AddIds(expression, op, literal, rows)
+                                      : AddRows(expression, **field, op, literal, rows);
       if (!status.ok()) return status;
       looks_ += target_.ids.size() / 64;  // for the masks
       if (looks_ > kLooksPerRowMax * std::max<std::uint64_t>(target_.ids.size(), kRowsMin)) {
@@ -164,109 +134,107 @@ class Evaluator {
                                     kLooksPerRowMax));
       }
     }
-    if (differs) {
+    if (op.negated) {
       rows.Invert();
       rows.IntersectWith(RowsThatHave(*field));
     }
     return rows;
   }
 
-  absl::Status AddIds(const Expression& expression, Comparison comparison, const Literal& literal,
+  absl::Status AddIds(const Expression& expression, const Operator& op, const Literal& literal,
                       RowMask& rows) const {
-    if (comparison != Comparison::kEqual) {
+    if (!op.equality()) {
       return RefuseAt(
           expression.column,
-          fmt::format("ids compare with =, != and IN; {} is not for them", SymbolOf(comparison)));
+          fmt::format("ids compare with {}; {} is not for them",
+                      ListComparisons("and", std::mem_fn(&Operator::equality)), op.symbol));
     }
     if (const std::optional<Row> row = target_.ids.Find(literal.text)) rows.Allow(*row);
     return absl::OkStatus();
   }
 
-  absl::Status AddRows(const Expression& expression, const Field& field, Comparison comparison,
+  absl::Status AddRows(const Expression& expression, const Field& field, const Operator& op,
                        const Literal& literal, RowMask& rows) {
+    if (!op.IsFor(field.type)) return RefuseOperator(expression, field, op);
     switch (field.type) {
       case FieldType::kKeyword:
       case FieldType::kKeywords:
-        return AddKeyword(expression, field, comparison, literal, rows);
+        return AddKeyword(field, op, literal, rows);
       case FieldType::kInteger:
       case FieldType::kNumber:
-        return AddNumber(expression, field, comparison, literal, rows);
+        return AddNumber(field, op.sides, literal, rows);
       case FieldType::kTime:
-        return AddTime(expression, field, comparison, literal, rows);
+        return AddTime(field, op.sides, literal, rows);
       case FieldType::kBoolean:
-        return AddBoolean(expression, field, comparison, literal, rows);
+        return AddBoolean(field, literal, rows);
       case FieldType::kOther:
         break;
-    }
-    return RefuseAt(expression.column,
-                    fmt::format("{0} holds values that cannot be compared; has({0}) can be asked",
-                                FieldText(field.name)));
-  }
-
-  absl::Status AddKeyword(const Expression& expression, const Field& field, Comparison comparison,
-                          const Literal& literal, RowMask& rows) {
-    if (IsOrder(comparison)) {
-      return RefuseAt(
-          expression.column,
-          fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
-                      "times. Write =, !=, : or IN",
-                      FieldText(field.name), WithArticle(field.type), SymbolOf(comparison)));
-    }
-    const auto& column = std::get<KeywordColumn>(field.column);
-    if (comparison == Comparison::kContains && field.type == FieldType::kKeyword) {
-      if (FoldText(literal.text).empty()) {
-        return RefuseAt(literal.column,
-                        fmt::format("{} is contained in everything; write has({})",
-                                    data::Quoted(literal.text), FieldText(field.name)));
-      }
-      looks_ += column.AddRowsWithPart(literal.text, rows);
-    } else {
-      looks_ += column.AddRowsWith(literal.text, rows);
     }
     return absl::OkStatus();
   }
 
-  static absl::Status RefuseContains(const Expression& expression, const Field& field) {
+  // REQUIRES: !op.IsFor(field.type).
+  static absl::Status RefuseOperator(const Expression& expression, const Field& field,
+                                     const Operator& op) {
+    const std::string name = FieldText(field.name);
+    if (field.type == FieldType::kOther) {
+      return RefuseAt(
+          expression.column,
+          fmt::format("{0} holds values that cannot be compared; has({0}) can be asked", name));
+    }
+    if (!op.asks.empty()) {
+      return RefuseAt(expression.column, fmt::format("{} is {}; {} asks {}. Write =", name,
+                                                     WithArticle(field.type), op.symbol, op.asks));
+    }
+    if (field.type == FieldType::kBoolean) {
+      return RefuseAt(expression.column,
+                      fmt::format("{0} is true or false; write {0} = true", name));
+    }
+    const std::string comparisons =
+        ListComparisons("or", [&field](const Operator& each) { return each.IsFor(field.type); });
     return RefuseAt(expression.column,
-                    fmt::format("{} is {}; : asks what a text or a list contains. Write =",
-                                FieldText(field.name), WithArticle(field.type)));
+                    fmt::format("{} is {}, which has no order; {} is for integers, numbers and "
+                                "times. Write {}",
+                                name, WithArticle(field.type), op.symbol, comparisons));
   }
 
-  absl::Status AddNumber(const Expression& expression, const Field& field, Comparison comparison,
-                         const Literal& literal, RowMask& rows) {
-    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
+  absl::Status AddKeyword(const Field& field, const Operator& op, const Literal& literal,
+                          RowMask& rows) {
+    const KeywordRows add_rows = field.type == FieldType::kKeyword ? op.keyword : op.keywords;
+    if (!op.empty_text.empty() && add_rows != &KeywordColumn::AddRowsWith &&
+        FoldText(literal.text).empty()) {
+      return RefuseAt(literal.column,
+                      fmt::format("{} {}; write has({})", base::Quoted(literal.text), op.empty_text,
+                                  FieldText(field.name)));
+    }
+    looks_ += (std::get<KeywordColumn>(field.column).*add_rows)(literal.text, rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddNumber(const Field& field, Sides sides, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<NumberLiteral> number = NumberIn(literal, field.name);
     if (!number.ok()) return number.status();
     if (field.type == FieldType::kNumber) {
       const double value = std::visit([](auto n) { return static_cast<double>(n); }, *number);
-      looks_ += std::get<OrderedColumn<double>>(field.column).AddRows(comparison, value, rows);
+      looks_ += std::get<OrderedColumn<double>>(field.column).AddRows(sides, value, rows);
       return absl::OkStatus();
     }
-    const auto& column = std::get<OrderedColumn<std::int64_t>>(field.column);
-    if (const auto* const whole = std::get_if<std::int64_t>(&*number)) {
-      looks_ += column.AddRows(comparison, *whole, rows);
-    } else if (const auto among = AmongWhole(comparison, std::get<double>(*number))) {
-      looks_ += column.AddRows(among->comparison, among->value, rows);
-    }
+    const auto* const whole = std::get_if<std::int64_t>(&*number);
+    const WholeComparison among = whole != nullptr ? WholeComparison{sides, *whole}
+                                                   : AmongWhole(sides, std::get<double>(*number));
+    looks_ +=
+        std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(among.sides, among.value, rows);
     return absl::OkStatus();
   }
 
-  absl::Status AddTime(const Expression& expression, const Field& field, Comparison comparison,
-                       const Literal& literal, RowMask& rows) {
-    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
+  absl::Status AddTime(const Field& field, Sides sides, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<std::int64_t> time = TimeIn(literal, field.name);
     if (!time.ok()) return time.status();
-    looks_ += std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(comparison, *time, rows);
+    looks_ += std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(sides, *time, rows);
     return absl::OkStatus();
   }
 
-  absl::Status AddBoolean(const Expression& expression, const Field& field, Comparison comparison,
-                          const Literal& literal, RowMask& rows) {
-    if (comparison == Comparison::kContains) return RefuseContains(expression, field);
-    if (IsOrder(comparison)) {
-      return RefuseAt(expression.column,
-                      fmt::format("{0} is true or false; write {0} = true", FieldText(field.name)));
-    }
+  absl::Status AddBoolean(const Field& field, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
     if (!wanted.ok()) return wanted.status();
     RowMask found = None();

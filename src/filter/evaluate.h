@@ -11,7 +11,7 @@
 
 namespace simile::filter {
 
-// What a filter is held against. Borrowed for the call.
+// The data that a filter is evaluated on. Borrowed for the call.
 struct FilterTarget {
   std::string_view collection;  // for messages
   const PayloadIndex& payload;
@@ -19,11 +19,11 @@ struct FilterTarget {
 };
 
 // The rows that pass; docs/filters.md says what each operator means for each type.
-// Errors: kInvalidArgument, `column N: ` with what does not fit: a field that the collection does
-//         not have (and the nearest it has), an operator or a value that is not for the field's
-//         type, or conditions that together look at too many rows.
-// Cost: set operations on bitmaps; `:` on a single keyword passes over the field's keywords.
-// Bounded by a multiple of the rows.
+// Errors: kInvalidArgument, `column N: ` and the reason: an unknown field (with the nearest known
+//         one), an operator or a value that does not fit the field's type, or conditions that
+//         together look at too many rows.
+// Cost: set operations on bitmaps; `:` on a single keyword scans the field's distinct keywords.
+//       Bounded by a multiple of the row count.
 absl::StatusOr<RowMask> Evaluate(const Expression& expression, const FilterTarget& target);
 
 }  // namespace simile::filter

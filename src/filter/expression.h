@@ -7,44 +7,33 @@
 
 namespace simile::filter {
 
-// A value as it was written. What it means depends on the type of the field it is held against.
+// A value as it was written. Its meaning depends on the type of the field it is compared with.
 struct Literal {
   std::string text;      // escapes resolved
   bool quoted = false;   // "1990" is text, 1990 is a number or a word
   std::uint32_t column;  // of its first character in the filter, from 1
 };
 
-enum class Comparison : std::uint8_t {
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessOrEqual,
-  kGreater,
-  kGreaterOrEqual,
-  kContains,  // a list has the element, a text has the part
-};
+struct Operator;
 
-// How a comparison is written: "=", "!=", ":".
-const char* SymbolOf(Comparison comparison);
-
-// A parsed filter, fields and types not looked at yet. Which members count depends on the kind.
+// A parsed filter, with fields and types unchecked. The kind decides which members are used.
 struct Expression {
   enum class Kind : std::uint8_t { kAnd, kOr, kNot, kCompare, kIn, kHas };
 
   Kind kind = Kind::kHas;
-  std::uint32_t column = 1;          // of its first character in the filter, from 1
-  std::vector<Expression> children;  // kAnd, kOr: two or more, none of the same kind; kNot: one
-  std::string field;                 // kCompare, kIn, kHas
-  Comparison comparison{};           // kCompare
-  std::vector<Literal> literals;     // kCompare: one; kIn: one or more
+  std::uint32_t column = 1;              // of its first character in the filter, from 1
+  std::vector<Expression> children;      // kAnd, kOr: two or more, none of the same kind; kNot: one
+  std::string field;                     // kCompare, kIn, kHas
+  const Operator* comparison = nullptr;  // kCompare
+  std::vector<Literal> literals;         // kCompare: one; kIn: one or more
 };
 
 // A field as a filter must write it: in quotes unless it is one bare word.
 std::string FieldText(std::string_view field);
 
-// The one way to write an expression: two filters that differ in spacing, letter case of AND, OR,
-// NOT, IN and has, or needless parentheses alike have one text. Parsing it gives the expression
-// back, columns aside.
+// The canonical text of an expression: filters that differ only in spacing, the letter case of AND,
+// OR, NOT, IN and has, or needless parentheses have the same one. Parsing it gives the expression
+// back, except for columns.
 std::string ToText(const Expression& expression);
 
 }  // namespace simile::filter

@@ -20,8 +20,8 @@ struct Summarizer {
   FieldSummary operator()(const KeywordColumn& column) const {
     std::vector<std::size_t> order(column.keyword_count());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto shown = std::min(order.size(), values_max);
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown),
+    const auto listed = std::min(order.size(), values_max);
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
                       order.end(), [&](std::size_t a, std::size_t b) {
                         const std::uint64_t rows_a = column.RowsOf(a);
                         const std::uint64_t rows_b = column.RowsOf(b);
@@ -29,7 +29,7 @@ struct Summarizer {
                       });
     FieldSummary summary;
     summary.distinct_values = order.size();
-    for (std::size_t i = 0; i < shown; ++i) {
+    for (std::size_t i = 0; i < listed; ++i) {
       summary.most_common.push_back(
           {std::string(column.Spelling(order[i])), column.RowsOf(order[i])});
     }

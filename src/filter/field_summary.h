@@ -9,15 +9,15 @@
 
 namespace simile::filter {
 
-// What a field holds, for people who are about to filter by it.
+// The values of a field, for users who choose a filter.
 struct FieldSummary {
   struct Value {
     std::string text;
     std::uint64_t rows = 0;
   };
   std::uint64_t distinct_values = 0;
-  std::vector<Value> most_common;  // keywords and booleans; of equally common ones in text order
-  std::string least;               // integers, numbers and times
+  std::vector<Value> most_common;  // of keywords and booleans, the most common first, then by text
+  std::string least;               // of integers, numbers and times
   std::string greatest;
 };
 

@@ -14,7 +14,7 @@
 namespace simile::filter {
 namespace {
 
-// Masks of a million rows take 122 KiB each.
+// A mask of a million rows takes 122 KiB.
 constexpr std::uint64_t kCacheBytesMax = 64U << 20;
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace simile::filter {
 
-// Answers which rows of a dataset pass a filter. Made once for each snapshot; safe to call from
+// Finds the rows of a dataset that pass a filter. Built once for each snapshot; safe to call from
 // many threads.
 class Filters {
  public:
@@ -24,18 +24,17 @@ class Filters {
   static absl::StatusOr<std::unique_ptr<const Filters>> Create(const data::Dataset& dataset,
                                                                std::string collection);
 
-  // The rows that pass. The same filter, however it is spaced, gets the same mask as long as the
-  // cache holds it.
-  // Errors: kInvalidArgument, `column N: ` and what is wrong with it.
+  // The rows that pass. Filters with the same canonical text share a mask while it is cached.
+  // Errors: kInvalidArgument, `column N: ` and the reason.
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(std::string_view filter) const;
 
   // A field to group rows by.
-  // Errors: kInvalidArgument when no row has it, or when its values are no keywords; the message
-  //         names those whose are.
+  // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message
+  //         lists the fields of keywords.
   absl::StatusOr<KeywordField> FindKeywords(std::string_view field) const;
 
   const PayloadIndex& payload() const { return payload_; }
-  // Of the payload index and the masks kept.
+  // Of the payload index and the cached masks.
   std::uint64_t bytes() const { return payload_.bytes() + cache_.bytes(); }
 
  private:

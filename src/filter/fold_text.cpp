@@ -7,6 +7,7 @@
 
 #include <utf8proc.h>
 
+#include "base/ascii_case.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {
@@ -29,7 +30,7 @@ bool IsSpace(utf8proc_int32_t codepoint) {
   }
 }
 
-// Collects folded characters, turning runs of white space into one space and none at the ends.
+// Collects folded characters with one space for each run of white space between them.
 class Folded {
  public:
   void AddSpace() { space_pending_ = !text_.empty(); }
@@ -38,14 +39,14 @@ class Folded {
     space_pending_ = false;
     text_ += character;
   }
-  std::string Take() && { return std::move(text_); }
+  std::string text() && { return std::move(text_); }
 
  private:
   std::string text_;
   bool space_pending_ = false;
 };
 
-// What the general way below does to ASCII, for the many texts that are nothing else.
+// The result of FoldText for pure ASCII, without the cost of decomposition: most texts are ASCII.
 std::string FoldAscii(std::string_view text) {
   Folded folded;
   for (const char byte : text) {
@@ -53,11 +54,10 @@ std::string FoldAscii(std::string_view text) {
       folded.AddSpace();
       continue;
     }
-    const bool upper = byte >= 'A' && byte <= 'Z';
-    const char lower = upper ? static_cast<char>(byte - 'A' + 'a') : byte;
+    const char lower = base::LowerAscii(byte);
     folded.Add({&lower, 1});
   }
-  return std::move(folded).Take();
+  return std::move(folded).text();
 }
 
 // Decomposed by compatibility, case folded, marks and invisible characters dropped, and typographic
@@ -95,7 +95,7 @@ std::string FoldText(std::string_view text) {
     const utf8proc_ssize_t count = utf8proc_encode_char(codepoint, bytes.data());
     folded.Add({reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)});
   }
-  return std::move(folded).Take();
+  return std::move(folded).text();
 }
 
 }  // namespace simile::filter

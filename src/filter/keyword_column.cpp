@@ -8,7 +8,7 @@
 namespace simile::filter {
 namespace {
 
-// From so many rows on a keyword has a bitmap.
+// A keyword of this many rows or more has a bitmap.
 constexpr std::size_t kBitmapRowsMin = 64;
 
 }  // namespace
@@ -74,8 +74,7 @@ void KeywordColumn::Builder::Add(Row row, std::string_view text) {
 }
 
 KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
-  // By keyword, and within one by row: in the order they came. A row that brought a keyword twice
-  // did so in a row.
+  // By keyword, then by row, because the sort is stable. Repeats within a row become adjacent.
   std::ranges::stable_sort(occurrences_, {}, &Occurrence::keyword);
   const auto same = [](const Occurrence& a, const Occurrence& b) {
     return a.keyword == b.keyword && a.row == b.row;

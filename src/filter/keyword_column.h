@@ -14,26 +14,25 @@
 
 namespace simile::filter {
 
-// Which rows hold which keyword. Keywords that differ in letter case and accents alone are one
+// The rows of each keyword. Keywords that differ only in letter case and accents are one
 // (FoldText). Immutable once built; safe to share.
 class KeywordColumn {
  public:
   class Builder;
 
   std::size_t keyword_count() const { return entries_.size(); }
-  // As the first row that holds it spells it. Keywords are numbered in the order of their folded
-  // text.
+  // As the first row with it spells it. Keywords are numbered in the order of their folded text.
   std::string_view Spelling(std::size_t keyword) const;
   std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
 
-  // The number of a keyword, whatever its case and accents; nothing when no row holds it.
+  // The number of a keyword, ignoring case and accents; nothing when no row has it.
   std::optional<std::uint32_t> Find(std::string_view text) const;
-  // The rows that hold a keyword. Returns the work, as RowSet::AddTo.
+  // Adds the rows of a keyword. Returns the work, as RowSet::AddTo.
   std::uint64_t AddRowsOf(std::size_t keyword, RowMask& mask) const;
-  // The rows that hold this text as a keyword. Returns the work.
+  // Adds the rows that have this text as a keyword. Returns the work.
   std::uint64_t AddRowsWith(std::string_view text, RowMask& mask) const;
-  // The rows of which a keyword contains the text. Cost: one pass over the keywords. Returns the
-  // work, the keywords included.
+  // Adds the rows with a keyword that contains the text. Returns the work, which includes one pass
+  // over the keywords.
   std::uint64_t AddRowsWithPart(std::string_view text, RowMask& mask) const;
 
   std::uint64_t bytes() const;
@@ -50,16 +49,16 @@ class KeywordColumn {
 
   std::vector<char> texts_;  // folded text and spelling of each keyword
   std::vector<Entry> entries_;
-  // Most keywords of most collections stand in a handful of rows, where a bitmap of their own would
-  // take a hundred bytes and more.
+  // Rows of rare keywords, all in one array: most keywords occur in a few rows, and a bitmap takes
+  // a hundred bytes or more.
   std::vector<Row> rows_;
   std::vector<RowSet> bitmaps_;
 };
 
-// Takes keywords row by row.
+// Collects keywords row by row.
 class KeywordColumn::Builder {
  public:
-  // REQUIRES: rows come in ascending order. A row may bring a keyword twice.
+  // A row may have a keyword twice. REQUIRES: rows are added in ascending order.
   void Add(Row row, std::string_view text);
   //   row_count  of the collection
   KeywordColumn Build(std::size_t row_count) &&;

@@ -8,13 +8,13 @@
 
 namespace simile::filter {
 
-// A field whose values are keywords, seen from the rows. Borrows the payload and its index.
+// The keywords of each row in one field. Borrows the payload and its index.
 class KeywordField {
  public:
-  // REQUIRES: the field's values are keywords, and stand in the payload under this number.
+  // REQUIRES: the field's values are keywords, and its number in the payload is field_number.
   KeywordField(const data::PayloadTable& payload, std::uint32_t field_number, const Field& field);
 
-  // Keywords are numbered as in this column.
+  // Numbers the keywords.
   const KeywordColumn& column() const { return *column_; }
   // The row's keywords, ascending and distinct; none when it lacks the field.
   // Cost: one decode of the row.

@@ -1,72 +1,46 @@
 #include "filter/lexer.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "data/utf8.h"
+#include "base/ascii_case.h"
+#include "base/utf8.h"
+#include "filter/operators.h"
 
 namespace simile::filter {
 namespace {
 
 using Kind = Token::Kind;
 
-struct Operator {
+// A right or wrong way to write an operator.
+struct Spelling {
   std::string_view written;
-  std::string_view meant;  // what to write instead; empty for an operator of the language
-  Comparison comparison{};
+  const Operator* meant = nullptr;
 };
 
-// A longer one stands before those that it begins with.
-constexpr auto kOperators = std::to_array<Operator>({
-    {"===", "="},
-    {"!==", "!="},
-    {"==", "="},
-    {"=<", "<="},
-    {"=>", ">="},
-    {"=!", "!="},
-    {"=~", ":"},
-    {":=", "="},
-    {"<>", "!="},
-    {"! =", "!="},
-    {"< =", "<="},
-    {"> =", ">="},
-    {"= =", "="},
-    {"< >", "!="},
-    {"&&", "AND"},
-    {"||", "OR"},
-    {"!=", "", Comparison::kNotEqual},
-    {"<=", "", Comparison::kLessOrEqual},
-    {">=", "", Comparison::kGreaterOrEqual},
-    {"=", "", Comparison::kEqual},
-    {"<", "", Comparison::kLess},
-    {">", "", Comparison::kGreater},
-    {":", "", Comparison::kContains},
-    {"!", "NOT"},
-    {"&", "AND"},
-    {"|", "OR"},
-    {"~", ":"},
-    {"\u2260", "!="},
-    {"\u2264", "<="},
-    {"\u2265", ">="},
-});
+// The longest sign that text begins with. `meant` is null when it begins with none.
+Spelling FindSign(std::string_view text) {
+  Spelling found;
+  for (const Operator& each : Operators()) {
+    const auto consider = [&](std::string_view sign) {
+      if (sign.size() > found.written.size() && text.starts_with(sign)) found = {sign, &each};
+    };
+    if (!each.word()) consider(each.symbol);
+    for (const std::string_view wrong : each.wrong_signs) consider(wrong);
+  }
+  return found;
+}
 
-struct Keyword {
-  std::string_view lower;
-  Kind kind;
-};
-
-constexpr auto kKeywords = std::to_array<Keyword>(
-    {{"and", Kind::kAnd}, {"or", Kind::kOr}, {"not", Kind::kNot}, {"in", Kind::kIn}});
-
-const Operator* FindOperator(std::string_view rest) {
-  const auto* const found =
-      std::find_if(kOperators.begin(), kOperators.end(),
-                   [rest](const Operator& one) { return rest.starts_with(one.written); });
-  return found == kOperators.end() ? nullptr : found;
+// The operator that is this word; null for any other word.
+const Operator* FindWord(std::string_view text) {
+  const auto found = std::ranges::find_if(
+      Operators(),
+      [text](std::string_view symbol) { return base::EqualsIgnoringCase(text, symbol); },
+      &Operator::symbol);
+  return found == Operators().end() ? nullptr : &*found;
 }
 
 // REQUIRES: sequence is one valid UTF-8 sequence.
@@ -84,23 +58,23 @@ std::uint32_t CodePointOf(std::string_view sequence) {
 bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
 bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
 
-// Quotes that editors put in place of straight ones, and those that some languages write.
+// Quotes that editors substitute for straight ones, and those of some languages.
 bool IsTypographicQuote(std::uint32_t code) {
   return (code >= 0x2018 && code <= 0x201F) || code == 0x2039 || code == 0x203A || code == 0xAB ||
          code == 0xBB;
 }
 
-// What is pasted along from web pages unseen, and would make two words that look alike differ.
-// The joiners U+200C and U+200D are not among them: words of some scripts need them.
+// Invisible characters, which arrive by pasting and make words differ that look alike. The joiners
+// U+200C and U+200D are not among them: words of some scripts need them.
 bool IsHidden(std::uint32_t code) {
   return code == 0xA0 || code == 0xAD || code == 0x1680 || (code >= 0x2000 && code <= 0x200B) ||
          code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202F) ||
          (code >= 0x205F && code <= 0x206F) || code == 0x3000 || code == 0xFEFF;
 }
 
-// The length of the character that text begins with if it may stand in a bare word, or else 0.
+// The length of the first character of text when a bare word may contain it, else 0.
 std::size_t WordCharacterLength(std::string_view text) {
-  const std::size_t length = data::Utf8SequenceLength(text);
+  const std::size_t length = base::Utf8SequenceLength(text);
   if (length == 0) return 0;
   if (length == 1) {
     const char byte = text[0];
@@ -109,8 +83,8 @@ std::size_t WordCharacterLength(std::string_view text) {
   }
   const std::string_view sequence = text.substr(0, length);
   const std::uint32_t code = CodePointOf(sequence);
-  const bool special = data::IsControl(sequence) || IsTypographicQuote(code) || IsHidden(code) ||
-                       FindOperator(sequence) != nullptr;
+  const bool special = base::IsControl(sequence) || IsTypographicQuote(code) || IsHidden(code) ||
+                       FindSign(sequence).meant != nullptr;
   return special ? 0 : length;
 }
 
@@ -126,16 +100,16 @@ std::string EscapeOf(std::uint32_t control) {
   return fmt::format("\\u{:04x}", control);
 }
 
-// What is wrong with the character that text begins with, which no token may hold.
+// Why no token may contain the first character of text.
 std::string DescribeStray(std::string_view text) {
-  const std::size_t length = data::Utf8SequenceLength(text);
+  const std::size_t length = base::Utf8SequenceLength(text);
   if (length == 0) {
     return fmt::format("byte 0x{:02x} begins no valid UTF-8 character",
                        static_cast<unsigned char>(text[0]));
   }
   const std::string_view sequence = text.substr(0, length);
   const std::uint32_t code = CodePointOf(sequence);
-  if (data::IsControl(sequence)) {
+  if (base::IsControl(sequence)) {
     return fmt::format("the control character U+{:04X} is only written as {}, in quotes", code,
                        EscapeOf(code));
   }
@@ -155,7 +129,7 @@ struct Escape {
   std::string wrong{};  // empty for a valid escape
 };
 
-// The four digits of an escape \uXXXX that text begins with.
+// The code unit of the escape \uXXXX at the beginning of text.
 std::optional<std::uint32_t> HexUnit(std::string_view text) {
   constexpr std::size_t kDigits = 4;
   if (!text.starts_with("\\u") || text.size() < 2 + kDigits) return std::nullopt;
@@ -181,7 +155,7 @@ Escape ReadUnicodeEscape(std::string_view text) {
   return {.bytes = 12, .code = 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00)};
 }
 
-// REQUIRES: text begins with a backslash and goes on behind it.
+// REQUIRES: text begins with a backslash and is longer than that.
 Escape ReadEscape(std::string_view text) {
   switch (text[1]) {
     case '"':
@@ -197,11 +171,11 @@ Escape ReadEscape(std::string_view text) {
     default:
       break;
   }
-  const std::string_view next = text.substr(1, data::Utf8SequenceLength(text.substr(1)));
-  const bool shown = !next.empty() && !data::IsControl(next);
+  const std::string_view next = text.substr(1, base::Utf8SequenceLength(text.substr(1)));
+  const bool printable = !next.empty() && !base::IsControl(next);
   return {.wrong = fmt::format("\\{} is no escape; those are \\\" \\' \\\\ \\n \\t and \\uXXXX, "
                                "and a backslash in the text is written \\\\",
-                               shown ? next : std::string_view())};
+                               printable ? next : std::string_view())};
 }
 
 class Lexer {
@@ -210,29 +184,29 @@ class Lexer {
 
   Token Next() {
     while (at_ < filter_.size() && IsSpace(filter_[at_])) Advance(1);
-    if (at_ == filter_.size()) return Take(Kind::kEnd, 0);
+    if (at_ == filter_.size()) return Read(Kind::kEnd, 0);
     switch (filter_[at_]) {
       case '(':
-        return Take(Kind::kOpenParenthesis, 1);
+        return Read(Kind::kOpenParenthesis, 1);
       case ')':
-        return Take(Kind::kCloseParenthesis, 1);
+        return Read(Kind::kCloseParenthesis, 1);
       case '[':
-        return Take(Kind::kOpenBracket, 1);
+        return Read(Kind::kOpenBracket, 1);
       case ']':
-        return Take(Kind::kCloseBracket, 1);
+        return Read(Kind::kCloseBracket, 1);
       case ',':
-        return Take(Kind::kComma, 1);
+        return Read(Kind::kComma, 1);
       case '*':
-        return Take(Kind::kStar, 1);
+        return Read(Kind::kStar, 1);
       case '"':
       case '\'':
-        return TakeString();
+        return ReadString();
       default:
         break;
     }
-    if (const Operator* const one = FindOperator(rest())) return TakeOperator(*one);
+    if (const Spelling sign = FindSign(rest()); sign.meant != nullptr) return ReadSign(sign);
     const std::size_t length = WordLength(rest());
-    return length == 0 ? Broken(column_, DescribeStray(rest())) : TakeWord(length);
+    return length == 0 ? Broken(column_, DescribeStray(rest())) : ReadWord(length);
   }
 
  private:
@@ -245,7 +219,7 @@ class Lexer {
     at_ += bytes;
   }
 
-  Token Take(Kind kind, std::size_t bytes) {
+  Token Read(Kind kind, std::size_t bytes) {
     Token token{.kind = kind, .column = column_, .written = filter_.substr(at_, bytes)};
     Advance(bytes);
     return token;
@@ -255,30 +229,35 @@ class Lexer {
     return {.kind = Kind::kBroken, .column = column, .text = std::move(what)};
   }
 
-  Token TakeOperator(const Operator& one) {
-    if (!one.meant.empty()) {
+  Token ReadSign(const Spelling& sign) {
+    const auto& [written, meant] = sign;
+    if (written != meant->symbol) {
       return Broken(column_,
-                    fmt::format("{} is no operator here; write {}", one.written, one.meant));
+                    fmt::format("{} is no operator here; write {}", written, meant->symbol));
     }
-    Token token = Take(Kind::kComparison, one.written.size());
-    token.comparison = one.comparison;
+    return ReadOperator(*meant, written.size());
+  }
+
+  Token ReadOperator(const Operator& meant, std::size_t bytes) {
+    Token token = Read(meant.kind, bytes);
+    token.op = &meant;
     return token;
   }
 
-  Token TakeWord(std::size_t length) {
-    Token token = Take(Kind::kWord, length);
+  Token ReadWord(std::size_t length) {
+    if (const Operator* const meant = FindWord(rest().substr(0, length))) {
+      return ReadOperator(*meant, length);
+    }
+    Token token = Read(Kind::kWord, length);
     token.text = token.written;
-    for (const Keyword& keyword : kKeywords) {
-      if (IsSameWord(token.text, keyword.lower)) token.kind = keyword.kind;
-    }
     return token;
   }
 
-  Token TakeString() {
+  Token ReadString() {
     const std::size_t begin = at_;
-    Token token = Take(Kind::kString, 1);
+    Token token = Read(Kind::kString, 1);
     const char quote = filter_[begin];
-    // A backslash that ends the filter leaves the text open, which is the better thing to say.
+    // A backslash at the end of the filter is reported as a string that is never closed.
     while (at_ < filter_.size() && rest() != "\\") {
       if (filter_[at_] == quote) {
         Advance(1);
@@ -288,12 +267,12 @@ class Lexer {
       if (filter_[at_] == '\\') {
         const Escape escape = ReadEscape(rest());
         if (!escape.wrong.empty()) return Broken(column_, escape.wrong);
-        data::AppendUtf8(token.text, escape.code);
+        base::AppendUtf8(token.text, escape.code);
         Advance(escape.bytes);
         continue;
       }
-      const std::string_view character = rest().substr(0, data::Utf8SequenceLength(rest()));
-      if (character.empty() || data::IsControl(character)) {
+      const std::string_view character = rest().substr(0, base::Utf8SequenceLength(rest()));
+      if (character.empty() || base::IsControl(character)) {
         return Broken(column_, DescribeStray(rest()));
       }
       token.text += character;
@@ -328,10 +307,7 @@ std::vector<Token> Tokenize(std::string_view filter) {
 
 bool IsWord(std::string_view text) { return !text.empty() && WordLength(text) == text.size(); }
 
-bool IsKeyword(std::string_view text) {
-  return std::any_of(kKeywords.begin(), kKeywords.end(),
-                     [text](const Keyword& keyword) { return IsSameWord(text, keyword.lower); });
-}
+bool IsKeyword(std::string_view text) { return FindWord(text) != nullptr; }
 
 bool IsNumber(std::string_view word) {
   const auto skip_any = [&word](std::string_view bytes) {
@@ -355,20 +331,12 @@ bool IsNumber(std::string_view word) {
   return word.empty();
 }
 
-bool IsSameWord(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
-                    [](char left, char right) {
-                      const bool upper = left >= 'A' && left <= 'Z';
-                      return (upper ? static_cast<char>(left - 'A' + 'a') : left) == right;
-                    });
-}
-
 bool IsValue(const Token& token) {
   return token.kind == Kind::kWord || token.kind == Kind::kString;
 }
 
-bool IsBare(const Token& token, std::string_view lower) {
-  return token.kind == Kind::kWord && IsSameWord(token.text, lower);
+bool IsBare(const Token& token, std::string_view word) {
+  return token.kind == Kind::kWord && base::EqualsIgnoringCase(token.text, word);
 }
 
 bool IsBareNumber(const Token& token) { return token.kind == Kind::kWord && IsNumber(token.text); }
@@ -383,8 +351,8 @@ std::string WriteQuoted(std::string_view text) {
   std::string written = "\"";
   while (!text.empty()) {
     const std::string_view character =
-        text.substr(0, std::max<std::size_t>(data::Utf8SequenceLength(text), 1));
-    if (data::IsControl(character)) {
+        text.substr(0, std::max<std::size_t>(base::Utf8SequenceLength(text), 1));
+    if (base::IsControl(character)) {
       written += EscapeOf(CodePointOf(character));
     } else {
       if (character == "\"" || character == "\\") written += '\\';

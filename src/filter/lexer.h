@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "filter/expression.h"
-
 namespace simile::filter {
 
-// The smallest meaningful part of a filter. Borrows the filter's text.
+struct Operator;
+
+// A word, a string or a sign of a filter. Borrows the filter's text.
 struct Token {
   enum class Kind : std::uint8_t {
     kWord,    // a field or a bare value
@@ -30,34 +30,33 @@ struct Token {
   };
 
   Kind kind = Kind::kEnd;
-  Comparison comparison{};     // kComparison
-  std::uint32_t column = 1;    // of its first character, from 1; kBroken: of what is wrong
-  std::string_view written{};  // its bytes in the filter; empty for kBroken
-  std::string text{};          // kWord, kString: escapes resolved; kBroken: what is wrong
+  const Operator* op = nullptr;  // kComparison, kAnd, kOr, kNot, kIn
+  std::uint32_t column = 1;      // of its first character, from 1; kBroken: of what is wrong
+  std::string_view written{};    // its bytes in the filter; empty for kBroken
+  std::string text{};            // kWord, kString: escapes resolved; kBroken: what is wrong
 };
 
-// All tokens of a filter. The last, and only the last, is kEnd or kBroken: what stands behind a
-// broken one is not looked at, so that errors come in the order of the text.
+// All tokens of a filter. The last, and only the last, is kEnd or kBroken: the text after a broken
+// one is not read, so that errors are reported in the order of the text.
 // Cost: O(size).
 std::vector<Token> Tokenize(std::string_view filter);
 
-// Whether text reads as one bare word: letters, digits, _ - . + and characters beyond ASCII other
+// Whether text is one bare word: letters, digits, _ - . + and characters beyond ASCII other
 // than typographic quotes, unusual spaces, invisible characters and the signs for !=, <= and >=.
-// Keywords are bare words, too.
+// Keywords are bare words.
 bool IsWord(std::string_view text);
-// AND, OR, NOT and IN in any letter case: never a field or a value unless quoted.
+// Whether text is an operator that is a word, such as AND, in any letter case. Such a word is a
+// field or a value only in quotes.
 bool IsKeyword(std::string_view text);
 // Whether a word is a decimal number: -5, 7.5e0, .5.
 bool IsNumber(std::string_view word);
-// Whether text is this word in any letter case. REQUIRES: lower is ASCII in lower case.
-bool IsSameWord(std::string_view text, std::string_view lower);
 
-// What may stand on either side of an operator: a word or a string.
+// Whether a token is a word or a string, which may be either side of an operator.
 bool IsValue(const Token& token);
-// Whether a token is this word without quotes, in any letter case. REQUIRES: as IsSameWord.
-bool IsBare(const Token& token, std::string_view lower);
+// Whether a token is this word without quotes, in any ASCII letter case.
+bool IsBare(const Token& token, std::string_view word);
 bool IsBareNumber(const Token& token);
-// What is more likely meant as a value than as a field: quoted, or a bare word like 2024-01-31.
+// Whether a token is rather a value than a field: quoted, or a bare word such as 2024-01-31.
 bool LooksLikeValue(const Token& token);
 
 // Text in double quotes, with no more escapes than it needs. REQUIRES: valid UTF-8.

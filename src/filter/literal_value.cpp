@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "filter/refusal.h"
 #include "filter/text_index.h"
 #include "filter/time_value.h"
@@ -31,7 +31,7 @@ std::optional<NumberLiteral> ParseNumber(std::string_view text) {
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (stop != end) return std::nullopt;
-  // Nearer to zero than any number there is, or farther than all.
+  // Too small or too large for a double: strtod returns zero or infinity.
   if (error == std::errc::result_out_of_range)
     number = std::strtod(std::string(text).c_str(), nullptr);
   if (error == std::errc::invalid_argument || !std::isfinite(number)) return std::nullopt;
@@ -46,10 +46,10 @@ absl::StatusOr<NumberLiteral> NumberIn(const Literal& literal, const std::string
   if (number) {
     return RefuseAt(literal.column,
                     fmt::format("{} holds numbers and {} is text; write {}", FieldText(field),
-                                data::Quoted(literal.text), literal.text));
+                                base::Quoted(literal.text), literal.text));
   }
   return RefuseAt(literal.column, fmt::format("{} holds numbers; {} is none", FieldText(field),
-                                              data::Quoted(literal.text)));
+                                              base::Quoted(literal.text)));
 }
 
 absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field) {
@@ -57,7 +57,7 @@ absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field)
   if (folded == "true") return true;
   if (folded == "false") return false;
   return RefuseAt(literal.column, fmt::format("{} is true or false; found {}", FieldText(field),
-                                              data::Quoted(literal.text)));
+                                              base::Quoted(literal.text)));
 }
 
 absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& field) {
@@ -65,7 +65,7 @@ absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& f
   if (time) return *time;
   return RefuseAt(literal.column, fmt::format("{} holds times; {} is none. Write \"2024-05-31\" or "
                                               "\"2024-05-31T12:00:00Z\"",
-                                              FieldText(field), data::Quoted(literal.text)));
+                                              FieldText(field), base::Quoted(literal.text)));
 }
 
 }  // namespace simile::filter

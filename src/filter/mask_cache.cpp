@@ -18,11 +18,11 @@ void MaskCache::Insert(const std::string& text, std::shared_ptr<const RowMask> m
   const std::uint64_t bytes = mask->bytes() + 2 * text.size() + sizeof(Entry);
   if (bytes > bytes_max_) return;
   const std::lock_guard lock(mutex_);
-  // Two threads may have made the same mask.
+  // Two threads may have evaluated the same filter.
   if (const auto found = places_.find(text); found != places_.end()) Drop(found->second);
   while (bytes_ + bytes > bytes_max_) Drop(std::prev(entries_.end()));
   entries_.push_front({text, std::move(mask), bytes});
-  bytes_ += bytes;  // before what may throw: an entry without a place is let go in its turn
+  bytes_ += bytes;  // before emplace, which may throw: the entry is then evicted in its turn
   places_.emplace(text, entries_.begin());
 }
 

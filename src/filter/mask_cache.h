@@ -13,16 +13,16 @@
 
 namespace simile::filter {
 
-// The masks of the filters used last, by canonical text, within a budget. Safe to call from many
-// threads.
+// The masks of the most recently used filters, by canonical text, within a budget of bytes. Safe to
+// call from many threads.
 class MaskCache {
  public:
   explicit MaskCache(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Null when it is not there.
+  // Null when the mask is not cached.
   std::shared_ptr<const RowMask> Find(std::string_view text);
-  // Keeps the mask, and lets the ones go that were used longest ago. One that exceeds the budget by
-  // itself is not kept.
+  // Caches the mask and evicts the least recently used ones. A mask beyond the budget is not
+  // cached.
   void Insert(const std::string& text, std::shared_ptr<const RowMask> mask);
 
   std::uint64_t bytes() const;
@@ -37,7 +37,7 @@ class MaskCache {
   void Drop(std::list<Entry>::iterator entry);
 
   const std::uint64_t bytes_max_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::list<Entry> entries_;  // last used first
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
   std::uint64_t bytes_ = 0;

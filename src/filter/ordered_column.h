@@ -6,13 +6,21 @@
 #include <numeric>
 #include <vector>
 
-#include "filter/expression.h"
 #include "simile/row_mask.h"
 
 namespace simile::filter {
 
-// The values of a field that has an order, and the rows that hold them. Immutable once built; safe
-// to share.
+// Which values pass a comparison, relative to the value that the filter names.
+struct Sides {
+  bool below = false;
+  bool equal = false;
+  bool above = false;
+
+  bool operator==(const Sides&) const = default;
+};
+
+// The values of a field that has an order, sorted, with their rows. Immutable once built; safe to
+// share.
 template <class Value>
 class OrderedColumn {
  public:
@@ -46,34 +54,17 @@ class OrderedColumn {
     return count;
   }
 
-  // The rows whose value stands in this relation to `value`. Returns how many.
-  // REQUIRES: comparison is an equality or an order. Cost: O(log n + rows).
-  std::uint64_t AddRows(Comparison comparison, Value value, RowMask& mask) const {
-    const auto low =
-        static_cast<std::size_t>(std::ranges::lower_bound(values_, value) - values_.begin());
-    const auto high =
-        static_cast<std::size_t>(std::ranges::upper_bound(values_, value) - values_.begin());
-    switch (comparison) {
-      case Comparison::kEqual:
-        return AddRange(low, high, mask);
-      case Comparison::kLess:
-        return AddRange(0, low, mask);
-      case Comparison::kLessOrEqual:
-        return AddRange(0, high, mask);
-      case Comparison::kGreater:
-        return AddRange(high, rows_.size(), mask);
-      case Comparison::kGreaterOrEqual:
-        return AddRange(low, rows_.size(), mask);
-      case Comparison::kNotEqual:
-      case Comparison::kContains:
-        break;
-    }
-    assert(false);
-    return 0;
+  // Adds the rows whose value passes. Returns how many. Cost: O(log n + rows).
+  std::uint64_t AddRows(Sides sides, Value value, RowMask& mask) const {
+    const auto [low, high] = std::ranges::equal_range(values_, value);
+    const auto begin = static_cast<std::size_t>(low - values_.begin());
+    const auto end = static_cast<std::size_t>(high - values_.begin());
+    return (sides.below ? AddRange(0, begin, mask) : 0) +
+           (sides.equal ? AddRange(begin, end, mask) : 0) +
+           (sides.above ? AddRange(end, rows_.size(), mask) : 0);
   }
 
-  // Calls visit(row) in the order of their values, the greatest first, equal ones by row, until it
-  // returns false.
+  // Calls visit(row) by descending value, equal values by row, until it returns false.
   template <class Visit>
   void VisitDescending(Visit visit) const {
     for (std::size_t end = values_.size(); end > 0;) {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "filter/lexer.h"
 #include "filter/parser_state.h"
 #include "filter/refusal.h"
@@ -47,16 +47,16 @@ Expression Joined(Kind join, std::vector<Operand> operands, std::uint32_t column
 
 }  // namespace
 
-absl::StatusOr<Expression> Parser::TakeJoined(const Token* opened) {
+absl::StatusOr<Expression> Parser::ReadJoined(const Token* opened) {
   const std::uint32_t column = Next().column;
   std::vector<Operand> operands;
   std::vector<Kind> joins;
   std::vector<std::uint32_t> columns;
   for (;;) {
     const Token& first = Next();
-    absl::StatusOr<Expression> operand = TakeOperand();
+    absl::StatusOr<Expression> operand = ReadOperand();
     if (!operand.ok()) return operand.status();
-    operands.push_back({std::move(*operand), Shown(Between(first, Last()))});
+    operands.push_back({std::move(*operand), Excerpt(Between(first, Last()))});
     if (Next().kind != Kind::kAnd && Next().kind != Kind::kOr) break;
     joins.push_back(Next().kind);
     columns.push_back(Advance().column);
@@ -70,31 +70,30 @@ absl::StatusOr<Expression> Parser::TakeJoined(const Token* opened) {
   return Joined(joins.front(), std::move(operands), column);
 }
 
-absl::StatusOr<Expression> Parser::TakeOperand() {
-  if (Next().kind == Kind::kNot || Next().kind == Kind::kOpenParenthesis) return TakeNested();
+absl::StatusOr<Expression> Parser::ReadOperand() {
+  if (Next().kind == Kind::kNot || Next().kind == Kind::kOpenParenthesis) return ReadNested();
   if (!IsValue(Next())) return OperandError();
-  return IsHasCall() ? TakeHas() : TakeCondition();
+  return IsHasCall() ? ReadHas() : ReadCondition();
 }
 
-absl::StatusOr<Expression> Parser::TakeNested() {
+absl::StatusOr<Expression> Parser::ReadNested() {
   const Token& outer = Next();
   if (depth_ == kFilterDepthMax) {
-    return RefuseAt(outer.column, fmt::format("parentheses and NOTs stand more than {} deep inside "
-                                              "each other",
+    return RefuseAt(outer.column, fmt::format("parentheses and NOTs are nested more than {} deep",
                                               kFilterDepthMax));
   }
   Advance();
   ++depth_;
   const bool negated = outer.kind == Kind::kNot;
-  absl::StatusOr<Expression> inner = negated ? TakeOperand() : TakeJoined(&outer);
+  absl::StatusOr<Expression> inner = negated ? ReadOperand() : ReadJoined(&outer);
   if (!inner.ok()) return inner;
   --depth_;
   if (negated) return Negated(std::move(*inner), outer.column);
-  Advance();  // what closes the parentheses
+  Advance();  // the closing parenthesis
   return inner;
 }
 
-absl::StatusOr<Expression> Parser::TakeHas() {
+absl::StatusOr<Expression> Parser::ReadHas() {
   const Token& has = Advance();
   const Token& open = Advance();
   if (!IsValue(Next())) {
@@ -105,62 +104,62 @@ absl::StatusOr<Expression> Parser::TakeHas() {
   if (Next().kind == Kind::kEnd) return UnclosedError(open);
   if (Next().kind != Kind::kCloseParenthesis) {
     const bool words = field.kind == Kind::kWord && Next().kind == Kind::kWord;
-    return Expected(fmt::format(") after has({}", Shown(field)),
+    return Expected(fmt::format(") after has({}", Excerpt(field)),
                     words ? "; a field of several words needs quotes" : "");
   }
   Advance();
   return Begun(Expression::Kind::kHas, has.column, field.text);
 }
 
-absl::StatusOr<Expression> Parser::TakeCondition() {
+absl::StatusOr<Expression> Parser::ReadCondition() {
   const Token& field = Advance();
   if (IsBareNumber(field)) return NumberError(field);
   if (field.kind == Kind::kWord && field.text.starts_with('-')) return NegationError(field);
-  if (Next().kind == Kind::kComparison) return TakeCompare(field);
-  if (Next().kind == Kind::kIn) return TakeIn(field);
+  if (Next().kind == Kind::kComparison) return ReadCompare(field);
+  if (Next().kind == Kind::kIn) return ReadIn(field);
   if (Next().kind == Kind::kNot && Next(1).kind == Kind::kIn) {
     Advance();
-    absl::StatusOr<Expression> in = TakeIn(field);
+    absl::StatusOr<Expression> in = ReadIn(field);
     if (!in.ok()) return in;
     return Negated(std::move(*in), field.column);
   }
   return OperatorError(field);
 }
 
-absl::StatusOr<Expression> Parser::TakeCompare(const Token& field) {
+absl::StatusOr<Expression> Parser::ReadCompare(const Token& field) {
   const Token& comparison = Advance();
-  if (comparison.comparison == Comparison::kContains && Next().kind == Kind::kStar) {
-    return TakeStar(field);
+  if (comparison.written == ":" && Next().kind == Kind::kStar) {
+    return ReadStar(field);
   }
   if (!IsValue(Next())) return ValueError(field, comparison);
   if (IsBare(Next(), "null")) return NullError(field, comparison);
   const Token& value = Next();
   Expression expression = Begun(Expression::Kind::kCompare, field.column, field.text);
-  expression.comparison = comparison.comparison;
-  expression.literals.push_back(TakeLiteral());
+  expression.comparison = comparison.op;
+  expression.literals.push_back(ReadLiteral());
   if (Next().kind == Kind::kComparison) return ChainError(field, comparison, value);
   last_field_ = &field;
   last_comparison_ = &comparison;
   return expression;
 }
 
-absl::StatusOr<Expression> Parser::TakeStar(const Token& field) {
+absl::StatusOr<Expression> Parser::ReadStar(const Token& field) {
   const Token& star = Advance();
   if (IsValue(Next()) && Touch(star, Next())) {
     return RefuseAt(star.column, fmt::format(": finds parts of a text without *; write {}:{}",
-                                             Shown(field), Shown(Next())));
+                                             Excerpt(field), Excerpt(Next())));
   }
   return Begun(Expression::Kind::kHas, field.column, field.text);
 }
 
-absl::StatusOr<Expression> Parser::TakeIn(const Token& field) {
+absl::StatusOr<Expression> Parser::ReadIn(const Token& field) {
   const Token& in = Advance();
   if (Next().kind != Kind::kOpenBracket) return ListError(field, in);
   const Token& open = Advance();
   Expression expression = Begun(Expression::Kind::kIn, field.column, field.text);
   for (;;) {
     if (!IsValue(Next()) || IsBare(Next(), "null")) return ItemError(open);
-    expression.literals.push_back(TakeLiteral());
+    expression.literals.push_back(ReadLiteral());
     if (Next().kind == Kind::kCloseBracket) break;
     if (Next().kind == Kind::kEnd) return UnclosedError(open);
     if (IsCutByColon(Last())) return ColonError(Last());
@@ -175,7 +174,7 @@ absl::StatusOr<Expression> Parser::TakeIn(const Token& field) {
   return expression;
 }
 
-Literal Parser::TakeLiteral() {
+Literal Parser::ReadLiteral() {
   const Token& token = Advance();
   return {.text = token.text, .quoted = token.kind == Kind::kString, .column = token.column};
 }
@@ -187,7 +186,7 @@ absl::Status Parser::CheckEnd(const Token* opened) const {
   }
   if (found == Kind::kEnd) return UnclosedError(*opened);
   if (found == Kind::kCloseParenthesis) {
-    return RefuseAt(Next().column, "this ) closes nothing; no ( stands open before it");
+    return RefuseAt(Next().column, "this ) closes nothing; no ( is open before it");
   }
   return Expected(opened == nullptr
                       ? "AND, OR or the end"
@@ -198,9 +197,9 @@ absl::Status Parser::CheckEnd(const Token* opened) const {
 absl::StatusOr<Expression> Parse(std::string_view text) {
   if (text.size() > kFilterBytesMax) {
     return RefuseAt(1, fmt::format("the filter has {} bytes; at most {} are taken",
-                                   data::Grouped(text.size()), data::Grouped(kFilterBytesMax)));
+                                   base::Grouped(text.size()), base::Grouped(kFilterBytesMax)));
   }
-  return Parser(text).Take();
+  return Parser(text).Read();
 }
 
 }  // namespace simile::filter

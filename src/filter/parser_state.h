@@ -14,53 +14,53 @@
 #include "filter/lexer.h"
 #include "filter/refusal.h"
 
-// The inside of parser.h: how parser.cpp, which reads, and parser_errors.cpp, which says what is
-// wrong, share the place in the text. For these two files alone.
+// The class behind parser.h, for two files alone: parser.cpp, which reads, and parser_errors.cpp,
+// which reports what is wrong.
 namespace simile::filter {
 
 using Kind = Token::Kind;
 
-// A piece of the filter on one line of a message, cut where it would no longer be read.
-std::string Shown(std::string_view written);
-std::string Shown(const Token& token);
+// A piece of the filter on one line of a message, cut at 40 characters.
+std::string Excerpt(std::string_view written);
+std::string Excerpt(const Token& token);
 
-// What stands between AND, OR and parentheses.
+// A condition between AND, OR and parentheses.
 struct Operand {
   Expression expression;
-  std::string shown;
+  std::string text;  // its excerpt
 };
 
-// REQUIRES: joins holds both AND and OR; columns are theirs.
+// REQUIRES: joins contains both AND and OR; columns[i] is that of joins[i].
 absl::Status MixedError(const std::vector<Operand>& operands, const std::vector<Kind>& joins,
                         const std::vector<std::uint32_t>& columns);
 
-// Reads one filter, token by token. What begins with Take moves on; what ends in Error says what is
-// wrong with the token that does not fit, and leaves the place as it is. Used once.
+// Reads one filter, token by token. Functions named Read advance; those named Error report what is
+// wrong with the next token, and do not. Used once.
 class Parser {
  public:
   explicit Parser(std::string_view filter) : filter_(filter), tokens_(Tokenize(filter)) {}
 
-  // All of the filter.
-  absl::StatusOr<Expression> Take() {
+  // The whole filter.
+  absl::StatusOr<Expression> Read() {
     if (Next().kind == Kind::kEnd) {
       return RefuseAt(1, "the filter is empty; leave it out to ask for every item");
     }
-    return TakeJoined(nullptr);
+    return ReadJoined(nullptr);
   }
 
  private:
-  // Operands joined by AND or by OR, up to the end or to what closes `opened`, which stays.
-  absl::StatusOr<Expression> TakeJoined(const Token* opened);
-  absl::StatusOr<Expression> TakeOperand();
-  absl::StatusOr<Expression> TakeNested();
-  absl::StatusOr<Expression> TakeHas();
-  absl::StatusOr<Expression> TakeCondition();
-  absl::StatusOr<Expression> TakeCompare(const Token& field);
-  absl::StatusOr<Expression> TakeStar(const Token& field);
-  absl::StatusOr<Expression> TakeIn(const Token& field);
-  Literal TakeLiteral();
+  // Operands joined by AND or by OR, up to the end or to the token that closes `opened`.
+  absl::StatusOr<Expression> ReadJoined(const Token* opened);
+  absl::StatusOr<Expression> ReadOperand();
+  absl::StatusOr<Expression> ReadNested();
+  absl::StatusOr<Expression> ReadHas();
+  absl::StatusOr<Expression> ReadCondition();
+  absl::StatusOr<Expression> ReadCompare(const Token& field);
+  absl::StatusOr<Expression> ReadStar(const Token& field);
+  absl::StatusOr<Expression> ReadIn(const Token& field);
+  Literal ReadLiteral();
 
-  // What is wrong where something else was expected. Next() is the first token that does not fit.
+  // Errors at Next(), the first token that does not fit.
   absl::Status Expected(std::string_view what, std::string_view hint = "") const;
   absl::Status UnclosedError(const Token& opened) const;
   absl::Status OperandError() const;
@@ -84,15 +84,15 @@ class Parser {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
   const Token& Advance() { return tokens_[at_++]; }
-  // REQUIRES: one was taken.
+  // REQUIRES: a token was read.
   const Token& Last() const { return tokens_[at_ - 1]; }
   bool IsHasCall() const { return IsBare(Next(), "has") && Next(1).kind == Kind::kOpenParenthesis; }
-  // REQUIRES: value was taken last.
+  // Whether the bare value goes on after a colon: 12:00. REQUIRES: value was read last.
   bool IsCutByColon(const Token& value) const {
-    return value.kind == Kind::kWord && Next().kind == Kind::kComparison &&
-           Next().comparison == Comparison::kContains && Touch(value, Next());
+    return value.kind == Kind::kWord && Next().kind == Kind::kComparison && Next().written == ":" &&
+           Touch(value, Next());
   }
-  // Whether a field and an operator come next, as far as can be told.
+  // Whether a field and an operator seem to follow.
   bool IsConditionAt(std::size_t ahead) const {
     const Kind behind = Next(ahead + 1).kind;
     return IsValue(Next(ahead)) && !IsBareNumber(Next(ahead)) &&
@@ -109,10 +109,10 @@ class Parser {
     const std::size_t begin = OffsetOf(first);
     return filter_.substr(begin, OffsetOf(last) + last.written.size() - begin);
   }
-  // From one word to another, with all that stands right behind them: 2024-01-31 12:00:00.
+  // From one word to another, with all that follows it without a space: 2024-01-31 12:00:00.
   std::string Run(const Token& first, const Token& last) const {
     const std::size_t end = filter_.find_first_of(" \t\r\n()[],\"'", OffsetOf(last));
-    return Shown(filter_.substr(0, end).substr(OffsetOf(first)));
+    return Excerpt(filter_.substr(0, end).substr(OffsetOf(first)));
   }
   bool Touch(const Token& left, const Token& right) const {
     return right.kind != Kind::kBroken && OffsetOf(left) + left.written.size() == OffsetOf(right);
@@ -122,7 +122,7 @@ class Parser {
   const std::vector<Token> tokens_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
-  // Of the latest comparison, for those who write `year = 1990 OR 1991`.
+  // Of the latest comparison, for the error about `year = 1990 OR 1991`.
   const Token* last_field_ = nullptr;
   const Token* last_comparison_ = nullptr;
 };

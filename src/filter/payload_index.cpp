@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "data/json_value.h"
-#include "data/wording.h"
 #include "filter/separated_keywords.h"
 #include "filter/time_value.h"
 
 namespace simile::filter {
 namespace {
 
-// Calls visit(field number, row, value) for every value of every row, null left out.
+// Calls visit(field number, row, value) for every value of every row except null.
 template <class Visit>
 void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   for (std::size_t r = 0; r < payload.row_count(); ++r) {
@@ -31,7 +31,7 @@ bool AllTexts(const PayloadList& list) {
   });
 }
 
-// Whether a value may be taken for one of the type.
+// Whether a value is of the type.
 bool Fits(FieldType type, const PayloadValue& value) {
   const auto* const text = std::get_if<std::string>(&value.value);
   const auto* const list = std::get_if<PayloadList>(&value.value);
@@ -55,14 +55,14 @@ bool Fits(FieldType type, const PayloadValue& value) {
   return false;
 }
 
-// Finds what a field is: what its owner says, or what all of its values are.
+// Finds a field's type: the given one, or the one that all of its values have.
 class TypeFinder {
  public:
   //   stored  FieldInfo::type
   TypeFinder(std::string_view stored, std::optional<FieldType> given)
       : given_(given), stored_(stored) {}
 
-  void Look(Row row, const PayloadValue& value) {
+  void Observe(Row row, const PayloadValue& value) {
     if (given_) {
       if (!misfit_ && !Fits(*given_, value)) misfit_ = row;
     } else if (stored_ == "string") {
@@ -73,9 +73,9 @@ class TypeFinder {
       all_texts_ = all_texts_ && AllTexts(std::get<PayloadList>(value.value));
     }
   }
-  // Whether Weigh must see the values, too.
+  // Whether the type depends on AddEvidence for every value.
   bool undecided() const { return !given_ && stored_ == "string" && !all_times_ && any_bar_; }
-  void Weigh(const PayloadValue& value) { evidence_.Add(std::get<std::string>(value.value)); }
+  void AddEvidence(const PayloadValue& value) { evidence_.Add(std::get<std::string>(value.value)); }
 
   FieldType type() const {
     if (given_) return *given_;
@@ -111,11 +111,11 @@ absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& paylo
                          given != types.end() ? std::optional(given->type) : std::nullopt);
   }
   ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
-    finders[field_number].Look(row, value);
+    finders[field_number].Observe(row, value);
   });
   if (std::ranges::any_of(finders, &TypeFinder::undecided)) {
     ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
-      if (finders[field_number].undecided()) finders[field_number].Weigh(value);
+      if (finders[field_number].undecided()) finders[field_number].AddEvidence(value);
     });
   }
   std::vector<FieldType> found;
@@ -127,8 +127,8 @@ absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& paylo
     const auto* const text = std::get_if<std::string>(&value.value);
     return absl::InvalidArgumentError(fmt::format(
         "collection.json: \"field_types\" says {} is {}; row {} of the payload holds {}",
-        data::Quoted(payload.fields()[number].name), NameOf(found.back()), data::Grouped(*misfit),
-        text != nullptr ? data::Quoted(*text) : std::string(data::Describe(value))));
+        base::Quoted(payload.fields()[number].name), NameOf(found.back()), base::Grouped(*misfit),
+        text != nullptr ? base::Quoted(*text) : std::string(data::Describe(value))));
   }
   return found;
 }
@@ -139,7 +139,7 @@ double NumberOf(const PayloadValue& value) {
   return std::get<double>(value.value);
 }
 
-// Builds one field's column out of its values.
+// Builds one field's column from its values.
 class FieldBuilder {
  public:
   explicit FieldBuilder(FieldType type) : type_(type) {}
@@ -224,7 +224,7 @@ absl::StatusOr<PayloadIndex> PayloadIndex::Build(const data::PayloadTable& paylo
   PayloadIndex index;
   index.fields_.reserve(builders.size());
   for (std::size_t number = 0; number < builders.size(); ++number) {
-    // Moved out of its place, so that it does not outlive its field's turn.
+    // Moved into the loop, so that its memory is freed before the next column is built.
     FieldBuilder builder = std::move(builders[number]);
     index.fields_.push_back(
         std::move(builder).Build(payload.fields()[number].name, payload.row_count()));

@@ -19,13 +19,13 @@ namespace simile::filter {
 
 using data::FieldType;
 
-// The values of one payload field, arranged for filters.
+// The values of one payload field, indexed for filters.
 struct Field {
   std::string name;
   FieldType type = FieldType::kOther;
-  RowSet present;  // rows that have it, null not counted
-  // By type: keywords; integers, and times in microseconds since 1970; numbers; the rows where it
-  // is true; nothing.
+  RowSet present;  // rows that have the field, null not counted
+  // By type: keywords; integers, and times in microseconds since 1970; numbers; for booleans the
+  // rows where it is true; nothing for kOther.
   std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<double>,
                RowSet>
       column;
@@ -33,15 +33,15 @@ struct Field {
   std::uint64_t bytes() const;
 };
 
-// All fields of a collection's payload. Types come from the data: a field is what all of its values
-// are. A text field is a time when every value is one, and a list of keywords when values like
-// "A|B|C" occur whose parts are few (SeparatesKeywords). Immutable; safe to share.
+// All fields of a collection's payload. A field has the type that all of its values have. A text
+// field is a time when every value is one, and a list of keywords when values such as "A|B|C" have
+// parts that repeat (SeparatesKeywords). Immutable; safe to share.
 class PayloadIndex {
  public:
   PayloadIndex() = default;
-  //   types  of fields whose owner knows better than their values show
-  // Errors: kInvalidArgument for a type that not all values have, naming a row.
-  // Cost: two passes over the payload, or three.
+  //   types  given ones, which take precedence over the values
+  // Errors: kInvalidArgument for a given type that not all values have, naming a row.
+  // Cost: two or three passes over the payload.
   static absl::StatusOr<PayloadIndex> Build(const data::PayloadTable& payload,
                                             std::span<const data::NamedFieldType> types);
 

@@ -7,7 +7,7 @@
 
 namespace simile::filter {
 
-// kInvalidArgument at a place in a filter: `column N: ` and what is wrong there.
+// kInvalidArgument about a place in a filter: `column N: what`.
 //   column  in characters, from 1
 absl::Status RefuseAt(std::uint32_t column, std::string_view what);
 

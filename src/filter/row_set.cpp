@@ -6,7 +6,8 @@ namespace simile::filter {
 
 namespace {
 
-// From one row in so many on, a bit for each row is the smaller, or near it, and the faster by far.
+// When at least one row in 32 is in the set, one bit for each row takes no more memory than a
+// Roaring bitmap, or little more, and is much faster.
 constexpr std::size_t kPlainShare = 32;
 
 }  // namespace
@@ -51,7 +52,7 @@ std::uint64_t RowSet::AddTo(RowMask& mask) const {
 
 std::uint64_t RowSet::bytes() const {
   if (mask_) return mask_->bytes();
-  // In memory a compressed bitmap takes about what it takes written down.
+  // Its size in memory is about its serialized size.
   return bitmap_ == nullptr ? 0 : sizeof(Bitmap) + bitmap_->rows.getSizeInBytes(false);
 }
 

@@ -9,7 +9,7 @@
 
 namespace simile::filter {
 
-// Rows of a collection: a plain bitmap when they are many of all, else a compressed one (Roaring).
+// A set of rows: a plain bitmap when it has a large share of the collection, else a Roaring bitmap.
 // Immutable; safe to share.
 class RowSet {
  public:
@@ -22,12 +22,12 @@ class RowSet {
   RowSet& operator=(RowSet&&) noexcept;
 
   std::uint64_t size() const { return size_; }
-  // Returns the work: about how many rows or words of rows were gone through.
+  // Returns the work: about how many rows or words of rows were visited.
   std::uint64_t AddTo(RowMask& mask) const;
   std::uint64_t bytes() const;
 
  private:
-  struct Bitmap;                    // keeps the library's header, and what it defines, out of ours
+  struct Bitmap;                    // keeps the library's header out of this one
   std::unique_ptr<Bitmap> bitmap_;  // either this
   std::optional<RowMask> mask_;     // or that
   std::uint64_t size_ = 0;

@@ -14,10 +14,10 @@ namespace simile::filter {
 
 inline constexpr char kKeywordSeparator = '|';
 
-// The parts of "A|B|C", without the white space around them; empty ones are left out.
+// The parts of "A|B|C" without the white space around them and without empty ones.
 std::vector<std::string_view> SplitKeywords(std::string_view text);
 
-// Calls visit(keyword) for each of a value's, as the type divides them.
+// Calls visit(keyword) for each keyword of a value.
 // REQUIRES: the type is kKeyword or kKeywords, and the value a text or a list of texts.
 template <class Visit>
 void ForEachKeyword(data::FieldType type, const PayloadValue& value, Visit visit) {
@@ -30,8 +30,8 @@ void ForEachKeyword(data::FieldType type, const PayloadValue& value, Visit visit
   for (const std::string_view part : SplitKeywords(text)) visit(part);
 }
 
-// Tells texts that are lists of keywords in one string, as exports to tables write them, from texts
-// in which a bar happens to stand: in the former most parts occur more than once.
+// Decides whether texts with bars are lists of keywords, as exports to tables write them: in such
+// lists most parts occur more than once, in titles with a bar they do not.
 class SeparatorEvidence {
  public:
   void Add(std::string_view text);

@@ -9,7 +9,7 @@
 namespace simile::filter {
 namespace {
 
-// Folded text holds no line break, so a needle can never match across the end of a value.
+// Folded text contains no line break, so a match never spans two values.
 constexpr char kValueEnd = '\n';
 
 void AppendFolded(const data::PayloadTable& payload, Row row, std::uint32_t field_number,
@@ -29,7 +29,7 @@ void AppendFolded(const data::PayloadTable& payload, Row row, std::uint32_t fiel
 }
 
 // The best match of the needle among a row's values, each ended by kValueEnd.
-// REQUIRES: one of them contains it.
+// REQUIRES: at least one contains it.
 MatchQuality BestQuality(std::string_view values, std::string_view needle) {
   MatchQuality best = MatchQuality::kPart;
   while (!values.empty()) {
@@ -87,9 +87,9 @@ TextMatches TextIndex::Find(std::string_view field, std::string_view text,
     at = all.find(needle, *end);
   }
   for (const std::vector<TextMatch>& alike : by_quality) {
-    const std::size_t room = limit - matches.first.size();
+    const std::size_t left = limit - matches.first.size();
     matches.first.insert(matches.first.end(), alike.begin(),
-                         alike.begin() + static_cast<std::ptrdiff_t>(std::min(room, alike.size())));
+                         alike.begin() + static_cast<std::ptrdiff_t>(std::min(left, alike.size())));
   }
   return matches;
 }

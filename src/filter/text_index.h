@@ -10,11 +10,11 @@
 
 namespace simile::filter {
 
-// Text without the differences people do not type: lower case, no accents, compatibility forms
-// unified, curly quotes and dashes plain, invisible characters dropped, white space runs as one
-// space and none at the ends (utf8proc: NFKD, marks stripped, case folded, punctuation lumped).
-// Scripts that write vowels or voicing as marks lose them, too: a search then finds a little more.
-// Invalid UTF-8 cannot reach here; it folds to nothing.
+// Normalizes text for comparison: lower case, no accents, compatibility forms unified, typographic
+// quotes and dashes plain, no invisible characters, one space for a run of white space and none at
+// the ends (utf8proc: NFKD, marks stripped, case folded, punctuation lumped). Scripts that write
+// vowels or voicing as marks lose them, so a search finds slightly more there. Invalid UTF-8, which
+// readers reject, folds to nothing.
 std::string FoldText(std::string_view text);
 
 enum class MatchQuality : std::uint8_t { kWhole, kPrefix, kPart };
@@ -30,16 +30,16 @@ struct TextMatches {
   std::uint64_t whole_match_count = 0;
 };
 
-// Folded values of a few string fields, for finding rows by their title. Immutable; safe to share.
+// Folded values of string fields, to find rows by title. Immutable; safe to share.
 class TextIndex {
  public:
   TextIndex() = default;
-  // Fields no row has are left out. A list field matches by any of its strings.
+  // Omits fields that no row has. A list field matches by any of its strings.
   static TextIndex Build(const data::PayloadTable& payload, const std::vector<std::string>& fields);
 
   const std::vector<std::string>& fields() const { return fields_; }
-  // Rows whose field contains the text, ignoring case and accents.
-  // Text that folds to nothing is found nowhere. A list's row counts once, at its best string.
+  // Rows whose field contains the text, ignoring case and accents; none for text that folds to
+  // nothing. A row with a list counts once, by its best string.
   // REQUIRES: field is one of fields(). Cost: one pass over the field's folded text.
   TextMatches Find(std::string_view field, std::string_view text, std::size_t limit) const;
   std::uint64_t bytes() const;

@@ -10,7 +10,7 @@
 namespace simile::filter {
 namespace {
 
-// The library takes years of any length and spaces around; the standard wants four digits first.
+// RFC 3339 begins with a year of four digits; absl also takes other lengths and leading spaces.
 bool BeginsWithADay(std::string_view text) {
   constexpr std::string_view kShape = "dddd-dd-dd";
   return text.size() >= kShape.size() &&
@@ -25,9 +25,9 @@ bool BeginsWithADay(std::string_view text) {
 std::optional<std::int64_t> ParseTime(std::string_view text) {
   if (!BeginsWithADay(text)) return std::nullopt;
   absl::Time time;
-  const absl::string_view shown(text.data(), text.size());
-  if (!absl::ParseTime("%Y-%m-%d", shown, &time, nullptr) &&
-      !absl::ParseTime(absl::RFC3339_full, shown, &time, nullptr)) {
+  const absl::string_view view(text.data(), text.size());
+  if (!absl::ParseTime("%Y-%m-%d", view, &time, nullptr) &&
+      !absl::ParseTime(absl::RFC3339_full, view, &time, nullptr)) {
     return std::nullopt;
   }
   return absl::ToUnixMicros(time);

@@ -7,11 +7,11 @@
 
 namespace simile::filter {
 
-// A moment in microseconds since 1970, of an RFC 3339 text ("2024-05-31T12:00:00Z") or of a day
-// ("2024-05-31", its beginning in UTC). Nothing for any other text.
+// The time in microseconds since 1970 of an RFC 3339 text ("2024-05-31T12:00:00Z"), or of a day's
+// beginning in UTC ("2024-05-31"). Nothing for any other text.
 std::optional<std::int64_t> ParseTime(std::string_view text);
 
-// The same moment as RFC 3339 in UTC.
+// The inverse: RFC 3339 in UTC.
 std::string TimeText(std::int64_t microseconds);
 
 }  // namespace simile::filter

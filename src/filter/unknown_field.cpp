@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
-#include "data/wording.h"
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "filter/expression.h"
 
 namespace simile::filter {
@@ -16,14 +16,14 @@ std::string UnknownField(std::string_view collection, std::string_view field,
   for (const Field& each : payload.fields()) known.push_back(each.name);
   if (known.empty()) {
     return fmt::format("{} has no payload and so no field {}; only id can be asked", collection,
-                       data::Quoted(field));
+                       base::Quoted(field));
   }
-  constexpr std::size_t kShownMax = 20;
-  const bool cut = known.size() > kShownMax;
-  const std::string offer = data::DidYouMean(data::NearestName(field, known));
-  if (cut) known.resize(kShownMax);
+  constexpr std::size_t kListedMax = 20;
+  const bool cut = known.size() > kListedMax;
+  const std::string offer = base::DidYouMean(base::NearestName(field, known));
+  if (cut) known.resize(kListedMax);
   for (std::string& name : known) name = FieldText(name);
-  return fmt::format("{} has no field {}.{} Fields: {}{}.", collection, data::Quoted(field), offer,
+  return fmt::format("{} has no field {}.{} Fields: {}{}.", collection, base::Quoted(field), offer,
                      fmt::join(known, ", "), cut ? ", ..." : "");
 }
 

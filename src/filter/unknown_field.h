@@ -7,7 +7,7 @@
 
 namespace simile::filter {
 
-// What to say of a field that no row has: `films has no field "genre". Did you mean "genres"?
+// The message about a field that no row has: `films has no field "genre". Did you mean "genres"?
 // Fields: cast, genres, year.`
 std::string UnknownField(std::string_view collection, std::string_view field,
                          const PayloadIndex& payload);

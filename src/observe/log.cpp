@@ -45,7 +45,7 @@ class Logger::Impl {
     logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
         format == LogFormat::kJson ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
     logger.set_level(SpdlogLevel(options.level));
-    logger.flush_on(spdlog::level::debug);  // a line that a crash could swallow helps nobody
+    logger.flush_on(spdlog::level::debug);  // so that a crash loses no line
   }
 
   LogFormat format;
@@ -76,7 +76,7 @@ void Logger::Write(LogLevel level, std::string_view message, Fields fields) cons
                                                                : TextLine(message, fields);
     impl_->logger.log(spdlog_level, spdlog::string_view_t(line));
   } catch (const std::exception&) {
-    // Out of memory while describing an event: losing the line is all that can be done.
+    // Out of memory while formatting: the line is lost.
   }
 }
 

@@ -14,7 +14,7 @@ namespace simile::observe {
 enum class LogFormat : std::uint8_t { kText, kJson };
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
-// One named value of a log line. Borrows its text for the call it is passed to.
+// One named value of a log line. Borrows its text for the duration of the call.
 struct LogField {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
@@ -34,17 +34,17 @@ struct LogField {
   Value value;
 };
 
-// Writes what happened, one event a line, for people (text) or machines (one JSON object a line).
+// Writes a log, one event on each line, as text or as one JSON object.
 //
 //   log.Warn("request failed", {{"request_id", id}, {"rpc", method}, {"duration_us", 812U}});
 //
-// Whatever the values hold, a line stays one line and valid UTF-8: callers may pass text that came
-// from outside. Built by wiring; all methods may be called from any thread and never throw.
+// Values may hold untrusted text: a line stays one line and valid UTF-8. Built by wiring; all
+// methods may be called from any thread and never throw.
 class Logger {
  public:
   struct Options {
     LogFormat format = LogFormat::kText;
-    LogLevel level = LogLevel::kInfo;  // quieter events are dropped
+    LogLevel level = LogLevel::kInfo;  // less severe events are dropped
     std::ostream* sink = nullptr;      // borrowed; nullptr: standard error
   };
   using Fields = std::initializer_list<LogField>;
@@ -60,7 +60,7 @@ class Logger {
   void Error(std::string_view message, Fields fields = {}) const noexcept;
 
  private:
-  class Impl;  // keeps spdlog's headers out of everyone else's build
+  class Impl;  // keeps spdlog's headers out of this one
   void Write(LogLevel level, std::string_view message, Fields fields) const noexcept;
 
   std::unique_ptr<Impl> impl_;

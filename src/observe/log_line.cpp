@@ -11,7 +11,7 @@
 namespace simile::observe {
 namespace {
 
-// How many bytes the UTF-8 sequence at the start of text takes; 0 when it is not well formed
+// Returns the length of the UTF-8 sequence at the start of text; 0 if it is not well formed
 // (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t SequenceBytes(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
@@ -34,7 +34,7 @@ std::size_t SequenceBytes(std::string_view text) {
   return 0;
 }
 
-// Appends text with JSON's escapes, quotes not included.
+// Appends text with JSON's escapes, without quotes.
 void AppendEscaped(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const std::size_t bytes = SequenceBytes(text);

@@ -8,10 +8,10 @@
 
 namespace simile::observe {
 
-// The part of a log line after time and level. Pure.
+// Format the part of a log line after time and level. Pure.
 
 // `request failed request_id=4f1c rpc="Search Two"`: values with white space, quotes, '=' or
-// control characters are quoted and escaped, so that a line stays one line and fields stay apart.
+// control characters are quoted and escaped, so that a line stays one line and fields are distinct.
 std::string TextLine(std::string_view message, std::initializer_list<LogField> fields);
 
 // `"message":"request failed","request_id":"4f1c"`: the inside of a JSON object. Bytes that are not

@@ -16,7 +16,7 @@ namespace {
 
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
-// From below one small scan to the longest deadline a call may have.
+// From less than a small scan takes to the longest deadline of a call.
 const Buckets& SecondsBuckets() {
   static const Buckets buckets = {50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3,
                                   50e-3, 100e-3, 250e-3, 500e-3, 1,    2.5,    5,    10,    30};
@@ -31,7 +31,7 @@ const Buckets& RescoredBuckets() {
   return buckets;
 }
 
-const char* ReasonLabel(Rejection reason) {
+const char* LabelOf(Rejection reason) {
   switch (reason) {
     case Rejection::kQueueFull:
       return "queue_full";
@@ -51,22 +51,6 @@ const char* ReasonLabel(Rejection reason) {
   return "other";
 }
 
-const char* ReasonLabel(Fallback reason) {
-  switch (reason) {
-    case Fallback::kOutOfMemory:
-      return "out_of_memory";
-    case Fallback::kCallFailed:
-      return "call_failed";
-    case Fallback::kDeviceLost:
-      return "device_lost";
-    case Fallback::kDoesNotFit:
-      return "does_not_fit";
-  }
-  return "other";
-}
-
-constexpr std::array kFallbacks = {Fallback::kOutOfMemory, Fallback::kCallFailed,
-                                   Fallback::kDeviceLost, Fallback::kDoesNotFit};
 constexpr std::array kRejections = {Rejection::kQueueFull,   Rejection::kDeadline,
                                     Rejection::kCancelled,   Rejection::kDraining,
                                     Rejection::kConnections, Rejection::kConnectionsPerPeer,
@@ -84,13 +68,13 @@ constexpr double kSecondsPerMicrosecond = 1e-6;
 class Metrics::Impl {
  public:
   explicit Impl(const BuildInfo& build) {
-    Declare(prometheus::BuildGauge(), "simile_build_info", "1, labelled with what was built.",
+    Declare(prometheus::BuildGauge(), "simile_build_info", "1, labelled with version and build.",
             *registry)
         .Add({{"version", std::string(build.version)}, {"build", std::string(build.build)}})
         .Set(1);
-    // A counter that is 0 is told apart from one that does not exist: rate() needs both ends.
-    for (const Rejection reason : kRejections) rejected.Add({{"reason", ReasonLabel(reason)}});
-    for (const Fallback reason : kFallbacks) fallbacks.Add({{"reason", ReasonLabel(reason)}});
+    // Exposes every counter from 0 on: rate() needs the value before the first increment.
+    for (const Rejection reason : kRejections) rejected.Add({{"reason", LabelOf(reason)}});
+    for (const FallbackCause cause : kFallbackCauses) fallbacks.Add({{"reason", LabelOf(cause)}});
     for (const char* result : {"published", "failed"}) reloads.Add({{"result", result}});
   }
 
@@ -102,43 +86,42 @@ class Metrics::Impl {
               "Duration of calls by method and status.", *registry);
   prometheus::Family<prometheus::Histogram>& searches =
       Declare(prometheus::BuildHistogram(), "simile_search_duration_seconds",
-              "Duration of a backend's pass over one batch.", *registry);
+              "Duration of a backend's search of one batch.", *registry);
   prometheus::Family<prometheus::Counter>& rejected =
       Declare(prometheus::BuildCounter(), "simile_rejected_total",
-              "Calls and connections turned away, by reason.", *registry);
+              "Rejected calls and connections, by reason.", *registry);
   prometheus::Family<prometheus::Counter>& reloads =
       Declare(prometheus::BuildCounter(), "simile_reload_total",
               "Loads and reloads of a collection, by result.", *registry);
   prometheus::Family<prometheus::Gauge>& backends =
       Declare(prometheus::BuildGauge(), "simile_backend_active", "1 for the backend that answers.",
               *registry);
-  prometheus::Gauge& gpu_requested =
-      Declare(prometheus::BuildGauge(), "simile_gpu_requested",
-              "1 when the configuration would have a GPU answer.", *registry)
-          .Add({});
+  prometheus::Gauge& gpu_requested = Declare(prometheus::BuildGauge(), "simile_gpu_requested",
+                                             "1 if the configuration asks for a GPU.", *registry)
+                                         .Add({});
   prometheus::Family<prometheus::Counter>& fallbacks = Declare(
       prometheus::BuildCounter(), "simile_fallback_total",
-      "Batches and collections that went to the CPU instead of the GPU, by reason.", *registry);
-  prometheus::Family<prometheus::Counter>& cuda_errors =
-      Declare(prometheus::BuildCounter(), "simile_cuda_errors_total",
-              "Failed CUDA calls by their cudaError_t.", *registry);
+      "Batches and collections that the CPU handled instead of the GPU, by reason.", *registry);
+  prometheus::Family<prometheus::Counter>& device_errors =
+      Declare(prometheus::BuildCounter(), "simile_device_errors_total",
+              "Failed device calls, by the error code of the device's vendor.", *registry);
   prometheus::Gauge& in_flight = Declare(prometheus::BuildGauge(), "simile_requests_in_flight",
                                          "Calls being answered now.", *registry)
                                      .Add({});
   prometheus::Histogram& queue_wait =
       Declare(prometheus::BuildHistogram(), "simile_queue_wait_seconds",
-              "Time of calls from arrival to the start of their pass.", *registry)
+              "Time from the arrival of a call to the start of its batch.", *registry)
           .Add({}, SecondsBuckets());
-  prometheus::Histogram& batch_size = Declare(prometheus::BuildHistogram(), "simile_batch_size",
-                                              "Queries that shared a pass.", *registry)
-                                          .Add({}, BatchBuckets());
+  prometheus::Histogram& batch_size =
+      Declare(prometheus::BuildHistogram(), "simile_batch_size", "Queries of a batch.", *registry)
+          .Add({}, BatchBuckets());
   prometheus::Histogram& rescored =
       Declare(prometheus::BuildHistogram(), "simile_rescored_rows",
-              "Rows of a call whose canonical score followed a cheap one.", *registry)
+              "Rows of a call that got a canonical score after a cheap one.", *registry)
           .Add({}, RescoredBuckets());
   prometheus::Counter& rescans =
       Declare(prometheus::BuildCounter(), "simile_rescans_total",
-              "Searches repeated because a guess had been wrong.", *registry)
+              "Searches repeated because the first one was not proven exact.", *registry)
           .Add({});
 
   std::mutex active_mutex;  // guards active
@@ -175,7 +158,7 @@ void Metrics::RecordCost(const QueryCost& cost) {
 }
 
 void Metrics::CountRejected(Rejection reason) {
-  impl_->rejected.Add({{"reason", ReasonLabel(reason)}}).Increment();
+  impl_->rejected.Add({{"reason", LabelOf(reason)}}).Increment();
 }
 
 void Metrics::SetBackendActive(std::string_view backend) {
@@ -187,12 +170,12 @@ void Metrics::SetBackendActive(std::string_view backend) {
 
 void Metrics::SetGpuRequested(bool requested) { impl_->gpu_requested.Set(requested ? 1 : 0); }
 
-void Metrics::CountFallback(Fallback reason) {
-  impl_->fallbacks.Add({{"reason", ReasonLabel(reason)}}).Increment();
+void Metrics::CountFallback(FallbackCause cause) {
+  impl_->fallbacks.Add({{"reason", LabelOf(cause)}}).Increment();
 }
 
-void Metrics::CountCudaError(int code) {
-  impl_->cuda_errors.Add({{"code", std::to_string(code)}}).Increment();
+void Metrics::CountDeviceError(int code) {
+  impl_->device_errors.Add({{"code", std::to_string(code)}}).Increment();
 }
 
 void Metrics::CountReload(bool published) {

@@ -18,9 +18,9 @@
 namespace simile::observe {
 namespace {
 
-// One thread answers; scrapes come seconds apart and a second one may wait.
+// One thread answers: scrapes are seconds apart, and a second one may wait.
 constexpr const char* kThreads = "1";
-// A peer that connects and says nothing would otherwise hold that thread for half a minute.
+// A silent peer would otherwise occupy that thread for half a minute.
 constexpr const char* kRequestTimeoutMs = "5000";
 
 std::string Address(const std::string& listen, std::uint16_t port) {
@@ -28,34 +28,34 @@ std::string Address(const std::string& listen, std::uint16_t port) {
   return v6 ? fmt::format("[{}]:{}", listen, port) : fmt::format("{}:{}", listen, port);
 }
 
-// Opens and closes one connection to a listener of this process.
-void Knock(const std::string& listen, std::uint16_t port) {
+// Opens and closes one connection to a listener of this process, which wakes its poll.
+void ConnectOnce(const std::string& listen, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(listen.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return;
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd >= 0) {
-    // Refused or still under way, the listener's poll has been woken or there is none any more.
+    // The result does not matter: the listener is awake, or it is gone.
     static_cast<void>(connect(fd, found->ai_addr, found->ai_addrlen));
     close(fd);
   }
   freeaddrinfo(found);
 }
 
-// civetweb notices that it shall stop only when its poll returns, up to two seconds later. Knocks
-// on its door until it has.
-class StopHastener {
+// Speeds up civetweb's stop. It notices the stop only when its poll returns, up to two seconds
+// later, so this connects to it until it has stopped.
+class PollWaker {
  public:
-  StopHastener(std::string listen, std::uint16_t port)
+  PollWaker(std::string listen, std::uint16_t port)
       : thread_([this, listen = std::move(listen), port] {
           std::unique_lock lock(mutex_);
           while (!stopped_) {
-            Knock(listen, port);
+            ConnectOnce(listen, port);
             wake_.wait_for(lock, std::chrono::milliseconds(1), [this] { return stopped_; });
           }
         }) {}
-  ~StopHastener() {
+  ~PollWaker() {
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
@@ -85,7 +85,7 @@ class MetricsEndpoint::Impl {
     for (const auto& collectable : collectables_) exposer_->RegisterCollectable(collectable);
   }
   ~Impl() {
-    const StopHastener hastener(listen_, port());
+    const PollWaker waker(listen_, port());
     exposer_.reset();
   }
 
@@ -105,7 +105,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   try {
     auto impl = std::make_unique<Impl>(listen, port, std::move(collectables));
     return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(impl)));
-  } catch (const std::exception&) {  // civetweb's message says nothing but that it failed
+  } catch (const std::exception&) {  // civetweb's message gives no reason
     return absl::UnavailableError(fmt::format(
         "cannot listen for metrics on {}: the address is not this machine's or the port is taken; "
         "choose another with --metrics-port (0 takes any free one)",

@@ -13,12 +13,12 @@ class Collectable;
 
 namespace simile::observe {
 
-// Serves `GET /metrics` in Prometheus' text format on a port of its own, so that a scrape neither
-// needs nor reaches the RPC port. Stops when destroyed; owned by wiring.
+// Serves `GET /metrics` in Prometheus' text format on its own port, so that a scraper needs no
+// access to the RPC port. Stops when destroyed; owned by wiring.
 class MetricsEndpoint {
  public:
-  // Listens on listen:port; port 0 takes any free one. IPv6 addresses come without brackets.
-  // Errors: kUnavailable when the address cannot be listened on, naming it.
+  // Listens on listen:port; port 0 takes any free one. IPv6 addresses have no brackets.
+  // Errors: kUnavailable with the address if it cannot be listened on.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       const std::string& listen, std::uint16_t port,
       std::vector<std::shared_ptr<prometheus::Collectable>> collectables);

@@ -22,8 +22,8 @@ std::string ReadWhole(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The next space-separated number of text, which is cut off its front.
-bool TakeNumber(std::string_view& text, std::uint64_t& number) {
+// Removes the next space-separated number from the front of text.
+bool ConsumeNumber(std::string_view& text, std::uint64_t& number) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return false;
@@ -41,14 +41,14 @@ bool SkipFields(std::string_view& text, int count) {
   return true;
 }
 
-// Seconds since the epoch at which the machine started, from the `btime` line of /proc/stat.
+// Returns when the machine started, in seconds since the epoch, from `btime` in /proc/stat.
 std::optional<std::uint64_t> BootTimeSeconds() {
   const std::string stat = ReadWhole("/proc/stat");
-  const std::size_t place = stat.find("\nbtime ");
-  if (place == std::string::npos) return std::nullopt;
-  std::string_view rest = std::string_view(stat).substr(place + 7);
+  const std::size_t at = stat.find("\nbtime ");
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(stat).substr(at + 7);
   std::uint64_t seconds = 0;
-  if (!TakeNumber(rest, seconds)) return std::nullopt;
+  if (!ConsumeNumber(rest, seconds)) return std::nullopt;
   return seconds;
 }
 
@@ -56,7 +56,7 @@ std::optional<double> OpenDescriptors() {
   std::error_code error;
   std::filesystem::directory_iterator entries("/proc/self/fd", error);
   if (error) return std::nullopt;
-  double count = -1;  // the iterator's own descriptor is among them
+  double count = -1;  // does not count the iterator's own descriptor
   for (; entries != std::filesystem::directory_iterator{}; entries.increment(error)) {
     if (error) return std::nullopt;
     ++count;
@@ -117,10 +117,10 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view line) {
   std::string_view rest = line.substr(bracket + 1);
   ProcessStat stat;
   // After the name come state (field 3) .. cmajflt (13), utime, stime, 6 others, starttime (22).
-  if (!SkipFields(rest, 11) || !TakeNumber(rest, stat.user_ticks) ||
-      !TakeNumber(rest, stat.system_ticks) || !SkipFields(rest, 6) ||
-      !TakeNumber(rest, stat.start_ticks) || !TakeNumber(rest, stat.virtual_bytes) ||
-      !TakeNumber(rest, stat.resident_pages)) {
+  if (!SkipFields(rest, 11) || !ConsumeNumber(rest, stat.user_ticks) ||
+      !ConsumeNumber(rest, stat.system_ticks) || !SkipFields(rest, 6) ||
+      !ConsumeNumber(rest, stat.start_ticks) || !ConsumeNumber(rest, stat.virtual_bytes) ||
+      !ConsumeNumber(rest, stat.resident_pages)) {
     return std::nullopt;
   }
   return stat;

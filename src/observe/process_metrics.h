@@ -12,7 +12,7 @@ class Collectable;
 
 namespace simile::observe {
 
-// What /proc/self/stat says about a process, in its own units.
+// Fields of /proc/self/stat, in its units.
 struct ProcessStat {
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
@@ -21,13 +21,13 @@ struct ProcessStat {
   std::uint64_t resident_pages = 0;
 };
 
-// Reads one line of /proc/PID/stat (proc(5)). The command name may hold spaces and brackets, so
-// fields are counted from the last ')'. Nothing when the line is not of that form. Pure.
+// Parses /proc/PID/stat (proc(5)). The command name may hold spaces and brackets, so fields are
+// counted from the last ')'. Nothing if the line is malformed. Pure.
 std::optional<ProcessStat> ParseProcessStat(std::string_view line);
 
-// The process metrics every Prometheus client offers, read from /proc when a scrape comes:
+// Makes a collector of the standard process metrics, read from /proc at each scrape:
 // process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
-// process_open_fds, process_max_fds, process_start_time_seconds. What cannot be read is left out.
+// process_open_fds, process_max_fds, process_start_time_seconds. Unreadable ones are left out.
 std::shared_ptr<prometheus::Collectable> MakeProcessCollector();
 
 }  // namespace simile::observe

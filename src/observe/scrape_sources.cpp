@@ -28,9 +28,9 @@ void AddDeviceMemory(const std::vector<DeviceMemory>& kinds,
                      std::vector<prometheus::MetricFamily>& families) {
   if (kinds.empty()) return;
   prometheus::MetricFamily now =
-      GaugeFamily("simile_gpu_memory_bytes", "Device memory held now, by what for.");
+      GaugeFamily("simile_gpu_memory_bytes", "Device memory in use, by purpose.");
   prometheus::MetricFamily peak = GaugeFamily(
-      "simile_gpu_memory_peak_bytes", "The most device memory held since start, by what for.");
+      "simile_gpu_memory_peak_bytes", "The most device memory in use since start, by purpose.");
   for (const DeviceMemory& memory : kinds) {
     AddGauge(now, static_cast<double>(memory.bytes), {{"kind", memory.kind}});
     AddGauge(peak, static_cast<double>(memory.peak_bytes), {{"kind", memory.kind}});
@@ -55,10 +55,10 @@ class ScrapeCollector final : public prometheus::Collectable {
           static_cast<double>(sources_.connections_open()), {{"state", "open"}});
     }
     if (sources_.collections) {
-      prometheus::MetricFamily rows = GaugeFamily("simile_rows", "Rows that answer queries.");
+      prometheus::MetricFamily rows = GaugeFamily("simile_rows", "Rows of the serving snapshot.");
       prometheus::MetricFamily loaded =
           GaugeFamily("simile_snapshot_loaded_timestamp_seconds",
-                      "When the snapshot that answers was loaded, Unix time.");
+                      "When the serving snapshot was loaded, Unix time.");
       for (const CollectionReading& reading : sources_.collections()) {
         const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
         AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});

@@ -12,25 +12,25 @@
 
 namespace simile::service {
 
-// One RPC under way, as its handler sees it; gRPC stays behind it (unary_reactor.h). Lives until
-// Finish, which its handler calls exactly once, from any thread; with it live the request and the
-// response. Everything else may be called from any thread before that.
+// One RPC in progress as its handler sees it, without gRPC (unary_reactor.h implements it). The
+// call, its request and its response live until Finish, which the handler calls exactly once, from
+// any thread. The other functions may be called from any thread before that.
 class Call {
  public:
   virtual ~Call() = default;
 
-  // The caller's x-request-id, or one made here.
+  // The caller's x-request-id, or one made by the server.
   virtual std::string_view request_id() const = 0;
   virtual Clock::TimePoint arrived_at() const = 0;
-  // When the caller gives up; nothing when it never does.
+  // The caller's deadline; nothing when it set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
-  // Becomes true when the caller has gone. May be read after the call's end.
+  // Becomes true when the caller cancels or disconnects. May be read after Finish.
   virtual std::shared_ptr<const std::atomic<bool>> cancelled() const = 0;
 
-  // Tells the caller, with the failure that follows, when trying again may help.
+  // Adds to the error that follows how long the caller should wait before it retries.
   virtual void SetRetryAfter(std::chrono::milliseconds wait) = 0;
-  // Answers with the response as it stands, or with the error. The call, the request and the
-  // response must not be touched afterwards.
+  // Sends the response, or the error. The call, the request and the response must not be used
+  // afterwards.
   virtual void Finish(const absl::Status& status) = 0;
 };
 

@@ -64,7 +64,8 @@ void CollectionChanges::Enqueue(Work work, Flag cancelled, Done done) {
   const absl::Status queued = parts_.queue.Submit(
       [work = std::move(work), cancelled = std::move(cancelled), shared_done] {
         if (cancelled->load(std::memory_order_relaxed)) {
-          return (*shared_done)(absl::CancelledError("the caller went away before its turn"));
+          return (*shared_done)(
+              absl::CancelledError("the caller was gone before the change began"));
         }
         (*shared_done)(work());
       },
@@ -91,7 +92,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::Replace(const std::string& name) 
     const auto known = folders_.find(name);
     if (known != folders_.end()) folder = known->second;
   }
-  // Without a folder the name is unknown, still loading or just gone: the store has the words.
+  // Without a folder the name is unknown, loading or just removed: the store's error says which.
   if (folder.empty()) {
     auto pinned = parts_.store.Pin(name);
     return pinned.ok() ? absl::AbortedError(fmt::format("{} is being changed; try again", name))

@@ -10,22 +10,22 @@
 
 #include <absl/status/statusor.h>
 
-#include "engine/change_queue.h"
-#include "engine/publisher.h"
-#include "engine/snapshot_store.h"
+#include "engine/snapshots/change_queue.h"
+#include "engine/snapshots/publisher.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "simile/limits.h"
 
 namespace simile::service {
 
-// Loads, reloads and unloads collections, and remembers the folder of each. Owned by wiring; what
-// it refers to outlives it. Safe to use from any thread.
+// Loads, reloads and unloads collections, and keeps the folder of each. Owned by wiring; its parts
+// outlive it. Safe to use from any thread.
 class CollectionChanges {
  public:
   struct Options {
     bool allowed_over_wire = false;
-    std::filesystem::path data_root;  // where Load may read; empty: nowhere
+    std::filesystem::path data_root;  // Load reads only below it; empty: Load is refused
   };
   struct Parts {
     engine::Publisher& publisher;
@@ -37,14 +37,14 @@ class CollectionChanges {
   };
   CollectionChanges(Options options, const Parts& parts);
 
-  // Loads a folder the operator named, wherever it lies. Blocking: for start-up.
-  // Errors: those of Publisher::Create.
+  // Loads a folder that the operator configured, inside the data root or not. Blocking: for
+  // start-up. Errors: those of Publisher::Create.
   absl::StatusOr<engine::SnapshotPtr> LoadAtStart(const std::string& name,
                                                   const std::filesystem::path& folder);
 
-  // What a remote caller asks for. `done` is called exactly once: at once when the change is
-  // refused, else from the change queue's thread. A change whose caller has gone before its turn is
-  // not made.
+  // Changes requested by a remote caller. `done` is called exactly once: before the return when the
+  // change is refused, else from the change queue's thread. A change whose caller is gone before it
+  // begins is not made.
   // Errors: kPermissionDenied unless changes are allowed; kInvalidArgument for the name;
   //         those of ResolveInDataRoot, Publisher::Create and Replace; kResourceExhausted when too
   //         many changes wait; kUnavailable when the server stops first; kCancelled.
@@ -52,7 +52,7 @@ class CollectionChanges {
   using Flag = std::shared_ptr<const std::atomic<bool>>;
   void Load(const std::string& name, const std::string& folder, Flag cancelled, Done done);
   void Reload(const std::string& name, Flag cancelled, Done done);
-  // Quick: nothing is read, and the memory is given back on another thread.
+  // Does not block: reads nothing, and another thread frees the memory.
   absl::Status Unload(const std::string& name);
 
  private:

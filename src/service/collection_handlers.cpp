@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "filter/field_summary.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-// Ends a Load or Reload: with the error, or with the collection as the change left it.
+// Finishes a Load or Reload with the error, or with the published collection.
 CollectionChanges::Done FinishWith(const CollectionParts& parts, Call& call,
                                    v1::Collection& message) {
   return [backend = &parts.backend, &call,
@@ -36,9 +36,9 @@ void FillDescription(const filter::Field& field, std::size_t values_max,
   const filter::FieldSummary summary = filter::Summarize(field, values_max);
   message.set_distinct_values(summary.distinct_values);
   for (const filter::FieldSummary::Value& value : summary.most_common) {
-    v1::ValueCount& shown = *message.add_values();
-    shown.set_value(value.text);
-    shown.set_rows(value.rows);
+    v1::ValueCount& count = *message.add_values();
+    count.set_value(value.text);
+    count.set_rows(value.rows);
   }
   message.set_least(summary.least);
   message.set_greatest(summary.greatest);
@@ -79,8 +79,8 @@ void HandleDescribeFields(const CollectionParts& parts, Call& call,
         request.has_values_max() ? request.values_max() : kFieldValuesDefault;
     if (status.ok() && values_max > parts.limits.field_values_max) {
       status = absl::InvalidArgumentError(
-          fmt::format("values_max: {}; give 0 to {}", data::Grouped(values_max),
-                      data::Grouped(parts.limits.field_values_max)));
+          fmt::format("values_max: {}; give 0 to {}", base::Grouped(values_max),
+                      base::Grouped(parts.limits.field_values_max)));
     }
     if (!status.ok()) return status;
     const auto snapshot = parts.store.Pin(request.collection());
@@ -93,8 +93,8 @@ void HandleDescribeFields(const CollectionParts& parts, Call& call,
       if (bytes <= parts.limits.reply_bytes_default) continue;
       response.Clear();
       return absl::Status(absl::InvalidArgumentError(
-          fmt::format("values_max: {} values a field take more than {} bytes; ask for fewer",
-                      data::Grouped(values_max), data::Grouped(parts.limits.reply_bytes_default))));
+          fmt::format("values_max: {} values of each field take more than {} bytes; ask for fewer",
+                      base::Grouped(values_max), base::Grouped(parts.limits.reply_bytes_default))));
     }
     response.set_rows((*snapshot)->row_count());
     response.set_snapshot_version((*snapshot)->version);

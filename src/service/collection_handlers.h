@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/snapshot_store.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "service/call.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
@@ -21,7 +21,7 @@ class UnloadCollectionRequest;
 
 namespace simile::service {
 
-// What the calls of CollectionService work on; all of it wiring's.
+// What the handlers of CollectionService use. Owned by wiring.
 struct CollectionParts {
   const engine::SnapshotStore& store;
   CollectionChanges& changes;
@@ -29,8 +29,8 @@ struct CollectionParts {
   const Limits& limits;
 };
 
-// CollectionService, a function an RPC. None throws; Load and Reload finish their call later, when
-// the change was made or refused, the others at once.
+// The methods of CollectionService. None throws. Load and Reload finish their call when the change
+// is made or refused, the others before they return.
 void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response);
 void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
                v1::GetCollectionResponse& response);

@@ -66,17 +66,17 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
 }  // namespace
 
 ServedBy ServingBackend::Now() const {
-  const StandIn stand_in = backend.stand_in();
-  return stand_in != nullptr ? *stand_in : ServedBy{backend.info(), reason};
+  const FallbackBackend fallback = backend.fallback();
+  return fallback != nullptr ? *fallback : ServedBy{backend.info(), reason};
 }
 
 void FillBackend(const ServingBackend& backend, v1::Backend& message) {
   FillServedBy(backend.Now(), message);
   for (const DeviceMemory& memory : backend.backend.device_memory()) {
-    v1::DeviceMemory& shown = *message.add_device_memory();
-    shown.set_kind(memory.kind);
-    shown.set_bytes(memory.bytes);
-    shown.set_peak_bytes(memory.peak_bytes);
+    v1::DeviceMemory& filled = *message.add_device_memory();
+    filled.set_kind(memory.kind);
+    filled.set_bytes(memory.bytes);
+    filled.set_peak_bytes(memory.peak_bytes);
   }
 }
 
@@ -91,12 +91,12 @@ void FillCollection(const engine::CollectionStatus& status, const ServingBackend
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   message.set_progress(static_cast<float>(status.progress));
-  StandIn stand_in;
+  FallbackBackend fallback;
   if (status.snapshot != nullptr) {
     FillSnapshot(*status.snapshot, message);
-    stand_in = engine::StandInOf(*status.snapshot);
+    fallback = engine::FallbackOf(*status.snapshot);
   }
-  FillServedBy(stand_in != nullptr ? *stand_in : backend.Now(), *message.mutable_backend());
+  FillServedBy(fallback != nullptr ? *fallback : backend.Now(), *message.mutable_backend());
 }
 
 }  // namespace simile::service

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/snapshot_store.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "simile/backend.h"
 
 namespace simile::v1 {
@@ -13,23 +13,22 @@ class Field;
 
 namespace simile::service {
 
-// The backend that was chosen, and why. Borrowed.
+// The chosen backend (borrowed), and why it was chosen.
 struct ServingBackend {
   const Backend& backend;
   std::string reason;
 
-  // Who answers now: that one, or what stands in for it once its device is lost.
+  // What answers now: the backend, or its fallback after its device was lost.
   ServedBy Now() const;
 };
 
-// A field of a collection's payload, as a filter sees it.
+// A payload field with its type in filters.
 void FillField(const filter::Field& field, v1::Field& message);
 
-// Who answers for the server as a whole, and what the backend holds on its device.
+// What answers now, and the memory on the backend's device.
 void FillBackend(const ServingBackend& backend, v1::Backend& message);
 
-// A collection as CollectionService shows it: state and, once there is one, what its snapshot
-// holds.
+// A collection's state and, when it has a snapshot, what that holds.
 void FillCollection(const engine::CollectionStatus& status, const ServingBackend& backend,
                     v1::Collection& message);
 

@@ -5,7 +5,7 @@
 #include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::service {
 
@@ -17,7 +17,7 @@ absl::Status CheckCollectionName(std::string_view field, std::string_view name,
   }
   if (name.size() > limits.collection_name_bytes_max) {
     return absl::InvalidArgumentError(fmt::format("{}: {} bytes; a name has at most {}", field,
-                                                  data::Grouped(name.size()),
+                                                  base::Grouped(name.size()),
                                                   limits.collection_name_bytes_max));
   }
   const auto allowed = [](char c) {
@@ -27,7 +27,7 @@ absl::Status CheckCollectionName(std::string_view field, std::string_view name,
     return absl::InvalidArgumentError(
         fmt::format("{}: {} is not a name; a name has letters, digits, '-', '_' and '.', and does "
                     "not start with '.'",
-                    field, data::Quoted(name)));
+                    field, base::Quoted(name)));
   }
   return absl::OkStatus();
 }

@@ -9,10 +9,9 @@
 
 namespace simile::service {
 
-// Whether a name can be a collection's: 1 to limits.collection_name_bytes_max of letters, digits,
-// '-', '_' and '.', not starting with '.'. It becomes a metric label, a health service name and a
-// word in messages.
-//   field  what the message calls it: "collection", "name"
+// Checks a collection's name: 1 to limits.collection_name_bytes_max letters, digits, '-', '_' and
+// '.', not starting with '.', since it is also a metric label and a health service name.
+//   field  names it in the error: "collection", "name"
 // Errors: kInvalidArgument.
 absl::Status CheckCollectionName(std::string_view field, std::string_view name,
                                  const Limits& limits);

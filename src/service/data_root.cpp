@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::service {
 namespace {
@@ -24,7 +24,7 @@ absl::StatusOr<std::filesystem::path> ResolveInDataRoot(const std::filesystem::p
   const auto refuse = [&](std::string_view what) {
     return absl::InvalidArgumentError(
         fmt::format("folder: {} {}; name a folder inside the server's data root, relative to it",
-                    data::Quoted(folder), what));
+                    base::Quoted(folder), what));
   };
   if (data_root.empty()) {
     return absl::FailedPreconditionError(
@@ -43,13 +43,13 @@ absl::StatusOr<std::filesystem::path> ResolveInDataRoot(const std::filesystem::p
   const std::filesystem::path root = std::filesystem::canonical(data_root, error);
   if (error) {
     return absl::FailedPreconditionError(
-        "folder: the server's data root cannot be read; its --data-root names a folder that is not "
-        "there or closed to it");
+        "folder: the server cannot read its data root; its --data-root must name a readable "
+        "folder");
   }
   const std::filesystem::path path = std::filesystem::canonical(root / relative, error);
   if (error) {
     return absl::NotFoundError(
-        fmt::format("folder: the server's data root has no {}", data::Quoted(folder)));
+        fmt::format("folder: the server's data root has no {}", base::Quoted(folder)));
   }
   if (!IsInside(root, path)) return refuse("leads out of the data root through a link");
   if (!std::filesystem::is_directory(path, error)) return refuse("is not a folder");

@@ -7,8 +7,9 @@
 
 namespace simile::service {
 
-// Runs a step of a call and returns its status. What libraries throw ends here: memory that cannot
-// be had becomes kResourceExhausted, anything else kInternal (logged in full, answered tersely).
+// Runs a step of a call and returns its status. Turns exceptions of libraries into errors:
+// bad_alloc into kResourceExhausted, others into kInternal, whose message goes to the log and not
+// to the caller.
 template <class Step>
 absl::Status Guarded(Step&& step) noexcept {
   try {

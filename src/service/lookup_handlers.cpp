@@ -8,8 +8,8 @@
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
-#include "data/wording.h"
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "service/guarded.h"
 #include "service/response_builder.h"
 #include "service/validate_fields.h"
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kLookupLimitDefault = 20;
 
 // Rows of the ids, in their order.
-// Errors: kNotFound for the first id that is not there, with the nearest known one.
+// Errors: kNotFound for the first unknown id, with the nearest known one when there is one.
 absl::StatusOr<std::vector<Row>> FindRows(const engine::Snapshot& snapshot,
                                           const v1::FetchRequest& request) {
   const data::IdIndex& ids = snapshot.dataset->ids;
@@ -31,9 +31,10 @@ absl::StatusOr<std::vector<Row>> FindRows(const engine::Snapshot& snapshot,
     const std::string& id = request.ids(index);
     const auto row = ids.Find(id);
     if (!row) {
-      return absl::NotFoundError(fmt::format("ids[{}]: no item {} in {}.{}", index,
-                                             data::Quoted(id), snapshot.collection,
-                                             data::DidYouMean(ids.Nearest(id))));
+      const std::string offer = base::DidYouMean(ids.Nearest(id));
+      return absl::NotFoundError(fmt::format("ids[{}]: no item {} in {}{}{}", index,
+                                             base::Quoted(id), snapshot.collection,
+                                             offer.empty() ? "" : ".", offer));
     }
     rows.push_back(*row);
   }
@@ -63,8 +64,8 @@ absl::Status Fetch(const LookupParts& parts, const v1::FetchRequest& request,
   return absl::OkStatus();
 }
 
-// The field to search: the one named, else the collection's first.
-// Errors: kInvalidArgument when it cannot be searched, naming those that can.
+// The field to search: `wanted`, or the collection's first when it is empty.
+// Errors: kInvalidArgument when the field cannot be searched, naming those that can.
 absl::StatusOr<std::string> LookupField(const engine::Snapshot& snapshot,
                                         const std::string& wanted) {
   const std::vector<std::string>& fields = snapshot.text_index.fields();
@@ -77,7 +78,7 @@ absl::StatusOr<std::string> LookupField(const engine::Snapshot& snapshot,
   if (std::find(fields.begin(), fields.end(), wanted) != fields.end()) return wanted;
   return absl::InvalidArgumentError(
       fmt::format("field: {} cannot be searched by {}.{} Fields that can: {}.", snapshot.collection,
-                  data::Quoted(wanted), data::DidYouMean(data::NearestName(wanted, fields)),
+                  base::Quoted(wanted), base::DidYouMean(base::NearestName(wanted, fields)),
                   fmt::join(fields, ", ")));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/snapshot_store.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "service/call.h"
 #include "simile/limits.h"
 
@@ -13,13 +13,13 @@ class LookupResponse;
 
 namespace simile::service {
 
-// What the calls of LookupService work on; all of it wiring's.
+// What the handlers of LookupService use. Owned by wiring.
 struct LookupParts {
   const engine::SnapshotStore& store;
   const Limits& limits;
 };
 
-// LookupService, a function an RPC. Neither throws; both finish their call at once.
+// The methods of LookupService. Neither throws; both finish their call before they return.
 void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request,
                  v1::FetchResponse& response);
 void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request,

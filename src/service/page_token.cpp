@@ -8,7 +8,7 @@
 namespace simile::service {
 namespace {
 
-// In memory order: a token comes back to the server that wrote it, or to none.
+// In memory order: only the server that wrote a token reads it.
 using Words = std::array<std::uint64_t, 4>;
 
 }  // namespace
@@ -28,7 +28,7 @@ absl::StatusOr<PageToken> ReadPageToken(std::string_view text) {
       absl::WebSafeBase64Unescape(absl::string_view(text.data(), text.size()), &bytes);
   if (!read || bytes.size() != sizeof(Words)) {
     return absl::InvalidArgumentError(
-        "options.page_token: this is no page token; send an answer's next_page_token as it came, "
+        "options.page_token: not a page token; send an answer's next_page_token unchanged, "
         "or leave it out for the first page");
   }
   std::memcpy(words.data(), bytes.data(), bytes.size());

@@ -5,30 +5,30 @@
 
 #include <fmt/format.h>
 
-#include "data/nearest_name.h"
-#include "data/wording.h"
+#include "base/message_text.h"
+#include "base/nearest_name.h"
 
 namespace simile::service {
 namespace {
 
-// Fields shown to somebody who named one that is not there; beyond these the message says how many.
-constexpr std::size_t kFieldsShownMax = 20;
+// How many fields an error lists; of more it says how many.
+constexpr std::size_t kFieldsListedMax = 20;
 
 absl::Status UnknownField(std::string_view path, std::size_t index, std::string_view collection,
                           std::string_view name, const data::PayloadTable& payload) {
   std::vector<std::string> known;
   for (const data::FieldInfo& field : payload.fields()) known.push_back(field.name);
   std::string message =
-      fmt::format("{}[{}]: {} has no field {}.", path, index, collection, data::Quoted(name));
+      fmt::format("{}[{}]: {} has no field {}.", path, index, collection, base::Quoted(name));
   if (known.empty()) {
     return absl::InvalidArgumentError(message + " It has no payload (no metadata.jsonl).");
   }
-  message += data::DidYouMean(data::NearestName(name, known));
-  const std::size_t shown = std::min(known.size(), kFieldsShownMax);
+  message += base::DidYouMean(base::NearestName(name, known));
+  const std::size_t listed = std::min(known.size(), kFieldsListedMax);
   message += fmt::format(
       " Fields: {}",
-      fmt::join(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  message += shown < known.size() ? fmt::format(" and {} more.", known.size() - shown) : ".";
+      fmt::join(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(listed), ", "));
+  message += listed < known.size() ? fmt::format(" and {} more.", known.size() - listed) : ".";
   return absl::InvalidArgumentError(message);
 }
 

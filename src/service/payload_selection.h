@@ -11,7 +11,7 @@
 
 namespace simile::service {
 
-// The payload fields an answer carries, as numbers of one snapshot's table.
+// The payload fields of an answer, as field numbers of one snapshot's table.
 struct PayloadSelection {
   bool none = false;
   bool all = false;
@@ -19,9 +19,9 @@ struct PayloadSelection {
 };
 
 // Finds the named fields; no names select all of them.
-//   path        what messages call the list: "options.payload_fields"
+//   path        names the list in messages: "options.payload_fields"
 //   collection  its name, for messages
-// Errors: kInvalidArgument for a field no row has, with the nearest known one and all of them.
+// Errors: kInvalidArgument for a field that no row has, with the nearest field and a list of all.
 absl::StatusOr<PayloadSelection> SelectPayload(std::string_view path, std::string_view collection,
                                                const std::vector<std::string>& names,
                                                bool with_payload,

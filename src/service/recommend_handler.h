@@ -1,7 +1,7 @@
 #pragma once
 
 #include "service/call.h"
-#include "service/search_road.h"
+#include "service/search_pipeline.h"
 
 namespace simile::v1 {
 class RecommendRequest;
@@ -11,7 +11,7 @@ class RecommendResponse;
 namespace simile::service {
 
 // SearchService.Recommend. Never throws; finishes the call now or later.
-void HandleRecommend(const SearchRoad& road, Call& call, const v1::RecommendRequest& request,
-                     v1::RecommendResponse& response);
+void HandleRecommend(const SearchPipeline& pipeline, Call& call,
+                     const v1::RecommendRequest& request, v1::RecommendResponse& response);
 
 }  // namespace simile::service

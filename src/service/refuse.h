@@ -7,7 +7,7 @@
 
 namespace simile::service {
 
-// kInvalidArgument with what is wrong with a request.
+// A kInvalidArgument error that says what is wrong with a request.
 template <class... Parts>
 absl::Status Refuse(fmt::format_string<Parts...> format, Parts&&... parts) {
   return absl::InvalidArgumentError(fmt::format(format, std::forward<Parts>(parts)...));

@@ -8,14 +8,14 @@
 
 namespace simile::service {
 
-// The name and largest length of the metadata entry that carries a request id, both ways.
+// The metadata entry that carries a request id, in requests and in responses.
 inline constexpr char kRequestIdKey[] = "x-request-id";
 inline constexpr std::size_t kRequestIdBytesMax = 128;
 
-// Whether a caller's request id may go into logs and answers: 1 to 128 printable ASCII characters.
+// Whether a caller's request id may be logged and returned: 1 to 128 printable ASCII characters.
 bool IsUsableRequestId(std::string_view id);
 
-// Makes request ids: 16 hexadecimal digits, distinct within a process and, but for chance, between
+// Makes request ids of 16 hexadecimal digits, distinct within a process and very likely between
 // processes. Safe to call from any thread.
 class RequestIds {
  public:

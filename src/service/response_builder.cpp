@@ -2,21 +2,23 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
-// Upper bound on what a row costs besides id, payload and vector: the tags, lengths and numbers of
-// a Hit or Item and of the messages around it.
+// What a row takes besides its id, payload and vector, at most: the tags, lengths and numbers of a
+// Hit or Item and of the messages around it.
 constexpr std::uint64_t kRowOverheadBytes = 48;
 
+// Moves a payload value into a message.
 struct ValueFiller {
   v1::Value& message;
 
@@ -24,18 +26,18 @@ struct ValueFiller {
   void operator()(bool flag) const { message.set_bool_value(flag); }
   void operator()(std::int64_t number) const { message.set_int_value(number); }
   void operator()(double number) const { message.set_double_value(number); }
-  void operator()(const std::string& text) const { message.set_string_value(text); }
-  void operator()(const PayloadList& list) const {
+  void operator()(std::string&& text) const { message.set_string_value(std::move(text)); }
+  void operator()(PayloadList&& list) const {
     v1::ListValue& values = *message.mutable_list_value();
-    for (const PayloadValue& value : list) FillValue(value, *values.add_values());
+    for (PayloadValue& value : list) FillValue(std::move(value), *values.add_values());
   }
-  void operator()(const PayloadObject& object) const {
+  void operator()(PayloadObject&& object) const {
     auto& fields = *message.mutable_object_value()->mutable_fields();
-    for (const auto& [name, value] : object) FillValue(value, fields[name]);
+    for (auto& [name, value] : object) FillValue(std::move(value), fields[std::move(name)]);
   }
 };
 
-// What Hit and Item have in common.
+// Fills the fields that Hit and Item share.
 template <class Message>
 void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, Message& message) {
   const data::Dataset& dataset = *snapshot.dataset;
@@ -43,8 +45,8 @@ void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, M
   message.set_id(dataset.ids.Id(row));
   if (!shape.payload.none) {
     auto& fields = *message.mutable_payload();
-    for (const auto& [name, value] : ReadSelected(dataset.payload, row, shape.payload)) {
-      FillValue(value, fields[name]);
+    for (auto& [name, value] : ReadSelected(dataset.payload, row, shape.payload)) {
+      FillValue(std::move(value), fields[std::move(name)]);
     }
   }
   if (shape.with_vectors) {
@@ -55,12 +57,13 @@ void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, M
 
 }  // namespace
 
-void FillValue(const PayloadValue& value, v1::Value& message) {
-  std::visit(ValueFiller{message}, value.value);
+void FillValue(PayloadValue&& value, v1::Value& message) {
+  std::visit(ValueFiller{message}, std::move(value.value));
 }
 
 void ResponseBuilder::FillHits(std::span<const Hit> hits, std::uint32_t offset,
                                google::protobuf::RepeatedPtrField<v1::Hit>& messages) const {
+  messages.Reserve(static_cast<int>(hits.size()));
   std::uint32_t rank = offset;
   for (const Hit& hit : hits) {
     v1::Hit& message = *messages.Add();
@@ -76,7 +79,7 @@ void ResponseBuilder::FillItem(Row row, v1::Item& message) const {
 
 std::uint64_t ResponseBuilder::UpperBoundBytes(Row row) const {
   const data::Dataset& dataset = *snapshot_.dataset;
-  std::uint64_t bytes = kRowOverheadBytes + dataset.ids.Id(row).size();
+  std::uint64_t bytes = kRowOverheadBytes + dataset.ids.IdBytes(row);
   if (!shape_.payload.none) bytes += dataset.payload.RowBytes(row);
   if (shape_.with_vectors) bytes += snapshot_.dim() * sizeof(float);
   return bytes;
@@ -98,7 +101,7 @@ absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uin
   }
   if (bytes <= bytes_max) return absl::OkStatus();
 
-  // The bound counts every field of a row; what is asked for may be far less.
+  // The bound counts every field of a row; the selected ones may be far smaller.
   bytes = other_bytes;
   for (const Row row : rows) {
     bytes += ExactBytes(row);
@@ -108,7 +111,7 @@ absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uin
   return absl::InvalidArgumentError(fmt::format(
       "the answer needs {} {} bytes and may have {}; {}",
       bytes > kReplyBytesCountedMax ? "more than" : "about",
-      data::Grouped(std::min(bytes, kReplyBytesCountedMax)), data::Grouped(bytes_max), remedy));
+      base::Grouped(std::min(bytes, kReplyBytesCountedMax)), base::Grouped(bytes_max), remedy));
 }
 
 void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,

@@ -8,10 +8,11 @@
 #include <absl/status/status.h>
 #include <google/protobuf/repeated_ptr_field.h>
 
-#include "engine/snapshot.h"
+#include "engine/snapshots/snapshot.h"
 #include "observe/receipt.h"
 #include "service/payload_selection.h"
 #include "simile/hits.h"
+#include "simile/limits.h"
 
 namespace simile::v1 {
 class Hit;
@@ -28,21 +29,21 @@ struct RowShape {
   bool with_vectors = false;
 };
 
-// From rows of a snapshot to messages. Borrows both for its life.
+// Turns rows of a snapshot into messages. Borrows the snapshot and the shape for its life.
 class ResponseBuilder {
  public:
   ResponseBuilder(const engine::Snapshot& snapshot, const RowShape& shape)
       : snapshot_(snapshot), shape_(shape) {}
 
   // Adds the hits, best first.
-  //   offset  how many better hits are left out; ranks go on from there
+  //   offset  how many better hits are left out; the first rank is offset + 1
   void FillHits(std::span<const Hit> hits, std::uint32_t offset,
                 google::protobuf::RepeatedPtrField<v1::Hit>& messages) const;
   void FillItem(Row row, v1::Item& message) const;
 
   // Whether an answer of these rows fits into bytes_max, before any of it is built.
   //   remedy       what the caller can do, for the message: "lower k, ..."
-  //   other_bytes  of what stands beside the rows
+  //   other_bytes  of the answer besides its rows
   // Errors: kInvalidArgument with the bytes needed and allowed.
   // Cost: one walk over each row's payload; near or above the maximum, one decode of each row until
   // kReplyBytesCountedMax.
@@ -57,10 +58,10 @@ class ResponseBuilder {
   const RowShape& shape_;
 };
 
-// No reply may be larger, whatever the request says; nothing beyond is counted.
-inline constexpr std::uint64_t kReplyBytesCountedMax = 64ULL << 20;
+// No request may raise its maximum further, so larger replies are not counted to their end.
+inline constexpr std::uint64_t kReplyBytesCountedMax = Limits{}.reply_bytes_max;
 
-void FillValue(const PayloadValue& value, v1::Value& message);
+void FillValue(PayloadValue&& value, v1::Value& message);
 
 void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
                  std::string_view request_id, v1::Receipt& message);

@@ -8,7 +8,7 @@
 #include "service/recommend_handler.h"
 #include "service/rpc_environment.h"
 #include "service/search_handler.h"
-#include "service/search_road.h"
+#include "service/search_pipeline.h"
 #include "service/unary_reactor.h"
 #include "simile/v1/collections.grpc.pb.h"
 #include "simile/v1/lookup.grpc.pb.h"
@@ -27,24 +27,25 @@ std::uint64_t RandomSeed() {
 
 class SearchRpcs final : public v1::SearchService::CallbackService {
  public:
-  SearchRpcs(RpcEnvironment& environment, const SearchRoad& road)
-      : environment_(environment), road_(road) {}
+  SearchRpcs(RpcEnvironment& environment, const SearchPipeline& pipeline)
+      : environment_(environment), pipeline_(pipeline) {}
 
   Reactor* Search(Context* context, const v1::SearchRequest* request,
                   v1::SearchResponse* response) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.SearchService/Search",
-                               [&](Call& call) { HandleSearch(road_, call, *request, *response); });
+    return UnaryReactor::Start(
+        environment_, *context, "simile.v1.SearchService/Search",
+        [&](Call& call) { HandleSearch(pipeline_, call, *request, *response); });
   }
   Reactor* Recommend(Context* context, const v1::RecommendRequest* request,
                      v1::RecommendResponse* response) override {
     return UnaryReactor::Start(
         environment_, *context, "simile.v1.SearchService/Recommend",
-        [&](Call& call) { HandleRecommend(road_, call, *request, *response); });
+        [&](Call& call) { HandleRecommend(pipeline_, call, *request, *response); });
   }
 
  private:
   RpcEnvironment& environment_;
-  const SearchRoad& road_;
+  const SearchPipeline& pipeline_;
 };
 
 class CollectionRpcs final : public v1::CollectionService::CallbackService {
@@ -123,13 +124,13 @@ class RpcServices::Impl {
                     parts.log_requests,
                     RequestIds(RandomSeed()),
                     {}},
-        road({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits}),
-        search(environment, road),
+        pipeline({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits}),
+        search(environment, pipeline),
         collections(environment, {parts.store, parts.changes, parts.backend, parts.limits}),
         lookup(environment, {parts.store, parts.limits}) {}
 
   RpcEnvironment environment;
-  const SearchRoad road;
+  const SearchPipeline pipeline;
   SearchRpcs search;
   CollectionRpcs collections;
   LookupRpcs lookup;
@@ -142,6 +143,6 @@ std::vector<grpc::Service*> RpcServices::services() {
   return {&impl_->search, &impl_->collections, &impl_->lookup};
 }
 
-CallGate& RpcServices::gate() { return impl_->environment.gate; }
+net::CallGate& RpcServices::gate() { return impl_->environment.gate; }
 
 }  // namespace simile::service

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "engine/executor.h"
-#include "engine/snapshot_store.h"
+#include "engine/queue/executor.h"
+#include "engine/snapshots/snapshot_store.h"
+#include "net/call_gate.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "service/call_gate.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
 #include "simile/clock.h"
@@ -19,9 +19,8 @@ class Service;
 
 namespace simile::service {
 
-// The services of simile.v1, ready to be registered: the one place where a method meets its
-// handler. Owned by wiring; must outlive the server it is registered with, as what it refers to
-// must outlive it.
+// The services of simile.v1 for a gRPC server; the only place that connects methods with handlers.
+// Owned by wiring. Must outlive the server; its parts must outlive it.
 class RpcServices {
  public:
   struct Parts {
@@ -39,8 +38,8 @@ class RpcServices {
   ~RpcServices();
 
   std::vector<grpc::Service*> services();
-  // Every call of these services passes through it.
-  CallGate& gate();
+  // Every call of these services enters it.
+  net::CallGate& gate();
 
  private:
   class Impl;

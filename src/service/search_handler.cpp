@@ -9,28 +9,29 @@
 namespace simile::service {
 namespace {
 
-void Build(const SearchRoad::Answer& answer, v1::SearchResponse& response) {
-  response.mutable_results()->Reserve(static_cast<int>(answer.results.size()));
-  for (const SearchRoad::QueryResult& result : answer.results) {
-    FillResult(answer.builder, result, *response.add_results());
+void Build(const SearchPipeline::Answer& answer, v1::SearchResponse& response) {
+  response.mutable_results()->Reserve(static_cast<int>(answer.pages.size()));
+  for (const SearchPipeline::ResultPage& page : answer.pages) {
+    FillResult(answer.builder, page, *response.add_results());
   }
   response.set_next_page_token(answer.next_page_token);
 }
 
 }  // namespace
 
-void HandleSearch(const SearchRoad& road, Call& call, const v1::SearchRequest& request,
+void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request,
                   v1::SearchResponse& response) {
   ValidSearch search;
   const absl::Status status = Guarded([&] {
-    auto valid = ValidateSearch(request, road.limits());
+    auto valid = ValidateSearch(request, pipeline.limits());
     if (!valid.ok()) return valid.status();
     search = *std::move(valid);
     return absl::OkStatus();
   });
   if (!status.ok()) return call.Finish(status);
-  road.Run(call, request.collection(), std::move(search), "queries", *response.mutable_receipt(),
-           [&response](const SearchRoad::Answer& answer) { Build(answer, response); });
+  pipeline.Run(call, request.collection(), std::move(search), "queries",
+               *response.mutable_receipt(),
+               [&response](const SearchPipeline::Answer& answer) { Build(answer, response); });
 }
 
 }  // namespace simile::service

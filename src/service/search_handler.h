@@ -1,7 +1,7 @@
 #pragma once
 
 #include "service/call.h"
-#include "service/search_road.h"
+#include "service/search_pipeline.h"
 
 namespace simile::v1 {
 class SearchRequest;
@@ -11,7 +11,7 @@ class SearchResponse;
 namespace simile::service {
 
 // SearchService.Search. Never throws; finishes the call now or later.
-void HandleSearch(const SearchRoad& road, Call& call, const v1::SearchRequest& request,
+void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request,
                   v1::SearchResponse& response);
 
 }  // namespace simile::service

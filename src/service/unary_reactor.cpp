@@ -34,7 +34,7 @@ bool UnaryReactor::Enter() {
     environment_.metrics.AddRequestsInFlight(1);
   } else {
     environment_.metrics.CountRejected(observe::Rejection::kDraining);
-    Finish(absl::UnavailableError("the server is stopping; try another, or this one again later"));
+    Finish(absl::UnavailableError("the server is stopping; retry on another server, or later"));
   }
   return entered_;
 }
@@ -42,7 +42,7 @@ bool UnaryReactor::Enter() {
 std::optional<Clock::TimePoint> UnaryReactor::deadline() const {
   const std::chrono::system_clock::time_point wall = context_.deadline();
   if (wall == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  // A caller that is patient for ages must not overflow the sum; nothing here waits a day.
+  // A deadline years away must not overflow the sum; no call takes a day.
   constexpr std::chrono::hours kLongest{24};
   const auto left = wall - environment_.clock.WallNow();
   return arrived_at_ + (left < kLongest ? std::chrono::duration_cast<Clock::Duration>(left)
@@ -56,7 +56,7 @@ void UnaryReactor::SetRetryAfter(std::chrono::milliseconds wait) {
 void UnaryReactor::Finish(const absl::Status& status) {
   Record(status);
   context_.AddTrailingMetadata(kRequestIdKey, request_id_);
-  // absl's codes are gRPC's by number.
+  // The codes of absl and gRPC have the same numbers.
   grpc::ServerUnaryReactor::Finish(status.ok()
                                        ? grpc::Status::OK
                                        : grpc::Status(static_cast<grpc::StatusCode>(status.code()),

@@ -15,13 +15,11 @@
 
 namespace simile::service {
 
-// The one reactor of all unary calls: what gRPC sees of a Call. Gives it a request id, counts,
-// times and logs it, and maps its status. Deletes itself when gRPC has let go of the call, which is
-// not before Finish.
+// gRPC's side of a Call, for all unary methods. Gives the call a request id; counts, times and logs
+// it; maps its status. Deletes itself in OnDone, which gRPC calls after Finish.
 class UnaryReactor final : public grpc::ServerUnaryReactor, public Call {
  public:
-  // Starts a call: hands it to `handle`, or answers it with kUnavailable when the server is
-  // stopping.
+  // Starts a call: passes it to `handle`, or finishes it with kUnavailable when the gate is closed.
   //   method  "simile.v1.SearchService/Search"; static storage
   template <class Handle>
   static grpc::ServerUnaryReactor* Start(RpcEnvironment& environment,

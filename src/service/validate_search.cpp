@@ -1,7 +1,6 @@
 #include "service/validate_search.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -11,9 +10,10 @@
 #include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "service/collection_name.h"
 #include "service/refuse.h"
+#include "service/request_hash.h"
 #include "service/validate_fields.h"
 #include "service/validate_refinement.h"
 #include "service/validate_target.h"
@@ -25,41 +25,41 @@ namespace {
 constexpr std::uint32_t kDefaultK = 10;
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
-// k, score_threshold, offset and excluded ids: what a query and the options say alike.
+// Checks the fields that a query and the options share: k, score_threshold, filter, exclude_ids.
 //   path  "queries[3]" or "options"
 template <class Message>
-absl::Status CheckSharedFields(std::string_view path, const Message& message,
+absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
                                const Limits& limits) {
   if (message.has_k()) {
-    absl::Status status = CheckK(fmt::format("{}.k", path), message.k(), limits);
+    absl::Status status = CheckK({"k", &path}, message.k(), limits);
     if (!status.ok()) return status;
   }
   if (message.has_score_threshold()) {
     absl::Status status =
-        CheckScoreThreshold(fmt::format("{}.score_threshold", path), message.score_threshold());
+        CheckScoreThreshold({"score_threshold", &path}, message.score_threshold());
     if (!status.ok()) return status;
   }
-  // Before it is copied for every query that it applies to.
+  // Checked before it is copied for every query.
   if (message.filter().size() > limits.filter_bytes_max) {
     return Refuse("{}.filter: {} bytes; a filter may have {}", path,
-                  data::Grouped(message.filter().size()), data::Grouped(limits.filter_bytes_max));
+                  base::Grouped(message.filter().size()), base::Grouped(limits.filter_bytes_max));
   }
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
     return Refuse("{}.exclude_ids: {} given; at most {}", path,
-                  data::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
-                  data::Grouped(limits.excluded_ids_max));
+                  base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
+                  base::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
     absl::Status status =
-        CheckId(fmt::format("{}.exclude_ids[{}]", path, index), message.exclude_ids(index), limits);
+        CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<AnswerShape> ValidateShape(const v1::SearchOptions& options, const Limits& limits) {
-  absl::Status choice = CheckPayloadChoice("options.payload_fields", options.payload_fields_size(),
-                                           options.without_payload(), limits);
+  absl::Status choice = CheckPayloadChoice(
+      {"options.payload_fields"}, options.payload_fields_size(), options.without_payload(), limits);
   if (!choice.ok()) return choice;
   AnswerShape shape;
   shape.payload_fields.assign(options.payload_fields().begin(), options.payload_fields().end());
@@ -70,33 +70,30 @@ absl::StatusOr<AnswerShape> ValidateShape(const v1::SearchOptions& options, cons
     shape.reply_bytes_max = options.reply_bytes_max();
     if (shape.reply_bytes_max < 1 || shape.reply_bytes_max > limits.reply_bytes_max) {
       return Refuse("options.reply_bytes_max: {}; give 1 to {}",
-                    data::Grouped(shape.reply_bytes_max), data::Grouped(limits.reply_bytes_max));
+                    base::Grouped(shape.reply_bytes_max), base::Grouped(limits.reply_bytes_max));
     }
   }
   return shape;
 }
 
-// What the options say for every query. Offset and k are checked together, query by query, since
-// either may come from the options.
-recommend::QueryRequest FromOptions(const v1::SearchOptions& options) {
-  recommend::QueryRequest query;
+// What the options say for every query, but for the excluded ids. Offset and k are checked together
+// for each query, since either may come from the options.
+absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
+                                                  const Limits& limits) {
+  query::QueryRequest query;
   query.k = options.has_k() ? options.k() : kDefaultK;
   query.offset = options.offset();
   query.score_threshold = options.has_score_threshold() ? options.score_threshold() : kNoThreshold;
-  query.exclude_ids.assign(options.exclude_ids().begin(), options.exclude_ids().end());
   query.filter = options.filter();
+  if (!options.has_cold_start()) return query;
+  auto cold_start = ValidateColdStart(options.cold_start(), limits);
+  if (!cold_start.ok()) return cold_start.status();
+  query.cold_start = *std::move(cold_start);
   return query;
 }
 
-// Also what the options alone say.
-absl::StatusOr<recommend::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
-                                                      const Limits& limits) {
-  recommend::QueryRequest query = FromOptions(options);
-  if (!options.has_fallback()) return query;
-  auto fallback = ValidateFallback(options.fallback(), limits);
-  if (!fallback.ok()) return fallback.status();
-  query.fallback = *std::move(fallback);
-  return query;
+std::vector<std::string_view> ExcludedIds(const v1::SearchOptions& options) {
+  return {options.exclude_ids().begin(), options.exclude_ids().end()};
 }
 
 absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared_count,
@@ -106,43 +103,42 @@ absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared
   return Refuse(
       "exclude_ids: {} exclusions, the options' list counted for each of {}; a call may "
       "have {}: send fewer queries a call or fewer ids",
-      data::Grouped(count), query_count == 1 ? "1 query" : data::Grouped(query_count) + " queries",
-      data::Grouped(kExclusionsPerCallMax));
+      base::Grouped(count), query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
+      base::Grouped(kExclusionsPerCallMax));
 }
 
-// A query's own, or else the options'; one of the two at most.
+// Sets diversity or group_by: the query's own, or else the options'.
 //   own  the query, or the options for Recommend
 template <class Message>
-absl::Status SetRefinement(std::string_view path, const Message& own,
+absl::Status SetRefinement(const FieldPath& path, const Message& own,
                            const v1::SearchOptions& options, const Limits& limits,
-                           recommend::QueryRequest& query) {
+                           query::QueryRequest& query) {
   const bool has_own = own.has_diversity() || own.has_group_by();
-  const auto set = [&](std::string_view at, const auto& from) -> absl::Status {
+  const auto set = [&](const FieldPath& at, const auto& from) -> absl::Status {
     if (from.has_diversity() && from.has_group_by()) {
-      return Refuse("{}: diversity along with group_by; give one or the other", at);
+      return Refuse("{}: diversity and group_by are both set; set only one of them", at);
     }
     if (from.has_diversity()) {
-      auto diversity =
-          ValidateDiversity(fmt::format("{}.diversity", at), from.diversity(), query.k, limits);
+      auto diversity = ValidateDiversity({"diversity", &at}, from.diversity(), query.k, limits);
       if (!diversity.ok()) return diversity.status();
       query.diversity = *diversity;
     }
     if (from.has_group_by()) {
-      auto group_by = ValidateGroupBy(fmt::format("{}.group_by", at), from.group_by(), limits);
+      auto group_by = ValidateGroupBy({"group_by", &at}, from.group_by(), limits);
       if (!group_by.ok()) return group_by.status();
       query.group_by = *std::move(group_by);
     }
     return absl::OkStatus();
   };
-  return has_own ? set(path, own) : set("options", options);
+  return has_own ? set(path, own) : set({"options"}, options);
 }
 
-// Moves on to the page that is asked for, and checks that it lies within the query's bounds.
-absl::Status TurnToPage(std::string_view path, const Paging& paging, const Limits& limits,
-                        recommend::QueryRequest& query) {
+// Adds the pages before the requested one to the offset, and checks that the page is within bounds.
+absl::Status SetOffset(const FieldPath& path, const Paging& paging, const Limits& limits,
+                       query::QueryRequest& query) {
   std::uint64_t skipped = query.offset;
   if (paging.token) {
-    // Beyond it every page is out of reach; so the product below cannot overflow.
+    // Every page from k_max on is out of reach, and the product below must not overflow.
     const std::uint64_t page = std::min<std::uint64_t>(paging.token->page, limits.k_max);
     skipped += page * query.k;
   }
@@ -151,47 +147,45 @@ absl::Status TurnToPage(std::string_view path, const Paging& paging, const Limit
   return status;
 }
 
-// How many vectors a query counts as: an example each, and one for everything else.
-std::uint64_t VectorCount(const recommend::QueryRequest& query) {
-  const auto* const examples = std::get_if<recommend::ByExamples>(&query.target);
+// How many vectors a query counts as: one for each example, or one.
+std::uint64_t VectorCount(const query::QueryRequest& query) {
+  const auto* const examples = std::get_if<query::ByExamples>(&query.target);
   return examples == nullptr ? 1 : examples->positive.size() + examples->negative.size();
 }
 
-// What the queries of a call come to together.
-absl::Status CheckTotals(const std::vector<recommend::QueryRequest>& queries,
-                         const Limits& limits) {
+// Checks the bounds on all queries of a call together.
+absl::Status CheckTotals(const std::vector<query::QueryRequest>& queries, const Limits& limits) {
   std::uint64_t vectors = 0;
   std::uint64_t pairs = 0;
   std::uint64_t group_rows = 0;
-  for (const recommend::QueryRequest& query : queries) {
+  for (const query::QueryRequest& query : queries) {
     const std::uint64_t last = std::uint64_t{query.offset} + query.k;
     vectors += VectorCount(query);
     if (query.diversity) pairs += query.diversity->candidates * last;
     if (query.group_by) group_rows += query.group_by->group_size * last;
   }
-  // More would wait for a queue that never has room. Of queries alone the configuration sees to it.
+  // The queue never has space for more. (The configuration guarantees it for queries_per_call_max.)
   const std::uint32_t vectors_max = std::min(limits.vectors_per_call_max, limits.queue_queries_max);
   if (vectors > queries.size() && vectors > vectors_max) {
     return Refuse("queries: {} vectors, each example counted; a call may have {}",
-                  data::Grouped(vectors), data::Grouped(vectors_max));
+                  base::Grouped(vectors), base::Grouped(vectors_max));
   }
   if (group_rows > limits.group_rows_per_call_max) {
     return Refuse(
         "group_by: {} rows, groups times rows of each; a call may have {}: send fewer "
         "queries, or ask for fewer or smaller groups",
-        data::Grouped(group_rows), data::Grouped(limits.group_rows_per_call_max));
+        base::Grouped(group_rows), base::Grouped(limits.group_rows_per_call_max));
   }
   if (pairs > limits.diversity_pairs_per_call_max) {
     return Refuse(
         "diversity: {} pairs of rows to compare; a call may have {}: send fewer queries, or ask "
-        "for "
-        "fewer candidates or a smaller k",
-        data::Grouped(pairs), data::Grouped(limits.diversity_pairs_per_call_max));
+        "for fewer candidates or a smaller k",
+        base::Grouped(pairs), base::Grouped(limits.diversity_pairs_per_call_max));
   }
   return absl::OkStatus();
 }
 
-// What the call says about its pages.
+// What the options say about pages.
 //   request  SearchRequest or RecommendRequest
 template <class Request>
 absl::StatusOr<Paging> PagingOf(const Request& request) {
@@ -199,38 +193,33 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   Paging paging;
   paging.wanted = options.paged() || !options.page_token().empty();
   if (!paging.wanted) return paging;
-  Request first = request;
-  first.mutable_options()->clear_page_token();
-  first.mutable_options()->set_paged(true);
-  paging.request_hash = std::hash<std::string>()(first.SerializeAsString());
+  paging.request_hash = HashRequest(request);
   if (options.page_token().empty()) return paging;
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
   if (token->request_hash != paging.request_hash) {
     return Refuse(
-        "options.page_token: it continues another request; only options.page_token may differ from "
-        "the request that it answered");
+        "options.page_token: it belongs to another request; only options.page_token may differ "
+        "from the request that returned it");
   }
   paging.token = *token;
   return paging;
 }
 
-absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
-                                                      const v1::Query& from,
-                                                      const v1::SearchOptions& options,
-                                                      const recommend::QueryRequest& defaults,
-                                                      const Paging& paging, const Limits& limits) {
+absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v1::Query& from,
+                                                  const v1::SearchOptions& options,
+                                                  const query::QueryRequest& defaults,
+                                                  const Paging& paging, const Limits& limits) {
   absl::Status status = CheckSharedFields(path, from, limits);
   if (!status.ok()) return status;
-  recommend::QueryRequest query = defaults;
+  query::QueryRequest query = defaults;
   if (from.has_k()) query.k = from.k();
   if (from.has_offset()) query.offset = from.offset();
   if (from.has_score_threshold()) query.score_threshold = from.score_threshold();
   if (from.has_filter()) query.filter = from.filter();
-  query.exclude_ids.insert(query.exclude_ids.end(), from.exclude_ids().begin(),
-                           from.exclude_ids().end());
+  query.exclude_ids.assign(from.exclude_ids().begin(), from.exclude_ids().end());
   status = SetRefinement(path, from, options, limits, query);
-  if (status.ok()) status = TurnToPage(path, paging, limits, query);
+  if (status.ok()) status = SetOffset(path, paging, limits, query);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
   status = SetTarget(path, from, exclude_seen, limits, query);
@@ -243,10 +232,10 @@ absl::StatusOr<recommend::QueryRequest> ValidateQuery(const std::string& path,
 absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits) {
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   const auto query_count = static_cast<std::uint64_t>(request.queries_size());
-  status.Update(CheckCount("queries", query_count, limits.queries_per_call_max));
+  status.Update(CheckCount({"queries"}, query_count, limits.queries_per_call_max));
   if (!status.ok()) return status;
   const v1::SearchOptions& options = request.options();
-  status = CheckSharedFields("options", options, limits);
+  status = CheckSharedFields({"options"}, options, limits);
   if (!status.ok()) return status;
   std::uint64_t own_exclusions = 0;
   for (const v1::Query& query : request.queries()) {
@@ -262,18 +251,18 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   const auto defaults = ValidDefaults(options, limits);
   if (!defaults.ok()) return defaults.status();
 
-  ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
+  ValidSearch valid{{}, ExcludedIds(options), *std::move(shape), *std::move(paging)};
   valid.queries.reserve(query_count);
   absl::flat_hash_set<absl::string_view> filters;  // of valid.queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
-    auto query = ValidateQuery(fmt::format("queries[{}]", index), request.queries(index), options,
+    auto query = ValidateQuery({"queries", nullptr, index}, request.queries(index), options,
                                *defaults, valid.paging, limits);
     if (!query.ok()) return query.status();
     valid.queries.push_back(*std::move(query));
     filters.insert(valid.queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
       return Refuse("queries[{}].filter: one too many; a call may have {} different filters", index,
-                    data::Grouped(limits.filters_per_call_max));
+                    base::Grouped(limits.filters_per_call_max));
     }
   }
   status = CheckTotals(valid.queries, limits);
@@ -285,9 +274,9 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
                                               const Limits& limits) {
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   const auto user_count = static_cast<std::uint64_t>(request.user_ids_size());
-  status.Update(CheckCount("user_ids", user_count, limits.queries_per_call_max));
+  status.Update(CheckCount({"user_ids"}, user_count, limits.queries_per_call_max));
   const v1::SearchOptions& options = request.options();
-  if (status.ok()) status = CheckSharedFields("options", options, limits);
+  if (status.ok()) status = CheckSharedFields({"options"}, options, limits);
   status.Update(
       CheckExclusionCount(user_count, static_cast<std::uint64_t>(options.exclude_ids_size()), 0));
   if (!status.ok()) return status;
@@ -298,13 +287,13 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();
 
-  ValidSearch valid{{}, *std::move(shape), *std::move(paging)};
+  ValidSearch valid{{}, ExcludedIds(options), *std::move(shape), *std::move(paging)};
   valid.queries.reserve(user_count);
-  status = SetRefinement("options", options, options, limits, *query);
-  if (status.ok()) status = TurnToPage("options", valid.paging, limits, *query);
+  status = SetRefinement({"options"}, options, options, limits, *query);
+  if (status.ok()) status = SetOffset({"options"}, valid.paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
-    status = CheckId(fmt::format("user_ids[{}]", index), request.user_ids(index), limits);
-    query->target = recommend::ByUser{request.user_ids(index), options.exclude_seen()};
+    status = CheckId({"user_ids", nullptr, index}, request.user_ids(index), limits);
+    query->target = query::ByUser{request.user_ids(index), options.exclude_seen()};
     valid.queries.push_back(*query);
   }
   if (status.ok()) status = CheckTotals(valid.queries, limits);

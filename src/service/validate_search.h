@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/statusor.h>
 
-#include "recommend/query_request.h"
+#include "query/query_request.h"
 #include "service/page_token.h"
 #include "simile/limits.h"
 
@@ -18,8 +19,8 @@ class SearchRequest;
 
 namespace simile::service {
 
-// Excluded ids of a call, counted once for every query they apply to. Bounds the copies that the
-// options' list turns into.
+// Excluded ids of a call, counted once for every query that they apply to. Bounds the lists of rows
+// that they become, one for each query.
 inline constexpr std::uint64_t kExclusionsPerCallMax = 256U << 10;
 
 // What each hit of an answer carries, and how large the answer may be.
@@ -30,17 +31,18 @@ struct AnswerShape {
   std::uint64_t reply_bytes_max = 0;
 };
 
-// Which page of the call is asked for; the queries' offsets are on it already.
+// Which page of the call is requested. The queries' offsets include the pages before it.
 struct Paging {
-  bool wanted = false;  // whether to say where the next page begins
+  bool wanted = false;  // whether the answer carries a token of the next page
   std::uint64_t request_hash = 0;
   std::optional<PageToken> token;  // nothing on the first page
 };
 
-// A call whose every number is within its limits. What needs the collection (do ids and fields
-// exist, does the dimension fit) is checked against the snapshot the call pins.
+// A call whose every number is within its limits. Whether ids and fields exist and the dimension
+// fits is checked against the snapshot that the call pins. Must not outlive the request.
 struct ValidSearch {
-  std::vector<recommend::QueryRequest> queries;
+  std::vector<query::QueryRequest> queries;
+  std::vector<std::string_view> exclude_ids;  // of every query; views of the request
   AnswerShape shape;
   Paging paging;
 };

@@ -6,7 +6,7 @@
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
 
-#include "data/wording.h"
+#include "base/message_text.h"
 #include "service/packed_vector.h"
 #include "service/refuse.h"
 #include "service/validate_fields.h"
@@ -17,62 +17,64 @@ namespace {
 
 constexpr float kWeightMax = 1e6F;
 
-absl::StatusOr<recommend::ByVector> VectorOf(const std::string& path, const v1::FloatVector& from,
-                                             const Limits& limits) {
+absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::FloatVector& from,
+                                         const Limits& limits) {
   const auto& values = from.values();
-  if (values.empty()) return Refuse("{}.vector: empty; send a number a dimension", path);
+  if (values.empty()) return Refuse("{}.vector: empty; send a number for each dimension", path);
   if (static_cast<std::uint32_t>(values.size()) > limits.dim_max) {
     return Refuse("{}.vector: {} dimensions; a vector has at most {}", path,
-                  data::Grouped(static_cast<std::uint64_t>(values.size())),
-                  data::Grouped(limits.dim_max));
+                  base::Grouped(static_cast<std::uint64_t>(values.size())),
+                  base::Grouped(limits.dim_max));
   }
-  return recommend::ByVector{{values.begin(), values.end()}};
+  return query::ByVector{{values.begin(), values.end()}};
 }
 
-absl::StatusOr<recommend::ByVector> VectorOf(const std::string& path, const v1::PackedVector& from,
-                                             const Limits& limits) {
-  auto values = UnpackVector(path + ".packed_vector", from, limits.dim_max);
+absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::PackedVector& from,
+                                         const Limits& limits) {
+  auto values = UnpackVector({"packed_vector", &path}, from, limits.dim_max);
   if (!values.ok()) return values.status();
-  return recommend::ByVector{*std::move(values)};
+  return query::ByVector{*std::move(values)};
 }
 
-// The vector or item that a query, an example or a blend names.
+// The vector or item of a query, an example or a blend.
 //   Message  one with vector, packed_vector and id
 template <class Message>
-absl::StatusOr<std::variant<recommend::ByVector, recommend::ByItem>> VectorOrItem(
-    const std::string& path, const Message& from, const Limits& limits) {
+absl::StatusOr<std::variant<query::ByVector, query::ByItem>> VectorOrItem(const FieldPath& path,
+                                                                          const Message& from,
+                                                                          const Limits& limits) {
   if (from.has_vector()) return VectorOf(path, from.vector(), limits);
   if (from.has_packed_vector()) return VectorOf(path, from.packed_vector(), limits);
   if (!from.has_id()) return Refuse("{}: no target; set vector, packed_vector or id", path);
-  if (absl::Status status = CheckId(path + ".id", from.id(), limits); !status.ok()) return status;
-  return recommend::ByItem{from.id()};
+  if (absl::Status status = CheckId({"id", &path}, from.id(), limits); !status.ok()) return status;
+  return query::ByItem{from.id()};
 }
 
-absl::Status AddExamples(const std::string& path,
+absl::Status AddExamples(const FieldPath& path,
                          const google::protobuf::RepeatedPtrField<v1::Example>& from,
-                         const Limits& limits, std::vector<recommend::Example>& examples) {
+                         const Limits& limits, std::vector<query::Example>& examples) {
   for (int index = 0; index < from.size(); ++index) {
-    const std::string place = fmt::format("{}[{}]", path, index);
+    const FieldPath place{path.name, path.parent, index};
     auto target = VectorOrItem(place, from[index], limits);
     if (!target.ok()) return target.status();
     const float weight = from[index].has_weight() ? from[index].weight() : 1;
     if (!(weight > 0 && weight <= kWeightMax)) {  // NaN fails both
-      return Refuse("{}.weight: {}; give a number above 0, up to 1,000,000{}", place, weight,
-                    weight < 0 ? "; what to be unlike stands among the negative examples" : "");
+      return Refuse(
+          "{}.weight: {}; give a number above 0, up to 1,000,000{}", place, weight,
+          weight < 0 ? "; what the rows should be unlike belongs to the negative examples" : "");
     }
     examples.push_back({*std::move(target), weight});
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<recommend::ByExamples> ExamplesOf(const std::string& path, const v1::Examples& from,
-                                                 const Limits& limits) {
+absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Examples& from,
+                                             const Limits& limits) {
   const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
   if (count == 0) return Refuse("{}: none; give positive examples, negative ones, or both", path);
   if (count > limits.examples_max) {
-    return Refuse("{}: {} examples; at most {}", path, data::Grouped(count), limits.examples_max);
+    return Refuse("{}: {} examples; at most {}", path, base::Grouped(count), limits.examples_max);
   }
-  recommend::ByExamples examples;
+  query::ByExamples examples;
   switch (from.strategy()) {
     case v1::Examples::AVERAGE_VECTOR:
       if (from.positive().empty()) {
@@ -81,46 +83,47 @@ absl::StatusOr<recommend::ByExamples> ExamplesOf(const std::string& path, const 
             "SUM_SCORES",
             path);
       }
-      examples.strategy = recommend::Strategy::kAverageVector;
+      examples.strategy = query::Strategy::kAverageVector;
       break;
     case v1::Examples::BEST_SCORE:
-      examples.strategy = recommend::Strategy::kBestScore;
+      examples.strategy = query::Strategy::kBestScore;
       break;
     case v1::Examples::SUM_SCORES:
-      examples.strategy = recommend::Strategy::kSumScores;
+      examples.strategy = query::Strategy::kSumScores;
       break;
     default:
       return Refuse("{}.strategy: {}; set AVERAGE_VECTOR, BEST_SCORE or SUM_SCORES", path,
                     from.strategy() == v1::Examples::STRATEGY_UNSPECIFIED
                         ? "not set"
-                        : fmt::format("{} is none", static_cast<int>(from.strategy())));
+                        : fmt::format("{} is unknown", static_cast<int>(from.strategy())));
   }
-  absl::Status status = AddExamples(path + ".positive", from.positive(), limits, examples.positive);
+  absl::Status status =
+      AddExamples({"positive", &path}, from.positive(), limits, examples.positive);
   if (status.ok()) {
-    status = AddExamples(path + ".negative", from.negative(), limits, examples.negative);
+    status = AddExamples({"negative", &path}, from.negative(), limits, examples.negative);
   }
   if (!status.ok()) return status;
   return examples;
 }
 
-absl::StatusOr<recommend::ByBlend> BlendOf(const std::string& path, const v1::Blend& from,
-                                           bool exclude_seen, const Limits& limits) {
+absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& from,
+                                       bool exclude_seen, const Limits& limits) {
   auto target = VectorOrItem(path, from, limits);
   if (!target.ok()) return target.status();
-  absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
+  absl::Status status = CheckId({"user_id", &path}, from.user_id(), limits);
   if (!status.ok()) return status;
   const float user_weight = from.has_user_weight() ? from.user_weight() : 0.5F;
   if (!(user_weight >= 0 && user_weight <= 1)) {
     return Refuse("{}.user_weight: {}; give 0 (the target alone) to 1 (the user alone)", path,
                   user_weight);
   }
-  return recommend::ByBlend{*std::move(target), {from.user_id(), exclude_seen}, user_weight};
+  return query::ByBlend{*std::move(target), {from.user_id(), exclude_seen}, user_weight};
 }
 
 }  // namespace
 
-absl::Status SetTarget(const std::string& path, const v1::Query& from, bool exclude_seen,
-                       const Limits& limits, recommend::QueryRequest& query) {
+absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclude_seen,
+                       const Limits& limits, query::QueryRequest& query) {
   switch (from.target_case()) {
     case v1::Query::kVector:
     case v1::Query::kPackedVector:
@@ -131,19 +134,19 @@ absl::Status SetTarget(const std::string& path, const v1::Query& from, bool excl
       break;
     }
     case v1::Query::kExamples: {
-      auto examples = ExamplesOf(path + ".examples", from.examples(), limits);
+      auto examples = ExamplesOf({"examples", &path}, from.examples(), limits);
       if (!examples.ok()) return examples.status();
       query.target = *std::move(examples);
       break;
     }
     case v1::Query::kUserId: {
-      absl::Status status = CheckId(path + ".user_id", from.user_id(), limits);
+      absl::Status status = CheckId({"user_id", &path}, from.user_id(), limits);
       if (!status.ok()) return status;
-      query.target = recommend::ByUser{from.user_id(), exclude_seen};
+      query.target = query::ByUser{from.user_id(), exclude_seen};
       return absl::OkStatus();
     }
     case v1::Query::kBlend: {
-      auto blend = BlendOf(path + ".blend", from.blend(), exclude_seen, limits);
+      auto blend = BlendOf({"blend", &path}, from.blend(), exclude_seen, limits);
       if (!blend.ok()) return blend.status();
       query.target = *std::move(blend);
       return absl::OkStatus();

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <string>
-
 #include <absl/status/status.h>
 
-#include "recommend/query_request.h"
+#include "query/query_request.h"
+#include "service/field_path.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
@@ -13,11 +12,11 @@ class Query;
 
 namespace simile::service {
 
-// What a query is made from: vector, id, user, examples or blend.
+// Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"
-//   exclude_seen  what holds for a query that has seen anything
+//   exclude_seen  for a target with a user
 // Errors: kInvalidArgument naming the field. Pure; O(size of the query).
-absl::Status SetTarget(const std::string& path, const v1::Query& from, bool exclude_seen,
-                       const Limits& limits, recommend::QueryRequest& query);
+absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclude_seen,
+                       const Limits& limits, query::QueryRequest& query);
 
 }  // namespace simile::service

@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class ConfigReadTest : public testing::Test {
  protected:
@@ -19,7 +20,7 @@ class ConfigReadTest : public testing::Test {
     return scratch_.path() / "simile.json";
   }
 
-  // What a file with this text is refused with.
+  // The error for a file with this text.
   std::string FileError(const std::string& text) {
     return ErrorOf({.file = WriteFile(text), .environment = {}, .flags = {}});
   }
@@ -45,7 +46,7 @@ class ConfigReadTest : public testing::Test {
   const ScratchFolder scratch_;
 };
 
-TEST_F(ConfigReadTest, TakesDefaultsWithoutSources) {
+TEST_F(ConfigReadTest, UsesDefaultsWithoutSources) {
   const ConfigReading reading = Read({});
   EXPECT_EQ(reading.config.port, 50'051);
   EXPECT_EQ(OriginOf(reading, "server.port"), "default");
@@ -68,14 +69,14 @@ TEST_F(ConfigReadTest, LaterSourcesWin) {
   EXPECT_EQ(OriginOf(reading, "server.reflection"), "file " + file.string());
 }
 
-TEST_F(ConfigReadTest, FindsTheFileThatTheEnvironmentNames) {
+TEST_F(ConfigReadTest, ReadsTheFileThatTheEnvironmentNames) {
   const std::filesystem::path file = WriteFile(R"({"server": {"port": 7}})");
   EXPECT_EQ(Read({.file = {}, .environment = {{"SIMILE_CONFIG", file.string()}}, .flags = {}})
                 .config.port,
             7);
 }
 
-TEST_F(ConfigReadTest, CountsRelativePathsFromTheFile) {
+TEST_F(ConfigReadTest, ResolvesRelativePathsFromTheFile) {
   const std::filesystem::path file =
       WriteFile(R"({"collections": {"serve": {"a": "films", "b": "/data/b"}, "data_root": "."}})");
   const Config config = Read({.file = file, .environment = {}, .flags = {}}).config;
@@ -97,7 +98,7 @@ TEST_F(ConfigReadTest, ReadsCollectionsFromEnvironmentAndFlags) {
   EXPECT_TRUE(Read(sources).config.collections.empty());
 }
 
-TEST_F(ConfigReadTest, KeepsMeasurementsInTheUsersCacheFolder) {
+TEST_F(ConfigReadTest, PutsTheTuningCacheIntoTheUsersCacheFolder) {
   const std::string key = "backend.tuning_cache";
   ConfigSources sources;
   EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
@@ -114,7 +115,7 @@ TEST_F(ConfigReadTest, KeepsMeasurementsInTheUsersCacheFolder) {
   EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
 }
 
-TEST_F(ConfigReadTest, KeepsTheJournalOfFaultsInTheUsersStateFolder) {
+TEST_F(ConfigReadTest, PutsTheFaultJournalIntoTheUsersStateFolder) {
   const std::string key = "gpu.fault_journal";
   ConfigSources sources;
   EXPECT_TRUE(Read(sources).config.gpu_fault_journal.empty());
@@ -129,7 +130,7 @@ TEST_F(ConfigReadTest, KeepsTheJournalOfFaultsInTheUsersStateFolder) {
   EXPECT_TRUE(Read(sources).config.gpu_fault_journal.empty());
 }
 
-TEST_F(ConfigReadTest, ReadsWhatTheGpuIsToBeUsedFor) {
+TEST_F(ConfigReadTest, ReadsTheSettingsOfTheGpu) {
   const ConfigReading reading =
       Read({.file = WriteFile(R"({"gpu": {"memory_fraction": 0.5, "reserve_mib": 512,
                                      "when_full": "refuse", "batch_timeout": 700}})"),
@@ -147,7 +148,7 @@ TEST_F(ConfigReadTest, ReadsWhatTheGpuIsToBeUsedFor) {
               HasSubstr("gpu.memory_fraction: \"0.5\" is not a number from 0.05 to 1"));
 }
 
-TEST_F(ConfigReadTest, MapsTheFamiliarNamesOfTheGpu) {
+TEST_F(ConfigReadTest, MapsFamiliarNamesOfTheGpu) {
   const ConfigReading reading =
       Read({.file = WriteFile(R"({"GPU_MEMORY_FRACTION": 0.25})"),
             .environment = {{"GPU_DEVICE_ID", "1"}, {"RESERVE_MEMORY", "2048"}},
@@ -171,7 +172,7 @@ TEST_F(ConfigReadTest, MapsFamiliarNames) {
             backend::Preference::kAuto);
 }
 
-TEST_F(ConfigReadTest, PrefersItsOwnSpellingToAFamiliarOne) {
+TEST_F(ConfigReadTest, PrefersItsOwnNameToAFamiliarOne) {
   const ConfigReading reading =
       Read({.file = {},
             .environment = {{"SIMILE_BACKEND_PREFERENCE", "gpu"}, {"USE_GPU", "0"}},
@@ -203,6 +204,15 @@ TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
   EXPECT_THAT(FileError(R"({"qqqqqqqqqqqqqqqqqqqq": 1})"), HasSubstr("`simile config --print`"));
 }
 
+TEST_F(ConfigReadTest, RefusesARenamedSettingWithItsNewName) {
+  EXPECT_THAT(FileError(R"({"backend": {"nibbles": "off"}})"),
+              StartsWith("backend.nibbles is called backend.int4 since 0.1 (from file "));
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_BACKEND_NIBBLES", "off"}}, .flags = {}}),
+            "SIMILE_BACKEND_NIBBLES is called SIMILE_BACKEND_INT4 since 0.1 (from environment)");
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"backend.nibbles", {"off"}}}}),
+            "backend.nibbles is called backend.int4 since 0.1 (from flag)");
+}
+
 TEST_F(ConfigReadTest, RefusesValuesOfAnotherJsonType) {
   EXPECT_THAT(FileError(R"({"server": {"port": "50051"}})"),
               HasSubstr("server.port: \"50051\" is not a whole number from 0 to 65535"));
@@ -215,7 +225,7 @@ TEST_F(ConfigReadTest, RefusesValuesOfAnotherJsonType) {
               HasSubstr("is not an object from name to folder"));
 }
 
-TEST_F(ConfigReadTest, RefusesWhatIsGivenTwice) {
+TEST_F(ConfigReadTest, RefusesDuplicates) {
   EXPECT_THAT(FileError(R"({"server": {"port": 1}, "server.port": 2})"),
               HasSubstr("server.port: given twice"));
   EXPECT_THAT(FileError(R"({"server": {"port": 1, "port": 2}})"),
@@ -225,14 +235,14 @@ TEST_F(ConfigReadTest, RefusesWhatIsGivenTwice) {
       "collections.serve: \"a\" is named twice (from flag --collection)");
 }
 
-TEST_F(ConfigReadTest, SaysWhatIsWrongWithAFile) {
+TEST_F(ConfigReadTest, ExplainsWhatIsWrongWithAFile) {
   EXPECT_THAT(FileError("{\"server\": "), HasSubstr("not JSON: "));
   EXPECT_THAT(FileError("[]"), HasSubstr("a JSON object belongs here"));
   EXPECT_EQ(ErrorOf({.file = "/nowhere/simile.json", .environment = {}, .flags = {}}),
             "/nowhere/simile.json: no such configuration file");
 }
 
-TEST_F(ConfigReadTest, RefusesCollectionNamesThatTheWireRefuses) {
+TEST_F(ConfigReadTest, RefusesMalformedCollectionNames) {
   for (const char* text :
        {"films", "=films", "films=", "my films=f", ".films=f", "a/b=f", "f\xC3\xA9=f"}) {
     EXPECT_NE(ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {text}}}}),
@@ -241,7 +251,7 @@ TEST_F(ConfigReadTest, RefusesCollectionNamesThatTheWireRefuses) {
   }
 }
 
-TEST_F(ConfigReadTest, PassesOverServiceLinksOfContainerManagers) {
+TEST_F(ConfigReadTest, IgnoresServiceLinksOfContainerManagers) {
   const ConfigReading reading = Read({.file = {},
                                       .environment = {{"SIMILE_SERVICE_HOST", "10.0.0.7"},
                                                       {"SIMILE_SERVICE_PORT_GRPC", "50051"},
@@ -253,7 +263,7 @@ TEST_F(ConfigReadTest, PassesOverServiceLinksOfContainerManagers) {
   EXPECT_NE(ErrorOf({.file = {}, .environment = {{"SIMILE_PORT", "50051"}}, .flags = {}}), "");
 }
 
-TEST_F(ConfigReadTest, ChecksDeadlinesAgainstEachOther) {
+TEST_F(ConfigReadTest, RefusesADefaultDeadlineOverTheMaximum) {
   EXPECT_THAT(
       ErrorOf({.file = {},
                .environment = {{"SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT", "20000"}},
@@ -270,7 +280,7 @@ TEST_F(ConfigReadTest, RefusesAQueueThatCannotHoldACall) {
       "other");
 }
 
-TEST_F(ConfigReadTest, TakesAQueueThatHoldsOneCall) {
+TEST_F(ConfigReadTest, AcceptsAQueueThatHoldsOneCall) {
   const Limits limits = Read({.file = {},
                               .environment = {{"SIMILE_LIMITS_QUERIES_PER_CALL_MAX", "64"},
                                               {"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "64"}},

@@ -41,17 +41,17 @@ TEST_F(FaultJournalTest, IsEmptyWithoutAFile) {
   EXPECT_TRUE(ReadFaultJournal(file_).value().empty());
 }
 
-TEST_F(FaultJournalTest, GivesBackWhatItWasGiven) {
+TEST_F(FaultJournalTest, ReadsWhatItWrote) {
   ASSERT_TRUE(AddToFaultJournal(file_, FaultAt(0, "the first \"error\"\n\xff")).ok());
   ASSERT_TRUE(AddToFaultJournal(file_, FaultAt(9)).ok());
   const auto faults = ReadFaultJournal(file_);
   ASSERT_TRUE(faults.ok()) << faults.status();
   EXPECT_THAT(*faults, ElementsAre(FaultAt(0, "the first \"error\"\n\xEF\xBF\xBD"), FaultAt(9)));
   const std::filesystem::directory_iterator files(file_.parent_path());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a draft is left";
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a temporary file is left";
 }
 
-TEST_F(FaultJournalTest, ForgetsTheOldestAndShortensLongReasons) {
+TEST_F(FaultJournalTest, DropsTheOldestAndShortensLongReasons) {
   const std::string long_reason(100'000, 'x');
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(AddToFaultJournal(file_, FaultAt(i, long_reason)).ok());
@@ -63,7 +63,7 @@ TEST_F(FaultJournalTest, ForgetsTheOldestAndShortensLongReasons) {
   EXPECT_EQ(faults->back().at, FaultAt(39).at);
 }
 
-TEST_F(FaultJournalTest, RefusesSomethingElseAndLeavesItAsItIs) {
+TEST_F(FaultJournalTest, RefusesAnotherKindOfFileAndLeavesItUnchanged) {
   for (
       const std::string& text :
       {std::string("not JSON"), std::string("[]"), std::string(R"({"faults": []})"),
@@ -85,7 +85,7 @@ TEST_F(FaultJournalTest, RefusesSomethingElseAndLeavesItAsItIs) {
   }
 }
 
-TEST_F(FaultJournalTest, SaysThatItCannotBeWritten) {
+TEST_F(FaultJournalTest, FailsWhenItCannotBeWritten) {
   scratch_.Write("file", "");
   const absl::Status added = AddToFaultJournal(scratch_.path() / "file" / "faults", FaultAt(1));
   EXPECT_EQ(added.code(), absl::StatusCode::kUnavailable) << added;

@@ -19,7 +19,7 @@ engine::Snapshot Films(std::size_t row_count) {
   return snapshot;
 }
 
-TEST(FirstLinesTest, SayWhatAnswersAndWhy) {
+TEST(FirstLinesTest, NameTheBackendAndTheReason) {
   EXPECT_EQ(BackendLine({"0.1.0", "g1"}, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
             "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver");
   EXPECT_EQ(BackendLine({"0.1.0", "g1"},
@@ -28,12 +28,12 @@ TEST(FirstLinesTest, SayWhatAnswersAndWhy) {
             "13.0");
 }
 
-TEST(FirstLinesTest, SayWhatACollectionHolds) {
+TEST(FirstLinesTest, DescribeACollection) {
   EXPECT_EQ(CollectionLines(Films(5'000), std::chrono::milliseconds(213)),
             "films     5,000 vectors x 384 (cosine)  500 users  7.3 MiB resident  ready in 0.21 s");
 }
 
-TEST(FirstLinesTest, LeaveOutWhatIsNotThereAndAddNotes) {
+TEST(FirstLinesTest, OmitMissingPartsAndAddNotes) {
   engine::Snapshot snapshot = Films(1);
   auto dataset = std::make_shared<data::Dataset>();
   dataset->vectors = *data::Matrix::Create(1, 384);
@@ -47,7 +47,7 @@ TEST(FirstLinesTest, LeaveOutWhatIsNotThereAndAddNotes) {
             "          another");
 }
 
-TEST(FirstLinesTest, SayWhereTheServerListens) {
+TEST(FirstLinesTest, NameTheAddresses) {
   EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1", 9464),
             "listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464");
   EXPECT_EQ(ListeningLine("[::1]:50051", "::1", 9464),

@@ -16,9 +16,8 @@
 namespace simile::app {
 namespace {
 
-using backend::GpuEvent;
 using ::testing::HasSubstr;
-using Kind = GpuEvent::Kind;
+using Cause = FallbackCause;
 
 class StoppedClock final : public Clock {
  public:
@@ -49,26 +48,26 @@ class GpuWatchTest : public testing::Test {
   observe::Metrics metrics_{observe::BuildInfo{}};
 };
 
-TEST_F(GpuWatchTest, CountsAndLogsABatchThatWentToTheCpu) {
+TEST_F(GpuWatchTest, CountsAndLogsABatchThatRanOnTheCpu) {
   GpuWatch watch(config_, clock_, log_, metrics_);
   metrics_.SetBackendActive("gpu");
-  watch.On({Kind::kCallFailed, 1, "cudaErrorInvalidValue at cudaMemcpyAsync"});
+  watch.On({Cause::kCallFailed, 1, "cudaErrorInvalidValue at cudaMemcpyAsync"});
   EXPECT_THAT(observe::Exposed(metrics_),
               HasSubstr("simile_fallback_total{reason=\"call_failed\"} 1\n"));
-  EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_cuda_errors_total{code=\"1\"} 1\n"));
+  EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_device_errors_total{code=\"1\"} 1\n"));
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"gpu\"} 1\n"));
   EXPECT_THAT(log_text_.str(),
-              HasSubstr("\"message\":\"the GPU failed at something; the CPU did it\",\"reason\":"
+              HasSubstr("\"message\":\"a call to the GPU failed; the CPU did the work\",\"reason\":"
                         "\"cudaErrorInvalidValue at cudaMemcpyAsync\""));
   EXPECT_FALSE(RestartWanted(watch));
   EXPECT_TRUE(watch.EarlierFaults().empty());
 }
 
-TEST_F(GpuWatchTest, LogsRarerAndRarerWhatHappensAgainAndAgain) {
+TEST_F(GpuWatchTest, LogsARepeatedEventAtPowersOfTwo) {
   GpuWatch watch(config_, clock_, log_, metrics_);
-  for (int i = 0; i < 1'000; ++i) watch.On({Kind::kOutOfMemory, {}, "full"});
+  for (int i = 0; i < 1'000; ++i) watch.On({Cause::kOutOfMemory, {}, "full"});
   EXPECT_EQ(LogLines(), 10);  // 1, 2, 4, ... 512
-  watch.On({Kind::kDoesNotFit, {}, "full"});
+  watch.On({Cause::kDoesNotFit, {}, "full"});
   EXPECT_EQ(LogLines(), 11);
   EXPECT_THAT(observe::Exposed(metrics_),
               HasSubstr("simile_fallback_total{reason=\"out_of_memory\"} 1000\n"));
@@ -78,8 +77,8 @@ TEST_F(GpuWatchTest, WritesALostDeviceIntoTheJournal) {
   {
     GpuWatch watch(config_, clock_, log_, metrics_);
     metrics_.SetBackendActive("gpu");
-    watch.On({Kind::kDeviceLost, 700, "cudaErrorIllegalAddress"});
-    EXPECT_FALSE(RestartWanted(watch)) << "it fails over unless told otherwise";
+    watch.On({Cause::kDeviceLost, 700, "cudaErrorIllegalAddress"});
+    EXPECT_FALSE(RestartWanted(watch)) << "failover is the default";
   }
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"gpu\"} 0\n"));
@@ -88,28 +87,28 @@ TEST_F(GpuWatchTest, WritesALostDeviceIntoTheJournal) {
               testing::ElementsAre(backend::GpuFault{clock_.WallNow(), "cudaErrorIllegalAddress"}));
 }
 
-TEST_F(GpuWatchTest, AsksForARestartWhenToldTo) {
+TEST_F(GpuWatchTest, RequestsARestartWhenConfiguredTo) {
   config_.on_gpu_fault = OnGpuFault::kRestart;
   GpuWatch watch(config_, clock_, log_, metrics_);
-  watch.On({Kind::kOutOfMemory, {}, "full"});
+  watch.On({Cause::kOutOfMemory, {}, "full"});
   EXPECT_FALSE(RestartWanted(watch));
-  watch.On({Kind::kDeviceLost, {}, "hung"});
+  watch.On({Cause::kDeviceLost, {}, "hung"});
   EXPECT_TRUE(RestartWanted(watch));
 }
 
-TEST_F(GpuWatchTest, LivesWithAJournalThatIsSomethingElse) {
+TEST_F(GpuWatchTest, WorksWithoutAJournalWhenTheFileIsSomethingElse) {
   scratch_.Write("faults.json", "something else");
   GpuWatch watch(config_, clock_, log_, metrics_);
   EXPECT_TRUE(watch.EarlierFaults().empty());
   EXPECT_THAT(log_text_.str(), HasSubstr("the journal of GPU faults is not used"));
-  watch.On({Kind::kDeviceLost, {}, "hung"});
+  watch.On({Cause::kDeviceLost, {}, "hung"});
   EXPECT_THAT(log_text_.str(), HasSubstr("the journal of GPU faults is not written"));
 }
 
 TEST_F(GpuWatchTest, KeepsNoJournalWithoutAPath) {
   config_.gpu_fault_journal.clear();
   GpuWatch watch(config_, clock_, log_, metrics_);
-  watch.On({Kind::kDeviceLost, {}, "hung"});
+  watch.On({Cause::kDeviceLost, {}, "hung"});
   EXPECT_EQ(LogLines(), 1);
   EXPECT_TRUE(watch.EarlierFaults().empty());
 }

@@ -1,5 +1,6 @@
 #include "app/settings.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -24,8 +25,8 @@ TEST(SettingsTest, DescribesEachSetting) {
   }
 }
 
-// Every default lies in its range, and what get() shows set() takes back.
-TEST(SettingsTest, TakesBackItsOwnDefault) {
+// Every default is in its range, and set() accepts what get() returns.
+TEST(SettingsTest, AcceptsItsOwnDefault) {
   for (const Setting& setting : Settings()) {
     const Config defaults;
     Config config;
@@ -47,13 +48,13 @@ TEST(SettingsTest, RefusesNumbersBeyondBothEnds) {
     EXPECT_TRUE(setting.set({std::to_string(max)}, config).ok()) << setting.key;
     EXPECT_EQ(setting.get(config).front(), std::to_string(max)) << setting.key;
     EXPECT_FALSE(setting.set({std::to_string(max + 1)}, config).ok()) << setting.key;
-    // Below zero there is nothing a whole number could be written as.
+    // There is no text for a whole number below zero.
     const bool taken_below = min > 0 && setting.set({std::to_string(min - 1)}, config).ok();
     EXPECT_FALSE(taken_below) << setting.key;
     for (const char* text : {"", "-1", "+5", "5 ", "0x5", "1e3", "99999999999999999999"}) {
       EXPECT_FALSE(setting.set({text}, config).ok()) << setting.key << " " << text;
     }
-    // A refused value leaves what was there.
+    // A refused value changes nothing.
     EXPECT_EQ(setting.get(config).front(), std::to_string(max)) << setting.key;
   }
 }
@@ -74,6 +75,16 @@ TEST(SettingsTest, RefusesFractionsBeyondBothEnds) {
     }
   }
   EXPECT_EQ(fractions, 1);
+}
+
+TEST(SettingsTest, RenamesSettingsToKnownOnes) {
+  const auto is_key = [](std::string_view key) {
+    return std::ranges::find(Settings(), key, &Setting::key) != Settings().end();
+  };
+  for (const RenamedSetting& renamed : RenamedSettings()) {
+    EXPECT_FALSE(is_key(renamed.old_key)) << renamed.old_key;
+    EXPECT_TRUE(is_key(renamed.key)) << renamed.key;
+  }
 }
 
 TEST(SettingsTest, MapsFamiliarNamesToKnownSettings) {

@@ -41,7 +41,7 @@ class TuningCacheTest : public testing::Test {
   const std::filesystem::path file_ = scratch_.path() / "cache" / "tuning.json";
 };
 
-TEST_F(TuningCacheTest, GivesBackWhatItWasGiven) {
+TEST_F(TuningCacheTest, ReadsWhatItWrote) {
   EXPECT_EQ(CodeOfReading(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   const auto read = ReadTuningCache(file_, kAnn);
@@ -52,13 +52,13 @@ TEST_F(TuningCacheTest, GivesBackWhatItWasGiven) {
   EXPECT_FALSE(read->findings.scan_rows_max.has_value());
 }
 
-TEST_F(TuningCacheTest, LeavesNoDraftBehind) {
+TEST_F(TuningCacheTest, LeavesNoTemporaryFile) {
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   const std::filesystem::directory_iterator files(file_.parent_path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
-TEST_F(TuningCacheTest, KeepsTheMachinesThatShareItApart) {
+TEST_F(TuningCacheTest, KeepsAnEntryForEachMachine) {
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kBob, 30)).ok());
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 10)).ok());
@@ -67,7 +67,7 @@ TEST_F(TuningCacheTest, KeepsTheMachinesThatShareItApart) {
   EXPECT_EQ(nlohmann::json::parse(Text())["machines"].size(), 2U);
 }
 
-TEST_F(TuningCacheTest, TellsThreadsAndKernelsOfOneProcessorApart) {
+TEST_F(TuningCacheTest, DistinguishesThreadsAndKernelsOfOneProcessor) {
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   TuningKey other = kAnn;
   other.threads = 1;
@@ -77,18 +77,18 @@ TEST_F(TuningCacheTest, TellsThreadsAndKernelsOfOneProcessorApart) {
   EXPECT_TRUE(absl::IsNotFound(ReadTuningCache(file_, other).status()));
 }
 
-TEST_F(TuningCacheTest, DoesNotTakeWhatAnotherCalibrationFound) {
+TEST_F(TuningCacheTest, IgnoresFindingsOfAnotherCalibrationVersion) {
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   nlohmann::json content = nlohmann::json::parse(Text());
   content["machines"][0]["calibration"] = backend::cpu::kCalibrationVersion + 1;
   Write(content.dump());
   EXPECT_EQ(CodeOfReading(), absl::StatusCode::kNotFound);
-  // It stays for the release that can use it.
+  // The other release's entry stays.
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   EXPECT_EQ(nlohmann::json::parse(Text())["machines"].size(), 2U);
 }
 
-TEST_F(TuningCacheTest, LetsTheOldestGoBeyondSixtyFour) {
+TEST_F(TuningCacheTest, DropsTheOldestBeyondSixtyFour) {
   for (unsigned threads = 1; threads <= 65; ++threads) {
     TuningKey key = kAnn;
     key.threads = threads;
@@ -102,7 +102,7 @@ TEST_F(TuningCacheTest, LetsTheOldestGoBeyondSixtyFour) {
   EXPECT_TRUE(ReadTuningCache(file_, oldest).ok());
 }
 
-TEST_F(TuningCacheTest, LeavesAFileThatIsSomethingElseAsItIs) {
+TEST_F(TuningCacheTest, RefusesAnotherKindOfFileAndLeavesItUnchanged) {
   for (const char* text : {"precious", "{", "[]", "{}", R"({"server": {"port": 1}})",
                            R"({"simile_cpu_tuning": 2, "machines": []})",
                            R"({"simile_cpu_tuning": 1, "machines": 7})", "\xff\xfe"}) {
@@ -115,15 +115,28 @@ TEST_F(TuningCacheTest, LeavesAFileThatIsSomethingElseAsItIs) {
   }
 }
 
-TEST_F(TuningCacheTest, BeginsAnewInAnEmptyFile) {
+TEST_F(TuningCacheTest, WritesIntoAnEmptyFile) {
   Write("");
   EXPECT_EQ(CodeOfReading(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   EXPECT_TRUE(ReadTuningCache(file_, kAnn).ok());
 }
 
-// Numbers that nobody wrote would make the engine divide by zero or worse.
-TEST_F(TuningCacheTest, DoesNotTakeEntriesThatCannotBe) {
+// A number of a release with other names is missing, so that it is measured again.
+TEST_F(TuningCacheTest, IgnoresUnknownNames) {
+  ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
+  nlohmann::json content = nlohmann::json::parse(Text());
+  content["machines"][0]["an_older_name"] = 9;
+  content["machines"][0].erase("gather_share");
+  Write(content.dump());
+  const auto read = ReadTuningCache(file_, kAnn);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->findings.gather_share.has_value());
+  EXPECT_EQ(read->findings.block_bytes, Measured(kAnn, 9).findings.block_bytes);
+}
+
+// With numbers out of range the engine could divide by zero.
+TEST_F(TuningCacheTest, IgnoresEntriesOutOfRange) {
   ASSERT_TRUE(WriteTuningCache(file_, Measured(kAnn, 9)).ok());
   const nlohmann::json sound = nlohmann::json::parse(Text());
   for (const nlohmann::json& wrong :

@@ -56,7 +56,7 @@ class TuningTest : public testing::Test {
   unsigned threads_ = 0;
 };
 
-TEST_F(TuningTest, MeasuresOnceAndReadsFromThenOn) {
+TEST_F(TuningTest, MeasuresOnceAndReadsTheCacheAfterwards) {
   config_.backend.threads = 3;
   const TuningInForce first = Ensure();
   EXPECT_EQ(first.tuning, measured_);
@@ -87,13 +87,13 @@ TEST_F(TuningTest, MeasuresAtEachStartWithoutAFile) {
   EXPECT_EQ(measurements_, 2);
 }
 
-TEST_F(TuningTest, MeasuresForTheCpuBehindAGpu) {
+TEST_F(TuningTest, MeasuresForTheFallbackOfAGpu) {
   config_.backend.preference = backend::Preference::kGpu;
   EXPECT_EQ(Ensure().tuning, measured_);
   EXPECT_EQ(measurements_, 1);
 }
 
-TEST_F(TuningTest, MeasuresNothingWhereItWouldNotBeUsed) {
+TEST_F(TuningTest, MeasuresNothingWhenTheTuningIsNotUsed) {
   config_.tuning = Tuning::kDefaults;
   EXPECT_EQ(Ensure().tuning, Int8Tuning{});
   EXPECT_THAT(Ensure().origins, Each(std::string("default")));
@@ -101,26 +101,26 @@ TEST_F(TuningTest, MeasuresNothingWhereItWouldNotBeUsed) {
   config_.backend.cpu_engine = backend::CpuEngine::kScan;
   Ensure();
   config_.backend.cpu_engine = backend::CpuEngine::kInt8;
-  config_.backend.isa = "sse9";  // refused by whoever makes the backend
+  config_.backend.isa = "sse9";  // ChooseBackend refuses it
   Ensure();
   EXPECT_EQ(measurements_, 0);
 }
 
-TEST_F(TuningTest, ServesWithWhatItMeasuredWhenTheFileIsSomethingElse) {
+TEST_F(TuningTest, UsesTheMeasurementWhenTheCacheIsAnotherKindOfFile) {
   scratch_.Write("home/tuning.json", "not ours");
   const TuningInForce in_force = Ensure();
   EXPECT_EQ(in_force.tuning, measured_);
   EXPECT_TRUE(absl::IsInvalidArgument(in_force.cache)) << in_force.cache;
 }
 
-TEST_F(TuningTest, ServesWithWhatItMeasuredWhenTheFolderCannotBe) {
+TEST_F(TuningTest, UsesTheMeasurementWhenTheCacheCannotBeWritten) {
   scratch_.Write("home", "a file");
   const TuningInForce in_force = Ensure();
   EXPECT_EQ(in_force.tuning, measured_);
   EXPECT_TRUE(absl::IsUnavailable(in_force.cache)) << in_force.cache;
 }
 
-TEST_F(TuningTest, CompletesOverSeveralStartsWhatABusyMachineLeftOut) {
+TEST_F(TuningTest, CompletesAPartialMeasurementOverSeveralStarts) {
   findings_.gather_share.reset();
   TuningInForce in_force = Ensure();
   EXPECT_FALSE(in_force.complete);
@@ -136,7 +136,7 @@ TEST_F(TuningTest, CompletesOverSeveralStartsWhatABusyMachineLeftOut) {
   EXPECT_EQ(measurements_, 2);
 }
 
-TEST_F(TuningTest, NeedsNoBatchWhereThereIsOneKernel) {
+TEST_F(TuningTest, IsCompleteWithoutABatchSizeWhenThereIsOneKernel) {
   config_.backend.isa = "portable";
   findings_.large_batch_min.reset();
   Ensure();
@@ -144,7 +144,7 @@ TEST_F(TuningTest, NeedsNoBatchWhereThereIsOneKernel) {
   EXPECT_EQ(measurements_, 1);
 }
 
-TEST_F(TuningTest, SaysBeforehandWhatIsKnown) {
+TEST_F(TuningTest, ReportsTheKnownTuningWithoutMeasuring) {
   EXPECT_THAT(KnownTuning(config_).origins,
               Each(std::string("not measured yet; the first serve measures")));
   const TuningInForce ensured = Ensure();

@@ -55,7 +55,7 @@ TEST_F(WiringTest, ServesTheConfiguredCollections) {
   EXPECT_TRUE((*app)->Drain());
 }
 
-TEST_F(WiringTest, RunsWithoutMetricsWhenToldTo) {
+TEST_F(WiringTest, RunsWithoutMetricsWhenConfiguredTo) {
   config_.metrics_enabled = false;
   const auto app = App::Create(config_);
   ASSERT_TRUE(app.ok()) << app.status();
@@ -71,7 +71,7 @@ TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
   EXPECT_THAT(std::string(loaded.message()), StartsWith("books: "));
 }
 
-TEST_F(WiringTest, RefusesNamesThatCannotBeACollections) {
+TEST_F(WiringTest, RefusesMalformedCollectionNames) {
   config_.collections[0].name = "my films";
   EXPECT_THAT(Error(), StartsWith("collection: \"my films\" is not a name"));
 }

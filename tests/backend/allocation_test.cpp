@@ -1,5 +1,5 @@
-// A warm search takes no memory, from the heap or from the system. A program of its own, because of
-// what counted_memory.cpp replaces.
+// A warm search allocates no memory, from the heap or from the system. A program of its own,
+// because counted_memory.cpp replaces operator new.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,16 +11,16 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
 #include "backend/small_blocks.h"
-#include "data/page_buffer.h"
+#include "base/page_buffer.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-using testing::CountedMemory;
-using testing::MaskOf;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::UnitRows;
+using tests::CountedMemory;
+using tests::MaskOf;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::UnitRows;
 
 constexpr std::uint64_t kSeed = 111;
 constexpr Row kRowCount = 20'000;
@@ -33,68 +33,69 @@ class AllocationTest : public ::testing::Test {
     kernel_.emplace(*options.small);
     options.small = kernel_->kernel();
     options.threads = 2;
-    options.nibbles_from_code_bytes = 0;  // single queries read nibbles
-    options.foreground_bytes_max = testing::kInForeground;
+    options.int4_from_code_bytes = 0;  // single queries read int4
+    options.foreground_bytes_max = tests::kInForeground;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();
   }
 
   void Search(std::size_t batch) {
-    const SearchBatch asked{queries_->view().Slice(0, batch), std::span(specs_).first(batch)};
-    ASSERT_TRUE(index_->Search(asked, result_).ok());
+    const SearchBatch batch_of_queries{queries_->view().Slice(0, batch),
+                                       std::span(specs_).first(batch)};
+    ASSERT_TRUE(index_->Search(batch_of_queries, result_).ok());
   }
 
-  // What a search of this batch takes once a few of its like have run.
-  std::size_t TakenByWarmSearch(std::size_t batch) {
+  // The allocations of searches of this batch size once three of them have run.
+  std::size_t AllocationsOfWarmSearches(std::size_t batch) {
     for (int i = 0; i < 3; ++i) Search(batch);
     const CountedMemory memory;
     for (int i = 0; i < 5; ++i) Search(batch);
-    return memory.taken();
+    return memory.allocations();
   }
 
   SeededRandom random_{kSeed};
-  std::optional<testing::CountedKernel> kernel_;
-  std::shared_ptr<testing::PaddedRows> rows_ = UnitRows(kRowCount, 96, random_);
-  std::shared_ptr<testing::PaddedRows> queries_ = UnitRows(kBatchMax, 96, random_);
-  std::vector<QuerySpec> specs_ = testing::Specs(kBatchMax, 10);
+  std::optional<tests::CountedKernel> kernel_;
+  std::shared_ptr<tests::PaddedRows> rows_ = UnitRows(kRowCount, 96, random_);
+  std::shared_ptr<tests::PaddedRows> queries_ = UnitRows(kBatchMax, 96, random_);
+  std::vector<QuerySpec> specs_ = tests::Specs(kBatchMax, 10);
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<const SegmentIndex> index_;
   SearchResult result_;
 };
 
-TEST_F(AllocationTest, CountsWhatIsTaken) {
+TEST_F(AllocationTest, CountsAllocations) {
   const CountedMemory memory;
   const auto number = std::make_unique<int>(1);
-  EXPECT_GE(memory.taken(), 1U);
-  const std::size_t before = memory.taken();
-  const data::PageBuffer pages(100);
-  EXPECT_EQ(memory.taken(), before + 1);
+  EXPECT_GE(memory.allocations(), 1U);
+  const std::size_t before = memory.allocations();
+  const base::PageBuffer pages(100);
+  EXPECT_EQ(memory.allocations(), before + 1);
 }
 
-TEST_F(AllocationTest, TakesNothingInAWarmSearch) {
+TEST_F(AllocationTest, AllocatesNothingInAWarmSearch) {
   for (const std::size_t batch : {1U, 32U, 1'000U})
-    EXPECT_EQ(TakenByWarmSearch(batch), 0U) << batch;
-  EXPECT_GT(kernel_->nibble_scans(), 0U);
+    EXPECT_EQ(AllocationsOfWarmSearches(batch), 0U) << batch;
+  EXPECT_GT(kernel_->int4_scans(), 0U);
 }
 
-// Whatever is left of a batch beyond what one pass takes may be few enough for nibbles.
-TEST_F(AllocationTest, TakesNothingForNibblesAfterLargerBatches) {
+// The rest of a batch that does not fit one pass may be small enough for int4.
+TEST_F(AllocationTest, AllocatesNothingForInt4AfterLargerBatches) {
   for (int i = 0; i < 3; ++i) Search(32);
   const CountedMemory memory;
   Search(3);
-  EXPECT_EQ(memory.taken(), 0U);
-  EXPECT_GT(kernel_->nibble_scans(), 0U);
+  EXPECT_EQ(memory.allocations(), 0U);
+  EXPECT_GT(kernel_->int4_scans(), 0U);
 }
 
-TEST_F(AllocationTest, TakesNothingForBatchesOfOtherSizesAndHits) {
+TEST_F(AllocationTest, AllocatesNothingForBatchesOfOtherSizesAndHits) {
   for (std::size_t query = 0; query < kBatchMax; ++query)
     specs_[query].k = std::vector<std::uint32_t>{1, 10, 100, 700}[query % 4];
   Search(kBatchMax);
   for (const std::size_t batch : {1'000U, 1U, 17U, 333U, 32U})
-    EXPECT_EQ(TakenByWarmSearch(batch), 0U) << batch;
+    EXPECT_EQ(AllocationsOfWarmSearches(batch), 0U) << batch;
 }
 
-TEST_F(AllocationTest, TakesNothingUnderMasksAndExclusions) {
+TEST_F(AllocationTest, AllocatesNothingUnderMasksAndExclusions) {
   const RowMask few = MaskOf(kRowCount, 100, random_);
   const RowMask half = MaskOf(kRowCount, 2, random_);
   const std::vector<Row> excluded{1, 5, 100, 10'000};
@@ -104,7 +105,7 @@ TEST_F(AllocationTest, TakesNothingUnderMasksAndExclusions) {
     specs_[query].excluded_rows = excluded;
   }
   for (const std::size_t batch : {1U, 32U, 1'000U})
-    EXPECT_EQ(TakenByWarmSearch(batch), 0U) << batch;
+    EXPECT_EQ(AllocationsOfWarmSearches(batch), 0U) << batch;
 }
 
 }  // namespace

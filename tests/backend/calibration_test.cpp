@@ -9,26 +9,26 @@ namespace {
 
 constexpr std::size_t kCacheBytes = 2U << 20;
 
-// A machine on which a road's cost is known and every clock agrees.
+// A machine on which the cost of every strategy is known and no time is disturbed.
 class FakeMachine final : public CalibrationProbe {
  public:
   std::vector<TimePair> LargeAndSmall(std::size_t batch) override {
-    return Answer("kernels", batch, large_to_small(batch));
+    return Measure("kernels", batch, large_to_small(batch));
   }
   std::vector<TimePair> GatherAndPass(std::size_t batch) override {
-    return Answer("gather", batch, batch == 1 ? gather_for_one : gather_for_many);
+    return Measure("gather", batch, batch == 1 ? gather_for_one : gather_for_many);
   }
   std::vector<TimePair> ScanAndPass(std::size_t row_count) override {
-    return Answer("scan", row_count, static_cast<double>(row_count) / scan_rows);
+    return Measure("scan", row_count, static_cast<double>(row_count) / scan_rows);
   }
 
   double large_to_small(std::size_t batch) const {
     if (batch == disturbed_batch) return 1.3;
     return large_batch / static_cast<double>(batch);
   }
-  int asked(const std::string& question) const {
-    const auto found = asked_.find(question);
-    return found == asked_.end() ? 0 : found->second;
+  int measured(const std::string& measurement) const {
+    const auto found = measured_.find(measurement);
+    return found == measured_.end() ? 0 : found->second;
   }
 
   double large_batch = 8;
@@ -36,19 +36,19 @@ class FakeMachine final : public CalibrationProbe {
   double gather_for_one = 12;
   double gather_for_many = 12;
   double scan_rows = 2'048;
-  std::string silent;  // the question it has no time for
+  std::string silent;  // the measurement that it has no time for
 
  private:
-  std::vector<TimePair> Answer(const std::string& question, std::size_t, double ratio) {
-    ++asked_[question];
-    if (question == silent) return {{ratio, 1}};
+  std::vector<TimePair> Measure(const std::string& measurement, std::size_t, double ratio) {
+    ++measured_[measurement];
+    if (measurement == silent) return {{ratio, 1}};
     return std::vector<TimePair>(7, {ratio, 1});
   }
 
-  std::map<std::string, int> asked_;
+  std::map<std::string, int> measured_;
 };
 
-TEST(FindTuningTest, FindsWhereTheRoadsCross) {
+TEST(FindTuningTest, FindsWhereTheStrategiesCross) {
   FakeMachine machine;
   const TuningFindings wanted{.block_bytes = 256U * 1'024U,
                               .large_batch_min = 8,
@@ -57,18 +57,18 @@ TEST(FindTuningTest, FindsWhereTheRoadsCross) {
   EXPECT_EQ(FindTuning(machine, true, kCacheBytes), wanted);
 }
 
-TEST(FindTuningTest, AsksOnceMoreBeyondTheCrossing) {
+TEST(FindTuningTest, MeasuresOnceMoreBeyondTheCrossing) {
   FakeMachine machine;
   FindTuning(machine, true, kCacheBytes);
-  EXPECT_EQ(machine.asked("kernels"), 4);  // 16, 8, 6, 5
-  EXPECT_EQ(machine.asked("gather"), 2);
-  EXPECT_EQ(machine.asked("scan"), 5);  // 512, 1024, 2048, 4096, 8192
+  EXPECT_EQ(machine.measured("kernels"), 4);  // 16, 8, 6, 5
+  EXPECT_EQ(machine.measured("gather"), 2);
+  EXPECT_EQ(machine.measured("scan"), 5);  // 512, 1024, 2048, 4096, 8192
 }
 
-TEST(FindTuningTest, HasNoBatchToFindWhereThereIsOneKernel) {
+TEST(FindTuningTest, FindsNoBatchWhereThereIsOneKernel) {
   FakeMachine machine;
   EXPECT_FALSE(FindTuning(machine, false, kCacheBytes).large_batch_min.has_value());
-  EXPECT_EQ(machine.asked("kernels"), 0);
+  EXPECT_EQ(machine.measured("kernels"), 0);
 }
 
 TEST(FindTuningTest, FindsNoBlockWhereTheCacheIsUnknown) {
@@ -76,7 +76,7 @@ TEST(FindTuningTest, FindsNoBlockWhereTheCacheIsUnknown) {
   EXPECT_FALSE(FindTuning(machine, true, std::nullopt).block_bytes.has_value());
 }
 
-TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotTell) {
+TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotDecide) {
   FakeMachine machine;
   machine.silent = "kernels";
   EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).large_batch_min.has_value());
@@ -88,14 +88,14 @@ TEST(FindTuningTest, LeavesOutWhatTheTimesDoNotTell) {
   EXPECT_EQ(findings.gather_share, 12U);
 }
 
-TEST(FindTuningTest, DoesNotBelieveACrossingThatTheNextRatioDenies) {
+TEST(FindTuningTest, RejectsACrossingThatTheNextRatioContradicts) {
   FakeMachine machine;
   machine.disturbed_batch = 16;
   machine.large_batch = 4;
   EXPECT_FALSE(FindTuning(machine, true, kCacheBytes).large_batch_min.has_value());
 }
 
-// Whatever this machine is and however busy: it ends, and what it finds is sound.
+// On any machine and under any load it ends, and its findings lie within their bounds.
 TEST(CalibrateTest, FindsNumbersWithinTheirBounds) {
   Int8Options options = OptionsFor("");
   options.threads = 2;

@@ -33,7 +33,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-// Names that the linker gives.
+// The names that the linker option --wrap=mmap uses.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 void* __real_mmap(void* address, std::size_t bytes, int protection, int flags, int file,
@@ -46,7 +46,7 @@ void* __wrap_mmap(void* address, std::size_t bytes, int protection, int flags, i
 // NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 }
 
-namespace simile::testing {
+namespace simile::tests {
 
 CountedMemory::CountedMemory() {
   count = 0;
@@ -54,6 +54,6 @@ CountedMemory::CountedMemory() {
 }
 CountedMemory::~CountedMemory() { counting = false; }
 
-std::size_t CountedMemory::taken() const { return count; }
+std::size_t CountedMemory::allocations() const { return count; }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

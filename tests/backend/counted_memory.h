@@ -2,11 +2,11 @@
 
 #include <cstddef>
 
-namespace simile::testing {
+namespace simile::tests {
 
-// Counts what the program takes from the heap by operator new and from the system by mmap, which
-// counted_memory.cpp replaces for the whole program (mmap with the linker's --wrap). Counts while
-// it lives, on all threads; one at a time.
+// Counts allocations by operator new and by mmap, on all threads, while it exists.
+// counted_memory.cpp replaces both for the whole program (mmap with the linker's --wrap). Only one
+// may exist at a time.
 class CountedMemory {
  public:
   CountedMemory();
@@ -14,7 +14,7 @@ class CountedMemory {
   CountedMemory(const CountedMemory&) = delete;
   CountedMemory& operator=(const CountedMemory&) = delete;
 
-  std::size_t taken() const;
+  std::size_t allocations() const;
 };
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -11,7 +11,7 @@
 namespace simile::backend::cpu {
 namespace {
 
-// A process of one cgroup tree made of files.
+// A process in a cgroup tree of test files.
 class CpuCountTest : public ::testing::Test {
  protected:
   CpuCountTest() {
@@ -45,7 +45,7 @@ TEST_F(CpuCountTest, ReadsAVersion2Quota) {
   EXPECT_EQ(UsableCpuCount(files_), 1U);
 }
 
-TEST_F(CpuCountTest, ObeysTheSmallestQuotaOnTheWayToTheRoot) {
+TEST_F(CpuCountTest, ObeysTheSmallestQuotaUpToTheRoot) {
   Write("own_cgroup", "0::/pod/service\n");
   Write("cgroup/pod/cpu.max", "50000 100000\n");
   Write("cgroup/pod/service/cpu.max", "6400000 100000\n");
@@ -72,7 +72,7 @@ TEST_F(CpuCountTest, ReadsAVersion1Quota) {
   EXPECT_EQ(UsableCpuCount(files_), 1U);
 }
 
-TEST_F(CpuCountTest, TakesMinusOneOfVersion1AsNoQuota) {
+TEST_F(CpuCountTest, ReadsMinusOneOfVersion1AsNoQuota) {
   Write("own_cgroup", "4:cpu:/\n");
   Write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   Write("cgroup/cpu/cpu.cfs_period_us", "100000\n");

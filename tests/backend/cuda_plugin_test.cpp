@@ -1,5 +1,5 @@
-// The real plug-in with a driver that fails: CUDA's runtime finds the driver by its name on the
-// library path, which CMake points at the fake one (see CMakeLists.txt).
+// The real plug-in with a failing driver: CMake puts the fake driver on the library path, where
+// CUDA's runtime looks for it by name (see CMakeLists.txt).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace simile::backend {
 namespace {
 
 TEST(CudaPluginTest, ReportsTheDriversErrorByName) {
-  // The first call decides for the life of the process, so there is one case.
+  // CUDA's runtime reads the error once in a process, so there is one test.
   ASSERT_EQ(setenv("FAKE_CUDA_ERROR", "100", 1), 0);
   const auto opened = OpenGpu({"libcuda.so.1", {SIMILE_CUDA_PLUGIN_FILE}}, {});
   EXPECT_EQ(std::string(opened.status().message()),

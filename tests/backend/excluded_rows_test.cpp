@@ -9,7 +9,7 @@ namespace {
 
 constexpr Row kSameBit = 1U << 14;  // rows this far apart share their bit
 
-TEST(ExcludedRowsTest, TellsRowsThatShareABitApart) {
+TEST(ExcludedRowsTest, DistinguishesRowsThatShareABit) {
   const std::vector<Row> rows{3, 64, 3 + kSameBit, 9'000, 70'000};
   ExcludedRows excluded;
   excluded.Reset(rows);

@@ -16,14 +16,14 @@ namespace simile::backend {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FakeGpuControl;
-using testing::GpuFailed;
-using testing::GpuFull;
-using testing::GpuLost;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using tests::FakeGpuControl;
+using tests::GpuFailed;
+using tests::GpuFull;
+using tests::GpuLost;
 using Call = FakeGpuControl::Call;
-using Kind = GpuEvent::Kind;
+using Cause = FallbackCause;
 
 constexpr std::size_t kRows = 300;
 constexpr std::size_t kDim = 40;
@@ -35,10 +35,10 @@ std::unique_ptr<Backend> SmallCpu() {
 
 class FailoverBackendTest : public ::testing::Test {
  protected:
-  FailoverBackendTest() : rows_(testing::UnitRows(kRows, kDim, random_)) { Make(WhenFull::kCpu); }
+  FailoverBackendTest() : rows_(tests::UnitRows(kRows, kDim, random_)) { Make(WhenFull::kCpu); }
 
   void Make(WhenFull when_full, std::unique_ptr<Backend> cpu = SmallCpu()) {
-    backend_ = MakeFailoverBackend(testing::MakeFakeGpu(control_), std::move(cpu), when_full,
+    backend_ = MakeFailoverBackend(tests::MakeFakeGpu(control_), std::move(cpu), when_full,
                                    [this](const GpuEvent& event) {
                                      const std::lock_guard lock(mutex_);
                                      events_.push_back(event);
@@ -46,83 +46,83 @@ class FailoverBackendTest : public ::testing::Test {
   }
 
   std::shared_ptr<const SegmentIndex> Load() {
-    auto made = backend_->MakeResident(testing::SegmentOf(rows_));
+    auto made = backend_->MakeResident(tests::SegmentOf(rows_));
     EXPECT_TRUE(made.ok()) << made.status();
     return *std::move(made);
   }
 
-  // Searches, and holds the answer against the CPU's.
+  // Searches, and checks that the answer is the CPU's.
   SearchResult Search(const SegmentIndex& index) {
-    const auto queries = testing::UnitRows(3, kDim, random_);
-    const std::vector<QuerySpec> specs = testing::Specs(3, kHits);
+    const auto queries = tests::UnitRows(3, kDim, random_);
+    const std::vector<QuerySpec> specs = tests::Specs(3, kHits);
     SearchResult result;
     const absl::Status status = index.Search({queries->view(), specs}, result);
     EXPECT_TRUE(status.ok()) << status;
     SearchResult expected;
     const auto cpu = SmallCpu();
-    const auto plain = cpu->MakeResident(testing::SegmentOf(rows_));
+    const auto plain = cpu->MakeResident(tests::SegmentOf(rows_));
     EXPECT_TRUE((*plain)->Search({queries->view(), specs}, expected).ok());
-    testing::ExpectSameAnswers(result, expected, "after failover");
+    tests::ExpectSameAnswers(result, expected, "after failover");
     return result;
   }
 
   std::string ReasonOf(const SearchResult& result) const {
-    return result.stand_in() == nullptr ? "" : result.stand_in()->reason;
+    return result.fallback() == nullptr ? "" : result.fallback()->reason;
   }
 
-  std::vector<Kind> Kinds() {
+  std::vector<Cause> Causes() {
     const std::lock_guard lock(mutex_);
-    std::vector<Kind> kinds;
-    for (const GpuEvent& event : events_) kinds.push_back(event.kind);
-    return kinds;
+    std::vector<Cause> causes;
+    for (const GpuEvent& event : events_) causes.push_back(event.cause);
+    return causes;
   }
 
-  testing::SeededRandom random_{71};
-  std::shared_ptr<testing::PaddedRows> rows_;
+  tests::SeededRandom random_{71};
+  std::shared_ptr<tests::PaddedRows> rows_;
   FakeGpuControl control_;
   std::mutex mutex_;  // guards events_
   std::vector<GpuEvent> events_;
   std::unique_ptr<Backend> backend_;
 };
 
-TEST_F(FailoverBackendTest, AnswersOnTheGpuAsLongAsItCan) {
+TEST_F(FailoverBackendTest, AnswersOnTheGpuWhenNothingFails) {
   const auto index = Load();
   EXPECT_EQ(backend_->info().name, "gpu");
-  EXPECT_EQ(backend_->stand_in(), nullptr);
-  EXPECT_EQ(index->stand_in(), nullptr);
+  EXPECT_EQ(backend_->fallback(), nullptr);
+  EXPECT_EQ(index->fallback(), nullptr);
   const SearchResult result = Search(*index);
-  EXPECT_EQ(result.stand_in(), nullptr);
+  EXPECT_EQ(result.fallback(), nullptr);
   EXPECT_STREQ(result.Engine(0), "cuda-fake");
   EXPECT_TRUE(events_.empty());
 }
 
-TEST_F(FailoverBackendTest, MovesABatchToTheCpuThatTheGpuHasNoRoomFor) {
+TEST_F(FailoverBackendTest, RunsABatchOnTheCpuWhenTheGpuHasNoMemoryForIt) {
   const auto index = Load();
   control_.Next(Call::kSearch, GpuFull());
   const SearchResult moved = Search(*index);
   EXPECT_EQ(ReasonOf(moved),
-            "the GPU had no room for this batch: 300.0 MiB are needed and 12.0 MiB are free");
-  EXPECT_EQ(moved.stand_in()->info.name, "cpu");
+            "the GPU had no memory for this batch: 300.0 MiB are needed and 12.0 MiB are free");
+  EXPECT_EQ(moved.fallback()->info.name, "cpu");
   EXPECT_STREQ(moved.Engine(0), "scan-portable");
-  // The next one is the GPU's again.
-  EXPECT_EQ(Search(*index).stand_in(), nullptr);
-  EXPECT_EQ(backend_->stand_in(), nullptr);
-  EXPECT_THAT(Kinds(), ElementsAre(Kind::kOutOfMemory));
+  // The next batch runs on the GPU again.
+  EXPECT_EQ(Search(*index).fallback(), nullptr);
+  EXPECT_EQ(backend_->fallback(), nullptr);
+  EXPECT_THAT(Causes(), ElementsAre(Cause::kOutOfMemory));
 }
 
-TEST_F(FailoverBackendTest, MovesABatchToTheCpuAtWhichACallFails) {
+TEST_F(FailoverBackendTest, RunsABatchOnTheCpuWhenADeviceCallFails) {
   const auto index = Load();
   control_.Next(Call::kSearch, GpuFailed());
   EXPECT_EQ(ReasonOf(Search(*index)),
             "the GPU failed at this batch: cudaErrorInvalidValue at cudaMemcpyAsync: invalid "
             "argument");
-  EXPECT_EQ(Search(*index).stand_in(), nullptr);
-  ASSERT_THAT(Kinds(), ElementsAre(Kind::kCallFailed));
-  EXPECT_EQ(events_[0].cuda_error, 1);
+  EXPECT_EQ(Search(*index).fallback(), nullptr);
+  ASSERT_THAT(Causes(), ElementsAre(Cause::kCallFailed));
+  EXPECT_EQ(events_[0].device_error, 1);
   EXPECT_EQ(events_[0].reason, "cudaErrorInvalidValue at cudaMemcpyAsync: invalid argument");
 }
 
-TEST_F(FailoverBackendTest, NeverTouchesADeviceThatIsLost) {
+TEST_F(FailoverBackendTest, DoesNotUseALostDevice) {
   const auto first = Load();
   const auto second = Load();
   control_.Next(Call::kSearch, GpuLost());
@@ -134,22 +134,23 @@ TEST_F(FailoverBackendTest, NeverTouchesADeviceThatIsLost) {
   EXPECT_EQ(ReasonOf(Search(*second)), reason);
   const auto third = Load();
   EXPECT_EQ(ReasonOf(Search(*third)), reason);
-  EXPECT_EQ(third->stand_in()->reason, reason);
-  EXPECT_EQ(backend_->stand_in()->reason, reason);
+  EXPECT_EQ(third->fallback()->reason, reason);
+  EXPECT_EQ(backend_->fallback()->reason, reason);
   EXPECT_EQ(control_.calls_after_loss(), 0);
-  ASSERT_THAT(Kinds(), ElementsAre(Kind::kDeviceLost));
-  EXPECT_EQ(events_[0].cuda_error, 700);
+  ASSERT_THAT(Causes(), ElementsAre(Cause::kDeviceLost));
+  EXPECT_EQ(events_[0].device_error, 700);
 }
 
-TEST_F(FailoverBackendTest, ScoresOnTheCpuWhatTheGpuDoesNot) {
+TEST_F(FailoverBackendTest, ScoresOnTheCpuWhenTheGpuFails) {
   const auto index = Load();
   const std::vector<Row> rows = {0, 8, 299};
   const MatrixView query = rows_->view().Slice(5, 1);
   const auto score = [&] {
-    std::pair<std::vector<float>, StandIn> scored;
+    std::pair<std::vector<float>, FallbackBackend> scored;
     scored.first.resize(rows.size());
-    const absl::Status status = index->ScoreAndTell(query, rows, scored.first, scored.second);
-    EXPECT_TRUE(status.ok()) << status;
+    absl::StatusOr<FallbackBackend> fallback = index->Score(query, rows, scored.first);
+    EXPECT_TRUE(fallback.ok()) << fallback.status();
+    if (fallback.ok()) scored.second = *std::move(fallback);
     return scored;
   };
   const auto on_gpu = score();
@@ -161,28 +162,28 @@ TEST_F(FailoverBackendTest, ScoresOnTheCpuWhatTheGpuDoesNot) {
     ASSERT_NE(on_cpu.second, nullptr) << failed;
     EXPECT_THAT(on_cpu.second->reason, HasSubstr(std::string(failed.message())));
   }
-  EXPECT_THAT(Kinds(), ElementsAre(Kind::kOutOfMemory, Kind::kCallFailed, Kind::kDeviceLost));
+  EXPECT_THAT(Causes(), ElementsAre(Cause::kOutOfMemory, Cause::kCallFailed, Cause::kDeviceLost));
   EXPECT_EQ(control_.calls_after_loss(), 0);
 }
 
-TEST_F(FailoverBackendTest, ServesFromTheCpuWhatDoesNotFitOnTheGpu) {
+TEST_F(FailoverBackendTest, ServesFromTheCpuACollectionThatDoesNotFitOnTheGpu) {
   control_.Next(Call::kLoad, GpuFull());
   const auto index = Load();
   const std::string reason =
       "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free";
-  EXPECT_EQ(index->stand_in()->reason, reason);
+  EXPECT_EQ(index->fallback()->reason, reason);
   EXPECT_EQ(ReasonOf(Search(*index)), reason);
   EXPECT_EQ(index->Resident()->device_bytes, 0U);
   EXPECT_EQ(control_.calls(Call::kSearch), 0);
-  // Others may.
-  EXPECT_EQ(Search(*Load()).stand_in(), nullptr);
-  EXPECT_THAT(Kinds(), ElementsAre(Kind::kDoesNotFit));
+  // Another collection still goes to the GPU.
+  EXPECT_EQ(Search(*Load()).fallback(), nullptr);
+  EXPECT_THAT(Causes(), ElementsAre(Cause::kDoesNotFit));
 }
 
-TEST_F(FailoverBackendTest, RefusesWhatDoesNotFitWhenToldTo) {
+TEST_F(FailoverBackendTest, RefusesACollectionThatDoesNotFitWhenConfiguredTo) {
   Make(WhenFull::kRefuse);
   control_.Next(Call::kLoad, GpuFull());
-  const auto refused = backend_->MakeResident(testing::SegmentOf(rows_));
+  const auto refused = backend_->MakeResident(tests::SegmentOf(rows_));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(std::string(refused.status().message()),
             "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free; "
@@ -190,16 +191,16 @@ TEST_F(FailoverBackendTest, RefusesWhatDoesNotFitWhenToldTo) {
   EXPECT_TRUE(events_.empty());
 }
 
-TEST_F(FailoverBackendTest, ServesFromTheCpuWhatTheGpuFailsToTakeIn) {
+TEST_F(FailoverBackendTest, ServesFromTheCpuACollectionThatTheGpuFailsToLoad) {
   control_.Next(Call::kLoad, GpuFailed());
-  EXPECT_THAT(ReasonOf(Search(*Load())), StartsWith("the GPU failed at taking it in: cudaError"));
+  EXPECT_THAT(ReasonOf(Search(*Load())), StartsWith("the GPU failed to load it: cudaError"));
   control_.Next(Call::kLoad, GpuLost());
   EXPECT_THAT(ReasonOf(Search(*Load())), StartsWith("the GPU was lost"));
-  EXPECT_THAT(Kinds(), ElementsAre(Kind::kCallFailed, Kind::kDeviceLost));
+  EXPECT_THAT(Causes(), ElementsAre(Cause::kCallFailed, Cause::kDeviceLost));
   EXPECT_EQ(control_.calls_after_loss(), 0);
 }
 
-TEST_F(FailoverBackendTest, MakesTheCpusIndexOnlyWhenItIsNeededAndPlansForIt) {
+TEST_F(FailoverBackendTest, PlansForTheIndexOnTheCpuAndBuildsItOnlyWhenNeeded) {
   cpu::Int8Options options = cpu::OptionsFor("portable");
   options.tuning.scan_rows_max = 0;
   const std::uint64_t index_bytes =
@@ -219,21 +220,21 @@ TEST_F(FailoverBackendTest, MakesTheCpusIndexOnlyWhenItIsNeededAndPlansForIt) {
   EXPECT_STREQ(Search(*index).Engine(0), "int8-portable");
   EXPECT_EQ(index->Resident()->host_bytes, index_bytes);
   EXPECT_EQ(index->Built().value(), 1.0);
-  // A lost device keeps what it held, and takes nothing new.
+  // A lost device keeps its memory, and nothing new is loaded onto it.
   EXPECT_EQ(index->Resident()->device_bytes, plan.device_bytes);
   EXPECT_EQ(backend_->Plan({kRows, kDim, Metric::kCosine}).device_bytes, 0U);
 }
 
-TEST_F(FailoverBackendTest, TellsOfALostDeviceOnceWhoeverAsked) {
-  constexpr int kAskers = 4;
+TEST_F(FailoverBackendTest, ReportsALostDeviceOnceToItsObserver) {
+  constexpr int kThreads = 4;
   const auto index = Load();
   control_.Next(Call::kSearch, GpuLost());
-  const auto queries = testing::UnitRows(2, kDim, random_);
-  std::vector<std::thread> askers;
-  askers.reserve(kAskers);
-  for (int asker = 0; asker < kAskers; ++asker) {
-    askers.emplace_back([&] {
-      const std::vector<QuerySpec> specs = testing::Specs(2, kHits);
+  const auto queries = tests::UnitRows(2, kDim, random_);
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const std::vector<QuerySpec> specs = tests::Specs(2, kHits);
       SearchResult result;
       for (int turn = 0; turn < 20; ++turn) {
         ASSERT_TRUE(index->Search({queries->view(), specs}, result).ok());
@@ -241,11 +242,11 @@ TEST_F(FailoverBackendTest, TellsOfALostDeviceOnceWhoeverAsked) {
       }
     });
   }
-  for (std::thread& asker : askers) asker.join();
-  EXPECT_THAT(Kinds(), ElementsAre(Kind::kDeviceLost));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(Causes(), ElementsAre(Cause::kDeviceLost));
 }
 
-TEST_F(FailoverBackendTest, ShowsTheDevicesMemory) {
+TEST_F(FailoverBackendTest, ReportsTheDevicesMemory) {
   const auto bytes = [this] {
     std::vector<std::uint64_t> now;
     for (const DeviceMemory& memory : backend_->device_memory()) now.push_back(memory.bytes);

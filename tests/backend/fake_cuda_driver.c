@@ -1,5 +1,5 @@
-/* A driver library that loads and whose every call fails with the code in FAKE_CUDA_ERROR: what the
- * plug-in meets on a machine whose driver is installed but cannot be used. */
+/* A driver library whose calls all fail with the code in FAKE_CUDA_ERROR, as on a machine whose
+ * driver is installed but cannot be used. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,19 +7,19 @@
 
 #include <absl/strings/cord.h>
 
-#include "backend/cuda/plugin.h"
+#include "backend/accelerator_plugin.h"
 #include "backend/failover_backend.h"
 #include "engine/fake_segment.h"
 
-namespace simile::testing {
+namespace simile::tests {
 namespace {
 
 absl::Status WithCode(absl::Status status, std::string_view code) {
-  status.SetPayload(backend::kCudaErrorPayload, absl::Cord({code.data(), code.size()}));
+  status.SetPayload(backend::kDeviceErrorPayload, absl::Cord({code.data(), code.size()}));
   return status;
 }
 
-// The memory of the device, by kind.
+// The device memory in use, by kind.
 class FakeMemory {
  public:
   void Add(const std::string& kind, std::uint64_t bytes) {
@@ -69,8 +69,8 @@ class FakeGpuIndex final : public SegmentIndex {
   std::size_t dim() const override { return segment_.dim(); }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    if (absl::Status failed = control_.Take(FakeGpuControl::Call::kSearch); !failed.ok()) {
-      // Half an answer is what a failing device leaves.
+    if (absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kSearch); !failed.ok()) {
+      // A failing device leaves a partial answer behind.
       result.Reset(batch.specs.size(), 1);
       if (!batch.specs.empty()) result.SetCount(0, 1);
       return failed;
@@ -80,9 +80,9 @@ class FakeGpuIndex final : public SegmentIndex {
     return status;
   }
 
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override {
-    if (absl::Status failed = control_.Take(FakeGpuControl::Call::kScore); !failed.ok()) {
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override {
+    if (absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kScore); !failed.ok()) {
       return failed;
     }
     return segment_.Score(queries, rows, scores);
@@ -107,7 +107,7 @@ class FakeGpu final : public Backend {
   }
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override {
-    if (absl::Status failed = control_.Take(FakeGpuControl::Call::kLoad); !failed.ok()) {
+    if (absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kLoad); !failed.ok()) {
       return failed;
     }
     return std::make_shared<const FakeGpuIndex>(control_, memory_, rows);
@@ -153,7 +153,7 @@ void FakeGpuControl::NextOf(Call call, std::string_view words) {
   }
 }
 
-absl::Status FakeGpuControl::Take(Call call) {
+absl::Status FakeGpuControl::NextOutcome(Call call) {
   const std::lock_guard lock(mutex_);
   ++calls_[call];
   if (lost_) {
@@ -191,4 +191,4 @@ std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control) {
   return std::make_unique<FakeGpu>(control);
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -11,29 +11,29 @@
 
 #include "simile/backend.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
-// What a plug-in answers when something goes wrong, as src/backend/failover_backend.h expects it.
-absl::Status GpuFull();    // no room on the device
+// The errors of a plug-in, as src/backend/failover_backend.h expects them.
+absl::Status GpuFull();    // the device has no memory left
 absl::Status GpuFailed();  // one call failed: cudaErrorInvalidValue, 1
-absl::Status GpuLost();    // the device is gone for good: cudaErrorIllegalAddress, 700
+absl::Status GpuLost();    // the device is lost: cudaErrorIllegalAddress, 700
 
-// Tells a fake GPU what its next calls come to, and what it was asked. Once a call has come to
-// GpuLost all do, as in a real plug-in. Safe to use from any thread.
+// Sets the outcomes of a fake GPU's next calls and counts its calls. After one GpuLost every call
+// returns GpuLost, as in a real plug-in. Thread-safe.
 class FakeGpuControl {
  public:
   enum class Call : std::uint8_t { kLoad, kSearch, kScore };
 
-  // The next such call after those already spoken for comes to this; OK is one that goes well.
+  // Appends the outcome of one more call of this type; calls beyond the list succeed.
   void Next(Call call, absl::Status outcome);
-  // The same for the words of a list: "ok,full,failed,lost".
+  // Appends one outcome for each word of a list: "ok,full,failed,lost".
   void NextOf(Call call, std::string_view words);
 
-  // As it was in the beginning.
+  // Forgets all outcomes and counts.
   void Reset();
 
-  // Of the fake: what this call comes to.
-  absl::Status Take(Call call);
+  // Called by the fake: counts the call and returns its outcome.
+  absl::Status NextOutcome(Call call);
 
   int calls(Call call) const;
   int calls_after_loss() const;
@@ -46,9 +46,9 @@ class FakeGpuControl {
   int calls_after_loss_ = 0;
 };
 
-// A "GPU" that scores every row by the reference, with the memory of one: "NVIDIA H200", engine
-// "cuda-fake".
-//   control  borrowed for the life of the backend and its segments
+// Makes a backend "NVIDIA H200" with the engine "cuda-fake", which scores every row with the
+// reference and counts device memory as a GPU would.
+//   control  borrowed for the lifetime of the backend and its segments
 std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control);
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -1,9 +1,9 @@
-// Plug-ins that only pretend, compiled once for each FAKE_PLUGIN below.
+// Fake plug-ins: compiled once for each value of FAKE_PLUGIN below.
 #include <cstdio>
 #include <cstdlib>
 
+#include "backend/accelerator_plugin.h"
 #include "backend/build_id.h"
-#include "backend/cuda/plugin.h"
 #include "backend/fake_gpu.h"
 
 #define FAKE_WORKING 1
@@ -15,18 +15,17 @@
 
 namespace {
 
-using simile::testing::FakeGpuControl;
+using simile::tests::FakeGpuControl;
 
-void AddDevice(SimileCudaProbe& probe, const char* name, std::uint64_t gib) {
-  SimileCudaDevice& device = probe.devices[probe.device_count++];
+void AddDevice(SimileDeviceProbe& probe, const char* name, std::uint64_t gib) {
+  SimileDevice& device = probe.devices[probe.device_count++];
   std::snprintf(device.name, sizeof(device.name), "%s", name);
   device.memory_bytes = gib << 30;
-  device.compute_major = 9;
 }
 
-void Probe(SimileCudaProbe* probe) {
-  *probe = SimileCudaProbe{};
-  probe->driver_version = 13'000;
+void Probe(SimileDeviceProbe* probe) {
+  *probe = SimileDeviceProbe{};
+  std::snprintf(probe->driver, sizeof(probe->driver), "CUDA 13.0");
   if (FAKE_PLUGIN == FAKE_NO_DEVICE) {
     probe->error = 100;
     std::snprintf(probe->error_name, sizeof(probe->error_name), "cudaErrorNoDevice");
@@ -38,14 +37,14 @@ void Probe(SimileCudaProbe* probe) {
   if (FAKE_PLUGIN == FAKE_TWO_DEVICES) AddDevice(*probe, "NVIDIA T4", 16);
 }
 
-// What tests in the same process reach by FakeGpuControls.
+// Tests in the same process reach it through FakeGpuControls.
 FakeGpuControl& Control() {
   static FakeGpuControl control;
   return control;
 }
 
-// Programs are told what the calls come to by these, as FakeGpuControl::NextOf.
-void ObeyEnvironment() {
+// Reads the outcomes of calls from the environment, as FakeGpuControl::NextOf takes them.
+void ReadOutcomesFromEnvironment() {
   const std::pair<const char*, FakeGpuControl::Call> variables[] = {
       {"FAKE_GPU_LOADS", FakeGpuControl::Call::kLoad},
       {"FAKE_GPU_SEARCHES", FakeGpuControl::Call::kSearch},
@@ -63,19 +62,19 @@ void Open(const simile::backend::GpuOptions* /*options*/,
         "such file or directory");
     return;
   }
-  ObeyEnvironment();
-  *backend = simile::testing::MakeFakeGpu(Control());
+  ReadOutcomesFromEnvironment();
+  *backend = simile::tests::MakeFakeGpu(Control());
 }
 
-constexpr SimileCudaPlugin kPlugin{
-    FAKE_PLUGIN == FAKE_OTHER_INTERFACE ? 99U : SIMILE_CUDA_INTERFACE_VERSION,
+constexpr SimilePlugin kPlugin{
+    FAKE_PLUGIN == FAKE_OTHER_INTERFACE ? 99U : SIMILE_PLUGIN_INTERFACE_VERSION,
     FAKE_PLUGIN == FAKE_OTHER_BUILD ? "0.0.1-of-yesterday" : simile::backend::kBuildId, &Probe,
     &Open};
 
 }  // namespace
 
-extern "C" const SimileCudaPlugin* simile_cuda_plugin();
+extern "C" const SimilePlugin* simile_cuda_plugin();
 extern "C" FakeGpuControl* FakeGpuControls();
 
-extern "C" const SimileCudaPlugin* simile_cuda_plugin() { return &kPlugin; }
+extern "C" const SimilePlugin* simile_cuda_plugin() { return &kPlugin; }
 extern "C" FakeGpuControl* FakeGpuControls() { return &Control(); }

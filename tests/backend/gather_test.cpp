@@ -11,12 +11,12 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::MaskOf;
-using testing::PaddedRows;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::Specs;
-using testing::UnitRows;
+using tests::MaskOf;
+using tests::PaddedRows;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::Specs;
+using tests::UnitRows;
 
 const certificate::CanonicalKernel& Kernel() {
   return *certificate::SupportedCanonicalKernels().front();
@@ -24,7 +24,7 @@ const certificate::CanonicalKernel& Kernel() {
 
 class GatherTest : public ::testing::Test {
  protected:
-  // Expects of the gathered queries what the plain scan answers to them.
+  // Expects the plain scan's answers to the gathered queries.
   void ExpectTheScansAnswers(const SegmentRows& rows, const SearchBatch& batch,
                              const std::vector<std::uint32_t>& queries, const std::string& what) {
     const std::size_t hits_max = HitsMax(batch, rows);
@@ -34,7 +34,8 @@ class GatherTest : public ::testing::Test {
     gather_.Run(pool_, rows, batch, queries, gathered_);
     for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
       if (!std::ranges::binary_search(queries, query)) {
-        ASSERT_TRUE(gathered_.Hits(query).empty()) << what << ": query " << query << " is not ours";
+        ASSERT_TRUE(gathered_.Hits(query).empty())
+            << what << ": query " << query << " was not gathered";
         continue;
       }
       ASSERT_TRUE(std::ranges::equal(gathered_.Hits(query), scanned_.Hits(query)))
@@ -102,7 +103,7 @@ TEST_F(GatherTest, AnswersNothingWhenNoRowPasses) {
   EXPECT_EQ(gathered_.Cost(0).rows_scanned, 0U);
 }
 
-TEST_F(GatherTest, GivesTiesToTheLowerRow) {
+TEST_F(GatherTest, BreaksTiesByTheLowerRow) {
   const auto rows = std::make_shared<PaddedRows>(1'000, 3);
   for (std::size_t r = 0; r < 1'000; ++r) (*rows)[r][0] = 1;
   RowMask mask(2'000);

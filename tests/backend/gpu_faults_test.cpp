@@ -21,12 +21,12 @@ std::vector<GpuFault> FaultsAgo(const std::vector<int>& ago_s) {
   return faults;
 }
 
-TEST(GpuFaultsTest, TriesTheGpuAfterFewFaults) {
+TEST(GpuFaultsTest, UsesTheGpuAfterFewFaults) {
   EXPECT_EQ(WhyNotTried({}, kNow), "");
   EXPECT_EQ(WhyNotTried(FaultsAgo({2, 1}), kNow), "");
 }
 
-TEST(GpuFaultsTest, LeavesTheGpuAloneAfterThreeFaultsInTenMinutes) {
+TEST(GpuFaultsTest, RefusesTheGpuAfterThreeFaultsInTenMinutes) {
   EXPECT_EQ(WhyNotTried(FaultsAgo({599, 300, 20}), kNow),
             "the GPU was lost 3 times in the last 10 minutes, the last time to an error 20 s ago; "
             "a start from 22:13:21 UTC tries it again");
@@ -36,18 +36,18 @@ TEST(GpuFaultsTest, ForgetsFaultsAfterTenMinutes) {
   EXPECT_EQ(WhyNotTried(FaultsAgo({600, 300, 20}), kNow), "");
 }
 
-TEST(GpuFaultsTest, CountsFaultsInWhateverOrderTheyCome) {
+TEST(GpuFaultsTest, CountsFaultsInAnyOrder) {
   EXPECT_EQ(WhyNotTried(FaultsAgo({20, 500, 400, 300}), kNow),
             "the GPU was lost 4 times in the last 10 minutes, the last time to an error 20 s ago; "
             "a start from 22:16:40 UTC tries it again");
 }
 
-TEST(GpuFaultsTest, IgnoresFaultsOfTheFuture) {
+TEST(GpuFaultsTest, IgnoresFaultsInTheFuture) {
   EXPECT_EQ(WhyNotTried(FaultsAgo({-60, -30, 20}), kNow), "");
 }
 
-// The moment that the reason names is the first at which a start tries the GPU.
-TEST(GpuFaultsTest, TriesAgainFromTheMomentItNames) {
+// The time in the reason is the first at which a start uses the GPU.
+TEST(GpuFaultsTest, UsesTheGpuAgainFromTheTimeInTheReason) {
   const std::vector<GpuFault> faults = FaultsAgo({500, 400, 300, 20});
   const auto again = kNow - seconds(400) + kGpuFaultsWindow;
   EXPECT_NE(WhyNotTried(faults, again - seconds(1)), "");

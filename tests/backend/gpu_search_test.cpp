@@ -23,7 +23,7 @@ std::string Fake(const std::string& name) { return std::string(SIMILE_FAKES_DIR)
 
 const std::string kDriver = Fake("libfake_cuda_driver.so");
 
-// Why the GPU is not used; empty when it is.
+// Returns why the GPU is not used; empty if it is.
 std::string Reason(const GpuSearch& search, const GpuOptions& options = {}) {
   return std::string(OpenGpu(search, options).status().message());
 }
@@ -32,41 +32,41 @@ std::string ReasonWith(const std::string& plugin, const GpuOptions& options = {}
   return Reason({kDriver, {Fake(plugin)}}, options);
 }
 
-TEST(GpuSearchTest, SaysThatThereIsNoDriver) {
+TEST(GpuSearchTest, ReportsAMissingDriver) {
   EXPECT_EQ(Reason({"libcuda-that-is-not-here.so.1", {Fake("libfake_working.so")}}),
             "no NVIDIA driver on this machine (libcuda-that-is-not-here.so.1 not found)");
 }
 
-TEST(GpuSearchTest, SaysWhyADriverThatIsThereCannotBeLoaded) {
+TEST(GpuSearchTest, ReportsWhyADriverCannotBeLoaded) {
   const ScratchFolder scratch;
-  scratch.Write("libcuda.so.1", "this is no library");
+  scratch.Write("libcuda.so.1", "not a library");
   const std::filesystem::path driver = scratch.path() / "libcuda.so.1";
   EXPECT_THAT(Reason({driver.string(), {}}),
               AllOf(StartsWith("the NVIDIA driver library cannot be loaded: libcuda.so.1: "),
                     Not(HasSubstr(scratch.path().string()))));
 }
 
-TEST(GpuSearchTest, SaysThatThereIsNoPlugin) {
+TEST(GpuSearchTest, ReportsAMissingPlugin) {
   EXPECT_EQ(ReasonWith("absent.so"),
             "an NVIDIA driver is here, but libsimile_cuda.so is not beside the server: this build "
             "has no GPU plug-in");
 }
 
-TEST(GpuSearchTest, SaysThatAPluginCannotBeLoaded) {
+TEST(GpuSearchTest, ReportsWhyAPluginCannotBeLoaded) {
   const ScratchFolder scratch;
-  scratch.Write("libsimile_cuda.so", "this is no library");
+  scratch.Write("libsimile_cuda.so", "not a library");
   EXPECT_THAT(Reason({kDriver, {(scratch.path() / "libsimile_cuda.so").string()}}),
               AllOf(StartsWith("the GPU plug-in cannot be loaded: libsimile_cuda.so: "),
                     Not(HasSubstr(scratch.path().string()))));
 }
 
-TEST(GpuSearchTest, SaysThatTheDriverHasNoDevice) {
+TEST(GpuSearchTest, ReportsADriverWithoutDevices) {
   EXPECT_EQ(ReasonWith("libfake_no_device.so"),
             "the NVIDIA driver reports no usable device (cudaErrorNoDevice: no CUDA-capable device "
             "is detected)");
 }
 
-TEST(GpuSearchTest, SaysThatTheDeviceAskedForIsNotThere) {
+TEST(GpuSearchTest, ReportsAMissingDeviceNumber) {
   GpuOptions options;
   options.device = 2;
   EXPECT_EQ(ReasonWith("libfake_two_devices.so", options),
@@ -74,7 +74,7 @@ TEST(GpuSearchTest, SaysThatTheDeviceAskedForIsNotThere) {
             "1, NVIDIA T4 (16 GiB)");
 }
 
-TEST(GpuSearchTest, SaysWhyTheDeviceCannotBeUsed) {
+TEST(GpuSearchTest, ReportsWhyTheDeviceCannotBeOpened) {
   EXPECT_EQ(ReasonWith("libfake_no_blas.so"),
             "NVIDIA H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: "
             "libcublas.so.13: cannot open shared object file: No such file or directory");
@@ -87,7 +87,7 @@ TEST(GpuSearchTest, OpensTheDevice) {
   EXPECT_EQ(opened->backend->info().name, "gpu");
 }
 
-TEST(GpuSearchTest, OpensTheDeviceAskedFor) {
+TEST(GpuSearchTest, OpensTheConfiguredDevice) {
   GpuOptions options;
   options.device = 1;
   const auto opened = OpenGpu({kDriver, {Fake("libfake_two_devices.so")}}, options);
@@ -95,13 +95,13 @@ TEST(GpuSearchTest, OpensTheDeviceAskedFor) {
   EXPECT_EQ(opened->description, "NVIDIA T4 (16 GiB), CUDA 13.0");
 }
 
-TEST(GpuSearchTest, TriesThePlacesInOrder) {
+TEST(GpuSearchTest, TriesPluginPathsInOrder) {
   EXPECT_TRUE(
       OpenGpu({kDriver, {Fake("absent.so"), Fake("libfake_working.so"), Fake("absent.so")}}, {})
           .ok());
 }
 
-TEST(GpuSearchTest, RefusesAPluginOfAnotherBuildByName) {
+TEST(GpuSearchTest, RefusesAPluginOfAnotherBuild) {
   EXPECT_THAT(ReasonWith("libfake_other_build.so"),
               AllOf(StartsWith("libfake_other_build.so is from another build"),
                     HasSubstr("0.0.1-of-yesterday"), HasSubstr(kBuildId)));
@@ -111,13 +111,15 @@ TEST(GpuSearchTest, RefusesAPluginWithAnotherInterface) {
   EXPECT_THAT(ReasonWith("libfake_other_interface.so"), HasSubstr("with interface 99"));
 }
 
-TEST(GpuSearchTest, RefusesALibraryThatIsNoPlugin) {
+TEST(GpuSearchTest, RefusesALibraryWithoutTheEntrySymbol) {
   EXPECT_EQ(ReasonWith("libfake_cuda_driver.so"),
             "libfake_cuda_driver.so is not a Simile plug-in: it has no simile_cuda_plugin");
 }
 
 TEST(GpuSearchTest, LooksBesideTheExecutableByDefault) {
-  const GpuSearch search = DefaultGpuSearch();
+  const std::vector<GpuSearch> searches = DefaultGpuSearches();
+  ASSERT_EQ(searches.size(), AcceleratorKinds().size());
+  const GpuSearch& search = searches.front();
   EXPECT_EQ(search.driver_library, "libcuda.so.1");
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   EXPECT_THAT(search.plugin_paths,

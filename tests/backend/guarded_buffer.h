@@ -5,10 +5,10 @@
 #include <new>
 #include <span>
 
-namespace simile::testing {
+namespace simile::tests {
 
-// Aligned memory of exactly so many T with a pattern before and after it, so that what writes
-// beyond its end or start is found out.
+// Aligned memory for `count` T with a pattern before and after it, which reveals writes out of
+// bounds.
 template <class T>
 class GuardedBuffer {
  public:
@@ -41,4 +41,4 @@ class GuardedBuffer {
   unsigned char* memory_;
 };
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -17,19 +17,19 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::CountedKernel;
 using ::testing::HasSubstr;
-using testing::MaskOf;
-using testing::PaddedRows;
-using testing::ScaleTo;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::SmallBlocks;
-using testing::Specs;
 using ::testing::StartsWith;
-using testing::UnitRows;
+using tests::CountedKernel;
+using tests::MaskOf;
+using tests::PaddedRows;
+using tests::ScaleTo;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::SmallBlocks;
+using tests::Specs;
+using tests::UnitRows;
 
-class Int8BackendTest : public testing::Int8Fixture {
+class Int8BackendTest : public tests::Int8Fixture {
  protected:
   static std::string SeedText(std::uint64_t seed) { return "seed " + std::to_string(seed); }
 };
@@ -56,8 +56,8 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
   }
 }
 
-// Rows in tight groups: what is not in the query's is far away, even by half a byte a dimension.
-TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
+// Rows in tight groups, so that int4 separates the query's group from all others.
+TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
   constexpr std::uint64_t kSeed = 89;
   constexpr std::size_t kDim = 256;
   constexpr std::size_t kCentres = 800;
@@ -82,36 +82,36 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromNibbles) {
       specs[0].excluded_rows = excluded;
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
-      options.nibbles_from_code_bytes = kRowCount * kDim;
+      options.int4_from_code_bytes = kRowCount * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
-      const bool nibbles = kernel->reads_nibbles && batch <= 4;
-      const std::string name = std::string(nibbles ? "int4-" : "int8-") + kernel->isa;
+      const bool int4 = kernel->reads_int4 && batch <= 4;
+      const std::string name = std::string(int4 ? "int4-" : "int8-") + kernel->isa;
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
-    options.nibbles_from_code_bytes = (kRowCount + 100) * kDim;
+    options.int4_from_code_bytes = (kRowCount + 100) * kDim;
     ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
                           "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
   }
 }
 
-// Everything is about as far from the query: bytes tell rows apart, nibbles do not.
-TEST_F(Int8BackendTest, GoesBackToBytesWhereNibblesDropNothing) {
+// All rows are about as far from the query: bytes separate them, int4 does not.
+TEST_F(Int8BackendTest, ReturnsToBytesWhereInt4DropsNothing) {
   constexpr std::uint64_t kSeed = 90;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(20'000, 384, random);
   const auto queries = UnitRows(4, 384, random);
   Int8Options options = SmallBlocks(1, "portable");
-  options.nibbles_from_code_bytes = 0;
+  options.int4_from_code_bytes = 0;
   CountedKernel counted(*options.small);
   options.large = options.small = counted.kernel();
   for (const std::size_t batch : {1U, 4U}) {
     ExpectTheScansAnswers(options, SegmentOf(rows),
                           {queries->view().Slice(0, batch), Specs(batch, 100)}, SeedText(kSeed));
-    EXPECT_GT(counted.nibble_scans(), 0U);
-    EXPECT_LT(counted.nibble_scans(), counted.scans() / 4);
+    EXPECT_GT(counted.int4_scans(), 0U);
+    EXPECT_LT(counted.int4_scans(), counted.scans() / 4);
     for (std::size_t query = 0; query < batch; ++query) {
       EXPECT_EQ(Engine(query), "int8-portable");
       EXPECT_LT(result().Cost(query).rows_rescored, 1'000U);
@@ -119,7 +119,7 @@ TEST_F(Int8BackendTest, GoesBackToBytesWhereNibblesDropNothing) {
   }
 }
 
-TEST_F(Int8BackendTest, HasNoKernelsForAnInstructionSetThatIsNone) {
+TEST_F(Int8BackendTest, HasNoKernelsForAnUnknownInstructionSet) {
   EXPECT_EQ(OptionsFor("nonsense").large, nullptr);
 }
 
@@ -130,9 +130,9 @@ TEST_F(Int8BackendTest, SaysWhatItIs) {
   EXPECT_THAT(backend->info().device, HasSubstr(", 2 threads"));
 }
 
-PackedShape ShapeWithNibbles(std::size_t row_count, std::size_t dim, const Int8Options& options) {
+PackedShape ShapeWithInt4(std::size_t row_count, std::size_t dim, const Int8Options& options) {
   PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
-  shape.has_nibbles = options.small->reads_nibbles;
+  shape.has_int4 = options.small->reads_int4;
   return shape;
 }
 
@@ -140,7 +140,7 @@ TEST_F(Int8BackendTest, PlansTheBytesOfItsPackedRows) {
   const Int8Options options = OptionsFor("");
   const auto backend = MakeInt8Backend(options);
   EXPECT_EQ(backend->Plan({1'000'000, 384, Metric::kCosine}).host_bytes,
-            ShapeWithNibbles(1'000'000, 384, options).bytes());
+            ShapeWithInt4(1'000'000, 384, options).bytes());
   EXPECT_EQ(backend->Plan({100'000, 384, Metric::kCosine}).host_bytes,
             ShapeOf(100'000, 384, options.tuning.block_bytes).bytes());
   EXPECT_EQ(backend->Plan({options.tuning.scan_rows_max, 384, Metric::kCosine}).host_bytes, 0U);
@@ -168,7 +168,7 @@ TEST_F(Int8BackendTest, AnswersFromAnEmptySegmentAndToAnEmptyBatchWithNothing) {
   ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(rows), {MatrixView(nullptr, 0, 20), {}}, "batch");
 }
 
-// Where others need the pass anyway, joining it is cheap.
+// Where other queries need the pass, joining it is cheap.
 TEST_F(Int8BackendTest, GathersBesideAPassOnlyWhatCostsLessThanJoiningIt) {
   constexpr std::uint64_t kSeed = 84;
   constexpr Row kRowCount = 5'000;
@@ -209,8 +209,8 @@ TEST_F(Int8BackendTest, GathersWhatSavesThePass) {
   }
 }
 
-// Scanning what was gathered costs every query anew.
-TEST_F(Int8BackendTest, GathersFewRowsHoweverManyQueriesShareThem) {
+// The gathered rows are scanned once for every query.
+TEST_F(Int8BackendTest, JoinsThePassWhereManyQueriesShareAMask) {
   constexpr std::uint64_t kSeed = 87;
   constexpr Row kRowCount = 5'000;
   SeededRandom random(kSeed);
@@ -261,7 +261,7 @@ TEST_F(Int8BackendTest, ReturnsTenThousandHits) {
   EXPECT_EQ(result().Hits(4).size(), 10'000U);
 }
 
-TEST_F(Int8BackendTest, TakesLargeBatchesInAsFewPassesAsTheyNeed) {
+TEST_F(Int8BackendTest, SearchesLargeBatchesInAsFewPassesAsTheyNeed) {
   constexpr std::uint64_t kSeed = 87;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(2'000, 16, random);
@@ -310,11 +310,11 @@ TEST_F(Int8BackendTest, DividesTheQueriesOfLargeBatchesAmongItsThreads) {
   EXPECT_EQ(Engine(0), "int8-" + std::string(options.large->isa));
 }
 
-TEST_F(Int8BackendTest, SplitsABatchWhoseSurvivorsNeedTooMuchRoom) {
+TEST_F(Int8BackendTest, SplitsABatchWhoseCandidatesNeedTooMuchMemory) {
   constexpr std::uint64_t kSeed = 88;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(21'000, 8, random);
-  // 20,000 survivors of twelve bytes for each of 1,200 queries exceed 256 MiB.
+  // 20,000 candidates of twelve bytes for each of 1,200 queries exceed 256 MiB.
   const auto queries = UnitRows(1'200, 8, random);
   std::vector<QuerySpec> specs = Specs(1'200, 10'000);
   for (QuerySpec& spec : specs) spec.score_threshold = 0.9F;  // so that there is little to compare

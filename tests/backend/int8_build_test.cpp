@@ -1,4 +1,4 @@
-// An index that is being built beside the searches.
+// An index that is built in the background while it is searched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,19 +14,19 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::kInForeground;
-using testing::PaddedRows;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::Specs;
 using ::testing::StartsWith;
-using testing::UnitRows;
+using tests::kInForeground;
+using tests::PaddedRows;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::Specs;
+using tests::UnitRows;
 
 constexpr std::uint64_t kSeed = 101;
 constexpr std::size_t kRowCount = 60'000;
 constexpr std::size_t kDim = 64;
 
-class Int8BuildTest : public testing::Int8Fixture {
+class Int8BuildTest : public tests::Int8Fixture {
  protected:
   static Int8Options InBackground() {
     Int8Options options = OptionsFor("");
@@ -44,8 +44,8 @@ class Int8BuildTest : public testing::Int8Fixture {
 
 TEST_F(Int8BuildTest, AnswersThroughTheScanUntilItIsBuilt) {
   const auto backend = MakeInt8Backend(InBackground());
-  // The first answer comes from the scan unless this thread is held up for the whole build: three
-  // times in a row is too much to believe.
+  // The first answer comes from the scan unless this thread is suspended for the whole build, which
+  // does not happen three times in a row.
   bool scanned = false;
   for (int attempt = 0; attempt < 3 && !scanned; ++attempt) {
     const auto index = backend->MakeResident(SegmentOf(rows_));
@@ -82,7 +82,7 @@ TEST_F(Int8BuildTest, IsBuiltBeforeItAnswersInTheForeground) {
   EXPECT_THAT(Engine(0), StartsWith("int8-"));
 }
 
-TEST_F(Int8BuildTest, GivesUpCleanlyWhenDestroyedWhileBuilding) {
+TEST_F(Int8BuildTest, StopsCleanlyWhenDestroyedWhileBuilding) {
   const auto backend = MakeInt8Backend(InBackground());
   std::shared_ptr<PaddedRows> rows = rows_;
   for (int round = 0; round < 12; ++round) {
@@ -102,7 +102,7 @@ TEST_F(Int8BuildTest, GivesUpCleanlyWhenDestroyedWhileBuilding) {
   EXPECT_TRUE(watch.expired()) << "something still holds the rows";
 }
 
-TEST_F(Int8BuildTest, LetsSeveralSegmentsBuildAndAnswerAtOnce) {
+TEST_F(Int8BuildTest, BuildsAndSearchesSeveralSegmentsAtOnce) {
   const auto backend = MakeInt8Backend(InBackground());
   const auto first = backend->MakeResident(SegmentOf(rows_));
   const auto second = backend->MakeResident(SegmentOf(rows_, 1'000'000));

@@ -9,13 +9,12 @@
 #include "backend/cpu/scan_backend.h"
 #include "backend/segments.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
-// An int8 backend beside the plain scan, which says what is right.
+// An int8 backend and the plain scan, whose answers are the expected ones.
 class Int8Fixture : public ::testing::Test {
  protected:
-  // Answers the batch with a fresh backend and expects the scan's answers. Leaves its own in
-  // result().
+  // Searches with a new backend and expects the scan's answers. result() returns the backend's own.
   void ExpectTheScansAnswers(const backend::cpu::Int8Options& options, const SegmentRows& rows,
                              const SearchBatch& batch, const std::string& what) {
     backend_ = backend::cpu::MakeInt8Backend(options);
@@ -43,4 +42,4 @@ class Int8Fixture : public ::testing::Test {
   SearchResult result_;
 };
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -1,4 +1,4 @@
-// Data made so that gates which are guessed are wrong, and data whose scores nothing tells apart.
+// Data on which guessed gates are wrong, and data whose scores are equal or nearly so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,22 +16,22 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::CountedKernel;
-using testing::PaddedRows;
-using testing::ScaleTo;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::SmallBlocks;
-using testing::Specs;
-using testing::UnitRows;
+using tests::CountedKernel;
+using tests::PaddedRows;
+using tests::ScaleTo;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::SmallBlocks;
+using tests::Specs;
+using tests::UnitRows;
 
-class Int8GuessTest : public testing::Int8Fixture {};
+class Int8GuessTest : public tests::Int8Fixture {};
 
 constexpr std::size_t kRowCount = 4'096;
 constexpr std::size_t kDim = 64;
 
-// Unit rows whose best for the query (1, 0, 0, ...) all lie in the chunk that is scanned first: the
-// order depends on the number of rows alone, so that it can be asked for.
+// Unit rows whose best for the query (1, 0, 0, ...) all lie in the chunk that is scanned first. The
+// shuffled order depends on the number of rows alone, so that building it once reveals it.
 std::shared_ptr<PaddedRows> RowsAgainstTheShuffle(SeededRandom& random) {
   auto rows = UnitRows(kRowCount, kDim, random);
   const PackedShape shape = ShapeOf(kRowCount, kDim, 1);
@@ -57,7 +57,7 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   const auto rows = RowsAgainstTheShuffle(random);
   PaddedRows queries(20, kDim);
   for (std::size_t query = 0; query < 20; ++query) {
-    // Every other query is an ordinary one, whose guess holds.
+    // Every other query is an ordinary one, whose guess is right.
     for (float& value : queries[query]) value = query % 2 == 0 ? 0 : random.Signed();
     if (query % 2 == 0) queries[query][0] = 1;
     ScaleTo(queries[query], 1);
@@ -85,9 +85,9 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   EXPECT_EQ(rescans, counted.queries() - scanned_for - 20);
 }
 
-// Neighbours of like scale are packed together, in the same block of a chunk: the rows seen before
-// a chunk ends are no random share.
-TEST_F(Int8GuessTest, GuessesRightWhereNeighboursShareABlock) {
+// Neighbours of similar scale are packed into the same block of a chunk, so that the rows seen
+// before a chunk ends are not a random sample.
+TEST_F(Int8GuessTest, GuessesCorrectlyWhereNeighboursShareABlock) {
   constexpr std::uint64_t kSeed = 96;
   constexpr std::size_t kClusters = 100;
   SeededRandom random(kSeed);
@@ -175,8 +175,8 @@ TEST_F(Int8GuessTest, AnswersWhereNormsSpreadOverTheirWholeRange) {
   }
 }
 
-// The same attacks on the smallest batches, which read nibbles where that pays.
-TEST_F(Int8GuessTest, AnswersFromNibblesUnderAttack) {
+// The same attacks on the smallest batches, which read int4 where that pays.
+TEST_F(Int8GuessTest, AnswersFromInt4UnderAttack) {
   constexpr std::uint64_t kSeed = 97;
   SeededRandom random(kSeed);
   const auto against = RowsAgainstTheShuffle(random);
@@ -197,11 +197,11 @@ TEST_F(Int8GuessTest, AnswersFromNibblesUnderAttack) {
 
   std::size_t rescans = 0;
   for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
-    if (!kernel->reads_nibbles) continue;
+    if (!kernel->reads_int4) continue;
     CountedKernel counted(*kernel);
     for (const unsigned threads : {1U, 2U}) {
       Int8Options options = SmallBlocks(threads, kernel->isa);
-      options.nibbles_from_code_bytes = 0;
+      options.int4_from_code_bytes = 0;
       options.large = options.small = counted.kernel();
       for (const auto& rows : {against, equal, near, spread}) {
         for (const std::uint32_t k : {1U, 10U, 100U, 4'096U}) {
@@ -211,7 +211,7 @@ TEST_F(Int8GuessTest, AnswersFromNibblesUnderAttack) {
         }
       }
     }
-    EXPECT_GT(counted.nibble_scans(), 0U) << kernel->isa;
+    EXPECT_GT(counted.int4_scans(), 0U) << kernel->isa;
   }
   EXPECT_GT(rescans, 0U) << "no guess was wrong";
 }

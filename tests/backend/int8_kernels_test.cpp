@@ -16,14 +16,14 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::GuardedBuffer;
-using testing::SeededRandom;
+using tests::GuardedBuffer;
+using tests::SeededRandom;
 
-// How codes and bytes are drawn; the extremes make the greatest sums of either sign.
+// How codes and bytes are drawn; the extremes give the greatest sums of either sign.
 enum class Codes : std::size_t { kRandom, kGreatest, kLeast, kExtremes, kZero, kCount };
 
 // How row bytes are packed.
-enum class Packing { kBytes, kNibbles };
+enum class Packing { kBytes, kInt4 };
 
 struct Shape {
   std::size_t code_dim = 64;
@@ -59,18 +59,18 @@ class KernelCase {
       if (codes == Codes::kZero) code = 0;
     }
     std::vector<std::uint8_t> row_bytes(shape.row_count() * shape.code_dim);
-    std::vector<std::uint8_t> nibbles(row_bytes.size());
-    for (std::uint8_t& nibble : nibbles) nibble = static_cast<std::uint8_t>(random.Below(16));
-    for (std::uint8_t& byte : packing == Packing::kBytes ? row_bytes : nibble_bytes_) {
+    std::vector<std::uint8_t> int4(row_bytes.size());
+    for (std::uint8_t& code : int4) code = static_cast<std::uint8_t>(random.Below(16));
+    for (std::uint8_t& byte : packing == Packing::kBytes ? row_bytes : int4_bytes_) {
       byte = static_cast<std::uint8_t>(random.Below(byte_max + 1));
       if (codes == Codes::kGreatest || codes == Codes::kLeast)
         byte = static_cast<std::uint8_t>(byte_max);
       if (codes == Codes::kExtremes)
         byte = static_cast<std::uint8_t>(random.OneIn(2) ? byte_max : 0);
     }
-    if (packing == Packing::kNibbles) {
-      for (std::size_t i = 0; i < nibbles.size(); ++i) row_bytes[i] = nibble_bytes_[nibbles[i]];
-      PackNibbles(nibbles);
+    if (packing == Packing::kInt4) {
+      for (std::size_t i = 0; i < int4.size(); ++i) row_bytes[i] = int4_bytes_[int4[i]];
+      PackInt4(int4);
     } else {
       PackBytes(row_bytes);
     }
@@ -115,7 +115,7 @@ class KernelCase {
     std::size_t hit_count = 12'345;
     kernel.enter(shape_.query_count);
     kernel.scan({.codes = rows_.data(),
-                 .nibble_bytes = packing_ == Packing::kNibbles ? nibble_bytes_.data() : nullptr,
+                 .int4_bytes = packing_ == Packing::kInt4 ? int4_bytes_.data() : nullptr,
                  .group_count = shape_.group_count,
                  .code_dim = shape_.code_dim,
                  .queries = queries_.data() + CodesAt(first),
@@ -150,22 +150,22 @@ class KernelCase {
     }
   }
 
-  void PackNibbles(const std::vector<std::uint8_t>& nibbles) {
+  void PackInt4(const std::vector<std::uint8_t>& int4) {
     const std::size_t dim = shape_.code_dim;
     for (std::size_t row = 0; row < shape_.row_count(); ++row) {
       std::uint8_t* group = rows_.data() + row / kGroupRows * kGroupRows * dim / 2;
       for (std::size_t i = 0; i < dim; ++i) {
         std::uint8_t& two = group[i / 8 * 64 + row % kGroupRows * 4 + i % 4];
-        const unsigned nibble = nibbles[row * dim + i];
-        two = static_cast<std::uint8_t>(i % 8 < 4 ? (two & 0xF0U) | nibble
-                                                  : (two & 0x0FU) | nibble << 4U);
+        const unsigned code = int4[row * dim + i];
+        two = static_cast<std::uint8_t>(i % 8 < 4 ? (two & 0xF0U) | code
+                                                  : (two & 0x0FU) | code << 4U);
       }
     }
   }
 
   void PackQueries(const std::vector<std::int8_t>& query_codes) {
     const std::size_t dim = shape_.code_dim;
-    // The places that no query fills hold anything.
+    // Places without a query hold random codes, which the kernel must ignore.
     for (std::size_t query = 0; query < (tiles_ + 1) * kTileQueries; ++query) {
       std::int8_t* codes = queries_.data() + CodesAt(query);
       for (std::size_t i = 0; i < dim; ++i)
@@ -196,7 +196,7 @@ class KernelCase {
   GuardedBuffer<std::uint8_t> rows_;
   GuardedBuffer<std::int8_t> queries_;
   GuardedBuffer<std::int32_t> starts_;
-  std::vector<std::uint8_t> nibble_bytes_ = std::vector<std::uint8_t>(16);
+  std::vector<std::uint8_t> int4_bytes_ = std::vector<std::uint8_t>(16);
   std::vector<std::int32_t> sums_;  // [query, row]
 };
 
@@ -209,20 +209,20 @@ class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
  protected:
   void CheckShape(const Shape& shape, Codes codes, SeededRandom& random) {
     CheckShape(shape, codes, Packing::kBytes, random);
-    if (HasFatalFailure() || !GetParam()->reads_nibbles) return;
-    CheckShape(shape, codes, Packing::kNibbles, random);
+    if (HasFatalFailure() || !GetParam()->reads_int4) return;
+    CheckShape(shape, codes, Packing::kInt4, random);
   }
 
  private:
   void CheckShape(const Shape& shape, Codes codes, Packing packing, SeededRandom& random) {
     KernelCase drawn(shape, codes, packing, GetParam()->code_max, random);
     for (const std::size_t one_in : {0U, 1U, 20U, 500U}) {
-      // Every sum of a large case in a set would take longer than forming it.
+      // A set of every sum of a large case would take longer than forming the sums.
       if (one_in == 1 && shape.query_count * shape.row_count() > 50'000) continue;
       drawn.DrawStarts(one_in, random);
       const std::size_t all = shape.query_count;
       drawn.ExpectSameHits(*GetParam(), drawn.Expected(0, all), 0, all);
-      // Some of them, from the middle of a tile on.
+      // A few of them, from the middle of a tile on.
       const std::size_t first = all / 3 / kQueriesTogether * kQueriesTogether;
       const std::size_t some = std::min(kQueriesTogether, all - first);
       drawn.ExpectSameHits(*GetParam(), drawn.Expected(first, some), first, some);
@@ -231,7 +231,7 @@ class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
   }
 };
 
-// Tails of tiles, pairs of tiles and of the number of them that fits a cache.
+// Around one tile, two tiles and the number of tiles that fits a cache.
 constexpr std::size_t kQueryCounts[] = {1,  2,  3,  4,   5,   15,  16,  17,  31,   32,
                                         33, 48, 63, 100, 128, 144, 145, 160, 1'000};
 constexpr std::size_t kDims[] = {64, 128, 192, 384, 1'024, 4'096};
@@ -285,7 +285,7 @@ TEST(Int8KernelTableTest, EndsWithThePortableKernel) {
   EXPECT_EQ(SupportedInt8Kernels().back(), &kInt8Portable);
 }
 
-TEST(Int8KernelTableTest, FindsNothingUnderANameThatIsNone) {
+TEST(Int8KernelTableTest, FindsNothingUnderAnUnknownName) {
   EXPECT_EQ(FindInt8Kernel("nonsense"), nullptr);
   EXPECT_EQ(FindInt8Kernel(""), nullptr);
   EXPECT_EQ(FindInt8Kernel("AMX"), nullptr);

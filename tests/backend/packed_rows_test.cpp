@@ -18,23 +18,23 @@ namespace {
 
 using certificate::kByteCodeMax;
 using certificate::kNarrowCodeMax;
-using testing::ExactLength;
-using testing::ExactRotation;
-using testing::PaddedRows;
-using testing::ScaleTo;
-using testing::SeededRandom;
-using testing::UnitRows;
+using tests::ExactLength;
+using tests::ExactRotation;
+using tests::PaddedRows;
+using tests::ScaleTo;
+using tests::SeededRandom;
+using tests::UnitRows;
 
 std::unique_ptr<const PackedRows> BuildOf(const PaddedRows& rows, std::size_t block_bytes,
                                           std::int32_t code_max = kByteCodeMax,
                                           unsigned threads = 1) {
   PackedRows::Progress progress;
   PackedShape shape = ShapeOf(rows.row_count(), rows.dim(), block_bytes);
-  shape.has_nibbles = true;
+  shape.has_int4 = true;
   return PackedRows::Build(rows.view(), shape, code_max, threads, progress);
 }
 
-constexpr CodeWidth kWidths[] = {CodeWidth::kByte, CodeWidth::kNibble};
+constexpr CodeWidth kWidths[] = {CodeWidth::kByte, CodeWidth::kInt4};
 
 // The code of a column of the row at a position.
 std::int32_t CodeAt(const PackedRows& packed, CodeWidth width, std::size_t position,
@@ -43,10 +43,10 @@ std::int32_t CodeAt(const PackedRows& packed, CodeWidth width, std::size_t posit
   const std::size_t row = position % block_rows;
   const std::uint8_t* codes = packed.CodesOfBlock(width, position / block_rows);
   const std::size_t group = row / kGroupRows * kGroupRows * packed.shape().rotated_dim;
-  if (width == CodeWidth::kNibble) {
+  if (width == CodeWidth::kInt4) {
     const std::uint8_t two = codes[group / 2 + column / 8 * 64 + row % kGroupRows * 4 + column % 4];
-    const std::size_t nibble = column % 8 < 4 ? two & 15U : two >> 4U;
-    return packed.nibble_bytes()[nibble] - (packed.code_max() + 1);
+    const std::size_t int4 = column % 8 < 4 ? two & 15U : two >> 4U;
+    return packed.int4_bytes()[int4] - (packed.code_max() + 1);
   }
   return codes[group + column / 4 * 64 + row % kGroupRows * 4 + column % 4] -
          (packed.code_max() + 1);
@@ -93,7 +93,7 @@ TEST(PackedRowsTest, IsTheSameWhateverTheNumberOfThreads) {
     const auto more = BuildOf(*rows, 16 << 10, kByteCodeMax, threads);
     for (std::size_t position = 0; position < one->shape().position_count(); ++position) {
       ASSERT_EQ(one->IndexAt(position), more->IndexAt(position)) << threads;
-      ASSERT_EQ(one->NibbleResidual(position), more->NibbleResidual(position)) << threads;
+      ASSERT_EQ(one->Int4Residual(position), more->Int4Residual(position)) << threads;
     }
     for (const CodeWidth width : kWidths) {
       ASSERT_EQ(std::memcmp(one->CodesOfBlock(width, 0), more->CodesOfBlock(width, 0),
@@ -124,7 +124,7 @@ TEST(PackedRowsTest, ShufflesTheRows) {
   for (const int count : from) EXPECT_NEAR(count, 100, 60);
 }
 
-// What the first stage takes on trust of a block, against the exact rotation of each of its rows.
+// Checks the bounds of a block against the exact rotation of each of its rows.
 void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, CodeWidth width,
                   const ExactRotation& rotation) {
   for (std::size_t position = 0; position < rows.row_count(); ++position) {
@@ -142,8 +142,8 @@ void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, CodeWidth wi
     }
     ASSERT_LE(ExactLength(row), static_cast<long double>(block.norms.length));
     ASSERT_LE(std::sqrt(residual), static_cast<long double>(block.norms.residual));
-    if (width == CodeWidth::kNibble) {
-      ASSERT_LE(std::sqrt(residual), static_cast<long double>(packed.NibbleResidual(position)));
+    if (width == CodeWidth::kInt4) {
+      ASSERT_LE(std::sqrt(residual), static_cast<long double>(packed.Int4Residual(position)));
     }
     ASSERT_LE(std::sqrt(decoded), static_cast<long double>(block.norms.decoded));
   }
@@ -181,7 +181,7 @@ TEST(PackedRowsTest, LosesLittleOfUnitRows) {
   }
   double residuals = 0;
   for (std::size_t position = 0; position < 4'000; ++position)
-    residuals += static_cast<double>(packed->NibbleResidual(position));
+    residuals += static_cast<double>(packed->Int4Residual(position));
   EXPECT_NEAR(residuals / 4'000, 0.097, 0.002);
 }
 
@@ -208,24 +208,24 @@ TEST(PackedRowsTest, IsNotBuiltWhenCancelled) {
 
 constexpr std::size_t kBlockBytes = 384 << 10;
 
-double BytesPerDim(std::size_t row_count, std::size_t dim, bool has_nibbles = false) {
+double BytesPerDim(std::size_t row_count, std::size_t dim, bool has_int4 = false) {
   PackedShape shape = ShapeOf(row_count, dim, kBlockBytes);
-  shape.has_nibbles = has_nibbles;
+  shape.has_int4 = has_int4;
   return static_cast<double>(shape.bytes()) /
          (static_cast<double>(row_count) * static_cast<double>(dim));
 }
 
-TEST(PackedShapeTest, TakesLittleMoreThanAByteADimension) {
+TEST(PackedShapeTest, NeedsLittleMoreThanAByteADimension) {
   EXPECT_LE(BytesPerDim(1'000'000, 384), 1.05);
   EXPECT_LE(BytesPerDim(1'000'000, 128), 1.05);
   EXPECT_LE(BytesPerDim(200'000, 1'536), 1.05);
-  EXPECT_LE(BytesPerDim(62'423, 384), 1.10);  // whole huge pages weigh more on few rows
+  EXPECT_LE(BytesPerDim(62'423, 384), 1.10);  // rounding to huge pages weighs more on few rows
   EXPECT_LE(BytesPerDim(1'000'000, 384, true), 1.55);
 }
 
-// Four bytes a row beside the codes, which are whole steps of 64, and up to 2% for whole huge
-// pages.
-TEST(PackedShapeTest, PaysForPaddingToWholeSteps) {
+// Four bytes a row beside the codes, which are padded to steps of 64, and up to 2% for rounding to
+// huge pages.
+TEST(PackedShapeTest, IncludesThePaddingToWholeSteps) {
   struct Cost {
     std::size_t dim;
     double bytes_per_row;

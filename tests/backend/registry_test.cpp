@@ -16,11 +16,11 @@ using ::testing::StartsWith;
 
 std::string Fake(const std::string& name) { return std::string(SIMILE_FAKES_DIR) + "/" + name; }
 
-// A machine with a driver and this plug-in, whatever the machine under the test has.
+// Options for a machine with a driver and this plug-in.
 RegistryOptions With(const std::string& plugin, Preference preference = Preference::kAuto) {
   RegistryOptions options;
   options.preference = preference;
-  options.gpu_search = GpuSearch{Fake("libfake_cuda_driver.so"), {Fake(plugin)}};
+  options.gpu_searches = {GpuSearch{Fake("libfake_cuda_driver.so"), {Fake(plugin)}}};
   return options;
 }
 
@@ -30,7 +30,7 @@ RegistryOptions OnTheCpu() {
   return options;
 }
 
-TEST(RegistryTest, GivesTheReasonWhenItWouldRatherHaveHadAGpu) {
+TEST(RegistryTest, GivesTheReasonWhenTheGpuCannotBeUsed) {
   const auto chosen = ChooseBackend(With("libfake_no_device.so"));
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen->backend->info().name, "cpu");
@@ -45,6 +45,27 @@ TEST(RegistryTest, TakesTheGpuWhenThereIsOne) {
     EXPECT_EQ(chosen->backend->info().engine, "cuda-fake");
     EXPECT_EQ(chosen->reason, "NVIDIA H200 (139 GiB), CUDA 13.0");
   }
+}
+
+TEST(RegistryTest, TriesAcceleratorsInOrder) {
+  RegistryOptions options = With("libfake_no_device.so");
+  options.gpu_searches.push_back(With("libfake_working.so").gpu_searches.front());
+  const auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->reason, "NVIDIA H200 (139 GiB), CUDA 13.0");
+}
+
+TEST(RegistryTest, GivesTheReasonForEachAccelerator) {
+  RegistryOptions options = With("libfake_no_device.so");
+  GpuSearch other = With("absent.so").gpu_searches.front();
+  other.kind = {"Acme driver", "an Acme driver", "libacme.so", "libsimile_acme.so", "simile_acme"};
+  options.gpu_searches.push_back(other);
+  const auto chosen = ChooseBackend(options);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen->reason,
+            "the NVIDIA driver reports no usable device (cudaErrorNoDevice: no CUDA-capable device "
+            "is detected); an Acme driver is here, but libsimile_acme.so is not beside the server: "
+            "this build has no GPU plug-in");
 }
 
 TEST(RegistryTest, TakesTheCpuWhenConfiguredTo) {
@@ -63,7 +84,7 @@ TEST(RegistryTest, RefusesToStartWhenTheGpuIsDemanded) {
                     HasSubstr("cannot open shared object file")));
 }
 
-// A clock that stands still.
+// A stopped clock.
 class StoppedClock final : public Clock {
  public:
   TimePoint Now() const override { return {}; }
@@ -72,7 +93,7 @@ class StoppedClock final : public Clock {
   }
 };
 
-TEST(RegistryTest, LeavesAGpuAloneThatWasLostAgainAndAgain) {
+TEST(RegistryTest, DoesNotUseAGpuThatWasLostThreeTimes) {
   const StoppedClock clock;
   RegistryOptions options = With("libfake_working.so");
   options.gpu.clock = &clock;
@@ -102,7 +123,7 @@ TEST(RegistryTest, TakesTheBestInstructionSetByDefault) {
   EXPECT_EQ(chosen->backend->info().engine, "int8-" + best);
 }
 
-TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
+TEST(RegistryTest, UsesThePlainScanWhenConfiguredTo) {
   RegistryOptions options = OnTheCpu();
   options.cpu_engine = CpuEngine::kScan;
   const auto chosen = ChooseBackend(options);
@@ -111,25 +132,25 @@ TEST(RegistryTest, ScansPlainlyWhenConfiguredTo) {
   EXPECT_EQ(chosen->backend->info().engine, "scan-" + std::string(best));
 }
 
-TEST(RegistryTest, HandsTheTuningToTheEngine) {
+TEST(RegistryTest, PassesTheTuningToTheEngine) {
   RegistryOptions options = OnTheCpu();
   options.tuning.scan_rows_max = 500;
   const SegmentShape shape{.row_count = 600, .dim = 64};
   auto chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
   EXPECT_GT(chosen->backend->Plan(shape).host_bytes, 0U);
-  options.tuning.scan_rows_max = 600;  // scanned plainly: no index to make room for
+  options.tuning.scan_rows_max = 600;  // the plain scan needs no index
   chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen->backend->Plan(shape).host_bytes, 0U);
 }
 
-TEST(RegistryTest, LeavesTheNibblesOutWhenToldTo) {
+TEST(RegistryTest, KeepsNoInt4CodesWhenConfiguredNotTo) {
   RegistryOptions options = OnTheCpu();
   options.isa = "portable";
   const SegmentShape large{1'000'000, 384, Metric::kCosine};
   const auto with = ChooseBackend(options);
-  options.nibbles = false;
+  options.int4 = false;
   const auto without = ChooseBackend(options);
   ASSERT_TRUE(with.ok() && without.ok());
   const std::uint64_t more =

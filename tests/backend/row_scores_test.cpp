@@ -12,12 +12,12 @@
 namespace simile::backend::cpu {
 namespace {
 
-using testing::PaddedRows;
-using testing::SeededRandom;
-using testing::SegmentOf;
-using testing::UnitRows;
+using tests::PaddedRows;
+using tests::SeededRandom;
+using tests::SegmentOf;
+using tests::UnitRows;
 
-// Every backend forms the reference's bits, whatever rows are asked for.
+// Every backend forms the reference's bits for any list of rows.
 void ExpectReferenceScores(Backend& backend, const std::string& what) {
   constexpr std::uint64_t kSeed = 81;
   SeededRandom random(kSeed);
@@ -29,7 +29,7 @@ void ExpectReferenceScores(Backend& backend, const std::string& what) {
     const auto queries = UnitRows(random.Between(1, 9), dim, random);
     const auto index = backend.MakeResident(SegmentOf(rows, first_row));
     ASSERT_TRUE(index.ok());
-    // Neighbours in runs of all lengths, and gaps.
+    // Runs of consecutive rows of all lengths, and gaps.
     const std::size_t share = random.Between(1, 4);
     std::vector<Row> wanted;
     for (std::size_t row = 0; row < row_count; ++row) {
@@ -52,7 +52,7 @@ TEST(RowScoresTest, AreTheReferencesOnEveryBackend) {
   for (const certificate::CanonicalKernel* kernel : certificate::SupportedCanonicalKernels()) {
     ExpectReferenceScores(*MakeScanBackend(*kernel, 3), std::string(kernel->isa));
   }
-  ExpectReferenceScores(*MakeInt8Backend(testing::SmallBlocks(2)), "int8");
+  ExpectReferenceScores(*MakeInt8Backend(tests::SmallBlocks(2)), "int8");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::PaddedRows;
+using tests::PaddedRows;
 
 std::unique_ptr<Backend> Scan(unsigned threads) {
   return MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), threads);
@@ -75,7 +75,7 @@ TEST_F(ScanBackendTest, ReturnsTheBestFirst) {
   EXPECT_EQ(result_.Cost(0).rows_rescored, 0U);
 }
 
-TEST_F(ScanBackendTest, SpeaksInTheCallersRowNumbers) {
+TEST_F(ScanBackendTest, ReturnsTheCallersRowNumbers) {
   QuerySpec spec;
   spec.k = 2;
   const std::vector<Row> excluded{1'049};
@@ -144,7 +144,7 @@ TEST_F(ScanBackendTest, AnswersABatchThatNeedsSeveralPasses) {
   PaddedRows queries(kBatch, 2);
   std::vector<QuerySpec> specs(kBatch);
   for (std::size_t q = 0; q < kBatch; ++q) {
-    queries[q][0] = q % 2 == 0 ? 1.0F : -1.0F;  // every other query wants the ramp's foot
+    queries[q][0] = q % 2 == 0 ? 1.0F : -1.0F;  // every other query ranks the lowest rows first
     specs[q].k = 10'000;
   }
   ASSERT_TRUE((*index)->Search({queries.view(), specs}, result_).ok());

@@ -33,7 +33,7 @@ TEST(ScanPlanTest, SplitsQueriesWhereRowsAreTooFewForTheThreads) {
   EXPECT_GT(plan.group_count, 1U);
 }
 
-TEST(ScanPlanTest, WakesNobodyForLittleWork) {
+TEST(ScanPlanTest, UsesOneThreadForLittleWork) {
   EXPECT_EQ(PlanScan(100, 1, 384, 8).threads, 1U);
   EXPECT_EQ(PlanScan(100'000, 1, 384, 8).threads, 8U);
 }
@@ -44,7 +44,7 @@ TEST(ScanPlanTest, BoundsThePassByTheMemoryOfItsHits) {
   for (QuerySpec& spec : specs) spec.k = 10'000;
   // 20,000 keys of 8 bytes for each of 16 threads: 2.56 MB a query.
   EXPECT_EQ(QueriesOfOnePass(specs, 1'000'000, 16), (256U << 20) / (20'000U * 8 * 16));
-  // One query is always let through.
+  // One query always fits.
   EXPECT_EQ(QueriesOfOnePass(specs, 1'000'000, 4'000), 1U);
 }
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace simile::testing {
+namespace simile::tests {
 
 void ScaleTo(std::span<float> vector, double length) {
   double squares = 0;
@@ -60,4 +60,4 @@ void ExpectSameAnswers(const SearchResult& actual, const SearchResult& expected,
   }
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

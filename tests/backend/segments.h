@@ -11,7 +11,7 @@
 #include "simile/hits.h"
 #include "simile/segment.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
 // Scales a vector to this length, in double.
 void ScaleTo(std::span<float> vector, double length);
@@ -22,7 +22,7 @@ std::shared_ptr<PaddedRows> UnitRows(std::size_t row_count, std::size_t dim, See
 // A segment over rows that it owns.
 SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row = 0);
 
-// Queries that all ask for the same.
+// Specs for `count` queries with this k and nothing else.
 std::vector<QuerySpec> Specs(std::size_t count, std::uint32_t k);
 
 // A mask over all rows up to `end` that lets one in `one_in` pass, or none for 0.
@@ -32,4 +32,4 @@ RowMask MaskOf(Row end, std::size_t one_in, SeededRandom& random);
 void ExpectSameAnswers(const SearchResult& actual, const SearchResult& expected,
                        const std::string& what);
 
-}  // namespace simile::testing
+}  // namespace simile::tests

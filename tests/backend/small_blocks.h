@@ -4,7 +4,7 @@
 
 #include "backend/cpu/int8_backend.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
 // An index of any size is built before MakeResident returns.
 inline constexpr std::size_t kInForeground = std::size_t{1} << 40;
@@ -20,4 +20,4 @@ inline backend::cpu::Int8Options SmallBlocks(unsigned threads, const char* isa =
   return options;
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -75,7 +75,7 @@ TEST(ThreadPoolTest, LeavesWorkersFreeWhenThereAreMoreThanProcessors) {
 }
 #endif
 
-TEST(ThreadPoolTest, LosesNoPieceOverManyShortJobs) {
+TEST(ThreadPoolTest, DoesEveryPieceOfManyShortJobs) {
   ThreadPool pool(3);
   constexpr std::size_t kJobs = 20'000;
   constexpr std::size_t kPieces = 7;

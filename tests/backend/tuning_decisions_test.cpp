@@ -17,11 +17,11 @@ std::vector<TimePair> Pairs(std::initializer_list<double> firsts, double second)
   return pairs;
 }
 
-TEST(MiddleRatioTest, TakesTheMiddleOfTheRatios) {
+TEST(MiddleRatioTest, IsTheMedianOfTheRatios) {
   EXPECT_DOUBLE_EQ(*MiddleRatio(Pairs({1.1, 0.9, 1, 1.2, 0.8}, 2)), 0.5);
 }
 
-TEST(MiddleRatioTest, PassesOverSamplesThatWereDisturbed) {
+TEST(MiddleRatioTest, IgnoresDisturbedSamples) {
   EXPECT_DOUBLE_EQ(*MiddleRatio(Pairs({1, 90, 1, 1, 70, 1, 1}, 2)), 0.5);
 }
 
@@ -32,12 +32,12 @@ TEST(MiddleRatioTest, FindsNothingInFewSamples) {
 
 TEST(MiddleRatioTest, FindsNothingWhenMostSamplesWereDisturbed) {
   EXPECT_FALSE(MiddleRatio(Pairs({1, 90, 80, 1, 70, 60, 50}, 1)).has_value());
-  // The second road's, too.
+  // The same for the second strategy's times.
   EXPECT_FALSE(
       MiddleRatio(std::vector<TimePair>{{1, 1}, {1, 90}, {1, 80}, {1, 1}, {1, 70}}).has_value());
 }
 
-TEST(MiddleRatioTest, PassesOverTimesThatAClockCouldNotTell) {
+TEST(MiddleRatioTest, IgnoresTimesBelowTheClocksResolution) {
   EXPECT_FALSE(MiddleRatio(Pairs({0, 0, 0, 0, 0, 0}, 1)).has_value());
   EXPECT_FALSE(MiddleRatio(Pairs({1, 1, 1, 1, 1, 1}, 0)).has_value());
   EXPECT_DOUBLE_EQ(*MiddleRatio(Pairs({0, 1, 1, 1, 1, 1}, 1)), 1);
@@ -53,16 +53,15 @@ TEST(BlockBytesTest, IsAnEighthOfTheCacheWithinBounds) {
 TEST(LargeBatchMinTest, IsTheLeastFromWhichTheLargeKernelStaysFaster) {
   EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {6, 1}, {5, 1.1}}), 6U);
   EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.5}, {8, 0.8}, {5, 0.9}}), 5U);
-  // Faster at five queries and slower at eight: noise, or a machine that wants no large kernel
-  // there.
+  // Faster at five queries and slower at eight: noise, or the large kernel does not pay there.
   EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 0.9}, {8, 1.2}, {5, 0.9}}), 16U);
 }
 
-TEST(LargeBatchMinTest, LiesBeyondTheLargestBatchWhenTheLargeKernelIsSlowerThere) {
+TEST(LargeBatchMinTest, IsBeyondTheLargestBatchWhenTheLargeKernelIsSlowerThere) {
   EXPECT_EQ(LargeBatchMinFor(std::vector<RatioAt>{{16, 1.01}}), 32U);
 }
 
-TEST(IsDeniedTest, TellsAContradictionFromATie) {
+TEST(IsDeniedTest, DistinguishesAContradictionFromATie) {
   EXPECT_TRUE(IsDenied(std::vector<RatioAt>{{16, 1.3}, {8, 0.8}}, 1));
   EXPECT_FALSE(IsDenied(std::vector<RatioAt>{{16, 0.9}, {8, 1.01}, {4, 0.99}}, 1));
   EXPECT_FALSE(IsDenied(std::vector<RatioAt>{{16, 0.9}, {8, 0.8}}, 1));

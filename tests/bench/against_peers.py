@@ -8,8 +8,8 @@ environment of their own:
     peers/bin/pip install -r tests/bench/requirements.txt
     peers/bin/python tests/bench/against_peers.py --data sentences=vectors.npy,queries.npy --synthetic all
 
-Every contender is a process of its own with the same number of threads, stopped while another has its turn. Answers are
-held against each other before anything is timed. Writes one table and a picture for each data set into docs/benchmarks.
+Every contender is a process of its own with the same number of threads, stopped while another runs. Their answers are
+compared before anything is timed. Writes one table and a picture for each data set into docs/benchmarks.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from peer_match import LIBRARIES, DataSet, Match, say
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCHES, KS = [1, 32, 100, 1000], [10, 100]
 
-# name: what engine_bench is told to make, metric, batches, ks
+# name: engine_bench's options, metric, batches, ks
 PRESETS = {
     "clustered-1m": (["--synthetic", "clustered", "--rows", "1000000", "--dim", "384"], "cosine", BATCHES, KS),
     "isotropic-200k": (["--synthetic", "isotropic", "--rows", "200000", "--dim", "384"], "cosine", BATCHES, KS),
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
 
 
 def as_float32(source: pathlib.Path, target: pathlib.Path, metric: str) -> pathlib.Path:
-    """The same vectors as every contender shall read them: float32, for cosine of unit length, worked out in double."""
+    """Writes the vectors as every contender reads them: float32, for cosine of unit length, computed in double."""
     given = np.load(source, mmap_mode="r")
     out = np.lib.format.open_memmap(target, mode="w+", dtype=np.float32, shape=given.shape)
     for first in range(0, len(given), 16_384):
@@ -115,8 +115,8 @@ def cpu_name() -> str:
     return "unknown processor"
 
 
-def shown_command() -> str:
-    """What was typed, without the folders of the machine it was typed on."""
+def command_text() -> str:
+    """The command line without the machine's folders."""
     words = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else
              word.split("=")[0] + "=" + ",".join(pathlib.Path(part).name for part in word.split("=", 1)[1].split(","))
              if "=" in word else word for word in sys.argv[1:]]
@@ -125,7 +125,7 @@ def shown_command() -> str:
 
 def run(arguments: argparse.Namespace, work: pathlib.Path) -> None:
     about = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "threads": arguments.threads,
-             "command": shown_command(), "versions": [], "builds": {}}
+             "command": command_text(), "versions": [], "builds": {}}
     results = []
     if arguments.keep and arguments.json and arguments.json.exists():
         results, kept = peer_report.read_json(arguments.json)
@@ -134,12 +134,12 @@ def run(arguments: argparse.Namespace, work: pathlib.Path) -> None:
         for data in sets:
             match = Match(data, arguments.bench, arguments.ours.split(","), arguments.rivals.split(","), arguments.threads,
                           arguments.rounds, arguments.limit_s, work)
-            played = match.play()
-            results = [result for result in results if result["data"] != data.name] + played
+            measured = match.run()
+            results = [result for result in results if result["data"] != data.name] + measured
             about["versions"] = list(dict.fromkeys(about["versions"] + [version for version in match.versions if version]))
             about["builds"][data.name] = [
                 f'{build["name"]} {build["build_s"]:.2f} s, {build["index_bytes"] / 1e6:.0f} MB' for build in match.builds]
-            # What is measured is written at once: the next data set may take long.
+            # Written after each data set, because the next one may take long.
             write(arguments, results, about)
     print(peer_report.table(results, about))
 

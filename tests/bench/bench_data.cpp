@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "bench/synthetic_rows.h"
 #include "data/buffered_reader.h"
 #include "data/folder.h"
-#include "data/vector_layout.h"
+#include "data/vector_format.h"
 #include "data/vector_reader.h"
-#include "data/wording.h"
 
 namespace simile::bench {
 namespace {
@@ -59,7 +59,7 @@ absl::StatusOr<BenchData> DrawData(const EngineOptions& options, backend::cpu::T
 }
 
 // The header of a version 1.0 file: magic, version, length, then a dictionary padded with blanks so
-// that the data begins on a multiple of 64 (NumPy's NEP 1).
+// that the data begins at a multiple of 64 (NumPy's NEP 1).
 std::string NpyHeader(const char* type, std::size_t row_count, std::size_t column_count) {
   std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                                  type, row_count, column_count);
@@ -96,7 +96,7 @@ absl::StatusOr<BenchData> GetData(const EngineOptions& options, backend::cpu::Th
   if (data.ok() && !options.saves() && data->queries.row_count() < options.batch_max()) {
     return absl::InvalidArgumentError(
         fmt::format("a batch of {} needs as many queries, and there are {}; give smaller --batch",
-                    data::Grouped(options.batch_max()), data::Grouped(data->queries.row_count())));
+                    base::Grouped(options.batch_max()), base::Grouped(data->queries.row_count())));
   }
   return data;
 }

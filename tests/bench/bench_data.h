@@ -13,7 +13,7 @@
 
 namespace simile::bench {
 
-// What a bench searches, and for what.
+// The rows and queries of a bench.
 struct BenchData {
   data::Matrix rows;     // unit length for cosine
   data::Matrix queries;  // likewise

@@ -10,7 +10,7 @@ absl::StatusOr<data::Matrix> RandomUnitRows(std::size_t row_count, std::size_t d
                                             std::uint64_t seed) {
   absl::StatusOr<data::Matrix> matrix = data::Matrix::Create(row_count, dim);
   if (!matrix.ok()) return matrix;
-  testing::SeededRandom random(seed);
+  tests::SeededRandom random(seed);
   for (std::size_t r = 0; r < row_count; ++r) {
     float* row = matrix->MutableRow(r);
     double squares = 0;

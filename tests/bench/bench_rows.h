@@ -11,8 +11,7 @@
 
 namespace simile::bench {
 
-// Unit vectors in random directions (never zeros, which overstate a scan), the same for the same
-// seed.
+// Unit vectors in random directions, a function of the seed (zeros would overstate a scan's speed).
 absl::StatusOr<data::Matrix> RandomUnitRows(std::size_t row_count, std::size_t dim,
                                             std::uint64_t seed);
 

@@ -16,7 +16,7 @@ CodeRead::CodeRead(std::size_t row_count, std::size_t dim, unsigned threads)
     : pool_(threads),
       bytes_((row_count * dim + kReadMultiple - 1) / kReadMultiple * kReadMultiple),
       memory_(bytes_) {
-  testing::SeededRandom random(1);
+  tests::SeededRandom random(1);
   auto* words = memory_.As<std::uint64_t>();
   std::generate(words, words + bytes_ / sizeof(*words), [&] { return random.Bits(); });
   double best = std::numeric_limits<double>::infinity();

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "backend/cpu/thread_pool.h"
+#include "base/page_buffer.h"
 #include "bench/read_bandwidth.h"
-#include "data/page_buffer.h"
 
 namespace simile::bench {
 
-// The floor of a search that reads a byte a dimension once: the time to do only that, over memory
-// of the same size with random content, by the pattern that is fastest here.
+// The lower bound of a search that reads a byte a dimension once: the time of the read alone, over
+// memory of the same size with random content, by the fastest pattern of this machine.
 class CodeRead {
  public:
   // Tries all patterns.
@@ -25,7 +25,7 @@ class CodeRead {
 
   backend::cpu::ThreadPool pool_;
   std::size_t bytes_;
-  data::PageBuffer memory_;
+  base::PageBuffer memory_;
   ReadPattern pattern_;
 };
 

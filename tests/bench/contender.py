@@ -1,4 +1,4 @@
-"""A process that searches when it is told to, and stands still while others do."""
+"""A process that searches on command and is stopped while others search."""
 
 import ctypes
 import json
@@ -14,23 +14,23 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class Failed(Exception):
-    """What a contender said instead of an answer."""
+    """A contender's error message."""
 
 
 class TooSlow(Exception):
-    """It did not answer within the limit, and was ended."""
+    """The contender did not answer within the limit and was killed."""
 
 
 def end_with_parent() -> None:
-    """Called in a fresh process: a stopped one would never see that the one it works for is gone."""
+    """Called in the new process: while stopped it could not notice that its parent has ended."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Contender:
     """Speaks the protocol of engine_bench --paced and peer_engines.py.
 
-    Between its turns the process is stopped: threads that spin for a while after their work, as those of OpenMP do,
-    would otherwise take the next one's processor.
+    The process is stopped between its turns, because threads that spin after their work, as those of OpenMP do, would
+    otherwise use the next contender's processor.
     """
 
     def __init__(self, name: str, command: list[str], threads: int, log: pathlib.Path):
@@ -43,7 +43,7 @@ class Contender:
         self.greeting = {}
 
     def start(self) -> None:
-        # Nothing that was set for another program's sake may hold a rival back.
+        # Settings for other programs must not slow a rival.
         environment = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS_")}
         environment["OMP_NUM_THREADS"] = str(self._threads)
         with open(self._log, "ab") as log:
@@ -64,8 +64,8 @@ class Contender:
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
 
-    def ask(self, line: str, limit_s: float | None = None) -> dict:
-        """Says a line and returns the answer. REQUIRES: it is its turn."""
+    def call(self, line: str, limit_s: float | None = None) -> dict:
+        """Sends a line and returns the answer. REQUIRES: called inside `with`."""
         self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
         answer = self._read(limit_s)
@@ -74,7 +74,7 @@ class Contender:
         return answer
 
     def finish(self) -> None:
-        """Lets it end by itself, and waits."""
+        """Closes its input and waits until it ends."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGCONT)
@@ -82,7 +82,7 @@ class Contender:
         code = self._process.wait()
         self._process = None
         if code != 0:
-            raise Failed(f"{self.name} ended with {code}: {self._last_words()}")
+            raise Failed(f"{self.name} ended with {code}: {self._last_log_line()}")
 
     def kill(self) -> None:
         if self._process is not None:
@@ -102,11 +102,11 @@ class Contender:
                 part = os.read(self._process.stdout.fileno(), 65_536)
                 if not part:
                     self.kill()
-                    raise Failed(f"{self.name} ended early: {self._last_words()}")
+                    raise Failed(f"{self.name} ended early: {self._last_log_line()}")
                 self._buffer += part
         line, self._buffer = self._buffer.split(b"\n", 1)
         return json.loads(line)
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "its log is empty"

@@ -1,6 +1,6 @@
-// The exact engines over one set of vectors: every backend, batch size and k asked for, taking
-// turns round by round. Every answer that a time is shown for has been compared with the plain
-// scan's: the same rows, the same bits of the scores.
+// The exact engines over one set of vectors: every backend, batch size and k of the command line,
+// alternating round by round. Every answer that a time is printed for has been compared with the
+// plain scan's: the same rows, the same bits of the scores.
 //
 //   engine_bench --vectors F.npy --queries Q.npy --batch 1,32 --k 10 --threads 2 --backend auto
 //   engine_bench --synthetic clustered --rows 1000000 --dim 384 --ceilings
@@ -49,8 +49,9 @@ std::vector<CaseLog> CasesOf(const EngineOptions& options, const EngineSession& 
   return cases;
 }
 
-// One round measures everything once, so that a disturbance hits all alike. The first, which fills
-// caches and buffers, is not counted. Each round asks other queries, where there are more.
+// One round measures every case once, so that a disturbance affects all alike. The first round,
+// which fills caches and buffers, is not counted. Each round uses other queries, where there are
+// more.
 absl::Status Measure(const EngineOptions& options, EngineSession& session,
                      std::vector<CaseLog>& cases, std::optional<ReadFigures>& read) {
   const std::size_t query_count = session.data().queries.row_count();
@@ -78,7 +79,7 @@ absl::Status Measure(const EngineOptions& options, EngineSession& session,
   return absl::OkStatus();
 }
 
-// The rows that the last case answers every query with, in batches of its size.
+// Writes the rows that the last case returns for every query, in batches of its size.
 absl::Status SaveAnswers(const std::string& path, EngineSession& session, const CaseLog& last) {
   const std::size_t query_count = session.data().queries.row_count();
   std::vector<std::int64_t> rows;

@@ -54,7 +54,7 @@ def growth_rows(runs: list[dict]) -> list[list[str]]:
         values = run["rows"] * run["dim"]
         cells = [f'{run["rows"]:,}', str(run["dim"]), f'{run["build_s"]:.2f}', f'{run["index_bytes"] / values:.3f}']
         for case in run["cases"]:
-            cells += [peer_report.shown_ms(case["median_ms"]), f'{case["median_ms"] * 1e9 / values / case["batch"]:.3g}']
+            cells += [peer_report.ms_text(case["median_ms"]), f'{case["median_ms"] * 1e9 / values / case["batch"]:.3g}']
         rows.append(cells)
     return rows
 
@@ -77,7 +77,7 @@ def filter_table(run: dict) -> str:
 def limits_table(run: dict) -> str:
     read = run["ceilings"]["read_median_ms"]
     return markdown(["batch", "answered by", "ms", "a byte a dimension read once, ms", "times that"],
-                    [[str(case["batch"]), f'`{case["engine"]}`', peer_report.shown_ms(case["median_ms"]), f"{read:.2f}",
+                    [[str(case["batch"]), f'`{case["engine"]}`', peer_report.ms_text(case["median_ms"]), f"{read:.2f}",
                       f'{case["times_read"]:.2f}x'] for case in run["cases"]])
 
 

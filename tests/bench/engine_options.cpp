@@ -38,7 +38,7 @@ absl::Status CheckSource(const EngineOptions& options) {
   }
   if (files && options.saves()) {
     return absl::InvalidArgumentError(
-        "--save-vectors and --save-queries keep what --synthetic makes; these vectors are in a "
+        "--save-vectors and --save-queries write what --synthetic makes; these vectors are in a "
         "file already");
   }
   if (options.norm_spread != 1 && options.metric_value() != Metric::kDot) {
@@ -99,20 +99,20 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
                  "scan; int8; auto, which is int8 calibrated to this machine")
       ->delimiter(',')
       ->check(CLI::IsMember({"scan", "int8", "auto"}));
-  app.add_flag("!--no-nibbles", options.nibbles,
+  app.add_flag("!--no-int4", options.int4,
                "leave out half a byte a dimension of large collections");
   app.add_option("--isa", options.isas, "instruction sets to force, each with each backend")
       ->delimiter(',');
   app.add_option("--rounds", options.rounds, "times each case is measured")
       ->check(CLI::Range(1U, 100'000U));
   app.add_option("--verify", options.verify,
-                 "how many queries' answers to hold against the plain scan, or all");
+                 "how many queries' answers to compare with the plain scan, or all");
   app.add_flag("--quick", options.quick,
                fmt::format("{} rounds, {} queries verified", kQuickRounds, kQuickVerify));
   app.add_flag("--ceilings", options.ceilings,
                "in the same rounds, the time to read a byte a dimension once");
   app.add_flag("--paced", options.paced,
-               "run what standard input says, a line a run (see paced_runs.h)");
+               "read commands from standard input, one a line (see paced_runs.h)");
   app.add_option("--json", options.json_path, "file to write the figures to");
   app.add_option("--answers", options.answers_path,
                  "int64 .npy file [queries, k] for the rows that the last case answers with");
@@ -131,7 +131,7 @@ absl::Status Check(EngineOptions& options) {
   }
   if (verify_max == std::size_t{0}) {
     return absl::InvalidArgumentError(
-        "times of answers that nobody checked are not printed: give --verify 1 or more, or all");
+        "times of unchecked answers are not printed: give --verify 1 or more, or all");
   }
   if (std::ranges::find(options.filter_passes, 0.0) != options.filter_passes.end()) {
     return absl::InvalidArgumentError("--filter-pass 0 lets nothing pass; give a share above 0");

@@ -13,9 +13,9 @@
 
 namespace simile::bench {
 
-// What engine_bench was asked for.
+// The command line of engine_bench.
 struct EngineOptions {
-  // Where the vectors come from: two files, or a generator.
+  // The source of the vectors: two files, or a generator.
   std::string vectors_path;
   std::string queries_path;
   std::string synthetic;  // "clustered" or "isotropic"
@@ -28,13 +28,13 @@ struct EngineOptions {
   std::string save_queries_path;
   std::string metric = "cosine";
 
-  // Which searches, by what: every backend with every instruction set.
+  // The cases: every backend with every instruction set, batch size, k and filter.
   std::vector<std::size_t> batches{1, 32, 100, 1'000};
   std::vector<std::uint32_t> ks{10, 100};
   std::vector<double> filter_passes{1};
   std::vector<std::string> backends{"auto"};
-  bool nibbles = true;
-  std::vector<std::string> isas;  // none: the best there is
+  bool int4 = true;
+  std::vector<std::string> isas;  // none: the fastest that the processor can run
   unsigned threads = 0;
 
   std::size_t rounds = 15;
@@ -47,8 +47,8 @@ struct EngineOptions {
 
   Metric metric_value() const { return metric == "dot" ? Metric::kDot : Metric::kCosine; }
   bool saves() const { return !save_vectors_path.empty() || !save_queries_path.empty(); }
-  // Whether every query may come to be asked, and not just those of so many rounds.
-  bool asks_all() const { return paced || !answers_path.empty(); }
+  // Whether any query may be used, and not only those of the first rounds.
+  bool uses_all_queries() const { return paced || !answers_path.empty(); }
   std::size_t batch_max() const;
   std::uint32_t k_max() const;
   // How many queries' answers are to be checked; nullopt: all.
@@ -57,8 +57,8 @@ struct EngineOptions {
 
 void AddOptions(CLI::App& app, EngineOptions& options);
 
-// What CLI11 does not see: options that exclude or need each other. Applies --quick.
-// Errors: kInvalidArgument, said to the person who typed it.
+// Checks what CLI11 cannot: options that exclude or need each other. Applies --quick.
+// Errors: kInvalidArgument, with a message for the user.
 absl::Status Check(EngineOptions& options);
 
 }  // namespace simile::bench

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/cpu/cpu_name.h"
+#include "base/message_text.h"
 #include "bench/timing.h"
-#include "data/wording.h"
 
 namespace simile::bench {
 namespace {
@@ -20,9 +20,9 @@ constexpr double kMilli = 1e3;
 double Rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
 
 // "50%", "0.01%".
-std::string ShownShare(double pass) { return fmt::format("{:g}%", pass * 100); }
+std::string ShareText(double pass) { return fmt::format("{:g}%", pass * 100); }
 
-// What "auto" found out about the machine, or what it goes by.
+// The tuning that the engine uses: measured, or the defaults.
 Json TuningJson(const Engine& engine) {
   Json json = Json::object();
   if (!engine.tuning) return json;
@@ -88,7 +88,7 @@ void PrintTable(const EngineReport& report) {
   const EngineSession& session = report.session;
   const MatrixView rows = session.data().rows.view();
   fmt::print("{}, {} threads: {} x {}, {}, {}; answers checked against the plain scan\n",
-             backend::cpu::CpuName(), session.threads(), data::Grouped(rows.row_count()),
+             backend::cpu::CpuName(), session.threads(), base::Grouped(rows.row_count()),
              rows.dim(), report.options.metric, session.data().description);
   for (const Engine& engine : session.engines()) {
     fmt::print("  {}: built in {:.2f} s, {:.1f} MB beside the rows ({:.3f} bytes a dimension)\n",
@@ -109,7 +109,7 @@ void PrintTable(const EngineReport& report) {
              report.read ? "  x read" : "");
   for (const CaseLog& log : report.cases) {
     const std::string passing =
-        filtered ? fmt::format(" {:>8}", ShownShare(session.filters()[log.run().filter].pass)) : "";
+        filtered ? fmt::format(" {:>8}", ShareText(session.filters()[log.run().filter].pass)) : "";
     const std::string times_read =
         report.read ? fmt::format(" {:>7.2f}", log.median_s() / report.read->median_s) : "";
     fmt::print("  {:<16} {:<18} {:>6} {:>6}{} {:>10.3f} {:>10.3f} {:>10.0f} {:>9.1f} {:>8}{}\n",

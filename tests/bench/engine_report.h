@@ -10,18 +10,18 @@
 
 namespace simile::bench {
 
-// One case, and what its runs were.
+// One case, and the figures of its runs.
 class CaseLog {
  public:
   CaseLog(const EngineSession& session, const Run& run)
       : run_(run), verified_(session.data().queries.row_count(), false) {}
 
-  // Takes note of the session's last search.
+  // Records the session's last search.
   void Add(const EngineSession& session, const Run& run, double seconds);
 
   const Run& run() const { return run_; }
   std::size_t rounds() const { return seconds_.size(); }
-  // What answered, off the receipt: "int8-amx".
+  // The engine named by the receipt: "int8-amx".
   const std::string& answered_by() const { return answered_by_; }
   std::string isa() const { return answered_by_.substr(answered_by_.rfind('-') + 1); }
   double median_s() const;

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The scan's hits for this many queries at once keep its workspace small.
+// Searching for this many queries at once keeps the scan's workspace small.
 constexpr std::size_t kExpectedAtOnce = 250;
 
 double SecondsSince(Clock::time_point start) {
@@ -33,8 +33,8 @@ QuerySpec SpecOf(std::uint32_t k, const Filter& filter) {
   return spec;
 }
 
-// How many of the first queries the rounds come to ask.
-std::size_t QueriesAsked(const EngineOptions& options, std::size_t query_count) {
+// How many queries, from the first on, the rounds use.
+std::size_t QueriesUsed(const EngineOptions& options, std::size_t query_count) {
   return std::min(query_count, options.batch_max() * options.rounds);
 }
 
@@ -51,22 +51,22 @@ absl::Status NoSuchIsa(const std::string& backend, const std::string& isa, const
       "--isa {}: the {} backend cannot run it here{}; it can run {}", isa, backend, why, names));
 }
 
-// "auto" calibrates as the server does, "int8" takes the tuning as it comes; both are built before
-// they are timed.
-absl::Status MakeBackend(const std::string& isa, const EngineOptions& asked, Engine& engine) {
+// "auto" calibrates as the server does, "int8" uses the default tuning; both are built before they
+// are timed.
+absl::Status MakeBackend(const std::string& isa, const EngineOptions& bench, Engine& engine) {
   if (engine.backend == "scan") {
     const auto kernels = certificate::SupportedCanonicalKernels();
     const auto* kernel = isa.empty() ? kernels.front() : certificate::FindCanonicalKernel(isa);
     if (kernel == nullptr) return NoSuchIsa(engine.backend, isa, kernels);
-    engine.made_by = backend::cpu::MakeScanBackend(*kernel, asked.threads);
+    engine.made_by = backend::cpu::MakeScanBackend(*kernel, bench.threads);
     return absl::OkStatus();
   }
   backend::cpu::Int8Options options = backend::cpu::OptionsFor(isa);
   if (options.large == nullptr) {
     return NoSuchIsa("int8", isa, backend::cpu::SupportedInt8Kernels());
   }
-  options.threads = asked.threads;
-  if (!asked.nibbles) options.nibbles_from_code_bytes = std::numeric_limits<std::size_t>::max();
+  options.threads = bench.threads;
+  if (!bench.int4) options.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
   options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
   if (engine.backend == "auto") options.tuning = TuningOf(backend::cpu::Calibrate(options));
   engine.tuning = options.tuning;
@@ -117,7 +117,7 @@ void EngineSession::AddFilter(double pass, std::uint64_t seed) {
   Filter filter{.pass = pass, .mask = std::nullopt, .allowed = row_count};
   if (pass < 1) {
     filter.mask.emplace(row_count);
-    testing::SeededRandom random(seed);
+    tests::SeededRandom random(seed);
     const auto bar = static_cast<std::uint64_t>(pass * 0x1p53);
     for (std::size_t row = 0; row < row_count; ++row) {
       if (random.Bits() >> 11 < bar) filter.mask->Allow(static_cast<Row>(row));
@@ -129,14 +129,15 @@ void EngineSession::AddFilter(double pass, std::uint64_t seed) {
 
 absl::Status EngineSession::FindExpected(const EngineOptions& options) {
   const std::size_t query_count = data_.queries.row_count();
-  const std::size_t asked = options.asks_all() ? query_count : QueriesAsked(options, query_count);
-  const std::size_t count = std::min(options.verify_max().value_or(asked), asked);
-  // Evenly spread over those that are asked, the first among them, which every case asks.
+  const std::size_t used =
+      options.uses_all_queries() ? query_count : QueriesUsed(options, query_count);
+  const std::size_t count = std::min(options.verify_max().value_or(used), used);
+  // Evenly spread over the queries used, including the first, which every case uses.
   place_of_.assign(query_count, kNotVerified);
   auto chosen = data::Matrix::Create(count, data_.queries.dim());
   if (!chosen.ok()) return chosen.status();
   for (std::size_t place = 0; place < count; ++place) {
-    const std::size_t query = place * asked / count;
+    const std::size_t query = place * used / count;
     place_of_[query] = static_cast<std::uint32_t>(place);
     std::ranges::copy(data_.queries.view()[query], chosen->MutableRow(place));
   }
@@ -184,14 +185,14 @@ absl::Status EngineSession::Compare(const Run& run) const {
     const std::span<const Hit> hits = result_.Hits(query);
     const auto [hit, wanted] = std::ranges::mismatch(hits, expected);
     if (hit == hits.end() && wanted == expected.end()) continue;
-    const auto shown = [](auto at, auto end) {
+    const auto describe = [](auto at, auto end) {
       return at == end ? std::string("nothing") : fmt::format("row {} with {}", at->row, at->score);
     };
     return absl::InternalError(fmt::format(
-        "the answers are wrong, so there is nothing to print: {}, batch {}, k {}, query {}, rank "
+        "the answers are wrong, so no times are printed: {}, batch {}, k {}, query {}, rank "
         "{}: {} where the plain scan has {}",
         engines_[run.engine].name, run.batch, run.k, run.first_query + query, hit - hits.begin(),
-        shown(hit, hits.end()), shown(wanted, expected.end())));
+        describe(hit, hits.end()), describe(wanted, expected.end())));
   }
   return absl::OkStatus();
 }

@@ -22,7 +22,7 @@ namespace simile::bench {
 
 // A backend with its index.
 struct Engine {
-  std::string name;  // "auto", "scan", "int8:avx2": what was asked for
+  std::string name;  // "auto", "scan", "int8:avx2", as on the command line
   std::string backend;
   std::optional<backend::cpu::Int8Tuning> tuning;  // none: the plain scan
   std::unique_ptr<Backend> made_by;
@@ -38,7 +38,7 @@ struct Filter {
   std::size_t allowed = 0;
 };
 
-// One search, and which of the session's engines and filters it uses.
+// One search: which of the session's engines, filters and queries it uses.
 struct Run {
   std::size_t engine = 0;
   std::size_t filter = 0;
@@ -47,11 +47,11 @@ struct Run {
   std::size_t first_query = 0;
 };
 
-// Rows, queries, every engine's index, and the answers of the plain scan. A search that answers
-// otherwise is an error: its time is never seen.
+// Rows, queries, every engine's index, and the answers of the plain scan. A search whose answers
+// differ from these is an error, and its time is not reported.
 class EngineSession {
  public:
-  // Errors: kInvalidArgument when this processor cannot run an instruction set that was asked for.
+  // Errors: kInvalidArgument when this processor cannot run a forced instruction set.
   static absl::StatusOr<std::unique_ptr<EngineSession>> Create(const EngineOptions& options,
                                                                BenchData data);
 
@@ -60,7 +60,7 @@ class EngineSession {
   std::span<const Filter> filters() const { return filters_; }
   unsigned threads() const { return threads_; }
 
-  // Searches, times the search alone, and compares what is known of its answers.
+  // Searches, times the search alone, and compares the answers of verified queries.
   // REQUIRES: first_query + batch <= queries, k <= the options' largest.
   // Returns seconds. Errors: kInternal with the first query, rank, row and score that differ.
   absl::StatusOr<double> Search(const Run& run);

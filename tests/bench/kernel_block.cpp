@@ -18,7 +18,7 @@ using backend::cpu::kGroupRows;
 using backend::cpu::kTileQueries;
 using backend::cpu::RawHit;
 
-// One normal variable in 100,000 lies as many standard deviations above its mean.
+// A normal variable lies this many standard deviations above its mean with probability 1e-5.
 constexpr double kGateDeviations = 4.265;
 
 std::size_t PaddedQueries(std::size_t query_count) {
@@ -60,7 +60,7 @@ std::uint8_t& KernelBlock::RowByte(std::size_t block, std::size_t row, std::size
 }
 
 void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
-  testing::SeededRandom random(seed);
+  tests::SeededRandom random(seed);
   const auto width = 2 * static_cast<std::size_t>(code_max) + 1;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     for (std::size_t row = 0; row < shape_.row_count; ++row) {
@@ -77,7 +77,7 @@ void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
   }
 }
 
-// Row bytes are uniform in 1 .. 2 code_max + 1, so a query's sums are as good as normal.
+// Row bytes are uniform in 1 .. 2 code_max + 1, so a query's sums are nearly normal.
 void KernelBlock::SetGates(std::int32_t code_max) {
   auto* starts = starts_.As<std::int32_t>();
   const double mean = code_max + 1;

@@ -7,7 +7,7 @@
 #include <absl/status/status.h>
 
 #include "backend/cpu/int8_kernel.h"
-#include "data/page_buffer.h"
+#include "base/page_buffer.h"
 
 namespace simile::bench {
 
@@ -22,7 +22,7 @@ class KernelBlock {
 
   KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_t seed);
 
-  // Scans one of the two blocks, even or odd `turn`, and brings the other closer meanwhile.
+  // Scans one of the two blocks, by whether `turn` is even, while the kernel prefetches the other.
   // Returns how many hits there were.
   std::size_t Scan(const backend::cpu::Int8Kernel& kernel, std::size_t turn);
 
@@ -44,11 +44,11 @@ class KernelBlock {
   std::vector<backend::cpu::RawHit> PlainHits(std::size_t block);
 
   const Shape shape_;
-  data::PageBuffer codes_;    // [block][row_count * dim]
-  data::PageBuffer queries_;  // [tile][dim / 64][16][64]
-  data::PageBuffer starts_;   // [query]
-  data::PageBuffer hits_;     // [query_count * row_count]
-  data::PageBuffer scratch_;
+  base::PageBuffer codes_;    // [block][row_count * dim]
+  base::PageBuffer queries_;  // [tile][dim / 64][16][64]
+  base::PageBuffer starts_;   // [query]
+  base::PageBuffer hits_;     // [query_count * row_count]
+  base::PageBuffer scratch_;
   std::size_t hit_count_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// The int8 pass with its gate, fed from the caches, against a loop of the same instruction that
-// touches nothing but registers, on all threads: how much of the processor's arithmetic is left to
-// the search. Random codes, never zeros, which flatter it. The pass's hits are checked against
-// plain arithmetic before anything is printed.
+// The int8 pass with its gate, from the caches, against a loop of the same instruction on registers
+// alone, on all threads: which share of the processor's arithmetic the search uses. Random codes,
+// because zeros would flatter it. The pass's hits are compared with plain arithmetic before
+// anything is printed.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -65,15 +65,15 @@ class Contest {
       blocks_.push_back(
           std::make_unique<KernelBlock>(options.shape, kernel.code_max, std::uint64_t{1} + thread));
     }
-    operands_ = data::PageBuffer(kOperandBytes);
-    testing::SeededRandom random(1);
+    operands_ = base::PageBuffer(kOperandBytes);
+    tests::SeededRandom random(1);
     std::generate_n(operands_.As<std::uint8_t>(), kOperandBytes,
                     [&] { return static_cast<std::uint8_t>(random.Below(255) + 1); });
   }
 
   absl::Status Check() { return blocks_.front()->Check(kernel_); }
 
-  // Finds how often to go round for a measurement to last.
+  // Doubles the turns until each measurement lasts kMeasureSeconds.
   void Calibrate() {
     while (TimeRegisters() < kMeasureSeconds) peak_turns_ *= 2;
     while (TimePass() < kMeasureSeconds) pass_turns_ *= 2;
@@ -124,7 +124,7 @@ class Contest {
   backend::cpu::ThreadPool& pool_;
   std::vector<std::unique_ptr<KernelBlock>> blocks_;  // [thread]
   std::vector<std::size_t> hits_;                     // [thread]  of the last pass
-  data::PageBuffer operands_;
+  base::PageBuffer operands_;
   std::atomic<std::uint64_t> checksum_{0};
   std::size_t peak_turns_ = 1'024;
   std::size_t pass_turns_ = 2;

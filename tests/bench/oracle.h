@@ -11,8 +11,8 @@
 
 namespace simile::bench {
 
-// The first k rows for every query by the definition of the canonical score, one operation at a
-// time: what a bench's answers are checked against before it may print.
+// The best k rows for every query by the definition of the canonical score, one operation at a
+// time. A bench compares its answers with these before it prints.
 std::vector<std::vector<Hit>> OracleAnswers(const MatrixView& rows, const MatrixView& queries,
                                             std::size_t k, backend::cpu::ThreadPool& pool);
 

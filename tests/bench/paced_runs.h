@@ -11,16 +11,16 @@
 
 namespace simile::bench {
 
-// Runs what another program says, when it says so, so that it can let rivals take turns:
+// Runs commands from another program, which alternates between this process and its rivals:
 //
 //   run ENGINE BATCH K FIRST   searches for queries FIRST .. FIRST + BATCH - 1 with the engine of
 //                              this name; answers {"ms": 12.3, "engine": "int8-amx"}
 //   answers PATH               writes the last run's rows, int64 [batch, k], -1 where there are
 //                              fewer; answers {}
 //
-// A line a command, a line an answer; {"error": "..."} where one cannot be carried out. Begins with
-// {"ready": true, "engines": [{"name", "build_s", "index_bytes"}, ...]}. Ends with its input.
-// Cases are logged as they come. Errors: kInternal when an answer was wrong.
+// One line for each command and each answer; {"error": "..."} for a command that fails. Begins with
+// {"ready": true, "engines": [{"name", "build_s", "index_bytes"}, ...]} and ends with its input.
+// Appends new cases to `cases`. Errors: kInternal when an answer was wrong.
 absl::Status RunPaced(EngineSession& session, std::istream& in, std::ostream& out,
                       std::vector<CaseLog>& cases);
 

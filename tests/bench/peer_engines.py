@@ -3,9 +3,9 @@
 
     peer_engines.py LIBRARY --vectors F.npy --queries Q.npy --threads N
 
-Speaks as engine_bench --paced does: greets with {"ready": true, "engines": [{"name"}, ...]}; answers `run ENGINE BATCH K
-FIRST` with {"ms", "engine"} and `answers PATH` (the last run's rows, int64 [batch, k]) with {}; {"error"} where it cannot.
-Started by against_peers.py, whose rivals it holds.
+Uses the protocol of engine_bench --paced: begins with {"ready": true, "engines": [{"name"}, ...]}; answers `run ENGINE BATCH K
+FIRST` with {"ms", "engine"} and `answers PATH` (the last run's rows, int64 [batch, k]) with {}; {"error"} for a command that fails.
+Started by against_peers.py for each rival.
 """
 
 import argparse
@@ -16,12 +16,12 @@ import time
 import numpy as np
 
 CHUNK_ROWS = 50_000
-# What the scores of a whole batch against all rows may take of the memory that is free.
+# The greatest share of the free memory for the scores of a whole batch against all rows.
 SCORES_SHARE_MAX = 0.5
 
 
 class Unfit(Exception):
-    """Why a run is left out, in words for the table's notes."""
+    """Why a run is left out; the message appears in the table's notes."""
 
 
 def require_memory(byte_count: int) -> None:
@@ -32,9 +32,9 @@ def require_memory(byte_count: int) -> None:
 
 
 class Faiss:
-    """IndexFlatIP. Which way of its several is fastest differs by batch; each batch size gets its best."""
+    """IndexFlatIP. The fastest of its settings differs by batch; each batch size uses its best."""
 
-    # (distance_compute_blas_threshold, distance_compute_blas_database_bs); None: as it comes.
+    # (distance_compute_blas_threshold, distance_compute_blas_database_bs); None: the default.
     SETTINGS = (None, (1, 1_024), (1, 8_192), (1, 65_536))
 
     def __init__(self, vectors: np.ndarray, threads: int):

@@ -1,4 +1,4 @@
-"""One data set: every contender, every case, in turns."""
+"""One data set: every contender and every case, alternating."""
 
 import dataclasses
 import json
@@ -10,11 +10,11 @@ import numpy as np
 
 from contender import Contender, Failed, TooSlow
 
-# A contender that takes longer than this a run is asked less often, and not warmed up in each round.
+# A contender that takes longer than this for a run is run less often, and not warmed up in each round.
 SLOW_S = 1.0
 WARM_MS = 30  # of runs before the one that counts
 SLOW_ROUNDS = 3
-# Rows may trade places where their exact scores lie this close, relative to the lengths.
+# Rows may be in either order where their exact scores differ by less than this, relative to the lengths.
 NEAR_TIE = 2e-6
 
 EXACT = ("scan", "faiss", "torch", "torch-chunked", "numpy", "usearch")
@@ -48,7 +48,7 @@ class Entry:
 
 
 class Match:
-    """Plays all cases of a data set. `ours` names engines of engine_bench: auto, int8:avx2, ..."""
+    """Runs all cases of a data set. `ours` names engines of engine_bench: auto, int8:avx2, ..."""
 
     def __init__(self, data: DataSet, bench: pathlib.Path, ours: list[str], libraries: list[str], threads: int,
                  rounds: int, limit_s: float, work: pathlib.Path):
@@ -75,19 +75,19 @@ class Match:
             self.add(Contender(library, command, threads, work / f"{library}.log"), LIBRARIES[library])
 
     def add(self, contender: Contender, engines: list[str]) -> None:
-        say(f"{self.data.name}: {contender.name} takes its place")
+        say(f"{self.data.name}: starting {contender.name}")
         contender.start()
         self.versions.append(contender.greeting.get("version", ""))
         self.builds += [engine for engine in contender.greeting["engines"] if engine.get("index_bytes")]
         for engine in engines:
             self.contenders[engine] = contender
 
-    def play(self) -> list[dict]:
+    def run(self) -> list[dict]:
         results = []
         try:
             for k in self.data.ks:
                 for batch in self.data.batches:
-                    entries = self.play_case(batch, k)
+                    entries = self.run_case(batch, k)
                     results.append({"data": self.data.name, "metric": self.data.metric, "batch": batch, "k": k,
                                     "rows": len(self.vectors), "dim": self.vectors.shape[1], "entries": entries})
             for contender in set(self.contenders.values()):
@@ -95,17 +95,17 @@ class Match:
         finally:
             for contender in set(self.contenders.values()):
                 contender.kill()
-        self.take_verified(results)
+        self.read_verified(results)
         return results
 
-    def play_case(self, batch: int, k: int) -> dict[str, Entry]:
+    def run_case(self, batch: int, k: int) -> dict[str, Entry]:
         entries = {engine: Entry() for engine in self.contenders}
-        answers = {}  # by the first query asked, then by engine
+        answers = {}  # by the first query, then by engine
         for engine, entry in entries.items():
             self.first_run(engine, entry, batch, k, answers)
         self.compare(entries, answers)
         for number in range(self.rounds):
-            # Who goes first changes from round to round.
+            # Another contender goes first in each round.
             order = list(entries)[number % len(entries):] + list(entries)[:number % len(entries)]
             for engine in order:
                 self.timed_run(engine, entries[engine], batch, k, number, answers)
@@ -115,12 +115,12 @@ class Match:
         return entries
 
     def first_run(self, engine: str, entry: Entry, batch: int, k: int, answers: dict) -> None:
-        """Fills caches, lets the contender choose its settings, and takes its answers."""
+        """Fills caches, lets the contender choose its settings, and reads its answers."""
         try:
             with self.contenders[engine] as contender:
-                # A first run may try several settings, so the limit is for each of the few.
-                run = contender.ask(f"run {engine} {batch} {k} 0", self.limit_s * 4)
-                self.take_answers(contender, engine, 0, answers)
+                # A first run may try up to four settings, each within the limit.
+                run = contender.call(f"run {engine} {batch} {k} 0", self.limit_s * 4)
+                self.read_answers(contender, engine, 0, answers)
             if run["ms"] > self.limit_s * 1e3:
                 entry.note = f"over {self.limit_s:g} s a round"
             entry.answered_by = run["engine"]
@@ -137,24 +137,24 @@ class Match:
             return
         first = self.window(batch, number)
         with self.contenders[engine] as contender:
-            # In each turn a while without the clock, so that none pays for what the one before left in the caches.
+            # Untimed runs first, so that none is slowed by what the previous contender left in the caches.
             warm_ms = WARM_MS if slow else 0
             while warm_ms < WARM_MS:
-                warm_ms += contender.ask(f"run {engine} {batch} {k} {self.window(batch, number + 1)}")["ms"]
-            run = contender.ask(f"run {engine} {batch} {k} {first}")
-            self.take_answers(contender, engine, first, answers)
+                warm_ms += contender.call(f"run {engine} {batch} {k} {self.window(batch, number + 1)}")["ms"]
+            run = contender.call(f"run {engine} {batch} {k} {first}")
+            self.read_answers(contender, engine, first, answers)
         entry.times_ms.append(run["ms"])
 
-    def take_answers(self, contender: Contender, engine: str, first: int, answers: dict) -> None:
+    def read_answers(self, contender: Contender, engine: str, first: int, answers: dict) -> None:
         path = self.work / "answers.npy"
-        contender.ask(f"answers {path}")
+        contender.call(f"answers {path}")
         answers.setdefault(first, {})[engine] = np.load(path)
 
     def window(self, batch: int, number: int) -> int:
         return number * batch % (len(self.queries) - batch + 1)
 
     def compare(self, entries: dict[str, Entry], answers: dict) -> None:
-        """Holds all answers against our first engine's."""
+        """Compares all answers with our first engine's."""
         shares = {engine: [] for engine in APPROXIMATE}
         for first, by_engine in answers.items():
             ours = by_engine[self.ours[0]]
@@ -168,19 +168,19 @@ class Match:
                 entries[engine].found_share = float(np.mean(found))
 
     def disagreement(self, first: int, ours: np.ndarray, theirs: np.ndarray) -> str:
-        """The first place where other rows stand whose exact scores do not tie; empty when there is none."""
+        """The first place where the rows differ and their exact scores do not tie; empty when there is none."""
         for query, rank in np.argwhere(ours != theirs):
-            asked = self.queries[first + query].astype(np.float64)
+            vector = self.queries[first + query].astype(np.float64)
             rows = [self.vectors[answer[query, rank]].astype(np.float64) for answer in (ours, theirs)]
-            scores = [float(asked @ row) for row in rows]
-            lengths = np.linalg.norm(asked) * max(np.linalg.norm(row) for row in rows)
+            scores = [float(vector @ row) for row in rows]
+            lengths = np.linalg.norm(vector) * max(np.linalg.norm(row) for row in rows)
             if abs(scores[0] - scores[1]) > NEAR_TIE * lengths:
                 return (f"query {first + query}, rank {rank}: row {ours[query, rank]} with {scores[0]:.9f}, "
                         f"row {theirs[query, rank]} with {scores[1]:.9f}")
         return ""
 
-    def take_verified(self, results: list[dict]) -> None:
-        """engine_bench has compared every answer of ours with the plain scan's, and says how many queries those were."""
+    def read_verified(self, results: list[dict]) -> None:
+        """Reads how many queries' answers engine_bench compared with the plain scan's."""
         verified = {}
         for path in self.work.glob(f"{self.json.stem}.*.json"):
             for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:

@@ -22,12 +22,12 @@ def best_exact(entries: dict[str, Entry]) -> tuple[str, float]:
     return min(times.items(), key=lambda item: item[1])
 
 
-def shown_ms(value: float) -> str:
+def ms_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 class Notes:
-    """Numbers what has to be said below the table, each sentence once."""
+    """Numbers the sentences below the table, each once."""
 
     def __init__(self):
         self.sentences = []
@@ -43,7 +43,7 @@ def cell(entry: Entry | None, notes: Notes) -> str:
         return ""
     if entry.note:
         return notes.mark(f"left out: {entry.note}")
-    return shown_ms(entry.median_ms()) if entry.times_ms else ""
+    return ms_text(entry.median_ms()) if entry.times_ms else ""
 
 
 def row(result: dict, ours: list[str], rivals: list[str], notes: Notes) -> list[str]:
@@ -55,7 +55,7 @@ def row(result: dict, ours: list[str], rivals: list[str], notes: Notes) -> list[
         if entry is None or not entry.times_ms:
             cells += ["", ""]
             continue
-        cells += [f"{shown_ms(entry.median_ms())} `{entry.answered_by}`",
+        cells += [f"{ms_text(entry.median_ms())} `{entry.answered_by}`",
                   f"**{rival_ms / entry.median_ms():.1f}x**" if rival else ""]
     cells.append(TITLES.get(rival, ""))
     for engine in rivals:
@@ -86,7 +86,7 @@ def table(results: list[dict], about: dict) -> str:
 def preface(results: list[dict], about: dict) -> str:
     verified = [entry.verified for result in results for engine, entry in result["entries"].items()
                 if engine not in TITLES and entry.times_ms]
-    builds = "; ".join(f'{name}: {", ".join(shown)}' for name, shown in about["builds"].items())
+    builds = "; ".join(f'{name}: {", ".join(texts)}' for name, texts in about["builds"].items())
     return (f'{about["date"]}, {about["cpu"]}, {about["threads"]} threads. Medians in ms of a batch, contenders taking turns '
             f'in one run. Simile\'s rows and score bits were compared with the plain scan\'s for every run, at least '
             f'{min(verified, default=0)} different queries a case; every exact rival\'s rows agree with them but for scores '

@@ -27,7 +27,7 @@ std::uint64_t ReadPortable(const std::byte* begin, std::size_t size) {
 }
 
 #if defined(__x86_64__)
-// 128 bytes of each stream a turn: two cache lines, as the scan reads.
+// 128 bytes of each stream in each turn: two cache lines, as the scan reads.
 constexpr std::size_t kTurnBytes = 128;
 
 template <std::size_t kStreams, std::size_t kPrefetch>
@@ -117,8 +117,8 @@ std::chrono::duration<double> TimeRead(const ReadPattern& pattern,
   const unsigned threads = pool.thread_count();
   const std::size_t share = memory.size() / threads / kReadMultiple * kReadMultiple;
   std::atomic<std::uint64_t> sum{0};
-  // What the shares leave over at the end (under a KiB a thread) counts as read: it favours the
-  // bandwidth, never the scan that is compared with it.
+  // The remainder after the shares (under a KiB a thread) counts as read, which favours the
+  // bandwidth and not the scan that is compared with it.
   return TimeTogether(pool, [&](unsigned participant) {
     sum += pattern.read(memory.data() + participant * share, share);
   });

@@ -15,7 +15,7 @@ namespace simile::bench {
 struct ReadPattern {
   std::string name;  // "avx2, 2 streams, prefetch 1024"
   // Adds up bytes [begin, begin + size); size is a multiple of kReadMultiple. The sum keeps the
-  // compiler from leaving the reading out.
+  // compiler from removing the reads.
   std::uint64_t (*read)(const std::byte* begin, std::size_t size);
 };
 

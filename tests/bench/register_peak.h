@@ -1,8 +1,8 @@
 #pragma once
 
-// The most that an instruction can do: products out of registers alone, nothing read, nothing
-// stored. One file an instruction set, each with its own compile options; like the kernels of
-// backend/cpu/int8_kernel.h they include nothing but this and the intrinsics.
+// The peak of an instruction: products from registers alone, without loads or stores. One file for
+// each instruction set, with its own compile options; like the kernels of backend/cpu/int8_kernel.h
+// they include nothing but this and the intrinsics.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,7 @@ namespace simile::bench {
 struct RegisterPeak {
   const char* isa;
   std::uint64_t products_a_turn;  // multiplications of two bytes
-  // Goes round `turns` times over operands that are kept in registers. Returns a sum that depends
-  // on all of it.
+  // Loops `turns` times over operands in registers. Returns a sum that depends on every product.
   //   operands  kOperandBytes of random bytes, 64-byte aligned
   std::uint64_t (*run)(const std::uint8_t* operands, std::size_t turns);
 };

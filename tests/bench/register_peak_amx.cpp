@@ -1,5 +1,5 @@
 // Compiled with -mamx-tile -mamx-int8. REQUIRES: the process may use tiles, which
-// SupportedInt8Kernels() asks for.
+// SupportedInt8Kernels() requests.
 #include <immintrin.h>
 
 #include "backend/cpu/int8_kernel.h"

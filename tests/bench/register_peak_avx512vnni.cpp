@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSums = 12;
 
-// The sums are named one by one: what is in an array, the compiler stores on every turn.
+// The sums are separate variables because the compiler stores an array on every turn.
 std::uint64_t Run(const std::uint8_t* operands, std::size_t turns) {
   const __m512i row0 = _mm512_load_si512(operands);
   const __m512i row1 = _mm512_load_si512(operands + 64);

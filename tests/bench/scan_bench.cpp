@@ -44,8 +44,8 @@ struct Options {
 // Times of one thing over all rounds.
 class Times {
  public:
-  // Rounds of one stretch: short enough for a machine shared with others to stay the same, long
-  // enough for a median.
+  // Rounds of one stretch: few enough that the load on a shared machine stays the same, enough for
+  // a median.
   static constexpr std::size_t kStretch = 7;
 
   void Add(double seconds) { seconds_.push_back(seconds); }
@@ -120,7 +120,7 @@ std::vector<QuerySpec> Specs(std::size_t query_count, std::uint32_t k) {
   return specs;
 }
 
-// Leaves nothing of the rows in the caches, so that every measurement reads memory.
+// Evicts the rows from the caches, so that every measurement reads memory.
 class CacheSweeper {
  public:
   CacheSweeper() : bytes_(kBytes, std::byte{1}) {}
@@ -131,7 +131,7 @@ class CacheSweeper {
   std::vector<std::byte> bytes_;
 };
 
-// One round measures everything once, so that a disturbance hits all alike.
+// One round measures everything once, so that a disturbance affects all alike.
 void Measure(const SegmentIndex& index, const data::Matrix& queries, std::uint32_t k,
              std::span<const std::byte> memory, backend::cpu::ThreadPool& pool, Report& report) {
   SearchResult result;
@@ -232,8 +232,8 @@ absl::Status Run(const Options& options) {
   const auto index = backend->MakeResident(SegmentRows{view, nullptr, Metric::kCosine, 0});
   if (!index.ok()) return index.status();
   if (absl::Status status = CheckBatches(**index, view, *queries, options, pool); !status.ok()) {
-    return absl::InternalError(fmt::format(
-        "the answers are wrong, so there is nothing to print: {}", std::string(status.message())));
+    return absl::InternalError(fmt::format("the answers are wrong, so no times are printed: {}",
+                                           std::string(status.message())));
   }
 
   Report report;
@@ -271,7 +271,8 @@ int main(int argc, char** argv) {
   app.add_option("--collection", options.collection, "folder to take the rows from instead");
   app.add_option("--k", options.k, "hits a query")->check(CLI::Range(1, 10'000));
   app.add_option("--threads", options.threads, "0: the processors this process may use");
-  app.add_option("--isa", options.isa, "avx512, avx2 or portable; default the best there is");
+  app.add_option("--isa", options.isa,
+                 "avx512, avx2 or portable; default the fastest that can run");
   app.add_option("--batches", options.batches, "batch sizes")->check(CLI::Range(1, 10'000));
   app.add_option("--rounds", options.rounds, "times everything is measured")
       ->check(CLI::Range(7, 100'000));

@@ -20,13 +20,13 @@ constexpr std::size_t kRowsAtOnce = 1'024;
 // Centres are numbered apart from rows and queries.
 constexpr std::uint64_t kFirstCentre = std::uint64_t{1} << 50;
 
-testing::SeededRandom RandomOf(std::uint64_t seed, std::uint64_t number) {
-  testing::SeededRandom seeds(seed);
-  testing::SeededRandom numbers(seeds.Bits() ^ number);
-  return testing::SeededRandom(numbers.Bits());
+tests::SeededRandom RandomOf(std::uint64_t seed, std::uint64_t number) {
+  tests::SeededRandom seeds(seed);
+  tests::SeededRandom numbers(seeds.Bits() ^ number);
+  return tests::SeededRandom(numbers.Bits());
 }
 
-double Unit(testing::SeededRandom& random) {
+double Unit(tests::SeededRandom& random) {
   return static_cast<double>(random.Bits() >> 11) * 0x1p-53;
 }
 
@@ -41,9 +41,9 @@ void Scale(float* values, std::size_t dim, double length) {
   }
 }
 
-// A unit vector in a direction that is as good as uniform: each component is the sum of four
-// uniform numbers, close enough to normal, out of one draw.
-void DrawDirection(testing::SeededRandom& random, float* values, std::size_t dim) {
+// Draws a unit vector in a nearly uniform direction: each component is a sum of four uniform
+// numbers, which is close to normal, from one draw.
+void DrawDirection(tests::SeededRandom& random, float* values, std::size_t dim) {
   for (std::size_t i = 0; i < dim; ++i) {
     const std::uint64_t bits = random.Bits();
     const std::int64_t sum =
@@ -63,7 +63,7 @@ SyntheticRows::SyntheticRows(Spread spread, std::size_t dim, std::uint64_t seed,
   shares_up_to_.resize(kCentreCount);
   double total = 0;
   for (std::size_t centre = 0; centre < kCentreCount; ++centre) {
-    testing::SeededRandom random = RandomOf(seed_, kFirstCentre + centre);
+    tests::SeededRandom random = RandomOf(seed_, kFirstCentre + centre);
     DrawDirection(random, centres_.data() + centre * dim_, dim_);
     total += std::pow(static_cast<double>(centre + 1), -kZipfExponent);
     shares_up_to_[centre] = total;
@@ -77,7 +77,7 @@ std::size_t SyntheticRows::CentreAt(double share) const {
 }
 
 void SyntheticRows::DrawRow(std::uint64_t number, float* row, std::vector<float>& noise) const {
-  testing::SeededRandom random = RandomOf(seed_, number);
+  tests::SeededRandom random = RandomOf(seed_, number);
   const double length = std::pow(norm_spread_, Unit(random));
   DrawDirection(random, row, dim_);
   if (spread_ == Spread::kClustered && !random.OneIn(kNoiseOneIn)) {

@@ -13,11 +13,11 @@
 namespace simile::bench {
 
 enum class Spread : std::uint8_t {
-  kIsotropic,  // every direction alike: the hardest there is for a filter of candidates
+  kIsotropic,  // every direction equally likely: the hardest case for finding few candidates
   kClustered,  // most rows lie around a few thousand centres, as sentence embeddings do
 };
 
-// Draws vectors, each from its own number, so that they are the same whatever the threads.
+// Draws vectors, each from its own number, so that they do not depend on the number of threads.
 // Clustered: centres in random directions, sizes by Zipf's law; a row's cosine to its centre is
 // uniform in 0.5 .. 0.9, and one row in ten belongs to none.
 class SyntheticRows {
@@ -29,7 +29,7 @@ class SyntheticRows {
   absl::StatusOr<data::Matrix> Draw(std::uint64_t first, std::size_t count,
                                     backend::cpu::ThreadPool& pool) const;
 
-  // Rows from here on are none of a collection's: its queries are drawn there.
+  // Numbers from here on are no rows of a collection; its queries are drawn from them.
   static constexpr std::uint64_t kFirstQuery = std::uint64_t{1} << 40;
 
  private:

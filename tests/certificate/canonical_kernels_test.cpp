@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kSeed = 20'240'501;
 constexpr std::size_t kPairs = 1'000'000;
 
-// Every instruction set by name: one that this processor lacks is reported as skipped.
+// Every instruction set by name; one that this processor lacks is skipped.
 class CanonicalKernelTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -28,22 +28,22 @@ class CanonicalKernelTest : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(CanonicalKernelTest, HasTheReferencesBitsOnAMillionPairs) {
-  ::simile::testing::ExpectReferenceBits(kernel_->score_block, kSeed, kPairs);
+  ::simile::tests::ExpectReferenceBits(kernel_->score_block, kSeed, kPairs);
 }
 
 TEST_P(CanonicalKernelTest, ScoresBlocksLargerThanItsTilesAndStrips) {
-  ::simile::testing::SeededRandom random(kSeed);
+  ::simile::tests::SeededRandom random(kSeed);
   for (const std::size_t dim : {1U, 31U, 32U, 33U, 384U, 1025U}) {
     for (const std::size_t row_count : {1U, 3U, 4U, 5U, 65U}) {
       for (const std::size_t query_count : {1U, 2U, 3U, 4U, 17U}) {
-        ::simile::testing::PaddedRows rows(row_count, dim);
-        ::simile::testing::PaddedRows queries(query_count, dim);
+        ::simile::tests::PaddedRows rows(row_count, dim);
+        ::simile::tests::PaddedRows queries(query_count, dim);
         for (auto* matrix : {&rows, &queries}) {
           for (std::size_t r = 0; r < matrix->row_count(); ++r) {
             for (float& value : (*matrix)[r]) value = random.Signed();
           }
         }
-        // One float more than needed: what lies behind the scores must stay as it was.
+        // One float more than needed, which must stay unchanged.
         std::vector<float> scores(row_count * query_count + 1, 7.0F);
         kernel_->score_block(rows.view().data(), row_count, queries.view().data(), query_count,
                              rows.view().padded_dim(), scores.data());
@@ -63,11 +63,11 @@ TEST_P(CanonicalKernelTest, ScoresBlocksLargerThanItsTilesAndStrips) {
 
 TEST_P(CanonicalKernelTest, NeverReturnsNegativeZero) {
   // Every product rounds to -0 in its lane, and lanes of -0 leave their sum at -0.
-  constexpr std::size_t kRows = 7;  // whole tiles and streams, and what they leave over
-  ::simile::testing::PaddedRows rows(kRows, kLaneCount);
+  constexpr std::size_t kRows = 7;  // whole tiles and streams, and a remainder
+  ::simile::tests::PaddedRows rows(kRows, kLaneCount);
   for (std::size_t r = 0; r < kRows; ++r) std::ranges::fill(rows[r], -0x1p-100F);
   for (const std::size_t query_count : {1U, 2U, 3U, 4U}) {
-    ::simile::testing::PaddedRows queries(query_count, kLaneCount);
+    ::simile::tests::PaddedRows queries(query_count, kLaneCount);
     for (std::size_t q = 0; q < query_count; ++q) std::ranges::fill(queries[q], 0x1p-100F);
     std::vector<float> scores(kRows * query_count, -1.0F);
     kernel_->score_block(rows.view().data(), kRows, queries.view().data(), query_count, kLaneCount,
@@ -77,16 +77,16 @@ TEST_P(CanonicalKernelTest, NeverReturnsNegativeZero) {
 }
 
 TEST_P(CanonicalKernelTest, RoundsOnceWhereRoundingTwiceDiffers) {
-  // A lane at 1 + odd * 2^-23 to which half of its last place is added or taken, but for 2^-70.
-  // Rounded to double first, that lands on the midpoint of two floats, and rounding again goes to
-  // the even one; rounded once, it stays.
+  // To a lane at 1 + odd * 2^-23, slightly less than half a unit in the last place is added or
+  // subtracted. Rounded to double first, that is the midpoint of two floats, and rounding again
+  // goes to the even one; rounded once, the lane stays.
   constexpr float kAlmostHalf = 1 - 0x1p-23F;  // times 1 + 2^-23 is 1 - 2^-46
   for (const float lane_sign : {1.0F, -1.0F}) {
     for (const float step_sign : {1.0F, -1.0F}) {
       for (const float scale : {0x1p-40F, 1.0F, 0x1p40F}) {
         const float lane = lane_sign * (1 + 5 * 0x1p-23F) * scale;
-        ::simile::testing::PaddedRows row(1, 2 * kLaneCount);
-        ::simile::testing::PaddedRows query(1, 2 * kLaneCount);
+        ::simile::tests::PaddedRows row(1, 2 * kLaneCount);
+        ::simile::tests::PaddedRows query(1, 2 * kLaneCount);
         row[0][0] = lane;
         query[0][0] = 1;
         row[0][kLaneCount] = step_sign * kAlmostHalf;

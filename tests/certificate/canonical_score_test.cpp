@@ -12,11 +12,11 @@
 namespace simile::certificate {
 namespace {
 
-using ::simile::testing::SeededRandom;
+using ::simile::tests::SeededRandom;
 
-TEST(CanonicalScoreReferenceTest, AddsLanesByHalves) {
-  // Lanes 1 and 17 meet first (16 apart) and make 2, which 2^24 can take; one after the other, or
-  // in the lane of 2^24, each 1 alone is rounded away.
+TEST(CanonicalScoreReferenceTest, AddsLanesSixteenEightFourTwoAndOneApart) {
+  // Lanes 1 and 17 are added first (16 apart) and give 2, which changes 2^24; added to 2^24 one
+  // after the other, each 1 is rounded away.
   std::vector<float> row(33, 0.0F);
   const std::vector<float> ones(33, 1.0F);
   row[0] = 0x1p24F;
@@ -25,7 +25,7 @@ TEST(CanonicalScoreReferenceTest, AddsLanesByHalves) {
   row[17] = 1;
   EXPECT_EQ(CanonicalScoreReference(row, ones), 0x1p24F + 2);
   row[17] = 0;
-  row[2] = 1;  // meets 2^24 before lane 1 does: both lost
+  row[2] = 1;  // added to 2^24 before lane 1 is: both lost
   EXPECT_EQ(CanonicalScoreReference(row, ones), 0x1p24F);
 }
 
@@ -64,7 +64,7 @@ TEST(CanonicalScoreErrorTest, CountsUnderflowWhereTheVectorsAreTiny) {
   EXPECT_GE(CanonicalScoreError(64, 0x1p-80, 0x1p-80), 64 * 0x1p-149);
 }
 
-// The dot product to more bits than the bound can see, and the vectors' lengths.
+// The dot product far more precisely than the bound, and the vectors' lengths.
 struct Exact {
   long double dot = 0;
   double norm_a = 0;
@@ -92,7 +92,7 @@ TEST(CanonicalScoreErrorTest, BoundsTheDistanceFromTheExactDotProduct) {
   for (int pair = 0; pair < 20'000; ++pair) {
     const std::size_t dim = random.OneIn(50) ? random.Between(1, 4096) : random.Between(1, 200);
     const bool wild = random.OneIn(3);
-    // All of one sign adds up roundings that random signs let cancel.
+    // With one sign the roundings add up; with random signs they cancel.
     const bool one_sign = random.OneIn(3);
     std::vector<float> a(dim);
     std::vector<float> b(dim);
@@ -111,7 +111,7 @@ TEST(CanonicalScoreErrorTest, BoundsTheDistanceFromTheExactDotProduct) {
     ASSERT_LE(error, bound) << "seed " << kSeed << ", pair " << pair << ", dim " << dim;
     largest_share = std::max(largest_share, error / bound);
   }
-  // A bound that is never approached would prove nothing about the scores it is meant to part.
+  // A bound that is never approached would make this test prove nothing.
   EXPECT_GT(largest_share, 0.05);
 }
 

@@ -11,12 +11,12 @@
 #include "certificate/quantizer.h"
 #include "certificate/seeded_random.h"
 
-namespace simile::testing {
+namespace simile::tests {
 namespace {
 
-// Numbers of a case's rows: what is drawn is cut down to it.
+// The most numbers of a case; its row count is limited by it.
 constexpr std::size_t kNumbersMax = 60'000;
-// Aligned vectors are rotated back exactly, which costs the square of the dimension.
+// Aligned vectors are rotated back exactly, at a cost of the dimension squared.
 constexpr std::size_t kAlignedDimMax = 192;
 
 bool IsAligned(Family family) {
@@ -122,8 +122,8 @@ void FillQueries(CertificateCase& drawn, SeededRandom& random) {
   }
 }
 
-// Rotated numbers that are `code` steps and a fraction each, with these signs: what quantizing them
-// leaves is parallel to the signs. One number of code_max steps fixes the scale.
+// Rotated numbers of `code` steps and a fraction each, with these signs, so that their residual is
+// parallel to the signs. One number of code_max steps fixes the scale.
 std::vector<long double> Stepped(std::span<const int> signs, long double step, int code,
                                  long double fraction, std::int32_t code_max) {
   std::vector<long double> rotated(signs.size());
@@ -138,9 +138,9 @@ void StoreUnrotated(const ExactRotation& rotation, std::span<const long double> 
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(vector[i]);
 }
 
-// The worst case of Cauchy-Schwarz: residuals parallel to what they are multiplied with. A query
-// whose rotated numbers are all of one magnitude, rows whose residuals have its signs or the
-// opposite ones; in kAlignedBoth the query leaves as much, along rows that are themselves of one
+// The worst case of Cauchy-Schwarz: residuals parallel to the vectors that they are multiplied
+// with. The query's rotated numbers all have one magnitude, and the rows' residuals have its signs
+// or the opposite ones. In kAlignedBoth the query has such a residual too, along rows of one
 // magnitude.
 void FillAligned(CertificateCase& drawn, SeededRandom& random) {
   const ExactRotation rotation{certificate::Rotation(drawn.dim)};
@@ -206,4 +206,4 @@ CertificateCase MakeCertificateCase(std::uint64_t seed) {
   return drawn;
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

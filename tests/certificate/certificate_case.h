@@ -7,10 +7,10 @@
 
 #include "certificate/padded_rows.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
-// What an attack on the certificate is made of. Each family is a way in which cheap and canonical
-// scores, or their bounds, could be driven apart.
+// The data of an attack on the certificate. Each family is one way to make cheap and canonical
+// scores, or their bounds, differ as much as possible.
 enum class Family : std::size_t {
   kUniform,
   kNearTies,  // thousands of scores within 1e-6
@@ -20,9 +20,9 @@ enum class Family : std::size_t {
   kSubnormalElements,
   kWildNorms,     // 2^-60 to 2^60
   kWildElements,  // exponents from 2^-120 up in one vector
-  kOneSign,       // roundings that add up
-  kAlignedRows,   // what quantizing rows leaves points along the query
-  kAlignedBoth,   // and what quantizing the query leaves points along the rows
+  kOneSign,       // all of one sign, so that roundings add up
+  kAlignedRows,   // the residuals of rows are parallel to the query
+  kAlignedBoth,   // and the query's residual is parallel to the rows
   kCount
 };
 
@@ -51,4 +51,4 @@ const char* NameOf(Family family);
 // Dims 1 to 4096, 1 to 4000 rows, 1 to 3 queries, mostly small.
 CertificateCase MakeCertificateCase(std::uint64_t seed);
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -1,6 +1,6 @@
-// Attacks the certificate as a whole: vectors are rotated and quantized, the product of codes is
-// formed, and long double judges whether the canonical score lies within the bound of it and
-// whether a row was ever dropped that a threshold wants.
+// Attacks the certificate as a whole: rotates and quantizes vectors, forms the product of codes and
+// checks in long double that the canonical score lies within the bound of it, and that no threshold
+// drops a row that reaches it.
 //
 // A failure prints the case's seed; SIMILE_CERTIFICATE_SEED=<seed> runs that case alone.
 #include <gtest/gtest.h>
@@ -20,20 +20,20 @@
 #include "certificate/canonical_score.h"
 #include "certificate/certificate_case.h"
 #include "certificate/exact_rotation.h"
-#include "certificate/nibble_codes.h"
+#include "certificate/int4_codes.h"
 #include "certificate/quantizer.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
 #include "certificate/seeded_random.h"
 #include "simile/rank_key.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
 void PrintTo(Family family, std::ostream* out) { *out << NameOf(family); }
 
 namespace {
 
-using certificate::NibbleCodes;
+using certificate::Int4Codes;
 using certificate::QuantizedNorms;
 using certificate::QuantizedSquares;
 using certificate::Rotation;
@@ -67,19 +67,19 @@ Quantized QuantizeOne(const std::vector<float>& rotated, float scale, std::int32
   return quantized;
 }
 
-Quantized QuantizeNibbles(const std::vector<float>& rotated, float scale,
-                          const NibbleCodes& nibble_codes) {
+Quantized QuantizeInt4(const std::vector<float>& rotated, float scale,
+                       const Int4Codes& int4_codes) {
   std::vector<float> side_by_side(rotated.size() * certificate::kSideBySide);
   for (std::size_t i = 0; i < side_by_side.size(); ++i)
     side_by_side[i] = rotated[i / certificate::kSideBySide];
-  std::vector<std::uint8_t> nibbles(side_by_side.size());
+  std::vector<std::uint8_t> int4(side_by_side.size());
   std::array<QuantizedSquares, certificate::kSideBySide> squares;
-  nibble_codes.Quantize(side_by_side.data(), rotated.size(), scale, nibbles.data(), squares.data());
+  int4_codes.Quantize(side_by_side.data(), rotated.size(), scale, int4.data(), squares.data());
   double length_squared = 0;
   certificate::SquaredLengths<1>(rotated.data(), rotated.size(), &length_squared);
   Quantized quantized;
-  for (std::size_t i = 0; i < nibbles.size(); i += certificate::kSideBySide)
-    quantized.codes.push_back(nibble_codes.code(nibbles[i]));
+  for (std::size_t i = 0; i < int4.size(); i += certificate::kSideBySide)
+    quantized.codes.push_back(int4_codes.code(int4[i]));
   quantized.scale = scale;
   quantized.norms = certificate::NormsOf(length_squared, squares.front());
   return quantized;
@@ -101,10 +101,10 @@ std::vector<Quantized> QuantizeBlock(const CertificateCase& drawn, const Rotated
   return quantized;
 }
 
-// By the sixteen codes of a nibble, each row with its own residual.
-std::vector<Quantized> QuantizeNibbleBlock(const CertificateCase& drawn,
-                                           const RotatedBlock& rotated) {
-  const NibbleCodes nibble_codes(drawn.code_max);
+// By the sixteen int4 codes, each row with its own residual.
+std::vector<Quantized> QuantizeInt4Block(const CertificateCase& drawn,
+                                         const RotatedBlock& rotated) {
+  const Int4Codes int4_codes(drawn.code_max);
   double square = 0;
   for (const std::vector<float>& row : rotated) {
     double length_squared = 0;
@@ -112,11 +112,11 @@ std::vector<Quantized> QuantizeNibbleBlock(const CertificateCase& drawn,
     square += length_squared;
   }
   const auto numbers = static_cast<double>(rotated.size() * rotated.front().size());
-  const float scale = nibble_codes.ScaleFor(square / numbers) * drawn.scale_factor;
+  const float scale = int4_codes.ScaleFor(square / numbers) * drawn.scale_factor;
   std::vector<Quantized> quantized;
   QuantizedNorms of_block;
   for (const std::vector<float>& row : rotated) {
-    quantized.push_back(QuantizeNibbles(row, scale, nibble_codes));
+    quantized.push_back(QuantizeInt4(row, scale, int4_codes));
     of_block.Include(quantized.back().norms);
   }
   for (Quantized& row : quantized) {
@@ -193,7 +193,7 @@ class QueryAttack {
     }
   }
 
-  // The threshold that the k-th greatest lower bound makes drops none of the k best.
+  // The k-th greatest lower bound, as a threshold, drops none of the k best.
   void CheckProvenThreshold() const {
     std::vector<float> lowers;
     std::vector<RankKey> keys;
@@ -245,7 +245,7 @@ void AttackRows(const CertificateCase& drawn, const Rotation& rotation,
     const QueryAttack attack(drawn, rotation, rows, query);
     attack.CheckBounds(largest_share);
     attack.CheckProvenThreshold();
-    // A row's own score and its neighbours among floats, zero, anything.
+    // A row's own score, the floats next to it, and a random part of it.
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     for (int i = 0; i < 2; ++i) {
       const float score = attack.canonical(random.Below(rows.size()));
@@ -265,7 +265,7 @@ void CheckCase(std::uint64_t seed, long double& largest_share) {
   const Rotation rotation(drawn.dim);
   AttackRows(drawn, rotation, QuantizeRows(drawn, rotation, QuantizeBlock), seed, largest_share);
   if (::testing::Test::HasFatalFailure()) return;
-  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation, QuantizeNibbleBlock), seed,
+  AttackRows(drawn, rotation, QuantizeRows(drawn, rotation, QuantizeInt4Block), seed,
              largest_share);
 }
 
@@ -289,7 +289,7 @@ TEST_P(CertificateTest, HoldsUnderAttack) {
   }
   std::printf("%" PRIu64 " cases from seed %" PRIu64 ": errors up to %.3Lf of the bound\n",
               kCasesPerFamily, first_seed, largest_share);
-  // An attack that comes nowhere near would prove nothing.
+  // An attack that stays far from the bound would prove nothing.
   const bool aligned = GetParam() == Family::kAlignedRows || GetParam() == Family::kAlignedBoth;
   EXPECT_GT(largest_share, aligned ? 0.9L : 0.1L);
 }
@@ -306,4 +306,4 @@ INSTANTIATE_TEST_SUITE_P(Families, CertificateTest, ::testing::ValuesIn(AllFamil
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
 }  // namespace
-}  // namespace simile::testing
+}  // namespace simile::tests

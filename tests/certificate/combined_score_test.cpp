@@ -14,12 +14,12 @@
 namespace simile::certificate {
 namespace {
 
-using testing::PaddedRows;
-using testing::SeededRandom;
+using tests::PaddedRows;
+using tests::SeededRandom;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-TEST(SquashTest, TakesZeroToAHalfAndTheEndsToTheEnds) {
+TEST(SquashTest, MapsZeroToAHalfAndTheEndsToTheEnds) {
   EXPECT_EQ(Squash(0.0F), 0.5F);
   EXPECT_EQ(Squash(-0.0F), 0.5F);
   EXPECT_EQ(Squash(1.0F), 0.75F);
@@ -29,7 +29,7 @@ TEST(SquashTest, TakesZeroToAHalfAndTheEndsToTheEnds) {
   EXPECT_EQ(Squash(-std::numeric_limits<float>::max()), 0.0F);
 }
 
-// In fp32 arithmetic it would fall between many neighbours; bounds rest on its never doing so.
+// Computed in fp32 it would fall between many neighbouring floats; the bounds need it monotonic.
 TEST(SquashTest, NeverFallsWhileItsArgumentRises) {
   constexpr std::uint64_t kSeed = 12;
   SeededRandom random(kSeed);
@@ -43,7 +43,7 @@ TEST(SquashTest, NeverFallsWhileItsArgumentRises) {
   }
 }
 
-TEST(BestScoreTest, TakesTheBestPositiveWhereItBeatsTheBestNegative) {
+TEST(BestScoreTest, IsTheBestPositiveWhereItBeatsTheBestNegative) {
   const std::vector<float> weights{1, 1, 1, 1};
   EXPECT_EQ(BestScore(std::vector<float>{0.25F, 0.5F, 0.375F, -1}, weights, 2), Squash(0.5F));
   EXPECT_EQ(BestScore(std::vector<float>{0.25F, 0.5F, 0.625F, -1}, weights, 2), -Squash(0.625F));
@@ -53,7 +53,7 @@ TEST(BestScoreTest, TakesTheBestPositiveWhereItBeatsTheBestNegative) {
   EXPECT_EQ(BestScore(std::vector<float>{-0.5F, -0.25F, 0, 0.125F}, weights, 0), -Squash(0.125F));
 }
 
-TEST(BestScoreTest, WeighsEachSimilarity) {
+TEST(BestScoreTest, WeightsEachSimilarity) {
   const std::vector<float> weights{2, 1, 4};
   EXPECT_EQ(BestScore(std::vector<float>{0.5F, 0.75F, 0.125F}, weights, 2), Squash(1.0F));
   EXPECT_EQ(BestScore(std::vector<float>{0.5F, 0.75F, 0.375F}, weights, 2), -Squash(1.5F));
@@ -82,7 +82,7 @@ TEST(BestScoreTest, NeverExceedsItsCeilings) {
   }
 }
 
-TEST(SumScoresTest, AddsPositivesAndTakesNegativesAway) {
+TEST(SumScoresTest, AddsPositivesAndSubtractsNegatives) {
   const std::vector<float> weights{1, 2, 4};
   EXPECT_EQ(SumScores(std::vector<float>{0.5F, 0.25F, 0.125F}, weights, 2), 0.5F);
   EXPECT_EQ(SumScores(std::vector<float>{0.5F, 0.25F, 0.125F}, weights, 0), -1.5F);
@@ -90,7 +90,7 @@ TEST(SumScoresTest, AddsPositivesAndTakesNegativesAway) {
       << "a zero is +0, as everywhere";
 }
 
-// Examples and a row of one dimension, with what is known of them.
+// Examples and a row of the same dimension, and their sum and bound.
 struct SumCase {
   SumCase(std::size_t count, std::size_t dim, double length, SeededRandom& random)
       : examples(count, dim), row(1, dim), direction(1, dim), weights(count) {
@@ -123,10 +123,10 @@ struct SumCase {
   std::vector<float> weights;
 };
 
-TEST(SumBoundTest, HoldsAndIsNoLooserThanItMustBe) {
+TEST(SumBoundTest, HoldsAndIsNotLoose) {
   constexpr std::uint64_t kSeed = 14;
   SeededRandom random(kSeed);
-  int needed = 0;  // where the sum lies above what the direction alone would say
+  int needed = 0;  // where the sum exceeds the estimate from the direction alone
   double widest = 0;
   for (int trial = 0; trial < 20'000; ++trial) {
     const std::size_t count = random.Between(1, 12);
@@ -149,7 +149,7 @@ TEST(SumBoundTest, HoldsAndIsNoLooserThanItMustBe) {
   EXPECT_LT(widest, 3e-6) << "of the weights times lengths";
 }
 
-TEST(SumBoundTest, SaysWhenNoDirectionIsLeft) {
+TEST(SumBoundTest, HasScaleZeroWhenNoDirectionIsLeft) {
   SeededRandom random(15);
   SumCase opposite(2, 7, 1, random);
   std::ranges::copy(opposite.examples[0], opposite.examples[1].begin());

@@ -1,7 +1,6 @@
-// An emulated semantic check, for processors without AVX-512: canonical_score_avx512.cpp itself,
-// compiled with SIMD Everywhere's portable versions of the 512-bit intrinsics. It proves the
-// algorithm (order of additions, tails, tiles), not the machine code; CanonicalKernelTest proves
-// that wherever the processor has AVX-512.
+// Checks canonical_score_avx512.cpp on processors without AVX-512: compiled with SIMD Everywhere's
+// portable versions of the 512-bit intrinsics. It proves the algorithm (order of additions, tails,
+// tiles), not the machine code; CanonicalKernelTest proves that where the processor has AVX-512.
 #include <gtest/gtest.h>
 
 #include "certificate/pair_battery.h"
@@ -18,7 +17,7 @@ TEST(EmulatedAvx512Test, HasTheReferencesBitsOnAMillionPairs) {
   if (FindCanonicalKernel("avx2") == nullptr) {
     GTEST_SKIP() << "the emulation of AVX-512 runs on AVX2, which this processor lacks";
   }
-  ::simile::testing::ExpectReferenceBits(&ScoreBlockAvx512Emulated, 20'240'502, 1'000'000);
+  ::simile::tests::ExpectReferenceBits(&ScoreBlockAvx512Emulated, 20'240'502, 1'000'000);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace simile::testing {
+namespace simile::tests {
 
 using certificate::kSideBySide;
 using certificate::Rotation;
@@ -67,4 +67,4 @@ std::vector<long double> ExactRotation::ApplyInverse(std::span<const long double
   return vector;
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

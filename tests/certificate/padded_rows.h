@@ -6,10 +6,10 @@
 
 #include "simile/matrix_view.h"
 
-namespace simile::testing {
+namespace simile::tests {
 
-// A matrix [row_count, dim] with its padding, for tests. Rows start `offset` floats after wherever
-// the allocator put them, so that code which quietly needs alignment is found out.
+// A matrix [row_count, dim] with its padding, for tests. Rows start `offset` floats after the
+// allocation, which reveals code that needs more alignment than it says.
 class PaddedRows {
  public:
   PaddedRows(std::size_t row_count, std::size_t dim, std::size_t offset = 0)
@@ -33,4 +33,4 @@ class PaddedRows {
   std::vector<float> floats_;
 };
 
-}  // namespace simile::testing
+}  // namespace simile::tests

@@ -9,7 +9,7 @@
 #include "certificate/padded_rows.h"
 #include "certificate/seeded_random.h"
 
-namespace simile::testing {
+namespace simile::tests {
 namespace {
 
 enum class Kind : std::size_t {
@@ -33,7 +33,7 @@ float Element(Kind kind, std::size_t i, std::size_t hot, SeededRandom& random) {
       return random.Subnormal();
     case Kind::kUnderflowing:  // products around the smallest subnormal
       return random.Wild(-80, -70);
-    case Kind::kCancelling:  // neighbours of a lane nearly annul each other
+    case Kind::kCancelling:  // neighbours of a lane nearly cancel each other
       return ((i / kLaneCount) % 2 == 0 ? 1.0F : -1.0F) * (1.0F + random.Signed() * 0x1p-18F);
     case Kind::kOneHot:
       return i == hot ? 1.0F : (random.OneIn(2) ? 0.0F : -0.0F);
@@ -96,4 +96,4 @@ void ExpectReferenceBits(decltype(certificate::CanonicalKernel::score_block) sco
               static_cast<unsigned long long>(seed));
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

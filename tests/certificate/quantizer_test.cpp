@@ -13,7 +13,7 @@
 namespace simile::certificate {
 namespace {
 
-using testing::SeededRandom;
+using tests::SeededRandom;
 
 struct Quantized {
   std::vector<std::int8_t> codes;
@@ -34,7 +34,7 @@ float LargestOf(const std::vector<float>& values) {
   return largest;
 }
 
-// The squares as the codes that came out make them, in long double.
+// The squares recomputed from the resulting codes, in long double.
 void ExpectSquaresOf(const std::vector<float>& values, float scale, const Quantized& quantized) {
   long double residual = 0;
   long double decoded = 0;
@@ -51,7 +51,7 @@ void ExpectSquaresOf(const std::vector<float>& values, float scale, const Quanti
             decoded * error);
 }
 
-TEST(QuantizerTest, MeasuresWhatItsCodesLeave) {
+TEST(QuantizerTest, MeasuresTheResidualOfItsCodes) {
   constexpr std::uint64_t kSeed = 21;
   SeededRandom random(kSeed);
   for (std::size_t draw = 0; draw < 3'000; ++draw) {

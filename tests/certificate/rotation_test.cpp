@@ -14,11 +14,11 @@
 namespace simile::certificate {
 namespace {
 
-using testing::ExactDot;
-using testing::ExactLength;
-using testing::ExactRotation;
-using testing::Rotated;
-using testing::SeededRandom;
+using tests::ExactDot;
+using tests::ExactLength;
+using tests::ExactRotation;
+using tests::Rotated;
+using tests::SeededRandom;
 
 constexpr std::size_t kDims[] = {1, 63, 64, 65, 384, 1536, 4096};
 
@@ -42,7 +42,7 @@ std::vector<float> Draw(Kind kind, std::size_t dim, SeededRandom& random) {
     if (kind == Kind::kWildElements) value = random.Wild(-140, 0);
     if (kind == Kind::kMostlySubnormal) value = random.Subnormal();
   }
-  vector[random.Below(dim)] = 1;  // lengths stay within what is let in
+  vector[random.Below(dim)] = 1;  // lengths stay within the permitted range
   const float unit = kind == Kind::kTiny ? 0x1p-60F : (kind == Kind::kHuge ? 0x1p54F : 1.0F);
   for (float& value : vector) value *= unit;
   return vector;
@@ -55,12 +55,12 @@ TEST(RotationTest, IsOrthogonalExactly) {
     const ExactRotation exact{Rotation(dim)};
     const std::size_t rotated_dim = exact.rotated_dim();
     ASSERT_EQ(rotated_dim, (dim + 63) / 64 * 64);
-    // All pairs of columns where they are few, else as many as a moment allows.
+    // All pairs of columns where they are few, else a random part of them.
     const std::size_t all = rotated_dim * rotated_dim;
     const std::size_t pairs = std::min<std::size_t>(all, 20'000);
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       const std::size_t chosen = pairs == all ? pair : random.Below(all);
-      // Every column is held against itself too.
+      // Every column is compared with itself too.
       const std::size_t a = pair < rotated_dim ? pair : chosen / rotated_dim;
       const std::size_t b = pair < rotated_dim ? pair : chosen % rotated_dim;
       std::int32_t dot = 0;

@@ -14,11 +14,11 @@
 namespace simile::certificate {
 namespace {
 
-using testing::SeededRandom;
+using tests::SeededRandom;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// A gate to compute, as a query and a block of rows would ask for it.
+// A gate to compute for a query and a block of rows.
 struct GateCase {
   float threshold = 0;
   double bound = 0;
@@ -31,8 +31,8 @@ struct GateCase {
         1.0 / static_cast<double>(query_scale) * (1.0 / static_cast<double>(row_scale));
     return LeastSumToKeep(threshold, bound, steps_per_unit, offset);
   }
-  // Where sums begin that must be kept: the row's cheap score plus the bound reaches the threshold.
-  // Its rounding is 2^-64 of it, a thousandth of a sum within +-2^53.
+  // The least sum to keep, as a real number: from here on the row's cheap score plus the bound
+  // reaches the threshold. Rounded by 2^-64 of it, at most a thousandth of a sum within +-2^53.
   long double Edge() const {
     const long double unit =
         static_cast<long double>(query_scale) * static_cast<long double>(row_scale);
@@ -81,7 +81,7 @@ TEST(LeastSumToKeepTest, DropsOnlyWhatLiesStrictlyBelowTheThreshold) {
     ASSERT_LE(std::abs(least), kGateMax) << "seed " << kSeed << ", draw " << draw;
     // At the lower clamp nothing is dropped, since no sum lies below it.
     if (least == -kGateMax) continue;
-    // The greatest sum that may be dropped, with half a step for the roundings of the judge.
+    // The greatest sum that may be dropped, with half a step for the rounding of Edge.
     ASSERT_LT(static_cast<long double>(least) - 1, drawn.Edge() - 0.5L)
         << "seed " << kSeed << ", draw " << draw;
   }
@@ -99,8 +99,8 @@ TEST(LeastSumToKeepTest, KeepsNoMoreThanFourSumsTooMany) {
   }
 }
 
-TEST(LeastSumToKeepTest, GoesThroughEveryEdgeOfSmallNumbers) {
-  // Unit steps, so that the edges are known: a row may go when sum + bound < threshold.
+TEST(LeastSumToKeepTest, IsRightAtEveryEdgeOfSmallNumbers) {
+  // Unit steps, so that the edges are known: a row may be dropped when sum + bound < threshold.
   for (int threshold = -50; threshold <= 50; ++threshold) {
     for (int bound = 0; bound <= 5; ++bound) {
       const std::int32_t least = LeastSumToKeep(static_cast<float>(threshold), bound, 1, 0);
@@ -121,14 +121,15 @@ TEST(LeastSumToKeepTest, DropsEverythingBelowAThresholdBeyondReach) {
   EXPECT_EQ(LeastSumToKeep(FLT_MAX, 0x1p120, 0x1p250, -(1 << 26)), kGateMax);
 }
 
-TEST(LeastSumToKeepTest, LeavesRoomForEverySumBesideTheGate) {
+TEST(LeastSumToKeepTest, KeepsSumsAndGatesWithinInt32) {
   // 4,096 columns of the greatest codes against the greatest bytes, on top of the greatest start.
   constexpr std::int64_t kSumMax = std::int64_t{4'096} * kByteCodeMax * 255;
   EXPECT_LT(kSumMax, kGateMax);
   EXPECT_LT(kSumMax + kGateMax, std::numeric_limits<std::int32_t>::max());
 }
 
-// A score or bound of any size the engine meets: products of two scales are not below 2^-252.
+// A score or bound of any size that occurs in the engine: products of two scales are not below
+// 2^-252.
 double DrawScore(SeededRandom& random) {
   switch (random.Below(10)) {
     case 0:
@@ -160,8 +161,8 @@ double DrawBound(double score, SeededRandom& random) {
   }
 }
 
-// Whether limit <= a - b - slack, decided without rounding away what matters: sum + error is a - b
-// exactly (Knuth's TwoSum).
+// Whether limit <= a - b - slack, decided without harmful rounding: sum + error is exactly a - b
+// (Knuth's TwoSum).
 bool AtMost(float limit, double a, double b, long double slack) {
   const long double x = a;
   const long double y = -static_cast<long double>(b);
@@ -184,7 +185,7 @@ TEST(ScoreRangeTest, HoldsTheScoreWithItsBoundAndOneRounding) {
         << "seed " << kSeed << ", draw " << draw << ": " << score << " - " << bound;
     ASSERT_TRUE(AtMost(-upper, -score, bound, rounding))
         << "seed " << kSeed << ", draw " << draw << ": " << score << " + " << bound;
-    // A range is never a point: that is how a score that is known is told from one that is not.
+    // A range is never a point: lower == upper marks a known score.
     ASSERT_LT(lower, upper) << "seed " << kSeed << ", draw " << draw;
   }
 }
@@ -215,7 +216,8 @@ TEST(QuantizedNormsTest, RoundsEveryMeasureUp) {
   constexpr std::uint64_t kSeed = 35;
   SeededRandom random(kSeed);
   constexpr long double kError = kRotationError;
-  constexpr long double kSums = 4'162 * 0x1p-53L;  // what sums of squares may have lost
+  constexpr long double kSums =
+      4'162 * 0x1p-53L;  // the greatest relative rounding of the sums of squares
   for (int draw = 0; draw < 100'000; ++draw) {
     const double length_squared = std::pow(static_cast<double>(random.Wild(-60, 59)), 2);
     const double share = std::fabs(static_cast<double>(random.Signed()));

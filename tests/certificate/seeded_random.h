@@ -5,24 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace simile::testing {
+#include "base/split_mix.h"
+
+namespace simile::tests {
 
 // Random numbers that are the same on every machine and library for the same seed (the standard's
-// distributions are not). SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", OOPSLA 2014.
+// distributions are not).
 class SeededRandom {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t Bits() {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t Bits() { return base::NextSplitMix(state_); }
   // 0 .. bound - 1. REQUIRES: 1 <= bound <= 2^32.
-  std::size_t Below(std::size_t bound) { return ((Bits() >> 32) * bound) >> 32; }
+  std::size_t Below(std::size_t bound) { return base::BelowOf(Bits(), bound); }
   // first .. last, both included.
   std::size_t Between(std::size_t first, std::size_t last) {
     return first + Below(last - first + 1);
@@ -48,4 +43,4 @@ class SeededRandom {
   std::uint64_t state_;
 };
 
-}  // namespace simile::testing
+}  // namespace simile::tests

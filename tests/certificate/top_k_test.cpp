@@ -15,8 +15,8 @@ namespace {
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
 std::vector<RankKey> BestOf(const std::vector<RankKey>& offers, std::size_t k, float threshold) {
-  std::vector<RankKey> room(TopK::RoomFor(k, offers.size()));
-  TopK top(room, k, threshold);
+  std::vector<RankKey> buffer(TopK::CapacityFor(k, offers.size()));
+  TopK top(buffer, k, threshold);
   for (const RankKey key : offers) top.Offer(key);
   const auto sorted = top.Sorted();
   return {sorted.begin(), sorted.end()};
@@ -24,7 +24,7 @@ std::vector<RankKey> BestOf(const std::vector<RankKey>& offers, std::size_t k, f
 
 TEST(TopKTest, KeepsTheBestOfManyWhateverTheirOrder) {
   constexpr std::uint64_t kSeed = 11;
-  testing::SeededRandom random(kSeed);
+  tests::SeededRandom random(kSeed);
   for (const std::size_t k : {1U, 2U, 10U, 63U, 64U, 65U, 500U, 3'000U}) {
     std::vector<RankKey> offers;
     for (Row row = 0; row < 2'000; ++row) {
@@ -47,8 +47,8 @@ TEST(TopKTest, ReturnsFewerWhenFewerPassTheThreshold) {
 }
 
 TEST(TopKTest, RaisesItsGateToTheKthScore) {
-  std::vector<RankKey> room(TopK::RoomFor(2, 1'000));
-  TopK top(room, 2, kNoThreshold);
+  std::vector<RankKey> buffer(TopK::CapacityFor(2, 1'000));
+  TopK top(buffer, 2, kNoThreshold);
   for (Row row = 0; row < 1'000; ++row) top.Offer({static_cast<float>(row), row});
   EXPECT_GT(top.gate(), 800);
   EXPECT_LE(top.gate(), 998);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(AnswerJsonTest, HasTheShapeProgramsRelyOn) {
+TEST(AnswerJsonTest, HasTheDocumentedShape) {
   const std::string text = AnswerJson(FilmAnswer());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_TRUE(text.starts_with(
@@ -68,13 +68,13 @@ TEST(AnswerJsonTest, KeepsEveryKindOfPayloadValue) {
                             "object":{"list":[]}})"));
 }
 
-TEST(AnswerJsonTest, SurvivesAFileNameThatIsNotUtf8) {
+TEST(AnswerJsonTest, ReplacesInvalidUtf8InAFileName) {
   Answer answer = FilmAnswer();
   answer.results[0].vector_source = "query-\xFF.npy";
   EXPECT_EQ(json::parse(AnswerJson(answer))["results"][0]["query"]["vector"], "query-\uFFFD.npy");
 }
 
-TEST(AnswerJsonTest, ListsCandidatesOfATitle) {
+TEST(AnswerJsonTest, ListsTheCandidatesOfAnAmbiguousTitle) {
   v1::LookupResponse found;
   found.set_match_count(16);
   v1::LookupMatch& match = *found.add_matches();

@@ -20,7 +20,7 @@ TEST(AnswerTableTest, ShowsTitleYearAndGenresUnderTheHeading) {
             "exact · cpu · 0 us in the engine · 0 rows scanned · snapshot 1\n");
 }
 
-TEST(AnswerTableTest, ReadsGenresDividedByBarsAsAList) {
+TEST(AnswerTableTest, PrintsGenresDividedByBarsAsAList) {
   Answer answer = FilmAnswer();
   for (v1::Hit& hit : answer.results.front().hits) {
     (*hit.mutable_payload())["genres"].set_string_value("Drama|War");
@@ -28,7 +28,7 @@ TEST(AnswerTableTest, ReadsGenresDividedByBarsAsAList) {
   EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("1999  Drama, War\n"));
 }
 
-TEST(AnswerTableTest, ShowsTheFieldsAskedForWithTheirNames) {
+TEST(AnswerTableTest, ShowsTheRequestedFieldsWithTheirNames) {
   Answer answer = FilmAnswer();
   answer.fields = {"year", "missing"};
   const std::string table = AnswerTable(answer, kPipe);
@@ -57,7 +57,7 @@ TEST(AnswerTableTest, SaysWhenNoRowPasses) {
   EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("(1995)\n  no rows pass\nexact"));
 }
 
-TEST(AnswerTableTest, DisarmsEscapeSequencesInTitlesAndHeadings) {
+TEST(AnswerTableTest, ReplacesEscapeSequencesInTitlesAndHeadings) {
   Answer answer = FilmAnswer();
   answer.results.front().heading = "films like \x1b[2J";
   (*answer.results.front().hits[0].mutable_payload())["title"].set_string_value("\x1b[2J");

@@ -20,7 +20,7 @@ class ClientCommandsTest : public testing::Test {
     return RunProgram(arguments, input, {"SIMILE_SERVER=" + server_.address()});
   }
 
-  // The JSON a command prints that must succeed.
+  // The JSON that a command prints. The command must succeed.
   json RunJson(std::vector<std::string> arguments, const std::string& input = "") {
     arguments.emplace_back("--json");
     const ProgramRun run = Run(arguments, input);
@@ -56,7 +56,7 @@ TEST_F(ClientCommandsTest, SimilarListsTheCandidatesOfAnAmbiguousTitle) {
   EXPECT_EQ(json::parse(as_json.printed)["candidates"].size(), 16U);
 }
 
-TEST_F(ClientCommandsTest, SimilarSaysWhatToDoAboutAnUnknownTitleOrId) {
+TEST_F(ClientCommandsTest, SimilarSuggestsAWayOnAfterAnUnknownTitleOrId) {
   const ProgramRun title = Run({"similar", "--title", "no such film"});
   EXPECT_EQ(title.exit_code, 1);
   EXPECT_EQ(title.errors,
@@ -65,6 +65,8 @@ TEST_F(ClientCommandsTest, SimilarSaysWhatToDoAboutAnUnknownTitleOrId) {
   const ProgramRun id = Run({"similar", "--id", "toy-story-1996"});
   EXPECT_EQ(id.exit_code, 1);
   EXPECT_THAT(id.errors, HasSubstr("Did you mean \"toy-story-1995\"?"));
+  EXPECT_EQ(Run({"similar", "--id", "nope"}).errors,
+            "error: ids[0]: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
 }
 
 TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
@@ -82,7 +84,7 @@ TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
   EXPECT_EQ(answer["receipt"]["rows_scanned"], 10'000);
 }
 
-TEST_F(ClientCommandsTest, RecommendLeavesOutWhatWasSeen) {
+TEST_F(ClientCommandsTest, RecommendLeavesOutSeenItems) {
   const ProgramRun run = Run({"recommend", "--user", "user_00042", "-k", "1", "--exclude-seen"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed, StartsWith("for user_00042 (5 seen, left out)\n"
@@ -98,7 +100,7 @@ TEST_F(ClientCommandsTest, RecommendNamesTheNearestUser) {
   EXPECT_EQ(run.errors, "error: no user \"user_42\" in films. Did you mean \"user_00042\"?\n");
 }
 
-TEST_F(ClientCommandsTest, SearchFindsTheRowAVectorPointsAt) {
+TEST_F(ClientCommandsTest, SearchFindsTheRowsNearestToAVector) {
   std::string vector = "[1";
   for (int i = 1; i < 384; ++i) vector += ",0";
   const json answer = RunJson({"search", "--vector", "-", "-k", "3"}, vector + "]");
@@ -128,7 +130,7 @@ TEST_F(ClientCommandsTest, LoadReloadAndUnloadChangeWhatIsServed) {
   EXPECT_EQ(Run({"reload", "copy"}).exit_code, 1);
 }
 
-TEST_F(ClientCommandsTest, HealthTellsServerFromCollection) {
+TEST_F(ClientCommandsTest, HealthDistinguishesServerAndCollection) {
   EXPECT_EQ(Run({"health"}).printed, "serving\n");
   EXPECT_EQ(Run({"health", "--collection", "films"}).exit_code, 0);
   const ProgramRun unknown = Run({"health", "--collection", "songs", "--json"});
@@ -144,7 +146,7 @@ TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
   EXPECT_THAT(run.printed, HasSubstr("note: preference_vectors.npy"));
 }
 
-TEST_F(ClientCommandsTest, SimilarTakesSeveralFilmsTogetherAndAwayFromOthers) {
+TEST_F(ClientCommandsTest, SimilarCombinesLikedAndUnlikedFilms) {
   const ProgramRun run =
       Run({"similar", "--title", "Toy Story", "--unlike", "toy-story-2-1999", "-k", "2"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
@@ -180,46 +182,46 @@ TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
 TEST_F(ClientCommandsTest, SimilarTurnsPages) {
   const std::vector<std::string> first = {"similar", "--title", "Toy Story", "-k", "2", "--paged"};
   const ProgramRun page = Run(first);
-  const std::string mark = "next page: ";
-  ASSERT_THAT(page.printed, HasSubstr(mark));
-  std::string token = page.printed.substr(page.printed.find(mark) + mark.size());
+  const std::string label = "next page: ";
+  ASSERT_THAT(page.printed, HasSubstr(label));
+  std::string token = page.printed.substr(page.printed.find(label) + label.size());
   token.pop_back();  // the line's end
   std::vector<std::string> second = first;
   second.insert(second.end(), {"--page-token", token});
   EXPECT_THAT(Run(second).printed,
               StartsWith("films like Toy Story (1995)\n  3  0.6709  Toy Story 3"));
   second[4].replace(0, 1, 1, '3');
-  EXPECT_THAT(Run(second).errors, HasSubstr("it continues another request"));
+  EXPECT_THAT(Run(second).errors, HasSubstr("it belongs to another request"));
 }
 
-TEST_F(ClientCommandsTest, RecommendFallsBackAndBlends) {
+TEST_F(ClientCommandsTest, RecommendServesUsersWithoutProfilesAndBlends) {
   const ProgramRun unknown = Run({"recommend", "--user", "nobody"});
   EXPECT_EQ(unknown.exit_code, 1);
   const ProgramRun newest =
-      Run({"recommend", "--user", "nobody", "-k", "2", "--fallback", "newest"});
+      Run({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "newest"});
   EXPECT_EQ(newest.exit_code, 0) << newest.errors;
   EXPECT_THAT(newest.printed, StartsWith("for nobody, who has no profile: by year\n  1  Plane  "));
   const json popular =
-      RunJson({"recommend", "--user", "nobody", "-k", "2", "--fallback", "most-popular"});
-  EXPECT_EQ(popular["results"][0]["fallback_order"], "users who have seen it");
+      RunJson({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "most-popular"});
+  EXPECT_EQ(popular["results"][0]["cold_start_order"], "users who have seen it");
   EXPECT_THAT(Run({"recommend", "--user", "user_00042", "--like", "heat-1995", "-k", "1"}).printed,
               StartsWith("for user_00042, like heat-1995\n  1  0.59"));
 }
 
-TEST_F(ClientCommandsTest, FlagsThatNeedOthersSaySo) {
+TEST_F(ClientCommandsTest, FlagsThatNeedAnotherFlagNameIt) {
   const auto error = [&](std::vector<std::string> arguments) { return Run(arguments).errors; };
   EXPECT_EQ(error({"similar", "--title", "Heat", "--group-size", "2"}),
-            "error: --group-size is of the groups of --group-by FIELD\n");
+            "error: --group-size needs --group-by FIELD\n");
   EXPECT_EQ(error({"similar", "--title", "Heat", "--candidates", "20"}),
-            "error: --candidates are what --diversity LAMBDA chooses from\n");
+            "error: --candidates needs --diversity LAMBDA\n");
   EXPECT_EQ(error({"similar", "--title", "Heat", "--unlike", "alien-1979", "--strategy", "best"}),
             "error: --strategy best: give average-vector, best-score or sum-scores\n");
   EXPECT_EQ(error({"recommend", "--user", "user_00042", "--user-weight", "1"}),
-            "error: --user-weight weighs the user against --like ID\n");
-  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--fallback", "latest"}),
-            "error: --fallback latest: give newest or most-popular\n");
-  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--fallback-field", "year"}),
-            "error: --fallback-field is what --fallback ORDER orders by\n");
+            "error: --user-weight needs --like ID\n");
+  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--cold-start", "latest"}),
+            "error: --cold-start latest: give newest or most-popular\n");
+  EXPECT_EQ(error({"recommend", "--user", "user_00042", "--cold-start-field", "year"}),
+            "error: --cold-start-field needs --cold-start ORDER\n");
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/collection_json.h"
-
 namespace simile::cli {
 namespace {
 
@@ -37,7 +35,7 @@ v1::Collection Films() {
   return films;
 }
 
-TEST(CollectionTextTest, ListsOneLineACollection) {
+TEST(CollectionTextTest, PrintsOneLinePerCollection) {
   v1::Collection books;
   books.set_name("books");
   books.set_state(v1::Collection::LOADING);
@@ -49,7 +47,7 @@ TEST(CollectionTextTest, ListsOneLineACollection) {
             "cpu: no NVIDIA driver\n");
 }
 
-TEST(CollectionTextTest, ShowsWhatIsOnTheGpuWhereAnythingIs) {
+TEST(CollectionTextTest, ShowsGpuMemoryWhenACollectionHasSome) {
   v1::Collection films = Films();
   films.mutable_bytes()->set_device(3 << 20);
   EXPECT_EQ(CollectionTable({films}, Terminal{}),
@@ -59,7 +57,7 @@ TEST(CollectionTextTest, ShowsWhatIsOnTheGpuWhereAnythingIs) {
             "cpu: no NVIDIA driver\n");
 }
 
-TEST(CollectionTextTest, ShowsTheGpusMemoryByKind) {
+TEST(CollectionTextTest, ShowsGpuMemoryByPurpose) {
   v1::Backend backend;
   EXPECT_EQ(DeviceMemoryTable(backend, Terminal{}), "");
   v1::DeviceMemory& memory = *backend.add_device_memory();
@@ -71,7 +69,7 @@ TEST(CollectionTextTest, ShowsTheGpusMemoryByKind) {
             "rows-fp16   2.0 MiB  4.0 MiB\n");
 }
 
-TEST(CollectionTextTest, SaysHowFarTheIndexIs) {
+TEST(CollectionTextTest, ShowsTheProgressOfTheIndex) {
   v1::Collection films = Films();
   films.set_index_built(0.4F);
   EXPECT_THAT(CollectionDetails(films, Terminal{}), HasSubstr("state     serving, index 40%\n"));
@@ -91,12 +89,12 @@ TEST(CollectionTextTest, ShowsDetailsFieldsAndNotes) {
   EXPECT_THAT(details, HasSubstr("note: 500 user vectors were normalized\n"));
 }
 
-TEST(CollectionTextTest, SumsACollectionUpInOneLine) {
+TEST(CollectionTextTest, DescribesACollectionInOneLine) {
   EXPECT_EQ(CollectionLine(Films()),
             "films: 5,000 rows x 384 (cosine), 500 users, 8.3 MiB, snapshot 2");
 }
 
-TEST(CollectionJsonTest, HasTheFieldsOfTheWireByName) {
+TEST(CollectionJsonTest, HasTheProtoFieldsByName) {
   const json films = json::parse(CollectionJson(Films()));
   EXPECT_EQ(films["state"], "serving");
   EXPECT_EQ(films["metric"], "cosine");

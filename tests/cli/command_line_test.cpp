@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A program of two commands, its outcome and what it printed.
+// What a run of a program with two commands did and printed.
 struct Outcome {
   int exit_code = -1;
   std::string printed;
@@ -61,14 +61,14 @@ TEST(CommandLineTest, RunsTheCommandWithItsFlags) {
   EXPECT_THAT(outcome.fields, ElementsAre("title", "year"));
 }
 
-TEST(CommandLineTest, OffersTheNearestCommand) {
+TEST(CommandLineTest, SuggestsTheNearestCommand) {
   const Outcome outcome = RunWith({"serch"});
   EXPECT_EQ(outcome.exit_code, kWrongUsage);
   EXPECT_EQ(outcome.errors, "error: no command \"serch\". Did you mean \"search\"?\n");
   EXPECT_EQ(outcome.ran, "");
 }
 
-TEST(CommandLineTest, RefusesWhatIsNoFlagOrNoNumber) {
+TEST(CommandLineTest, RefusesUnknownFlagsAndBadNumbers) {
   const Outcome unknown = RunWith({"search", "--kk", "5"});
   EXPECT_EQ(unknown.exit_code, kWrongUsage);
   EXPECT_THAT(unknown.errors, HasSubstr("--kk"));
@@ -81,7 +81,7 @@ TEST(CommandLineTest, RefusesWhatIsNoFlagOrNoNumber) {
   }
 }
 
-TEST(CommandLineTest, WantsRequiredArguments) {
+TEST(CommandLineTest, RefusesAMissingRequiredArgument) {
   const Outcome outcome = RunWith({"load"});
   EXPECT_EQ(outcome.exit_code, kWrongUsage);
   EXPECT_THAT(outcome.errors, HasSubstr("NAME is required"));
@@ -97,7 +97,7 @@ TEST(CommandLineTest, PrintsHelpAndVersionWhenAsked) {
   EXPECT_EQ(help.ran, "");
 }
 
-TEST(CommandLineTest, ShowsTheCommandsWhenThereIsNone) {
+TEST(CommandLineTest, ListsTheCommandsWhenNoneIsGiven) {
   const Outcome outcome = RunWith({});
   EXPECT_EQ(outcome.exit_code, kWrongUsage);
   EXPECT_THAT(outcome.printed, HasSubstr("search"));

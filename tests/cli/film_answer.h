@@ -4,7 +4,7 @@
 
 namespace simile::cli {
 
-// An answer as the films give it: one query, two hits with title, year and genres.
+// An answer about films: one query, two hits with title, year and genres.
 Answer FilmAnswer();
 
 }  // namespace simile::cli

@@ -13,13 +13,13 @@
 namespace simile::cli {
 namespace {
 
-// Reads what the server says until it listens, or has ended.
-bool AwaitListening(int output, std::string& said) {
+// Reads the server's output until it listens or ends.
+bool WaitUntilListening(int output, std::string& printed) {
   std::array<char, 4096> buffer{};
-  while (said.find("listening on") == std::string::npos) {
+  while (printed.find("listening on") == std::string::npos) {
     const ssize_t count = read(output, buffer.data(), buffer.size());
     if (count <= 0) return false;
-    said.append(buffer.data(), static_cast<std::size_t>(count));
+    printed.append(buffer.data(), static_cast<std::size_t>(count));
   }
   return true;
 }
@@ -36,7 +36,7 @@ LiveServer::LiveServer() {
   argv.reserve(texts.size() + 1);
   for (std::string& text : texts) argv.push_back(text.data());
   argv.push_back(nullptr);
-  // The same roads in every run, and nothing measured.
+  // Default tuning: every run chooses the same strategies, and start-up measures nothing.
   std::string tuning = "SIMILE_BACKEND_TUNING=defaults";
   std::array<char*, 2> environment{tuning.data(), nullptr};
 
@@ -53,8 +53,8 @@ LiveServer::LiveServer() {
   close(pipe_ends[1]);
   output_ = pipe_ends[0];
 
-  std::string said;
-  EXPECT_TRUE(AwaitListening(output_, said)) << said;
+  std::string printed;
+  EXPECT_TRUE(WaitUntilListening(output_, printed)) << printed;
   std::string port;
   std::ifstream(scratch_.path() / "port") >> port;
   address_ = "127.0.0.1:" + port;

@@ -9,7 +9,7 @@
 namespace simile::cli {
 
 // build/bin/simile serving the films on a free port, with changes allowed and examples/ as its data
-// root. Stopped by SIGTERM when this goes.
+// root. The destructor stops it with SIGTERM.
 class LiveServer {
  public:
   LiveServer();

@@ -12,8 +12,8 @@ struct ProgramRun {
   std::string errors;
 };
 
-// Runs the program with these arguments and an environment of these NAME=VALUE alone, its standard
-// streams being pipes and files, never a terminal.
+// Runs the program with these arguments and only these NAME=VALUE in its environment. Its standard
+// streams are files, never a terminal.
 ProgramRun RunProgram(const std::vector<std::string>& arguments, const std::string& input = "",
                       const std::vector<std::string>& environment = {});
 

@@ -1,4 +1,4 @@
-// The program as a shell runs it, as far as it needs no server.
+// The program as a shell runs it, without a server.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,12 +20,12 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::filesystem::path kFilms = std::filesystem::path(SIMILE_SOURCE_DIR) / "examples/films";
 
-// A port of this machine that nothing listens on: bound, never listening, for as long as this
-// lives.
+// A bound port that nothing listens on.
 class ClosedPort {
  public:
   ClosedPort() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -71,6 +71,24 @@ TEST(ProgramTest, ExitsWith64OnAWrongCommandLine) {
   EXPECT_EQ(RunProgram({"recommend"}).exit_code, 64);
   EXPECT_EQ(RunProgram({"health", "--colection", "films"}).exit_code, 64);
   EXPECT_EQ(RunProgram({"sevre"}).errors, "error: no command \"sevre\". Did you mean \"serve\"?\n");
+}
+
+TEST(ProgramTest, RefusesFormerFlagsAndNamesThePresentOnes) {
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"--fallback"}, {"--fallback", "newest"}, {"--fallback=newest"}}) {
+    std::vector<std::string> arguments{"recommend", "--user", "user_00042"};
+    arguments.insert(arguments.end(), flag.begin(), flag.end());
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 64);
+    EXPECT_EQ(run.errors,
+              "error: --fallback is called --cold-start now\n"
+              "`simile recommend --help` explains\n");
+  }
+  const ProgramRun field =
+      RunProgram({"recommend", "--user", "user_00042", "--fallback-field", "year"});
+  EXPECT_EQ(field.exit_code, 64);
+  EXPECT_THAT(field.errors, StartsWith("error: --fallback-field is called --cold-start-field now"));
+  EXPECT_THAT(RunProgram({"recommend", "--help"}).printed, Not(HasSubstr("fallback")));
 }
 
 TEST(ProgramTest, SaysHowToStartAServerWhenThereIsNone) {
@@ -150,19 +168,19 @@ TEST(ProgramTest, InspectSaysWhyAFileWouldNotLoad) {
   EXPECT_THAT(run.errors, AllOf(StartsWith("error: bad.npy: "), HasSubstr(".npy")));
 }
 
-TEST(ProgramTest, RefusesTextThatTheWireCannotCarry) {
+TEST(ProgramTest, RefusesTextThatIsNotUtf8) {
   const ProgramRun run = RunProgram({"similar", "--id", "\xFF"});
   EXPECT_EQ(run.exit_code, 64);
   EXPECT_THAT(run.errors, HasSubstr("is not UTF-8"));
 }
 
-TEST(ProgramTest, InspectTakesAFileNameOfAnyBytes) {
+TEST(ProgramTest, InspectAcceptsAFileNameOfAnyBytes) {
   const ProgramRun run = RunProgram({"inspect", "/nowhere/\xFF.npy"});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.errors, HasSubstr("no such"));
 }
 
-TEST(ProgramTest, SearchChecksItsVectorsBeforeItAsksAnyone) {
+TEST(ProgramTest, SearchChecksItsVectorsBeforeItConnects) {
   const ProgramRun run = RunProgram({"search", "--vector", "-"}, "[1, \"two\"]");
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.errors, "error: standard input: row 0, column 1: string where a number belongs\n");

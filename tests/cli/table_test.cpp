@@ -50,7 +50,7 @@ TEST(TableTest, KeepsAMinimumWidthWhenTheTerminalIsTiny) {
   EXPECT_EQ(table.Render(Narrow(3), 0), "0123456…\n");
 }
 
-TEST(TableTest, DisarmsControlCharactersInCells) {
+TEST(TableTest, ReplacesControlCharactersInCells) {
   Table table({{""}});
   table.AddRow({"\x1b]0;title\x07"});
   EXPECT_EQ(table.Render(kPipe, 0), "\uFFFD]0;title\uFFFD\n");

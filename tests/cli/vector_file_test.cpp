@@ -63,14 +63,14 @@ TEST(VectorFileTest, RefusesAnNpyFileThatIsCutShort) {
   EXPECT_THAT(ErrorOf("\x93NUMPY"), HasSubstr("query: "));
 }
 
-TEST(VectorFileTest, NamesTheRowAndColumnAtFault) {
+TEST(VectorFileTest, NamesTheRowAndColumnOfAFault) {
   EXPECT_EQ(ErrorOf("[[1, 2], [3]]"), "query: row 1 has 1 numbers, row 0 has 2");
   EXPECT_EQ(ErrorOf("[[1, 2], 3]"), "query: row 1: number where a list of numbers belongs");
   EXPECT_EQ(ErrorOf(R"([1, "two"])"), "query: row 0, column 1: string where a number belongs");
   EXPECT_EQ(ErrorOf("[[]]"), "query: row 0 has 0 numbers; 1 to 4096 are possible");
 }
 
-TEST(VectorFileTest, RefusesWhatIsNoVector) {
+TEST(VectorFileTest, RefusesInputWithoutAVector) {
   for (const char* bytes : {"", "[]", "{}", "1", "[1, 2", "null", "not json"}) {
     EXPECT_THAT(ErrorOf(bytes), HasSubstr("a vector belongs here")) << bytes;
   }
@@ -85,7 +85,7 @@ TEST(VectorFileTest, RefusesMoreVectorsThanACallTakes) {
   EXPECT_EQ(from_npy.status().message(), "query: holds 2 vectors; one call takes at most 1");
 }
 
-TEST(VectorFileTest, NamesAFileThatIsNotThere) {
+TEST(VectorFileTest, NamesAMissingFile) {
   const auto vectors = ReadQueryVectors("/nowhere/query.npy", Limits{});
   EXPECT_TRUE(absl::IsNotFound(vectors.status()));
   EXPECT_EQ(vectors.status().message(), "/nowhere/query.npy: no such file");

@@ -13,10 +13,10 @@
 namespace simile::conformance {
 namespace {
 
-using testing::PaddedRows;
-using testing::SeededRandom;
+using tests::PaddedRows;
+using tests::SeededRandom;
 
-// Multiply-adds of a case: what is drawn is cut down to it in rows.
+// The most multiply-adds of a case; its row count is limited by it.
 constexpr std::size_t kWorkMax = 600'000;
 
 enum class Rows : std::size_t {
@@ -86,7 +86,7 @@ double Norm(std::span<const float> vector) {
   return std::sqrt(squares);
 }
 
-// Gives the vector this length, as near as fp32 comes; a zero vector becomes one-hot first.
+// Scales the vector to this length, as closely as fp32 allows; a zero vector becomes one-hot first.
 void Scale(std::span<float> vector, double length) {
   double norm = Norm(vector);
   if (norm == 0) {
@@ -161,7 +161,7 @@ void FillQueries(Rows kind, const PaddedRows& rows, PaddedRows& queries, SeededR
 std::unique_ptr<RowMask> DrawMask(Row first_row, std::size_t row_count, SeededRandom& random) {
   if (random.OneIn(2)) return nullptr;
   auto mask = std::make_unique<RowMask>(first_row + row_count);
-  // From "none passes" to "all do"; a stretch of rows now and then, as a sorted field gives it.
+  // From no row to all rows; sometimes only the rows from some row on, as of a sorted field.
   const std::size_t one_in = std::array<std::size_t, 5>{1, 2, 10, 300, 0}[random.Below(5)];
   const std::size_t begin = random.OneIn(3) ? random.Below(row_count) : 0;
   for (std::size_t i = begin; i < row_count; ++i) {

@@ -12,15 +12,14 @@
 
 namespace simile::conformance {
 
-// One random search, all of it a function of the seed: a segment, a batch, and what each query of
-// the batch asks for.
+// One random search, a function of the seed: a segment, a batch, and the spec of each query.
 struct ConformanceCase {
   std::uint64_t seed = 0;
   std::string description;  // for the message of a failure
   Metric metric = Metric::kCosine;
   Row first_row = 0;
-  std::shared_ptr<testing::PaddedRows> rows;
-  std::shared_ptr<testing::PaddedRows> queries;
+  std::shared_ptr<tests::PaddedRows> rows;
+  std::shared_ptr<tests::PaddedRows> queries;
   std::vector<std::unique_ptr<RowMask>> masks;  // [batch], null where every row passes
   std::vector<std::vector<Row>> excluded_rows;  // [batch]
   std::vector<QuerySpec> specs;                 // [batch], borrow masks and excluded_rows
@@ -32,7 +31,7 @@ struct ConformanceCase {
 };
 
 // Dims 1 to 4096, 1 to 3000 rows, k from 1 to all rows and beyond, batches 1 to 100: mostly small,
-// so that ten thousand cases take seconds, and with the edges of tiles and blocks overweight.
+// so that ten thousand cases take seconds, and often at the edges of tiles and blocks.
 ConformanceCase MakeCase(std::uint64_t seed);
 
 }  // namespace simile::conformance

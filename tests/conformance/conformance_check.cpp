@@ -15,7 +15,7 @@ namespace simile::conformance {
 namespace {
 
 // In double, every product is exact and only the sum rounds, by less than dim * 2^-53 of the
-// lengths: nothing beside the canonical bound it is compared with.
+// lengths: negligible beside the canonical bound it is compared with.
 double Dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -37,7 +37,7 @@ void ExpectSameHits(const ConformanceCase& drawn, std::size_t query, std::span<c
   }
 }
 
-// The promise to people, who know nothing of summation orders: nothing better was left out.
+// What users are promised, independent of the summation order: no better row was left out.
 void ExpectNothingBetterLeftOut(const ConformanceCase& drawn, std::size_t query,
                                 std::span<const Hit> hits) {
   if (hits.size() < drawn.specs[query].k) return;  // then every passing row was returned
@@ -96,7 +96,7 @@ void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& resul
 
 void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& index) {
   constexpr std::size_t kRowsMax = 24;
-  testing::SeededRandom random(drawn.seed);
+  tests::SeededRandom random(drawn.seed);
   std::vector<Row> wanted;
   for (std::size_t row = random.Below(drawn.rows->row_count());
        row < drawn.rows->row_count() && wanted.size() < kRowsMax;
@@ -105,8 +105,8 @@ void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& ind
   }
   const MatrixView queries = drawn.queries->view();
   std::vector<float> scores(queries.row_count() * wanted.size());
-  const absl::Status status = index.Score(queries, wanted, scores);
-  ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
+  const absl::StatusOr<FallbackBackend> scored = index.Score(queries, wanted, scores);
+  ASSERT_TRUE(scored.ok()) << drawn.description << ": " << scored.status().ToString();
   for (std::size_t query = 0; query < queries.row_count(); ++query) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const float expected = certificate::CanonicalScoreReference(
@@ -116,6 +116,23 @@ void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& ind
           << drawn.description << ", query " << query << ", row " << wanted[i];
     }
   }
+}
+
+void EngineTally::Count(const SearchResult& result) {
+  for (std::size_t query = 0; query < result.batch(); ++query) {
+    const std::string engine = result.Engine(query);
+    if (engine.empty()) continue;  // no row passes
+    ++queries_[engine];
+    rescans_ += result.Cost(query).rescans;
+  }
+}
+
+std::uint64_t EngineTally::StartingWith(std::string_view prefix) const {
+  std::uint64_t count = 0;
+  for (const auto& [engine, queries] : queries_) {
+    if (engine.starts_with(prefix)) count += queries;
+  }
+  return count;
 }
 
 void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result) {

@@ -1,5 +1,6 @@
 // The GPU engine, on the emulated device, answers every case with the oracle's rows and bits: each
-// of its roads, on four cards, under twenty orders of blocks, threads, streams and sums.
+// strategy forced, on four cards, under twenty orders of blocks, threads, streams and sums. A run
+// covers five of these orders for each strategy (rotation.h).
 //
 // A failure prints the case's seed; SIMILE_CONFORMANCE_SEED=<seed> runs that case alone, on every
 // card and under every order.
@@ -10,67 +11,50 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <tuple>
 
 #include "backend/cuda/emulated_gpu.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_check.h"
+#include "conformance/rotation.h"
 #include "emulated_cuda/emulated_device.h"
 
 namespace simile::conformance {
 namespace {
 
-using testing::ForcedRoad;
+using tests::ForcedStrategy;
 
 constexpr std::uint64_t kDeviceSeeds = 20;
 constexpr std::uint64_t kCasesPerSeed = 20;
 constexpr std::uint64_t kFirstSeed = 2'000'000;
 
-struct Road {
+struct Strategy {
   const char* name;
-  ForcedRoad road;
-  const char* engine;  // as answers that came this road begin to call it
+  ForcedStrategy forced;
+  const char* engine;  // how the engine's name begins on answers of this strategy
 };
-constexpr Road kRoads[] = {{"as_served", ForcedRoad::kNone, "scan-"},
-                           {"row_scan", ForcedRoad::kRowScan, "fp16-scan-"},
-                           {"gemm", ForcedRoad::kGemm, "fp16-gemm-"},
-                           {"gather", ForcedRoad::kGather, "gather-"},
-                           {"canonical", ForcedRoad::kCanonical, "scan-"}};
+constexpr Strategy kStrategies[] = {{"as_served", ForcedStrategy::kNone, "scan-"},
+                                    {"row_scan", ForcedStrategy::kRowScan, "fp16-scan-"},
+                                    {"gemm", ForcedStrategy::kGemm, "fp16-gemm-"},
+                                    {"gather", ForcedStrategy::kGather, "gather-"},
+                                    {"canonical", ForcedStrategy::kCanonical, "scan-"}};
 
-void PrintTo(const Road& road, std::ostream* out) { *out << road.name; }
+void PrintTo(const Strategy& strategy, std::ostream* out) { *out << strategy.name; }
 
-class GpuConformanceTest : public ::testing::TestWithParam<std::tuple<Road, std::uint64_t>> {};
+class GpuConformanceTest : public ::testing::TestWithParam<std::tuple<Strategy, std::uint64_t>> {};
 
-// What came of the queries of many cases.
-struct Tally {
-  std::uint64_t queries = 0;
-  std::uint64_t on_road = 0;  // answered by the road that is tested
-  std::uint64_t rescans = 0;
-
-  void Count(const SearchResult& result, std::string_view engine) {
-    for (std::size_t query = 0; query < result.batch(); ++query) {
-      const std::string_view name = result.Engine(query);
-      if (name.empty()) continue;  // nothing passes
-      ++queries;
-      if (name.starts_with(engine)) ++on_road;
-      rescans += result.Cost(query).rescans;
-    }
-  }
-};
-
-void CheckCases(const Road& road, std::uint64_t device_seed, std::uint64_t first_seed,
+void CheckCases(const Strategy& strategy, std::uint64_t device_seed, std::uint64_t first_seed,
                 std::uint64_t count) {
-  Tally tally;
-  testing::ResetEmulatedGpu(testing::CardOf(device_seed), device_seed);
+  EngineTally tally;
+  tests::ResetEmulatedGpu(tests::CardOf(device_seed), device_seed);
   {
-    const auto backend = testing::OpenEmulatedGpu(testing::EmulatedOptions(road.road));
+    const auto backend = tests::OpenEmulatedGpu(tests::EmulatedOptions(strategy.forced));
     ASSERT_TRUE(backend.ok()) << backend.status().ToString();
-    SearchResult result;  // one for all cases: whatever an answer leaves behind meets the next
+    SearchResult result;  // one for all cases: see ExpectConforms
     for (std::uint64_t i = 0; i < count; ++i) {
       ExpectConforms(**backend, first_seed + i, result);
       EXPECT_EQ(emulated_cuda::TakeReport(), "");
-      tally.Count(result, road.engine);
+      tally.Count(result);
       if (::testing::Test::HasFailure()) {
         std::printf("device seed %" PRIu64 ", replay with SIMILE_CONFORMANCE_SEED=%" PRIu64 "\n",
                     device_seed, first_seed + i);
@@ -78,28 +62,35 @@ void CheckCases(const Road& road, std::uint64_t device_seed, std::uint64_t first
       }
     }
   }
-  EXPECT_EQ(emulated_cuda::LiveObjects(), 0U) << "something was not given back";
+  EXPECT_EQ(emulated_cuda::LiveObjects(), 0U) << "something was not released";
+  const std::uint64_t by_strategy = tally.StartingWith(strategy.engine);
   std::printf("%s on %s, device seed %" PRIu64 ": %" PRIu64 " cases from seed %" PRIu64 ", %" PRIu64
-              " of %" PRIu64 " queries on the road, %" PRIu64 " rescans\n",
-              road.name, testing::CardOf(device_seed).name, device_seed, count, first_seed,
-              tally.on_road, tally.queries, tally.rescans);
+              " of %" PRIu64 " queries by this strategy, %" PRIu64 " rescans\n",
+              strategy.name, tests::CardOf(device_seed).name, device_seed, count, first_seed,
+              by_strategy, tally.StartingWith(""), tally.rescans());
   if (count < kCasesPerSeed) return;
-  EXPECT_GT(tally.on_road, 0U) << "the road was not taken at all";
+  EXPECT_GT(by_strategy, 0U) << "the strategy was never used";
 }
 
 TEST_P(GpuConformanceTest, AnswersWithTheOraclesRowsAndBits) {
-  const auto& [road, device_seed] = GetParam();
-  if (const char* seed = std::getenv("SIMILE_CONFORMANCE_SEED")) {
-    return CheckCases(road, device_seed, std::strtoull(seed, nullptr, 10), 1);
+  const auto& [strategy, slot] = GetParam();
+  const char* replayed = std::getenv("SIMILE_CONFORMANCE_SEED");
+  const Rotation rotation = Rotation::FromEnvironment();
+  for (std::uint64_t seed = 0; seed < kDeviceSeeds && !HasFailure(); ++seed) {
+    if (Rotation::SlotOf(seed) != slot) continue;
+    if (replayed != nullptr) {
+      CheckCases(strategy, seed, std::strtoull(replayed, nullptr, 10), 1);
+    } else if (rotation.Covers(seed)) {
+      CheckCases(strategy, seed, kFirstSeed + seed * kCasesPerSeed, kCasesPerSeed);
+    }
   }
-  CheckCases(road, device_seed, kFirstSeed + device_seed * kCasesPerSeed, kCasesPerSeed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Roads, GpuConformanceTest,
-                         ::testing::Combine(::testing::ValuesIn(kRoads),
-                                            ::testing::Range<std::uint64_t>(0, kDeviceSeeds)),
+INSTANTIATE_TEST_SUITE_P(Strategies, GpuConformanceTest,
+                         ::testing::Combine(::testing::ValuesIn(kStrategies),
+                                            ::testing::Range<std::uint64_t>(0, Rotation::kSlots)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_device_seed_" +
+                           return std::string(std::get<0>(test.param).name) + "_slot_" +
                                   std::to_string(std::get<1>(test.param));
                          });
 

@@ -29,7 +29,7 @@ TEST(RankKeyTest, GivesTiesToTheLowerRow) {
   EXPECT_EQ(RankKey(0.5F, 3), RankKey(0.5F, 3));
 }
 
-TEST(RankKeyTest, ReadsBackWhatWentIn) {
+TEST(RankKeyTest, ReadsBackScoreAndRow) {
   for (const float score : {-kMax, -1.5F, -kSmallest, 0.0F, kSmallest, 0.7029F, kMax}) {
     for (const Row row : {0U, 1U, 62'422U, 0xffffffefU}) {
       const RankKey key(score, row);
@@ -39,7 +39,7 @@ TEST(RankKeyTest, ReadsBackWhatWentIn) {
   }
 }
 
-TEST(RankKeyTest, TakesNegativeZeroForZero) {
+TEST(RankKeyTest, TreatsNegativeZeroAsZero) {
   EXPECT_EQ(RankKey(-0.0F, 7), RankKey(0.0F, 7));
   EXPECT_EQ(std::bit_cast<std::uint32_t>(RankKey(-0.0F, 7).score()), 0U);
   EXPECT_GT(RankKey(-0.0F, 6), RankKey(0.0F, 7));

@@ -5,7 +5,7 @@
 namespace simile {
 namespace {
 
-TEST(RowMaskTest, LetsNothingPassAtFirst) {
+TEST(RowMaskTest, AllowsNoRowAtFirst) {
   const RowMask mask(130);
   EXPECT_EQ(mask.row_count(), 130U);
   EXPECT_EQ(mask.AllowedCount(), 0U);

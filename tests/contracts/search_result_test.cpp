@@ -12,7 +12,7 @@ TEST(SearchResultTest, IsEmptyAfterReset) {
   EXPECT_EQ(result.hits_max(), 10U);
   for (std::size_t query = 0; query < 3; ++query) {
     EXPECT_TRUE(result.Hits(query).empty());
-    EXPECT_EQ(result.Room(query).size(), 10U);
+    EXPECT_EQ(result.Buffer(query).size(), 10U);
     EXPECT_EQ(result.Cost(query).rows_scanned, 0U);
   }
 }
@@ -20,10 +20,10 @@ TEST(SearchResultTest, IsEmptyAfterReset) {
 TEST(SearchResultTest, KeepsTheQueriesApart) {
   SearchResult result;
   result.Reset(2, 2);
-  result.Room(0)[0] = {7, 0.5F};
+  result.Buffer(0)[0] = {7, 0.5F};
   result.SetCount(0, 1);
-  result.Room(1)[0] = {8, 0.4F};
-  result.Room(1)[1] = {9, 0.3F};
+  result.Buffer(1)[0] = {8, 0.4F};
+  result.Buffer(1)[1] = {9, 0.3F};
   result.SetCount(1, 2);
   result.SetCost(1, {.rows_scanned = 100, .rows_rescored = 5});
   ASSERT_EQ(result.Hits(0).size(), 1U);
@@ -41,7 +41,7 @@ TEST(SearchResultTest, ForgetsTheLastBatchOnReset) {
   result.SetCost(1, {.rows_scanned = 1, .rows_rescored = 1});
   result.Reset(2, 3);
   EXPECT_TRUE(result.Hits(1).empty());
-  EXPECT_EQ(result.Room(1).size(), 3U);
+  EXPECT_EQ(result.Buffer(1).size(), 3U);
   EXPECT_EQ(result.Cost(1).rows_scanned, 0U);
 }
 

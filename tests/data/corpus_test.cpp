@@ -1,5 +1,5 @@
-// Every bad file of the corpus is refused with exactly the message that its expected.tsv names, and
-// every good one loads. make_corpus.py says what each file is.
+// Every bad file of the corpus is refused with exactly the message in its expected.tsv, and every
+// good one loads. make_corpus.py describes each file.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 const fs::path kCorpus = fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus";
 
-// How a verdict stands in expected.tsv: the code's name, a tab, the message.
+// A status as expected.tsv writes it: the code's name, a tab, the message.
 std::string Written(const absl::Status& status) {
   return fmt::format("{}\t{}", absl::StatusCodeToString(status.code()),
                      std::string(status.message()));
@@ -50,13 +50,13 @@ std::map<std::string, std::string> ReadExpected(const std::string& kind) {
   return expected;
 }
 
-absl::Status ReadOne(const std::string& kind, const std::string& verdict, const std::string& name) {
+absl::Status ReadOne(const std::string& kind, const std::string& outcome, const std::string& name) {
   if (kind == "folders") {
-    const absl::StatusOr<DatasetPlan> plan = PlanDataset(kCorpus / kind / verdict / name, Limits{});
+    const absl::StatusOr<DatasetPlan> plan = PlanDataset(kCorpus / kind / outcome / name, Limits{});
     if (!plan.ok()) return plan.status();
     return LoadDataset(*plan, Limits{}, nullptr).status();
   }
-  const absl::StatusOr<Folder> folder = Folder::Open(kCorpus / kind / verdict);
+  const absl::StatusOr<Folder> folder = Folder::Open(kCorpus / kind / outcome);
   if (!folder.ok()) return folder.status();
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(name);
   if (!source.ok()) return source.status();

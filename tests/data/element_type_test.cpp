@@ -1,7 +1,6 @@
 #include "data/element_type.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -10,29 +9,6 @@
 
 namespace simile::data {
 namespace {
-
-// binary16 by its definition.
-double HalfByDefinition(std::uint16_t half) {
-  const double sign = (half & 0x8000) != 0 ? -1 : 1;
-  const int exponent = half >> 10 & 0x1F;
-  const int fraction = half & 0x3FF;
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
-}
-
-TEST(FloatFromHalfTest, IsExactForEveryBitPattern) {
-  for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
-    const float value = FloatFromHalf(half);
-    ASSERT_EQ(std::signbit(value), bits >= 0x8000) << bits;
-    if ((bits & 0x7C00) != 0x7C00) {
-      ASSERT_EQ(static_cast<double>(value), HalfByDefinition(half)) << bits;
-    } else {
-      ASSERT_EQ(std::isnan(value), (bits & 0x3FF) != 0) << bits;
-      ASSERT_EQ(std::isinf(value), (bits & 0x3FF) == 0) << bits;
-    }
-  }
-}
 
 TEST(DecodeElementsTest, ReadsEveryTypeAtAnyAlignment) {
   const float single = -1.2345678e-20F;

@@ -1,4 +1,4 @@
-// The films end to end, and what a load promises: plan, memory, notes, progress.
+// The films end to end, and the promises of a load: plan, memory, notes, progress.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST_F(FilmsTest, LoadsItemsAndUsers) {
   EXPECT_THAT(films_.lookup_fields, ElementsAre("title"));
 }
 
-TEST_F(FilmsTest, KnowsTheFieldsAndTheirTypes) {
+TEST_F(FilmsTest, HasTheFieldsAndTheirTypes) {
   std::vector<std::string> described;
   for (const FieldInfo& field : films_.payload.fields()) {
     described.push_back(field.name + " " + field.type);
@@ -74,7 +74,7 @@ TEST_F(FilmsTest, KnowsTheFieldsAndTheirTypes) {
             PayloadValue{std::string("Feeding Sea Lions")}.value);
 }
 
-TEST_F(FilmsTest, BringsEveryRowToUnitLength) {
+TEST_F(FilmsTest, NormalizesEveryRow) {
   for (const Matrix* const matrix : {&films_.vectors, &films_.profiles.vectors}) {
     for (std::size_t row = 0; row < matrix->row_count(); ++row) {
       double sum = 0;
@@ -94,12 +94,12 @@ TEST_F(FilmsTest, ReportsWhatWasNormalized) {
                   HasSubstr("preference_vectors.npy: 500 rows normalized")));
 }
 
-TEST_F(FilmsTest, PlansWhatTheLoadTakes) {
+TEST_F(FilmsTest, PlansTheMemoryOfTheLoad) {
   EXPECT_EQ(plan_.row_count, 5'000U);
   EXPECT_EQ(plan_.dim, 384U);
   EXPECT_EQ(plan_.user_count, 500U);
   EXPECT_EQ(plan_.vector_bytes, films_.vectors.bytes());
-  // The look-up index is not the dataset's; folded titles and their ends stand in for it.
+  // The dataset has no look-up index; folded titles and their ends are counted instead.
   std::uint64_t titles = 5'000 * sizeof(std::uint64_t);
   for (Row row = 0; row < 5'000; ++row) {
     const PayloadValue title = films_.payload.ReadField(row, *films_.payload.FieldNumber("title"));
@@ -128,18 +128,18 @@ TEST_F(FilmsTest, IsNotLoadedWhenAFileHasChangedSinceThePlan) {
                                "rows of 384 dimensions now, 4,999 of 384 then; load again"));
 }
 
-TEST(InspectTest, SaysWhatIsInVectors) {
+TEST(InspectTest, DescribesVectors) {
   const absl::StatusOr<Inspection> inspection =
       InspectFile(kFilms / "content_vectors.npy", Limits{});
   ASSERT_TRUE(inspection.ok()) << inspection.status();
   EXPECT_EQ(inspection->kind, "vectors");
-  EXPECT_TRUE(inspection->verdict.ok());
+  EXPECT_TRUE(inspection->status.ok());
   EXPECT_THAT(inspection->facts, ElementsAre(Pair("file bytes", "3,840,128"), Pair("rows", "5,000"),
                                              Pair("dimensions", "384"), Pair("type", "float16"),
                                              Pair("lengths", HasSubstr("0.9999"))));
 }
 
-TEST(InspectTest, SaysWhatIsInPayloadInteractionsAndIds) {
+TEST(InspectTest, DescribesPayloadInteractionsAndIds) {
   const absl::StatusOr<Inspection> payload = InspectFile(kFilms / "metadata.jsonl", Limits{});
   ASSERT_TRUE(payload.ok()) << payload.status();
   EXPECT_EQ(payload->kind, "payload");
@@ -157,13 +157,13 @@ TEST(InspectTest, SaysWhatIsInPayloadInteractionsAndIds) {
   EXPECT_THAT(ids->facts, Contains(Pair("last id", "\"user_00500\"")));
 }
 
-TEST(InspectTest, GivesALoadsOwnRefusalAsItsVerdict) {
+TEST(InspectTest, ReportsTheErrorOfALoad) {
   const absl::StatusOr<Inspection> inspection =
       InspectFile(fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus/npy/bad/nan.npy", Limits{});
   ASSERT_TRUE(inspection.ok());
   EXPECT_THAT(inspection->facts, Contains(Pair("rows", "2")));
   EXPECT_EQ(
-      std::string(inspection->verdict.message()),
+      std::string(inspection->status.message()),
       "nan.npy: row 1 holds NaN at column 1; vectors must be finite (1 of 2 rows is affected)");
 }
 
@@ -171,13 +171,13 @@ TEST(InspectTest, PlansAFolder) {
   const absl::StatusOr<Inspection> inspection = InspectFile(kFilms, Limits{});
   ASSERT_TRUE(inspection.ok());
   EXPECT_EQ(inspection->kind, "collection");
-  EXPECT_TRUE(inspection->verdict.ok());
+  EXPECT_TRUE(inspection->status.ok());
   EXPECT_THAT(inspection->facts, Contains(Pair("users", "500")));
   const ScratchFolder empty;
-  EXPECT_EQ(InspectFile(empty.path(), Limits{})->verdict.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(InspectFile(empty.path(), Limits{})->status.code(), absl::StatusCode::kNotFound);
 }
 
-TEST(InspectTest, RefusesWhatItCannotOpenOrRead) {
+TEST(InspectTest, RefusesFilesItCannotOpenOrRead) {
   const ScratchFolder folder;
   folder.Write("notes.txt", "x");
   EXPECT_EQ(InspectFile(folder.path() / "none.npy", Limits{}).status(),

@@ -1,4 +1,4 @@
-// What a repository cannot hold: links, pipes, and files that change under the reader.
+// Cases that a repository cannot contain: links, pipes, and files that change while being read.
 #include "data/folder.h"
 
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ TEST_F(FolderTest, RefusesLinksThatLeadOutWithoutSayingWhereTo) {
   }
 }
 
-TEST_F(FolderTest, RefusesASiblingWhoseNameBeginsAlike) {
+TEST_F(FolderTest, RefusesASiblingWithTheSamePrefix) {
   const fs::path sibling = inside_.path().string() + "-more";
   fs::create_directory(sibling);
   fs::create_symlink(sibling, inside_.path() / "link");
@@ -79,14 +79,14 @@ TEST_F(FolderTest, RefusesASiblingWhoseNameBeginsAlike) {
   fs::remove_all(sibling);
 }
 
-TEST_F(FolderTest, RefusesWhatIsNoRegularFileWithoutHanging) {
+TEST_F(FolderTest, RefusesOtherThanRegularFilesWithoutHanging) {
   ASSERT_EQ(mkfifo((inside_.path() / "pipe").c_str(), 0600), 0);
   const Folder folder = Open();
   EXPECT_EQ(ReadAll(folder, "pipe"), "pipe: is a pipe; a regular file is needed");
   EXPECT_EQ(ReadAll(folder, "media"), "media: is a folder; a regular file is needed");
 }
 
-TEST_F(FolderTest, SaysWhatIsMissing) {
+TEST_F(FolderTest, NamesAMissingFile) {
   fs::create_symlink("nothing", inside_.path() / "dangling");
   fs::create_symlink("loop", inside_.path() / "loop");
   const Folder folder = Open();
@@ -105,7 +105,7 @@ TEST_F(FolderTest, NamesAFolderThatCannotBeOpenedByItsLastPart) {
             absl::InvalidArgumentError("plain: is a file; a collection is a folder of files"));
 }
 
-TEST_F(FolderTest, TellsNamesInsideFromOthers) {
+TEST_F(FolderTest, AcceptsOnlyNamesInside) {
   for (const char* const name : {"a", "a.npy", "media/a.npy", "./a", "a..b", "...", "media/./a"}) {
     EXPECT_TRUE(Folder::IsInside(name)) << name;
   }
@@ -130,7 +130,7 @@ TEST_F(FolderTest, ReportsAFileThatIsCutWhileItIsRead) {
                                 "read"));
 }
 
-TEST_F(FolderTest, LooksNoFurtherThanTheSizeItFound) {
+TEST_F(FolderTest, ReadsNoFurtherThanTheCheckedSize) {
   const Folder folder = Open();
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile("plain");
   ASSERT_TRUE(source.ok());

@@ -6,14 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "data/sample_ids.h"
+
 namespace simile::data {
 namespace {
-
-IdIndex IndexOf(std::initializer_list<const char*> ids) {
-  IdIndex::Builder builder(ids.size());
-  for (const char* const id : ids) EXPECT_TRUE(builder.Add(id).ok());
-  return std::move(builder).Build();
-}
 
 // With the number of ids known, unknown, and wrong.
 class IdIndexManyTest : public testing::TestWithParam<std::size_t> {};
@@ -27,6 +23,7 @@ TEST_P(IdIndexManyTest, FindsEveryOneOfManyIds) {
   ASSERT_EQ(index.size(), kCount);
   for (Row row = 0; row < kCount; ++row) {
     ASSERT_EQ(index.Id(row), id_of(row));
+    ASSERT_EQ(index.IdBytes(row), id_of(row).size());
     ASSERT_EQ(index.Find(id_of(row)), row);
   }
   EXPECT_EQ(index.Find("item-1"), std::nullopt);
@@ -35,7 +32,7 @@ TEST_P(IdIndexManyTest, FindsEveryOneOfManyIds) {
 
 INSTANTIATE_TEST_SUITE_P(Expected, IdIndexManyTest, testing::Values(0, 1, 99'999, 100'000));
 
-TEST(IdIndexTest, TakesAsManyBytesAsItsHeaderSays) {
+TEST(IdIndexTest, TakesAsManyBytesAsItsHeaderStates) {
   IdIndex::Builder builder(10'000);
   std::size_t id_bytes = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -63,6 +60,7 @@ TEST(IdIndexTest, ReadsRowNumbersAsIds) {
   const IdIndex index = IdIndex::OfRowNumbers(12);
   EXPECT_EQ(index.size(), 12U);
   EXPECT_EQ(index.Id(11), "11");
+  EXPECT_EQ(index.IdBytes(11), 2U);
   EXPECT_EQ(index.Find("0"), Row{0});
   EXPECT_EQ(index.Find("11"), Row{11});
   for (const char* const id :
@@ -91,7 +89,7 @@ TEST(IdIndexTest, OffersTheLowestRowOnATie) {
   EXPECT_EQ(IndexOf({"abcdef1", "abcdef2"}).Nearest("abcdef3"), "abcdef1");
 }
 
-TEST(IdIndexTest, OffersTheIdThatAnotherBegins) {
+TEST(IdIndexTest, OffersAContinuationOfTheId) {
   const IdIndex index = IndexOf({"toy-story-2-1999", "toy-story-1995", "user_00042"});
   EXPECT_EQ(index.Nearest("toy-story"), "toy-story-1995");
   EXPECT_EQ(index.Nearest("to"), "");

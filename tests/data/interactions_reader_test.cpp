@@ -7,18 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "data/byte_source.h"
+#include "data/sample_ids.h"
 
 namespace simile::data {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-IdIndex IndexOf(std::initializer_list<const char*> ids) {
-  IdIndex::Builder builder(ids.size());
-  for (const char* const id : ids) EXPECT_TRUE(builder.Add(id).ok());
-  return std::move(builder).Build();
-}
 
 absl::StatusOr<Interactions> Read(std::string_view text, const std::string& id_field) {
   MemorySource source("interactions.jsonl", text);
@@ -44,7 +39,7 @@ TEST(ReadInteractionsTest, PrefersTheCollectionsIdField) {
   EXPECT_THAT(read->seen.Of(0), ElementsAre(1));
 }
 
-TEST(ReadInteractionsTest, CountsLinesThatNameWhatIsNotThere) {
+TEST(ReadInteractionsTest, CountsLinesWithUnknownNames) {
   const absl::StatusOr<Interactions> read = Read(
       "{\"user_id\":\"u1\",\"media_id\":\"a\"}\n{\"user_id\":\"u9\",\"media_id\":\"a\"}\n"
       "{\"user_id\":\"u1\",\"media_id\":\"z\"}\n{\"user_id\":\"u1\",\"media_id\":\"y\"}\n",

@@ -1,4 +1,4 @@
-// What the corpus cannot show: streams in small pieces, bounds, reuse. Its bad files cover syntax.
+// Streams in small pieces, bounds and reuse. The bad files of the corpus cover syntax.
 #include "data/json_reader.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace simile::data {
 namespace {
 
-// A source that gives a few bytes at a time, so that every token is cut everywhere.
+// A source that returns a few bytes at a time, so that every token is cut at every place.
 class DripSource final : public ByteSource {
  public:
   DripSource(std::string_view bytes, std::size_t step)
@@ -67,7 +67,7 @@ TEST(JsonReaderTest, NamesTheSamePlaceHoweverAStreamIsCut) {
   }
 }
 
-// A source that fails after its first bytes, as a disk does.
+// A source that fails after its first bytes.
 class BreakingSource final : public ByteSource {
  public:
   BreakingSource() : ByteSource("broken.json", 100) {}
@@ -82,7 +82,7 @@ class BreakingSource final : public ByteSource {
   bool broken_ = false;
 };
 
-TEST(JsonReaderTest, PassesOnTheStreamsOwnError) {
+TEST(JsonReaderTest, ReturnsTheStreamsError) {
   BreakingSource source;
   BufferedReader stream(source);
   JsonReader reader("broken.json", {});
@@ -115,7 +115,7 @@ TEST(JsonReaderTest, BoundsANumberHoweverLongTheStream) {
   EXPECT_LE(reader.text().capacity(), 4096U);
 }
 
-TEST(JsonReaderTest, BeginsAnewAfterAnError) {
+TEST(JsonReaderTest, RestartsAfterAnError) {
   JsonReader reader("a.json", {});
   reader.Begin("[[[");
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.Next().ok());
@@ -141,7 +141,7 @@ absl::Status ReadLines(std::string_view text) {
   }
 }
 
-TEST(JsonlReaderTest, TakesALineOfUpTo64KiB) {
+TEST(JsonlReaderTest, ReadsALineOfUpTo64KiB) {
   const auto line = [](std::size_t bytes) {
     return "{\"a\":\"" + std::string(bytes - 8, 'x') + "\"}";
   };

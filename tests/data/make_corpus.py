@@ -2,7 +2,7 @@
 """Writes the corpus of good and bad input files beside it, the same bytes on every run.
 
 tests/data/corpus/KIND/good/*  must load; tests/data/corpus/KIND/bad/* must be refused, each with
-its line in KIND/expected.tsv (name, status code, message), which people write and review. The
+its line in KIND/expected.tsv (name, status code, message), which is written and reviewed by hand. The
 fuzzers start from the same files. Run it after adding a case, then add the case's message.
 """
 import json
@@ -12,8 +12,8 @@ import struct
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
 
-def write(kind, verdict, name, data):
-    path = CORPUS / kind / verdict / name
+def write(kind, outcome, name, data):
+    path = CORPUS / kind / outcome / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(data, dict):
         data = json.dumps(data)
@@ -21,7 +21,7 @@ def write(kind, verdict, name, data):
 
 
 def writers(kind, ending=""):
-    """Two functions of a name (without the ending) and its content: for good files and for bad ones."""
+    """Two functions of a name (without the ending) and its content: for good and for bad files."""
     return (lambda name, data: write(kind, "good", name + ending, data),
             lambda name, data: write(kind, "bad", name + ending, data))
 
@@ -44,7 +44,7 @@ def npy(shape="(2, 2)", descr="'<f4'", fortran="False", data=None, **header):
     return npy_header(text, **header) + data
 
 
-def halves(*values):
+def fp16s(*values):
     return struct.pack("<%de" % len(values), *values)
 
 
@@ -60,7 +60,7 @@ def make_npy():
     good, bad = writers("npy")
 
     nan, inf = float("nan"), float("inf")
-    good("f2.npy", npy(descr="'<f2'", data=halves(1, 0.5, -2, 3)))
+    good("f2.npy", npy(descr="'<f2'", data=fp16s(1, 0.5, -2, 3)))
     good("f4.npy", npy())
     good("f8.npy", npy(descr="'<f8'", data=doubles(1, 1e-200, 0, -5)))
     good("native.npy", npy(descr="'=f4'"))
@@ -72,7 +72,7 @@ def make_npy():
         '{"shape":(2,2) ,"fortran_order" : False,\t"descr":"<f4"}') + floats(1, 0, 0, 1))
     good("one_row_one_column.npy", npy(shape="(1, 1)", data=floats(-3)))
     good("dims_33.npy", npy(shape="(1, 33)", data=floats(*range(1, 34))))
-    good("half_subnormal.npy", npy(descr="'<f2'", data=halves(6e-8, 0, 0, 1)))
+    good("half_subnormal.npy", npy(descr="'<f2'", data=fp16s(6e-8, 0, 0, 1)))
     good("length_at_lower_bound.npy", npy(data=floats(2.0**-60, 0, 0, 1)))
     good("length_at_upper_bound.npy", npy(data=floats(2.0**60, 0, 0, 1)))
 
@@ -144,7 +144,7 @@ def make_npy():
     bad("data_trailing.npy", npy(data=floats(1, 0, 0, 1) + b"\n"))
     bad("data_trailing_row.npy", npy(data=floats(1, 0, 0, 1, 1, 1)))
     bad("nan.npy", npy(data=floats(1, 0, 0, nan)))
-    bad("nan_f2.npy", npy(descr="'<f2'", data=halves(1, nan, 0, 1)))
+    bad("nan_f2.npy", npy(descr="'<f2'", data=fp16s(1, nan, 0, 1)))
     bad("nan_f8.npy", npy(descr="'<f8'", data=doubles(nan, 0, 0, nan)))
     bad("infinity.npy", npy(data=floats(inf, 0, 0, 1)))
     bad("minus_infinity.npy", npy(data=floats(1, 0, 0, -inf)))
@@ -178,7 +178,7 @@ def make_safetensors():
     good, bad = writers("safetensors")
 
     good("f32.safetensors", safetensors({"embeddings": tensor()}))
-    good("f16.safetensors", safetensors({"e": tensor("F16", (2, 2), (0, 8))}, halves(1, 0, 0, 1)))
+    good("f16.safetensors", safetensors({"e": tensor("F16", (2, 2), (0, 8))}, fp16s(1, 0, 0, 1)))
     good("bf16.safetensors", safetensors(
         {"e": tensor("BF16", (2, 2), (0, 8))}, bytes.fromhex("803f0000000080bf")))
     good("f64.safetensors", safetensors({"e": tensor("F64", (2, 2), (0, 32))}, doubles(1, 0, 0, 1)))
@@ -460,9 +460,9 @@ def make_collection_json():
 # --- whole folders --------------------------------------------------------------------------------
 
 def make_folders():
-    def folder(verdict, name, **files):
+    def folder(outcome, name, **files):
         for key, data in files.items():
-            write("folders", verdict, name + "/" + FILE_NAMES.get(key, key), data)
+            write("folders", outcome, name + "/" + FILE_NAMES.get(key, key), data)
 
     items = '{"id":"a","title":"A"}\n{"id":"b","title":"B"}\n'
     users = '["u1","u2","u3"]'
@@ -540,5 +540,5 @@ if __name__ == "__main__":
     make_collection_json()
     make_folders()
     for kind in sorted(path for path in CORPUS.iterdir() if path.is_dir()):
-        counts = {verdict: len(list((kind / verdict).iterdir())) for verdict in ("good", "bad")}
+        counts = {outcome: len(list((kind / outcome).iterdir())) for outcome in ("good", "bad")}
         print("%-16s %3d good  %3d bad" % (kind.name, counts["good"], counts["bad"]))

@@ -10,7 +10,7 @@
 namespace simile::data {
 namespace {
 
-// Around the size where memory begins to come from the kernel (2 MiB), and both ways of padding.
+// Around 2 MiB, from where matrices are mapped in pages, with and without padding.
 class MatrixSizesTest : public testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
 
 TEST_P(MatrixSizesTest, StartsZeroedAlignedAndPadded) {
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MatrixSizesTest,
                                          std::pair(16383, 32), std::pair(16384, 32),
                                          std::pair(16385, 31), std::pair(50'000, 100)));
 
-TEST(MatrixTest, MovesItsMemoryAlong) {
+TEST(MatrixTest, MovesItsMemory) {
   absl::StatusOr<Matrix> from = Matrix::Create(2, 3);
   ASSERT_TRUE(from.ok());
   from->MutableRow(1)[2] = 5;
@@ -55,7 +55,7 @@ TEST(MatrixTest, HasNoMemoryWhenEmpty) {
   EXPECT_EQ(matrix->dim(), 384U);
 }
 
-TEST(MatrixTest, RefusesWhatCannotBeHad) {
+TEST(MatrixTest, RefusesMoreMemoryThanThereIs) {
   const absl::StatusOr<Matrix> huge = Matrix::Create(std::size_t{1} << 40, 4096);
   EXPECT_EQ(huge.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(std::string(huge.status().message()),

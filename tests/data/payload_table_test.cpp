@@ -53,7 +53,7 @@ PayloadValue RandomValue(std::mt19937_64& random, int depth) {
   }
 }
 
-// The size that protobuf gives simile.v1.Value and its map entry, worked out from the wire format.
+// The size of a simile.v1.Value and its map entry, computed from the wire format.
 std::uint64_t VarintBytes(std::uint64_t value) {
   return value < 0x80 ? 1 : 1 + VarintBytes(value >> 7);
 }
@@ -82,7 +82,7 @@ std::uint64_t WireBytes(const PayloadValue& value) {
   return 2;
 }
 
-TEST(PayloadTableTest, GivesBackWhatWentIn) {
+TEST(PayloadTableTest, ReturnsTheRowsThatWereAdded) {
   constexpr std::uint64_t kSeed = 11;
   std::cout << "seed " << kSeed << "\n";
   std::mt19937_64 random(kSeed);
@@ -163,7 +163,7 @@ TEST(PayloadTableTest, RefusesOneFieldTooMany) {
             "field \"c\" is one too many; a collection may have 2 different fields");
 }
 
-TEST(PayloadTableTest, RefusesARowThatNoChunkHolds) {
+TEST(PayloadTableTest, RefusesARowLargerThanAChunk) {
   PayloadTableBuilder builder(1, Limits{});
   const absl::Status status = builder.Add({{"a", Text(std::string(1U << 20, 'x'))}});
   EXPECT_EQ(std::string(status.message()),

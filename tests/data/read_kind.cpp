@@ -9,7 +9,7 @@
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
 #include "data/payload_reader.h"
-#include "data/vector_layout.h"
+#include "data/vector_format.h"
 #include "data/vector_reader.h"
 #include "simile/limits.h"
 

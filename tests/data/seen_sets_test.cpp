@@ -21,7 +21,7 @@ TEST(SeenSetsTest, SortsAndKeepsEachPairOnce) {
   EXPECT_EQ(sets.bytes(), 4 * sizeof(std::uint64_t) + 5 * sizeof(Row));
 }
 
-TEST(SeenSetsTest, PutsWhatMostUsersHaveSeenFirst) {
+TEST(SeenSetsTest, OrdersItemsByTheirNumberOfUsers) {
   const SeenSets sets =
       SeenSets::FromPairs(3, {{0, 7}, {1, 7}, {2, 7}, {0, 2}, {1, 2}, {2, 5}, {0, 5}, {1, 9}});
   EXPECT_THAT(sets.MostSeen(10), ElementsAre(7, 2, 5, 9)) << "equal ones by row";

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "data/byte_source.h"
+#include "data/vector_format.h"
 
 namespace simile::data {
 namespace {
@@ -92,7 +93,7 @@ TEST(ReadMatrixTest, KeepsRowsAsGivenForDot) {
 }
 
 TEST(ReadMatrixTest, MeasuresTheLengthThatIsKeptForDot) {
-  // Rounded to fp32 it is 2^60 exactly, which is allowed; as given it would be above.
+  // Rounded to fp32 it is exactly 2^60, which is allowed; as given it is above that.
   const std::vector<double> values = {0x1p60 * (1 + 0x1p-40), 0};
   EXPECT_TRUE(Load(NpyOf("<f8", 1, 2, values), Metric::kDot).matrix.status().code() ==
               absl::StatusCode::kInvalidArgument);
@@ -118,7 +119,7 @@ TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
       "affected)");
 }
 
-TEST(CheckRowsTest, GivesTheLengthsOfSoundRowsBesideTheFault) {
+TEST(CheckRowsTest, MeasuresTheValidRowsBesideTheFault) {
   const std::string file = NpyOf("<f4", 3, 2, std::vector<float>{3, 4, 0, 0, 1, 0});
   MemorySource source("v.npy", file);
   BufferedReader in(source);

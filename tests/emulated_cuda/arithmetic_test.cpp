@@ -1,4 +1,4 @@
-// Intrinsics against their definitions, and half arithmetic against a slow reference.
+// Intrinsics compared with their definitions, and fp16 arithmetic with a slow reference.
 
 #include <cuda_fp16.h>
 
@@ -19,7 +19,7 @@ double HalfValue(unsigned bits) {
   return std::ldexp(exponent > 0 ? 1024 + fraction : fraction, (exponent > 0 ? exponent : 1) - 25);
 }
 
-// Nearest half, ties to even, by search over all finite halves.
+// The nearest fp16 value, ties to even, by search over all finite ones.
 unsigned short SlowHalf(long double value) {
   const unsigned sign = std::signbit(value) ? 0x8000U : 0U;
   const long double magnitude = std::fabs(value);
@@ -45,7 +45,7 @@ bool SameHalf(__half half, unsigned short bits) {
   return __half_as_ushort(half) == bits || (__hisnan(half) && (bits & 0x7FFFU) > 0x7C00U);
 }
 
-TEST(HalfTest, EveryHalfSurvivesTheWayThroughFloat) {
+TEST(HalfTest, ConvertsEveryHalfToFloatAndBack) {
   for (unsigned bits = 0; bits < 65536; ++bits) {
     const __half half = __ushort_as_half(static_cast<unsigned short>(bits));
     if (__hisnan(half)) continue;
@@ -59,7 +59,7 @@ TEST(HalfTest, EveryHalfSurvivesTheWayThroughFloat) {
 TEST(HalfTest, RoundsToNearestEvenWhenConverted) {
   std::mt19937 random(1);
   for (int i = 0; i < 200000; ++i) {
-    // All floats, and floats near the halves.
+    // Random floats, and floats near fp16 values.
     const auto bits = static_cast<unsigned>(random());
     const float any = std::bit_cast<float>(bits);
     const float near = std::bit_cast<float>((std::bit_cast<unsigned>(__half2float(__ushort_as_half(
@@ -76,7 +76,7 @@ TEST(HalfTest, RoundsToNearestEvenWhenConverted) {
   EXPECT_EQ(__half_as_ushort(__float2half(-0.0F)), 0x8000);
 }
 
-TEST(HalfTest, RoundsTheAskedWayWhenDirected) {
+TEST(HalfTest, RoundsInTheGivenDirection) {
   std::mt19937 random(2);
   for (int i = 0; i < 100000; ++i) {
     const auto value = std::bit_cast<float>(static_cast<unsigned>(random()));
@@ -106,7 +106,7 @@ TEST(HalfTest, ArithmeticRoundsTheExactResultOnce) {
     ASSERT_TRUE(SameHalf(__hsub(a, b), SlowHalf(x - y)));
     ASSERT_TRUE(SameHalf(__hmul(a, b), SlowHalf(x * y)));
     ASSERT_EQ(__hlt(a, b), x < y);
-    // 64 bits hold the sum but where the parts lie further apart than that.
+    // 64 bits hold the sum unless the parts are further apart than that.
     if (x * y + z != 0) {
       ASSERT_TRUE(SameHalf(__hfma(a, b, c), SlowHalf(x * y + z)));
     }
@@ -114,7 +114,8 @@ TEST(HalfTest, ArithmeticRoundsTheExactResultOnce) {
       ASSERT_TRUE(SameHalf(__hdiv(a, b), SlowHalf(x / y)));
     }
   }
-  // The product is a tie between halves but for the last addend, far below a double's last bit.
+  // The product is a tie between fp16 values; the last addend, far below a double's last bit,
+  // breaks it.
   const __half one = __float2half(1.0F + 0x1p-10F), half = __float2half(0x1p5F * 1.5F);
   const __half tiny = __ushort_as_half(1);
   const double exact = (1 + 0x1p-10) * 48;
@@ -164,7 +165,7 @@ TEST(ArithmeticTest, ConversionsSaturateWhenOutOfRange) {
 
 class IntrinsicsTest : public testing::TestWithParam<std::uint64_t> {};
 
-// What CUDA's programming guide says of each, lane by lane.
+// The definitions in CUDA's programming guide, lane by lane.
 std::array<int, simile::samples::kIntrinsicRows> Expected(int lane) {
   const auto unsigned_lane = static_cast<unsigned>(lane);
   unsigned reversed = 0;
@@ -197,7 +198,7 @@ std::array<int, simile::samples::kIntrinsicRows> Expected(int lane) {
           static_cast<int>(0x6789ABCDU)};
 }
 
-TEST_P(IntrinsicsTest, AreWhatCudaDefines) {
+TEST_P(IntrinsicsTest, MatchCudasDefinitions) {
   ResetDevice(WithSeed(GetParam()));
   const DeviceArray<int> out(std::size_t{32} * simile::samples::kIntrinsicRows);
   ASSERT_EQ(simile::samples::LaunchIntrinsics(out.data(), nullptr), cudaSuccess);
@@ -223,7 +224,7 @@ std::vector<float> MmaOf(const std::vector<unsigned short>& a, const std::vector
   return d_sums.Read();
 }
 
-TEST(MmaTest, IsExactOnSmallIntegersWhateverTheSeed) {
+TEST(MmaTest, IsExactOnSmallIntegersUnderEverySeed) {
   std::mt19937 random(5);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     ResetDevice(WithSeed(seed));

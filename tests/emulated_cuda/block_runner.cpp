@@ -14,7 +14,7 @@
 alignas(128) thread_local unsigned char dynamic_shared[emulated_cuda::kDynamicSharedMax +
                                                        emulated_cuda::kSharedGuard];
 
-// The dynamic linker's: where this OS thread has its copy of a module's thread-local memory.
+// Of the dynamic linker: the address of this OS thread's copy of a module's thread-local memory.
 struct ModuleOffset {
   unsigned long module;
   unsigned long offset;
@@ -99,9 +99,9 @@ void BlockRunner::Prepare(unsigned linear_block) {
   MakeAllReady();
 }
 
-// All that a block could read before it has written: its dynamic memory, and the module's plain
-// variables. Arrays that announce themselves are poisoned when they do, so that a kernel pays for
-// its own and not for those of its neighbours.
+// Memory that a block could read before it writes: its dynamic memory and the module's plain
+// variables. A SharedArray is poisoned when it is declared, so that a kernel pays for its own
+// arrays only.
 void BlockRunner::PoisonShared() {
   guards_.clear();
   static_bytes_ = 0;
@@ -116,7 +116,7 @@ void BlockRunner::PoisonShared() {
   Poison(plain_.begin + from, static_cast<std::size_t>(plain_.end - plain_.begin) - from);
 }
 
-// An event is whatever may let a poll see something else. With one runner there is no race for it.
+// An event is anything that may change what a poll reads. With one runner no other thread counts.
 void BlockRunner::Happened() {
   if (grid_->runners.size() > 1) {
     grid_->events.fetch_add(1, std::memory_order_release);
@@ -173,7 +173,7 @@ void BlockRunner::End(Thread& thread) {
   const auto index = static_cast<std::size_t>(&thread - threads_.data());
   Warp& warp = warps_[index / 32];
   warp.absent |= 1U << thread.context.lane;
-  // Other lanes may have waited for this one alone.
+  // Other lanes may have waited for this one only.
   for (unsigned left = warp.waiting; left != 0 && !failed_;) {
     const auto lane = static_cast<std::size_t>(__builtin_ctz(left));
     const unsigned mask = threads_[index / 32 * 32 + lane].mask;
@@ -188,14 +188,14 @@ void BlockRunner::MakeReady(std::size_t thread) {
   Ready(ready_end_++) = static_cast<unsigned short>(thread);
 }
 
-// Warp by warp, in an order of its own within each.
+// Warp by warp, the lanes of each in a random order.
 void BlockRunner::MakeAllReady() {
   const std::size_t warps = (count_ + 31) / 32;
   std::array<unsigned char, kThreadsMax / 32> order;
   for (std::size_t i = 0; i < warps; ++i) order[i] = static_cast<unsigned char>(i);
   if (shuffled_) random_.Shuffle(order, warps);
   for (std::size_t i = 0; i < warps; ++i) {
-    // start + step * i with an odd step passes every lane once.
+    // start + step * i with an odd step visits every lane once.
     const std::uint64_t random = shuffled_ ? random_.Next() : 0;
     const std::size_t start = random % 32, step = random / 32 % 16 * 2 + 1;
     for (std::size_t lane = 0; lane < 32; ++lane) {
@@ -206,7 +206,7 @@ void BlockRunner::MakeAllReady() {
 }
 
 // Under a seed mostly the thread made ready last: one warp then runs as far ahead of the others as
-// the barriers allow, which is where a missing barrier shows.
+// the barriers allow, which exposes a missing barrier.
 BlockRunner::Thread& BlockRunner::TakeReady() {
   if (!shuffled_) return threads_[Ready(ready_begin_++)];
   const std::uint64_t random = random_.Next();
@@ -230,7 +230,7 @@ int BlockRunner::Barrier(BarrierKind kind, bool predicate, int line) {
   running_->state = State::kBarrier;
   running_->line = line;
   if (predicate) ++barrier_true_;
-  // A thread that has ended never arrives, on purpose: the others are then reported as stuck.
+  // A thread that has ended never arrives: the others are then reported as stuck, as intended.
   if (++barrier_arrived_ == count_) {
     switch (kind) {
       case BarrierKind::kOr:
@@ -266,12 +266,11 @@ void BlockRunner::MeetWarp(unsigned mask, void* mine, CompleteWarp complete, int
   Warp& warp = warps_[index / 32];
   warp.waiting |= bit;
   if ((mask & ~(warp.waiting | warp.absent)) == 0) CompleteMeeting(index / 32, mask);
-  // When complete, who goes on first is the scheduler's choice, so the last lane steps back as
-  // well.
+  // When complete, the scheduler chooses which lane continues first, so the last lane yields, too.
   Suspend(failed_);
 }
 
-// Whether all lanes of `mask` wait for each other and went on.
+// Completes the rendezvous if all lanes of `mask` wait in it; returns whether it did.
 bool BlockRunner::CompleteMeeting(std::size_t warp, unsigned mask) {
   Thread* const first = &threads_[warp * 32];
   void* arguments[32] = {};
@@ -279,7 +278,7 @@ bool BlockRunner::CompleteMeeting(std::size_t warp, unsigned mask) {
   for (unsigned left = mask & warps_[warp].waiting; left != 0; left &= left - 1) {
     const int lane = __builtin_ctz(left);
     const Thread& thread = first[lane];
-    if (thread.mask != mask) return false;  // it meets others first
+    if (thread.mask != mask) return false;  // it waits for other lanes
     if (model == nullptr) model = &thread;
     if (thread.complete != model->complete || thread.line != model->line) {
       Fail(cudaErrorLaunchFailure,
@@ -320,12 +319,12 @@ unsigned BlockRunner::Poll(const unsigned* from) {
     Happened();
   } else if (EverybodyIsStuck()) {
     Fault(cudaErrorLaunchTimeout,
-          "waits for memory that nobody will write: all that still runs only polls");
+          "waits for memory that no thread will write: all running threads only poll");
   }
   if (!HasReady()) {
-    sched_yield();  // the other blocks may wait for this core
+    sched_yield();  // other blocks may need this core
   } else {
-    // Behind all others of the block, at the end that is taken last.
+    // After all other threads of the block.
     const auto index = static_cast<unsigned short>(running_ - threads_.data());
     Ready(shuffled_ ? --ready_begin_ : ready_end_++) = index;
     Suspend(false);
@@ -333,8 +332,8 @@ unsigned BlockRunner::Poll(const unsigned* from) {
   return value;
 }
 
-// Every runner must poll in vain for a round, then for another that began when all had finished the
-// first. What a block wrote before its first round is seen in the second, and would be an event.
+// Every runner must poll without success for a round, and for a second one that begins after all
+// have finished the first. A write before a block's first round is visible in the second: an event.
 bool BlockRunner::EverybodyIsStuck() {
   const std::uint64_t events = grid_->events.load(std::memory_order_acquire);
   const std::uint64_t mine = stuck_.load(std::memory_order_relaxed);
@@ -402,7 +401,7 @@ void BlockRunner::Fail(cudaError_t error, const std::string& text) {
   Report(Where() + text);
 }
 
-// Takes the text away from the thread, whose frames nobody will unwind.
+// Moves the text out of the thread, whose frames are never unwound.
 void BlockRunner::Fault(cudaError_t error, std::string&& text) {
   {
     const std::string taken = std::move(text);

@@ -17,11 +17,11 @@ namespace emulated_cuda {
 
 inline constexpr std::size_t kThreadsMax = 1024;
 inline constexpr std::size_t kDynamicSharedMax = std::size_t{227} * 1024;
-// What a block gets without cudaFuncSetAttribute.
+// Shared memory of a block without cudaFuncSetAttribute.
 inline constexpr std::size_t kSharedDefault = std::size_t{48} * 1024;
 inline constexpr std::size_t kSharedGuard = 256;
 
-// The thread-local memory of a kernel's library: where plain __shared__ variables lie.
+// The thread-local memory of a kernel's library, which holds plain __shared__ variables.
 struct SharedModule {
   std::size_t id = 0;  // the dynamic linker's
   std::size_t bytes = 0;
@@ -40,12 +40,11 @@ struct GridRun {
   std::function<void()> body;
   std::vector<BlockRunner*> runners;
   std::atomic<cudaError_t> error{cudaSuccess};
-  // Grows with all that happens but fruitless polls.
+  // Incremented by every event except a poll without success.
   std::atomic<std::uint64_t> events{0};
 };
 
-// Runs one block at a time, all its threads as fibers of one OS thread. Reused from launch to
-// launch.
+// Runs one block at a time, all its threads as fibers of one OS thread. Reused between launches.
 class BlockRunner {
  public:
   BlockRunner() {
@@ -55,14 +54,14 @@ class BlockRunner {
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
 
-  // Before the first block of a launch; all runners of it, before any of them runs.
+  // Called before the first block of a launch, for all its runners before any of them runs.
   void Begin(GridRun& grid, std::uint64_t seed, bool shuffled);
-  // The rest on one OS thread: first and last, and the blocks between them.
+  // On one OS thread: before the first block, the blocks, after the last.
   void Enter();
   void Run(unsigned linear_block);
   void Leave();
 
-  // The rest is called by the running thread of the block.
+  // The methods below are called by the running thread of the block.
   int Barrier(BarrierKind kind, bool predicate, int line);
   void MeetWarp(unsigned mask, void* mine, CompleteWarp complete, int line);
   void Preempt();
@@ -78,12 +77,12 @@ class BlockRunner {
  private:
   enum class State : unsigned char { kReady, kBarrier, kWarp, kEnded };
 
-  // What a switch touches lies in the first line of the cache, what kernels ask for in the second.
+  // The first cache line holds what a switch uses, the second what kernels read.
   struct alignas(64) Thread {
     Fiber fiber;
     State state = State::kReady;
     int line = 0;       // where it waits
-    unsigned mask = 0;  // for whom, in a warp
+    unsigned mask = 0;  // the lanes it waits for
     unsigned polled_value = 0;
     const unsigned* polled = nullptr;
     alignas(64) ThreadContext context;
@@ -92,7 +91,7 @@ class BlockRunner {
   };
   struct Warp {
     unsigned waiting = 0;  // lanes in a rendezvous
-    unsigned absent = 0;   // lanes that ended, or that never were
+    unsigned absent = 0;   // lanes that ended or do not exist
   };
   struct Range {
     unsigned char* begin;
@@ -145,14 +144,14 @@ class BlockRunner {
   int barrier_result_ = 0;
 
   std::vector<Range> guards_;  // this block's
-  // Where arrays lie in the module's memory, as far as known, sorted. Each OS thread has a copy of
-  // that memory, so these are offsets.
+  // Known arrays in the module's memory, sorted. Offsets, because each OS thread has a copy of that
+  // memory.
   std::vector<Offsets> arrays_;
   std::size_t array_module_ = 0;
   std::size_t static_bytes_ = 0;
   Range plain_{nullptr, nullptr};  // this OS thread's copy of the module's memory
 
-  // Stage of the search for a launch in which everybody only polls: events * 4 + stage.
+  // Progress of the check that all threads only poll: events * 4 + stage.
   std::atomic<std::uint64_t> stuck_{0};
   std::size_t fruitless_ = 0;
 };

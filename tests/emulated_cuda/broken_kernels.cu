@@ -37,7 +37,7 @@ __global__ void MissingCopyWait(const int* in, int* out) {
   if (threadIdx.x < kThreads / 4) {
     AsyncCopy16(values.data() + threadIdx.x * 4, in + threadIdx.x * 4, true);
     AsyncCopyCommit();
-    AsyncCopyWait<1>();  // the group may still be under way
+    AsyncCopyWait<1>();  // the group may be unfinished
   }
   __syncthreads();
   out[threadIdx.x] = values[kThreads - 1 - threadIdx.x];

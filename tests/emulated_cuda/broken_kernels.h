@@ -13,7 +13,7 @@ enum class Bug {
   kWriteBehindGlobal,
   kWriteBeforeGlobal,
   kIndexBehindShared,
-  kWriteBehindShared,  // past what the index check sees
+  kWriteBehindShared,  // past the array, without the index check
   kWriteBehindDynamic,
   kUnwrittenShared,
   kUnwrittenPlain,
@@ -29,10 +29,11 @@ enum class Bug {
   kTooMuchShared
 };
 
-// Threads and values of every one of them; the correct kernel would reverse `in` into `out`.
+// Threads and values of each kernel; the correct kernel would reverse `in` into `out`.
 inline constexpr int kThreads = 128;
 
-// Takes one block of kThreads. `scratch` is a third array of kThreads, never written by the host.
+// Launches one block of kThreads. `scratch` is a third array of kThreads, never written by the
+// host.
 cudaError_t Launch(Bug bug, const int* in, int* out, int* scratch, cudaStream_t stream);
 
 }  // namespace simile::broken

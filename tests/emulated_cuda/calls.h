@@ -9,12 +9,13 @@
 
 namespace emulated_cuda {
 
-// Which calls were made, and which are to fail. Entries are pointers: text is made when asked for.
+// The calls made so far, and the injected faults. Entries are pointers: text is built on demand.
 class CallRecord {
  public:
   void Clear();
   void Inject(const Fault& fault) { faults_.push_back(fault); }
-  // `name` is a literal; `kernel` is null but for launches. What the call answers before it begins.
+  // Returns the call's result if a fault prevents it. `name` is a literal; `kernel` is null except
+  // for launches.
   cudaError_t Enter(const char* name, const void* kernel);
 
   std::size_t size() const { return entries_.size(); }
@@ -32,7 +33,7 @@ class CallRecord {
   std::vector<Fault> faults_;
 };
 
-// One call of the runtime or of cuBLAS: holds the device while it lives.
+// One call of the runtime or of cuBLAS; locks the device for its lifetime.
 class Call {
  public:
   explicit Call(const char* name, const void* kernel = nullptr);

@@ -25,7 +25,7 @@ bool Forbids(const Capture& capture) {
   return capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
 }
 
-// Whether every node is a predecessor of one in `tail`, or in it.
+// Whether every node is in `tail` or a predecessor of one in it.
 bool IsJoined(const std::vector<GraphNode>& nodes, std::vector<std::size_t> tail) {
   std::vector<char> seen(nodes.size(), 0);
   while (!tail.empty()) {
@@ -37,7 +37,7 @@ bool IsJoined(const std::vector<GraphNode>& nodes, std::vector<std::size_t> tail
   return std::all_of(seen.begin(), seen.end(), [](char node) { return node != 0; });
 }
 
-// A graph where the captured streams come from: leaves them and says how it went.
+// Ends the capture on all its streams and returns its outcome.
 cudaError_t EndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   DeviceState& state = State();
   *graph = nullptr;
@@ -123,7 +123,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   return cudaSuccess;
 }
 
-// An injected failure leaves the stream as a spoiled capture does: out of it, and without a graph.
+// An injected failure ends the capture without a graph, as an invalidated capture does.
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Call call(__func__);
   const cudaStream_t found = stream == nullptr ? nullptr : State().streams.Find(stream);

@@ -18,7 +18,7 @@ constexpr int kVersion = 130000;
 constexpr std::size_t kTile = 64;
 using Tile = std::array<float, kTile>;
 
-// A device promises no order of a sum's additions.
+// CUDA defines no order for the additions of a sum.
 enum class SumOrder { kForward, kBackward, kPairwise };
 
 struct Matrix {
@@ -75,7 +75,7 @@ void Accumulate(const float* left, const float* right, std::size_t begin, std::s
 void Store(const Gemm& gemm, std::size_t row, std::size_t column, float sum) {
   char* const to = gemm.c + (column * gemm.c_pitch + row) * gemm.c_bytes();
   float value = gemm.alpha * sum;
-  if (gemm.beta != 0) {  // else C is not read: it may hold anything
+  if (gemm.beta != 0) {  // else C is not read
     const Matrix old{gemm.c, gemm.c_type, gemm.c_pitch, false};
     value += gemm.beta * old.At(row, column);
   }
@@ -105,7 +105,7 @@ void Multiply(const Gemm& gemm, SumOrder order) {
   }
 }
 
-// cuBLAS scribbles over its workspace, so nobody else may keep anything there.
+// cuBLAS overwrites its workspace: nothing else may be kept there.
 void SpoilWorkspace(const cublasContext& handle) {
   if (handle.workspace == nullptr) return;
   constexpr std::size_t kEdge = 4096;
@@ -182,7 +182,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   if (call.error() != cudaSuccess) return StatusOf(call.error());
   if (!State().blas.Contains(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   handle->stream = stream;
-  // As cuBLAS does: the workspace is its own again.
+  // As in cuBLAS, this resets the workspace to its own.
   handle->workspace = nullptr;
   handle->workspace_bytes = 0;
   return CUBLAS_STATUS_SUCCESS;

@@ -19,7 +19,7 @@ struct Shape {
 class GemmTest : public testing::TestWithParam<Shape> {};
 
 // Integers so small that every order of the sum is exact.
-TEST_P(GemmTest, MatchesLoopsWhateverTheSeed) {
+TEST_P(GemmTest, MatchesLoopsUnderEverySeed) {
   const auto [m, n, k, transpose_a, transpose_b] = GetParam();
   const int lda = (transpose_a ? k : m) + 1, ldb = (transpose_b ? n : k) + 2, ldc = m + 3;
   std::mt19937 random(7);

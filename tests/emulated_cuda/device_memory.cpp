@@ -39,7 +39,7 @@ void DeviceMemory::Reset(std::size_t bytes) {
   bytes_ = bytes;
   used_ = touched_bytes_ = 0;
   if (bytes == 0) return;
-  // Room for red zones, and for gaps that are too small for what comes.
+  // Extra space for red zones, and for gaps too small to reuse.
   arena_bytes_ = RoundUp(2 * bytes + (std::size_t{64} << 20), kPageBytes);
   void* const map =
       mmap(nullptr, arena_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

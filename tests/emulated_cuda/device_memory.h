@@ -7,8 +7,8 @@
 
 namespace emulated_cuda {
 
-// The device's memory: one stretch of addresses that the host cannot touch but while the device
-// works. Every allocation starts as poison, between red zones of it.
+// The device's memory: one address range that the host can access only while the device works.
+// Every allocation starts as poison, between red zones of poison.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -16,21 +16,21 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Frees all and makes room for so many bytes.
+  // Frees everything and reserves this many bytes.
   void Reset(std::size_t bytes);
   std::size_t bytes() const { return bytes_; }
   std::size_t free_bytes() const { return bytes_ - used_; }
 
-  // Null when it does not fit. First fit, so that a freed address is soon somebody else's.
+  // Null when it does not fit. First fit, so that freed addresses are reused soon.
   void* Allocate(std::size_t bytes);
   bool IsAllocation(const void* at) const;
-  // REQUIRES: IsAllocation(at). Its poison stays behind.
+  // REQUIRES: IsAllocation(at). Leaves the memory poisoned.
   void Free(void* at);
 
   bool Contains(const void* at) const { return at >= arena_ && at < arena_ + arena_bytes_; }
   // Whether a range lies within one live allocation.
   bool IsLive(const void* at, std::size_t bytes) const;
-  // What is wrong with the red zones, or empty.
+  // The damage of the red zones, or empty.
   std::string BrokenRedZones() const;
   std::string BrokenRedZone(const void* at) const;
   std::vector<std::size_t> Sizes() const;
@@ -54,7 +54,7 @@ class DeviceMemory {
   char* arena_ = nullptr;
   std::size_t arena_bytes_ = 0;
   std::size_t bytes_ = 0, used_ = 0;
-  std::size_t touched_bytes_ = 0;  // of the arena, from its begin, ever used
+  std::size_t touched_bytes_ = 0;  // ever used, from the arena's begin
   int access_count_ = 0;
   std::map<const char*, std::size_t> live_;
 };

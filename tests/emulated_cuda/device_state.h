@@ -25,9 +25,8 @@ struct cublasContext {  // NOLINT: cuBLAS's name
 
 namespace emulated_cuda {
 
-// All there is of the device. The mutex guards everything: one host thread is inside at a time, and
-// keeps it while the device works. Kernels on other OS threads read memory, options and kernels
-// only.
+// The whole state of the device, guarded by the mutex, which a host thread also holds while the
+// device works. Kernels on other OS threads read only memory, options and kernels.
 struct DeviceState {
   std::recursive_mutex mutex;
   bool ready = false;
@@ -42,7 +41,7 @@ struct DeviceState {
   HandleSet<CUgraph_st> graphs;
   HandleSet<CUgraphExec_st> graph_execs;
   HandleSet<cublasContext> blas;
-  cudaError_t lost = cudaSuccess;             // what every call answers from now on
+  cudaError_t lost = cudaSuccess;             // the result of every later call
   cudaError_t next_work_fails = cudaSuccess;  // injected
   bool hangs = false;
   std::vector<std::unique_ptr<BlockRunner>> runners;
@@ -56,10 +55,10 @@ DeviceState& State();
 // Adds a line to the report. May be called from any thread.
 void Report(const std::string& text);
 
-// Work that runs failed: all later work is dropped, all later calls answer so.
+// Queued work failed: drops all later work; all later calls return this error.
 void LoseDevice(cudaError_t error);
 
-// What cudaGetLastError says next on this thread; returns its argument.
+// Sets the next result of cudaGetLastError on this thread; returns its argument.
 cudaError_t SetLast(cudaError_t error);
 
 }  // namespace emulated_cuda

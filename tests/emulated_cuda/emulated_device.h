@@ -1,8 +1,8 @@
 #pragma once
 
-// How a test sets up the emulated device, makes it fail, and asks what happened. README.md says
-// what the device is and is not. One device a process; every function may be called from any
-// thread, but ResetDevice only while no other thread uses the device.
+// Sets up the emulated device, injects faults and reports what happened (README.md). One device per
+// process; every function may be called from any thread, ResetDevice only while no other thread
+// uses the device.
 
 #include <cuda_runtime_api.h>
 
@@ -15,24 +15,23 @@ namespace emulated_cuda {
 
 struct Options {
   std::size_t memory_bytes = std::size_t{1} << 30;
-  // 0 runs blocks, threads, streams and graph nodes in order. Any other shuffles them, and changes
-  // the order and rounding of sums where a device promises neither. Same seed, same run, as long as
-  // one OS thread runs the blocks.
+  // 0 runs blocks, threads, streams and graph nodes in order. Any other value shuffles them and
+  // changes the order and rounding of sums where CUDA defines neither. The same seed gives the same
+  // run if one OS thread runs the blocks.
   std::uint64_t seed = 0;
   int workers = 1;  // OS threads that run the blocks of an ordinary launch
   int compute_capability = 90;
   int multiprocessors = 4;
-  std::size_t shared_bytes_max =
-      std::size_t{227} * 1024;  // what a block may ask for, at most 227 KiB
+  std::size_t shared_bytes_max = std::size_t{227} * 1024;  // per block with opt-in, at most 227 KiB
   std::size_t l2_bytes = std::size_t{4} << 20;
-  bool quiet = false;  // reports go to TakeReport only, and not to stderr as well
+  bool quiet = false;  // reports go to TakeReport only, not also to stderr
 };
 
-// A new device: frees all memory and handles of the one before, and forgets its faults, calls and
-// reports. Without a call the first use of the device makes one from default options.
+// Makes a new device: frees all memory and handles of the previous one and clears its faults, calls
+// and reports. Without a call the first use makes a device with default options.
 void ResetDevice(const Options& options = {});
 
-// The nth matching call from now on goes wrong.
+// Makes the nth matching call from now fail.
 struct Fault {
   std::uint64_t nth = 1;
   cudaError_t error = cudaErrorUnknown;
@@ -42,27 +41,27 @@ struct Fault {
   // The device is lost: every later call fails with `error` as well, and queued work is dropped.
   bool sticky = false;
   // The call succeeds, and the work that it queues fails: the device is lost when that work runs.
-  // A call that queues nothing hands this on to the next one that does.
+  // If the call queues nothing, the next call that does takes the fault.
   bool asynchronous = false;
-  // The call succeeds, and from then on no queued work of the device completes: polls answer
-  // cudaErrorNotReady, and what would wait ends the process, as it would block for ever.
+  // The call succeeds, and from then on no queued work completes: polls return cudaErrorNotReady,
+  // and a call that would wait ends the process, because it would block forever.
   bool hang = false;
 };
 void InjectFault(const Fault& fault);
 
-// Calls of the runtime and of cuBLAS, and launches, since ResetDevice; all but the ones that ask
-// for errors. A launch reads "launch:simile::kernels::RowNorms".
+// Calls of the runtime and of cuBLAS, and launches, since ResetDevice, except calls that read
+// errors. A launch reads "launch:simile::kernels::RowNorms".
 std::size_t CallCount();
 std::vector<std::string> CallLog();
 
-// The device faults found since the last call, a line each, with kernel, block and thread.
+// Returns and clears the device faults found so far, one line each, with kernel, block and thread.
 std::string TakeReport();
 
 // Memory, handles and registrations that are still alive: 0 when nothing leaked. A call that frees
-// or destroys does so whatever it returns, as on a device.
+// or destroys does so even if it returns an error, as on a device.
 std::size_t LiveObjects();
 
-// Bytes asked for and not yet freed, on the device, and of each allocation in order of address.
+// Device bytes requested and not yet freed: in total, and per allocation in order of address.
 std::size_t DeviceBytesInUse();
 std::vector<std::size_t> Allocations();
 // Host memory from cudaMallocHost, cudaHostAlloc and cudaHostRegister.

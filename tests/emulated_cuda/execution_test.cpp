@@ -1,4 +1,4 @@
-// How kernels run: launches, their limits, copies behind a kernel's back, blocks that meet.
+// How kernels run: launches and their limits, background copies, barriers over the grid.
 
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using simile::samples::GridRounds;
 
-TEST(LaunchTest, RunsEveryThreadOnceWhateverTheWorkers) {
+TEST(LaunchTest, RunsEveryThreadOnceWithAnyNumberOfWorkers) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Options options = WithSeed(seed);
     options.workers = static_cast<int>(1 + seed % 4);
@@ -49,7 +49,7 @@ TEST(LaunchTest, RefusesWhatADeviceRefuses) {
   EXPECT_EQ(out.Read(), std::vector<unsigned>(3, kAllowed));
 }
 
-TEST(LaunchTest, ShufflesBlocksUnderASeedAndOnlyThen) {
+TEST(LaunchTest, ShufflesBlocksOnlyUnderASeed) {
   const auto order = [](std::uint64_t seed) {
     ResetDevice(WithSeed(seed));
     const DeviceArray<unsigned> counter(std::vector<unsigned>{0}), blocks(20);
@@ -64,7 +64,7 @@ TEST(LaunchTest, ShufflesBlocksUnderASeedAndOnlyThen) {
   EXPECT_NE(order(1), order(2));
 }
 
-TEST(AsyncCopyTest, LandsAfterItsWaitWhateverTheSeed) {
+TEST(AsyncCopyTest, LandsAtItsWaitUnderEverySeed) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     ResetDevice(WithSeed(seed));
     std::vector<int> values(384);
@@ -100,7 +100,7 @@ Meeting Meet(std::uint64_t seed, int blocks, GridRounds rounds, bool together) {
   return meeting;
 }
 
-TEST(CooperativeLaunchTest, BlocksMeetWhateverTheSeed) {
+TEST(CooperativeLaunchTest, BlocksMeetUnderEverySeed) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const int blocks = static_cast<int>(1 + seed % 8);
     const Meeting meeting = Meet(seed, blocks, {nullptr, nullptr, 5, -1, -1}, true);
@@ -119,7 +119,7 @@ TEST(CooperativeLaunchTest, IsReportedWhenABlockNeverArrives) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const Meeting meeting = Meet(seed, 6, {nullptr, nullptr, 3, 2, -1}, true);
     EXPECT_EQ(meeting.error, cudaErrorLaunchTimeout);
-    EXPECT_THAT(meeting.report, testing::HasSubstr("waits for memory that nobody will write"));
+    EXPECT_THAT(meeting.report, testing::HasSubstr("waits for memory that no thread will write"));
     EXPECT_THAT(meeting.report, testing::HasSubstr("kernel simile::samples::Rounds, block ("));
   }
 }
@@ -132,13 +132,13 @@ TEST(CooperativeLaunchTest, AFaultOfOneBlockReleasesTheOthers) {
   }
 }
 
-// As on a device that is too small to hold all blocks at once.
+// As on a device that cannot hold all blocks at once.
 TEST(CooperativeLaunchTest, IsReportedWhenLaunchedAsAnOrdinaryKernel) {
   const Meeting meeting = Meet(1, 6, {nullptr, nullptr, 2, -1, -1}, false);
   EXPECT_EQ(meeting.error, cudaErrorLaunchTimeout);
 }
 
-TEST(DeviceTest, SaysWhatItIs) {
+TEST(DeviceTest, ReportsItsProperties) {
   Options options = WithSeed(0);
   options.memory_bytes = std::size_t{256} << 20;
   options.compute_capability = 86;
@@ -164,7 +164,7 @@ TEST(DeviceTest, SaysWhatItIs) {
   EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
 }
 
-// No limit is checked, as the machine may be busy; the figures are for the reader of the log.
+// Checks no limit, because the machine may be busy; prints the figures.
 TEST(SpeedTest, BarriersAndShufflesAreCheap) {
   using Clock = std::chrono::steady_clock;
   constexpr int kBlocks = 8, kThreads = 256, kRounds = 50;

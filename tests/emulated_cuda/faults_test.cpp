@@ -10,7 +10,7 @@ namespace {
 constexpr int kCount = 64;
 constexpr std::size_t kBytes = kCount * sizeof(int);
 
-// A small job as a server would do it: the first error that it saw, all of its own freed.
+// A small job as in a server: returns its first error and frees everything.
 cudaError_t RunJob() {
   cudaStream_t stream = nullptr;
   int *device = nullptr, *host = nullptr;
@@ -53,13 +53,13 @@ TEST(FaultTest, EveryCallFailsInTurn) {
       EXPECT_EQ(LiveObjects(), 0U) << "call " << nth;
       EXPECT_EQ(cudaGetLastError(), cudaErrorECCUncorrectable);
       EXPECT_EQ(cudaGetLastError(), sticky ? cudaErrorECCUncorrectable : cudaSuccess);
-      // A lost device stays lost; any other error was that call's alone.
+      // A lost device stays lost; any other error affects its call only.
       EXPECT_EQ(RunJob(), sticky ? cudaErrorECCUncorrectable : cudaSuccess);
     }
   }
 }
 
-TEST(FaultTest, NamesOneCallOrKernel) {
+TEST(FaultTest, MatchesOneCallOrKernelByName) {
   ResetDevice(WithSeed(0));
   InjectFault({.nth = 2, .error = cudaErrorMemoryAllocation, .name = "cudaMalloc"});
   EXPECT_EQ(RunJob(), cudaSuccess);
@@ -72,7 +72,7 @@ TEST(FaultTest, NamesOneCallOrKernel) {
   EXPECT_EQ(RunJob(), cudaSuccess);
 }
 
-TEST(FaultTest, CublasAnswersWithItsOwnStatus) {
+TEST(FaultTest, CublasReturnsItsOwnStatus) {
   ResetDevice(WithSeed(0));
   InjectFault({.error = cudaErrorMemoryAllocation, .name = "cublasCreate"});
   cublasHandle_t handle = nullptr;
@@ -111,7 +111,7 @@ TEST(FaultTest, AppearsAtEveryReplayWhenCaptured) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
 }
 
-TEST(FaultTest, NothingCompletesOnceTheDeviceHangs) {
+TEST(FaultTest, NothingCompletesAfterTheDeviceHangs) {
   ResetDevice(WithSeed(0));
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;

@@ -41,7 +41,7 @@ void Fiber::Map() {
 
 void Fiber::Start(std::size_t color) {
   if (stack_ == nullptr) Map();
-  // The last frames of a finished fiber were not left either, but they are few.
+  // The last frames of a finished fiber are not unwound either, but they are few.
   const std::size_t marked = clean_ ? kLastFramesBytes : kStackBytes;
   UnpoisonRegion(stack_ + kStackBytes - marked, marked);
   clean_ = false;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kCount = 64;
 constexpr std::size_t kBytes = kCount * sizeof(int);
 
-// Two streams and two events, with which a capture forks and joins.
+// Two streams and two events, for captures that fork and join.
 class GraphTest : public testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override {
@@ -116,7 +116,7 @@ TEST_P(GraphTest, MissingJoinAtTheEndIsReported) {
   EXPECT_EQ(EndsWith(), cudaErrorStreamCaptureUnjoined);
 }
 
-// Without the fork the side stream captures nothing: its work runs once, and not in the graph.
+// Without the fork the side stream is not captured: its work runs once, outside of the graph.
 TEST_P(GraphTest, MissingForkLeavesWorkOut) {
   const DeviceArray<int> a(std::vector<int>(kCount, 1)), b(std::vector<int>(kCount, 1));
   Begin();
@@ -163,14 +163,14 @@ TEST_P(GraphTest, CaptureRefusesWhatADeviceRefuses) {
   EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
 }
 
-TEST_P(GraphTest, CaptureOfThisThreadLeavesOthersAlone) {
+TEST_P(GraphTest, CaptureOfThisThreadDoesNotAffectOthers) {
   Begin();
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   EXPECT_EQ(cudaStreamIsCapturing(main_, &status), cudaSuccess);
   EXPECT_EQ(status, cudaStreamCaptureStatusActive);
   void* pointer = nullptr;
   std::thread([&] { EXPECT_EQ(cudaMalloc(&pointer, 16), cudaSuccess); }).join();
-  // A thread may opt out of the care for its own capture.
+  // A thread may opt out of the checks for its own capture.
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
   EXPECT_EQ(mode, cudaStreamCaptureModeGlobal);
@@ -181,8 +181,8 @@ TEST_P(GraphTest, CaptureOfThisThreadLeavesOthersAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, GraphTest, testing::Range<std::uint64_t>(0, 20));
 
-// A graph whose side branch sets 9 where the main branch has set 0: what the main branch then reads
-// in 16 replays, after the join or, when `early`, without waiting for it.
+// A graph whose main branch sets 0 and whose side branch then sets 9. Returns what the main branch
+// reads in 16 replays, after the join or, when `early`, before it.
 std::set<int> ReadAcrossBranches(std::uint64_t seed, bool early) {
   ResetDevice(WithSeed(seed));
   cudaStream_t streams[2] = {};

@@ -22,16 +22,16 @@ const float* MakeHalfValues() {
 }
 
 // To a whole number; below 2^52.
-double Rounded(double magnitude, bool negative, HalfRounding rounding) {
+double Rounded(double magnitude, bool negative, Fp16Rounding rounding) {
   const double down = std::floor(magnitude);
   switch (rounding) {
-    case HalfRounding::kNearest:
+    case Fp16Rounding::kNearest:
       return (magnitude + 0x1p52) - 0x1p52;
-    case HalfRounding::kZero:
+    case Fp16Rounding::kZero:
       return down;
-    case HalfRounding::kUp:
+    case Fp16Rounding::kUp:
       return negative ? down : std::ceil(magnitude);
-    case HalfRounding::kDown:
+    case Fp16Rounding::kDown:
       return negative ? std::ceil(magnitude) : down;
   }
   return down;
@@ -41,7 +41,7 @@ double Rounded(double magnitude, bool negative, HalfRounding rounding) {
 
 const float* const kHalfValues = MakeHalfValues();
 
-unsigned short HalfBits(double value, HalfRounding rounding) {
+unsigned short HalfBits(double value, Fp16Rounding rounding) {
   std::uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   const bool negative = bits >> 63 != 0;
@@ -50,14 +50,14 @@ unsigned short HalfBits(double value, HalfRounding rounding) {
   const double magnitude = std::fabs(value);
   if (value != value) return 0x7FFF;
   if (magnitude >= 65536) {
-    const bool toward_zero = rounding == HalfRounding::kZero ||
-                             (rounding == HalfRounding::kUp && negative) ||
-                             (rounding == HalfRounding::kDown && !negative);
+    const bool toward_zero = rounding == Fp16Rounding::kZero ||
+                             (rounding == Fp16Rounding::kUp && negative) ||
+                             (rounding == Fp16Rounding::kDown && !negative);
     const bool finite = toward_zero && exponent < 1024;
     return static_cast<unsigned short>(sign | (finite ? 0x7BFFU : 0x7C00U));
   }
-  // In units of the last bit of a half of this size; below 2^-14 that is 2^-24 throughout. A carry
-  // into the exponent comes out right by itself, up to infinity.
+  // In units of the last bit of an fp16 value of this size; below 2^-14 that is 2^-24 throughout. A
+  // carry into the exponent gives the right value, up to infinity.
   const int power = exponent < -14 ? -14 : exponent;
   std::uint64_t unit_bits = static_cast<std::uint64_t>(10 - power + 1023) << 52;
   double units;
@@ -66,8 +66,8 @@ unsigned short HalfBits(double value, HalfRounding rounding) {
   return static_cast<unsigned short>(sign | ((static_cast<unsigned>(power + 14) << 10) + count));
 }
 
-// The product is exact in double, the sum need not be: what it loses is kept in its last bit, which
-// is far below a half's (Boldo and Melquiond, rounding to odd).
+// The product is exact in double, the sum may not be: it is rounded to odd, so that the final
+// rounding to fp16 is correct (Boldo and Melquiond).
 unsigned short FusedHalf(float a, float b, float c) {
   const double product = static_cast<double>(a) * b, addend = c;
   double sum = product + addend;

@@ -7,7 +7,7 @@
 
 namespace emulated_cuda {
 
-// The live handles of one kind. Anything else that claims to be one is found out.
+// The live handles of one kind; detects invalid ones.
 template <class T>
 class HandleSet {
  public:

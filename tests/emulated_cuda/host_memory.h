@@ -14,11 +14,11 @@ class HostMemory {
   HostMemory& operator=(const HostMemory&) = delete;
 
   void Reset();
-  // Poison; null when there is none.
+  // Poisoned memory; null when there is none.
   void* Allocate(std::size_t bytes);
-  // Whether `at` was allocated here, and is freed now.
+  // Frees `at`; false if it was not allocated here.
   bool Free(void* at);
-  // False when a part of the range is known already.
+  // False when a part of the range is registered already.
   bool Register(void* at, std::size_t bytes);
   bool Unregister(void* at);
   bool Contains(const void* at, std::size_t bytes) const;

@@ -10,7 +10,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Ends by running the instruction again, which then kills the process in the usual way.
+// Returns to the instruction, which then ends the process by the default handler.
 void OnIllegalAddress(int signal, siginfo_t* info, void* /*context*/) {
   if (current != nullptr) {
     std::fprintf(stderr, "emulated_cuda: %sillegal address %p\n", current->runner->Where().c_str(),

@@ -2,11 +2,12 @@
 
 namespace emulated_cuda {
 
-// From now on a bad address says who used it before it ends the process: a kernel, or host code
-// that touched device memory. Under AddressSanitizer the sanitizer says it.
+// Installs a handler that reports who used a bad address, a kernel or host code, before the process
+// ends. Under AddressSanitizer the sanitizer reports it.
 void WatchIllegalAddresses();
 
-// The calling thread's own stack for that, without which a fiber whose stack is full dies silently.
+// Gives the calling thread a signal stack, without which a stack overflow of a fiber is not
+// reported.
 void PrepareSignalStack();
 
 }  // namespace emulated_cuda

@@ -35,7 +35,7 @@ struct ModuleSearch {
 
 int VisitModule(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
   auto& search = *static_cast<ModuleSearch*>(data);
-  // The program itself, which is listed without a name, has thread-local variables of other people.
+  // The program itself, which is listed without a name, has unrelated thread-local variables.
   if (info->dlpi_name == nullptr || info->dlpi_name[0] == '\0') return 0;
   bool holds_kernel = false;
   std::size_t thread_local_bytes = 0;
@@ -51,7 +51,7 @@ int VisitModule(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
   return 1;
 }
 
-// The memory of the kernel's own library, which holds nothing but __shared__ variables.
+// The thread-local memory of the kernel's own library, which holds only __shared__ variables.
 SharedModule ModuleOf(const void* kernel) {
   ModuleSearch search{reinterpret_cast<std::uintptr_t>(kernel), {}};
   dl_iterate_phdr(&VisitModule, &search);

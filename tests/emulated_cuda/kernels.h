@@ -8,7 +8,7 @@
 
 namespace emulated_cuda {
 
-// What is known of a kernel: its name, its library, and what cudaFuncSetAttribute allows it.
+// A kernel: its name, its library, and its limit from cudaFuncSetAttribute.
 struct Kernel {
   std::string name;  // qualified, without parameters
   SharedModule module;
@@ -24,12 +24,12 @@ class Kernels {
   std::unordered_map<const void*, Kernel> kernels_;
 };
 
-// Runs all blocks of a launch, over as many OS threads as its kind asks for, and checks afterwards
-// that nothing was written beside memory. A fault loses the device.
+// Runs all blocks of a launch on the OS threads that its kind needs, then checks the red zones. A
+// fault loses the device.
 void RunGrid(const void* kernel, dim3 grid, dim3 block, std::size_t dynamic_bytes, bool together,
              const std::function<void()>& body);
 
-// Loses the device if something was written beside its memory.
+// Loses the device if a red zone was written.
 void CheckRedZones(const std::string& culprit);
 
 }  // namespace emulated_cuda

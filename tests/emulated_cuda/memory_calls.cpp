@@ -1,5 +1,5 @@
-// The runtime's calls for memory. Copies of pageable host memory follow the rules of a device: the
-// source is read before the call returns, and a copy to the host is waited for.
+// The runtime's memory calls. Copies of pageable host memory behave as on a device: the source is
+// read before the call returns, and a copy to the host is complete when it returns.
 
 #include <cstring>
 #include <memory>
@@ -38,7 +38,7 @@ cudaError_t AllocateHost(const Call& call, void** pointer, std::size_t bytes) {
   return SetLast(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
-// Device ranges lie within one live allocation; host ranges are the sanitizer's business.
+// Device ranges lie within one live allocation; the sanitizer checks host ranges.
 bool IsUsable(const void* at, std::size_t bytes) {
   return !State().memory.Contains(at) || State().memory.IsLive(at, bytes);
 }
@@ -54,7 +54,7 @@ bool IsPageable(const void* at, std::size_t bytes) {
   return !State().memory.Contains(at) && !State().host_memory.Contains(at, bytes);
 }
 
-// Asked again when the work runs: memory that was freed meanwhile is a fault.
+// Checked again when the work runs: memory that was freed meanwhile is a fault.
 emulated_cuda::Work Copy(void* to, const void* from, std::size_t bytes, bool pinned) {
   return [=] {
     const bool gone = pinned && (IsPageable(to, bytes) || IsPageable(from, bytes));
@@ -179,7 +179,7 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned flags) {
   return SetLast(is_new ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
 }
 
-// Does not wait: whoever unregisters must know that nothing uses the memory any more.
+// Does not wait: the caller must ensure that nothing uses the memory.
 cudaError_t cudaHostUnregister(void* pointer) {
   const Call call(__func__);
   if (const cudaError_t error = RefuseWhileCapturing(); error != cudaSuccess) return error;

@@ -27,7 +27,7 @@ TEST(DeviceMemoryTest, EndsTheProcessWhenTheHostTouchesIt) {
   EXPECT_DEATH(touch(), kAddressSanitizer ? "SEGV" : "host code touched device memory");
 }
 
-TEST(DeviceMemoryTest, IsFullWhenItIsUsedUp) {
+TEST(DeviceMemoryTest, RefusesAllocationsBeyondItsSize) {
   Options options = WithSeed(0);
   options.memory_bytes = 10240;
   ResetDevice(options);
@@ -68,7 +68,7 @@ TEST(DeviceMemoryTest, CopiesStayWithinAllocations) {
   EXPECT_EQ(b.Read(), std::vector<int>(16, 0));
 }
 
-TEST(HostMemoryTest, CountsWhatIsPinnedAndRegistered) {
+TEST(HostMemoryTest, CountsPinnedAndRegisteredBytes) {
   ResetDevice(WithSeed(0));
   std::vector<int> mine(1000);
   EXPECT_EQ(cudaHostRegister(mine.data(), 4000, cudaHostRegisterReadOnly), cudaSuccess);
@@ -92,7 +92,7 @@ TEST(HostMemoryTest, CountsWhatIsPinnedAndRegistered) {
   EXPECT_EQ(PinnedBytesInUse(), 0U);
 }
 
-TEST(HostMemoryTest, IsReadByKernelsWhenRegisteredOnly) {
+TEST(HostMemoryTest, IsReadByKernelsOnlyWhenRegistered) {
   alignas(16) static int values[128] = {};
   values[0] = 42;
   for (const bool registered : {true, false}) {

@@ -10,7 +10,7 @@ namespace {
 
 unsigned short pattern_in_use = static_cast<unsigned short>(PoisonPattern::kHuge);
 
-// The pattern lies on even addresses, so that halves read the same wherever an array begins.
+// The pattern begins at even addresses, so that fp16 values read the same wherever an array begins.
 unsigned char PatternByte(const unsigned char* at) {
   const unsigned shift = reinterpret_cast<std::uintptr_t>(at) % 2 == 0 ? 0 : 8;
   return static_cast<unsigned char>(pattern_in_use >> shift);

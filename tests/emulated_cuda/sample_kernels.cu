@@ -115,7 +115,7 @@ __global__ void Rounds(GridRounds rounds) {
     unsigned sum = 0;
     for (unsigned i = 0; i < blocks; ++i) sum += kernels::LoadFromL2(&rounds.words[i]);
     if (last && threadIdx.x == 0) rounds.out[blockIdx.x] = sum + static_cast<unsigned>(broken);
-    // Nobody writes its word again before everybody has read them all.
+    // A block writes its word again only after all blocks have read all words.
     __syncthreads();
     if (threadIdx.x == 0 && !last) {
       atomicAdd(&rounds.words[blocks + 1], 1U);

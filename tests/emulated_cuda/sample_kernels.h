@@ -6,7 +6,7 @@
 
 namespace simile::samples {
 
-// Small correct kernels, for what the device must get right. Pointers are the device's.
+// Small correct kernels for the tests of the device. Pointers are device pointers.
 
 // values[i] = values[i] * factor + addend.
 cudaError_t LaunchScale(int* values, int count, int factor, int addend, cudaStream_t stream);
@@ -15,7 +15,7 @@ cudaError_t LaunchScale(int* values, int count, int factor, int addend, cudaStre
 inline constexpr int kIntrinsicRows = 24;
 cudaError_t LaunchIntrinsics(int* out, cudaStream_t stream);
 
-// sums [16, 8] += a [16, 16] row-major halves * b [16, 8] column-major halves, by one warp.
+// sums [16, 8] += a [16, 16] row-major fp16 * b [16, 8] column-major fp16, by one warp.
 cudaError_t LaunchMma(const unsigned short* a, const unsigned short* b, float* sums,
                       cudaStream_t stream);
 
@@ -38,11 +38,11 @@ cudaError_t LaunchGridRounds(const GridRounds& rounds, int blocks, int threads, 
 // `rounds` barriers and as many shuffles a thread.
 cudaError_t LaunchRounds(int* out, int blocks, int threads, int rounds, cudaStream_t stream);
 
-// out[block] = the dynamic bytes the launch asked for, after using all of them.
+// out[block] = the dynamic bytes of the launch, after using all of them.
 cudaError_t LaunchDynamic(unsigned* out, std::size_t bytes, cudaStream_t stream);
 cudaError_t AllowDynamic(std::size_t bytes);
 
-// One thread that counts blocks, in the order in which they run.
+// One thread per block; numbers the blocks in the order in which they run.
 cudaError_t LaunchOrder(unsigned* counter, unsigned* order, int blocks, cudaStream_t stream);
 
 }  // namespace simile::samples

@@ -1,7 +1,6 @@
 #pragma once
 
-// What AddressSanitizer must be told about stacks and memory that it did not make. Nothing without
-// it.
+// Informs AddressSanitizer of stacks and memory that it did not make. No-ops without it.
 
 #include <cstddef>
 

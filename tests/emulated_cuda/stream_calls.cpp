@@ -29,7 +29,7 @@ cudaError_t CreateEvent(const Call& call, cudaEvent_t* event) {
   return cudaSuccess;
 }
 
-// A stream that waits for an event of a capture takes part in it from then on.
+// A stream that waits for an event of a capture joins it.
 cudaError_t JoinCapture(CUstream_st& stream, const CUevent_st& event) {
   if (event.capture->ended) return SetLast(cudaErrorStreamCaptureIsolation);
   if (stream.capture == nullptr) {
@@ -169,7 +169,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return IsDone(*event) ? cudaSuccess : cudaErrorNotReady;
 }
 
-// No time passes here: a microsecond for each piece of work between the two.
+// Not a clock: counts one microsecond per piece of work between the two.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const Call call(__func__);
   if (call.error() != cudaSuccess) return call.error();

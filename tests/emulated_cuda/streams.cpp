@@ -130,7 +130,7 @@ void Streams::RunFront(CUstream_st& stream) {
   if (orphan != orphans_.end()) orphans_.erase(orphan);
 }
 
-// Any node whose predecessors have run: under a seed one by chance, else the one captured first.
+// A node whose predecessors have run: a random one under a seed, else the one captured first.
 void Streams::RunNode(Operation& operation) {
   const std::vector<GraphNode>& nodes = *operation.graph;
   operation.nodes_done.resize(nodes.size(), 0);
@@ -160,7 +160,7 @@ cudaError_t Streams::RunUntil(cudaStream_t preferred, const std::function<bool()
         std::abort();
       }
       if (!RunOne(preferred)) {
-        Report("streams wait for each other's events in a circle");
+        Report("streams wait for each other's events in a cycle");
         LoseDevice(cudaErrorLaunchTimeout);
         break;
       }

@@ -28,7 +28,7 @@ struct GraphNode {
 };
 using GraphNodes = std::shared_ptr<const std::vector<GraphNode>>;
 
-// A capture under way, shared by the streams that take part.
+// An active capture, shared by its streams.
 struct Capture {
   std::vector<GraphNode> nodes;
   cudaStream_t origin = nullptr;
@@ -38,7 +38,7 @@ struct Capture {
   bool ended = false;
 };
 
-// What a stream has queued: plain work, a graph, or nothing but a place to wait for.
+// An entry of a stream's queue: plain work, a graph, or only a point to wait for.
 struct Operation {
   Work work;
   GraphNodes graph;
@@ -75,17 +75,17 @@ struct CUgraphExec_st {
 
 namespace emulated_cuda {
 
-// All streams and what they have queued. Queued work runs only while the host waits or polls, in
-// any order that streams and events allow, so that a missing wait reads old data every time.
+// All streams and their queued work, which runs only while the host waits or polls, in any order
+// that streams and events allow, so that a missing wait always reads old data.
 class Streams {
  public:
   Streams();
   void Reset();
 
   cudaStream_t Create(bool blocking);
-  // Forgets the handle; what it has queued still runs.
+  // Removes the handle; its queued work still runs.
   bool Destroy(cudaStream_t stream);
-  // The stream that a handle means, the default one for null; null for no stream.
+  // The stream of a handle, the default one for null; null for an invalid handle.
   cudaStream_t Find(cudaStream_t handle);
   std::size_t count() const { return streams_.size(); }
   const std::vector<std::shared_ptr<CUstream_st>>& all() const { return streams_; }
@@ -100,7 +100,7 @@ class Streams {
   cudaError_t RunUntil(cudaStream_t preferred, const std::function<bool()>& done);
   cudaError_t Drain(cudaStream_t stream);
   cudaError_t DrainAll();
-  // Lets the device do something while the host only asks.
+  // Lets the device make progress while the host polls.
   void Poll(cudaStream_t preferred);
 
  private:
@@ -115,13 +115,13 @@ class Streams {
   std::uint64_t tick_ = 0;
 };
 
-// Capture's rules: cudaSuccess, or what a call answers that breaks them; it then spoils the
-// capture.
-//   of calls that may not be made by this thread while it, or another, captures
+// Capture's rules: cudaSuccess, or the error of a call that breaks them; such a call invalidates
+// the capture.
+//   for calls that are forbidden while this or another thread captures
 cudaError_t RefuseWhileCapturing();
-//   of calls that ask about a stream or wait for it
+//   for calls that query a stream or wait for it
 cudaError_t RefuseOnCapturing(cudaStream_t stream);
-//   of work for the default stream, which a stream that captures would have to wait for
+//   for work on the default stream, which a capturing stream would have to wait for
 cudaError_t RefuseDefaultStream(cudaStream_t stream);
 
 }  // namespace emulated_cuda

@@ -46,7 +46,7 @@ TEST_P(StreamTest, ReadBeforeTheWaitSeesOldData) {
   EXPECT_EQ(cudaStreamQuery(first_), cudaSuccess);
 }
 
-TEST_P(StreamTest, PollsAloneComeToAnEnd) {
+TEST_P(StreamTest, PollingAloneCompletesTheWork) {
   const DeviceArray<int> device(kCount);
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(simile::samples::LaunchScale(device.data(), kCount, 0, i, first_), cudaSuccess);
@@ -119,7 +119,7 @@ TEST_P(StreamTest, HostFunctionsRunInOrder) {
   EXPECT_EQ(value, -1);
 }
 
-TEST_P(StreamTest, RefusesWhatIsNoHandle) {
+TEST_P(StreamTest, RefusesInvalidHandles) {
   cudaStream_t gone = nullptr;
   ASSERT_EQ(cudaStreamCreate(&gone), cudaSuccess);
   ASSERT_EQ(cudaStreamDestroy(gone), cudaSuccess);

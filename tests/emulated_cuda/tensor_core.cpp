@@ -18,7 +18,7 @@ struct MmaLane {
 
 float HalfOf(unsigned pair, int high) { return kHalfValues[pair >> (16 * high) & 0xFFFFU]; }
 
-// To 24 bits, toward zero: what of the sum below a float's last bit a tensor core forgets.
+// Truncated to 24 bits: tensor cores drop the bits below a float's last one.
 double Truncated(double value) {
   std::uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -27,8 +27,8 @@ double Truncated(double value) {
   return value;
 }
 
-// sum + left . right. A device promises neither the order of the additions nor their rounding: an
-// even seed rounds once, an odd one after each of them and toward zero.
+// sum + left . right. CUDA defines neither the order of the additions nor their rounding: an even
+// seed rounds once, an odd one truncates after each addition.
 float DotOfSixteen(float sum, const float* left, const float* right, std::uint64_t seed) {
   double total = sum;
   const bool truncates = seed % 2 == 1;

@@ -1,4 +1,4 @@
-// What a running kernel calls: it goes to the runner of its block.
+// Functions that a running kernel calls, forwarded to its block's runner.
 
 #include <cstdarg>
 #include <cstdio>
@@ -53,7 +53,7 @@ bool IsReadable(const void* from) {
 
 }  // namespace
 
-// The target is poison from now on, and right only after the wait.
+// The target is poisoned now and written at the wait.
 void AsyncCopy16(void* to, const void* from, bool valid) {
   if (valid && !IsReadable(from)) {
     DeviceFault(cudaErrorIllegalAddress, "cp.async reads outside of any allocation");

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "engine/executor.h"
+#include "engine/queue/executor.h"
 
 namespace simile::engine {
 
-// Collects what an executor answers, by a number the test gives each task.
+// Collects an executor's answers by the number that the test gives each task.
 class Answers {
  public:
   struct Answer {

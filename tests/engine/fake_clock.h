@@ -7,7 +7,7 @@
 
 namespace simile::engine {
 
-// A clock whose hands only the test turns.
+// A clock that only the test advances.
 class FakeClock final : public Clock {
  public:
   TimePoint Now() const override { return TimePoint(Duration(now_.load())); }

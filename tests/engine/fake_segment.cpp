@@ -33,7 +33,7 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
     std::sort(keys.begin(), keys.end(), std::greater<>());
     const std::size_t count = std::min<std::size_t>(spec.k, keys.size());
     for (std::size_t rank = 0; rank < count; ++rank) {
-      result.Room(query)[rank] = {keys[rank].row(), keys[rank].score()};
+      result.Buffer(query)[rank] = {keys[rank].row(), keys[rank].score()};
     }
     result.SetCount(query, count);
     result.SetCost(query, {rows_.row_count(), 1});
@@ -42,8 +42,8 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
   return absl::OkStatus();
 }
 
-absl::Status FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
-                                std::span<float> scores) const {
+absl::StatusOr<FallbackBackend> FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
+                                                   std::span<float> scores) const {
   if (!status.ok()) return status;
   if (absl::Status scored = on_score ? on_score() : absl::OkStatus(); !scored.ok()) return scored;
   for (std::size_t query = 0; query < queries.row_count(); ++query) {
@@ -52,7 +52,7 @@ absl::Status FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
           certificate::CanonicalScoreReference(queries[query], rows_[rows[i] - first_row_]);
     }
   }
-  return absl::OkStatus();
+  return scorer;
 }
 
 std::vector<FakeSegment::Pass> FakeSegment::passes() const {

@@ -13,7 +13,7 @@
 namespace simile::engine {
 
 // A segment that answers by the definition: every row's reference score, sorted by rank key.
-// Records its passes, and lets a test hold them at a gate, fail them or spoil their answers.
+// Records its passes, and lets a test block them, fail them or change their answers.
 class FakeSegment final : public SegmentIndex {
  public:
   // owner keeps the rows alive; without one the test does.
@@ -23,13 +23,8 @@ class FakeSegment final : public SegmentIndex {
   std::size_t row_count() const override { return rows_.row_count(); }
   std::size_t dim() const override { return rows_.dim(); }
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override;
-  absl::Status ScoreAndTell(MatrixView queries, std::span<const Row> rows, std::span<float> scores,
-                            StandIn& stand_in) const override {
-    stand_in = scorer;
-    return Score(queries, rows, scores);
-  }
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override;
 
   struct Pass {
     std::size_t batch = 0;
@@ -41,7 +36,7 @@ class FakeSegment final : public SegmentIndex {
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer
-  StandIn scorer;                            // who scores in its stead
+  FallbackBackend scorer;                    // that Score returns
   std::function<absl::Status()> on_score;    // before rows are scored; an error is returned
 
  private:

@@ -6,7 +6,7 @@
 
 namespace simile::engine {
 
-// Holds threads where the test wants them. Open at first.
+// Stops threads at a point that the test chooses. Open at first.
 class Gate {
  public:
   void Close() {

@@ -8,7 +8,7 @@
 
 #include "data/dataset.h"
 #include "data/matrix.h"
-#include "engine/snapshot.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
 

@@ -8,8 +8,8 @@
 
 namespace simile {
 
-// A folder of a test's own, gone with it. Its name is new every time: ctest runs the cases of one
-// fixture side by side, each in a process of its own.
+// A temporary folder, removed on destruction. Its name is unique, because ctest runs the cases of a
+// fixture at the same time, each in its own process.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -66,7 +66,7 @@ class FiltersTest : public testing::Test {
   std::unique_ptr<const Filters> filters_;
 };
 
-TEST_F(FiltersTest, LetTheRowsPassThatTheyDescribe) {
+TEST_F(FiltersTest, FindTheRowsThatPass) {
   EXPECT_THAT(Rows("title = solaris"), ElementsAre(0, 1));
   EXPECT_THAT(Rows("title = \"AMELIE\""), ElementsAre(2));
   EXPECT_THAT(Rows("title:\"lar\""), ElementsAre(0, 1));
@@ -84,15 +84,15 @@ TEST_F(FiltersTest, LetTheRowsPassThatTheyDescribe) {
   EXPECT_THAT(Rows("id != \"4\" AND NOT year < 2000"), ElementsAre(1, 2));
 }
 
-// A comparison speaks of a value that is there; NOT of all rows.
-TEST_F(FiltersTest, TreatAMissingValueAsOneThatPassesNoComparison) {
+// A comparison needs a value; NOT applies to all rows.
+TEST_F(FiltersTest, FailEveryComparisonOfAMissingValue) {
   EXPECT_THAT(Rows("title != Solaris"), ElementsAre(2, 3));
   EXPECT_THAT(Rows("NOT title = Solaris"), ElementsAre(2, 3, 4));
   EXPECT_THAT(Rows("genres != Drama"), ElementsAre(2, 3));
   EXPECT_THAT(Rows("NOT has(rating)"), ElementsAre(1, 2, 4));
 }
 
-TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
+TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("genre:Drama"),
             "column 1: films has no field \"genre\". Did you mean \"genres\"? Fields: available, "
             "\"box office\", cast, genres, rating, released, title, year.");
@@ -119,7 +119,7 @@ TEST_F(FiltersTest, SayWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
 }
 
-TEST(FilterWorkTest, IsBoundedByTheRowsThatThereAre) {
+TEST(FilterWorkTest, IsBoundedByTheRowCount) {
   constexpr std::size_t kRowCount = 10'000;
   std::vector<PayloadObject> rows;
   for (std::size_t r = 0; r < kRowCount; ++r)
@@ -135,13 +135,13 @@ TEST(FilterWorkTest, IsBoundedByTheRowsThatThereAre) {
   EXPECT_EQ(filters->Rows(filter).status().message(),
             "column 891: up to here the conditions have looked 64 times at every row, which is as "
             "often as a filter may; write it shorter");
-  // Whatever is asked, as long as few rows answer to it.
+  // Any number of conditions that few rows pass.
   std::string ids = "id IN [0";
   for (int i = 1; i < 1'000; ++i) ids += fmt::format(", {}", i);
   EXPECT_EQ(filters->Rows(ids + "]").value()->AllowedCount(), 1'000U);
 }
 
-TEST_F(FiltersTest, KnowOnlyIdsWithoutAPayload) {
+TEST_F(FiltersTest, CompareOnlyIdsWithoutAPayload) {
   data::Dataset bare;
   bare.ids = data::IdIndex::OfRowNumbers(2);
   const auto filters = Filters::Create(bare, "sentences").value();
@@ -150,13 +150,13 @@ TEST_F(FiltersTest, KnowOnlyIdsWithoutAPayload) {
             "column 1: sentences has no payload and so no field \"year\"; only id can be asked");
 }
 
-TEST_F(FiltersTest, GiveTheSameFilterTheSameMaskHoweverItIsWritten) {
+TEST_F(FiltersTest, ShareAMaskBetweenSpellingsOfAFilter) {
   const auto mask = filters_->Rows("year>1990 and (title = Solaris)").value();
   EXPECT_EQ(filters_->Rows("  year > 1990 AND title = Solaris").value(), mask);
   EXPECT_NE(filters_->Rows("year > 1991 AND title = Solaris").value(), mask);
 }
 
-TEST(FilmsFiltersTest, TakeAboutWhatWasPlanned) {
+TEST(FilmsFiltersTest, TakeAboutThePlannedMemory) {
   const auto plan = data::PlanDataset(SIMILE_SOURCE_DIR "/examples/films", Limits{});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto films = data::LoadDataset(*plan, Limits{}, {});
@@ -176,7 +176,7 @@ std::vector<std::string> CorpusFilters(const char* folder) {
   return filters;
 }
 
-TEST(CorpusTest, HoldsFiltersThatParseAndFiltersThatDoNot) {
+TEST(CorpusTest, HasFiltersThatParseAndFiltersThatDoNot) {
   const std::vector<std::string> good = CorpusFilters("good");
   const std::vector<std::string> bad = CorpusFilters("bad");
   EXPECT_GE(good.size(), 10U);
@@ -185,7 +185,7 @@ TEST(CorpusTest, HoldsFiltersThatParseAndFiltersThatDoNot) {
   for (const std::string& filter : bad) EXPECT_FALSE(Parse(filter).ok()) << filter;
 }
 
-TEST(MaskCacheTest, LetsGoOfWhatWasUsedLongestAgo) {
+TEST(MaskCacheTest, EvictsTheLeastRecentlyUsed) {
   const auto mask = std::make_shared<const RowMask>(64 * 1'000);  // 8,000 bytes
   MaskCache cache(20'000);
   cache.Insert("a", mask);
@@ -202,7 +202,7 @@ TEST(MaskCacheTest, LetsGoOfWhatWasUsedLongestAgo) {
   EXPECT_NE(cache.Find("c"), nullptr) << "nothing had to go for what does not fit";
 }
 
-TEST(MaskCacheTest, KeepsOneMaskOfTwoThatWereMadeAtOnce) {
+TEST(MaskCacheTest, KeepsOneOfTwoEqualMasks) {
   MaskCache cache(1 << 20);
   const auto first = std::make_shared<const RowMask>(100);
   const auto second = std::make_shared<const RowMask>(100);

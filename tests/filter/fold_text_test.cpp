@@ -66,16 +66,16 @@ TEST(FoldTextTest, LeavesOneSpaceBetweenWordsAndNoneAtTheEnds) {
   EXPECT_EQ(FoldText(""), "");
 }
 
-TEST(FoldTextTest, NeverHoldsALineBreak) {
+TEST(FoldTextTest, NeverContainsALineBreak) {
   for (const char* text : {"a\nb", "é\nb", "a\vb\f", "é\u2028b", "é\u0085b", "é\r\nb"}) {
     EXPECT_EQ(FoldText(text).find('\n'), std::string::npos);
   }
 }
 
-TEST(FoldTextTest, AgreesWithItselfOnAsciiWhicheverWayItTakes) {
+TEST(FoldTextTest, FoldsAsciiAlikeOnBothPaths) {
   std::string ascii;
   for (char byte = 1; byte > 0 && byte < 127; ++byte) ascii += byte;
-  // An accent far from the rest sends the text the general way.
+  // An accent makes the text take the path beyond ASCII.
   const std::string general = FoldText(ascii + " é");
   EXPECT_EQ(general.substr(0, general.size() - 2), FoldText(ascii));
 }
@@ -86,7 +86,7 @@ TEST(FoldTextTest, ChangesNothingWhenAppliedTwice) {
   }
 }
 
-TEST(FoldTextTest, GrowsWhereOneCharacterStandsForMany) {
+TEST(FoldTextTest, GrowsWhenOneCharacterFoldsToMany) {
   EXPECT_EQ(FoldText("ﷺﷺﷺﷺ").size() > std::string("ﷺﷺﷺﷺ").size(), true);
 }
 

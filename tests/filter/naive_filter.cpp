@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
+#include "filter/operators.h"
 #include "filter/text_index.h"
 #include "filter/time_value.h"
 
@@ -17,24 +19,15 @@ const PayloadValue* ValueOf(const PayloadObject& row, const std::string& field) 
   return nullptr;
 }
 
+// By the symbol alone, because the rest of the table of operators is under test.
 template <class Value>
-bool Holds(Comparison comparison, const Value& left, const Value& right) {
-  switch (comparison) {
-    case Comparison::kEqual:
-      return left == right;
-    case Comparison::kNotEqual:
-      return left != right;
-    case Comparison::kLess:
-      return left < right;
-    case Comparison::kLessOrEqual:
-      return left <= right;
-    case Comparison::kGreater:
-      return left > right;
-    case Comparison::kGreaterOrEqual:
-      return left >= right;
-    case Comparison::kContains:
-      break;
-  }
+bool Holds(std::string_view symbol, const Value& left, const Value& right) {
+  if (symbol == "=") return left == right;
+  if (symbol == "!=") return left != right;
+  if (symbol == "<") return left < right;
+  if (symbol == "<=") return left <= right;
+  if (symbol == ">") return left > right;
+  if (symbol == ">=") return left >= right;
   std::abort();
 }
 
@@ -56,16 +49,15 @@ std::vector<std::string> FoldedKeywords(FieldType type, const PayloadValue& valu
   return keywords;
 }
 
-bool KeywordPasses(Comparison comparison, FieldType type, const PayloadValue& value,
+bool KeywordPasses(std::string_view symbol, FieldType type, const PayloadValue& value,
                    const std::string& wanted) {
   const std::vector<std::string> keywords = FoldedKeywords(type, value);
   const std::string folded = FoldText(wanted);
   const auto is_wanted = [&](const std::string& keyword) {
-    return comparison == Comparison::kContains && type == FieldType::kKeyword
-               ? keyword.find(folded) != std::string::npos
-               : keyword == folded;
+    return symbol == ":" && type == FieldType::kKeyword ? keyword.find(folded) != std::string::npos
+                                                        : keyword == folded;
   };
-  return std::ranges::any_of(keywords, is_wanted) == (comparison != Comparison::kNotEqual);
+  return std::ranges::any_of(keywords, is_wanted) == (symbol != "!=");
 }
 
 // In long double every integer and every double is itself.
@@ -74,20 +66,20 @@ long double NumberOf(const PayloadValue& value) {
   return std::get<double>(value.value);
 }
 
-bool ValuePasses(Comparison comparison, FieldType type, const PayloadValue& value,
+bool ValuePasses(std::string_view symbol, FieldType type, const PayloadValue& value,
                  const Literal& literal) {
   switch (type) {
     case FieldType::kKeyword:
     case FieldType::kKeywords:
-      return KeywordPasses(comparison, type, value, literal.text);
+      return KeywordPasses(symbol, type, value, literal.text);
     case FieldType::kInteger:
     case FieldType::kNumber:
-      return Holds(comparison, NumberOf(value), std::strtold(literal.text.c_str(), nullptr));
+      return Holds(symbol, NumberOf(value), std::strtold(literal.text.c_str(), nullptr));
     case FieldType::kTime:
-      return Holds(comparison, ParseTime(std::get<std::string>(value.value)).value(),
+      return Holds(symbol, ParseTime(std::get<std::string>(value.value)).value(),
                    ParseTime(literal.text).value());
     case FieldType::kBoolean:
-      return Holds(comparison, std::get<bool>(value.value), FoldText(literal.text) == "true");
+      return Holds(symbol, std::get<bool>(value.value), FoldText(literal.text) == "true");
     case FieldType::kOther:
       break;
   }
@@ -96,12 +88,12 @@ bool ValuePasses(Comparison comparison, FieldType type, const PayloadValue& valu
 
 bool ComparisonPasses(const Expression& expression, const std::string& id, const PayloadObject& row,
                       TypeOfField type_of) {
-  const Comparison comparison =
-      expression.kind == Expression::Kind::kIn ? Comparison::kEqual : expression.comparison;
+  const std::string_view symbol =
+      expression.kind == Expression::Kind::kIn ? "=" : expression.comparison->symbol;
   return std::ranges::any_of(expression.literals, [&](const Literal& literal) {
-    if (expression.field == "id") return Holds(comparison, id, literal.text);
+    if (expression.field == "id") return Holds(symbol, id, literal.text);
     const PayloadValue* const value = ValueOf(row, expression.field);
-    return value != nullptr && ValuePasses(comparison, type_of(expression.field), *value, literal);
+    return value != nullptr && ValuePasses(symbol, type_of(expression.field), *value, literal);
   });
 }
 

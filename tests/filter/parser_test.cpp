@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "certificate/seeded_random.h"
+#include "filter/operators.h"
 
 namespace simile::filter {
 
@@ -29,11 +30,10 @@ void PrintTo(const Expression& expression, std::ostream* out) { *out << ToText(e
 
 namespace {
 
-using simile::testing::SeededRandom;
+using simile::tests::SeededRandom;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
-using enum Comparison;
 
 Literal Bare(std::string text) { return {.text = std::move(text), .quoted = false, .column = 1}; }
 Literal Quoted(std::string text) { return {.text = std::move(text), .quoted = true, .column = 1}; }
@@ -50,10 +50,10 @@ Expression In(std::string field, std::vector<Literal> literals) {
   expression.literals = std::move(literals);
   return expression;
 }
-Expression Compare(std::string field, Comparison comparison, Literal literal) {
+Expression Compare(std::string field, std::string_view symbol, Literal literal) {
   Expression expression = In(std::move(field), {std::move(literal)});
   expression.kind = Expression::Kind::kCompare;
-  expression.comparison = comparison;
+  expression.comparison = &OperatorOf(symbol);
   return expression;
 }
 Expression Joined(Expression::Kind kind, std::vector<Expression> children) {
@@ -69,8 +69,8 @@ Expression Or(std::vector<Expression> children) {
   return Joined(Expression::Kind::kOr, std::move(children));
 }
 Expression Not(Expression child) { return Joined(Expression::Kind::kNot, {std::move(child)}); }
-// A comparison that says only where it stands.
-Expression Leaf(std::string field) { return Compare(std::move(field), kEqual, Bare("1")); }
+// A comparison that only its field identifies.
+Expression Leaf(std::string field) { return Compare(std::move(field), "=", Bare("1")); }
 
 Expression Parsed(std::string_view filter) {
   absl::StatusOr<Expression> expression = Parse(filter);
@@ -122,34 +122,34 @@ void ExpectTexts(const std::vector<Case>& cases) {
 }
 
 TEST(ParserTest, ReadsComparisons) {
-  EXPECT_EQ(Parsed("year = 1990"), Compare("year", kEqual, Bare("1990")));
-  EXPECT_EQ(Parsed("year!=1990"), Compare("year", kNotEqual, Bare("1990")));
-  EXPECT_EQ(Parsed("year<-5"), Compare("year", kLess, Bare("-5")));
-  EXPECT_EQ(Parsed("year <= +5"), Compare("year", kLessOrEqual, Bare("+5")));
-  EXPECT_EQ(Parsed("rating > .5"), Compare("rating", kGreater, Bare(".5")));
-  EXPECT_EQ(Parsed("rating >= 7.5e0"), Compare("rating", kGreaterOrEqual, Bare("7.5e0")));
-  EXPECT_EQ(Parsed("genres:\"Sci-Fi\""), Compare("genres", kContains, Quoted("Sci-Fi")));
-  EXPECT_EQ(Parsed("genres : Drama"), Compare("genres", kContains, Bare("Drama")));
+  EXPECT_EQ(Parsed("year = 1990"), Compare("year", "=", Bare("1990")));
+  EXPECT_EQ(Parsed("year!=1990"), Compare("year", "!=", Bare("1990")));
+  EXPECT_EQ(Parsed("year<-5"), Compare("year", "<", Bare("-5")));
+  EXPECT_EQ(Parsed("year <= +5"), Compare("year", "<=", Bare("+5")));
+  EXPECT_EQ(Parsed("rating > .5"), Compare("rating", ">", Bare(".5")));
+  EXPECT_EQ(Parsed("rating >= 7.5e0"), Compare("rating", ">=", Bare("7.5e0")));
+  EXPECT_EQ(Parsed("genres:\"Sci-Fi\""), Compare("genres", ":", Quoted("Sci-Fi")));
+  EXPECT_EQ(Parsed("genres : Drama"), Compare("genres", ":", Bare("Drama")));
 }
 
 TEST(ParserTest, TellsQuotedValuesFromBareOnes) {
-  EXPECT_EQ(Parsed("year = \"1990\""), Compare("year", kEqual, Quoted("1990")));
-  EXPECT_EQ(Parsed("title = 'Solaris'"), Compare("title", kEqual, Quoted("Solaris")));
-  EXPECT_EQ(Parsed("title = Solaris"), Compare("title", kEqual, Bare("Solaris")));
-  EXPECT_EQ(Parsed("available = true"), Compare("available", kEqual, Bare("true")));
-  EXPECT_EQ(Parsed("title = \"null\""), Compare("title", kEqual, Quoted("null")));
-  EXPECT_EQ(Parsed("title = \"\""), Compare("title", kEqual, Quoted("")));
+  EXPECT_EQ(Parsed("year = \"1990\""), Compare("year", "=", Quoted("1990")));
+  EXPECT_EQ(Parsed("title = 'Solaris'"), Compare("title", "=", Quoted("Solaris")));
+  EXPECT_EQ(Parsed("title = Solaris"), Compare("title", "=", Bare("Solaris")));
+  EXPECT_EQ(Parsed("available = true"), Compare("available", "=", Bare("true")));
+  EXPECT_EQ(Parsed("title = \"null\""), Compare("title", "=", Quoted("null")));
+  EXPECT_EQ(Parsed("title = \"\""), Compare("title", "=", Quoted("")));
 }
 
 TEST(ParserTest, ReadsWordsOfAnyScript) {
-  EXPECT_EQ(Parsed("название = Солярис"), Compare("название", kEqual, Bare("Солярис")));
-  EXPECT_EQ(Parsed("題名:千尋"), Compare("題名", kContains, Bare("千尋")));
-  EXPECT_EQ(Parsed("a.b-c_d+e = 🎬"), Compare("a.b-c_d+e", kEqual, Bare("🎬")));
-  EXPECT_EQ(Parsed("3d = true"), Compare("3d", kEqual, Bare("true")));
+  EXPECT_EQ(Parsed("название = Солярис"), Compare("название", "=", Bare("Солярис")));
+  EXPECT_EQ(Parsed("題名:千尋"), Compare("題名", ":", Bare("千尋")));
+  EXPECT_EQ(Parsed("a.b-c_d+e = 🎬"), Compare("a.b-c_d+e", "=", Bare("🎬")));
+  EXPECT_EQ(Parsed("3d = true"), Compare("3d", "=", Bare("true")));
 }
 
 TEST(ParserTest, TakesAnyFieldInQuotes) {
-  EXPECT_EQ(Parsed("\"release year\" = 1990"), Compare("release year", kEqual, Bare("1990")));
+  EXPECT_EQ(Parsed("\"release year\" = 1990"), Compare("release year", "=", Bare("1990")));
   EXPECT_EQ(Parsed("'AND' = 1"), Leaf("AND"));
   EXPECT_EQ(Parsed("\"1990\" = 1"), Leaf("1990"));
   EXPECT_EQ(Parsed("\"-x\" = 1"), Leaf("-x"));
@@ -161,10 +161,10 @@ TEST(ParserTest, ReadsHasAndItsShortForm) {
   EXPECT_EQ(Parsed("HAS ( year )"), Has("year"));
   EXPECT_EQ(Parsed("year:*"), Has("year"));
   EXPECT_EQ(Parsed("year : *"), Has("year"));
-  EXPECT_EQ(Parsed("year:\"*\""), Compare("year", kContains, Quoted("*")));
+  EXPECT_EQ(Parsed("year:\"*\""), Compare("year", ":", Quoted("*")));
   EXPECT_EQ(Parsed("has = 1"), Leaf("has"));
   EXPECT_EQ(Parsed("has(has)"), Has("has"));
-  EXPECT_EQ(Parsed("title = has"), Compare("title", kEqual, Bare("has")));
+  EXPECT_EQ(Parsed("title = has"), Compare("title", "=", Bare("has")));
 }
 
 TEST(ParserTest, ReadsLists) {
@@ -201,7 +201,7 @@ TEST(ParserTest, TakesKeywordsInAnyLetterCase) {
 TEST(ParserTest, TakesAnyWhiteSpaceBetweenTokens) {
   EXPECT_EQ(Parsed("\n\ta\r\n=\t1\nAND(b=1)"), And({Leaf("a"), Leaf("b")}));
   EXPECT_EQ(Parsed("a=\"1\"AND b=\"1\""),
-            And({Compare("a", kEqual, Quoted("1")), Compare("b", kEqual, Quoted("1"))}));
+            And({Compare("a", "=", Quoted("1")), Compare("b", "=", Quoted("1"))}));
 }
 
 TEST(ParserTest, ResolvesEscapes) {
@@ -231,7 +231,7 @@ TEST(ParserTest, GivesEveryPartItsColumn) {
 
 TEST(ParserTest, NamesTheTwoReadingsOfAndBesideOr) {
   const std::string why =
-      ": AND and OR stand side by side without parentheses, which people read in two ways; write ";
+      ": AND and OR are mixed without parentheses, which people read in two ways; write ";
   for (const auto& [filter, answer] : Table(R"(
 a = 1 AND b = 2 OR c = 3 -> 17: (a = 1 AND b = 2) OR c = 3, or a = 1 AND (b = 2 OR c = 3)
 a=1  or (b = 2  OR d:e) and NOT c = 3 -> 25: a=1 OR ((b = 2  OR d:e) AND NOT c = 3), or (a=1 OR (b = 2  OR d:e)) AND NOT c = 3
@@ -326,7 +326,7 @@ id IN null -> column 7: expected [ after IN, found null
 id IN (a -> column 7: expected [ after IN, found (; write id IN [...]
 id IN a -> column 7: expected [ after IN, found a; write id IN [a]
 "Drama" IN genres -> column 12: expected [ after IN, found genres; to ask what a list holds write genres:"Drama"
-5 IN ratings -> column 1: the field stands before the value; to ask what a list holds write ratings:5
+5 IN ratings -> column 1: the field comes before the value; to ask what a list holds write ratings:5
 id IN -> column 6: expected [ after IN, found the end
 id IN [] -> column 7: this list is empty; expected a value in it
 id IN [a, b -> column 7: this [ is never closed
@@ -341,16 +341,16 @@ id IN [not] -> column 8: expected a value in the list, found not; a value of tha
 id IN [[a]] -> column 8: expected a value in the list, found [
 at IN [2024-01-31T12:00:00Z] -> column 8: a value with a : in it needs quotes: "2024-01-31T12:00:00Z"
 genres = [a, b] -> column 10: expected a value after =, found [; for any of several values write genres IN [...]
-[a] -> column 1: expected a condition such as year >= 1990, found [; a list stands only after IN
+[a] -> column 1: expected a condition such as year >= 1990, found [; a list goes only after IN
 )"));
 }
 
 TEST(ParserTest, SaysWhatStandsOnTheWrongSide) {
   ExpectMessages(Table(R"(
-1990 < year -> column 1: the field stands before the value; write year > 1990
--5 >= low -> column 1: the field stands before the value; write low <= -5
-7.5 = rating -> column 1: the field stands before the value; write rating = 7.5
-1990 <= year < 2000 -> column 1: the field stands before the value; write year >= 1990 AND year < 2000
+1990 < year -> column 1: the field comes before the value; write year > 1990
+-5 >= low -> column 1: the field comes before the value; write low <= -5
+7.5 = rating -> column 1: the field comes before the value; write rating = 7.5
+1990 <= year < 2000 -> column 1: the field comes before the value; write year >= 1990 AND year < 2000
 1990 < 5 -> column 1: expected a field, found the number 1990; a field with such a name needs quotes: "1990"
 1990 IN [1] -> column 1: expected a field, found the number 1990; a field with such a name needs quotes: "1990"
 1990 -> column 1: expected a field and a comparison such as year = 1990, found the number 1990
@@ -364,12 +364,12 @@ at >= 2024-01-31T12:00:00Z -> column 7: a value with a : in it needs quotes: "20
 
 TEST(ParserTest, SaysWhatStandsAlone) {
   ExpectMessages(Table(R"(
-available -> column 1: available stands alone; write available = true or has(available)
-NOT available -> column 5: available stands alone; write available = true or has(available)
-("in stock") -> column 2: "in stock" stands alone; write "in stock" = true or has("in stock")
-available AND year = 1990 -> column 1: available stands alone; write available = true or has(available)
-true -> column 1: true stands alone; write field = true
-has -> column 1: has stands alone; write has = true or has(has)
+available -> column 1: available is no condition by itself; write available = true or has(available)
+NOT available -> column 5: available is no condition by itself; write available = true or has(available)
+("in stock") -> column 2: "in stock" is no condition by itself; write "in stock" = true or has("in stock")
+available AND year = 1990 -> column 1: available is no condition by itself; write available = true or has(available)
+true -> column 1: true is no condition by itself; write field = true
+has -> column 1: has is no condition by itself; write has = true or has(has)
 year = 1990 OR 1991 -> column 16: 1991 is compared with nothing; write year = 1991
 genres:"War" OR "Drama" -> column 17: "Drama" is compared with nothing; write genres:"Drama"
 year >= 1990 AND <= 2000 -> column 18: expected a field before <=, found <=; write year <= 2000
@@ -412,8 +412,8 @@ a = 1 AND -> column 10: expected a condition after AND, found the end
 NOT -> column 4: expected a condition after NOT, found the end
 (a = 1 AND) -> column 11: expected a condition after AND, found )
 a = 1 AND OR b = 2 -> column 11: expected a condition after AND, found OR
-AND a = 1 -> column 1: expected a condition such as year >= 1990, found AND; AND and OR stand between two conditions
-and = 1 -> column 1: expected a condition such as year >= 1990, found and; AND and OR stand between two conditions
+AND a = 1 -> column 1: expected a condition such as year >= 1990, found AND; AND and OR join two conditions
+and = 1 -> column 1: expected a condition such as year >= 1990, found and; AND and OR join two conditions
 a = AND -> column 5: expected a value after =, found AND; a value of that name needs quotes: "AND"
 a = -> column 4: expected a value after =, found the end
 a : ) -> column 5: expected a value after :, found )
@@ -427,7 +427,7 @@ TEST(ParserTest, PointsAtParenthesesAndQuotesThatAreNotPaired) {
 (a = 1 -> column 1: this ( is never closed
 a = 1 AND (b = 2 OR (c = 3) -> column 11: this ( is never closed
 ( -> column 1: this ( is never closed
-a = 1) -> column 6: this ) closes nothing; no ( stands open before it
+a = 1) -> column 6: this ) closes nothing; no ( is open before it
 () -> column 1: these parentheses are empty; expected a condition in them
 a = "x -> column 5: this " is never closed
 a = 'x\ -> column 5: this ' is never closed
@@ -486,7 +486,7 @@ has(%) -> column 5: % has no meaning here; text that holds it needs quotes
 TEST(ParserTest, CountsColumnsInCharacters) {
   ExpectMessages(Table(R"(
 название = "Солярис 🎬" AND year == 1 -> column 33: == is no operator here; write =
-é = 1 ) -> column 7: this ) closes nothing; no ( stands open before it
+é = 1 ) -> column 7: this ) closes nothing; no ( is open before it
 )"));
   ExpectMessages({
       {"\n\né =", "column 6: expected a value after =, found the end"},
@@ -496,8 +496,8 @@ TEST(ParserTest, CountsColumnsInCharacters) {
 TEST(ParserTest, CutsWhatIsLongInMessages) {
   const std::string word(500, 'w');
   const std::string cut = word.substr(0, 40) + "...";
-  EXPECT_EQ(MessageOf(word),
-            "column 1: " + cut + " stands alone; write " + cut + " = true or has(" + cut + ")");
+  EXPECT_EQ(MessageOf(word), "column 1: " + cut + " is no condition by itself; write " + cut +
+                                 " = true or has(" + cut + ")");
 }
 
 TEST(ParserTest, RefusesAnEmptyFilter) {
@@ -516,7 +516,7 @@ TEST(ParserTest, RefusesMoreBytesThanTheLimit) {
 
 TEST(ParserTest, RefusesDeeperNestingThanTheLimit) {
   static_assert(kFilterDepthMax == 64);
-  const std::string why = ": parentheses and NOTs stand more than 64 deep inside each other";
+  const std::string why = ": parentheses and NOTs are nested more than 64 deep";
   const auto parentheses = [](std::size_t depth) {
     return Repeated("(", depth) + "a = 1" + Repeated(")", depth);
   };
@@ -629,7 +629,7 @@ class RandomExpressions {
         return In(Text(), std::move(literals));
       }
       default:
-        return Compare(Text(), static_cast<Comparison>(random_.Below(7)), Value());
+        return Compare(Text(), Operators()[random_.Below(7)].symbol, Value());
     }
   }
 

@@ -12,8 +12,8 @@
 namespace simile::filter {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 FieldType TypeOf(const std::vector<PayloadValue>& values) {
   std::vector<PayloadObject> rows;
@@ -23,7 +23,7 @@ FieldType TypeOf(const std::vector<PayloadValue>& values) {
   return PayloadIndex::Build(table, {}).value().Find("field")->type;
 }
 
-TEST(PayloadIndexTest, TakesTheTypeThatAllValuesHave) {
+TEST(PayloadIndexTest, InfersTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({Text("Solaris"), Text("Stalker"), {}}), FieldType::kKeyword);
   EXPECT_EQ(TypeOf({Texts({"Drama"}), Texts({})}), FieldType::kKeywords);
   EXPECT_EQ(TypeOf({Whole(1), Whole(-2)}), FieldType::kInteger);
@@ -37,7 +37,7 @@ TEST(PayloadIndexTest, TakesTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
 }
 
-TEST(PayloadIndexTest, TakesTheTypeThatItsOwnerGivesAField) {
+TEST(PayloadIndexTest, UsesAGivenType) {
   const data::PayloadTable table = TableOf({{{"code", Text("2024-05-31")}, {"note", Text("a|b")}},
                                             {{"code", Text("2024-06-01")}, {"note", Text("c")}}});
   ASSERT_EQ(PayloadIndex::Build(table, {}).value().Find("code")->type, FieldType::kTime);
@@ -52,7 +52,7 @@ TEST(PayloadIndexTest, TakesTheTypeThatItsOwnerGivesAField) {
             "holds \"a|b\"");
 }
 
-TEST(PayloadIndexTest, TellsListsInOneTextFromTextsWithABar) {
+TEST(PayloadIndexTest, DistinguishesListsInOneTextFromTextsWithABar) {
   EXPECT_EQ(TypeOf({Text("Drama|War"), Text("War"), Text("Drama | Comedy"), Text("Comedy")}),
             FieldType::kKeywords);
   EXPECT_EQ(TypeOf({Text("Face|Off"), Text("Solaris"), Text("Stalker"), Text("Heat")}),
@@ -61,8 +61,8 @@ TEST(PayloadIndexTest, TellsListsInOneTextFromTextsWithABar) {
   EXPECT_THAT(SplitKeywords(""), IsEmpty());
 }
 
-// Enough rows for a keyword to have a bitmap as well as too few for one.
-TEST(PayloadIndexTest, HoldsTheSameRowsForAListAndForATextWithBars) {
+// Enough rows for a keyword to have a bitmap, and too few for one.
+TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
   std::vector<PayloadObject> rows;
   for (int r = 0; r < 500; ++r) {
     std::vector<std::string> genres;
@@ -92,7 +92,7 @@ TEST(PayloadIndexTest, HoldsTheSameRowsForAListAndForATextWithBars) {
   EXPECT_EQ(drama.AllowedCount(), 250U);
 }
 
-TEST(PayloadIndexTest, SaysWhatItTakes) {
+TEST(PayloadIndexTest, CountsItsBytes) {
   std::vector<PayloadObject> rows;
   for (int r = 0; r < 1'000; ++r)
     rows.push_back({{"title", Text("title number " + std::to_string(r))}, {"year", Whole(r)}});
@@ -117,7 +117,7 @@ TEST(TimeValueTest, ReadsRfc3339AndDays) {
   EXPECT_EQ(TimeText(1'500'000), "1970-01-01T00:00:01.5Z");
 }
 
-TEST(FieldSummaryTest, NamesTheMostCommonValuesAndTheRange) {
+TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
   const data::PayloadTable table = TableOf({
       {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
       {{"genre", Text("War")}, {"year", Whole(1972)}, {"sold", Flag(true)}},

@@ -1,5 +1,5 @@
-// A hundred thousand random filters over random payloads, each against an interpreter that looks at
-// one row after the other.
+// A hundred thousand random filters over random payloads, each compared with an interpreter that
+// visits row by row.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@
 namespace simile::filter {
 namespace {
 
-using testing::SeededRandom;
+using tests::SeededRandom;
 
 constexpr std::size_t kRowCount = 150;
 constexpr std::size_t kCollections = 50;
@@ -49,7 +49,7 @@ FieldType TypeOf(const std::string& field) {
   return FieldType::kOther;
 }
 
-// Every field is missing now and then, and null now and then.
+// Every field is sometimes missing and sometimes null.
 PayloadObject DrawRow(SeededRandom& random) {
   PayloadObject row;
   const auto add = [&](const char* name, PayloadValue value) {

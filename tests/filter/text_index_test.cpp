@@ -19,8 +19,8 @@ void PrintTo(const TextMatch& match, std::ostream* out) {
 
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using enum MatchQuality;
 
 PayloadValue Text(const char* text) { return {std::string(text)}; }
@@ -69,7 +69,7 @@ TEST(TextIndexTest, IgnoresCaseAccentsAndWidthOnBothSides) {
   EXPECT_THAT(index.Find("title", " toy   STORY ", 9).first, ElementsAre(TextMatch{2, kWhole}));
 }
 
-TEST(TextIndexTest, CountsARowOnceHoweverOftenTheTextOccurs) {
+TEST(TextIndexTest, CountsARowOnce) {
   const TextIndex index = Titles({"New York, New York", "York"});
   const TextMatches matches = index.Find("title", "york", 9);
   EXPECT_THAT(matches.first, ElementsAre(TextMatch{1, kWhole}, TextMatch{0, kPart}));
@@ -110,14 +110,14 @@ TEST(TextIndexTest, SkipsRowsWithoutTheField) {
               ElementsAre(TextMatch{1, kWhole}, TextMatch{3, kWhole}));
 }
 
-TEST(TextIndexTest, LeavesOutFieldsNoRowHas) {
+TEST(TextIndexTest, OmitsFieldsNoRowHas) {
   const data::PayloadTable table = Table({{{"title", Text("Heat")}, {"name", Text("x")}}});
   EXPECT_THAT(TextIndex::Build(table, {"name", "subtitle", "title"}).fields(),
               ElementsAre("name", "title"));
   EXPECT_THAT(TextIndex::Build(data::PayloadTable(), {"title"}).fields(), IsEmpty());
 }
 
-TEST(TextIndexTest, SearchesTheFieldThatIsNamed) {
+TEST(TextIndexTest, SearchesTheNamedField) {
   const TextIndex index = TextIndex::Build(
       Table({{{"title", Text("Heat")}, {"name", Text("Ronin")}}}), {"name", "title"});
   EXPECT_EQ(index.Find("title", "ronin", 9).match_count, 0U);

@@ -1,19 +1,19 @@
 // Any bytes as a filter: an expression or an error that can be sent as text, never a crash, a leak
-// or undefined behaviour. What parses has one text, which parses again to the same text.
+// or undefined behaviour. The canonical text of an expression parses to the same canonical text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "filter/parser.h"
 
 namespace {
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = simile::data::Utf8SequenceLength(text);
+    const std::size_t length = simile::base::Utf8SequenceLength(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string text = simile::filter::ToText(*first);
-  // Spaces that the writer left out may carry the text beyond what a filter may hold.
+  // The canonical text has more spaces than the filter, so it may exceed the bound.
   if (text.size() > simile::filter::kFilterBytesMax) return 0;
   const absl::StatusOr<Expression> second = simile::filter::Parse(text);
   if (!second.ok() || simile::filter::ToText(*second) != text) std::abort();

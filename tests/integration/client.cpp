@@ -13,14 +13,13 @@
 namespace simile::integration {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};  // of a test that would otherwise hang
+constexpr std::chrono::seconds kTimeout{60};  // so that no test hangs
 constexpr int kConnectsMax = 5;
 
-// Whether the channel now has a connection. It may be worth trying again even where a server is:
-// gRPC 1.51 looks at the errno of connect() only after other calls that may change it, and then
-// gives up a connection that was under way.
+// Whether the channel now has a connection. It may fail although a server listens: gRPC 1.51 reads
+// the errno of connect() only after other calls that may change it, and then drops the connection.
 bool ConnectOnce(grpc::Channel& channel) {
-  const auto deadline = std::chrono::system_clock::now() + kPatience;
+  const auto deadline = std::chrono::system_clock::now() + kTimeout;
   for (;;) {
     const grpc_connectivity_state state = channel.GetState(true);
     if (state == GRPC_CHANNEL_READY) return true;
@@ -42,7 +41,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 }
 
 void Prepare(const CallOptions& options, grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + options.timeout.value_or(kPatience));
+  context.set_deadline(std::chrono::system_clock::now() + options.timeout.value_or(kTimeout));
   for (const auto& [key, value] : options.metadata) context.AddMetadata(key, value);
 }
 
@@ -170,7 +169,7 @@ Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
   return End(status, context);
 }
 
-Outcome Client::AskForReflection() const {
+Outcome Client::TryReflection() const {
   grpc::ClientContext context;
   Prepare({}, context);
   grpc::GenericStub stub(impl_->channel);

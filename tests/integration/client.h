@@ -33,8 +33,8 @@ struct CallOptions {
 
 enum class Health { kServing, kNotServing, kUnknownService, kUnreachable };
 
-// A gRPC client with a connection of its own; the one place of these tests that sees gRPC's
-// headers. Calls block; safe to use from several threads.
+// A gRPC client with a connection of its own. Only client.cpp includes gRPC's headers. Calls block;
+// safe to use from several threads.
 class Client {
  public:
   explicit Client(const std::string& address);
@@ -56,14 +56,14 @@ class Client {
   Outcome Fetch(const v1::FetchRequest& request, v1::FetchResponse& response) const;
   Outcome Lookup(const v1::LookupRequest& request, v1::LookupResponse& response) const;
 
-  // A Search whose request is these bytes, whatever they are.
+  // A Search whose serialized request is `bytes`.
   Outcome SearchRaw(const std::string& bytes) const;
-  // A Search that is given up at once, perhaps before the server has it.
+  // A Search that is cancelled at once, perhaps before the server receives it.
   Outcome SearchAndCancel(const v1::SearchRequest& request) const;
   // Whether the server offers grpc.reflection.v1alpha.
-  Outcome AskForReflection() const;
+  Outcome TryReflection() const;
 
-  // "" asks for the server as a whole.
+  //   service  a collection, or "" for the server as a whole
   Health CheckHealth(const std::string& service) const;
 
  private:

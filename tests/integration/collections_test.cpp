@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A server whose data root holds a copy of the films and an empty folder.
+// A server whose data root has a copy of the films, an empty folder and a link that leads out.
 class CollectionsTest : public testing::Test {
  protected:
   CollectionsTest() {
@@ -50,7 +50,7 @@ class CollectionsTest : public testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(CollectionsTest, ShowsWhatACollectionHolds) {
+TEST_F(CollectionsTest, DescribesACollection) {
   v1::ListCollectionsResponse list;
   ASSERT_TRUE(client_->List(list).ok());
   ASSERT_EQ(list.collections_size(), 1);
@@ -98,12 +98,12 @@ TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
   EXPECT_EQ(Reload("more").message, "no collection \"more\"");
 }
 
-TEST_F(CollectionsTest, ReloadsUnderTheNextVersion) {
+TEST_F(CollectionsTest, ReloadsAsTheNextVersion) {
   ASSERT_TRUE(Reload("films").ok());
   EXPECT_EQ(Get("films").snapshot_version(), 2U);
 }
 
-TEST_F(CollectionsTest, KeepsServingWhatItHadWhenAReloadFails) {
+TEST_F(CollectionsTest, KeepsServingTheOldSnapshotWhenAReloadFails) {
   ASSERT_TRUE(Load("more", "more").ok());
   std::filesystem::resize_file(root_ / "more" / "content_vectors.npy", 100'000);
   const Outcome outcome = Reload("more");
@@ -117,7 +117,7 @@ TEST_F(CollectionsTest, KeepsServingWhatItHadWhenAReloadFails) {
   EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"published\"}"), 2);
 }
 
-TEST_F(CollectionsTest, LoadsNothingFromOutsideItsDataRoot) {
+TEST_F(CollectionsTest, LoadsNothingOutsideItsDataRoot) {
   const std::string rule = "; name a folder inside the server's data root, relative to it";
   EXPECT_EQ(Load("x", "../more").message, "folder: \"../more\" contains `..`" + rule);
   EXPECT_EQ(Load("x", kFilmsFolder).code, absl::StatusCode::kInvalidArgument);

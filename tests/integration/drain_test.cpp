@@ -14,8 +14,8 @@
 namespace simile::integration {
 namespace {
 
-// An answer of nine megabytes: beyond the flow-control window of a client (4 MiB) and the buffers
-// of the sockets on its way.
+// A request for nine megabytes: more than a client's flow-control window (4 MiB) and the buffers of
+// the sockets hold.
 v1::SearchRequest LargeAnswer() {
   v1::SearchRequest request;
   request.set_collection("films");
@@ -30,11 +30,11 @@ double InFlight(std::uint16_t metrics_port) {
   return MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight");
 }
 
-// A call whose answer is being written, to a caller that does not read it until told to.
+// A call whose answer is being sent to a client that reads it only after Read().
 class HeldCall {
  public:
   HeldCall(std::uint16_t port, std::uint16_t metrics_port) : relay_(port) {
-    EXPECT_EQ(client_.CheckHealth(""), Health::kServing);  // the connection stands
+    EXPECT_EQ(client_.CheckHealth(""), Health::kServing);  // connected
     relay_.Stall();
     outcome_ = std::async(std::launch::async, [this] {
       v1::SearchResponse response;
@@ -53,13 +53,13 @@ class HeldCall {
   std::future<Outcome> outcome_;
 };
 
-TEST(DrainTest, WaitsForACallInFlightAndThenEnds) {
+TEST(DrainTest, WaitsForACallInFlight) {
   FilmsServer server;
   const std::uint16_t metrics_port = *server.app().metrics_port();
   HeldCall call(server.app().port(), metrics_port);
   std::future<bool> drained =
       std::async(std::launch::async, [&server] { return server.app().Drain(); });
-  // It has begun when nobody new is let in; the call is still there.
+  // The drain has begun when no new connection is accepted; the call is still in flight.
   while (server.NewClient().CheckHealth("") != Health::kUnreachable) {
   }
   EXPECT_EQ(InFlight(metrics_port), 1);
@@ -69,7 +69,7 @@ TEST(DrainTest, WaitsForACallInFlightAndThenEnds) {
   EXPECT_TRUE(drained.get());
 }
 
-TEST(DrainTest, GivesUpOnACallThatTakesTooLong) {
+TEST(DrainTest, EndsBeforeACallThatTakesTooLong) {
   FilmsServer server(
       [](app::Config& config) { config.limits.drain_timeout = std::chrono::milliseconds(20); });
   HeldCall call(server.app().port(), *server.app().metrics_port());
@@ -78,7 +78,7 @@ TEST(DrainTest, GivesUpOnACallThatTakesTooLong) {
   EXPECT_TRUE(call.AwaitEnd().ok());
 }
 
-// The program, with a call held in flight, told to stop.
+// The program after SIGTERM, with a call in flight.
 class ProgramDrainTest : public testing::Test {
  protected:
   ProgramDrainTest() {
@@ -116,7 +116,7 @@ TEST_F(ProgramDrainTest, EndsAtOnceOnASecondSignal) {
   EXPECT_EQ(call_->AwaitEnd().code, absl::StatusCode::kUnavailable);
 }
 
-TEST_F(ProgramDrainTest, KeepsToTheNumberOfTheSecondSignal) {
+TEST_F(ProgramDrainTest, ExitsWithTheNumberOfTheSecondSignal) {
   server_.Signal(SIGINT);
   EXPECT_EQ(server_.AwaitExit(), 128 + SIGINT);
   call_->Read();

@@ -44,24 +44,24 @@ class ErrorsTest : public testing::Test {
   const Client client_ = server_->NewClient();
 };
 
-TEST_F(ErrorsTest, NamesTheCollectionThatIsNotThere) {
+TEST_F(ErrorsTest, NamesAnUnknownCollection) {
   Expect(Search("collection: 'film' queries { id: 'x' }"), absl::StatusCode::kNotFound,
          "no collection \"film\". Did you mean \"films\"?");
 }
 
-TEST_F(ErrorsTest, NamesTheItemThatIsNotThereAndItsQuery) {
+TEST_F(ErrorsTest, NamesAnUnknownItemAndItsQuery) {
   Expect(Search("collection: 'films' queries { id: 'toy-story-1995' } "
                 "queries { id: 'toy-story-1996' }"),
          absl::StatusCode::kNotFound,
          "queries[1]: no item \"toy-story-1996\" in films. Did you mean \"toy-story-1995\"?");
 }
 
-TEST_F(ErrorsTest, OffersTheItemWhoseIdWasGivenInPart) {
+TEST_F(ErrorsTest, OffersTheItemWhoseIdBeginsAlike) {
   Expect(Search("collection: 'films' queries { id: 'toy-story' }"), absl::StatusCode::kNotFound,
          "no item \"toy-story\" in films. Did you mean \"toy-story-1995\"?");
 }
 
-TEST_F(ErrorsTest, NamesTheUserThatIsNotThereAndItsPlace) {
+TEST_F(ErrorsTest, NamesAnUnknownUserAndItsIndex) {
   Expect(Recommend("collection: 'films' user_ids: ['user_00042', 'user_42']"),
          absl::StatusCode::kNotFound,
          "user_ids[1]: no user \"user_42\" in films. Did you mean \"user_00042\"?");
@@ -81,7 +81,7 @@ TEST_F(ErrorsTest, SaysWhereAVectorIsNotFinite) {
          "vector holds NaN at column 0; vectors must be finite");
 }
 
-TEST_F(ErrorsTest, NamesTheFieldThatIsNotThere) {
+TEST_F(ErrorsTest, NamesAnUnknownField) {
   Expect(Search("collection: 'films' queries { id: 'toy-story-1995' } "
                 "options { payload_fields: ['title', 'genre'] }"),
          absl::StatusCode::kInvalidArgument,
@@ -94,7 +94,7 @@ TEST_F(ErrorsTest, NamesTheQueryThatIsOutOfRange) {
          absl::StatusCode::kInvalidArgument, "queries[1].k: 0; ask for 1 to 10,000");
 }
 
-TEST_F(ErrorsTest, RefusesAReplyLargerThanTheCallTakesAndServesItWhenRaised) {
+TEST_F(ErrorsTest, RefusesAReplyAboveItsMaximumUntilThatIsRaised) {
   const std::string all =
       "collection: 'films' queries { id: 'toy-story-1995' } "
       "options { k: 5000 with_vectors: true ";
@@ -106,7 +106,7 @@ TEST_F(ErrorsTest, RefusesAReplyLargerThanTheCallTakesAndServesItWhenRaised) {
   EXPECT_TRUE(Search(all + "reply_bytes_max: 67108864 }").ok());
 }
 
-TEST_F(ErrorsTest, CutsMessagesThatWouldNotFitTheTrailers) {
+TEST_F(ErrorsTest, CutsMessagesThatDoNotFitTheTrailers) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.add_queries()->set_id("x");
@@ -118,7 +118,7 @@ TEST_F(ErrorsTest, CutsMessagesThatWouldNotFitTheTrailers) {
   EXPECT_THAT(outcome.message, StartsWith("options.payload_fields[0]: films has no field \"xxx"));
 }
 
-TEST_F(ErrorsTest, RefusesBytesThatAreNoRequest) {
+TEST_F(ErrorsTest, RefusesBytesThatDoNotParse) {
   const Outcome outcome = client_.SearchRaw("\xff\xff\xff");
   EXPECT_FALSE(outcome.ok());
   // A collection name that is not UTF-8: field 1, two bytes.
@@ -145,7 +145,7 @@ TEST_F(ErrorsTest, RefusesMetadataBeyondEightKibibytes) {
   EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted) << testing::PrintToString(outcome);
 }
 
-TEST_F(ErrorsTest, ReplacesARequestIdThatCouldSpoilTheLog) {
+TEST_F(ErrorsTest, ReplacesAnUnusableRequestId) {
   v1::SearchRequest request;
   request.set_collection("nowhere");
   request.add_queries()->set_id("x");
@@ -155,7 +155,7 @@ TEST_F(ErrorsTest, ReplacesARequestIdThatCouldSpoilTheLog) {
   EXPECT_EQ(outcome.trailers.at("x-request-id").size(), 16U);
 }
 
-TEST(OverloadTest, SaysWhenToTryAgain) {
+TEST(OverloadTest, SaysWhenToRetry) {
   const FilmsServer server([](app::Config& config) { config.limits.queue_queries_max = 1; });
   v1::SearchRequest request;
   request.set_collection("films");

@@ -66,7 +66,7 @@ TEST_F(ExpectedAnswersTest, RecommendationsWithoutWhatWasSeen) {
   }
 }
 
-// A filter for every user, all in one call.
+// Each user with a filter of its own, all in one call.
 TEST_F(ExpectedAnswersTest, RecommendationsUnderFilters) {
   for (const bool exclude_seen : {false, true}) {
     const auto expected = ExpectedFilteredRecommendations(exclude_seen);

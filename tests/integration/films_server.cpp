@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <utility>
 
-#include "service/loopback.h"
+#include "net/loopback.h"
 
 namespace simile::integration {
 namespace {
 
-[[noreturn]] void GiveUp(const absl::Status& status) {
+[[noreturn]] void Abort(const absl::Status& status) {
   std::fprintf(stderr, "the server under test does not start: %s\n", status.ToString().c_str());
   std::abort();
 }
@@ -21,21 +21,21 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change)
   config.port = 0;
   config.metrics_port = 0;
   config.log_level = app::LogLevel::kError;
-  config.tuning = app::Tuning::kDefaults;  // the same roads in every run, and nothing measured
+  config.tuning = app::Tuning::kDefaults;  // the same strategies in every run, and no measurement
   config.collections = {{"films", kFilmsFolder}};
   if (change) change(config);
   auto app = app::App::Create(config);
-  if (!app.ok()) GiveUp(app.status());
+  if (!app.ok()) Abort(app.status());
   return *std::move(app);
 }
 
 FilmsServer::FilmsServer(const Change& change) : app_(StartWithoutLoading(change)) {
   const absl::Status loaded = app_->LoadCollections({});
-  if (!loaded.ok()) GiveUp(loaded);
+  if (!loaded.ok()) Abort(loaded);
 }
 
 std::string ScrapeMetrics(std::uint16_t port) {
-  const data::FileDescriptor connection = service::ConnectTo(port);
+  const base::FileDescriptor connection = net::ConnectTo(port);
   const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
   if (send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;

@@ -18,7 +18,7 @@ class FilmsServer {
  public:
   using Change = std::function<void(app::Config& config)>;
 
-  // Loads the films. Ends the test program when the server does not start.
+  // Loads the films. Aborts the test program when the server does not start.
   explicit FilmsServer(const Change& change = {});
 
   app::App& app() { return *app_; }
@@ -28,7 +28,7 @@ class FilmsServer {
   std::unique_ptr<app::App> app_;
 };
 
-// A server that is built, answers, and has loaded nothing yet.
+// A server that answers but has not loaded its collections.
 std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {});
 
 // The body of GET /metrics.

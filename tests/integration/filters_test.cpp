@@ -37,9 +37,9 @@ std::vector<std::string> Genres(const v1::Hit& hit) {
   return genres;
 }
 
-TEST_F(FiltersTest, EveryHitPassesAndThereAreAsManyAsWereAskedFor) {
+TEST_F(FiltersTest, ReturnsKHitsThatAllPass) {
   const v1::SearchResult result =
-      Ask(StarWars("genres:\"Science Fiction\" AND year > 1990")).results(0);
+      Search(StarWars("genres:\"Science Fiction\" AND year > 1990")).results(0);
   ASSERT_EQ(result.hits_size(), 10);
   for (const v1::Hit& hit : result.hits()) {
     EXPECT_THAT(Genres(hit), Contains("Science Fiction")) << hit.id();
@@ -48,13 +48,13 @@ TEST_F(FiltersTest, EveryHitPassesAndThereAreAsManyAsWereAskedFor) {
   EXPECT_GT(result.rows_passing(), 10U);
 }
 
-TEST_F(FiltersTest, AQueryHasTheOptionsFilterUnlessItHasItsOwn) {
+TEST_F(FiltersTest, AQueryUsesTheOptionsFilterUnlessItHasItsOwn) {
   v1::SearchRequest request = StarWars("year < 1950");
   request.add_queries()->set_id("star-wars-1977");
   request.mutable_queries(1)->set_filter("year >= 2000");
   request.add_queries()->set_id("star-wars-1977");
   request.mutable_queries(2)->set_filter("");
-  const v1::SearchResponse response = Ask(request);
+  const v1::SearchResponse response = Search(request);
   for (const v1::Hit& hit : response.results(0).hits())
     EXPECT_LT(hit.payload().at("year").int_value(), 1950);
   for (const v1::Hit& hit : response.results(1).hits())
@@ -64,7 +64,7 @@ TEST_F(FiltersTest, AQueryHasTheOptionsFilterUnlessItHasItsOwn) {
   EXPECT_EQ(response.results(2).hits_size(), 10);
 }
 
-TEST_F(FiltersTest, RecommendationsTakeThemToo) {
+TEST_F(FiltersTest, FiltersRecommendations) {
   v1::RecommendRequest request;
   request.set_collection("films");
   request.add_user_ids("user_00042");
@@ -78,13 +78,13 @@ TEST_F(FiltersTest, RecommendationsTakeThemToo) {
   EXPECT_GE(response.results(0).rows_passing(), 10U);
 }
 
-TEST_F(FiltersTest, AFilterThatLetsNothingPassGetsNoHits) {
-  const v1::SearchResult result = Ask(StarWars("year > 3000")).results(0);
+TEST_F(FiltersTest, AFilterThatNoRowPassesReturnsNoHits) {
+  const v1::SearchResult result = Search(StarWars("year > 3000")).results(0);
   EXPECT_EQ(result.hits_size(), 0);
   EXPECT_EQ(result.rows_passing(), 0U);
 }
 
-TEST_F(FiltersTest, WhatIsWrongIsSaidWithItsPlace) {
+TEST_F(FiltersTest, NamesTheErrorAndItsColumn) {
   v1::SearchResponse response;
   Outcome outcome = client_.Search(StarWars("genre:\"Science Fiction\""), response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument);
@@ -99,7 +99,7 @@ TEST_F(FiltersTest, WhatIsWrongIsSaidWithItsPlace) {
             "queries[1]: filter, column 8: year holds numbers and \"1990\" is text; write 1990");
 }
 
-TEST_F(FiltersTest, FieldsAreDescribedWithTheirCommonValues) {
+TEST_F(FiltersTest, DescribesFieldsWithTheirCommonValues) {
   v1::DescribeFieldsRequest request;
   request.set_collection("films");
   request.set_values_max(3);

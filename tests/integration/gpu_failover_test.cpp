@@ -15,25 +15,25 @@
 namespace simile::integration {
 namespace {
 
-using simile::testing::FakeGpuControl;
-using simile::testing::GpuFailed;
-using simile::testing::GpuFull;
-using simile::testing::GpuLost;
+using simile::tests::FakeGpuControl;
+using simile::tests::GpuFailed;
+using simile::tests::GpuFull;
+using simile::tests::GpuLost;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Call = FakeGpuControl::Call;
 
-const char kWhatItIs[] = "NVIDIA H200 (139 GiB), CUDA 13.0";
+const char kDescription[] = "NVIDIA H200 (139 GiB), CUDA 13.0";
 
-// The films' server with a GPU that does what the test tells it, and another without one, whose
-// answers it must give.
+// A films server with a GPU whose outcomes the test sets, and one without a GPU, whose answers the
+// first must match.
 class GpuFailoverTest : public ::testing::Test {
  protected:
   GpuFailoverTest() { std::filesystem::copy(kFilmsFolder, scratch_.path() / "more"); }
 
   void Start(const FilmsServer::Change& change = {}) {
     server_ = std::make_unique<FilmsServer>([&](app::Config& config) {
-      config.backend.gpu_search = FakeGpuSearch("working");
+      config.backend.gpu_searches = {FakeGpuSearch("working")};
       config.gpu_fault_journal = journal_;
       config.changes_allowed = true;
       config.data_root = scratch_.path();
@@ -50,8 +50,8 @@ class GpuFailoverTest : public ::testing::Test {
     return request;
   }
 
-  // The receipt of an answer that must be the CPU's, bit for bit.
-  v1::Receipt Ask(const v1::SearchRequest& request = ToyStory()) {
+  // Checks that the answer is the CPU's, bit for bit, and returns its receipt.
+  v1::Receipt Search(const v1::SearchRequest& request = ToyStory()) {
     v1::SearchResponse response;
     v1::SearchResponse expected;
     const Outcome outcome = client_->Search(request, response);
@@ -88,13 +88,13 @@ class GpuFailoverTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(GpuFailoverTest, AnswersOnTheGpuAndShowsWhatItHolds) {
+TEST_F(GpuFailoverTest, AnswersOnTheGpuAndReportsItsMemory) {
   Start();
-  const v1::Receipt receipt = Ask();
+  const v1::Receipt receipt = Search();
   EXPECT_EQ(receipt.backend(), "gpu");
   EXPECT_EQ(receipt.device(), "NVIDIA H200");
   EXPECT_EQ(receipt.engine(), "cuda-fake");
-  EXPECT_EQ(receipt.reason(), kWhatItIs);
+  EXPECT_EQ(receipt.reason(), kDescription);
   const std::uint64_t fp16_bytes = std::uint64_t{kFilmsRows} * kFilmsDim * 2;
   const std::uint64_t rows_bytes = 3 * fp16_bytes;
   EXPECT_EQ(receipt.device_bytes(), rows_bytes + (64U << 20));
@@ -102,7 +102,7 @@ TEST_F(GpuFailoverTest, AnswersOnTheGpuAndShowsWhatItHolds) {
 
   const v1::ListCollectionsResponse list = List();
   EXPECT_EQ(list.collections(0).backend().name(), "gpu");
-  EXPECT_EQ(list.collections(0).backend().reason(), kWhatItIs);
+  EXPECT_EQ(list.collections(0).backend().reason(), kDescription);
   EXPECT_EQ(list.collections(0).bytes().device(), rows_bytes);
   EXPECT_EQ(list.collections(0).bytes().index(), 0U);
   EXPECT_EQ(list.backend().name(), "gpu");
@@ -122,31 +122,31 @@ TEST_F(GpuFailoverTest, AnswersOnTheGpuAndShowsWhatItHolds) {
   EXPECT_EQ(Fallbacks("device_lost"), 0);
 }
 
-TEST_F(GpuFailoverTest, AnswersOnTheCpuABatchThatTheGpuDoesNot) {
+TEST_F(GpuFailoverTest, AnswersABatchOnTheCpuWhenTheGpuFails) {
   Start();
   gpu_.Next(Call::kSearch, GpuFull());
-  const v1::Receipt full = Ask();
+  const v1::Receipt full = Search();
   EXPECT_EQ(full.backend(), "cpu");
   EXPECT_THAT(full.engine(), StartsWith("int8-"));
   EXPECT_EQ(full.reason(),
-            "the GPU had no room for this batch: 300.0 MiB are needed and 12.0 MiB are free");
+            "the GPU had no memory for this batch: 300.0 MiB are needed and 12.0 MiB are free");
   gpu_.Next(Call::kSearch, GpuFailed());
-  EXPECT_THAT(Ask().reason(), StartsWith("the GPU failed at this batch: cudaErrorInvalidValue"));
-  EXPECT_EQ(Ask().backend(), "gpu");
+  EXPECT_THAT(Search().reason(), StartsWith("the GPU failed at this batch: cudaErrorInvalidValue"));
+  EXPECT_EQ(Search().backend(), "gpu");
   EXPECT_EQ(Fallbacks("out_of_memory"), 1);
   EXPECT_EQ(Fallbacks("call_failed"), 1);
-  EXPECT_EQ(Metric("simile_cuda_errors_total{code=\"1\"}"), 1);
+  EXPECT_EQ(Metric("simile_device_errors_total{code=\"1\"}"), 1);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
   EXPECT_EQ(Metric("simile_search_duration_seconds_count{backend=\"cpu\"}"), 2);
   EXPECT_GT(List().collections(0).bytes().index(), 0U);
   EXPECT_FALSE(std::filesystem::exists(journal_));
 }
 
-TEST_F(GpuFailoverTest, SaysSoWhenOnlyAScoringWentToTheCpu) {
+TEST_F(GpuFailoverTest, ReportsTheCpuWhenOnlyScoresRanOnIt) {
   Start();
-  EXPECT_EQ(Ask(ToyStory(true)).backend(), "gpu");
+  EXPECT_EQ(Search(ToyStory(true)).backend(), "gpu");
   gpu_.Next(Call::kScore, GpuFailed());
-  const v1::Receipt receipt = Ask(ToyStory(true));
+  const v1::Receipt receipt = Search(ToyStory(true));
   EXPECT_EQ(receipt.backend(), "cpu");
   EXPECT_THAT(receipt.reason(), StartsWith("the GPU failed at this batch"));
   EXPECT_THAT(receipt.engine(), HasSubstr("cuda-fake"));
@@ -159,7 +159,7 @@ TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
       "the GPU was lost and is left alone until a restart: cudaErrorIllegalAddress at "
       "cudaEventQuery: an illegal memory access was encountered";
   for (int turn = 0; turn < 3; ++turn) {
-    const v1::Receipt receipt = Ask(ToyStory(turn == 2));
+    const v1::Receipt receipt = Search(ToyStory(turn == 2));
     EXPECT_EQ(receipt.backend(), "cpu");
     EXPECT_EQ(receipt.reason(), reason);
   }
@@ -168,7 +168,7 @@ TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
   EXPECT_EQ(List().backend().name(), "cpu");
   EXPECT_EQ(client_->CheckHealth(""), Health::kServing);
   EXPECT_EQ(Fallbacks("device_lost"), 1);
-  EXPECT_EQ(Metric("simile_cuda_errors_total{code=\"700\"}"), 1);
+  EXPECT_EQ(Metric("simile_device_errors_total{code=\"700\"}"), 1);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 0);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"cpu\"}"), 1);
   EXPECT_EQ(Metric("simile_gpu_requested"), 1);
@@ -176,24 +176,24 @@ TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
   ASSERT_TRUE(faults.ok()) << faults.status();
   ASSERT_EQ(faults->size(), 1U);
   EXPECT_THAT(faults->front().reason, StartsWith("cudaErrorIllegalAddress at cudaEventQuery"));
-  // A reload finds a server on the CPU.
+  // A reload goes to the CPU.
   v1::ReloadCollectionResponse reloaded;
   ASSERT_TRUE(client_->Reload("films", reloaded).ok());
   EXPECT_EQ(reloaded.collection().backend().reason(), reason);
-  EXPECT_EQ(Ask().reason(), reason);
+  EXPECT_EQ(Search().reason(), reason);
   EXPECT_EQ(gpu_.calls_after_loss(), 0);
 }
 
-TEST_F(GpuFailoverTest, AnswersAllWhoAskWhileTheGpuIsLost) {
+TEST_F(GpuFailoverTest, AnswersConcurrentCallsWhileTheGpuIsLost) {
   Start();
-  constexpr int kAskers = 4;
+  constexpr int kThreads = 4;
   constexpr int kTurns = 10;
-  for (int i = 0; i < kAskers; ++i) gpu_.Next(Call::kSearch, absl::OkStatus());
+  for (int i = 0; i < kThreads; ++i) gpu_.Next(Call::kSearch, absl::OkStatus());
   gpu_.Next(Call::kSearch, GpuLost());
-  std::vector<std::thread> askers;
-  askers.reserve(kAskers);
-  for (int asker = 0; asker < kAskers; ++asker) {
-    askers.emplace_back([&] {
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
       const Client client = server_->NewClient();
       for (int turn = 0; turn < kTurns; ++turn) {
         v1::SearchResponse response;
@@ -203,12 +203,12 @@ TEST_F(GpuFailoverTest, AnswersAllWhoAskWhileTheGpuIsLost) {
       }
     });
   }
-  for (std::thread& asker : askers) asker.join();
-  EXPECT_EQ(Ask().backend(), "cpu");
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Search().backend(), "cpu");
   EXPECT_EQ(Fallbacks("device_lost"), 1);
 }
 
-TEST_F(GpuFailoverTest, AdmitsOnTheCpuWhatDoesNotFit) {
+TEST_F(GpuFailoverTest, ServesFromTheCpuACollectionThatDoesNotFit) {
   Start();
   gpu_.Next(Call::kLoad, GpuFull());
   v1::LoadCollectionResponse loaded;
@@ -224,12 +224,12 @@ TEST_F(GpuFailoverTest, AdmitsOnTheCpuWhatDoesNotFit) {
   ASSERT_TRUE(client_->Search(request, response).ok());
   EXPECT_EQ(response.receipt().backend(), "cpu");
   EXPECT_EQ(response.receipt().reason(), reason);
-  EXPECT_EQ(Ask().backend(), "gpu");
+  EXPECT_EQ(Search().backend(), "gpu");
   EXPECT_EQ(Fallbacks("does_not_fit"), 1);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
 }
 
-TEST_F(GpuFailoverTest, ServesTheNextGenerationFromTheCpuUntilThereIsRoomForIt) {
+TEST_F(GpuFailoverTest, ServesANewGenerationFromTheCpuUntilItFits) {
   Start();
   const auto reload = [&] {
     v1::ReloadCollectionResponse reloaded;
@@ -237,37 +237,37 @@ TEST_F(GpuFailoverTest, ServesTheNextGenerationFromTheCpuUntilThereIsRoomForIt) 
     EXPECT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
     return reloaded.collection();
   };
-  gpu_.Next(Call::kLoad, GpuFull());  // beside the first generation
+  gpu_.Next(Call::kLoad, GpuFull());  // the first generation still holds its memory
   EXPECT_EQ(reload().backend().name(), "cpu");
-  const v1::Receipt second = Ask();
+  const v1::Receipt second = Search();
   EXPECT_EQ(second.snapshot_version(), 2U);
   EXPECT_THAT(second.reason(), StartsWith("it does not fit on the GPU"));
   EXPECT_EQ(reload().backend().name(), "gpu");
-  const v1::Receipt third = Ask();
+  const v1::Receipt third = Search();
   EXPECT_EQ(third.backend(), "gpu");
   EXPECT_EQ(third.snapshot_version(), 3U);
-  // The first generation was gone when the third came.
+  // The first generation was freed before the third was loaded.
   EXPECT_EQ(third.device_bytes_peak(), third.device_bytes());
 }
 
-TEST_F(GpuFailoverTest, RefusesWhatDoesNotFitWhenToldToAndServesOn) {
+TEST_F(GpuFailoverTest, RefusesAReloadThatDoesNotFitAndKeepsServing) {
   Start([](app::Config& config) { config.backend.gpu_when_full = backend::WhenFull::kRefuse; });
   gpu_.Next(Call::kLoad, GpuFull());
   v1::ReloadCollectionResponse reloaded;
   const Outcome outcome = client_->Reload("films", reloaded);
   EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(outcome.message, HasSubstr("it does not fit on the GPU: 300.0 MiB are needed"));
-  const v1::Receipt receipt = Ask();
+  const v1::Receipt receipt = Search();
   EXPECT_EQ(receipt.backend(), "gpu");
   EXPECT_EQ(receipt.snapshot_version(), 1U);
 }
 
-TEST_F(GpuFailoverTest, LeavesAGpuAloneThatEarlierServersLost) {
+TEST_F(GpuFailoverTest, DoesNotUseAGpuThatEarlierServersLost) {
   for (int fault = 0; fault < 3; ++fault) {
     ASSERT_TRUE(app::AddToFaultJournal(journal_, {RealClock().WallNow(), "an Xid 79"}).ok());
   }
   Start();
-  const v1::Receipt receipt = Ask();
+  const v1::Receipt receipt = Search();
   EXPECT_EQ(receipt.backend(), "cpu");
   EXPECT_THAT(receipt.reason(), StartsWith("the GPU was lost 3 times in the last 10 minutes, the "
                                            "last time to an Xid 79; a start from "));

@@ -22,20 +22,20 @@ backend::GpuSearch FakeGpuSearch(const std::string& plugin) {
   return {Fake("cuda_driver"), {Fake(plugin)}};
 }
 
-testing::FakeGpuControl& WorkingGpu() {
+tests::FakeGpuControl& WorkingGpu() {
   void* const plugin = dlopen(Fake("working").c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const symbol = plugin != nullptr ? dlsym(plugin, "FakeGpuControls") : nullptr;
   if (symbol == nullptr) {
     std::fprintf(stderr, "the fake plug-in cannot be loaded: %s\n", dlerror());
     std::abort();
   }
-  testing::FakeGpuControl& control = *reinterpret_cast<testing::FakeGpuControl* (*)()>(symbol)();
+  tests::FakeGpuControl& control = *reinterpret_cast<tests::FakeGpuControl* (*)()>(symbol)();
   control.Reset();
   return control;
 }
 
 GpuMachine::GpuMachine(const std::string& plugin) : is_emulated_(plugin == kEmulatedEngine) {
-  // Not a symbolic link: the program looks for its plug-in where it itself is.
+  // Not a symbolic link, because the program looks for its plug-in in its own folder.
   std::error_code other_file_system;
   fs::create_hard_link(SIMILE_PROGRAM, program(), other_file_system);
   if (other_file_system) fs::copy_file(SIMILE_PROGRAM, program());
@@ -53,7 +53,7 @@ GpuMachine::GpuMachine(const std::string& plugin) : is_emulated_(plugin == kEmul
 std::vector<std::string> GpuMachine::variables() const {
   std::vector<std::string> all = {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
                                   "SIMILE_GPU_FAULT_JOURNAL=" + journal()};
-  if (is_emulated_) {  // it is small, and slow
+  if (is_emulated_) {  // the emulated device is small and slow
     all.insert(all.end(), {"SIMILE_GPU_RESERVE_MIB=0", "SIMILE_GPU_BATCH_TIMEOUT=60000",
                            "SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT=60000",
                            "SIMILE_LIMITS_SEARCH_DEADLINE_MAX=60000"});

@@ -9,24 +9,23 @@
 
 namespace simile::integration {
 
-// Where a server in this process finds the fake driver and this plug-in ("working", "no_blas",
-// ...), whatever the machine has.
+// Returns where a server in this process finds the fake driver and this plug-in ("working",
+// "no_blas", ...).
 backend::GpuSearch FakeGpuSearch(const std::string& plugin);
 
-// The controls of the "working" plug-in in this process, as they were in the beginning.
-testing::FakeGpuControl& WorkingGpu();
+// Resets and returns the controls of the "working" plug-in in this process.
+tests::FakeGpuControl& WorkingGpu();
 
-// A folder with the program, and beside it a plug-in and a driver, which both only pretend: what
-// the program meets on a machine with a GPU.
+// A folder with the program, a fake plug-in and a fake driver, as on a machine with a GPU.
 class GpuMachine {
  public:
-  //   plugin  as for FakeGpuSearch; empty: none; kEmulatedEngine: the GPU engine itself on the
-  //           emulated device, where the tests are built with one
+  //   plugin  as for FakeGpuSearch; empty: none; kEmulatedEngine: the real GPU engine on the
+  //           emulated device, if the tests are built with it
   explicit GpuMachine(const std::string& plugin);
   static constexpr char kEmulatedEngine[] = "emulated_engine";
 
   std::string program() const { return (folder_.path() / "simile").string(); }
-  // The environment in which the program finds the driver, and keeps its journal here.
+  // Environment variables that point to the driver and the journal.
   std::vector<std::string> variables() const;
   std::string journal() const { return (folder_.path() / "faults.json").string(); }
 

@@ -39,7 +39,7 @@ ServerProcess::Circumstances On(const GpuMachine& machine,
   return circumstances;
 }
 
-v1::Receipt Ask(const std::string& address) {
+v1::Receipt Search(const std::string& address) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.add_queries()->set_id("toy-story-1995");
@@ -50,7 +50,7 @@ v1::Receipt Ask(const std::string& address) {
   return response.receipt();
 }
 
-// Whether the program serves, and says this of whom in its first line and on its receipts.
+// Checks that the program serves, and names this backend and reason in its first line and receipts.
 void ExpectServes(const ServerProcess::Circumstances& circumstances, const std::string& backend,
                   const std::string& reason) {
   ServerProcess server(ServeFilms(), circumstances);
@@ -59,7 +59,7 @@ void ExpectServes(const ServerProcess::Circumstances& circumstances, const std::
   const std::string first_line = server.output().substr(0, server.output().find('\n'));
   EXPECT_THAT(first_line, HasSubstr("  " + backend + " engine ("));
   EXPECT_THAT(first_line, HasSubstr("): " + reason));
-  const v1::Receipt receipt = Ask(address);
+  const v1::Receipt receipt = Search(address);
   EXPECT_EQ(receipt.backend(), backend);
   EXPECT_THAT(receipt.reason(), StartsWith(reason));
   EXPECT_THAT(first_line, HasSubstr(receipt.reason()));
@@ -92,18 +92,18 @@ TEST(GpuProgramTest, ServesOnTheCpuWithAPluginOfAnotherBuild) {
                "libsimile_cuda.so is from another build (it is 0.0.1-of-yesterday with interface ");
 }
 
-TEST(GpuProgramTest, ServesOnTheCpuWhenToldTo) {
+TEST(GpuProgramTest, ServesOnTheCpuWhenConfiguredTo) {
   const GpuMachine machine("working");
   ExpectServes(On(machine, {"USE_GPU=false"}), "cpu", "the configuration asks for the CPU");
 }
 
-TEST(GpuProgramTest, ServesOnTheGpuWhereThereIsOne) {
+TEST(GpuProgramTest, ServesOnTheGpuWhenThereIsOne) {
   const GpuMachine machine("working");
   ExpectServes(On(machine, {"USE_GPU=true"}), "gpu", "NVIDIA H200 (139 GiB), CUDA 13.0");
 }
 
-// The engine itself, all the way from the wire to its kernels and back.
-TEST(GpuProgramTest, AnswersForTheFilmsThroughTheEngine) {
+// The real engine, from the wire to its kernels and back.
+TEST(GpuProgramTest, AnswersFilmsQueriesOnTheEmulatedDevice) {
   if (std::string_view(SIMILE_EMULATED_GPU_FILE).empty()) {
     GTEST_SKIP() << "built without the emulated device";
   }
@@ -145,7 +145,7 @@ TEST(GpuProgramTest, AnswersForTheFilmsThroughTheEngine) {
   EXPECT_EQ(server.AwaitExit(), 0);
 }
 
-TEST(GpuProgramTest, RefusesToStartWithoutTheGpuThatItIsToUse) {
+TEST(GpuProgramTest, RefusesToStartWhenTheRequiredGpuCannotBeUsed) {
   const GpuMachine machine("no_blas");
   ServerProcess server(ServeFilms({"--backend", "gpu"}), On(machine));
   EXPECT_EQ(server.AwaitListening(), "");
@@ -155,21 +155,21 @@ TEST(GpuProgramTest, RefusesToStartWithoutTheGpuThatItIsToUse) {
                          "H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: "));
 }
 
-TEST(GpuProgramTest, StaysOnTheCpuWhenItLosesTheGpuAndStopsCleanly) {
+TEST(GpuProgramTest, StaysOnTheCpuAfterLosingTheGpuAndStopsCleanly) {
   const GpuMachine machine("working");
-  // The first search is that of the check before the films are published.
+  // The first search verifies the films before they are published.
   ServerProcess server(ServeFilms(), On(machine, {"FAKE_GPU_SEARCHES=ok,ok,lost"}));
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
-  EXPECT_EQ(Ask(address).backend(), "gpu");
-  EXPECT_EQ(Ask(address).backend(), "cpu");
-  EXPECT_THAT(Ask(address).reason(), StartsWith("the GPU was lost and is left alone"));
+  EXPECT_EQ(Search(address).backend(), "gpu");
+  EXPECT_EQ(Search(address).backend(), "cpu");
+  EXPECT_THAT(Search(address).reason(), StartsWith("the GPU was lost and is left alone"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
   EXPECT_EQ(app::ReadFaultJournal(machine.journal()).value().size(), 1U);
 }
 
-TEST(GpuProgramTest, EndsForARestartWhenItLosesTheGpuAndAfterThreeTimesLeavesItAlone) {
+TEST(GpuProgramTest, ExitsForARestartThreeTimesAndThenStaysOnTheCpu) {
   const GpuMachine machine("working");
   const std::vector<std::string> restart = {"--on-gpu-fault", "restart"};
   const auto circumstances = On(machine, {"FAKE_GPU_SEARCHES=ok,lost"});
@@ -178,7 +178,7 @@ TEST(GpuProgramTest, EndsForARestartWhenItLosesTheGpuAndAfterThreeTimesLeavesItA
     const std::string address = server.AwaitListening();
     ASSERT_NE(address, "") << server.output();
     EXPECT_THAT(server.output(), HasSubstr("  gpu engine (cuda-fake on NVIDIA H200): "));
-    EXPECT_EQ(Ask(address).backend(), "cpu") << "whoever asked has the answer";
+    EXPECT_EQ(Search(address).backend(), "cpu") << "the call that lost the GPU is answered";
     EXPECT_EQ(server.AwaitExit(), 75);
     EXPECT_EQ(Client(address).CheckHealth(""), Health::kUnreachable);
     EXPECT_EQ(app::ReadFaultJournal(machine.journal()).value().size(), times);
@@ -187,12 +187,12 @@ TEST(GpuProgramTest, EndsForARestartWhenItLosesTheGpuAndAfterThreeTimesLeavesItA
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
   EXPECT_THAT(server.output(), HasSubstr("): the GPU was lost 3 times in the last 10 minutes"));
-  EXPECT_EQ(Ask(address).backend(), "cpu");
+  EXPECT_EQ(Search(address).backend(), "cpu");
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }
 
-TEST(GpuProgramTest, EndsForARestartWhenTheGpuIsLostDuringALoad) {
+TEST(GpuProgramTest, ExitsForARestartWhenTheGpuIsLostDuringALoad) {
   const GpuMachine machine("working");
   ServerProcess server(ServeFilms({"--on-gpu-fault", "restart"}),
                        On(machine, {"FAKE_GPU_LOADS=lost"}));

@@ -35,7 +35,7 @@ class LookupTest : public testing::Test {
   const Client client_ = server_->NewClient();
 };
 
-TEST_F(LookupTest, FetchesItemsInTheOrderAsked) {
+TEST_F(LookupTest, FetchesItemsInTheRequestsOrder) {
   v1::FetchResponse response;
   const Outcome outcome =
       client_.Fetch(Fetch({"toy-story-2-1999", "feeding-sea-lions-1900"}), response);
@@ -48,7 +48,7 @@ TEST_F(LookupTest, FetchesItemsInTheOrderAsked) {
   EXPECT_EQ(response.snapshot_version(), 1U);
 }
 
-TEST_F(LookupTest, FetchesOnlyWhatIsAskedFor) {
+TEST_F(LookupTest, FetchesOnlyTheSelectedFields) {
   v1::FetchRequest request = Fetch({"toy-story-1995"});
   request.add_payload_fields("year");
   request.set_with_vectors(true);
@@ -59,12 +59,18 @@ TEST_F(LookupTest, FetchesOnlyWhatIsAskedFor) {
   EXPECT_EQ(response.items(0).vector().values_size(), kFilmsDim);
 }
 
-TEST_F(LookupTest, NamesTheFirstIdThatIsNotThere) {
+TEST_F(LookupTest, NamesTheFirstUnknownId) {
   v1::FetchResponse response;
   const Outcome outcome = client_.Fetch(Fetch({"toy-story-1995", "toy-storey-1995"}), response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kNotFound);
   EXPECT_EQ(outcome.message,
             "ids[1]: no item \"toy-storey-1995\" in films. Did you mean \"toy-story-1995\"?");
+}
+
+TEST_F(LookupTest, OffersNoIdWhenNoneIsNear) {
+  v1::FetchResponse response;
+  EXPECT_EQ(client_.Fetch(Fetch({"qqqqqqqqqqqqqqqqqqqq"}), response).message,
+            "ids[0]: no item \"qqqqqqqqqqqqqqqqqqqq\" in films");
 }
 
 TEST_F(LookupTest, FindsTitlesWholeMatchesFirst) {

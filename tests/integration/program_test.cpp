@@ -16,7 +16,7 @@
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
 #include "integration/server_process.h"
-#include "service/loopback.h"
+#include "net/loopback.h"
 
 namespace simile::integration {
 namespace {
@@ -27,7 +27,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-std::vector<std::string> ServeFilms() {
+std::vector<std::string> FilmsArguments() {
   return {"--collection",   std::string("films=") + kFilmsFolder,
           "--port",         "0",
           "--metrics-port", "0",
@@ -38,8 +38,8 @@ std::uint16_t PortOf(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 
-TEST(ProgramTest, SaysWhatItServesAndStopsOnSigterm) {
-  ServerProcess server(ServeFilms());
+TEST(ProgramTest, PrintsWhatItServesAndStopsOnSigterm) {
+  ServerProcess server(FilmsArguments());
   const std::string address = server.AwaitListening();
   ASSERT_FALSE(address.empty()) << server.output();
   EXPECT_THAT(server.output(), StartsWith("simile 0."));
@@ -51,8 +51,8 @@ TEST(ProgramTest, SaysWhatItServesAndStopsOnSigterm) {
   EXPECT_EQ(server.AwaitExit(), 0);
 }
 
-TEST(ProgramTest, StopsOnSigintWhileACallerKeepsItsConnection) {
-  ServerProcess server(ServeFilms());
+TEST(ProgramTest, StopsOnSigintWhileAClientIsConnected) {
+  ServerProcess server(FilmsArguments());
   const Client client(server.AwaitListening());
   EXPECT_EQ(client.CheckHealth(""), Health::kServing);
   server.Signal(SIGINT);
@@ -62,7 +62,7 @@ TEST(ProgramTest, StopsOnSigintWhileACallerKeepsItsConnection) {
 
 TEST(ProgramTest, WritesItsPortIntoAFile) {
   const ScratchFolder scratch;
-  std::vector<std::string> arguments = ServeFilms();
+  std::vector<std::string> arguments = FilmsArguments();
   arguments.insert(arguments.end(), {"--port-file", (scratch.path() / "port").string()});
   ServerProcess server(arguments);
   const std::string address = server.AwaitListening();
@@ -79,7 +79,7 @@ TEST(ProgramTest, FailsWhenACollectionDoesNotLoad) {
   EXPECT_THAT(server.output(), HasSubstr("error: books: "));
 }
 
-TEST(ProgramTest, LogsALineForAFailedCallAndNoneForAServedOne) {
+TEST(ProgramTest, LogsFailedCallsOnly) {
   ServerProcess server({"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
                         "--metrics-port", "0", "--log-format", "json"});
   const Client client(server.AwaitListening());
@@ -100,33 +100,32 @@ TEST(ProgramTest, LogsALineForAFailedCallAndNoneForAServedOne) {
                             "[0-9]+,\"error\":\"queries.0..k: 0; ask for 1 to 10,000\"\\}\n"));
 }
 
-TEST(ProgramTest, ServesAgainAfterBeingKilledAtAnyMoment) {
+TEST(ProgramTest, ServesAgainAfterAKillAtAnyTime) {
   constexpr int kKills = 50;
   const auto started = std::chrono::steady_clock::now();
   const auto since = [](std::chrono::steady_clock::time_point begin) {
     return Milliseconds(std::chrono::steady_clock::now() - begin).count();
   };
   {
-    ServerProcess server(ServeFilms());
+    ServerProcess server(FilmsArguments());
     ASSERT_NE(server.AwaitListening(), "");
   }
-  // From the first instruction to well after it serves.
+  // Kills happen between the first instruction and half as long again as the start takes.
   const double start_ms = since(started);
   const unsigned seed = std::random_device{}();
-  std::printf("start to SERVING %.0f ms; moments of the kills drawn with seed %u\n", start_ms,
-              seed);
+  std::printf("start to SERVING %.0f ms; times of the kills drawn with seed %u\n", start_ms, seed);
   std::mt19937 random(seed);
-  std::uniform_int_distribution<int> moment_ms(0, static_cast<int>(1.5 * start_ms));
+  std::uniform_int_distribution<int> kill_after_ms(0, static_cast<int>(1.5 * start_ms));
   double slowest_ms = 0;
   for (int kill = 0; kill < kKills; ++kill) {
     {
-      ServerProcess victim(ServeFilms());
-      poll(nullptr, 0, moment_ms(random));
+      ServerProcess victim(FilmsArguments());
+      poll(nullptr, 0, kill_after_ms(random));
       victim.Signal(SIGKILL);
       ASSERT_EQ(victim.AwaitExit(), 128 + SIGKILL);
     }
     const auto restarted = std::chrono::steady_clock::now();
-    ServerProcess server(ServeFilms());
+    ServerProcess server(FilmsArguments());
     const std::string address = server.AwaitListening();
     ASSERT_NE(address, "") << "after kill " << kill;
     slowest_ms = std::max(slowest_ms, since(restarted));
@@ -136,16 +135,16 @@ TEST(ProgramTest, ServesAgainAfterBeingKilledAtAnyMoment) {
 }
 
 TEST(ProgramTest, SurvivesAFloodOfConnectionsWithFewDescriptors) {
-  ServerProcess server(ServeFilms(), {.descriptors = 64});
+  ServerProcess server(FilmsArguments(), {.descriptors = 64});
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
   const std::uint16_t port = PortOf(address);
   {
-    std::vector<data::FileDescriptor> flood;
+    std::vector<base::FileDescriptor> flood;
     flood.reserve(300);
-    for (int index = 0; index < 300; ++index) flood.push_back(service::ConnectTo(port));
+    for (int index = 0; index < 300; ++index) flood.push_back(net::ConnectTo(port));
   }
-  // Recovered as soon as the closed connections are noticed.
+  // Serves again once it has seen that the connections are closed.
   while (Client(address).CheckHealth("") != Health::kServing) {
   }
   server.Signal(SIGTERM);

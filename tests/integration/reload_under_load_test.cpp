@@ -12,21 +12,21 @@
 namespace simile::integration {
 namespace {
 
-TEST(ReloadUnderLoadTest, EveryAnswerIsWholeAndVersionsOnlyGrow) {
+TEST(ReloadUnderLoadTest, EveryAnswerIsExactAndVersionsOnlyGrow) {
   constexpr int kReloads = 10;
-  constexpr int kAskers = 4;
+  constexpr int kClients = 4;
   FilmsServer server([](app::Config& config) { config.changes_allowed = true; });
   const std::vector<ExpectedAnswer> expected = ExpectedSimilar();
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> answers = 0;
 
-  std::vector<std::thread> askers;
-  askers.reserve(kAskers);
-  for (int asker = 0; asker < kAskers; ++asker) {
-    askers.emplace_back([&, asker] {
+  std::vector<std::thread> threads;
+  threads.reserve(kClients);
+  for (int number = 0; number < kClients; ++number) {
+    threads.emplace_back([&, number] {
       const Client client = server.NewClient();
       std::uint64_t version = 0;
-      for (std::size_t turn = static_cast<std::size_t>(asker); !stop; ++turn) {
+      for (std::size_t turn = static_cast<std::size_t>(number); !stop; ++turn) {
         const ExpectedAnswer& answer = expected[turn % expected.size()];
         v1::SearchRequest request;
         request.set_collection("films");
@@ -50,7 +50,7 @@ TEST(ReloadUnderLoadTest, EveryAnswerIsWholeAndVersionsOnlyGrow) {
     EXPECT_EQ(response.collection().snapshot_version(), static_cast<std::uint64_t>(reload) + 2);
   }
   stop = true;
-  for (std::thread& asker : askers) asker.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_GT(answers, 0U);
   RecordProperty("answers_during_reloads", std::to_string(answers));
 }

@@ -59,7 +59,7 @@ std::vector<std::string> FieldNames(const v1::Hit& hit) {
 }
 
 TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
-  const v1::SearchResponse response = Ask(ToyStory(3));
+  const v1::SearchResponse response = Search(ToyStory(3));
   EXPECT_THAT(Ids(response.results(0)),
               ElementsAre("toy-story-2-1999", "toy-story-4-2019", "toy-story-3-2010"));
   const v1::Hit& first = response.results(0).hits(0);
@@ -71,8 +71,8 @@ TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
   EXPECT_FALSE(first.has_vector());
 }
 
-TEST_F(SearchOptionsTest, PutsAReceiptOnEveryAnswer) {
-  const v1::Receipt receipt = Ask(ToyStory(3), {{}, {{"x-request-id", "a test"}}}).receipt();
+TEST_F(SearchOptionsTest, FillsTheReceipt) {
+  const v1::Receipt receipt = Search(ToyStory(3), {{}, {{"x-request-id", "a test"}}}).receipt();
   EXPECT_EQ(receipt.backend(), "cpu");
   EXPECT_THAT(receipt.engine(), testing::StartsWith("int8-"));
   EXPECT_FALSE(receipt.device().empty());
@@ -85,7 +85,7 @@ TEST_F(SearchOptionsTest, PutsAReceiptOnEveryAnswer) {
   EXPECT_EQ(receipt.request_id(), "a test");
 }
 
-TEST_F(SearchOptionsTest, SendsTheRequestIdBackAndMakesOneWhenThereIsNone) {
+TEST_F(SearchOptionsTest, ReturnsTheRequestIdOrMakesOne) {
   v1::SearchResponse response;
   Outcome outcome = client_.Search(ToyStory(1), response, {{}, {{"x-request-id", "abc"}}});
   EXPECT_EQ(outcome.trailers.at("x-request-id"), "abc");
@@ -94,12 +94,12 @@ TEST_F(SearchOptionsTest, SendsTheRequestIdBackAndMakesOneWhenThereIsNone) {
   EXPECT_EQ(response.receipt().request_id().size(), 16U);
 }
 
-TEST_F(SearchOptionsTest, OffsetSkipsTheBestAndKeepsCounting) {
+TEST_F(SearchOptionsTest, OffsetSkipsTheBestAndRanksTheRest) {
   v1::SearchRequest request = ToyStory(10);
-  const std::vector<std::string> all = Ids(Ask(request).results(0));
+  const std::vector<std::string> all = Ids(Search(request).results(0));
   request.mutable_options()->set_k(3);
   request.mutable_options()->set_offset(7);
-  const v1::SearchResponse response = Ask(request);
+  const v1::SearchResponse response = Search(request);
   EXPECT_THAT(Ids(response.results(0)), ElementsAre(all[7], all[8], all[9]));
   EXPECT_EQ(response.results(0).hits(0).rank(), 8U);
 }
@@ -108,43 +108,43 @@ TEST_F(SearchOptionsTest, OffsetReachesTheLastRow) {
   v1::SearchRequest request = ToyStory(10);
   request.mutable_options()->set_offset(kFilmsRows - 3);
   request.mutable_options()->set_without_payload(true);
-  const v1::SearchResponse response = Ask(request);
+  const v1::SearchResponse response = Search(request);
   ASSERT_EQ(response.results(0).hits_size(), 2);  // its own row is never returned
   EXPECT_EQ(response.results(0).hits(1).rank(), static_cast<std::uint32_t>(kFilmsRows - 1));
 }
 
-TEST_F(SearchOptionsTest, ThresholdLeavesOutWhatScoresBelow) {
+TEST_F(SearchOptionsTest, ThresholdLeavesOutLowerScores) {
   v1::SearchRequest request = ToyStory(100);
   request.mutable_options()->set_score_threshold(0.67F);
-  const v1::SearchResponse response = Ask(request);
+  const v1::SearchResponse response = Search(request);
   ASSERT_EQ(response.results(0).hits_size(), 3);
   EXPECT_GE(response.results(0).hits(2).score(), 0.67F);
 }
 
-TEST_F(SearchOptionsTest, ExcludedIdsOfQueryAndOptionsAreBothLeftOut) {
+TEST_F(SearchOptionsTest, LeavesOutTheExcludedIdsOfQueryAndOptions) {
   v1::SearchRequest request = ToyStory(1);
   request.mutable_options()->add_exclude_ids("toy-story-2-1999");
   request.mutable_options()->add_exclude_ids("an id no film has");
   request.mutable_queries(0)->add_exclude_ids("toy-story-4-2019");
-  EXPECT_THAT(Ids(Ask(request).results(0)), ElementsAre("toy-story-3-2010"));
+  EXPECT_THAT(Ids(Search(request).results(0)), ElementsAre("toy-story-3-2010"));
 }
 
-TEST_F(SearchOptionsTest, ReturnsThePayloadAskedFor) {
+TEST_F(SearchOptionsTest, ReturnsTheSelectedPayload) {
   v1::SearchRequest request = ToyStory(1);
-  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)),
+  EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)),
               ElementsAre("cast", "genres", "media_id", "title", "year"));
   request.mutable_options()->add_payload_fields("year");
   request.mutable_options()->add_payload_fields("title");
-  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)), ElementsAre("title", "year"));
+  EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)), ElementsAre("title", "year"));
   request.mutable_options()->clear_payload_fields();
   request.mutable_options()->set_without_payload(true);
-  EXPECT_THAT(FieldNames(Ask(request).results(0).hits(0)), ElementsAre());
+  EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)), ElementsAre());
 }
 
-TEST_F(SearchOptionsTest, ReturnsVectorsOfUnitLengthWhenAsked) {
+TEST_F(SearchOptionsTest, ReturnsVectorsOfUnitLengthWithVectors) {
   v1::SearchRequest request = ToyStory(1);
   request.mutable_options()->set_with_vectors(true);
-  const v1::SearchResponse response = Ask(request);
+  const v1::SearchResponse response = Search(request);
   double squares = 0;
   for (const float value : response.results(0).hits(0).vector().values()) {
     squares += double{value} * value;
@@ -157,14 +157,14 @@ TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
   const std::vector<float> vector = VectorOf("toy-story-1995");
   v1::SearchRequest request = ToyStory(20);
   request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
-  const v1::SearchResult floats = Ask(request).results(0);
+  const v1::SearchResult floats = Search(request).results(0);
   EXPECT_EQ(floats.hits(0).id(), "toy-story-1995");
 
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
   packed.set_format(v1::PackedVector::F32_LE);
   packed.mutable_data()->assign(reinterpret_cast<const char*>(vector.data()),
                                 vector.size() * sizeof(float));
-  const v1::SearchResult packed_floats = Ask(request).results(0);
+  const v1::SearchResult packed_floats = Search(request).results(0);
   ASSERT_EQ(packed_floats.hits_size(), floats.hits_size());
   for (int hit = 0; hit < floats.hits_size(); ++hit) {
     EXPECT_EQ(packed_floats.hits(hit).row(), floats.hits(hit).row());
@@ -172,27 +172,27 @@ TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
   }
 }
 
-TEST_F(SearchOptionsTest, HalvesAnswerAlikeButForTheirRounding) {
+TEST_F(SearchOptionsTest, Fp16VectorsAnswerAsFloatsDoWithinRounding) {
   const std::vector<float> vector = VectorOf("toy-story-1995");
   v1::SearchRequest request = ToyStory(3);
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
   packed.set_format(v1::PackedVector::F16_LE);
   for (const float value : vector) {
-    // The nearest binary16 above 2^-14 in size; smaller numbers become 0, which moves no score here
-    // by more than the tolerance.
+    // The nearest binary16, but 0 for magnitudes below 2^-14, which changes no score here by more
+    // than the tolerance.
     int exponent = 0;
     const float fraction = std::frexp(std::abs(value), &exponent);  // [0.5, 1)
-    std::uint32_t half = 0;
+    std::uint32_t bits = 0;
     if (value != 0 && exponent > -14) {
       const auto steps =
           static_cast<std::uint32_t>(std::lround(std::ldexp(fraction, 11)));  // to 2^11
-      half = (static_cast<std::uint32_t>(exponent + 14) << 10) + (steps - 1024);
+      bits = (static_cast<std::uint32_t>(exponent + 14) << 10) + (steps - 1024);
     }
-    if (value < 0) half |= 0x8000U;
-    packed.mutable_data()->push_back(static_cast<char>(half & 0xFF));
-    packed.mutable_data()->push_back(static_cast<char>(half >> 8));
+    if (value < 0) bits |= 0x8000U;
+    packed.mutable_data()->push_back(static_cast<char>(bits & 0xFF));
+    packed.mutable_data()->push_back(static_cast<char>(bits >> 8));
   }
-  const v1::SearchResult result = Ask(request).results(0);
+  const v1::SearchResult result = Search(request).results(0);
   EXPECT_THAT(Ids(result), ElementsAre("toy-story-1995", "toy-story-2-1999", "toy-story-4-2019"));
   EXPECT_NEAR(result.hits(0).score(), 1, 1e-3);
 }
@@ -202,16 +202,16 @@ TEST_F(SearchOptionsTest, VectorsNeedNotBeOfUnitLength) {
   for (float& value : vector) value *= 1'000;
   v1::SearchRequest request = ToyStory(1);
   request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
-  EXPECT_NEAR(Ask(request).results(0).hits(0).score(), 1, 1e-6);
+  EXPECT_NEAR(Search(request).results(0).hits(0).score(), 1, 1e-6);
 }
 
-TEST_F(SearchOptionsTest, TakesTheLargestBatch) {
+TEST_F(SearchOptionsTest, AnswersTheLargestBatch) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.mutable_options()->set_k(3);
   request.mutable_options()->set_without_payload(true);
   for (int index = 0; index < 1'024; ++index) request.add_queries()->set_id("toy-story-1995");
-  const v1::SearchResponse response = Ask(request, {std::chrono::seconds(60), {}});
+  const v1::SearchResponse response = Search(request, {std::chrono::seconds(60), {}});
   ASSERT_EQ(response.results_size(), 1'024);
   EXPECT_EQ(Ids(response.results(0)), Ids(response.results(1'023)));
   EXPECT_EQ(response.receipt().batch_size(), 1'024U);

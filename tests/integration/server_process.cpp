@@ -18,7 +18,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // The same roads in every run, and nothing measured or written to the tester's home.
+  // The same strategies in every run; measures nothing and writes nothing to the home folder.
   std::vector<std::string> settings = {"SIMILE_BACKEND_TUNING=defaults"};
   settings.insert(settings.end(), circumstances.variables.begin(), circumstances.variables.end());
   std::vector<char*> variables;
@@ -27,8 +27,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   variables.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
-  from_ = data::FileDescriptor(ends[0]);
-  const data::FileDescriptor to(ends[1]);
+  from_ = base::FileDescriptor(ends[0]);
+  const base::FileDescriptor to(ends[1]);
   pid_ = fork();
   if (pid_ != 0) return;
   // In the child: only calls that are safe after fork.

@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "data/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace simile::integration {
 
-// The real program in a process of its own. Killed and reaped when destroyed.
+// The real program in a process of its own, killed and reaped by the destructor.
 class ServerProcess {
  public:
   struct Circumstances {
     std::optional<std::uint64_t> descriptors;  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
-    // NAME=VALUE, before those of this process. On the CPU, whatever the machine has, unless a test
-    // says otherwise.
+    // NAME=VALUE, before those of this process. By default the CPU is used, also where a GPU is.
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 
@@ -30,21 +29,23 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // Reads what it prints until it says where it listens: that address; empty when it ended first.
+  // Reads output until it has the address that the program listens on, and returns that; empty when
+  // the program ended first.
   std::string AwaitListening();
   // Reads until the text has been printed; false when the program ended first.
   bool AwaitOutput(const std::string& text);
   const std::string& output() const { return output_; }  // standard output and error so far
 
   void Signal(int signal) const;
-  // Waits for the end: the exit status, or 128 + the signal that ended it. Reads output to its end.
+  // Reads output to its end and returns the exit status, or 128 + the signal that ended the
+  // program.
   int AwaitExit();
 
  private:
   bool ReadMore();
 
   pid_t pid_ = -1;
-  data::FileDescriptor from_;  // its standard output and error
+  base::FileDescriptor from_;  // its standard output and error
   std::string output_;
   std::optional<int> exit_;
 };

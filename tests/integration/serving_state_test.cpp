@@ -29,22 +29,22 @@ TEST(ServingStateTest, AnswersHealthBeforeAndAfterLoading) {
   EXPECT_EQ(client.CheckHealth("films"), Health::kServing);
 }
 
-TEST(ServingStateTest, OffersReflectionOnlyWhenAsked) {
+TEST(ServingStateTest, OffersReflectionOnlyWhenEnabled) {
   const auto closed = StartWithoutLoading();
-  EXPECT_EQ(Client(closed->address()).AskForReflection().code, absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Client(closed->address()).TryReflection().code, absl::StatusCode::kUnimplemented);
   const auto open = StartWithoutLoading([](app::Config& config) { config.reflection = true; });
-  const Outcome outcome = Client(open->address()).AskForReflection();
+  const Outcome outcome = Client(open->address()).TryReflection();
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
 }
 
 TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
   FilmsServer server;
-  constexpr int kAskers = 4;
+  constexpr int kClients = 4;
   std::atomic<int> warm = 0;
-  std::vector<std::thread> askers;
-  askers.reserve(kAskers);
-  for (int asker = 0; asker < kAskers; ++asker) {
-    askers.emplace_back([&] {
+  std::vector<std::thread> threads;
+  threads.reserve(kClients);
+  for (int i = 0; i < kClients; ++i) {
+    threads.emplace_back([&] {
       const Client client = server.NewClient();
       for (bool first = true;; first = false) {
         v1::SearchResponse response;
@@ -57,26 +57,26 @@ TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
           ASSERT_EQ(response.results(0).hits_size(), 10);
           continue;
         }
-        // The only way to fail is to have come too late, and to be told so.
+        // A call can only fail because it came too late, and the message says so.
         ASSERT_EQ(outcome.code, absl::StatusCode::kUnavailable);
-        ASSERT_EQ(outcome.message, "the server is stopping; try another, or this one again later");
+        ASSERT_EQ(outcome.message, "the server is stopping; retry on another server, or later");
         ASSERT_EQ(client.CheckHealth(""), Health::kNotServing);
         ASSERT_EQ(client.CheckHealth("films"), Health::kNotServing);
         return;
       }
     });
   }
-  for (int seen = 0; (seen = warm) < kAskers;) warm.wait(seen);
+  for (int seen = 0; (seen = warm) < kClients;) warm.wait(seen);
   EXPECT_TRUE(server.app().Drain());
-  for (std::thread& asker : askers) asker.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_GE(MetricValue(ScrapeMetrics(*server.app().metrics_port()),
                         "simile_rejected_total{reason=\"draining\"}"),
-            kAskers);
-  // Nobody else gets in.
+            kClients);
+  // No new connection is accepted.
   EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kUnreachable);
 }
 
-TEST(ServingStateTest, GivesUpACallWhoseDeadlineHasPassed) {
+TEST(ServingStateTest, EndsACallWhoseDeadlineHasPassed) {
   const FilmsServer server;
   v1::SearchResponse response;
   const Outcome outcome =
@@ -84,7 +84,7 @@ TEST(ServingStateTest, GivesUpACallWhoseDeadlineHasPassed) {
   EXPECT_EQ(outcome.code, absl::StatusCode::kDeadlineExceeded) << testing::PrintToString(outcome);
 }
 
-TEST(ServingStateTest, OutlivesCallersThatGoAway) {
+TEST(ServingStateTest, KeepsServingAfterCancelledCalls) {
   const FilmsServer server;
   const Client client = server.NewClient();
   v1::SearchRequest request = ToyStory();
@@ -98,7 +98,7 @@ TEST(ServingStateTest, OutlivesCallersThatGoAway) {
   EXPECT_TRUE(client.Search(ToyStory(), response).ok());
 }
 
-TEST(ServingStateTest, KeepsOnePeerToItsShareOfConnections) {
+TEST(ServingStateTest, LimitsTheConnectionsOfOnePeer) {
   FilmsServer server([](app::Config& config) { config.limits.connections_per_peer_max = 3; });
   std::vector<Client> clients;
   for (int index = 0; index < 3; ++index) {
@@ -111,14 +111,14 @@ TEST(ServingStateTest, KeepsOnePeerToItsShareOfConnections) {
   EXPECT_GE(MetricValue(ScrapeMetrics(metrics_port),
                         "simile_rejected_total{reason=\"connections_per_peer\"}"),
             1);
-  // One that goes makes room for one that comes, as soon as its socket is closed.
+  // When one disconnects, another may connect as soon as the socket is closed.
   clients.pop_back();
   while (MetricValue(ScrapeMetrics(metrics_port), "simile_connections{state=\"open\"}") == 3) {
   }
   EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kServing);
 }
 
-TEST(ServingStateTest, ExposesWhatItDid) {
+TEST(ServingStateTest, ExposesMetricsOfItsCalls) {
   FilmsServer server;
   const Client client = server.NewClient();
   v1::SearchResponse response;

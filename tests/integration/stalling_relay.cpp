@@ -5,13 +5,13 @@
 
 #include <utility>
 
-#include "service/listen_socket.h"
-#include "service/loopback.h"
+#include "net/listen_socket.h"
+#include "net/loopback.h"
 
 namespace simile::integration {
 namespace {
 
-// Passes on what can be read. False at the end of the connection.
+// Forwards what can be read. False at the end of the connection.
 bool Pass(int from, int to) {
   char buffer[4096];
   const ssize_t got = recv(from, buffer, sizeof buffer, 0);
@@ -22,7 +22,7 @@ bool Pass(int from, int to) {
 
 StallingRelay::StallingRelay(std::uint16_t server_port)
     : server_port_(server_port), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  auto socket = service::Listen("127.0.0.1", 0);
+  auto socket = net::Listen("127.0.0.1", 0);
   port_ = socket->port;
   listener_ = std::move(socket->fd);
   thread_ = std::thread([this] { Relay(); });
@@ -30,20 +30,20 @@ StallingRelay::StallingRelay(std::uint16_t server_port)
 
 StallingRelay::~StallingRelay() {
   stopped_ = true;
-  Turn(false);
+  SetStalled(false);
   thread_.join();
 }
 
 std::string StallingRelay::address() const { return "127.0.0.1:" + std::to_string(port_); }
 
-void StallingRelay::Turn(bool stalled) {
+void StallingRelay::SetStalled(bool stalled) {
   stalled_ = stalled;
   eventfd_write(wake_.get(), 1);
 }
 
 void StallingRelay::Relay() {
-  data::FileDescriptor client;
-  data::FileDescriptor server;
+  base::FileDescriptor client;
+  base::FileDescriptor server;
   while (!stopped_) {
     // A negative descriptor is not watched (poll(2)).
     pollfd watched[] = {{wake_.get(), POLLIN, 0},
@@ -56,8 +56,8 @@ void StallingRelay::Relay() {
       eventfd_read(wake_.get(), &ignored);
     }
     if (watched[1].revents != 0) {
-      client = data::FileDescriptor(accept(listener_.get(), nullptr, nullptr));
-      server = service::ConnectTo(server_port_);
+      client = base::FileDescriptor(accept(listener_.get(), nullptr, nullptr));
+      server = net::ConnectTo(server_port_);
     }
     if (watched[2].revents != 0 && !Pass(client.get(), server.get())) return;
     if (watched[3].revents != 0 && !Pass(server.get(), client.get())) return;

@@ -8,7 +8,7 @@
 
 namespace simile::observe {
 
-// What a scrape would read.
+// Returns the text that a scrape reads.
 std::string Exposed(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
 inline std::string Exposed(const Metrics& metrics) { return Exposed(metrics.Collectables()); }
 

@@ -9,22 +9,22 @@
 namespace simile::observe {
 namespace {
 
-TEST(TextLineTest, WritesFieldsBare) {
+TEST(TextLineTest, WritesPlainFieldsWithoutQuotes) {
   EXPECT_EQ(TextLine("request failed", {{"request_id", "4f1c"}, {"duration_us", 812U}}),
             "request failed request_id=4f1c duration_us=812");
 }
 
-TEST(TextLineTest, QuotesWhatWouldRunTogether) {
+TEST(TextLineTest, QuotesAmbiguousValues) {
   EXPECT_EQ(TextLine("x", {{"a", "two words"}, {"b", ""}, {"c", "k=v"}, {"d", "say \"hi\""}}),
             R"(x a="two words" b="" c="k=v" d="say \"hi\"")");
 }
 
-TEST(TextLineTest, StaysOneLineWhateverTheValueHolds) {
+TEST(TextLineTest, EscapesLineBreaksAndControlCharacters) {
   const std::string line = TextLine("got\nmail", {{"id", "a\nfake warning line\x1b[31m"}});
   EXPECT_EQ(line, R"(got\nmail id="a\nfake warning line\u001b[31m")");
 }
 
-TEST(TextLineTest, KeepsOtherScriptsReadable) {
+TEST(TextLineTest, KeepsOtherScriptsUnescaped) {
   EXPECT_EQ(TextLine("x", {{"title", "Бременские"}}), "x title=Бременские");
 }
 
@@ -43,8 +43,8 @@ TEST(JsonMembersTest, EscapesQuotesBackslashesAndControlCharacters) {
 }
 
 TEST(JsonMembersTest, ReplacesBytesThatAreNotUtf8) {
-  // A lone continuation, an overlong '/', a surrogate and a cut-off sequence: one mark per bad
-  // byte.
+  // A lone continuation byte, an overlong '/', a surrogate and a truncated sequence: each bad byte
+  // becomes one U+FFFD.
   EXPECT_EQ(JsonMembers("\x80|\xC0\xAF|\xED\xA0\x80|\xE2\x82", {}),
             "\"message\":\"\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD"
             "\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD\"");

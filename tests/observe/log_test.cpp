@@ -19,7 +19,7 @@ TEST(LoggerTest, WritesTextLinesWithTimeAndLevel) {
                                       "code=NOT_FOUND\n"));
 }
 
-TEST(LoggerTest, WritesOneJsonObjectALine) {
+TEST(LoggerTest, WritesOneJsonObjectOnEachLine) {
   std::ostringstream out;
   const Logger log({.format = LogFormat::kJson, .level = LogLevel::kInfo, .sink = &out});
   log.Error("a \"quoted\"\nthing %v", {{"rows", 5000U}});
@@ -28,7 +28,7 @@ TEST(LoggerTest, WritesOneJsonObjectALine) {
                            "\"message\":\"a \\\\\"quoted\\\\\"\\\\nthing %v\",\"rows\":5000\\}\n"));
 }
 
-TEST(LoggerTest, DropsWhatIsQuieterThanItsLevel) {
+TEST(LoggerTest, DropsLinesBelowItsLevel) {
   std::ostringstream out;
   const Logger log({.format = LogFormat::kText, .level = LogLevel::kWarning, .sink = &out});
   log.Debug("one");

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The whole answer of a plain HTTP/1.0 request to 127.0.0.1:port.
+// Sends an HTTP/1.0 request to 127.0.0.1:port and returns the whole response.
 std::string Get(std::uint16_t port, const std::string& path) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -39,7 +39,7 @@ std::string Get(std::uint16_t port, const std::string& path) {
   return answer;
 }
 
-TEST(MetricsEndpointTest, ServesMetricsOnAPortOfItsOwnChoice) {
+TEST(MetricsEndpointTest, ServesMetricsOnAnyFreePort) {
   const Metrics metrics({.version = "0.1.0", .build = "g1"});
   const auto endpoint = MetricsEndpoint::Start("127.0.0.1", 0, metrics.Collectables());
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
@@ -50,7 +50,7 @@ TEST(MetricsEndpointTest, ServesMetricsOnAPortOfItsOwnChoice) {
   EXPECT_THAT(Get((*endpoint)->port(), "/other"), HasSubstr(" 404 Not Found"));
 }
 
-TEST(MetricsEndpointTest, NamesTheAddressItCannotListenOn) {
+TEST(MetricsEndpointTest, NamesTheAddressThatIsTaken) {
   const auto first = MetricsEndpoint::Start("127.0.0.1", 0, {});
   ASSERT_TRUE(first.ok()) << first.status();
   const auto second = MetricsEndpoint::Start("127.0.0.1", (*first)->port(), {});

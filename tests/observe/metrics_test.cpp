@@ -34,13 +34,13 @@ TEST(MetricsTest, ExposesEveryFallbackFromTheStart) {
     EXPECT_THAT(Exposed(metrics),
                 HasSubstr("simile_fallback_total{reason=\"" + std::string(reason) + "\"} 0\n"));
   }
-  metrics.CountFallback(Fallback::kDoesNotFit);
-  metrics.CountCudaError(700);
+  metrics.CountFallback(FallbackCause::kDoesNotFit);
+  metrics.CountDeviceError(700);
   EXPECT_THAT(Exposed(metrics), HasSubstr("simile_fallback_total{reason=\"does_not_fit\"} 1\n"));
-  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_cuda_errors_total{code=\"700\"} 1\n"));
+  EXPECT_THAT(Exposed(metrics), HasSubstr("simile_device_errors_total{code=\"700\"} 1\n"));
 }
 
-TEST(MetricsTest, ShowsOneActiveBackend) {
+TEST(MetricsTest, ReportsOneActiveBackend) {
   Metrics metrics({.version = "0.1.0", .build = "g1234"});
   metrics.SetGpuRequested(true);
   metrics.SetBackendActive("gpu");
@@ -65,7 +65,7 @@ TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
   EXPECT_THAT(text, HasSubstr("rpc_response_status_code=\"NOT_FOUND\"} 1\n"));
 }
 
-TEST(MetricsTest, RecordsABatchOnceAndEveryWait) {
+TEST(MetricsTest, RecordsABatchOnceAndTheWaitOfEachCall) {
   Metrics metrics({});
   metrics.RecordBatch("cpu", 3, 1'500, std::vector<std::uint64_t>{10, 2'000});
   const std::string text = Exposed(metrics);
@@ -95,7 +95,7 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
   EXPECT_THAT(text, HasSubstr("simile_rescans_total 2\n"));
 }
 
-TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {
+TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
   std::uint64_t depth = 3;
   const auto collector = MakeScrapeCollector({
       .queue_depth = [&] { return depth; },
@@ -119,7 +119,7 @@ TEST(ScrapeCollectorTest, AsksItsSourcesAtEveryScrape) {
   EXPECT_THAT(Exposed({collector}), HasSubstr("simile_queue_depth 0\n"));
 }
 
-TEST(ScrapeCollectorTest, ShowsTheMemoryOfAGpuByKind) {
+TEST(ScrapeCollectorTest, ReportsTheMemoryOfAGpuByKind) {
   ScrapeSources sources;
   sources.device_memory = [] { return std::vector<DeviceMemory>{{"rows-fp16", 100, 200}}; };
   const std::string text = Exposed({MakeScrapeCollector(std::move(sources))});
@@ -129,7 +129,7 @@ TEST(ScrapeCollectorTest, ShowsTheMemoryOfAGpuByKind) {
   EXPECT_THAT(Exposed({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
 }
 
-TEST(ScrapeCollectorTest, LeavesOutWhatHasNoSource) {
+TEST(ScrapeCollectorTest, OmitsMetricsWithoutASource) {
   const std::string text = Exposed({MakeScrapeCollector({})});
   EXPECT_THAT(text, Not(HasSubstr("simile_")));
 }

@@ -24,7 +24,7 @@ TEST(ParseProcessStatTest, CountsFieldsFromTheLastBracket) {
   EXPECT_EQ(stat->resident_pages, 222U);
 }
 
-TEST(ParseProcessStatTest, GivesNothingWhenTheLineIsCutOff) {
+TEST(ParseProcessStatTest, ReturnsNothingForATruncatedLine) {
   EXPECT_FALSE(ParseProcessStat("").has_value());
   EXPECT_FALSE(ParseProcessStat("42 (simile").has_value());
   EXPECT_FALSE(ParseProcessStat("42 (simile) S 1 2 3").has_value());

@@ -11,14 +11,14 @@ std::string Error(const std::string& name) {
   return std::string(CheckCollectionName("name", name, Limits{}).message());
 }
 
-TEST(CollectionNameTest, TakesLettersDigitsAndThreeSigns) {
+TEST(CollectionNameTest, AllowsLettersDigitsAndThreeSigns) {
   EXPECT_EQ(Error("films"), "");
   EXPECT_EQ(Error("Films_2.v1-b"), "");
   EXPECT_EQ(Error("-"), "");
   EXPECT_EQ(Error(std::string(128, 'x')), "");
 }
 
-TEST(CollectionNameTest, RefusesTheRestByName) {
+TEST(CollectionNameTest, RefusesOtherNames) {
   const std::string rule =
       "; a name has letters, digits, '-', '_' and '.', and does not start with '.'";
   EXPECT_EQ(Error("two words"), "name: \"two words\" is not a name" + rule);

@@ -48,7 +48,7 @@ TEST_F(DataRootTest, FollowsADataRootThatIsItselfALink) {
   EXPECT_EQ(*ResolveInDataRoot(base_ / "link", "films"), root_ / "films");
 }
 
-TEST_F(DataRootTest, RefusesEveryWayOut) {
+TEST_F(DataRootTest, RefusesPathsThatLeadOut) {
   const std::string rule = "; name a folder inside the server's data root, relative to it";
   EXPECT_EQ(Error(""), "folder: \"\" is empty" + rule);
   EXPECT_EQ(Error("/etc"), "folder: \"/etc\" is absolute" + rule);
@@ -62,7 +62,7 @@ TEST_F(DataRootTest, RefusesEveryWayOut) {
   EXPECT_EQ(Error("file"), "folder: \"file\" is not a folder" + rule);
 }
 
-TEST_F(DataRootTest, SaysWhatIsNotThere) {
+TEST_F(DataRootTest, SaysThatAFolderDoesNotExist) {
   const auto path = ResolveInDataRoot(root_, "book");
   EXPECT_EQ(path.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Error("book"), "folder: the server's data root has no \"book\"");

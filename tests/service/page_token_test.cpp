@@ -17,20 +17,20 @@ TEST(PageTokenTest, ReadsWhatItWrote) {
   EXPECT_EQ(*read, kToken);
 }
 
-TEST(PageTokenTest, IsFitForAnAddress) {
+TEST(PageTokenTest, IsSafeInAUrl) {
   EXPECT_EQ(WritePageToken(kToken).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                      "abcdefghijklmnopqrstuvwxyz0123456789-_="),
             std::string::npos);
 }
 
-TEST(PageTokenTest, RefusesWhatItNeverWrote) {
+TEST(PageTokenTest, RefusesOtherText) {
   const std::string token = WritePageToken(kToken);
   for (const std::string& text : {std::string("abc"), std::string("!"), token.substr(4),
                                   token + "AAAA", std::string("x y")}) {
-    EXPECT_EQ(ReadPageToken(text).status(),
-              absl::InvalidArgumentError(
-                  "options.page_token: this is no page token; send an answer's next_page_token as "
-                  "it came, or leave it out for the first page"))
+    EXPECT_EQ(
+        ReadPageToken(text).status(),
+        absl::InvalidArgumentError("options.page_token: not a page token; send an answer's "
+                                   "next_page_token unchanged, or leave it out for the first page"))
         << text;
   }
 }

@@ -21,21 +21,21 @@ data::PayloadTable Films() {
   return std::move(builder).Build();
 }
 
-TEST(SelectPayloadTest, SelectsAllWhenNothingIsNamed) {
+TEST(SelectPayloadTest, SelectsAllWithoutNames) {
   const data::PayloadTable payload = Films();
   const auto selection = SelectPayload("f", "films", {}, true, payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_EQ(ReadSelected(payload, 0, *selection), payload.Read(0));
 }
 
-TEST(SelectPayloadTest, SelectsNoneWhenAskedTo) {
+TEST(SelectPayloadTest, SelectsNoneWithoutPayload) {
   const data::PayloadTable payload = Films();
   const auto selection = SelectPayload("f", "films", {}, false, payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_TRUE(ReadSelected(payload, 0, *selection).empty());
 }
 
-TEST(SelectPayloadTest, SelectsWhatIsNamedOnce) {
+TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
   const data::PayloadTable payload = Films();
   const auto selection = SelectPayload("f", "films", {"year", "title", "year"}, true, payload);
   ASSERT_TRUE(selection.ok());

@@ -8,7 +8,7 @@
 namespace simile::service {
 namespace {
 
-TEST(RequestIdTest, TakesPrintableAsciiUpToItsLength) {
+TEST(RequestIdTest, AllowsPrintableAsciiUpToItsMaximum) {
   EXPECT_TRUE(IsUsableRequestId("4f1c-77"));
   EXPECT_TRUE(IsUsableRequestId("with space ~"));
   EXPECT_TRUE(IsUsableRequestId(std::string(128, 'x')));

@@ -74,7 +74,7 @@ TEST(FillValueTest, KeepsEveryKindApart) {
       values { int_value: 1 } values { null_value: true } } } } })"));
 }
 
-TEST(ResponseBuilderTest, FillsHitsWithWhatIsAskedFor) {
+TEST(ResponseBuilderTest, FillsHitsWithTheSelectedParts) {
   const engine::Snapshot snapshot = Films();
   const RowShape shape{{.none = false, .all = true, .field_numbers = {}}, true};
   const std::vector<Hit> hits = {{0, 0.5F}, {1, 0.25F}};
@@ -87,7 +87,7 @@ TEST(ResponseBuilderTest, FillsHitsWithWhatIsAskedFor) {
   EXPECT_EQ(result.hits(1).id(), "heat");
 }
 
-TEST(ResponseBuilderTest, LeavesOutWhatIsNot) {
+TEST(ResponseBuilderTest, LeavesOutThePartsNotSelected) {
   const engine::Snapshot snapshot = Films();
   const RowShape shape{{.none = true, .all = false, .field_numbers = {}}, false};
   v1::Item item;
@@ -108,12 +108,12 @@ TEST(ResponseBuilderTest, RefusesAReplyBeyondItsMaximum) {
   EXPECT_TRUE(message.ends_with(" bytes and may have 30,000; lower k")) << message;
 }
 
-TEST(ResponseBuilderTest, CountsOnlyTheFieldsAskedForNearTheMaximum) {
+TEST(ResponseBuilderTest, CountsOnlyTheSelectedFieldsNearTheMaximum) {
   const engine::Snapshot snapshot = Films();
   const auto year = snapshot.dataset->payload.FieldNumber("year");
   ASSERT_TRUE(year.has_value());
   const RowShape shape{{.none = false, .all = false, .field_numbers = {*year}}, false};
-  // The row's whole payload would be past 200 bytes by far; its year is not.
+  // The whole payload of a row is far beyond 250 bytes; its year is not.
   EXPECT_TRUE(
       ResponseBuilder(snapshot, shape).CheckReplySize(std::vector<Row>{1, 1}, 250, "").ok());
 }

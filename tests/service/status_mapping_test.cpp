@@ -11,7 +11,7 @@ TEST(StatusMappingTest, SendsTheMessageOfTheCallersErrors) {
   EXPECT_EQ(MessageForCaller(absl::NotFoundError("no user \"x\""), "4f1c"), "no user \"x\"");
 }
 
-TEST(StatusMappingTest, KeepsInternalDetailsBack) {
+TEST(StatusMappingTest, HidesInternalDetails) {
   const std::string terse =
       "internal error; the server's log has the details under request id 4f1c";
   EXPECT_EQ(MessageForCaller(absl::InternalError("/srv/data/x at 0x7f"), "4f1c"), terse);

@@ -22,7 +22,7 @@ std::string LookupError(const std::string& text) {
   return std::string(ValidateLookup(request, Limits{}).message());
 }
 
-TEST(ValidateFetchTest, TakesWhatIsWithinLimits) {
+TEST(ValidateFetchTest, AllowsRequestsWithinLimits) {
   EXPECT_EQ(FetchError("collection: 'films' ids: ['a', 'b'] payload_fields: 'title'"), "");
 }
 
@@ -33,7 +33,7 @@ TEST(ValidateFetchTest, NamesWhatIsWrong) {
   EXPECT_EQ(FetchError("collection: 'films' ids: ['a', '']"),
             "ids[1]: empty; an id has 1 to 512 bytes");
   EXPECT_EQ(FetchError("collection: 'films' ids: 'a' payload_fields: 'x' without_payload: true"),
-            "payload_fields: named along with without_payload; give one or the other");
+            "payload_fields: set together with without_payload; set only one of them");
 }
 
 TEST(ValidateFetchTest, RefusesMoreFieldsThanItsBound) {
@@ -42,7 +42,7 @@ TEST(ValidateFetchTest, RefusesMoreFieldsThanItsBound) {
   EXPECT_EQ(FetchError(text), "payload_fields: 257 fields named; at most 256");
 }
 
-TEST(ValidateLookupTest, TakesWhatIsWithinLimits) {
+TEST(ValidateLookupTest, AllowsRequestsWithinLimits) {
   EXPECT_EQ(LookupError("collection: 'films' text: 'Toy' limit: 1000"), "");
 }
 

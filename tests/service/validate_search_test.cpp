@@ -3,6 +3,8 @@
 #include <limits>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -63,15 +65,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"EmptyUserId", kQuery + "queries { user_id: '' }",
                 "queries[1].user_id: empty; an id has 1 to 512 bytes"},
         Refusal{"EmptyVector", kFilms + "queries { vector { } }",
-                "queries[0].vector: empty; send a number a dimension"},
+                "queries[0].vector: empty; send a number for each dimension"},
         Refusal{"PackedWithoutFormat", kFilms + "queries { packed_vector { data: 'abcd' } }",
                 "queries[0].packed_vector.format: not set; set F32_LE or F16_LE"},
         Refusal{"PackedWithoutData", kFilms + "queries { packed_vector { format: F16_LE } }",
-                "queries[0].packed_vector.data: empty; send 2 bytes a dimension"},
+                "queries[0].packed_vector.data: empty; send 2 bytes for each dimension"},
         Refusal{"PackedCutOff",
                 kQuery + "queries { packed_vector { format: F32_LE data: 'abcdef' } }",
-                "queries[1].packed_vector.data: 6 bytes; F32_LE takes 4 a dimension, so a multiple "
-                "of 4"},
+                "queries[1].packed_vector.data: 6 bytes; F32_LE takes 4 for each dimension, so a "
+                "multiple of 4"},
         Refusal{"EmptyExcludedId", kFilms + "queries { id: 'a' exclude_ids: ['b', ''] }",
                 "queries[0].exclude_ids[1]: empty; an id has 1 to 512 bytes"},
         Refusal{"LongExcludedId",
@@ -81,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "queries[1].exclude_seen: only queries by user_id or blend have seen anything"},
         Refusal{"FieldsAndNone",
                 kQuery + "options { payload_fields: 'title' without_payload: true }",
-                "options.payload_fields: named along with without_payload; give one or the other"},
+                "options.payload_fields: set together with without_payload; set only one of them"},
         Refusal{"ReplyZero", kQuery + "options { reply_bytes_max: 0 }",
                 "options.reply_bytes_max: 0; give 1 to 67,108,864"},
         Refusal{"ReplyTooLarge", kQuery + "options { reply_bytes_max: 67108865 }",
@@ -110,8 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "that"},
         Refusal{"FieldsAndNone",
                 kFilms + "user_ids: 'u' options { payload_fields: 'title' without_payload: true }",
-                "options.payload_fields: named along with without_payload; give one or the "
-                "other"}),
+                "options.payload_fields: set together with without_payload; set only one of them"}),
     Name);
 
 TEST(ValidateSearchTest, RefusesOneQueryTooMany) {
@@ -123,9 +124,9 @@ TEST(ValidateSearchTest, RefusesOneQueryTooMany) {
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
-TEST(ValidateSearchTest, RefusesAFormatItDoesNotKnow) {
+TEST(ValidateSearchTest, RefusesAnUnknownFormat) {
   v1::SearchRequest request = Search("queries { packed_vector { data: 'abcd' } }");
-  // What a newer client may send: proto3 keeps the number.
+  // A newer client may send it: proto3 keeps unknown enum numbers.
   request.mutable_queries(0)->mutable_packed_vector()->set_format(
       static_cast<v1::PackedVector::Format>(7));
   EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
@@ -194,7 +195,7 @@ TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
-TEST(ValidateSearchTest, TakesAQuerysFilterBeforeTheOptions) {
+TEST(ValidateSearchTest, PrefersAQuerysFilterToTheOptions) {
   const auto valid = ValidateSearch(
       Search(
           "queries { id: 'a' } queries { id: 'a' filter: 'b = 1' } queries { id: 'a' filter: '' } "
@@ -206,41 +207,41 @@ TEST(ValidateSearchTest, TakesAQuerysFilterBeforeTheOptions) {
   EXPECT_EQ(valid->queries[2].filter, "");
 }
 
-TEST(ValidateSearchTest, TakesFromTheOptionsWhatAQueryDoesNotSay) {
-  const auto valid = ValidateSearch(
-      Search(
-          "queries { id: 'a' }"
-          "queries { user_id: 'u' k: 7 offset: 2 score_threshold: 0.5 exclude_ids: 'c' }"
-          "queries { user_id: 'u' exclude_seen: false }"
-          "options { k: 3 offset: 1 score_threshold: 0.25 exclude_ids: 'b' exclude_seen: true "
-          "          with_vectors: true payload_fields: ['year', 'title'] reply_bytes_max: 99 }"),
-      Limits{});
+TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
+  const v1::SearchRequest request = Search(
+      "queries { id: 'a' }"
+      "queries { user_id: 'u' k: 7 offset: 2 score_threshold: 0.5 exclude_ids: 'c' }"
+      "queries { user_id: 'u' exclude_seen: false }"
+      "options { k: 3 offset: 1 score_threshold: 0.25 exclude_ids: 'b' exclude_seen: true "
+      "          with_vectors: true payload_fields: ['year', 'title'] reply_bytes_max: 99 }");
+  const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 3U);
-  const recommend::QueryRequest& plain = valid->queries[0];
-  EXPECT_EQ(std::get<recommend::ByItem>(plain.target).id, "a");
+  const query::QueryRequest& plain = valid->queries[0];
+  EXPECT_EQ(std::get<query::ByItem>(plain.target).id, "a");
   EXPECT_EQ(plain.k, 3U);
   EXPECT_EQ(plain.offset, 1U);
   EXPECT_EQ(plain.score_threshold, 0.25F);
-  EXPECT_EQ(plain.exclude_ids, std::vector<std::string>{"b"});
-  const recommend::QueryRequest& own = valid->queries[1];
-  EXPECT_TRUE(std::get<recommend::ByUser>(own.target).exclude_seen);
+  EXPECT_EQ(valid->exclude_ids, std::vector<std::string_view>{"b"}) << "of every query";
+  EXPECT_TRUE(plain.exclude_ids.empty());
+  const query::QueryRequest& own = valid->queries[1];
+  EXPECT_TRUE(std::get<query::ByUser>(own.target).exclude_seen);
   EXPECT_EQ(own.k, 7U);
   EXPECT_EQ(own.offset, 2U);
   EXPECT_EQ(own.score_threshold, 0.5F);
-  EXPECT_EQ(own.exclude_ids, (std::vector<std::string>{"b", "c"}));
-  EXPECT_FALSE(std::get<recommend::ByUser>(valid->queries[2].target).exclude_seen);
+  EXPECT_EQ(own.exclude_ids, std::vector<std::string>{"c"});
+  EXPECT_FALSE(std::get<query::ByUser>(valid->queries[2].target).exclude_seen);
   EXPECT_TRUE(valid->shape.with_payload);
   EXPECT_TRUE(valid->shape.with_vectors);
   EXPECT_EQ(valid->shape.payload_fields, (std::vector<std::string>{"year", "title"}));
   EXPECT_EQ(valid->shape.reply_bytes_max, 99U);
 }
 
-TEST(ValidateSearchTest, HasDefaultsForWhatNobodySays) {
+TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   const auto valid = ValidateSearch(Search("queries { vector { values: [1, -2] } }"), Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
-  const recommend::QueryRequest& query = valid->queries[0];
-  EXPECT_EQ(std::get<recommend::ByVector>(query.target).values, (std::vector<float>{1, -2}));
+  const query::QueryRequest& query = valid->queries[0];
+  EXPECT_EQ(std::get<query::ByVector>(query.target).values, (std::vector<float>{1, -2}));
   EXPECT_EQ(query.k, 10U);
   EXPECT_EQ(query.offset, 0U);
   EXPECT_EQ(query.score_threshold, -std::numeric_limits<float>::infinity());
@@ -248,16 +249,16 @@ TEST(ValidateSearchTest, HasDefaultsForWhatNobodySays) {
   EXPECT_FALSE(valid->shape.with_vectors);
 }
 
-TEST(ValidateRecommendTest, MakesAQueryOfEveryUser) {
-  const auto valid = ValidateRecommend(
-      Recommend("user_ids: ['u', 'v'] options { k: 5 exclude_seen: true exclude_ids: 'b' }"),
-      Limits{});
+TEST(ValidateRecommendTest, MakesOneQueryForEachUser) {
+  const v1::RecommendRequest request =
+      Recommend("user_ids: ['u', 'v'] options { k: 5 exclude_seen: true exclude_ids: 'b' }");
+  const auto valid = ValidateRecommend(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 2U);
-  EXPECT_EQ(std::get<recommend::ByUser>(valid->queries[1].target).id, "v");
-  EXPECT_TRUE(std::get<recommend::ByUser>(valid->queries[1].target).exclude_seen);
+  EXPECT_EQ(std::get<query::ByUser>(valid->queries[1].target).id, "v");
+  EXPECT_TRUE(std::get<query::ByUser>(valid->queries[1].target).exclude_seen);
   EXPECT_EQ(valid->queries[1].k, 5U);
-  EXPECT_EQ(valid->queries[1].exclude_ids, std::vector<std::string>{"b"});
+  EXPECT_EQ(valid->exclude_ids, std::vector<std::string_view>{"b"}) << "of every query";
 }
 
 }  // namespace

@@ -14,9 +14,11 @@ from typing import Iterator
 
 import house
 import layers
+import limits
+import words
 from tree import Finding, source_files
 
-RULES = layers.RULES | house.RULES
+RULES = layers.RULES | house.RULES | limits.RULES | words.RULES
 
 
 def check(root: pathlib.Path) -> Iterator[Finding]:
@@ -32,8 +34,9 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print every rule and what it asks")
     arguments = parser.parse_args()
     if arguments.list:
+        print("Who may include whom:", *layers.ORDER, sep="\n  ", end="\n\n")
         for name, rule in RULES.items():
-            print(f"{name:20} {rule.__doc__}")
+            print(f"{name:20} {' '.join(rule.__doc__.split())}")
         return 0
     findings = list(check(arguments.root))
     for finding in findings:

@@ -1,4 +1,4 @@
-"""The house rules that a machine can see. Patterns are spelled so that this file does not match itself."""
+"""The house rules that a script can check. Patterns are spelled so that this file does not match itself."""
 
 import re
 from typing import Iterator
@@ -30,13 +30,13 @@ def file_name(file: SourceFile) -> Iterator[Finding]:
 
 
 def file_length(file: SourceFile) -> Iterator[Finding]:
-    """No file is longer than 700 lines: a stranger must find the way in it."""
+    """No file is longer than 700 lines, so that a new reader finds the way in it."""
     if file.suffix in CODE_SUFFIXES and len(file.lines) > LINES_MAX:
         yield file.find("file-length", LINES_MAX + 1)
 
 
 def unfinished(file: SourceFile) -> Iterator[Finding]:
-    """What is not done is not in the tree."""
+    """The tree holds no unfinished work and no notes about it."""
     yield from file.matches("unfinished", UNFINISHED)
 
 
@@ -44,14 +44,13 @@ def inexact_arithmetic(file: SourceFile) -> Iterator[Finding]:
     """Nothing may let the compiler or the processor change the bits of a score."""
     if not file.is_doc:
         yield from file.matches("inexact-arithmetic", INEXACT_FLAG)
-    if file.is_cpp and not file.is_test:  # a test may set them to see that the product does not
+    if file.is_cpp and not file.is_test:  # tests set the modes to prove that the server resets them
         yield from file.matches("inexact-arithmetic", INEXACT_CODE, code_only=True)
 
 
 def cuda_switch(file: SourceFile) -> Iterator[Finding]:
-    """No preprocessor switch on CUDA but in src/backend/registry, kernels/device.h and the emulated device; device code
-    may ask which card it is for."""
-    if not file.is_cpp or file.path.startswith(("src/backend/registry", "kernels/device.h", "tests/emulated_cuda/")):
+    """No preprocessor switch on CUDA except in kernels/device.h and the emulated device; device code may test __CUDA_ARCH__."""
+    if not file.is_cpp or file.path.startswith(("kernels/device.h", "tests/emulated_cuda/")):
         return
     device = file.path.startswith(("kernels/", "src/backend/cuda/"))
     for finding in file.matches("cuda-switch", CUDA_SWITCH, code_only=True):
@@ -60,7 +59,7 @@ def cuda_switch(file: SourceFile) -> Iterator[Finding]:
 
 
 def sleep_in_test(file: SourceFile) -> Iterator[Finding]:
-    """Tests wait on events and injected clocks, never on time."""
+    """Tests wait for events and use injected clocks; they never sleep."""
     if file.is_test and not file.is_doc:
         yield from file.matches("sleep-in-test", SLEEP, code_only=True)
         if not file.is_cpp and file.suffix != ".py":
@@ -78,7 +77,7 @@ def case_name(file: SourceFile) -> Iterator[Finding]:
 
 
 def source_glob(file: SourceFile) -> Iterator[Finding]:
-    """Source lists are written out: a file that nobody listed is not built."""
+    """CMake lists every source by name: a glob misses a new file until CMake runs again."""
     if file.suffix in {".cmake", ".txt"}:
         yield from file.matches("source-glob", SOURCE_GLOB)
 

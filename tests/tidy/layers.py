@@ -5,12 +5,24 @@ from typing import Callable, Iterator
 
 from tree import Finding, SourceFile
 
-# A folder may include itself and the folders it is listed with: all that is strictly lower, and for cli also app.
-LEVELS = {"contracts": 0, "observe": 1, "kernels": 2, "certificate": 3, "data": 3, "filter": 4, "backend": 4,
-          "engine": 5, "recommend": 6, "service": 7, "app": 8, "cli": 9}
+# From the top. A folder may include itself and the folders of every lower row, not its neighbours in its own row.
+ROWS = (("cli",), ("app",), ("service",), ("net", "query"), ("engine",), ("backend", "filter"), ("data", "certificate"),
+        ("observe",), ("base",), ("contracts",))
+LEVELS = {folder: len(ROWS) - row for row, folders in enumerate(ROWS) for folder in folders}
+# Inside src/engine, from the top.
+ENGINE_ROWS = ("queue", "search", "snapshots")
+
+# What is called `contracts` here is include/simile.
+ORDER = (" > ".join(" | ".join(row) if len(row) == 1 else "{ " + " | ".join(row) + " }" for row in ROWS)
+         .replace("contracts", "include/simile"),
+         "engine/" + " > engine/".join(ENGINE_ROWS),
+         "backend/cuda > kernels > include/simile")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cusparse|curand|nvml|nvtx|cub/|thrust/|cute/|cutlass/|mma\.h$|device_launch)")
+CUDA_WORD = re.compile(r"cuda|cublas", re.IGNORECASE)
+QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
+CUDA_WORD_FILES = ("src/backend/cuda/", "src/backend/accelerator_kinds.")
 PROTOBUF_HEADER = re.compile(r"^google/|(?<!\.grpc)\.pb\.h$")
 GRPC_HEADER = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 
@@ -24,35 +36,71 @@ def includes(file: SourceFile) -> Iterator[tuple[int, str, str]]:
 
 
 def target_layer(name: str) -> str:
-    """The layer that an #include of ours reaches; empty for anything that is not ours."""
+    """The layer of an included header of the project; empty for any other header."""
     folder = name.split("/")[0]
     if folder == "simile":
         return "" if name.startswith("simile/v1/") else "contracts"
-    return folder if folder in LEVELS and "/" in name else ""
+    return folder if "/" in name and (folder in LEVELS or folder == "kernels") else ""
 
 
-def is_below(lower: str, upper: str) -> bool:
-    return lower == upper or LEVELS[lower] < LEVELS[upper]
+def may_include(upper: str, lower: str) -> bool:
+    """Whether the order of the folders lets `upper` include `lower`."""
+    if upper == "kernels":
+        return lower in {"kernels", "contracts"}
+    return lower in {upper, "kernels"} or LEVELS[lower] < LEVELS[upper]  # gpu_include says who includes kernels
 
 
 def layer_order(file: SourceFile) -> Iterator[Finding]:
-    """A file includes only its own folder or lower ones."""
-    if not file.layer:
+    """A file includes only its own folder or lower ones; kernels include only kernels and include/simile."""
+    if file.layer not in LEVELS and file.layer != "kernels":
         return
     for number, _, name in includes(file):
         target = target_layer(name)
-        if target and file.layer in LEVELS and not is_below(target, file.layer):
+        if target and not may_include(file.layer, target):
             yield file.find("layer-order", number)
 
 
+def engine_order(file: SourceFile) -> Iterator[Finding]:
+    """Inside src/engine: queue includes search and snapshots, search includes snapshots, snapshots neither."""
+    if not file.path.startswith("src/engine/") or file.parts[2] not in ENGINE_ROWS:
+        return
+    for number, _, name in includes(file):
+        target = name.split("/")
+        if target[0] == "engine" and target[1] in ENGINE_ROWS[:ENGINE_ROWS.index(file.parts[2])]:
+            yield file.find("engine-order", number)
+
+
+def gpu_include(file: SourceFile) -> Iterator[Finding]:
+    """Only src/backend/cuda and tests include backend/cuda/ (it is a plug-in), and only these and kernels include kernels/."""
+    if file.path.startswith(("src/backend/cuda/", "tests/")):
+        return
+    for number, _, name in includes(file):
+        if name.startswith("backend/cuda/") or (target_layer(name) == "kernels" and file.layer != "kernels"):
+            yield file.find("gpu-include", number)
+
+
+def cuda_word(file: SourceFile) -> Iterator[Finding]:
+    """No word of CUDA or cuBLAS in src outside src/backend/cuda, except in the table src/backend/accelerator_kinds and
+    where a comment quotes a message."""
+    if not file.is_cpp or file.parts[0] != "src" or file.path.startswith(CUDA_WORD_FILES):
+        return
+    for number, line in enumerate(file.lines, 1):
+        code, _, comment = line.partition("//")
+        if CUDA_WORD.search(code) or CUDA_WORD.search(QUOTED.sub("", comment)):
+            yield file.find("cuda-word", number)
+
+
 def unknown_layer(file: SourceFile) -> Iterator[Finding]:
-    """Every folder under src/ has a place in the order of the layers."""
-    if file.parts[0] == "src" and file.layer and file.layer not in LEVELS:
+    """Every folder below src/ and src/engine/ has a place in the order of the layers."""
+    known = file.layer in LEVELS
+    if file.layer == "engine" and file.is_cpp:
+        known = file.parts[2] in ENGINE_ROWS
+    if file.parts[0] == "src" and file.layer and not known:
         yield file.find("unknown-layer", 1)
 
 
 def include_form(file: SourceFile) -> Iterator[Finding]:
-    """Ours in quotes with their folder ("data/npy.h"), everybody else's in angle brackets."""
+    """The project's headers in quotes with their folder ("data/npy.h"), all others in angle brackets."""
     for number, mark, name in includes(file):
         ours = bool(target_layer(name)) or name.endswith(".pb.h") or (file.is_test and mark == '"' and "/" in name)
         if (mark == '"') != ours:
@@ -92,6 +140,9 @@ def only_in(rule: str, header: re.Pattern[str], sentence: str, *places: str) -> 
 
 RULES = {
     "layer-order": layer_order,
+    "engine-order": engine_order,
+    "gpu-include": gpu_include,
+    "cuda-word": cuda_word,
     "unknown-layer": unknown_layer,
     "include-form": include_form,
     "contract-include": contracts_are_pure,
@@ -99,11 +150,11 @@ RULES = {
     "cuda-header": only_in("cuda-header", CUDA_HEADER,
                            "CUDA headers only in kernels/ and src/backend/cuda/, and in the tests and benchmarks of both.",
                            "kernels/", "src/backend/cuda/", "tests/emulated_cuda/", "tests/backend/cuda/", "tests/bench/gpu/"),
-    "protobuf-header": only_in("protobuf-header", PROTOBUF_HEADER, "Protobuf headers only in service, cli and tests.",
-                               "src/service/", "src/cli/", "tests/"),
-    "grpc-header": only_in("grpc-header", GRPC_HEADER, "gRPC headers only in service, cli and tests.",
-                           "src/service/", "src/cli/", "tests/"),
-    "json-header": only_in("json-header", re.compile(r"^nlohmann/"), "nlohmann/json only in app, cli and tests; data reads its own.",
+    "protobuf-header": only_in("protobuf-header", PROTOBUF_HEADER, "Protobuf headers only in service, cli, tests and src/net/library_logs.",
+                               "src/net/library_logs", "src/service/", "src/cli/", "tests/"),
+    "grpc-header": only_in("grpc-header", GRPC_HEADER, "gRPC headers only in net, service, cli and tests.",
+                           "src/net/", "src/service/", "src/cli/", "tests/"),
+    "json-header": only_in("json-header", re.compile(r"^nlohmann/"), "nlohmann/json only in app, cli and tests; data has a JSON reader of its own.",
                            "src/app/", "src/cli/", "tests/"),
     "log-header": only_in("log-header", re.compile(r"^spdlog/"), "spdlog only in observe.",
                           "src/observe/", "tests/observe/"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the table of settings in docs/operations.md against the program.
+"""Compares the table of settings in docs/operations.md with the program.
 
     settings_table.py SIMILE DOCUMENT [--write]
 
-SIMILE is the built program, whose `config --json` is the truth. Exits 1 and names the lines that differ, or with --write
-puts the right table between the document's two markers. Standard library only.
+SIMILE is the built program, whose `config --json` prints the settings. Exits 1 and prints the lines that differ, or with
+--write puts the correct table between the document's two markers. Standard library only.
 """
 
 import difflib

@@ -5,11 +5,11 @@ import pathlib
 import re
 from typing import Iterator
 
-# Everything of ours lies in these folders, or at the root. Build trees and virtual environments do not.
+# The project's files are in these folders and at the root; build trees and virtual environments are not.
 FOLDERS = (".ci", "cmake", "deploy", "docker", "docs", "examples", "include", "kernels", "packages",
            "proto", "src", "tests")
 
-# Inputs, not sources: bad on purpose, or somebody's data.
+# Test inputs and data, not sources: some are malformed on purpose.
 DATA_FOLDERS = {"corpus", "data"}
 
 CPP = {".h", ".cpp", ".cc", ".cu", ".cuh"}
@@ -32,6 +32,7 @@ class SourceFile:
     """One file and its lines. `path` is relative to the root, with forward slashes."""
 
     def __init__(self, root: pathlib.Path, path: pathlib.Path):
+        self.root = root
         self.path = path.relative_to(root).as_posix()
         self.parts = path.relative_to(root).parts
         self.suffix = path.suffix
@@ -56,14 +57,14 @@ class SourceFile:
         return Finding(self.path, line, rule, text)
 
     def matches(self, rule: str, pattern: re.Pattern[str], code_only: bool = False) -> Iterator[Finding]:
-        """Every line that the pattern is found in; with code_only a trailing // comment is not read."""
+        """Every line that holds the pattern; code_only leaves out // comments."""
         for number, line in enumerate(self.lines, 1):
             if pattern.search(line.split("//")[0] if code_only and self.is_cpp else line):
                 yield self.find(rule, number)
 
 
 def is_ours(parts: tuple[str, ...]) -> bool:
-    """Whether a path below one of FOLDERS holds source of ours."""
+    """Whether a path below one of FOLDERS is source, not test input."""
     return not (DATA_FOLDERS & set(parts[2:-1]) or "__pycache__" in parts)
 
 

@@ -17,14 +17,16 @@ constexpr std::array<std::size_t, 4> kBatches{16, 8, 6, kQueriesTogether + 1};
 constexpr std::array<std::size_t, 5> kScanRows{512, 1'024, 2'048, 4'096, 8'192};
 constexpr std::size_t kManyQueries = 32;
 
-// Asks until one ratio lies beyond the crossing, and once more. Nothing when the times do not tell.
-template <class Question>
-std::vector<RatioAt> AskUntilBeyond(std::span<const std::size_t> sizes, double beyond_from,
-                                    Question question) {
+// Measures size after size until one ratio lies beyond the crossing, and one more. Empty when the
+// times are too noisy to decide.
+//   measure  the time pairs of one size
+template <class Measure>
+std::vector<RatioAt> MeasureUntilBeyond(std::span<const std::size_t> sizes, double beyond_from,
+                                        Measure measure) {
   std::vector<RatioAt> ratios;
   bool beyond = false;
   for (const std::size_t size : sizes) {
-    const std::optional<double> ratio = MiddleRatio(question(size));
+    const std::optional<double> ratio = MiddleRatio(measure(size));
     if (!ratio) return {};
     ratios.push_back({size, *ratio});
     if (beyond) break;
@@ -35,8 +37,8 @@ std::vector<RatioAt> AskUntilBeyond(std::span<const std::size_t> sizes, double b
 }
 
 std::optional<std::size_t> FindLargeBatchMin(CalibrationProbe& probe) {
-  const auto ratios =
-      AskUntilBeyond(kBatches, 1, [&](std::size_t batch) { return probe.LargeAndSmall(batch); });
+  const auto ratios = MeasureUntilBeyond(
+      kBatches, 1, [&](std::size_t batch) { return probe.LargeAndSmall(batch); });
   if (ratios.empty()) return std::nullopt;
   return LargeBatchMinFor(ratios);
 }
@@ -49,13 +51,13 @@ std::optional<std::size_t> FindGatherShare(CalibrationProbe& probe) {
 }
 
 std::optional<std::size_t> FindScanRowsMax(CalibrationProbe& probe) {
-  const auto ratios = AskUntilBeyond(kScanRows, kScanCostMax,
-                                     [&](std::size_t rows) { return probe.ScanAndPass(rows); });
+  const auto ratios = MeasureUntilBeyond(kScanRows, kScanCostMax,
+                                         [&](std::size_t rows) { return probe.ScanAndPass(rows); });
   if (ratios.empty()) return std::nullopt;
   return ScanRowsMaxFor(ratios);
 }
 
-// Some systems that show no cache folder, containers among them, answer here.
+// Where sysfs lists no caches, as in some containers, sysconf may still know the size.
 std::optional<std::size_t> SecondLevelOfThisMachine() {
   if (const auto bytes = SecondLevelBytes()) return bytes;
 #ifdef _SC_LEVEL2_CACHE_SIZE

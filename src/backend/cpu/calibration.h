@@ -10,27 +10,27 @@
 
 namespace simile::backend::cpu {
 
-// Of the measurements below and of what is made of them: findings kept on disk hold for this
-// number only. Goes up with every change that would find something else.
+// The version of the measurements below and of the decisions made from them. Findings on disk are
+// used for this number only; raise it with every change that would find something else.
 inline constexpr unsigned kCalibrationVersion = 1;
 
-// What calibration asks of a machine. Each answer is a number of pairs, fewer or none when time
-// runs out; tests answer themselves.
+// The measurements that calibration needs. Each returns time pairs, fewer or none when time runs
+// out. Tests implement it without a clock.
 class CalibrationProbe {
  public:
   virtual ~CalibrationProbe() = default;
 
-  // A pass of so many queries with the kernel for large batches, and with the other one.
+  // A pass of `batch` queries with the kernel for large batches, and with the small one.
   virtual std::vector<TimePair> LargeAndSmall(std::size_t batch) = 0;
-  // A filtered row gathered and scanned, and a row of a pass under the same filter.
+  // Per row: gathering and scanning a filtered row, and a pass under the same filter.
   virtual std::vector<TimePair> GatherAndPass(std::size_t batch) = 0;
-  // One query to so many rows: the plain scan, and the pass.
+  // One query against this many rows: the plain scan, and the pass.
   virtual std::vector<TimePair> ScanAndPass(std::size_t row_count) = 0;
 };
 
-// What to ask, and what follows from the answers. No clock.
+// Which measurements to make, and the tuning that follows from them. Has no clock of its own.
 //   kernels_differ      whether there are two kernels to choose from
-//   second_level_bytes  of the cache; nothing when it is not known
+//   second_level_bytes  size of the second-level cache; nullopt when it is not known
 TuningFindings FindTuning(CalibrationProbe& probe, bool kernels_differ,
                           std::optional<std::size_t> second_level_bytes);
 

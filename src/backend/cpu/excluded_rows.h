@@ -10,9 +10,9 @@
 
 namespace simile::backend::cpu {
 
-// Whether a query may not return a row, asked for every hit: of a user's two hundred seen rows a
-// search would take eight steps, a look at the row's bit among many mostly takes one. Rows that
-// share the bit of an excluded one are searched for. Reset before use; read by any thread then.
+// Tests whether a query excludes a row. Runs for every hit: a binary search of 200 excluded rows
+// takes eight steps, the bit filter in front of it mostly one. Only rows whose bit is set are
+// searched for. Reset before use; afterwards any thread may read.
 class ExcludedRows {
  public:
   //   rows  ascending; borrowed
@@ -30,14 +30,14 @@ class ExcludedRows {
   }
 
  private:
-  static constexpr std::size_t kRowsMin = 4;  // below, a search is as fast
+  static constexpr std::size_t kRowsMin = 4;  // below, the search alone is as fast (estimated)
   static constexpr std::size_t kBits = std::size_t{1} << 14;
 
   static std::size_t WordOf(Row row) { return row % kBits / 64; }
   static std::uint64_t BitOf(Row row) { return std::uint64_t{1} << (row % 64); }
 
   std::span<const Row> rows_;
-  std::array<std::uint64_t, kBits / 64> bits_;  // of no meaning for few rows
+  std::array<std::uint64_t, kBits / 64> bits_;  // not set below kRowsMin rows
 };
 
 }  // namespace simile::backend::cpu

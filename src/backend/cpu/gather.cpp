@@ -7,7 +7,7 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Rows copied between two looks at the common counter.
+// Rows that a thread claims at a time.
 constexpr std::size_t kRowsAtOnce = 64;
 
 }  // namespace
@@ -26,7 +26,7 @@ void Gather::Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& b
   scan_.Run(pool, copies, copied, result_);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const std::span<const Hit> found = result_.Hits(i);
-    const std::span<Hit> hits = result.Room(queries[i]);
+    const std::span<Hit> hits = result.Buffer(queries[i]);
     for (std::size_t rank = 0; rank < found.size(); ++rank) {
       hits[rank] = {passing_[found[rank].row], found[rank].score};
     }

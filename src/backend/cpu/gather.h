@@ -8,14 +8,14 @@
 
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
-#include "data/page_buffer.h"
+#include "base/page_buffer.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {
 
-// Answers queries whose mask lets few rows pass: copies those rows together and scans the copy.
-// Rows keep their order, so that ties fall as they would in the whole segment. Keeps its buffers
-// from one search to the next; used by one thread at a time.
+// Answers queries whose mask lets few rows pass: copies those rows together and scans the copy. The
+// rows keep their order, so that ties are broken as in the whole segment. Keeps its buffers from
+// one search to the next; used by one thread at a time.
 class Gather {
  public:
   //   scan  borrowed
@@ -35,11 +35,11 @@ class Gather {
 
   ScanSearch& scan_;
   const std::string name_;
-  std::vector<Row> passing_;                // the caller's numbers, ascending
-  data::PageBuffer rows_;                   // [passing, padded_dim]
-  data::PageBuffer queries_;                // [queries, padded_dim]
+  std::vector<Row> passing_;                // the caller's row numbers, ascending
+  base::PageBuffer rows_;                   // [passing, padded_dim]
+  base::PageBuffer queries_;                // [queries, padded_dim]
   std::vector<QuerySpec> specs_;            // of the copies
-  std::vector<std::vector<Row>> excluded_;  // of each query, as numbers of copies
+  std::vector<std::vector<Row>> excluded_;  // of each query, as row numbers of the copy
   SearchResult result_;
 };
 

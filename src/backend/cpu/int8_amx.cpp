@@ -14,10 +14,11 @@ constexpr std::size_t kTileInts = kTileBytes / sizeof(std::int32_t);
 constexpr int kTileStride = 64;
 constexpr std::size_t kLineBytes = 64;
 
-// Up to this many tiles of queries meet a row in one go, and memory is the limit.
+// Up to this many tiles of queries are multiplied with a row as it is read once; memory is the
+// limit.
 constexpr std::size_t kStreamTilesMax = 2;
-// How far ahead of its loads a stream of rows is asked for: twenty lines. docs/design/cpu-engine.md
-// has what else was measured.
+// How far ahead of its loads a stream of rows is prefetched: twenty lines
+// (docs/design/cpu-engine.md has the distances measured at 32 queries).
 constexpr std::size_t kStreamAhead = 20 * kLineBytes;
 
 struct alignas(64) TileConfig {
@@ -37,7 +38,7 @@ void Enter(std::size_t query_count) {
     config.row_bytes[tile] = 64;
     config.rows[tile] = static_cast<std::uint8_t>(of_rows ? 16 : queries);
   }
-  // GCC 12 believes that this reads eight bytes, and may leave out writing the others.
+  // GCC 12 assumes that this reads eight bytes and may drop the stores of the others.
   asm volatile("" : : "m"(config));
   _tile_loadconfig(&config);
 }
@@ -50,9 +51,9 @@ struct Quad {
   std::size_t groups[4];  // of rows
 };
 
-// Brings the next block closer while this one is worked on: spread evenly over the products, and
-// from eight places in turn, since the processor follows each such stream by itself and so has far
-// more lines on their way than it would for one.
+// Prefetches the next block while this one is scanned, spread evenly over the products and from
+// eight places in turn: the processor prefetches each such stream by itself, so that more lines are
+// in flight than with one stream (docs/design/cpu-engine.md has the figures).
 class NextBlock {
  public:
   //   products  of this block; AfterProduct is called for each
@@ -82,7 +83,7 @@ class NextBlock {
   std::size_t due_ = 0;
 };
 
-// What one thread keeps while it scans a block.
+// One thread's state while it scans a block.
 class AmxScan {
  public:
   explicit AmxScan(const BlockScan& block)
@@ -108,7 +109,7 @@ class AmxScan {
   }
 
  private:
-  // Far apart, so that each group is a long stream of its own.
+  // The groups of one step lie far apart, so that each is a long stream of its own.
   void Stream() {
     static_assert(kStreamTilesMax == 2);
     const std::size_t half = block_.group_count / 2;
@@ -198,8 +199,8 @@ class AmxScan {
     Store({{tile, tile, tile, tile}, {group, group + apart, group + 2 * apart, group + 3 * apart}});
   }
 
-  // What is worth asking memory for between two products.
-  //   rows, gap  the first of kTiles tiles of rows, and the way to the next
+  // Prefetches between two products.
+  //   rows, gap  the first of kTiles tiles of rows, and the bytes from one to the next
   //   quarter    which of the four products of a step
   template <bool kStream, std::size_t kTiles>
   void AfterProduct(const std::uint8_t* rows, std::size_t gap, std::size_t quarter) {
@@ -215,8 +216,8 @@ class AmxScan {
     }
   }
 
-  // The sums of the piece before this one are tested while this one's are still being formed: the
-  // processor runs far enough ahead of the products for that to cost almost nothing.
+  // Tests the sums of the previous piece while this one's are being formed: out-of-order execution
+  // overlaps the two, so that the test costs almost nothing.
   void Store(const Quad& quad) {
     TestPrevious();
     std::int32_t* sums = block_.scratch + turn_ * 4 * kTileInts;
@@ -249,7 +250,7 @@ class AmxScan {
     return _mm512_ternarylogic_epi32(a, b, c, 0x80);
   }
 
-  // A hit anywhere clears the sign bit of what all sums have in common.
+  // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
   static bool HasHit(const std::int32_t* sums, std::size_t queries) {
     if (queries == kTileQueries) {
       __m512i low = And(Load(sums, 0), Load(sums, 1), Load(sums, 2));

@@ -4,19 +4,20 @@
 
 #include "backend/cpu/int8_walk.h"
 
-// Unrolled by hand, below, because GCC 12 else moves every sum between registers around each
-// product, which takes a third of the speed.
+// The loops below are unrolled with pragmas because GCC 12 otherwise moves every sum between
+// registers around each product, which costs a third of the speed
+// (measured; the bench is not recorded).
 
 namespace simile::backend::cpu {
 namespace {
 
-// Four columns of sixteen rows, out of a group: those of half 0 or 1 of a pair of such fours.
+// Four columns of sixteen rows of a group: half 0 or 1 of a pair of such fours.
 template <bool kOneTurn>
 class RowBytes {
  public:
   static constexpr std::size_t kInOneByte = 1;
 
-  RowBytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& turn) : turn_(turn) {}
+  RowBytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
   // Before the loads of a step's 64 columns.
   void AtStep(const std::uint8_t* groups, std::size_t group_bytes, std::size_t step) const {
@@ -37,22 +38,22 @@ class RowBytes {
   PieceTurn turn_;
 };
 
-class RowNibbles {
+class RowInt4 {
  public:
   static constexpr std::size_t kInOneByte = 2;
 
-  RowNibbles(const std::uint8_t* nibble_bytes, const PieceTurn& turn)
+  RowInt4(const std::uint8_t* int4_bytes, const PieceTurn& turn)
       : piece_bytes_(turn.piece_bytes),
-        // With a mask: GCC 12 takes the undefined register under the plain one for a mistake.
+        // Masked, because GCC 12 warns of the undefined register in the plain broadcast.
         bytes_(_mm512_maskz_broadcast_i32x4(
-            0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibble_bytes)))) {}
+            0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(int4_bytes)))) {}
 
   void AtStep(const std::uint8_t*, std::size_t, std::size_t) const {}
   __m512i Load(const std::uint8_t* group, std::size_t pair, std::size_t half) const {
     if (half == 0) _mm_prefetch(group + piece_bytes_ + pair * 64, _MM_HINT_T0);
-    __m512i nibbles = _mm512_load_si512(group + pair * 64);
-    if (half == 1) nibbles = _mm512_srli_epi16(nibbles, 4);
-    return _mm512_shuffle_epi8(bytes_, _mm512_and_si512(nibbles, _mm512_set1_epi8(15)));
+    __m512i int4 = _mm512_load_si512(group + pair * 64);
+    if (half == 1) int4 = _mm512_srli_epi16(int4, 4);
+    return _mm512_shuffle_epi8(bytes_, _mm512_and_si512(int4, _mm512_set1_epi8(15)));
   }
 
  private:
@@ -63,7 +64,7 @@ class RowNibbles {
 struct Avx512VnniProducts {
   template <bool kOneTurn>
   using Bytes = RowBytes<kOneTurn>;
-  using Nibbles = RowNibbles;
+  using Int4 = RowInt4;
 
   // Sixteen registers hold sums, four the rows' bytes; each query's four bytes are broadcast from
   // memory.
@@ -100,7 +101,7 @@ struct Avx512VnniProducts {
         }
       }
     }
-    // A hit anywhere clears the sign bit of what all have in common.
+    // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
     __m512i all = sum[0][0];
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < kQueries; ++q) {

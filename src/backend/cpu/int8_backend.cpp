@@ -25,15 +25,16 @@
 namespace simile::backend::cpu {
 namespace {
 
-// A query that joins a pass which is made anyway costs as much as gathering one row in so many, and
-// scanning a gathered row for one query an eighth of gathering it. Measured with AMX at a million
-// rows of 384 dimensions: 0.15 ns a row of the pass, 80 ns to gather one and 10 to score it; vector
-// kernels take four times as long for a query of the pass.
+// One more query in a pass costs about as much as gathering row_count / 512 rows; scanning a
+// gathered row for one query costs an eighth of gathering it. Measured with AMX at a
+// million rows of 384 dimensions: 0.15 ns a row of the pass, 80 ns to gather a row, 10 ns to score
+// it; vector kernels take four times as long for a query of the pass. The bench is not recorded;
+// engine_cost.py measures gathers and passes under filters.
 constexpr std::size_t kRowsOfJoining = 512;
 constexpr std::size_t kScoresOfGathering = 8;
 
-// The threads and buffers that all segments of the backend share. One search at a time: a second
-// caller waits, though the dispatch thread is the only one in normal service.
+// The threads and buffers that all segments of the backend share. Runs one search at a time; a
+// second caller waits. In normal service the dispatch thread is the only caller.
 class Int8Engine {
  public:
   explicit Int8Engine(const Int8Options& options)
@@ -46,7 +47,7 @@ class Int8Engine {
         shares_(pool_.thread_count()),
         large_name_(fmt::format("int8-{}", options.large->isa)),
         small_name_(fmt::format("int8-{}", options.small->isa)),
-        nibble_name_(fmt::format("int4-{}", options.small->isa)) {}
+        int4_name_(fmt::format("int4-{}", options.small->isa)) {}
 
   const Int8Options& options() const { return options_; }
   const ThreadPool& pool() const { return pool_; }
@@ -54,9 +55,8 @@ class Int8Engine {
 
   PackedShape ShapeFor(std::size_t row_count, std::size_t dim) const {
     PackedShape shape = ShapeOf(row_count, dim, options_.tuning.block_bytes);
-    shape.has_nibbles =
-        options_.small->reads_nibbles &&
-        shape.position_count() * shape.rotated_dim >= options_.nibbles_from_code_bytes;
+    shape.has_int4 = options_.small->reads_int4 &&
+                     shape.position_count() * shape.rotated_dim >= options_.int4_from_code_bytes;
     return shape;
   }
 
@@ -72,8 +72,8 @@ class Int8Engine {
     RunPasses(rows, *packed, batch, result);
   }
 
-  absl::Status Score(const SegmentRows& rows, MatrixView queries, std::span<const Row> wanted,
-                     std::span<float> scores) {
+  absl::StatusOr<FallbackBackend> Score(const SegmentRows& rows, MatrixView queries,
+                                        std::span<const Row> wanted, std::span<float> scores) {
     const std::lock_guard lock(mutex_);
     return row_scores_.Run(pool_, rows, queries, wanted, scores);
   }
@@ -128,11 +128,12 @@ class Int8Engine {
     }
   }
 
-  // A pass reads all codes, whoever needs it; one query more costs it little. So rows are gathered
-  // for a mask where that saves the pass, or where they are so few that joining it costs more.
+  // A pass reads all codes, however many queries need it, and one more query costs little. So the
+  // rows of a mask are gathered where that saves the whole pass, or where they are so few that
+  // joining the pass costs more.
   void ChooseGathers(std::size_t row_count) {
     const std::size_t few = row_count / options_.tuning.gather_share;
-    std::size_t rows_instead = 0;  // of a pass that nobody else needs
+    std::size_t rows_instead = 0;  // gathered instead of a pass for masked queries alone
     const bool pass_is_needed = !scanned_.empty();
     for (MaskGroup& group : groups_) {
       const std::size_t queries = group.query_count();
@@ -157,7 +158,7 @@ class Int8Engine {
                  SearchResult& result) {
     uncertain_.clear();
     RunPasses(rows, packed, batch, scanned_, true, result);
-    // Where a guess was wrong, which the end of the pass has found out: again, with proven gates.
+    // FinishQuery has detected which guesses were wrong: search those again with proven gates.
     scanned_.swap(uncertain_);
     uncertain_.clear();
     if (!scanned_.empty()) RunPasses(rows, packed, batch, scanned_, false, result);
@@ -172,7 +173,7 @@ class Int8Engine {
           QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), threads);
       const std::span<const std::uint32_t> taken = queries.first(count);
       queries = queries.subspan(count);
-      const bool nibbles = packed.shape().has_nibbles && count <= kQueriesTogether;
+      const bool int4 = packed.shape().has_int4 && count <= kQueriesTogether;
       const bool large = count >= options_.tuning.large_batch_min;
       const Int8Segment segment{rows, packed, *(large ? options_.large : options_.small),
                                 scan_.kernel()};
@@ -180,14 +181,14 @@ class Int8Engine {
         RunShares(segment, batch, taken, speculative, result);
       } else {
         Int8Pass pass(segment, batch, taken, speculative,
-                      nibbles ? CodeWidth::kNibble : CodeWidth::kByte, memory_, result);
+                      int4 ? CodeWidth::kInt4 : CodeWidth::kByte, memory_, result);
         pass.Run(pool_);
         Conclude(pass, segment.kernel, result);
       }
     }
   }
 
-  // A pass of its own for each thread, over all rows, for its share of the queries.
+  // Gives each thread a pass over all rows for its share of the queries.
   void RunShares(const Int8Segment& segment, const SearchBatch& batch,
                  std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
     const std::size_t threads = shares_.size();
@@ -208,13 +209,13 @@ class Int8Engine {
     pool_.Run(run);
     for (Share& share : shares_) {
       Conclude(*share.pass, segment.kernel, result);
-      share.pass.reset();  // it borrows the batch
+      share.pass.reset();  // the pass borrows the batch
     }
   }
 
   void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
-    const std::string& name = pass.width() == CodeWidth::kNibble
-                                  ? nibble_name_
+    const std::string& name = pass.width() == CodeWidth::kInt4
+                                  ? int4_name_
                                   : (&kernel == options_.large ? large_name_ : small_name_);
     for (std::size_t i = 0; i < pass.queries().size(); ++i) {
       const std::uint32_t query = pass.queries()[i];
@@ -238,10 +239,10 @@ class Int8Engine {
   Int8Memory memory_;
   ThreadPool alone_{1};  // has no threads of its own
   std::vector<Share> shares_;
-  // How an answer names the road that it came.
+  // The strategies as answers name them.
   const std::string large_name_;
   const std::string small_name_;
-  const std::string nibble_name_;
+  const std::string int4_name_;
   std::vector<std::uint32_t> scanned_;
   std::vector<std::uint32_t> gathered_;
   std::vector<std::uint32_t> uncertain_;
@@ -249,11 +250,11 @@ class Int8Engine {
   std::vector<MaskGroup> groups_;
 };
 
-// Rows that are asked for their neighbours when packed rows have been built, and how many.
+// How many rows are searched for as queries to check new packed rows, and for how many hits each.
 constexpr std::size_t kChecks = 8;
 constexpr std::uint32_t kCheckedHits = 10;
 
-// Scans plainly until its packed rows are built.
+// Answers by the plain scan until its packed rows are built.
 class Int8Index final : public SegmentIndex {
  public:
   Int8Index(Int8Engine& engine, SegmentRows rows)
@@ -264,7 +265,7 @@ class Int8Index final : public SegmentIndex {
     if (builder_.joinable()) builder_.join();
   }
 
-  // Builds the packed rows, holds them against the plain scan and, from then on, uses them.
+  // Builds the packed rows, compares their answers with the plain scan's and, if equal, uses them.
   // Errors: kResourceExhausted for lack of memory; kInternal when the check fails.
   absl::Status Build() {
     absl::Status status = TryBuild();
@@ -273,7 +274,7 @@ class Int8Index final : public SegmentIndex {
     problem_ = status;
     return status;
   }
-  // The same beside the searches, which come first.
+  // The same in a thread of lower priority than the searches.
   void BuildInBackground() {
     try {
       builder_ = std::thread([this] {
@@ -303,8 +304,8 @@ class Int8Index final : public SegmentIndex {
     return Search(packed_.load(std::memory_order_acquire), batch, result);
   }
 
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override {
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override {
     return engine_.Score(rows_, queries, rows, scores);
   }
 
@@ -316,7 +317,7 @@ class Int8Index final : public SegmentIndex {
       built_ = PackedRows::Build(rows_.rows, shape_, engine_.options().large->code_max,
                                  engine_.pool().thread_count(), progress_);
       if (built_ == nullptr) {
-        return absl::CancelledError("the index was given up before it was built");
+        return absl::CancelledError("the index was cancelled before it was built");
       }
       return Check();
     } catch (const std::bad_alloc&) {
@@ -325,8 +326,8 @@ class Int8Index final : public SegmentIndex {
     }
   }
 
-  // Asks both roads for the neighbours of rows of the segment: few at a time, which read nibbles if
-  // there are any, and all together, which read bytes.
+  // Searches for rows of the segment through the packed rows and by the plain scan: few at a time,
+  // which read int4 if there is any, and all together, which read bytes.
   absl::Status Check() const {
     const std::size_t count = std::min(kChecks, row_count());
     const MatrixView queries = rows_.rows.Slice((row_count() - count) / 2, count);
@@ -425,7 +426,7 @@ Int8Options OptionsFor(std::string_view isa) {
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
   if (options.large == nullptr) return options;
   options.small = options.large;
-  // One query fills no tile: memory is the limit then, and the vector kernel reads it faster.
+  // A small batch fills no tile, so memory is the limit, and the vector kernel reads it faster.
   if (isa.empty() && supported.size() > 1 && supported[1]->code_max == options.large->code_max) {
     options.small = supported[1];
   }

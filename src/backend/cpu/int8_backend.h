@@ -20,23 +20,26 @@ struct Int8Options {
   unsigned threads = 1;  // workers of its pool, the calling thread included
   Int8Tuning tuning;
   // An index whose codes take this much also keeps half a byte a dimension, which the smallest
-  // batches read instead, provided that the small kernel can: memory is their limit.
-  std::size_t nibbles_from_code_bytes = 64U << 20;
-  // Where each thread gets so many queries of a batch, threads divide the queries and not the rows:
-  // a gate then rises with all rows and not with a thread's share of them, and fewer hits come
-  // through. Every thread reads all rows, so that with fewer queries memory would be the limit.
+  // batches read instead where the small kernel can: memory is their limit. The figure is
+  // estimated.
+  std::size_t int4_from_code_bytes = 64U << 20;
+  // From this many queries a thread on, threads divide the queries and not the rows: each gate then
+  // rises with all rows instead of a thread's share of them, and fewer hits pass. Every thread
+  // reads all rows, which costs more than it saves below (docs/design/cpu-engine.md has the
+  // figures).
   std::size_t queries_of_thread_min = 256;
   // An index whose codes take more than this is built in the background: MakeResident returns at
-  // once, and the index scans plainly until then.
+  // once, and the index answers by the plain scan until it is built. The figure is
+  // estimated; engine_bench builds 25 MB in 0.08 s (docs/benchmarks/cpu.md).
   std::size_t foreground_bytes_max = 32U << 20;
 };
 
-// The kernels to use on this processor: the best it has, or the one that is forced.
+// The kernels to use on this processor: the fastest it can run, or the forced one.
 //   isa  empty, or the name of an instruction set. Kernels are null when it cannot run here.
 Int8Options OptionsFor(std::string_view isa);
 
-// The certified engine: one pass over a byte a dimension finds candidates under a proven bound,
-// canonical fp32 scores decide. Answers are those of the plain scan, bit for bit
+// The certified engine: one pass over a byte a dimension finds candidates under a proven bound, and
+// canonical fp32 scores rank them. Answers equal the plain scan's, bit for bit
 // (docs/design/cpu-engine.md).
 std::unique_ptr<Backend> MakeInt8Backend(const Int8Options& options);
 

@@ -12,14 +12,14 @@ namespace simile::backend::cpu {
 // Products must be a type of an unnamed namespace; for it and kOneTurn see Int8Walk.
 template <class Products>
 struct EightLanes {
-  // Four columns of eight rows, out of a group: those of half 0 or 1 of a pair of such fours, of
-  // the first or the last eight rows.
+  // Four columns of eight rows of a group: half 0 or 1 of a pair of such fours, the first or the
+  // last eight rows.
   template <bool kOneTurn>
   class Bytes {
    public:
     static constexpr std::size_t kInOneByte = 1;
 
-    Bytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& turn) : turn_(turn) {}
+    Bytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
     // Before the loads of a step's 64 columns.
     void AtStep(const std::uint8_t* group, std::size_t step) const {
@@ -39,23 +39,23 @@ struct EightLanes {
     PieceTurn turn_;
   };
 
-  class Nibbles {
+  class Int4 {
    public:
     static constexpr std::size_t kInOneByte = 2;
 
-    Nibbles(const std::uint8_t* nibble_bytes, const PieceTurn& turn)
+    Int4(const std::uint8_t* int4_bytes, const PieceTurn& turn)
         : piece_bytes_(turn.piece_bytes),
           bytes_(_mm256_broadcastsi128_si256(
-              _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibble_bytes)))) {}
+              _mm_loadu_si128(reinterpret_cast<const __m128i*>(int4_bytes)))) {}
 
     void AtStep(const std::uint8_t*, std::size_t) const {}
     __m256i Load(const std::uint8_t* group, std::size_t pair, std::size_t half,
                  std::size_t eight) const {
       const std::uint8_t* at = group + pair * 64;
       if (half == 0 && eight == 0) _mm_prefetch(at + piece_bytes_, _MM_HINT_T0);
-      __m256i nibbles = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
-      if (half == 1) nibbles = _mm256_srli_epi16(nibbles, 4);
-      return _mm256_shuffle_epi8(bytes_, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
+      __m256i int4 = _mm256_load_si256(reinterpret_cast<const __m256i*>(at + eight * 32));
+      if (half == 1) int4 = _mm256_srli_epi16(int4, 4);
+      return _mm256_shuffle_epi8(bytes_, _mm256_and_si256(int4, _mm256_set1_epi8(15)));
     }
 
    private:
@@ -63,7 +63,7 @@ struct EightLanes {
     __m256i bytes_;
   };
 
-  // Writes the sums of kQueries queries and one group, and returns what they have in common.
+  // Writes the sums of kQueries queries and one group, and returns the AND of all.
   //   sums  the group's place in the first query's: sums[(q * kGroupsTogether) * kGroupRows + row]
   template <std::size_t kQueries>
   static __m256i Store(const __m256i (&sum)[kQueries][2], std::int32_t* sums) {
@@ -81,7 +81,7 @@ struct EightLanes {
     return all;
   }
 
-  // A hit anywhere clears the sign bit of what all sums have in common.
+  // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
   static bool HasHit(__m256i all) { return _mm256_movemask_ps(_mm256_castsi256_ps(all)) != 0xFF; }
 };
 

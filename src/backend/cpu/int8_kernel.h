@@ -2,9 +2,9 @@
 
 // The first stage's product of codes, one implementation an instruction set.
 //
-// The files that implement it are each compiled with their own instruction-set flags; for why they
-// include nothing but this header, int8_*.h beside it and the intrinsics, see
-// certificate/canonical_kernels.h.
+// Each file that implements it is compiled with its own instruction-set flags and includes nothing
+// but this header, the int8_*.h beside it and the intrinsics; certificate/canonical_kernels.h says
+// why.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,24 +36,24 @@ struct RawHit {
 struct BlockScan {
   // Row bytes, code + code_max + 1; 64-byte aligned:
   //   [group_count][code_dim / 4][16 rows][4]
-  // or, when nibble_bytes is not null, for kernels that read nibbles and for kQueriesTogether
+  // or, when int4_bytes is not null, for kernels that read int4 and for kQueriesTogether
   // queries at most:
   //   [group_count][code_dim / 8][16 rows][4]
-  // whose j-th four bytes hold columns 8j .. 8j + 3 in their low halves and 8j + 4 .. 8j + 7 in
-  // their high ones.
+  // whose j-th four bytes hold columns 8j .. 8j + 3 in their low four bits and 8j + 4 .. 8j + 7 in
+  // their high four.
   const std::uint8_t* codes;
-  const std::uint8_t* nibble_bytes;  // [16]  the row byte that each nibble stands for
-  std::size_t group_count;           // a multiple of kGroupsTogether
-  std::size_t code_dim;              // a multiple of 64
+  const std::uint8_t* int4_bytes;  // [16]  the row byte of each int4 code
+  std::size_t group_count;         // a multiple of kGroupsTogether
+  std::size_t code_dim;            // a multiple of 64
   // [tile][code_dim / 64][16 queries][64], 64-byte aligned. May begin at a query inside a tile when
-  // all end in that tile; the places up to a whole tile must be readable, and another thread may be
-  // writing them: nothing is made of what is read there.
+  // all end in that tile. The rest of the tile must be readable; another thread may be writing
+  // there, so the kernel ignores what it reads.
   const std::int8_t* queries;
   std::size_t query_count;
   const std::int32_t* starts;  // [query_count]
-  RawHit* hits;                // room for query_count * rows of the block
+  RawHit* hits;                // capacity query_count * rows of the block
   std::size_t* hit_count;      // written
-  const std::uint8_t* next;    // what will be read next, for kernels that bring it closer meanwhile
+  const std::uint8_t* next;    // what will be read next, for kernels that prefetch it
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
 };
@@ -61,8 +61,8 @@ struct BlockScan {
 struct Int8Kernel {
   const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
   std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
-  bool reads_nibbles;
-  // Called by each thread before and after blocks that it scans for all or some of query_count
+  bool reads_int4;
+  // A thread calls enter before and leave after the blocks that it scans for some of query_count
   // queries.
   void (*enter)(std::size_t query_count);
   void (*leave)();

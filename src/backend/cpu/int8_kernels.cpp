@@ -12,7 +12,7 @@ namespace simile::backend::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// The compiler's own feature test (GCC 12) does not know these two.
+// __builtin_cpu_supports of GCC 12 does not know these two features.
 bool ProcessorHasAmxInt8() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
@@ -27,7 +27,7 @@ bool ProcessorHasAvxVnni() {
   return (eax & kAvxVnni) != 0;
 }
 
-// Tile state is saved only for processes that asked for it (Linux, arch_prctl(2)).
+// Linux saves tile state only for processes that requested it (arch_prctl(2)).
 bool SystemAllowsAmx() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA

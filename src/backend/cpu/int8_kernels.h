@@ -8,17 +8,17 @@
 namespace simile::backend::cpu {
 
 // The kernels that this processor and its system can run, fastest for large batches first; the last
-// is always "portable". Asks the system once for leave to use AMX's tiles, which hold eight
-// kilobytes of state a thread.
+// is always "portable". Asks the system once for permission to use AMX tiles, which hold
+// eight kilobytes of state a thread.
 std::span<const Int8Kernel* const> SupportedInt8Kernels();
 
 // The kernel with this name, or nullptr when there is none or it cannot run here.
 const Int8Kernel* FindInt8Kernel(std::string_view isa);
 
-// The instruction set of canonical scores that goes with a kernel: "avx512" with "amx".
+// The instruction set of canonical scores to use with an int8 kernel: "avx512" with "amx".
 std::string_view CanonicalIsaOf(std::string_view int8_isa);
 
-// Why AMX is not among the supported: "" when it is, else "the processor has no AMX" or "the system
+// Why AMX is not supported: "" when it is, else "the processor has no AMX" or "the system
 // refuses AMX tiles".
 std::string_view WhyNoAmx();
 

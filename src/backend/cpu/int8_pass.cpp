@@ -9,33 +9,34 @@
 namespace simile::backend::cpu {
 namespace {
 
-// A tile of queries and then some; the memory of hits grows with it.
+// Bounds the memory of hits, which grows with it.
 constexpr std::size_t kQueriesMax = 1'024;
-// Buffers of survivors, all threads and queries of a pass together.
-constexpr std::size_t kSurvivorBytesMax = 256U << 20;
+// Candidate buffers of all threads and queries of a pass together.
+constexpr std::size_t kCandidateBytesMax = 256U << 20;
 
-// Queries packed or finished between two looks at the common counter.
+// Queries that a thread claims at a time to pack or to finish.
 constexpr std::size_t kQueriesAtOnce = 4;
 
-// A query begins without a gate: every row of its first piece is a hit, so that piece is small, and
-// the next not much larger.
+// A query starts without a gate, so that every row of its first piece is a hit: the first piece is
+// small, and each next one not much larger.
 constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
-// Where nibbles find more candidates than one in so many rows, bytes are read instead: a canonical
-// score costs as much as about ten rows of the pass, nibbles save half of each, and the row that is
-// scored comes from another place in memory.
+// Where int4 finds more than one candidate in this many rows, bytes are read instead. Estimated: a
+// canonical score costs about as much as ten rows of the pass, int4 saves half of each row, and the
+// row to score must be fetched from another place in memory.
 constexpr std::size_t kRowsForOneCandidate = 40;
 
-// The errors of a cheap score's many columns mostly cancel: against a bound that lets them all add
-// up, they deviate by 0.71 / sqrt(dim) of it. Seven times that is not seen in a human life, and if
-// it were, the verdict would see it.
+// The rounding errors of a cheap score's columns are independent and mostly cancel: their standard
+// deviation is 0.71 / sqrt(dim) of the bound, which lets them all add up
+// (docs/design/certificate.md). Seven standard deviations reject a correct row with probability
+// below 1e-11; FinishQuery detects it and the query is searched again.
 float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }
 
-std::size_t RoomOf(const QuerySpec& spec, std::size_t row_count) {
-  return Survivors::RoomFor(std::min<std::size_t>(spec.k, row_count), row_count);
+std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count) {
+  return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count);
 }
 
 void RaiseTo(std::atomic<float>& gate, float value) {
@@ -52,8 +53,8 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const std::uint32_t query : queries) {
-    bytes += RoomOf(specs[query], row_count) * sizeof(Survivor) * threads;
-    if (count == kQueriesMax || (bytes > kSurvivorBytesMax && count > 0)) break;
+    bytes += CapacityOf(specs[query], row_count) * sizeof(Candidate) * threads;
+    if (count == kQueriesMax || (bytes > kCandidateBytesMax && count > 0)) break;
     ++count;
   }
   return count;
@@ -78,13 +79,13 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     memory_.gates_ = std::make_unique<std::atomic<float>[]>(count);
     memory_.gates_size_ = count;
   }
-  std::size_t room = 0;
-  std::size_t room_max = 0;
+  std::size_t buffer = 0;
+  std::size_t capacity_max = 0;
   for (std::size_t query = 0; query < count; ++query) {
     memory_.gates_[query].store(Spec(query).score_threshold, std::memory_order_relaxed);
-    const std::size_t own = RoomOf(Spec(query), shape_.row_count);
-    room += own;
-    room_max = std::max(room_max, own);
+    const std::size_t own = CapacityOf(Spec(query), shape_.row_count);
+    buffer += own;
+    capacity_max = std::max(capacity_max, own);
   }
   GrowTo(memory_.certain_, count);
   GrowTo(memory_.excluded_, count);
@@ -93,14 +94,14 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
     worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
-    if (shape_.has_nibbles) worker.found.reserve(shape_.block_rows);
+    if (shape_.has_int4) worker.int4_candidates.reserve(shape_.block_rows);
     worker.starts.Reserve(count * sizeof(std::int32_t));
     GrowTo(worker.bounds, count);
-    worker.room.Reserve(room * sizeof(Survivor));
-    GrowTo(worker.survivors, count);
+    worker.buffers.Reserve(buffer * sizeof(Candidate));
+    GrowTo(worker.candidates, count);
     GrowTo(worker.guesses, count);
     GrowTo(worker.rescored, count);
-    worker.merged.Reserve(memory_.workers_.size() * room_max * sizeof(Survivor));
+    worker.merged.Reserve(memory_.workers_.size() * capacity_max * sizeof(Candidate));
   }
 }
 
@@ -146,14 +147,14 @@ void Int8Pass::Join(Worker& worker) const {
   worker.progress.rows_seen = segment_.packed.RowsOfBlock(0);
   worker.progress.rows_begun = shape_.chunk_blocks * shape_.block_rows;
   worker.progress.rows_when_tightened = worker.progress.rows_seen;
-  auto* room = worker.room.As<Survivor>();
+  auto* buffer = worker.buffers.As<Candidate>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    const std::size_t size = RoomOf(Spec(query), shape_.row_count);
+    const std::size_t size = CapacityOf(Spec(query), shape_.row_count);
     const std::size_t k = std::min<std::size_t>(Spec(query).k, shape_.row_count);
-    worker.survivors[query] = Survivors({room, size}, k, Spec(query).score_threshold);
+    worker.candidates[query] = Candidates({buffer, size}, k, Spec(query).score_threshold);
     worker.guesses[query] = {};
     worker.rescored[query] = 0;
-    room += size;
+    buffer += size;
   }
 }
 
@@ -173,7 +174,7 @@ void Int8Pass::ScanChunks(unsigned participant) {
   const auto claim = [this] {
     return next_chunk_.fetch_add(1, std::memory_order_relaxed) * shape_.chunk_blocks;
   };
-  // The chunk after this one is claimed early, so that its first block can be brought closer.
+  // Claims the next chunk early, so that its first block can be prefetched.
   std::size_t first = claim();
   if (first >= block_count) return;
   if (!worker.progress.joined) Join(worker);
@@ -181,7 +182,7 @@ void Int8Pass::ScanChunks(unsigned participant) {
   while (first < block_count) {
     const std::size_t next = claim();
     const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
-    // The first chunk has been begun with its first block.
+    // The first chunk was counted with its first block, in Join.
     if (first > 0) worker.progress.rows_begun += (end - first) * shape_.block_rows;
     for (std::size_t block = std::max<std::size_t>(first, 1); block < end; ++block) {
       ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
@@ -193,10 +194,10 @@ void Int8Pass::ScanChunks(unsigned participant) {
 
 void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
   TightenWhereDue(worker);
-  if (width_ == CodeWidth::kNibble && worker.progress.rows_seen >= worker.progress.nibbles_from) {
-    if (ScanNibbles(worker, block)) return;
-    // The gates will have risen by then.
-    worker.progress.nibbles_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
+  if (width_ == CodeWidth::kInt4 && worker.progress.rows_seen >= worker.progress.int4_from) {
+    if (ScanInt4(worker, block)) return;
+    // Try again later, when the gates have risen.
+    worker.progress.int4_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
   }
   std::span<const std::uint8_t> next;
   if (next_block < shape_.block_count()) {
@@ -210,29 +211,29 @@ void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_blo
 
 void Int8Pass::ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                          std::span<const std::uint8_t> next) {
-  const std::size_t hit_count = Hits(worker, CodeWidth::kByte, rows, queries, next);
-  TakeHits(worker, rows, queries, hit_count);
+  const std::size_t hit_count = FindHits(worker, CodeWidth::kByte, rows, queries, next);
+  OfferHits(worker, rows, queries, hit_count);
 }
 
-bool Int8Pass::ScanNibbles(Worker& worker, std::size_t block) {
+bool Int8Pass::ScanInt4(Worker& worker, std::size_t block) {
   const std::size_t rows = segment_.packed.RowsOfBlock(block);
   const std::size_t hit_count =
-      Hits(worker, CodeWidth::kNibble, {block, 0, rows}, {0, queries_.size()}, {});
-  if (!FindCandidates(worker, block, hit_count)) return false;
+      FindHits(worker, CodeWidth::kInt4, {block, 0, rows}, {0, queries_.size()}, {});
+  if (!FindInt4Candidates(worker, block, hit_count)) return false;
   worker.progress.rows_seen += rows;
-  worker.progress.nibble_rows_seen += rows;
-  ScoreCandidates(worker);
+  worker.progress.int4_rows_seen += rows;
+  ScoreInt4Candidates(worker);
   return true;
 }
 
-std::size_t Int8Pass::Hits(Worker& worker, CodeWidth width, const Rows& rows,
-                           const Queries& queries, std::span<const std::uint8_t> next) {
+std::size_t Int8Pass::FindHits(Worker& worker, CodeWidth width, const Rows& rows,
+                               const Queries& queries, std::span<const std::uint8_t> next) {
   SetStarts(worker, segment_.packed.block(width, rows.block), queries);
   std::size_t hit_count = 0;
   segment_.kernel.scan(
       {.codes = segment_.packed.CodesOfBlock(width, rows.block) +
                 segment_.packed.BytesOfRows(width, rows.first),
-       .nibble_bytes = width == CodeWidth::kNibble ? segment_.packed.nibble_bytes() : nullptr,
+       .int4_bytes = width == CodeWidth::kInt4 ? segment_.packed.int4_bytes() : nullptr,
        .group_count = rows.count / kGroupRows,
        .code_dim = shape_.rotated_dim,
        .queries = memory_.packed_.codes(queries.first),
@@ -260,20 +261,20 @@ void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block, const Q
 }
 
 void Int8Pass::TightenWhereDue(Worker& worker) {
-  // Whenever twice as many rows have been seen, the gates can rise by as much again.
+  // Each time twice as many rows have been seen, a gate can rise noticeably again.
   const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
   if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    if (seen_enough || worker.survivors[query].due()) Tighten(worker, query);
+    if (seen_enough || worker.candidates[query].due()) Tighten(worker, query);
   }
 }
 
 void Int8Pass::Tighten(Worker& worker, std::size_t query) {
-  Survivors& survivors = worker.survivors[query];
+  Candidates& candidates = worker.candidates[query];
   std::atomic<float>& gate = memory_.gates_[query];
-  survivors.RaiseGate(gate.load(std::memory_order_relaxed));
-  survivors.Tighten(GuessFor(worker, query));
-  RaiseTo(gate, survivors.gate());
+  candidates.RaiseGate(gate.load(std::memory_order_relaxed));
+  candidates.Tighten(GuessFor(worker, query));
+  RaiseTo(gate, candidates.gate());
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
@@ -304,8 +305,8 @@ double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::int32_t s
   return (static_cast<double>(sum) - start - packed.offset) * (packed.scale * block_scale);
 }
 
-void Int8Pass::TakeHits(Worker& worker, const Rows& rows, const Queries& queries,
-                        std::size_t hit_count) {
+void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& queries,
+                         std::size_t hit_count) {
   const auto scale = static_cast<double>(segment_.packed.block(CodeWidth::kByte, rows.block).scale);
   const std::size_t first_position = rows.block * shape_.block_rows + rows.first;
   for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
@@ -314,53 +315,53 @@ void Int8Pass::TakeHits(Worker& worker, const Rows& rows, const Queries& queries
     if (index == PackedRows::kNoRow) continue;
     const auto [lower, upper] =
         certificate::RangeOf(ScoreOf(worker, query, hit.sum, scale), worker.bounds[query]);
-    worker.survivors[query].Offer({index, lower, upper}, GuessFor(worker, query),
-                                  RescorerOf(query, worker.rescored[query]));
+    worker.candidates[query].Offer({index, lower, upper}, GuessFor(worker, query),
+                                   RescorerOf(query, worker.rescored[query]));
   }
 }
 
-// Finds the candidates by each row's own bound. Returns false when they are too many.
-bool Int8Pass::FindCandidates(Worker& worker, std::size_t block, std::size_t hit_count) {
-  const PackedRows::Block& of_block = segment_.packed.block(CodeWidth::kNibble, block);
+// Tests the hits by each row's own bound. Returns false when too many remain.
+bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block, std::size_t hit_count) {
+  const PackedRows::Block& of_block = segment_.packed.block(CodeWidth::kInt4, block);
   const auto scale = static_cast<double>(of_block.scale);
   const std::size_t first_position = block * shape_.block_rows;
   const std::size_t candidates_max = segment_.packed.RowsOfBlock(block) / kRowsForOneCandidate;
   certificate::QuantizedNorms norms = of_block.norms;
-  worker.found.clear();
+  worker.int4_candidates.clear();
   for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
     const std::uint32_t index = IndexOf(hit.query, first_position + hit.row);
     if (index == PackedRows::kNoRow) continue;
-    norms.residual = static_cast<double>(segment_.packed.NibbleResidual(first_position + hit.row));
+    norms.residual = static_cast<double>(segment_.packed.Int4Residual(first_position + hit.row));
     const double bound = bound_(memory_.packed_.query(hit.query).norms, norms);
     const float upper =
         certificate::RangeOf(ScoreOf(worker, hit.query, hit.sum, scale), bound).upper;
     if (upper < memory_.gates_[hit.query].load(std::memory_order_relaxed)) continue;
-    if (worker.found.size() == candidates_max) return false;
-    worker.found.push_back({hit.query, index});
+    if (worker.int4_candidates.size() == candidates_max) return false;
+    worker.int4_candidates.push_back({hit.query, index});
   }
   return true;
 }
 
-// Nibbles cannot tell candidates apart: each gets its canonical score at once.
-void Int8Pass::ScoreCandidates(Worker& worker) {
+// int4 bounds are too wide to order candidates: each gets its canonical score at once.
+void Int8Pass::ScoreInt4Candidates(Worker& worker) {
   ScoreInTurn(
-      worker.found.size(),
+      worker.int4_candidates.size(),
       [&](std::size_t i) {
-        const auto [query, index] = worker.found[i];
+        const auto [query, index] = worker.int4_candidates[i];
         RescorerOf(query, worker.rescored[query]).Prefetch(index);
       },
       [&](std::size_t i) {
-        const auto [query, index] = worker.found[i];
+        const auto [query, index] = worker.int4_candidates[i];
         const Rescorer rescorer = RescorerOf(query, worker.rescored[query]);
         const float score = rescorer.Score(index);
-        worker.survivors[query].Offer({index, score, score}, GuessFor(worker, query), rescorer);
+        worker.candidates[query].Offer({index, score, score}, GuessFor(worker, query), rescorer);
       });
 }
 
 CodeWidth Int8Pass::width() const {
-  std::size_t nibble_rows = 0;
-  for (const Worker& worker : memory_.workers_) nibble_rows += worker.progress.nibble_rows_seen;
-  return 2 * nibble_rows > shape_.position_count() ? CodeWidth::kNibble : CodeWidth::kByte;
+  std::size_t int4_rows = 0;
+  for (const Worker& worker : memory_.workers_) int4_rows += worker.progress.int4_rows_seen;
+  return 2 * int4_rows > shape_.position_count() ? CodeWidth::kInt4 : CodeWidth::kByte;
 }
 
 Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
@@ -382,34 +383,34 @@ void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
   const std::size_t k = std::min<std::size_t>(spec.k, shape_.row_count);
   float gate = memory_.gates_[query].load(std::memory_order_relaxed);
   for (const Worker& each : memory_.workers_) {
-    if (each.progress.joined) gate = std::max(gate, each.survivors[query].gate());
+    if (each.progress.joined) gate = std::max(gate, each.candidates[query].gate());
   }
-  auto* merged = worker.merged.As<Survivor>();
+  auto* merged = worker.merged.As<Candidate>();
   std::size_t count = 0;
   std::uint64_t rescored = 0;
   for (const Worker& each : memory_.workers_) {
     if (!each.progress.joined) continue;
-    for (const Survivor& survivor : each.survivors[query].all()) {
-      if (survivor.upper >= gate) merged[count++] = survivor;
+    for (const Candidate& candidate : each.candidates[query].all()) {
+      if (candidate.upper >= gate) merged[count++] = candidate;
     }
     rescored += each.rescored[query];
   }
 
   const Rescorer rescorer = RescorerOf(query, rescored);
-  count = Settle({merged, count}, k, rescorer);
-  // Whatever was dropped has a canonical score below the gate. That is no loss when k rows reach
-  // it.
+  count = SelectBest({merged, count}, k, rescorer);
+  // Every dropped row has a canonical score below the gate, so none is lost when k rows reach it.
   memory_.certain_[query] =
       gate <= spec.score_threshold || (count == k && merged[k - 1].lower >= gate) ? 1 : 0;
   while (count > 0 && merged[count - 1].lower < spec.score_threshold) --count;
 
   const std::uint32_t place = queries_[query];
-  const std::span<Hit> hits = result_.Room(place);
+  const std::span<Hit> hits = result_.Buffer(place);
   for (std::size_t i = 0; i < count; ++i) {
     hits[i] = {rescorer.RowOf(merged[i].index), merged[i].lower};
   }
   result_.SetCount(place, count);
-  QueryCost cost = result_.Cost(place);  // of the guess that was wrong, if this is not the first
+  QueryCost cost =
+      result_.Cost(place);  // of the search with the wrong guess, if this is the second
   cost += {.rows_scanned = shape_.row_count,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};

@@ -7,14 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "backend/cpu/candidates.h"
 #include "backend/cpu/excluded_rows.h"
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_queries.h"
 #include "backend/cpu/packed_rows.h"
-#include "backend/cpu/survivors.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/page_buffer.h"
 #include "certificate/canonical_score.h"
-#include "data/page_buffer.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {
@@ -27,8 +27,7 @@ struct Int8Segment {
   const certificate::CanonicalKernel& canonical;
 };
 
-// What the passes of a backend keep from one to the next; only grows, so that a warm search
-// allocates nothing.
+// The buffers that passes reuse; they only grow, so that a warm search allocates nothing.
 class Int8Memory {
  public:
   explicit Int8Memory(unsigned threads) : workers_(threads) {}
@@ -36,43 +35,43 @@ class Int8Memory {
  private:
   friend class Int8Pass;
 
-  struct Candidate {
+  struct Int4Candidate {
     std::uint32_t query;
     std::uint32_t index;
   };
 
-  // How far one thread is in one pass; starts afresh with each.
+  // The progress of one thread in one pass; reset for each.
   struct Progress {
     bool joined = false;
     std::size_t rows_seen = 0;
-    // Of the chunks entered so far: a random share of all rows, as the blocks of one chunk, which
-    // are sorted by scale, are not.
+    // Rows of the chunks entered so far. These are a random sample of all rows; the blocks inside a
+    // chunk are not, because they are sorted by scale.
     std::size_t rows_begun = 0;
     std::size_t rows_when_tightened = 0;
-    std::size_t nibble_rows_seen = 0;  // of rows_seen
-    std::size_t nibbles_from = 0;      // rows to see before nibbles are worth a try
+    std::size_t int4_rows_seen = 0;  // of rows_seen
+    std::size_t int4_from = 0;       // rows to see before int4 is tried
   };
 
-  // How a query's gate is set, and after how many rows that was worked out.
+  // A query's guess, and the rows_begun that it was computed for.
   struct TimedGuess {
-    std::size_t rows_begun = 0;  // 0: not yet
+    std::size_t rows_begun = 0;  // 0: not computed yet
     Guess guess;
   };
 
-  // One thread's own.
+  // What one thread writes to.
   struct alignas(64) Worker {
     Progress progress;
     PackedQueries::Scratch packing;
-    data::PageBuffer product;             // Int8Kernel's scratch
-    data::PageBuffer hits;                // RawHit, one piece's
-    std::vector<Candidate> found;         // by nibbles in one block
-    data::PageBuffer starts;              // std::int32_t [query], of the piece at hand
-    std::vector<double> bounds;           // [query]  of the block at hand
-    data::PageBuffer room;                // the survivors' buffers, one after the other
-    std::vector<Survivors> survivors;     // [query]
+    base::PageBuffer product;                    // Int8Kernel's scratch
+    base::PageBuffer hits;                       // RawHit, one piece's
+    std::vector<Int4Candidate> int4_candidates;  // of one block
+    base::PageBuffer starts;                     // std::int32_t [query], of the piece at hand
+    std::vector<double> bounds;                  // [query]  of the block at hand
+    base::PageBuffer buffers;             // the candidates' buffers, one query after the other
+    std::vector<Candidates> candidates;   // [query]
     std::vector<TimedGuess> guesses;      // [query]
     std::vector<std::uint64_t> rescored;  // [query]
-    data::PageBuffer merged;              // Survivor, of one query, of all threads
+    base::PageBuffer merged;              // Candidate, of one query, of all threads
   };
 
   std::vector<Worker> workers_;
@@ -83,28 +82,27 @@ class Int8Memory {
   std::vector<ExcludedRows> excluded_;  // [query]
 };
 
-// The first stage and the last: one pass over the packed rows for as many queries as
-// QueriesOfInt8Pass allows finds the candidates, canonical scores decide. docs/design/cpu-engine.md
-// walks through it. Lives for one call.
+// One pass over the packed rows for as many queries as QueriesOfInt8Pass allows: finds the
+// candidates and ranks them by canonical score (docs/design/cpu-engine.md). Lives for one call.
 class Int8Pass {
  public:
   //   queries      which of the batch; their answers go to the same places of result
-  //   speculative  whether gates may be guesses that the end verifies; else they are proven from
-  //                the start
-  //   width        of the codes to read. Bytes are read in place of nibbles as long as these find
-  //                so many candidates that scoring them would cost more.
+  //   speculative  whether gates may be guesses, which FinishQuery verifies; else they are proven
+  //                from the start
+  //   width        of the codes to read. Bytes are read instead of int4 while int4 finds so many
+  //                candidates that scoring them would cost more.
   // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
   Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
            std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
            Int8Memory& memory, SearchResult& result);
 
-  // Packs, scans, settles. Does not throw.
+  // Packs, scans and ranks. Does not throw.
   void Run(ThreadPool& pool);
 
   std::span<const std::uint32_t> queries() const { return queries_; }
-  // Whether the answer of queries()[i] is proven. It always is when nothing was guessed.
+  // Whether the answer of queries()[i] is proven; always true when not speculative.
   bool certain(std::size_t i) const { return memory_.certain_[i] != 0; }
-  // Of the codes of most rows.
+  // The width of the codes that most rows were read by.
   CodeWidth width() const;
 
  private:
@@ -121,8 +119,8 @@ class Int8Pass {
     std::size_t count;
   };
 
-  // Packs each query and holds it against the first block, so that all threads have a gate for it
-  // when they come to the others.
+  // Packs each query and scans the first block for it, so that all threads start the other blocks
+  // with a gate.
   void BeginQueries(unsigned participant);
   void ScanChunks(unsigned participant);
   void FinishQueries(unsigned participant);
@@ -130,20 +128,20 @@ class Int8Pass {
   void Join(Worker& worker) const;
   void ScanFirstBlock(Worker& worker, const Queries& queries);
   void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
-  // By bytes.
+  // Scans by bytes.
   void ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                  std::span<const std::uint8_t> next);
-  // Returns false, and has done nothing, when there are too many candidates.
-  bool ScanNibbles(Worker& worker, std::size_t block);
-  // Leaves the hits in the worker, counted from the first of these rows and queries, and returns
-  // their number.
-  std::size_t Hits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
-                   std::span<const std::uint8_t> next);
+  // Returns false, and offers no candidate, when there are too many.
+  bool ScanInt4(Worker& worker, std::size_t block);
+  // Writes the hits to the worker, rows and queries numbered from the first of these, and returns
+  // how many there are.
+  std::size_t FindHits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
+                       std::span<const std::uint8_t> next);
   void SetStarts(Worker& worker, const PackedRows::Block& block, const Queries& queries);
-  void TakeHits(Worker& worker, const Rows& rows, const Queries& queries, std::size_t hit_count);
-  bool FindCandidates(Worker& worker, std::size_t block, std::size_t hit_count);
-  void ScoreCandidates(Worker& worker);
-  // The segment's row at a position, or kNoRow where there is none or the query does not want it.
+  void OfferHits(Worker& worker, const Rows& rows, const Queries& queries, std::size_t hit_count);
+  bool FindInt4Candidates(Worker& worker, std::size_t block, std::size_t hit_count);
+  void ScoreInt4Candidates(Worker& worker);
+  // The segment's row at a position, or kNoRow where there is none or the query excludes it.
   std::uint32_t IndexOf(std::size_t query, std::size_t position) const;
   //   sum  of a hit
   double ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
@@ -172,7 +170,7 @@ class Int8Pass {
   std::atomic<std::size_t> next_finished_{0};
 };
 
-// How many of the first of these queries fit one pass. Pure.
+// How many of these queries, from the first on, fit one pass. Pure.
 std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
                               std::span<const std::uint32_t> queries, std::size_t row_count,
                               unsigned threads);

@@ -4,21 +4,21 @@ namespace simile::backend::cpu {
 namespace {
 
 struct PortableProducts {
-  // One column of a group, four columns of which lie together for each row: the row's byte, given
-  // where those four of its row begin.
+  // Columns lie in fours for each row of a group: Columns says where the fours of a column begin,
+  // Byte decodes one of the four.
   template <bool /*kOneTurn*/>
   struct Bytes {
     static constexpr std::size_t kInOneByte = 1;
-    Bytes(const std::uint8_t* /*nibble_bytes*/, const PieceTurn& /*turn*/) {}
+    Bytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& /*turn*/) {}
     static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
       return group + column * kGroupRows;
     }
     static std::int32_t Byte(std::uint8_t codes, std::size_t /*column*/) { return codes; }
   };
-  class Nibbles {
+  class Int4 {
    public:
     static constexpr std::size_t kInOneByte = 2;
-    Nibbles(const std::uint8_t* nibble_bytes, const PieceTurn& /*turn*/) : bytes_(nibble_bytes) {}
+    Int4(const std::uint8_t* int4_bytes, const PieceTurn& /*turn*/) : bytes_(int4_bytes) {}
     static const std::uint8_t* Columns(const std::uint8_t* group, std::size_t column) {
       return group + column / 8 * 4 * kGroupRows;
     }

@@ -8,11 +8,11 @@ namespace simile::backend::cpu {
 
 std::span<const TuningValue> TuningValues() {
   static constexpr std::array<TuningValue, 4> kValues{{
-      {"block_bytes", "bytes", "Codes that stay in the second-level cache while all queries go by.",
+      {"block_bytes", "bytes",
+       "Codes of a block, which stays in the second-level cache for all queries of a batch.",
        128U << 10, 1U << 20, &Int8Tuning::block_bytes, &TuningFindings::block_bytes},
-      // Up to four queries the vector kernels read each row once, as the other one does, and
-      // faster.
-      {"large_batch_min", "queries", "Batches from this size on take the kernel for large batches.",
+      // Up to four queries the vector kernels read each row once, as AMX does, and faster.
+      {"large_batch_min", "queries", "Batches from this size on use the kernel for large batches.",
        kQueriesTogether + 1, 32, &Int8Tuning::large_batch_min, &TuningFindings::large_batch_min},
       {"gather_share", "rows for one",
        "Rows that pass a filter are gathered and scanned when at most one in this many does and "

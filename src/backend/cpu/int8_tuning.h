@@ -6,11 +6,11 @@
 
 namespace simile::backend::cpu {
 
-// Where one road through the certified engine becomes faster than another. It differs from one
-// processor to the next; the numbers here serve until somebody has measured (calibration.h). No
-// answer depends on them.
+// Where one strategy of the certified engine becomes faster than another. It differs between
+// processors: calibration.h measures it, and these defaults apply until then; the bench that they
+// came from is not recorded. No answer depends on them.
 struct Int8Tuning {
-  std::size_t block_bytes = 192U << 10;  // of codes that stay in the second-level cache
+  std::size_t block_bytes = 192U << 10;  // codes of a block, which stays in the second-level cache
   std::size_t large_batch_min = 5;  // queries from which the kernel for large batches is the faster
   std::size_t gather_share = 16;    // gather for a mask that at most one row in this many passes,
                                     // if that saves the pass
@@ -19,7 +19,7 @@ struct Int8Tuning {
   friend bool operator==(const Int8Tuning&, const Int8Tuning&) = default;
 };
 
-// What a measurement found out. Nothing where there was nothing to choose or its times disagreed.
+// What calibration found; nullopt where there was no choice or the times disagreed.
 struct TuningFindings {
   std::optional<std::size_t> block_bytes;
   std::optional<std::size_t> large_batch_min;
@@ -29,7 +29,7 @@ struct TuningFindings {
   friend bool operator==(const TuningFindings&, const TuningFindings&) = default;
 };
 
-// One number of the tuning: how files and people name it, and what it may be.
+// One number of the tuning: its name in files and messages, and its range.
 struct TuningValue {
   const char* name;  // "block_bytes"
   const char* unit;

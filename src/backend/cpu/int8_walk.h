@@ -4,35 +4,35 @@
 
 namespace simile::backend::cpu {
 
-// One of the turns in which a piece meets all queries, up to four a turn.
+// One of the turns in which a piece is scanned for up to four queries each.
 struct PieceTurn {
   std::size_t piece_bytes;  // to the same place of the next piece
-  // What this turn is to bring closer of the next piece: of each step's lines of a group, 64
-  // columns of its sixteen rows, those from .. to - 1 of sixteen.
+  // What this turn prefetches of the next piece: lines from .. to - 1 of the sixteen lines of each
+  // step of a group (64 columns of its sixteen rows).
   std::size_t from;
   std::size_t to;
 };
 
 // Walks a block in pieces of four groups by up to four queries and calls Products for each.
-//   Products::Bytes<kOneTurn>, Products::Nibbles
-//       How codes become row bytes; kInOneByte says how many of them a byte of codes holds. Made
-//       for each turn from BlockScan::nibble_bytes and the PieceTurn. Whoever has but one turn
-//       (Bytes<true>, Nibbles) brings the next piece closer as it reads this one, line by line;
-//       with more turns each does its share between the products. Asking for the whole next piece
-//       or block at once leaves bandwidth unused; docs/design/cpu-engine.md has the figures.
+//   Products::Bytes<kOneTurn>, Products::Int4
+//       How codes become row bytes; kInOneByte says how many codes a byte holds. Constructed for
+//       each turn from BlockScan::int4_bytes and the PieceTurn. With a single turn (Bytes<true>,
+//       Int4) it prefetches the next piece line by line as it reads this one; with more turns, each
+//       prefetches its share between the products. Prefetching the whole next piece or block at
+//       once leaves bandwidth unused (docs/design/cpu-engine.md has the figures).
 //   Products::template Score<n>(codes, group, group_stride, queries, steps, starts, sums)
 //       n <= 4 queries against four groups. sums[(q * 4 + group) * 16 + row] is written wherever
 //       the piece has a hit; returns whether it has one.
-// Products must be a type of an unnamed namespace: what is instantiated from it is then private to
-// the file, and its instruction set with it.
+// Products must be a type of an unnamed namespace: its instantiations, which use the file's
+// instruction set, then stay private to the file.
 template <class Products>
 struct Int8Walk {
   // Int8Kernel's functions.
   static void Enter(std::size_t /*query_count*/) {}
   static void Leave() {}
   static void Scan(const BlockScan& block) {
-    if (block.nibble_bytes != nullptr) {
-      Scan<typename Products::Nibbles>(block);
+    if (block.int4_bytes != nullptr) {
+      Scan<typename Products::Int4>(block);
     } else if (block.query_count <= kQueriesTogether) {
       Scan<typename Products::template Bytes<true>>(block);
     } else {
@@ -53,8 +53,8 @@ struct Int8Walk {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       const std::uint8_t* groups = block.codes + piece * piece_bytes;
       for (std::size_t turn = 0; turn < turns; ++turn) {
-        const Codes codes(block.nibble_bytes, {piece_bytes, kLinesOfStep * turn / turns,
-                                               kLinesOfStep * (turn + 1) / turns});
+        const Codes codes(block.int4_bytes, {piece_bytes, kLinesOfStep * turn / turns,
+                                             kLinesOfStep * (turn + 1) / turns});
         const std::size_t query = turn * kQueriesTogether;
         const std::size_t left = block.query_count - query;
         const std::size_t width = left < kQueriesTogether ? left : kQueriesTogether;
@@ -80,8 +80,8 @@ struct Int8Walk {
     }
   }
 
-  // The hits of one query among the rows of one group. Mostly there is none: a hit clears the sign
-  // bit of what all sums have in common.
+  // Appends the hits of one query among the rows of one group. Most groups have none: then all sums
+  // are negative, and so is their AND.
   static void Append(const BlockScan& block, std::size_t query, std::size_t first_row,
                      const std::int32_t* sums) {
     std::int32_t all = -1;

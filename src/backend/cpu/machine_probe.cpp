@@ -7,13 +7,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/split_mix.h"
+
 namespace simile::backend::cpu {
 namespace {
 
 using std::chrono::milliseconds;
 
-// 18 MiB of fp32, a width as sentence embeddings have it, and more codes than a second-level cache
-// holds.
+// 18 MiB of fp32, the dimension of common sentence embeddings, and more codes than a second-level
+// cache holds.
 constexpr std::size_t kDim = 384;
 constexpr std::size_t kRows = 12'288;
 constexpr std::size_t kQueries = 64;
@@ -23,22 +25,19 @@ constexpr std::uint32_t kHits = 10;
 constexpr std::uint64_t kMaskShare = 16;
 
 constexpr milliseconds kTimeMax{350};
-// Of one question, and of one whose times still disagree then.
-constexpr milliseconds kQuestionTime{12};
-constexpr milliseconds kHardQuestionTime{30};
-// Pairs that a question gets even when its own time is spent, and those that are enough.
+// For one measurement, and for one whose times still disagree then.
+constexpr milliseconds kMeasurementTime{12};
+constexpr milliseconds kNoisyMeasurementTime{30};
+// The least number of pairs, even beyond kMeasurementTime, and the number that is always enough.
 constexpr std::size_t kPairsWanted = 9;
 constexpr std::size_t kPairsMax = 21;
 
-// Sixty-four bits out of a counter (splitmix64): the same vectors everywhere, in any order.
+// Hashes a counter, so that the vectors are the same on every machine and in any order.
 std::uint64_t Mix(std::uint64_t counter) {
-  std::uint64_t z = (counter + 1) * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
+  return base::SplitMix((counter + 1) * base::kSplitMixStep);
 }
 
-// Four numbers in -1 .. 1 a draw.
+// Adds a number in -1 .. 1 to each value; one hash gives four of them.
 void AddNoise(std::uint64_t number, std::array<float, kDim>& values) {
   static_assert(kDim % 4 == 0);
   for (std::size_t i = 0; i < kDim; i += 4) {
@@ -49,7 +48,7 @@ void AddNoise(std::uint64_t number, std::array<float, kDim>& values) {
   }
 }
 
-// A unit vector around one of the centres: as neighbours in real collections, at a cosine of 0.7.
+// Draws a unit vector at a cosine of about 0.7 to one of the centres, as in real collections.
 void DrawRow(std::uint64_t number, float* row) {
   std::array<float, kDim> values{};
   AddNoise(Mix(number) % kCentres, values);
@@ -103,7 +102,7 @@ std::unique_ptr<const PackedRows> MachineProbe::Pack(std::size_t row_count) {
                            options_.large->code_max, pool_.thread_count(), progress);
 }
 
-void MachineProbe::TakeQueries(std::size_t batch, const RowMask* mask) {
+void MachineProbe::SelectQueries(std::size_t batch, const RowMask* mask) {
   QuerySpec spec;
   spec.k = kHits;
   spec.mask = mask;
@@ -116,7 +115,7 @@ void MachineProbe::TakeQueries(std::size_t batch, const RowMask* mask) {
   next_query_ += batch;
 }
 
-// Without the second pass of queries whose guess was wrong, which are too few to matter.
+// Leaves out the second pass for wrong guesses, which are too few to matter.
 void MachineProbe::Pass(const SegmentRows& rows, const PackedRows& packed,
                         const Int8Kernel& kernel) {
   result_.Reset(queries_.size(), kHits);
@@ -147,21 +146,21 @@ std::vector<TimePair> MachineProbe::TimeInTurn(std::size_t batch, const RowMask*
                                                Second second) {
   const Clock::TimePoint start = clock_.Now();
   std::vector<TimePair> pairs;
-  const auto goes_on = [&] {
+  const auto needs_more = [&] {
     const Clock::TimePoint now = clock_.Now();
     if (now >= end_) return false;
     if (pairs.size() < kPairsWanted) return true;
-    if (pairs.size() < kPairsMax && now - start < kQuestionTime) return true;
-    return now - start < kHardQuestionTime && !MiddleRatio(pairs).has_value();
+    if (pairs.size() < kPairsMax && now - start < kMeasurementTime) return true;
+    return now - start < kNoisyMeasurementTime && !MiddleRatio(pairs).has_value();
   };
-  if (!goes_on()) return pairs;
-  // Once without the clock: buffers grow, caches fill.
-  TakeQueries(batch, mask);
+  if (!needs_more()) return pairs;
+  // One untimed run of each grows the buffers and fills the caches.
+  SelectQueries(batch, mask);
   first();
   second();
-  while (goes_on()) {
-    TakeQueries(batch, mask);
-    // Each goes first every other time, so that neither always finds what the other left in cache.
+  while (needs_more()) {
+    SelectQueries(batch, mask);
+    // They alternate in going first, so that neither always runs on the caches the other left.
     TimePair pair;
     if (pairs.size() % 2 == 0) pair.first_s = Time(first);
     pair.second_s = Time(second);

@@ -17,8 +17,8 @@
 
 namespace simile::backend::cpu {
 
-// Answers calibration's questions by the clock: runs the engine's own roads over a collection of
-// synthetic vectors, the same on every machine. Made for one calibration, used by one thread.
+// Measures the engine's own strategies over a collection of synthetic vectors that is the same on
+// every machine. Made for one calibration, used by one thread.
 class MachineProbe final : public CalibrationProbe {
  public:
   // Draws and packs the vectors. Throws std::bad_alloc.
@@ -33,13 +33,14 @@ class MachineProbe final : public CalibrationProbe {
   std::unique_ptr<const PackedRows> Pack(std::size_t row_count);
   SegmentRows RowsUpTo(std::size_t row_count) const;
 
-  // A different set of the queries each time, so that no branch learns them.
-  void TakeQueries(std::size_t batch, const RowMask* mask);
+  // Selects other queries each time, so that branch prediction does not learn them.
+  void SelectQueries(std::size_t batch, const RowMask* mask);
   void Pass(const SegmentRows& rows, const PackedRows& packed, const Int8Kernel& kernel);
   void Scan(const SegmentRows& rows);
   void GatherRows(const SegmentRows& rows);
 
-  // Runs both in turn until there are enough pairs, or this question's share of the time is spent.
+  // Runs both in turn until there are enough pairs or this measurement's share of the time is
+  // spent.
   template <class First, class Second>
   std::vector<TimePair> TimeInTurn(std::size_t batch, const RowMask* mask, First first,
                                    Second second);

@@ -6,33 +6,33 @@
 
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_rows.h"
+#include "base/page_buffer.h"
 #include "certificate/score_bound.h"
-#include "data/page_buffer.h"
 #include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
 
 // The queries of a pass as the first stage reads them: rotated, a byte a dimension, in tiles of
-// sixteen. Reused from pass to pass; only grows.
+// sixteen. Passes reuse it; it only grows.
 class PackedQueries {
  public:
-  // What the first stage must know of a query.
+  // The figures of a query that the first stage needs.
   struct Query {
     certificate::QuantizedNorms norms;
     double scale = 0;           // of its codes
     double steps_per_unit = 0;  // 1 / scale
-    double offset = 0;          // what the rows' bias adds to each sum
+    double offset = 0;          // what the bias of row bytes adds to each sum
   };
-  // What one thread needs to pack a query; only grows.
+  // One thread's buffers to pack a query with; they only grow.
   struct Scratch {
     std::vector<float> rotated;
     std::vector<float> spare;
     std::vector<std::int8_t> codes;
   };
 
-  // Makes room for query_count queries against these rows. Throws std::bad_alloc.
+  // Allocates for query_count queries against these rows. Throws std::bad_alloc.
   void Reset(const PackedRows& rows, std::size_t query_count);
-  // Makes room for packing with it. Throws std::bad_alloc.
+  // Allocates the scratch for packing. Throws std::bad_alloc.
   static void Reserve(const PackedRows& rows, Scratch& scratch);
   // Packs one query; different ones may be packed from different threads.
   //   values  [padded_dim]
@@ -40,7 +40,7 @@ class PackedQueries {
             Scratch& scratch);
 
   const Query& query(std::size_t index) const { return queries_[index]; }
-  // [tile][rotated_dim / 64][16][64], as BlockScan::queries; from a query of its tile on.
+  // BlockScan::queries from this query on: [tile][rotated_dim / 64][16][64].
   const std::int8_t* codes(std::size_t first_query) const {
     return codes_.As<const std::int8_t>() + CodesAt(first_query);
   }
@@ -53,7 +53,7 @@ class PackedQueries {
 
   std::size_t rotated_dim_ = 0;
   std::vector<Query> queries_;
-  data::PageBuffer codes_;
+  base::PageBuffer codes_;
 };
 
 }  // namespace simile::backend::cpu

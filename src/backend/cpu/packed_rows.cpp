@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backend/cpu/int8_kernel.h"
+#include "base/split_mix.h"
 #include "certificate/quantizer.h"
 
 namespace simile::backend::cpu {
@@ -19,30 +20,14 @@ static_assert(kSideBySide == kGroupRows);
 
 constexpr std::size_t kBlockRowsMax = 2'048;
 constexpr std::size_t kChunkBlocksMax = 8;
-// Threads take whole chunks: there must be enough for all.
+// Threads claim whole chunks, so there must be enough for all threads.
 constexpr std::size_t kChunksMin = 16;
 
 std::size_t RoundUp(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// A number below `bound` out of a counter and not of a state, so that the order is the same
-// everywhere.
-std::size_t Draw(std::uint64_t counter, std::size_t bound) {
-  std::uint64_t z = counter * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return (((z ^ (z >> 31)) >> 32) * bound) >> 32;
-}
-
-// Fisher-Yates.
-void Shuffle(std::span<std::uint32_t> indices) {
-  for (std::size_t left = indices.size(); left > 1; --left) {
-    std::swap(indices[left - 1], indices[Draw(left, left)]);
-  }
-}
-
-// [16][stride] -> [count][16] and back, in squares that stay in the first-level cache.
+// [16][count] -> [count][16], and back.
 void SideBySide(const std::array<const float*, kSideBySide>& rows, std::size_t count,
                 float* columns) {
   for (std::size_t column = 0; column < count; ++column) {
@@ -69,11 +54,11 @@ float Largest(std::span<const float> values) {
 std::size_t PackedShape::position_count() const { return RoundUp(row_count, kRowsTogether); }
 
 std::size_t PackedShape::bytes() const {
-  const std::size_t bytes = data::PageBuffer::RoundedBytes(position_count() * rotated_dim) +
+  const std::size_t bytes = base::PageBuffer::RoundedBytes(position_count() * rotated_dim) +
                             position_count() * sizeof(std::uint32_t) +
                             block_count() * sizeof(PackedRows::Block);
-  if (!has_nibbles) return bytes;
-  return bytes + data::PageBuffer::RoundedBytes(position_count() * rotated_dim / 2) +
+  if (!has_int4) return bytes;
+  return bytes + base::PageBuffer::RoundedBytes(position_count() * rotated_dim / 2) +
          position_count() * sizeof(float) + block_count() * sizeof(PackedRows::Block);
 }
 
@@ -96,7 +81,7 @@ class PackedRows::Builder {
       : rows_(rows), packed_(packed), shape_(packed.shape_), progress_(progress) {}
 
   void Work() {
-    // All of a thread's memory, taken before the first chunk.
+    // All of the thread's memory, allocated before it claims a chunk.
     Scratch scratch(shape_);
     const std::size_t chunk_count = shape_.chunk_count();
     for (;;) {
@@ -118,18 +103,18 @@ class PackedRows::Builder {
           columns(shape.rotated_dim * kSideBySide),
           spare(columns.size()),
           codes(columns.size()),
-          nibbles(shape.has_nibbles ? columns.size() : 0) {}
+          int4(shape.has_int4 ? columns.size() : 0) {}
 
-    data::PageBuffer rotated;            // [chunk rows, rotated_dim]
+    base::PageBuffer rotated;            // [chunk rows, rotated_dim]
     std::vector<float> largest;          // [chunk row]  magnitude
     std::vector<double> square;          // [chunk row]  of its length
-    std::vector<std::uint32_t> order;    // chunk rows by that
+    std::vector<std::uint32_t> order;    // chunk rows, ascending by largest
     std::vector<std::uint32_t> indices;  // of the segment's rows, in that order
     std::vector<float> columns;          // sixteen rows side by side
     std::vector<float> spare;
     std::array<double, kSideBySide> lengths{};  // squared, of those sixteen
     std::vector<std::int8_t> codes;
-    std::vector<std::uint8_t> nibbles;
+    std::vector<std::uint8_t> int4;
   };
 
   void PackChunk(std::size_t chunk, Scratch& scratch) {
@@ -140,8 +125,8 @@ class PackedRows::Builder {
     const std::span<std::uint32_t> index_at = std::span(packed_.index_at_).subspan(first, count);
     for (std::size_t row = 0; row < count; row += kSideBySide) RotateSome(index_at, row, scratch);
 
-    // Rows of like scale share a block. Within a chunk, which is a random share of all rows, so
-    // that the chunks seen so far always are one too.
+    // Rows of similar scale share a block. They are sorted within a chunk only: each chunk is a
+    // random sample of all rows, and so are the chunks scanned at any time.
     std::iota(scratch.order.begin(), scratch.order.begin() + static_cast<std::ptrdiff_t>(count),
               0U);
     std::sort(scratch.order.begin(), scratch.order.begin() + static_cast<std::ptrdiff_t>(count),
@@ -183,35 +168,34 @@ class PackedRows::Builder {
     }
   }
 
-  // Quantizes the rows in places [first, first + count) of the chunk's order.
+  // Quantizes the rows at [first, first + count) of the chunk's order.
   void PackBlock(std::size_t index, std::size_t first, std::size_t count, Scratch& scratch) {
     Block& block = packed_.blocks_[index];
     block.scale =
         certificate::ScaleFor(scratch.largest[scratch.order[first + count - 1]], packed_.code_max_);
-    if (shape_.has_nibbles)
-      packed_.nibble_blocks_[index].scale = NibbleScale(first, count, scratch);
+    if (shape_.has_int4) packed_.int4_blocks_[index].scale = Int4Scale(first, count, scratch);
     const std::size_t place = index * shape_.block_rows;
     for (std::size_t row = 0; row < RoundUp(count, kRowsTogether); row += kGroupRows) {
       PackGroup(place + row, first + row, count - std::min(row, count), scratch);
     }
   }
 
-  float NibbleScale(std::size_t first, std::size_t count, const Scratch& scratch) const {
+  float Int4Scale(std::size_t first, std::size_t count, const Scratch& scratch) const {
     double square = 0;
     for (std::size_t i = first; i < first + count; ++i) square += scratch.square[scratch.order[i]];
     const auto numbers = static_cast<double>(count * shape_.rotated_dim);
-    return packed_.nibble_codes_.ScaleFor(square / numbers);
+    return packed_.int4_codes_.ScaleFor(square / numbers);
   }
 
-  // Quantizes and packs up to sixteen rows: fewer at the end of a block, where missing rows repeat
-  // the last one, none in the padding after it.
+  // Quantizes and packs up to sixteen rows. At the end of a block fewer are left: the missing ones
+  // repeat the last, or are zero where none is left.
   //   position  of the first of them in the segment's order
   //   first     in the chunk's order
   void PackGroup(std::size_t position, std::size_t first, std::size_t count,
                  Scratch& scratch) const {
     if (count == 0) {
       std::fill(scratch.codes.begin(), scratch.codes.end(), std::int8_t{0});
-      std::fill(scratch.nibbles.begin(), scratch.nibbles.end(), std::uint8_t{0});
+      std::fill(scratch.int4.begin(), scratch.int4.end(), std::uint8_t{0});
     } else {
       count = std::min(count, kGroupRows);
       std::array<const float*, kSideBySide> from{};
@@ -223,13 +207,11 @@ class PackedRows::Builder {
         scratch.lengths[i] = scratch.square[scratch.order[first + i]];
       const std::size_t block = position / shape_.block_rows;
       QuantizeBytes(packed_.blocks_[block], count, scratch);
-      if (shape_.has_nibbles)
-        QuantizeNibbles(packed_.nibble_blocks_[block], position, count, scratch);
+      if (shape_.has_int4) QuantizeInt4(packed_.int4_blocks_[block], position, count, scratch);
     }
     PackBytes(scratch.codes, packed_.codes_.As<std::uint8_t>() + position * shape_.rotated_dim);
-    if (shape_.has_nibbles) {
-      PackNibbles(scratch.nibbles,
-                  packed_.nibbles_.As<std::uint8_t>() + position * shape_.rotated_dim / 2);
+    if (shape_.has_int4) {
+      PackInt4(scratch.int4, packed_.int4_.As<std::uint8_t>() + position * shape_.rotated_dim / 2);
     }
   }
 
@@ -241,15 +223,14 @@ class PackedRows::Builder {
     for (std::size_t i = 0; i < count; ++i)
       block.norms.Include(certificate::NormsOf(scratch.lengths[i], squares[i]));
   }
-  void QuantizeNibbles(Block& block, std::size_t position, std::size_t count,
-                       Scratch& scratch) const {
+  void QuantizeInt4(Block& block, std::size_t position, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
-    packed_.nibble_codes_.Quantize(scratch.columns.data(), shape_.rotated_dim, block.scale,
-                                   scratch.nibbles.data(), squares.data());
+    packed_.int4_codes_.Quantize(scratch.columns.data(), shape_.rotated_dim, block.scale,
+                                 scratch.int4.data(), squares.data());
     for (std::size_t i = 0; i < count; ++i) {
       const certificate::QuantizedNorms norms =
           certificate::NormsOf(scratch.lengths[i], squares[i]);
-      packed_.nibble_residuals_[position + i] = certificate::FloatAbove(norms.residual);
+      packed_.int4_residuals_[position + i] = certificate::FloatAbove(norms.residual);
       block.norms.Include(norms);
     }
   }
@@ -266,13 +247,13 @@ class PackedRows::Builder {
     }
   }
 
-  // [rotated_dim][16] nibbles -> [rotated_dim / 8][16][4] bytes.
-  void PackNibbles(std::span<const std::uint8_t> nibbles, std::uint8_t* group) const {
+  // [rotated_dim][16] int4 -> [rotated_dim / 8][16][4] bytes.
+  void PackInt4(std::span<const std::uint8_t> int4, std::uint8_t* group) const {
     for (std::size_t column = 0; column < shape_.rotated_dim; column += 8) {
       for (std::size_t row = 0; row < kGroupRows; ++row) {
         for (std::size_t i = 0; i < 4; ++i) {
-          const unsigned low = nibbles[(column + i) * kGroupRows + row];
-          const unsigned high = nibbles[(column + 4 + i) * kGroupRows + row];
+          const unsigned low = int4[(column + i) * kGroupRows + row];
+          const unsigned high = int4[(column + 4 + i) * kGroupRows + row];
           *group++ = static_cast<std::uint8_t>(low | high << 4);
         }
       }
@@ -297,12 +278,12 @@ PackedRows::PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t c
       codes_(shape.position_count() * shape.rotated_dim),
       index_at_(shape.position_count(), kNoRow),
       blocks_(shape.block_count()),
-      nibble_codes_(code_max),
-      nibbles_(shape.has_nibbles ? shape.position_count() * shape.rotated_dim / 2 : 0),
-      nibble_blocks_(shape.has_nibbles ? shape.block_count() : 0),
-      nibble_residuals_(shape.has_nibbles ? shape.position_count() : 0) {
-  for (std::size_t nibble = 0; nibble < nibble_bytes_.size(); ++nibble) {
-    nibble_bytes_[nibble] = static_cast<std::uint8_t>(nibble_codes_.code(nibble) + code_max + 1);
+      int4_codes_(code_max),
+      int4_(shape.has_int4 ? shape.position_count() * shape.rotated_dim / 2 : 0),
+      int4_blocks_(shape.has_int4 ? shape.block_count() : 0),
+      int4_residuals_(shape.has_int4 ? shape.position_count() : 0) {
+  for (std::size_t int4 = 0; int4 < int4_bytes_.size(); ++int4) {
+    int4_bytes_[int4] = static_cast<std::uint8_t>(int4_codes_.code(int4) + code_max + 1);
   }
 }
 
@@ -316,7 +297,7 @@ std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const Packe
   std::unique_ptr<PackedRows> packed(new PackedRows(shape, rows.dim(), code_max));
   const std::span<std::uint32_t> indices = std::span(packed->index_at_).first(shape.row_count);
   std::iota(indices.begin(), indices.end(), 0U);
-  Shuffle(indices);
+  base::Shuffle(indices);
 
   Builder builder(rows, *packed, progress);
   std::vector<std::jthread> helpers;
@@ -326,11 +307,11 @@ std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const Packe
         try {
           builder.Work();
         } catch (const std::bad_alloc&) {
-          // It has claimed no chunk yet: the others take its share.
+          // It has claimed no chunk yet, so the other threads do its share.
         }
       });
     } catch (const std::system_error&) {
-      break;  // fewer threads then
+      break;  // build with fewer threads
     }
   }
   builder.Work();

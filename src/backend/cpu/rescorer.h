@@ -9,7 +9,7 @@
 
 namespace simile::backend::cpu {
 
-// Canonical scores of single rows of a segment against one query.
+// Forms canonical scores of single rows of a segment with one query.
 class Rescorer {
  public:
   //   count  raised by every score that is formed
@@ -17,8 +17,7 @@ class Rescorer {
            std::uint64_t& count)
       : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
 
-  // Brings a row closer; worth it some rows before its score is asked for, because each comes from
-  // another place.
+  // Prefetches a row. Call it some rows before Score, since candidates are scattered in memory.
   void Prefetch(std::uint32_t index) const {
     const float* row = rows_.rows.PaddedRow(index);
     for (std::size_t i = 0; i < rows_.rows.padded_dim(); i += kLineFloats)
@@ -41,8 +40,8 @@ class Rescorer {
   std::uint64_t& count_;
 };
 
-// Scores rows out of many places: calls score(i) for i in 0 .. count - 1 in turn, and prefetch(i)
-// some calls before.
+// Scores rows scattered in memory: calls score(i) for i in 0 .. count - 1 in turn, and prefetch(i)
+// six calls before (estimated).
 template <class Prefetch, class Score>
 void ScoreInTurn(std::size_t count, Prefetch prefetch, Score score) {
   constexpr std::size_t kRowsAhead = 6;

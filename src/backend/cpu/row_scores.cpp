@@ -13,10 +13,10 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Rows scored between two looks at the common counter, neighbours among them together.
+// Rows that a thread claims at a time; runs of neighbours among them are scored together.
 constexpr std::size_t kRowsAtOnce = 64;
 
-// How many of the ascending rows follow each other without a gap, from the first on.
+// The length of the run of consecutive rows at the front.
 std::size_t RunLength(std::span<const Row> rows) {
   std::size_t length = 1;
   while (length < rows.size() && rows[length] == rows[0] + length) ++length;
@@ -25,8 +25,9 @@ std::size_t RunLength(std::span<const Row> rows) {
 
 }  // namespace
 
-absl::Status RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
-                            std::span<const Row> wanted, std::span<float> scores) {
+absl::StatusOr<FallbackBackend> RowScores::Run(ThreadPool& pool, const SegmentRows& rows,
+                                               MatrixView queries, std::span<const Row> wanted,
+                                               std::span<float> scores) {
   try {
     Score(pool, rows, queries, wanted, scores);
   } catch (const std::bad_alloc&) {
@@ -34,7 +35,7 @@ absl::Status RowScores::Run(ThreadPool& pool, const SegmentRows& rows, MatrixVie
         fmt::format("no memory to score {} rows with {} vectors; ask for fewer at once",
                     wanted.size(), queries.row_count()));
   }
-  return absl::OkStatus();
+  return nullptr;
 }
 
 void RowScores::Score(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
@@ -45,7 +46,7 @@ void RowScores::Score(ThreadPool& pool, const SegmentRows& rows, MatrixView quer
   GrowTo(blocks_, pool.thread_count());
   for (std::vector<float>& block : blocks_) GrowTo(block, query_count * kRowsAtOnce);
 
-  // A run of neighbours, `at` places into the list.
+  // Scores `count` consecutive rows, from wanted[at] on.
   const auto score_run = [&](std::size_t at, std::size_t count, float* block) {
     kernel_.score_block(rows.rows.PaddedRow(wanted[at] - rows.first_row), count, queries.data(),
                         query_count, padded_dim, block);

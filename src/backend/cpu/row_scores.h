@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "backend/cpu/thread_pool.h"
 #include "certificate/canonical_score.h"
@@ -12,15 +12,15 @@
 
 namespace simile::backend::cpu {
 
-// Canonical scores of listed rows with all of some vectors (SegmentIndex::Score). Keeps its buffers
-// from one call to the next; used by one thread at a time.
+// Forms the canonical scores of listed rows with several vectors (SegmentIndex::Score). Keeps its
+// buffers from one call to the next; used by one thread at a time.
 class RowScores {
  public:
   explicit RowScores(const certificate::CanonicalKernel& kernel) : kernel_(kernel) {}
 
-  // As SegmentIndex::Score.
-  absl::Status Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
-                   std::span<const Row> wanted, std::span<float> scores);
+  // As SegmentIndex::Score; never a fallback.
+  absl::StatusOr<FallbackBackend> Run(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,
+                                      std::span<const Row> wanted, std::span<float> scores);
 
  private:
   void Score(ThreadPool& pool, const SegmentRows& rows, MatrixView queries,

@@ -12,8 +12,8 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The threads and buffers that all segments of the backend share. One search at a time: a second
-// caller waits, though the dispatch thread is the only one in normal service.
+// The threads and buffers that all segments of the backend share. Runs one search at a time; a
+// second caller waits. In normal service the dispatch thread is the only caller.
 struct ScanEngine {
   ScanEngine(const certificate::CanonicalKernel& kernel, unsigned threads)
       : pool(threads), scan(kernel, pool.thread_count()), row_scores(kernel) {}
@@ -42,8 +42,8 @@ class ScanIndex final : public SegmentIndex {
     return absl::OkStatus();
   }
 
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override {
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override {
     const std::lock_guard lock(engine_.mutex);
     return engine_.row_scores.Run(engine_.pool, rows_, queries, rows, scores);
   }

@@ -9,7 +9,7 @@ namespace simile::backend::cpu {
 
 // The plain exact scan: every passing row's canonical score, best k kept. No approximation, no
 // index of its own (it reads the snapshot's fp32 rows), bound by memory bandwidth for small
-// batches. It is the reference that every other engine is held against, and stays for ever.
+// batches. It is the reference that every other engine is compared with.
 //   kernel   how canonical scores are formed; see SupportedCanonicalKernels()
 //   threads  workers of its pool, the calling thread included; >= 1
 std::unique_ptr<Backend> MakeScanBackend(const certificate::CanonicalKernel& kernel,

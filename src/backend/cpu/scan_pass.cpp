@@ -38,7 +38,7 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
       result_(result) {
   std::size_t key_count = 0;
   for (std::size_t query = 0; query < query_count; ++query) {
-    key_count += certificate::TopK::RoomFor(Spec(query).k, rows.rows.row_count());
+    key_count += certificate::TopK::CapacityFor(Spec(query).k, rows.rows.row_count());
   }
   for (unsigned thread = 0; thread < plan_.threads; ++thread) {
     ScanScratch& own = scratch_[thread];
@@ -59,7 +59,7 @@ void ScanPass::Run(ThreadPool& pool) {
     return;
   }
   pool.Run(scan);
-  // One query is merged faster than a thread wakes up.
+  // Merging one query takes less time than waking a thread.
   if (query_count_ == 1) {
     merge(0);
   } else {
@@ -68,13 +68,13 @@ void ScanPass::Run(ThreadPool& pool) {
 }
 
 void ScanPass::Join(ScanScratch& scratch) const {
-  std::span<RankKey> room = scratch.keys;
+  std::span<RankKey> keys = scratch.keys;
   for (std::size_t query = 0; query < query_count_; ++query) {
     const QuerySpec& spec = Spec(query);
-    const std::size_t size = certificate::TopK::RoomFor(spec.k, rows_.rows.row_count());
-    scratch.collectors[query] = certificate::TopK(room.first(size), spec.k, spec.score_threshold);
+    const std::size_t size = certificate::TopK::CapacityFor(spec.k, rows_.rows.row_count());
+    scratch.collectors[query] = certificate::TopK(keys.first(size), spec.k, spec.score_threshold);
     scratch.rows_scanned[query] = 0;
-    room = room.subspan(size);
+    keys = keys.subspan(size);
   }
   scratch.joined = true;
 }
@@ -89,7 +89,7 @@ void ScanPass::ScanPieces(unsigned participant) {
   }
 }
 
-// Long runs of neighbouring pieces first, because memory likes to be read in order; single ones at
+// Long runs of neighbouring pieces first, because sequential reads are fastest; single pieces at
 // the end, so that the threads finish together.
 bool ScanPass::ClaimPieces(std::size_t& begin, std::size_t& end) {
   const std::size_t total = plan_.piece_count();
@@ -109,18 +109,18 @@ void ScanPass::ScanPiece(ScanScratch& scratch, std::size_t piece) const {
   const std::size_t group_begin = piece % plan_.group_count * plan_.group_queries;
   const std::size_t group_end = std::min(group_begin + plan_.group_queries, query_count_);
 
-  const auto wants_block = [&](std::size_t query) {
+  const auto needs_block = [&](std::size_t query) {
     const RowMask* mask = Spec(query).mask;
     return mask == nullptr || AllowsAny(*mask, first_row, row_count);
   };
-  // Neighbouring queries that want this block are scored together, the others not at all.
+  // Consecutive queries that may return rows of this block are scored together, the others skipped.
   for (std::size_t begin = group_begin; begin < group_end;) {
-    if (!wants_block(begin)) {
+    if (!needs_block(begin)) {
       ++begin;
       continue;
     }
     std::size_t end = begin + 1;
-    while (end < group_end && wants_block(end)) ++end;
+    while (end < group_end && needs_block(end)) ++end;
     kernel_.score_block(rows.PaddedRow(first_index), row_count,
                         batch_.queries.PaddedRow(first_query_ + begin), end - begin,
                         rows.padded_dim(), scratch.scores.data());
@@ -169,9 +169,9 @@ void ScanPass::MergeQuery(std::size_t query) {
     for (const RankKey key : scratch.collectors[query].kept()) best->Offer(key);
   }
   result_.SetCost(first_query_ + query, cost);
-  if (best == nullptr) return;  // nobody joined: there are no rows
+  if (best == nullptr) return;  // no thread joined: there are no rows
   const std::span<const RankKey> keys = best->Sorted();
-  const std::span<Hit> hits = result_.Room(first_query_ + query);
+  const std::span<Hit> hits = result_.Buffer(first_query_ + query);
   for (std::size_t i = 0; i < keys.size(); ++i) hits[i] = {keys[i].row(), keys[i].score()};
   result_.SetCount(first_query_ + query, keys.size());
 }

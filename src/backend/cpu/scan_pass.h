@@ -25,7 +25,7 @@ struct alignas(64) ScanScratch {
 // One pass over a segment for as many queries as QueriesOfOnePass allows. Lives for one call.
 class ScanPass {
  public:
-  // Makes room for the pass.
+  // Allocates the buffers of the pass.
   //   batch, first_query, query_count  which queries of the batch; their answers go to the same
   //                                    places of result
   //   scratch                          one for each thread of the pool

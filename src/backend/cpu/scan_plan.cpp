@@ -7,19 +7,19 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Both must fit the second-level cache together, with room for the scores.
+// Both, and the scores, must fit the second-level cache together (estimated).
 constexpr std::size_t kBlockBytes = 128U << 10;
 constexpr std::size_t kGroupBytes = 192U << 10;
 constexpr std::size_t kBlockRowsMax = 256;
 constexpr std::size_t kGroupQueriesMax = 128;
-constexpr std::size_t kBlockRowsMin = 16;  // below, collecting costs more than scoring
+constexpr std::size_t kBlockRowsMin = 16;  // below, collecting costs more than scoring (estimated)
 
-// A block is a multiple of the kernels' register tile in rows, a group in queries (as long as there
-// are enough): a tile that is cut short costs as much as a whole one.
+// The kernels' register tile: blocks are multiples of its rows, groups of its queries where there
+// are enough, because a partial tile costs as much as a whole one.
 constexpr std::size_t kRowsMultiple = 4;
 constexpr std::size_t kQueriesMultiple = 3;
 
-// Pieces a thread, so that the last ones even out.
+// Enough pieces for each thread that all finish at about the same time.
 constexpr std::size_t kPiecesPerThread = 4;
 
 // Buffers of hits, all threads and queries of a pass together.
@@ -60,7 +60,7 @@ std::size_t QueriesOfOnePass(std::span<const QuerySpec> specs, std::size_t row_c
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const QuerySpec& spec : specs) {
-    bytes += certificate::TopK::RoomFor(spec.k, row_count) * sizeof(RankKey) * threads;
+    bytes += certificate::TopK::CapacityFor(spec.k, row_count) * sizeof(RankKey) * threads;
     if (bytes > kCollectorBytesMax && count > 0) break;
     ++count;
   }

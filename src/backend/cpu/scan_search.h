@@ -17,7 +17,7 @@ std::string DeviceName(const ThreadPool& pool);
 absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                              const ThreadPool& pool);
 
-// Room of a search's result: the hits that its hungriest query may have.
+// The most hits that any query of the batch can have: what SearchResult is reset with.
 std::size_t HitsMax(const SearchBatch& batch, const SegmentRows& rows);
 
 // The plain exact scan of a batch, in as many passes as its memory needs. Keeps its buffers from

@@ -19,7 +19,7 @@ namespace simile::backend::cpu {
 namespace {
 
 // A search is often followed by the next within microseconds, and waking a sleeping thread takes
-// longer than that; beyond this many looks the thread sleeps.
+// longer than that: a thread spins this often before it sleeps (estimated).
 constexpr int kSpins = 2'000;
 
 void Pause() {
@@ -47,7 +47,7 @@ void Pin(std::thread& thread, int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  // Refused or not, the thread works.
+  // A refusal costs speed only.
   static_cast<void>(pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set));
 #endif
 }
@@ -105,14 +105,14 @@ void ThreadPool::Open(JobFunction function, void* job) {
 
 void ThreadPool::PinWorkers() {
   const std::vector<int> processors = AllowedProcessors();
-  // With fewer threads than processors the system knows better which are free.
+  // With fewer threads than processors the scheduler places them better than a fixed choice.
   if (workers_.empty() || processors.size() != thread_count()) return;
   caller_processor_ = processors.front();
   homes_.assign(processors.begin() + 1, processors.end());
   for (std::size_t i = 0; i < workers_.size(); ++i) Pin(workers_[i], homes_[i]);
 }
 
-// Callers are not ours to pin, and the system moves them now and then.
+// The caller is not pinned, and the system moves it now and then.
 void ThreadPool::MakeWayForCaller() {
   const int now = CurrentProcessor();
   if (homes_.empty() || now == caller_processor_) return;
@@ -142,7 +142,7 @@ void ThreadPool::Work(unsigned participant) {
       return (value & kOpen) != 0 && value / kNextJob != last_job;
     });
     if (!state_.compare_exchange_strong(state, state + kOneInside, std::memory_order_acq_rel)) {
-      continue;  // somebody else came or went, or the job was closed: look again
+      continue;  // another worker entered or left, or the job was closed: look again
     }
     last_job = state / kNextJob;
     if (function_ == nullptr) return;

@@ -7,15 +7,15 @@
 
 namespace simile::backend::cpu {
 
-// A fixed set of threads that run one job at a time together with the thread that asks for it.
+// A fixed set of threads that run one job at a time together with the thread that calls Run.
 // Run is called by one thread at a time (the backend serialises its searches); nothing is allocated
 // after construction.
 class ThreadPool {
  public:
   // Starts threads - 1 workers; the caller of Run is the remaining one. With a thread for
   // every processor this process may use, workers are pinned: one to each processor but the one
-  // where the caller of Run is found, so that no worker waits behind its own caller. When the
-  // system refuses a thread, the pool is as large as it got: thread_count() says.
+  // that the caller of Run is on, so that no worker waits behind its own caller. When the system
+  // refuses a thread, the pool is smaller: see thread_count().
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,10 +24,10 @@ class ThreadPool {
   unsigned thread_count() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
   // Calls job(participant) once on this thread (participant 0) and at most once on each worker
-  // (1 .. thread_count() - 1), and returns when all calls have. The job itself divides the work,
-  // by claiming pieces from an atomic counter: a worker that wakes too late for any is not waited
-  // for. Everything the job wrote is visible after the return.
-  // A pool without workers only calls the job, on any number of threads.
+  // (1 .. thread_count() - 1), and returns when all calls have. The job divides the work itself
+  // by claiming pieces from an atomic counter, so that a worker that wakes too late for any is not
+  // waited for. Everything the job wrote is visible after the return.
+  // A pool without workers only calls the job; several threads may then call Run at once.
   // REQUIRES: job does not throw.
   template <class Job>
   void Run(Job& job) {
@@ -44,7 +44,7 @@ class ThreadPool {
   void RunErased(JobFunction function, void* job);
   void Work(unsigned participant);
 
-  // One word says everything the threads must agree on, so that it can be waited for:
+  // The shared state in one word, so that threads can wait on it:
   //   bit 0        whether the job may be entered
   //   bits 1..11   workers inside it
   //   bits 12..31  number of the job, so that no worker enters one twice
@@ -55,7 +55,7 @@ class ThreadPool {
   static constexpr unsigned kWorkersMax = kInsideMask / kOneInside;
 
   std::atomic<std::uint32_t> state_{0};
-  // Written only while the state is closed and nobody is inside. A null function ends the workers.
+  // Written only while the job is closed and no worker is inside. A null function ends the workers.
   JobFunction function_ = nullptr;
   void* job_ = nullptr;
   std::vector<std::thread> workers_;

@@ -30,7 +30,7 @@ std::size_t Clamped(std::size_t number, std::optional<std::size_t> TuningFinding
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs) {
   std::vector<double> ratios, firsts, seconds;
   for (const TimePair& pair : pairs) {
-    // A clock that did not tick between two looks says nothing.
+    // The clock did not tick: no measurement.
     if (pair.first_s <= 0 || pair.second_s <= 0) continue;
     ratios.push_back(pair.first_s / pair.second_s);
     firsts.push_back(pair.first_s);

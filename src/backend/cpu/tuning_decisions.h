@@ -7,49 +7,49 @@
 // The arithmetic of calibration: from times to numbers. Pure.
 namespace simile::backend::cpu {
 
-// Two roads timed one right after the other, so that whatever else the machine does slows both.
+// Times of two strategies run right after each other, so that other load on the machine slows both.
 struct TimePair {
   double first_s = 0;
   double second_s = 0;
 };
 
-// The middle one of the ratios first / second. Nothing when there are fewer than five, or when the
-// undisturbed quarter of the times of each road tells another story (by a factor of 1.25 and more):
-// then the machine was too busy with something else for the middle one to mean much.
+// The median of the ratios first / second. Nothing when there are fewer than five, or when it
+// differs by a factor of 1.25 or more from the ratio of the lower quartiles, the least disturbed
+// times: then other load disturbed too many of the pairs.
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs);
 
-// A ratio and the batch or the row count at which it was found.
+// A ratio and the batch size or row count that it was measured at.
 struct RatioAt {
   std::size_t at = 0;
   double ratio = 0;
 };
 
-// Ratios are asked for one after the other until one lies beyond the crossing, and once more: on a
-// busy machine a single ratio may be wrong by half. Whether the last one, beyond the crossing too,
-// denies it by saying the opposite clearly.
-//   ratios       in the order asked
+// Ratios are measured in order until one lies beyond the crossing, and one more after it, since on
+// a busy machine a single ratio may be wrong by half. Returns whether that last one clearly
+// contradicts the one before it.
+//   ratios       in the order measured
 //   beyond_from  the least ratio that lies beyond
 bool IsDenied(std::span<const RatioAt> ratios, double beyond_from);
 
-// The block that a second-level cache of so many bytes keeps beside the queries, the product and
-// the block that is fetched meanwhile: an eighth of it, 256 KiB of 2 MiB.
+// The bytes of a block that a second-level cache of this size holds beside the queries, the sums
+// and the block being prefetched: an eighth of it, 256 KiB of 2 MiB.
 std::size_t BlockBytesFor(std::size_t second_level_bytes);
 
-// The least batch from which on the large kernel is never the slower.
-//   large_to_small  time ratios, descending by batch; at least one; none beyond the first above 1
-//                   counts
+// The least batch size from which on the large kernel is never slower.
+//   large_to_small  time ratios, descending by batch; at least one; those after the first above 1
+//   are
+//                   ignored
 // Twice the largest batch when the large kernel is slower even there.
 std::size_t LargeBatchMinFor(std::span<const RatioAt> large_to_small);
 
-// One number has to do for single queries and for batches, whose ratios differ. The geometric mean
-// keeps the loss of the one that it fits less as small as can be.
+// One number serves single queries and batches, whose ratios differ: their geometric mean, which
+// minimises the greater of the two losses.
 //   for_one, for_many  cost of a gathered row as a multiple of the cost of a row of the pass
 std::size_t GatherShareFor(double for_one, double for_many);
 
-// The largest size up to which the plain scan takes no more than a tenth longer: it needs neither
-// the memory of an index nor the time to build one.
-//   scan_to_pass  time ratios, ascending by rows; none beyond the first too large counts
-// The least value there is when the scan is slower even at the first.
+// The largest size up to which the plain scan takes at most a tenth longer than the pass; the scan
+// needs no index. The tuning's least value when it is slower even at the first size.
+//   scan_to_pass  time ratios, ascending by rows; those after the first too large are ignored
 inline constexpr double kScanCostMax = 1.1;
 std::size_t ScanRowsMaxFor(std::span<const RatioAt> scan_to_pass);
 

@@ -13,16 +13,17 @@ namespace {
 
 using certificate::CheapStorage;
 
-// Rows that a query leaves out are looked up for every hit, and as many more hits must come
-// through; from here on they cost more than a mask of their own.
+// A query with more excluded rows gets a mask of its own: every hit looks its row up in the list of
+// them, and the gate must let as many more hits through. Estimated from log2(2'048) = 11 reads per
+// hit against 4 bytes per row for the mask.
 constexpr std::size_t kExcludedOfListMax = 2'048;
-// Overflows are expected once in a million queries: one of so many of a pass shows rows that lie
-// too dense for its room.
+// The capacity for hits grows where more than one query in 64 overflows: a random order of rows
+// overflows once in a million queries, so the scores are denser than those of random directions.
 constexpr std::size_t kOverflowShare = 64;
 
 }  // namespace
 
-RoadNames::RoadNames(int capability)
+StrategyNames::StrategyNames(int capability)
     : row_scan(fmt::format("fp16-scan-sm{}", capability)),
       gemm(fmt::format("fp16-gemm-sm{}", capability)),
       gather(fmt::format("gather-sm{}", capability)),
@@ -32,41 +33,41 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
   result_ = &result;
   rows_.filters().Release();  // of a batch that failed
-  for (std::uint32_t query = 0; query < batch.specs.size(); ++query) Add(query);
+  for (std::uint32_t index = 0; index < batch.specs.size(); ++index) Add(index);
   Flush();
 }
 
-void BatchSearch::Add(std::uint32_t query) {
-  const QuerySpec& spec = batch_->specs[query];
+void BatchSearch::Add(std::uint32_t index) {
+  const QuerySpec& spec = batch_->specs[index];
   ListExcluded(spec, excluded_);
   const RowMask* mask = spec.mask;
-  const std::size_t room = runner_.workspace().size().excluded_max;
-  if (excluded_.size() > std::min(kExcludedOfListMax, room)) {
+  const std::size_t excluded_max = runner_.workspace().size().excluded_max;
+  if (excluded_.size() > std::min(kExcludedOfListMax, excluded_max)) {
     mask = &MaskWithout(spec, excluded_);
     excluded_.clear();
   }
-  if (excluded_rows_.size() + excluded_.size() > room) Flush();
+  if (excluded_rows_.size() + excluded_.size() > excluded_max) Flush();
   const Filter* filter = mask != nullptr ? FilterOf(*mask) : nullptr;
   const std::size_t passing =
       (filter != nullptr ? filter->passing : rows_.size().row_count) - excluded_.size();
-  Ask ask;
-  ask.query = query;
-  ask.filter = filter;
-  ask.wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
-  if (ask.wanted == 0) return;
-  ask.first_excluded = static_cast<std::uint32_t>(excluded_rows_.size());
-  ask.excluded_count = static_cast<std::uint32_t>(excluded_.size());
+  DeviceQuery query;
+  query.index = index;
+  query.filter = filter;
+  query.wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
+  if (query.wanted == 0) return;
+  query.first_excluded = static_cast<std::uint32_t>(excluded_rows_.size());
+  query.excluded_count = static_cast<std::uint32_t>(excluded_.size());
   excluded_rows_.insert(excluded_rows_.end(), excluded_.begin(), excluded_.end());
   if (filter != nullptr && filter->is_list) {
-    gathers_.push_back(ask);
+    gathers_.push_back(query);
   } else if (rows_.size().row_count <= tuning_.canonical_rows_max) {
-    canonical_.push_back(ask);
+    canonical_.push_back(query);
   } else {
-    passes_.push_back(ask);
+    passes_.push_back(query);
   }
 }
 
-// Queries of a batch mostly share their masks: each is looked at once.
+// Queries of a batch mostly share their masks: each is looked up once.
 const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   const auto known = std::ranges::find(known_, &mask, &decltype(known_)::value_type::first);
   if (known != known_.end()) return known->second;
@@ -76,7 +77,7 @@ const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   };
   const Filter* filter = use();
   if (filter == nullptr) {
-    Flush();  // which puts every filter out of use
+    Flush();  // releases every filter
     filter = use();
   }
   assert(filter != nullptr);
@@ -84,11 +85,11 @@ const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   return filter;
 }
 
-// A filter becomes a list where at most one row in so many passes. Each query reads the rows of its
-// list by itself, as fp32; a pass reads half the bytes of all rows for many queries. And rows on
-// the host come over a bus that is some thirty times slower.
+// A filter becomes a list where at most one row in this many passes. Each query reads the fp32 rows
+// of its list by itself; a pass reads half the bytes of all rows for many queries. Rows on the host
+// cross a bus that is much slower than device memory.
 unsigned BatchSearch::ListShare(const RowMask& mask) const {
-  constexpr std::size_t kBusFactor = 32;
+  constexpr std::size_t kBusFactor = 32;  // estimated: 2 TB/s (A100) over 64 GB/s (PCIe 5.0)
   const auto sharing =
       static_cast<std::size_t>(std::ranges::count(batch_->specs, &mask, &QuerySpec::mask));
   const std::size_t cost =
@@ -127,52 +128,54 @@ void BatchSearch::Flush() {
   rows_.filters().Release();
 }
 
-// Those that reach furthest go first: with others that do, and not into every plan.
+// Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
 void BatchSearch::RunPasses() {
-  std::ranges::stable_sort(passes_, std::greater<>(), &Ask::reach);
-  for (std::span<Ask> left(passes_); !left.empty();) {
+  std::ranges::stable_sort(passes_, std::greater<>(), &DeviceQuery::reach);
+  for (std::span<DeviceQuery> left(passes_); !left.empty();) {
     PassDemand demand;
     demand.queries = static_cast<unsigned>(left.size());
-    demand.hits_max = std::ranges::max(left, {}, &Ask::wanted).wanted;
+    demand.hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
     demand.reach_max = left.front().reach();
     demand.growth = rows_.growth();
     demand.scan_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kFloat));
     demand.gemm_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kHalf));
     const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
-    if (!plan) {  // it reaches too far for any gate
+    if (!plan) {  // no gate lets so many rows through
       canonical_.push_back(left.front());
       left = left.subspan(1);
       continue;
     }
-    const std::span<Ask> taken = left.first(std::min<std::size_t>(plan->slots, left.size()));
+    const std::span<DeviceQuery> taken =
+        left.first(std::min<std::size_t>(plan->slots, left.size()));
     runner_.Run(*plan, *batch_, taken);
     Conclude(*plan, taken);
     left = left.subspan(taken.size());
   }
 }
 
-void BatchSearch::Conclude(const PassPlan& plan, std::span<Ask> asks) {
-  const std::string& name = plan.road == PassPlan::Road::kRowScan ? names_.row_scan : names_.gemm;
+void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries) {
+  const std::string& name =
+      plan.strategy() == PassStrategy::kRowScan ? names_.row_scan : names_.gemm;
   std::size_t overflows = 0;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    Ask& ask = asks[i];
-    const kernels::Verdict& verdict = runner_.VerdictOf(i);
-    ask.cost.rows_scanned += rows_.size().row_count;
-    ask.cost.rows_rescored += verdict.kept;
-    if (verdict.flag == kernels::kProven) {
-      Write(ask, runner_.Answer(i), name);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    DeviceQuery& query = queries[i];
+    const kernels::Proof& proof = runner_.ProofOf(i);
+    query.cost.rows_scanned += rows_.size().row_count;
+    query.cost.rows_rescored += proof.kept;
+    if (proof.flag == kernels::kProven) {
+      Write(query, runner_.Answer(i), name);
       continue;
     }
-    if (verdict.flag == kernels::kOverflow) ++overflows;
-    ++ask.cost.rescans;
-    canonical_.push_back(ask);
+    if (proof.flag == kernels::kOverflow) ++overflows;
+    ++query.cost.rescans;
+    canonical_.push_back(query);
   }
-  if (overflows * kOverflowShare > asks.size()) rows_.Grow();
+  if (overflows * kOverflowShare > queries.size()) rows_.Grow();
 }
 
-void BatchSearch::RunCanonical(std::vector<Ask>& asks, const std::string& name) {
-  for (std::span<Ask> left(asks); !left.empty();) {
-    const std::span<Ask> taken = left.first(runner_.CanonicalSlots(left));
+void BatchSearch::RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name) {
+  for (std::span<DeviceQuery> left(queries); !left.empty();) {
+    const std::span<DeviceQuery> taken = left.first(runner_.CanonicalSlots(left));
     runner_.RunCanonical(*batch_, taken);
     for (std::size_t i = 0; i < taken.size(); ++i) {
       const Filter* filter = taken[i].filter;
@@ -182,22 +185,22 @@ void BatchSearch::RunCanonical(std::vector<Ask>& asks, const std::string& name) 
     }
     left = left.subspan(taken.size());
   }
-  asks.clear();
+  queries.clear();
 }
 
-void BatchSearch::Write(const Ask& ask, std::span<const kernels::Key> answer,
+void BatchSearch::Write(const DeviceQuery& query, std::span<const kernels::Key> answer,
                         const std::string& name) {
-  const float threshold = batch_->specs[ask.query].score_threshold;
-  const std::span<Hit> room = result_->Room(ask.query);
+  const float threshold = batch_->specs[query.index].score_threshold;
+  const std::span<Hit> hits = result_->Buffer(query.index);
   std::size_t count = 0;
-  for (const kernels::Key packed : answer.first(ask.wanted)) {
+  for (const kernels::Key packed : answer.first(query.wanted)) {
     const RankKey key = RankKey::FromPacked(packed);
     if (packed == 0 || !(key.score() >= threshold)) break;
-    room[count++] = {rows_.first_row() + key.row(), key.score()};
+    hits[count++] = {rows_.first_row() + key.row(), key.score()};
   }
-  result_->SetCount(ask.query, count);
-  result_->SetCost(ask.query, ask.cost);
-  result_->SetEngine(ask.query, name.c_str());
+  result_->SetCount(query.index, count);
+  result_->SetCost(query.index, query.cost);
+  result_->SetEngine(query.index, name.c_str());
 }
 
 }  // namespace simile::backend::cuda

@@ -12,9 +12,9 @@
 
 namespace simile::backend::cuda {
 
-// How an answer names the road that it came.
-struct RoadNames {
-  explicit RoadNames(int capability);
+// The engine names on receipts, one per strategy.
+struct StrategyNames {
+  explicit StrategyNames(int capability);
 
   std::string row_scan;   // "fp16-scan-sm90"
   std::string gemm;       // "fp16-gemm-sm90"
@@ -22,11 +22,11 @@ struct RoadNames {
   std::string canonical;  // "scan-sm90"
 };
 
-// One batch against one segment: sends each query down its road, redoes what could not be proven,
-// and writes the answers. Borrows everything.
+// One batch against one segment: chooses a strategy for each query, answers unproven queries again
+// from canonical scores, and writes the answers. Borrows everything.
 class BatchSearch {
  public:
-  BatchSearch(const CardTraits& card, const GpuTuning& tuning, const RoadNames& names,
+  BatchSearch(const CardTraits& card, const GpuTuning& tuning, const StrategyNames& names,
               PassRunner& runner)
       : card_(card), tuning_(tuning), names_(names), runner_(runner), rows_(runner.rows()) {}
 
@@ -34,37 +34,38 @@ class BatchSearch {
   void Run(const SearchBatch& batch, SearchResult& result);
 
  private:
-  void Add(std::uint32_t query);
+  void Add(std::uint32_t index);
   const Filter* FilterOf(const RowMask& mask);
   unsigned ListShare(const RowMask& mask) const;
-  // The rows that the query leaves out and its mask would let pass, as the segment numbers them.
+  // The excluded rows that pass the query's mask, as the segment numbers them.
   void ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const;
-  // A mask without them, for queries that leave out so many that a list would cost more.
+  // The mask without them, for queries that exclude so many rows that a list would cost more.
   const RowMask& MaskWithout(const QuerySpec& spec, std::span<const unsigned> excluded);
 
-  // Answers all that has been added since the last time.
+  // Answers all queries added since the last call.
   void Flush();
   void RunPasses();
-  void Conclude(const PassPlan& plan, std::span<Ask> asks);
-  void RunCanonical(std::vector<Ask>& asks, const std::string& name);
-  void Write(const Ask& ask, std::span<const kernels::Key> answer, const std::string& name);
+  void Conclude(const PassPlan& plan, std::span<DeviceQuery> queries);
+  void RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name);
+  void Write(const DeviceQuery& query, std::span<const kernels::Key> answer,
+             const std::string& name);
 
   const CardTraits& card_;
   const GpuTuning& tuning_;
-  const RoadNames& names_;
+  const StrategyNames& names_;
   PassRunner& runner_;
   ResidentRows& rows_;
   const SearchBatch* batch_ = nullptr;
   SearchResult* result_ = nullptr;
 
-  // What has been added.
-  std::vector<Ask> passes_;              // to be found by a pass over the fp16 rows
-  std::vector<Ask> gathers_;             // of which a filter lists the rows
-  std::vector<Ask> canonical_;           // from all canonical scores
-  std::vector<unsigned> excluded_rows_;  // of all of them
-  std::deque<RowMask> masks_;            // made for this batch
-  std::vector<std::pair<const RowMask*, const Filter*>> known_;  // filters in use, by their masks
-  std::vector<unsigned> excluded_;                               // of the query that is being added
+  // The queries added so far.
+  std::vector<DeviceQuery> passes_;                              // for a pass over the fp16 rows
+  std::vector<DeviceQuery> gathers_;                             // whose filter is a list of rows
+  std::vector<DeviceQuery> canonical_;                           // for canonical scores of all rows
+  std::vector<unsigned> excluded_rows_;                          // of all of them
+  std::deque<RowMask> masks_;                                    // made for this batch
+  std::vector<std::pair<const RowMask*, const Filter*>> known_;  // filters in use, by mask
+  std::vector<unsigned> excluded_;                               // of the query being added
 };
 
 }  // namespace simile::backend::cuda

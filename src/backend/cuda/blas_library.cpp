@@ -24,12 +24,12 @@ bool Find(void* library, const char* name, Function& function, std::string& miss
 absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
   const std::vector<std::string> own{fmt::format("libcublas.so.{}", kToolkit)};
   const std::span<const std::string> tried = names.empty() ? std::span(own) : names;
-  std::string words;
+  std::string errors;
   for (const std::string& name : tried) {
     void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       const char* error = dlerror();
-      words += fmt::format("{}{}", words.empty() ? "" : "; ", error != nullptr ? error : name);
+      errors += fmt::format("{}{}", errors.empty() ? "" : "; ", error != nullptr ? error : name);
       continue;
     }
     BlasLibrary blas;
@@ -42,11 +42,11 @@ absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
         Find(library, "cublasGemmEx", blas.gemm, missing)) {
       return blas;
     }
-    words += fmt::format("{}{} has no {}", words.empty() ? "" : "; ", name, missing);
+    errors += fmt::format("{}{} has no {}", errors.empty() ? "" : "; ", name, missing);
   }
   return absl::FailedPreconditionError(
       fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
-                  words, kToolkit, kToolkit));
+                  errors, kToolkit, kToolkit));
 }
 
 }  // namespace simile::backend::cuda

@@ -9,10 +9,10 @@
 
 namespace simile::backend::cuda {
 
-// The functions of cuBLAS that are used, found at run time: a machine without it answers on the CPU
-// and says so, and the plug-in can be loaded everywhere.
+// The functions of cuBLAS that are used, found at run time, so that the plug-in can be loaded on a
+// machine without cuBLAS and report that it is missing.
 struct BlasLibrary {
-  // In C++ its header overloads the name.
+  // Spelled out because cuBLAS's C++ header overloads cublasGemmEx.
   using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m,
                                   int n, int k, const void* alpha, const void* a,
                                   cudaDataType a_type, int lda, const void* b, cudaDataType b_type,
@@ -27,9 +27,9 @@ struct BlasLibrary {
   Gemm gemm = nullptr;
 };
 
-// Loads the first of the libraries that is there, for the life of the process.
+// Loads the first of the libraries that exists, until the process ends.
 //   names  as for dlopen; empty for the name that belongs to the toolkit of this build
-// Errors: kFailedPrecondition, what was tried and the loader's words.
+// Errors: kFailedPrecondition, with the names tried and the loader's messages.
 absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names);
 
 }  // namespace simile::backend::cuda

@@ -9,12 +9,12 @@
 
 #include "backend/cuda/blas_library.h"
 #include "backend/cuda/cuda_engine.h"
-#include "data/wording.h"
+#include "base/message_text.h"
 
 namespace simile::backend::cuda {
 namespace {
 
-// Positions, and what kernels add to them, fit 32 bits.
+// Positions, and the offsets that kernels add to them, fit 32 bits.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 
 class CudaIndex final : public SegmentIndex {
@@ -32,9 +32,12 @@ class CudaIndex final : public SegmentIndex {
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
     return engine_->Search(*rows_, batch, result);
   }
-  absl::Status Score(MatrixView queries, std::span<const Row> rows,
-                     std::span<float> scores) const override {
-    return engine_->Score(*rows_, queries, rows, scores);
+  absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
+                                        std::span<float> scores) const override {
+    if (absl::Status status = engine_->Score(*rows_, queries, rows, scores); !status.ok()) {
+      return status;
+    }
+    return nullptr;
   }
 
  private:
@@ -52,7 +55,7 @@ class CudaBackend final : public Backend {
   const BackendInfo& info() const override { return info_; }
   std::vector<DeviceMemory> device_memory() const override { return engine_->device().memory(); }
 
-  // With the fp32 rows on the device wherever an empty one would have room for them.
+  // Includes the fp32 rows where an empty device would hold them.
   ResidentPlan Plan(const SegmentShape& shape) const override {
     const SegmentSize size{static_cast<unsigned>(shape.row_count),
                            static_cast<unsigned>(PaddedDim(shape.dim))};
@@ -70,7 +73,7 @@ class CudaBackend final : public Backend {
     }
     const SegmentSize size{static_cast<unsigned>(rows.rows.row_count()),
                            static_cast<unsigned>(rows.rows.padded_dim())};
-    const std::lock_guard lock(mutex_);  // one at a time: each relies on what the last has left
+    const std::lock_guard lock(mutex_);  // one at a time, so that free_bytes() stays true
     Device& device = engine_->device();
     const bool rows_on_device = PlanResident(size, true).total() <= device.free_bytes();
     const std::uint64_t needed = PlanResident(size, rows_on_device).total();
@@ -78,8 +81,8 @@ class CudaBackend final : public Backend {
       return absl::ResourceExhaustedError(fmt::format(
           "the collection takes {} of the GPU's memory without its fp32 rows, and {} of the {} "
           "that may be taken are free (gpu.memory_fraction, gpu.reserve_mib)",
-          data::BytesText(needed), data::BytesText(device.free_bytes()),
-          data::BytesText(device.budget_bytes())));
+          base::BytesText(needed), base::BytesText(device.free_bytes()),
+          base::BytesText(device.budget_bytes())));
     }
     std::unique_ptr<ResidentRows> resident;
     absl::Status status = device.Guard([&] {
@@ -93,7 +96,7 @@ class CudaBackend final : public Backend {
  private:
   const std::shared_ptr<CudaEngine> engine_;
   BackendInfo info_;
-  std::mutex mutex_;  // held while a segment is taken in
+  std::mutex mutex_;  // held while a segment is loaded
 };
 
 }  // namespace
@@ -108,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenCudaBackend(const GpuOptions& optio
     return absl::UnavailableError(error.what());
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        "this machine is out of memory, with which to open the GPU");
+        "this machine is out of memory, which opening the GPU needs");
   }
   if (absl::Status status = engine->CheckCard(); !status.ok()) return status;
   if (absl::Status status = engine->OpenWorkspace(); !status.ok()) return status;

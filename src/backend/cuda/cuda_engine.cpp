@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "backend/accelerator_plugin.h"
+#include "backend/cuda/kernel_variants.h"
 #include "backend/cuda/pass_runner.h"
-#include "backend/cuda/plugin.h"
-#include "data/wording.h"
-#include "kernels/row_scan.h"
+#include "base/message_text.h"
 
 namespace simile::backend::cuda {
 
@@ -22,9 +22,9 @@ absl::Status CudaEngine::CheckCard() {
   constexpr unsigned kNarrowest = kLaneCount;
   const CardTraits& card = device_.traits();
   const absl::Status status = device_.Guard([&] {
-    const kernels::RowScanShape shape =
-        kernels::ShapeRowScan(kNarrowest, 1, card.shared_bytes_max, card.copies_asynchronously());
-    device_.Check(kernels::PrepareRowScan(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
+    const KernelVariant& scan = ScanVariantOf(card.capability);
+    const kernels::RowScanShape shape = scan.shape(kNarrowest, 1, card.shared_bytes_max);
+    device_.Check(scan.prepare(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
   });
   if (status.ok() || device_.lost()) return status;
   return absl::FailedPreconditionError(
@@ -42,12 +42,12 @@ absl::Status CudaEngine::OpenWorkspace() {
     });
     if (!absl::IsResourceExhausted(status)) return status;
   }
-  next_size_ = sizes_.size() - 1;  // the smallest is tried again when it is needed next
+  next_size_ = sizes_.size() - 1;  // the next call tries the smallest again
   return absl::ResourceExhaustedError(fmt::format(
       "the GPU's memory is too small: a workspace takes {} at least, and {} of the {} that may be "
       "taken are free (gpu.memory_fraction, gpu.reserve_mib)",
-      data::BytesText(DeviceBytes(sizes_.back())), data::BytesText(device_.free_bytes()),
-      data::BytesText(device_.budget_bytes())));
+      base::BytesText(DeviceBytes(sizes_.back())), base::BytesText(device_.free_bytes()),
+      base::BytesText(device_.budget_bytes())));
 }
 
 template <class Work>
@@ -64,15 +64,14 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
     if (status.ok()) return status;
     Settle();
     const bool device_is_full =
-        absl::IsResourceExhausted(status) && status.GetPayload(kCudaErrorPayload).has_value();
+        absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
     if (!device_is_full || device_.lost() || next_size_ + 1 >= sizes_.size()) return status;
     workspace_.reset();
     ++next_size_;
   }
 }
 
-// After a call that failed: nothing of the batch is left on the device when its buffers are used
-// again.
+// After a failed call: waits until the device has finished the batch, so that its buffers are free.
 void CudaEngine::Settle() {
   static_cast<void>(device_.Guard([&] {
     for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));

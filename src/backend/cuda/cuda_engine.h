@@ -16,9 +16,9 @@
 
 namespace simile::backend::cuda {
 
-// The device, its workspace and the one batch at a time that it answers: a second caller waits.
-// Outlives its segments. Errors of all that ask the device: kUnavailable once it is lost, else
-// kResourceExhausted for lack of memory and kInternal for a call that failed, with CUDA's words.
+// The device and its workspace. It answers one batch at a time: a second caller waits. Outlives its
+// segments. Errors of all methods that use the device: kUnavailable once it is lost, else
+// kResourceExhausted for lack of memory and kInternal for a failed call, with CUDA's message.
 class CudaEngine {
  public:
   // Throws DeviceError.
@@ -29,8 +29,8 @@ class CudaEngine {
 
   // Whether the kernels have code for this card. Errors: kFailedPrecondition when they have none.
   absl::Status CheckCard();
-  // Takes the largest workspace that fits. Errors: also kResourceExhausted when the smallest does
-  // not fit what may be taken, with the bytes needed and free.
+  // Allocates the largest workspace that fits. Errors: also kResourceExhausted when the smallest
+  // one exceeds the memory that may be taken, with the bytes needed and free.
   absl::Status OpenWorkspace();
 
   // As SegmentIndex::Search and Score.
@@ -38,22 +38,22 @@ class CudaEngine {
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores);
 
-  // Gives a segment's memory back. Others may search meanwhile; whoever searched this one has let
-  // go of it.
+  // Frees a segment's memory, also during searches of other segments.
+  // REQUIRES: no search of this one.
   void Free(std::unique_ptr<ResidentRows> rows);
 
  private:
-  //   work  called with the workspace; again, with a smaller one, where the device's memory ran out
+  //   work  called with the workspace; again with a smaller one where the device's memory ran out
   template <class Work>
   absl::Status WithWorkspace(Work work);
   void Settle();
 
   const GpuTuning tuning_;
   Device device_;
-  const RoadNames names_;
-  std::mutex mutex_;                        // guards what follows, and what batches use of segments
-  const std::vector<WorkspaceSize> sizes_;  // from the one that is wanted to the smallest
-  std::size_t next_size_ = 0;               // of the workspace, or of the next to try
+  const StrategyNames names_;
+  std::mutex mutex_;                        // guards all below, and the segments that batches use
+  const std::vector<WorkspaceSize> sizes_;  // from the configured one to the smallest
+  std::size_t next_size_ = 0;               // of the workspace, or the next to try
   std::uint64_t workspaces_made_ = 0;
   std::optional<Workspace> workspace_;
 };

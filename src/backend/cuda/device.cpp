@@ -9,14 +9,14 @@
 namespace simile::backend::cuda {
 namespace {
 
-// Polls between two looks at the clock.
-constexpr unsigned kPollsOfLook = 32;
+// The clock is read once per this many polls. Estimated: a poll takes about 1 us.
+constexpr unsigned kPollsPerClockRead = 32;
 
 const char* NameOf(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::kHalves:
+    case MemoryKind::kFp16:
       return "rows-fp16";
-    case MemoryKind::kRows:
+    case MemoryKind::kFp32:
       return "rows-fp32";
     case MemoryKind::kRowNumbers:
       return "row-numbers";
@@ -27,7 +27,7 @@ const char* NameOf(MemoryKind kind) {
   }
 }
 
-// What a failed call of cuBLAS most likely means in CUDA's terms.
+// The most likely CUDA error behind a cuBLAS status.
 cudaError_t CodeOf(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) return cudaErrorMemoryAllocation;
   const cudaError_t last = cudaGetLastError();
@@ -56,37 +56,37 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
 }
 
 void Device::Check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), WordsOf(status, call));
+  if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), MessageOf(status, call));
 }
 
 void Device::Await(cudaStream_t stream) {
   const Clock::TimePoint began = clock_.Now();
   bool late = false;
   for (unsigned polls = 1;; ++polls) {
-    ThrowIfLost();  // by another thread
+    ThrowIfLost();  // another thread may have lost it
     const cudaError_t state = cudaStreamQuery(stream);
     if (state == cudaSuccess) return;
     if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
-    if (polls % kPollsOfLook != 0 || clock_.Now() - began < batch_timeout_) continue;
-    // This process may have stood still since it asked: it asks once more.
+    if (polls % kPollsPerClockRead != 0 || clock_.Now() - began < batch_timeout_) continue;
+    // The process may have been suspended between the poll and the clock: poll once more.
     if (!std::exchange(late, true)) continue;
-    const std::string words =
+    const std::string message =
         fmt::format("the GPU hangs: a batch was not finished after {} ms", batch_timeout_.count());
-    Lose(cudaSuccess, words);  // CUDA has not said anything
-    throw DeviceError(cudaErrorLaunchTimeout, words);
+    Lose(cudaSuccess, message);  // no CUDA call has failed
+    throw DeviceError(cudaErrorLaunchTimeout, message);
   }
 }
 
-void Device::Fail(cudaError_t code, const std::string& words) {
-  cudaGetLastError();  // an error that is not sticky is told once
-  if (IsSticky(code)) Lose(code, words);
-  throw DeviceError(code, words);
+void Device::Fail(cudaError_t code, const std::string& message) {
+  cudaGetLastError();  // clears an error that is not sticky
+  if (IsSticky(code)) Lose(code, message);
+  throw DeviceError(code, message);
 }
 
-void Device::Lose(cudaError_t code, const std::string& words) noexcept {
+void Device::Lose(cudaError_t code, const std::string& message) noexcept {
   const std::lock_guard lock(mutex_);
   if (lost()) return;
-  why_lost_ = words;
+  why_lost_ = message;
   lost_with_ = code;
   lost_.store(true, std::memory_order_release);
 }

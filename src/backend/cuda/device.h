@@ -22,12 +22,12 @@
 
 namespace simile::backend::cuda {
 
-// What device memory is held for, as metrics name it.
-enum class MemoryKind : std::uint8_t { kHalves, kRows, kRowNumbers, kFilters, kWorkspace, kCount };
+// The purpose of device memory, as a label of metrics.
+enum class MemoryKind : std::uint8_t { kFp16, kFp32, kRowNumbers, kFilters, kWorkspace, kCount };
 
-// One GPU: its error state, its clock and its memory account. Once an error has cost the device, or
-// it did not answer in time, it is *lost*: no call of this process touches CUDA again, and whatever
-// it still held goes down with its context. Safe to share between threads.
+// One GPU: its error state, its clock and its memory account. After a sticky error or a timeout it
+// is *lost*: this process calls CUDA no more, and the memory it held is freed when the process
+// ends. Safe to share between threads.
 class Device {
  public:
   // Throws DeviceError.
@@ -43,18 +43,18 @@ class Device {
 
   // Throws DeviceError unless the call succeeded, and loses the device where the error is sticky.
   void Check(cudaError_t error, const char* call) {
-    if (error != cudaSuccess) Fail(error, WordsOf(error, call));
+    if (error != cudaSuccess) Fail(error, MessageOf(error, call));
   }
   void Check(cublasStatus_t status, const char* call);
 
-  // Waits until everything in the stream is done. Throws DeviceError; loses the device when it is
-  // not done within the batch timeout.
+  // Waits until the stream is done. Throws DeviceError; loses the device when that takes longer
+  // than the batch timeout.
   void Await(cudaStream_t stream);
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   absl::Status WhyLost() const;
 
-  // Runs work that may throw and says how it ended. A lost device runs nothing.
+  // Runs work that may throw and returns its outcome. A lost device runs nothing.
   template <class Work>
   absl::Status Guard(Work work) {
     if (lost()) return WhyLost();
@@ -64,12 +64,12 @@ class Device {
       return lost() ? WhyLost() : StatusOf(error);
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError(
-          "this machine is out of memory, which the GPU needs some of, too");
+          "this machine is out of memory, which the GPU engine needs, too");
     }
     return absl::OkStatus();
   }
 
-  // What all collections together may hold: a share of the card less a reserve.
+  // The memory for all collections and the workspace: a share of the card less a reserve.
   std::uint64_t budget_bytes() const { return budget_bytes_; }
   std::uint64_t held_bytes() const;
   std::uint64_t free_bytes() const {
@@ -81,12 +81,13 @@ class Device {
   // For the owners of memory (device_memory.h). Throws DeviceError.
   void* Allocate(std::size_t bytes, MemoryKind kind);
   void Release(void* memory, std::size_t bytes, MemoryKind kind) noexcept;
-  // Gives up a handle of CUDA's; an error that costs the device loses it.
+  // Destroys a CUDA handle; a sticky error loses the device.
   template <class Destroy>
   void Retire(Destroy destroy) noexcept {
     if (lost()) return;
-    if (const cudaError_t error = destroy(); IsSticky(error))
-      Lose(error, WordsOf(error, "cleanup"));
+    if (const cudaError_t error = destroy(); IsSticky(error)) {
+      Lose(error, MessageOf(error, "cleanup"));
+    }
   }
 
  private:
@@ -96,8 +97,8 @@ class Device {
   };
 
   void ThrowIfLost() const;
-  [[noreturn]] void Fail(cudaError_t code, const std::string& words);
-  void Lose(cudaError_t code, const std::string& words) noexcept;
+  [[noreturn]] void Fail(cudaError_t code, const std::string& message);
+  void Lose(cudaError_t code, const std::string& message) noexcept;
 
   const int ordinal_;
   const BlasLibrary blas_;
@@ -107,9 +108,9 @@ class Device {
   std::uint64_t budget_bytes_ = 0;
 
   std::atomic<bool> lost_{false};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all below
   std::string why_lost_;
-  cudaError_t lost_with_ = cudaSuccess;  // still that when it hangs
+  cudaError_t lost_with_ = cudaSuccess;  // cudaSuccess after a timeout, too
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
 };
 

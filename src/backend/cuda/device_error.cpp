@@ -1,11 +1,12 @@
 #include "backend/cuda/device_error.h"
-#include "backend/cuda/plugin.h"
 
 #include <algorithm>
 #include <array>
 
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
+
+#include "backend/accelerator_plugin.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -19,11 +20,11 @@ constexpr std::array kSticky{214, 226, 700, 702, 709, 710, 714, 715,
 
 }  // namespace
 
-std::string WordsOf(cudaError_t code, const char* call) {
+std::string MessageOf(cudaError_t code, const char* call) {
   return fmt::format("{} at {}: {}", cudaGetErrorName(code), call, cudaGetErrorString(code));
 }
 
-std::string WordsOf(cublasStatus_t status, const char* call) {
+std::string MessageOf(cublasStatus_t status, const char* call) {
   return fmt::format("cuBLAS status {} at {}", static_cast<int>(status), call);
 }
 
@@ -32,7 +33,7 @@ bool IsSticky(cudaError_t code) {
 }
 
 absl::Status WithCudaError(absl::Status status, cudaError_t code) {
-  status.SetPayload(kCudaErrorPayload, absl::Cord(std::to_string(static_cast<int>(code))));
+  status.SetPayload(kDeviceErrorPayload, absl::Cord(std::to_string(static_cast<int>(code))));
   return status;
 }
 

@@ -10,12 +10,12 @@
 
 namespace simile::backend::cuda {
 
-// A call to CUDA or cuBLAS that failed. Thrown within this folder only; every way out of it turns
-// the exception into a Status (Device::Guard).
+// A failed call to CUDA or cuBLAS. Thrown within this folder only: Device::Guard turns it into a
+// Status.
 class DeviceError : public std::runtime_error {
  public:
-  DeviceError(cudaError_t code, const std::string& words)
-      : std::runtime_error(words), code_(code) {}
+  DeviceError(cudaError_t code, const std::string& message)
+      : std::runtime_error(message), code_(code) {}
 
   cudaError_t code() const { return code_; }
 
@@ -24,18 +24,18 @@ class DeviceError : public std::runtime_error {
 };
 
 // "cudaErrorIllegalAddress at cudaEventQuery: an illegal memory access was encountered"
-std::string WordsOf(cudaError_t code, const char* call);
-std::string WordsOf(cublasStatus_t status, const char* call);
+std::string MessageOf(cudaError_t code, const char* call);
+std::string MessageOf(cublasStatus_t status, const char* call);
 
-// Whether the error has ended the context, or the device is in a state from which no call of this
-// process can bring it back (CUDA's own list, and those that only a reset cures).
+// Whether the error has ended the context, or needs a reset of the device (CUDA's documented list,
+// and the errors that only a reset clears).
 bool IsSticky(cudaError_t code);
 
-// The Status with the code as its payload (kCudaErrorPayload).
+// The Status with the code as its payload (kDeviceErrorPayload).
 absl::Status WithCudaError(absl::Status status, cudaError_t code);
 
-// The Status of an error that did not cost the device: kResourceExhausted for lack of memory, else
-// kInternal; with the code.
+// The Status of an error that is not sticky: kResourceExhausted for lack of memory, else kInternal;
+// with the code.
 absl::Status StatusOf(const DeviceError& error);
 
 }  // namespace simile::backend::cuda

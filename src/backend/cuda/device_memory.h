@@ -9,8 +9,8 @@
 
 namespace simile::backend::cuda {
 
-// Every handle of CUDA's runtime has one owner here. Owners borrow the device, which outlives them,
-// and leave a lost one alone.
+// One owner per kind of CUDA handle. Owners borrow the device, which outlives them; they free
+// nothing on a lost one.
 
 // Device memory for `count` values, uninitialised.
 template <class T>
@@ -48,7 +48,7 @@ class DeviceArray {
   MemoryKind kind_ = MemoryKind::kWorkspace;
 };
 
-// A handle that CUDA gives out and takes back.
+// A handle that CUDA creates and destroys.
 template <class Handle, cudaError_t (*kDestroy)(Handle)>
 class Owned {
  public:
@@ -96,8 +96,8 @@ inline Event MakeEvent(Device& device) {
                "cudaEventCreateWithFlags");
   return {device, event};
 }
-// What `enqueue` puts into the stream, and into streams that its events join, as a graph: one call
-// then puts it on the device.
+// Captures what `enqueue` puts into the stream, and into streams joined to it by events, as a
+// graph.
 template <class Enqueue>
 GraphExec Capture(Device& device, cudaStream_t stream, const Enqueue& enqueue) {
   device.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
@@ -108,7 +108,7 @@ GraphExec Capture(Device& device, cudaStream_t stream, const Enqueue& enqueue) {
   } catch (...) {
     if (!device.lost()) {
       cudaStreamEndCapture(stream, &graph);
-      cudaGetLastError();  // of a capture that is given up
+      cudaGetLastError();  // clears the abandoned capture's error
     }
     const Graph discarded(device, graph);
     throw;

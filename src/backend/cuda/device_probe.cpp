@@ -7,11 +7,17 @@
 namespace simile::backend::cuda {
 namespace {
 
-void Copy(char (&to)[SIMILE_CUDA_NAME_BYTES], const char* text) {
+void Copy(char (&to)[SIMILE_PLUGIN_TEXT_BYTES], const char* text) {
   std::snprintf(to, sizeof(to), "%s", text);
 }
 
-void SetError(SimileCudaProbe& probe, cudaError_t error) {
+// 12080 becomes "CUDA 12.8".
+void SetVersion(char (&to)[SIMILE_PLUGIN_TEXT_BYTES], int version) {
+  if (version == 0) return;  // there is no driver
+  std::snprintf(to, sizeof(to), "CUDA %d.%d", version / 1000, version % 1000 / 10);
+}
+
+void SetError(SimileDeviceProbe& probe, cudaError_t error) {
   probe.error = static_cast<std::int32_t>(error);
   Copy(probe.error_name, cudaGetErrorName(error));
   Copy(probe.error_text, cudaGetErrorString(error));
@@ -19,30 +25,26 @@ void SetError(SimileCudaProbe& probe, cudaError_t error) {
 
 }  // namespace
 
-void ProbeDevices(SimileCudaProbe& probe) noexcept {
-  probe = SimileCudaProbe{};
-  // The versions are worth having even when the devices cannot be listed, and 0 when they cannot
-  // be had themselves.
+void ProbeDevices(SimileDeviceProbe& probe) noexcept {
+  probe = SimileDeviceProbe{};
+  // Known even when the devices cannot be listed; a version that cannot be read stays empty.
   int version = 0;
-  if (cudaRuntimeGetVersion(&version) == cudaSuccess) probe.runtime_version = version;
-  version = 0;
-  if (cudaDriverGetVersion(&version) == cudaSuccess) probe.driver_version = version;
+  if (cudaRuntimeGetVersion(&version) == cudaSuccess) SetVersion(probe.runtime, version);
+  if (cudaDriverGetVersion(&version) == cudaSuccess) SetVersion(probe.driver, version);
 
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     return SetError(probe, error);
   }
   if (count == 0) return SetError(probe, cudaErrorNoDevice);
-  for (int id = 0; id < count && probe.device_count < SIMILE_CUDA_DEVICES_MAX; ++id) {
+  for (int id = 0; id < count && probe.device_count < SIMILE_PLUGIN_DEVICES_MAX; ++id) {
     cudaDeviceProp properties{};
     if (const cudaError_t error = cudaGetDeviceProperties(&properties, id); error != cudaSuccess) {
       return SetError(probe, error);
     }
-    SimileCudaDevice& device = probe.devices[probe.device_count++];
+    SimileDevice& device = probe.devices[probe.device_count++];
     Copy(device.name, properties.name);
     device.memory_bytes = properties.totalGlobalMem;
-    device.compute_major = properties.major;
-    device.compute_minor = properties.minor;
   }
 }
 

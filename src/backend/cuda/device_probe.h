@@ -1,11 +1,11 @@
 #pragma once
 
-#include "backend/cuda/plugin.h"
+#include "backend/accelerator_plugin.h"
 
 namespace simile::backend::cuda {
 
-// Asks the CUDA runtime for its devices, or for the reason why there are none. Creates no context,
-// so a broken device costs nothing but its line in the report.
-void ProbeDevices(SimileCudaProbe& probe) noexcept;
+// Lists the CUDA runtime's devices, or why there are none. Creates no context, so that a broken
+// device only adds its line to the report.
+void ProbeDevices(SimileDeviceProbe& probe) noexcept;
 
 }  // namespace simile::backend::cuda

@@ -15,7 +15,7 @@ std::size_t WordsOfPlace(unsigned row_count) {
   constexpr std::size_t kAlignment = 64;  // words: masks are read in whole lines
   return (row_count / 32 + kAlignment) / kAlignment * kAlignment;
 }
-// The words of a RowMask that hold the segment's rows: the first may begin in the midst of one.
+// The words of a RowMask that hold the segment's rows, whose first may not begin a word.
 std::size_t WordsByRow(unsigned row_count) { return (row_count + 63 + 63) / 64 * 2; }
 
 std::size_t HashOf(const RowMask& mask) {
@@ -49,7 +49,7 @@ const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStrea
   Filter* filter = is_there ? &*found : FreePlace();
   if (filter == nullptr) return nullptr;
   if (!is_there) {
-    filter->mask = RowMask(0);  // nobody's, should making it fail
+    filter->mask = RowMask(0);  // an empty mask, in case Make throws
     Make(mask, list_max, stream, *filter);
     filter->mask = mask;
     filter->hash = hash;
@@ -65,7 +65,7 @@ void FilterCache::Release() {
 
 Filter* FilterCache::FreePlace() {
   if (filters_.size() < kPlaces) {
-    filters_.reserve(kPlaces);  // whoever uses a filter points to it
+    filters_.reserve(kPlaces);  // callers keep pointers to filters
     unsigned* place = places_.get() + filters_.size() * words_of_place_;
     filters_.emplace_back().on_device = place;
     return &filters_.back();
@@ -89,7 +89,7 @@ void FilterCache::Make(const RowMask& mask, unsigned list_max, cudaStream_t stre
   }
 }
 
-// What is copied from here is not pinned: CUDA has taken it when the call returns.
+// The source is not pinned, so cudaMemcpyAsync has read it when it returns.
 void FilterCache::CopyList(const RowMask& mask, cudaStream_t stream, const Filter& filter) {
   if (filter.passing == 0) return;
   std::vector<unsigned> rows;

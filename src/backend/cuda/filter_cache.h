@@ -9,34 +9,34 @@
 
 namespace simile::backend::cuda {
 
-// A row mask as the device holds it: a list of rows where few pass, else a bit a position.
+// A row mask in device memory: a list of rows where few pass, else a bit per position.
 struct Filter {
-  RowMask mask{0};       // what it was made from
-  std::size_t hash = 0;  // of that
+  RowMask mask{0};       // its source
+  std::size_t hash = 0;  // of mask
   unsigned passing = 0;  // rows of the segment
   bool is_list = false;
   unsigned* on_device = nullptr;  // list [passing] of rows, ascending; else words of positions
-  bool in_use = false;            // by the pass that is being put together
+  bool in_use = false;            // by the pass that is being prepared
   std::uint64_t used_at = 0;
 };
 
-// The filters of one segment that were used last. A mask is recognised by its content, so that
-// whoever makes masks need not number them. Nothing is allocated on the device after construction.
+// The most recently used filters of one segment. A mask is recognised by its content, so masks need
+// no numbers. Nothing is allocated on the device after construction.
 class FilterCache {
  public:
   //   row_of  [row_count] on the device; borrowed
   // Throws DeviceError.
   FilterCache(Device& device, unsigned row_count, Row first_row, const unsigned* row_of);
 
-  // Device bytes for a segment of so many rows.
+  // Device bytes for a segment of this size.
   static std::uint64_t DeviceBytes(unsigned row_count);
 
-  // The mask's filter, made where it is not there yet, and in use from now on. Null when every
-  // place is in use.
-  //   list_max  rows that may pass for a list
-  // Throws DeviceError. Cost: a look at the mask's words; where it is made, at its rows, too.
+  // The mask's filter, made if it is not cached; in use until Release. Null when every place is in
+  // use.
+  //   list_max  a mask becomes a list when at most this many rows pass
+  // Throws DeviceError. Cost: O(words of the mask), O(rows) when it is made.
   const Filter* Use(const RowMask& mask, unsigned list_max, cudaStream_t stream);
-  // Nothing is in use any more.
+  // Ends the use of all filters.
   void Release();
 
  private:
@@ -54,7 +54,7 @@ class FilterCache {
   const Row first_row_;
   std::size_t words_of_place_ = 0;
   DeviceArray<unsigned> places_;
-  DeviceArray<unsigned> by_row_;  // a mask on its way into the order of positions
+  DeviceArray<unsigned> by_row_;  // a mask before its conversion to the order of positions
   std::vector<Filter> filters_;
   std::uint64_t uses_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "certificate/speculative_rank.h"
+#include "simile/limits.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -16,17 +17,20 @@ using kernels::kScanQueriesMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
-// A block finishes a query alone as long as what it re-scores is short.
+// Up to this k one block finishes a query in the scan's launch. Estimated: one multiprocessor reads
+// 128 fp32 rows of 384 dimensions, 200 KB, in about the time of two more launches; gpu_steps, step
+// `finish`, measures it.
 constexpr unsigned kHitsOfOneBlock = 128;
-// Of the groups of a sample a gate may take so many: beyond, maxima collide too often.
+// The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
+// share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
 constexpr double kRankShareMax = 0.9;
-constexpr unsigned kGroupOfLoad = 8;  // rows of one 16-byte load of scores
-constexpr double kRankShareOfLoads = 0.25;
+constexpr unsigned kGroupOfLoad = 8;        // rows of one 16-byte load of scores
+constexpr double kRankShareOfLoads = 0.25;  // the same for groups of a load, estimated likewise
 
-// Answers come in few sizes, so that few graphs are captured. People ask for round numbers.
+// Answers come in few sizes, so that few graphs are captured; requested k are mostly round numbers.
 unsigned RoundedHits(unsigned hits) {
   constexpr std::array<unsigned, 12> kSizes{10,  16,  32,    64,    100,   128,
-                                            256, 512, 1'000, 2'048, 4'096, 10'000};
+                                            256, 512, 1'000, 2'048, 4'096, kHitsMax};
   const auto size = std::lower_bound(kSizes.begin(), kSizes.end(), hits);
   return size != kSizes.end() ? *size : std::bit_ceil(hits);
 }
@@ -38,9 +42,9 @@ unsigned RoundedQueries(unsigned queries) {
   return (queries + step - 1) / step * step;
 }
 
-// By what factor a margin below the gate lets more rows through, where scores are spread as those
-// of random directions, normally with a deviation of 1 / sqrt(dimensions): the density at the gate,
-// z deviations out, grows by exp(z * margin * sqrt(dimensions)).
+// The factor by which a margin below the gate multiplies the hits. Scores of random directions are
+// normal with a deviation of 1 / sqrt(dimensions), so the density at the gate, z deviations out,
+// grows by exp(z * margin * sqrt(dimensions)).
 double FactorOfMargin(double margin, const SegmentSize& segment, const PassDemand& demand) {
   constexpr double kLeast = 1.25, kMost = 16;
   const double share = static_cast<double>(segment.row_count) / std::max(demand.reach_max, 1U);
@@ -48,27 +52,28 @@ double FactorOfMargin(double margin, const SegmentSize& segment, const PassDeman
   return std::clamp(std::exp(deviations * margin * std::sqrt(segment.stride)), kLeast, kMost);
 }
 
-// More hits than the expected ones come with a chance of one in a million or less.
-unsigned HitRoom(double rank, double expected, const PassDemand& demand, unsigned row_count) {
+// The capacity for hits per query; a query has more with a probability of at most 1e-6.
+unsigned HitCapacity(double rank, double expected, const PassDemand& demand, unsigned row_count) {
+  // The relative deviation of the number of hits is about 1 / sqrt(rank).
   const double spread = 1 + 6.5 / std::sqrt(rank);
-  const double room = std::ldexp(spread * expected + 128, static_cast<int>(demand.growth));
-  const double needed = std::max<double>(room, demand.reach_max + 64);
+  const double grown = std::ldexp(spread * expected + 128, static_cast<int>(demand.growth));
+  const double needed = std::max<double>(grown, demand.reach_max + 64);
   const auto rows = static_cast<unsigned>(std::min<double>(needed, row_count));
-  // In eighths of a power of two: few sizes here, too.
+  // In eighths of a power of two, so that few graphs are captured.
   const unsigned step = std::max(std::bit_floor(std::max(rows, 1U)) / 8, 32U);
   return (rows + step - 1) / step * step;
 }
 
-// As many queries as there is room for.
+// How many of the queries the workspace holds.
 unsigned SlotsThatFit(const WorkspaceSize& workspace, const PassPlan& plan, unsigned queries) {
   const std::size_t by_hits = workspace.hits_max / plan.capacity;
   const std::size_t by_answers = workspace.answers_max / plan.best_stride;
   std::size_t fit = std::min<std::size_t>({by_hits, by_answers, workspace.queries_max, queries});
-  if (plan.road == PassPlan::Road::kGemm) {
+  if (plan.strategy() == PassStrategy::kGemm) {
     fit = std::min(fit, workspace.tile_bytes / (kTileGranule * sizeof(__half)));
   }
   if (fit >= queries) return queries;
-  // Rounding up again must not overrun it.
+  // Rounded down, because the caller rounds up.
   return fit <= kScanQueriesMax ? std::bit_floor(static_cast<unsigned>(fit))
                                 : static_cast<unsigned>(fit) / 64 * 64;
 }
@@ -78,11 +83,11 @@ struct Sample {
   double hits = 0;  // expected
 };
 
-// The cheapest sample: its rows are read twice, and every hit of every query costs a little.
-// Seconds as on an H200, whose ratio of the two is what matters.
+// The cheapest sample: its rows are read twice, and each hit of each query costs time. Only the
+// ratio of the two matters.
 Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
-  constexpr double kBytesPerSecond = 4.3e12;
-  constexpr double kSecondsPerHit = 1e-9;
+  constexpr double kBytesPerSecond = 4.3e12;  // estimated: 90% of the H200's 4.8 TB/s
+  constexpr double kSecondsPerHit = 1e-9;  // estimated; gpu_steps, step `scan-parts`, measures it
   Sample best;
   double best_time = INFINITY;
   const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;
@@ -101,32 +106,33 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
   return best;
 }
 
-std::optional<PassPlan> PlanRowScan(const CardTraits& card, const WorkspaceSize& workspace,
-                                    const SegmentSize& segment, const PassDemand& demand) {
+std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTraits& card,
+                                    const WorkspaceSize& workspace, const SegmentSize& segment,
+                                    const PassDemand& demand) {
   const Sample sample = CheapestSample(segment, demand);
   if (sample.groups == 0) return std::nullopt;
   PassPlan plan;
-  plan.road = PassPlan::Road::kRowScan;
+  plan.variant = &variant;
   plan.sample_groups = sample.groups;
   plan.sample_share =
       std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
-  plan.capacity = HitRoom(plan.RankOf(demand.reach_max),
-                          sample.hits * FactorOfMargin(demand.scan_margin, segment, demand), demand,
-                          segment.row_count);
+  plan.capacity = HitCapacity(plan.RankOf(demand.reach_max),
+                              sample.hits * FactorOfMargin(demand.scan_margin, segment, demand),
+                              demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   if (plan.slots == 0) return std::nullopt;
-  plan.shape = kernels::ShapeRowScan(segment.stride, plan.slots, card.shared_bytes_max,
-                                     card.copies_asynchronously());
+  plan.shape = variant.shape(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
   plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
   return plan;
 }
 
-// Rows of a tile: what fits, in whole waves of the product's blocks where there is more than one.
+// Rows of a tile: as many as fit, in whole waves of the product's blocks where there is more than
+// one wave.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {
-  constexpr unsigned kBlockQueries = 256;
+  constexpr unsigned kBlockQueries = 256;  // estimated: the wide side of cuBLAS's blocks
   const std::size_t fit =
       std::max<std::size_t>(workspace.tile_bytes / (sizeof(__half) * slots * kTileGranule), 1);
   const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
@@ -139,7 +145,7 @@ unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
   return static_cast<unsigned>(std::min(granules, all)) * kTileGranule;
 }
 
-// The sample of the first tile, and the hits to expect. False where no rank is good.
+// The sample of the first tile, and the expected hits. False where no rank is low enough.
 bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& plan,
                 double& hits) {
   const unsigned columns = std::min(plan.tile_rows, segment.row_count);
@@ -156,29 +162,40 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
   return false;
 }
 
-// As many queries as have room for their hits. Fewer queries make longer tiles, which make a larger
-// sample and fewer hits: so each number is tried with the room that it needs itself.
-std::optional<PassPlan> PlanGemm(const CardTraits& card, const WorkspaceSize& workspace,
-                                 const SegmentSize& segment, const PassDemand& demand) {
+// For as many queries as the workspace holds the hits of. Fewer queries make longer tiles, a larger
+// sample and so fewer hits each: every number of queries is tried with the capacity it needs
+// itself.
+std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits& card,
+                                 const WorkspaceSize& workspace, const SegmentSize& segment,
+                                 const PassDemand& demand) {
   PassPlan plan;
-  plan.road = PassPlan::Road::kGemm;
+  plan.variant = &variant;
   plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
   plan.best_stride = RoundedHits(demand.hits_max);
-  plan.capacity = demand.reach_max;  // at least
+  plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   while (slots != 0) {
     plan.tile_rows = TileRows(card, workspace, segment, slots);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
-    plan.capacity = HitRoom(plan.RankOf(demand.reach_max),
-                            hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
-                            segment.row_count);
+    plan.capacity = HitCapacity(plan.RankOf(demand.reach_max),
+                                hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
+                                segment.row_count);
     plan.slots = slots;
     if (SlotsThatFit(workspace, plan, slots) == slots) return plan;
     slots = slots > kScanQueriesMax ? std::min(RoundedQueries(slots - slots / 8), slots - 8)
                                     : slots / 2;
   }
   return std::nullopt;
+}
+
+bool Admits(const KernelVariant& variant, const CardTraits& card, const GpuTuning& tuning,
+            const SegmentSize& segment, const PassDemand& demand) {
+  const unsigned queries_max = variant.strategy == PassStrategy::kRowScan
+                                   ? std::min(tuning.scan_queries_max, variant.queries_max)
+                                   : variant.queries_max;
+  return card.capability >= variant.capability_min && demand.queries <= queries_max &&
+         segment.stride <= variant.stride_max && demand.hits_max <= variant.hits_max;
 }
 
 }  // namespace
@@ -195,10 +212,14 @@ double ExpectedHits(double rank, double groups, double group_rows, double row_co
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand) {
-  if (demand.queries <= std::min(tuning.scan_queries_max, kScanQueriesMax)) {
-    if (auto plan = PlanRowScan(card, workspace, segment, demand)) return plan;
+  for (const KernelVariant& variant : KernelVariants()) {
+    if (!Admits(variant, card, tuning, segment, demand)) continue;
+    const auto plan = variant.strategy == PassStrategy::kRowScan
+                          ? PlanRowScan(variant, card, workspace, segment, demand)
+                          : PlanGemm(variant, card, workspace, segment, demand);
+    if (plan) return plan;
   }
-  return PlanGemm(card, workspace, segment, demand);
+  return std::nullopt;
 }
 
 }  // namespace simile::backend::cuda

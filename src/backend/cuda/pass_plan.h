@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "backend/cuda/card_traits.h"
+#include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_options.h"
-#include "kernels/row_scan.h"
 #include "kernels/sample_gate.h"
 
 namespace simile::backend::cuda {
 
-// How a batch is answered. Pure arithmetic: what is planned here is what graphs are captured for
-// and what the tests and the benches print.
+// How a batch is answered. Pure arithmetic: graphs are captured for these plans, and tests and
+// benches print them.
 
 // Rows of a segment as kernels see them.
 struct SegmentSize {
@@ -20,16 +20,14 @@ struct SegmentSize {
   unsigned stride = 0;  // padded dimensions
 };
 
-// One read of the fp16 rows for a batch of queries, with everything that its kernels are told.
+// One read of the fp16 rows for a batch of queries, with every size that its kernels need.
 struct PassPlan {
-  enum class Road : std::uint8_t { kRowScan, kGemm };
-
-  Road road = Road::kRowScan;
-  unsigned slots = 0;              // queries it has room for
-  unsigned capacity = 0;           // hits of a query
-  unsigned best_stride = 0;        // hits of an answer
+  const KernelVariant* variant = nullptr;
+  unsigned slots = 0;              // queries it holds
+  unsigned capacity = 0;           // hits per query
+  unsigned best_stride = 0;        // hits per answer
   double sample_share = 0;         // of the rows, which set the gates
-  bool finishes_by_block = false;  // one block a query, in the scan's own launch; else in steps
+  bool finishes_by_block = false;  // one block per query, in the scan's own launch; else in steps
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;
@@ -38,32 +36,33 @@ struct PassPlan {
   unsigned sample_rows = 0;
   unsigned sample_group = 0;
 
-  // The rank that a query's gate takes in the sample, so that its `reach` best rows come through
-  // but for one chance in a million.
-  //   reach  hits wanted and rows left out
+  PassStrategy strategy() const { return variant->strategy; }
+  // The rank of a query's gate in the sample. Its `reach` best rows pass the gate, except with a
+  // probability of 1e-6.
+  //   reach  hits wanted plus rows excluded
   unsigned RankOf(std::size_t reach) const;
 };
 
-// What a pass must be able to do.
+// What a batch needs of its pass.
 struct PassDemand {
   unsigned queries = 0;
   unsigned hits_max = 0;   // the most hits that a query wants
-  unsigned reach_max = 0;  // and with the rows it leaves out
-  unsigned growth = 0;     // how often room for hits is doubled; see ResidentRows
-  // How far gates lie below the sample's, in units: twice the bound of the road.
+  unsigned reach_max = 0;  // the same plus the rows that it excludes
+  unsigned growth = 0;     // how often the capacity for hits is doubled; see ResidentRows
+  // How far gates lie below the sample's, in units: twice the bound of the strategy.
   double scan_margin = 0;
   double gemm_margin = 0;
 };
 
-// The plan for so many queries, or for as many of them as one pass can take: plan->slots says.
-// Empty where no sample is good for a gate: too few rows, or hits wanted in too large a share of
-// them. Then canonical scores of all rows are the shorter way.
+// The plan for these queries, or for the first plan->slots of them where one pass cannot hold all.
+// Empty where no sample gives a gate: too few rows, or too large a share of them wanted. Then
+// canonical scores of all rows cost less.
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand);
 
-// Hits per query that a gate of this rank lets through, on average: rows lie in random order, so
-// that rank of `groups` random groups of `group_rows` rows hold one.
+// Expected hits per query for a gate of this rank: rows lie in random order, so `rank` of `groups`
+// random groups of `group_rows` rows hold one.
 double ExpectedHits(double rank, double groups, double group_rows, double row_count);
 
 }  // namespace simile::backend::cuda

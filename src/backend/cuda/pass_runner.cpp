@@ -4,11 +4,10 @@
 #include <cassert>
 #include <cstring>
 
-#include "certificate/half_bound.h"
+#include "certificate/fp16_bound.h"
 #include "kernels/canonical_scan.h"
+#include "kernels/convert_to_fp16.h"
 #include "kernels/finish.h"
-#include "kernels/halve.h"
-#include "kernels/row_scan.h"
 #include "kernels/topk_fp16.h"
 
 namespace simile::backend::cuda {
@@ -18,14 +17,13 @@ using certificate::CheapStorage;
 using kernels::Key;
 using kernels::Pass;
 
-// Rows of the first step of a canonical scan, which has no threshold yet, and by how much each
-// further step exceeds all before: a k-th best of what was seen lets about so many times k rows of
-// the next step through.
+// A canonical scan runs in steps, each with the k-th best so far as its threshold; the first has
+// none. A step of kStepGrowth times the rows before it appends about kStepGrowth * k keys.
 constexpr unsigned kFirstStep = 4'096;
 constexpr unsigned kStepGrowth = 4;
 
-// Bytes of fp32 rows that are asked for between two waits, so that work that is only long is not
-// taken for a hang: a fraction of a second of any card's memory, or of a bus to the host's.
+// Bytes of fp32 rows read between two waits, so that long work is not taken for a hang. Estimated
+// from the slowest buses: 20 ms at 200 GB/s of device memory, 50 ms at 5 GB/s of PCIe.
 constexpr std::size_t kBytesOfWait = std::size_t{4} << 30;
 constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
@@ -38,16 +36,17 @@ void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
                 "cudaMemcpyAsync");
 }
 
-void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch, std::span<const Ask> asks) {
-  assert(asks.size() <= plan.slots);
-  FillQueries(batch, asks, plan.slots, &plan);
+void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch,
+                     std::span<const DeviceQuery> queries) {
+  assert(queries.size() <= plan.slots);
+  FillQueries(batch, queries, plan.slots, &plan);
   PassGraph& graph = rows_.GraphOf(plan);
   if (graph.workspace_number != workspace_.number()) {
-    // The first time without a graph: many shapes never come again, and whatever CUDA loads when it
-    // first needs it is not loaded in the midst of a capture.
+    // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
+    // which a capture does not allow.
     graph.exec = GraphExec();
-    if (plan.road == PassPlan::Road::kRowScan) {
-      device_.Check(kernels::PrepareRowScan(plan.shape, device_.traits().shared_bytes_max),
+    if (plan.strategy() == PassStrategy::kRowScan) {
+      device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                     "cudaFuncSetAttribute");
     }
     Enqueue(plan);
@@ -63,41 +62,41 @@ void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch, std::span<c
   answer_stride_ = plan.best_stride;
 }
 
-kernels::QueryTerms PassRunner::TermsOf(const Ask& ask, std::span<const float> vector,
+kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<const float> vector,
                                         const PassPlan* plan) const {
   const double unit = rows_.host().metric == Metric::kCosine
                           ? 1.0
                           : certificate::UnitOf(certificate::Length(vector));
   kernels::QueryTerms terms{};
-  if (ask.filter != nullptr) {
-    const bool is_list = ask.filter->is_list;
-    terms.mask = is_list ? nullptr : ask.filter->on_device;
-    terms.list = is_list ? ask.filter->on_device : nullptr;
-    terms.list_count = is_list ? ask.filter->passing : 0;
+  if (query.filter != nullptr) {
+    const bool is_list = query.filter->is_list;
+    terms.mask = is_list ? nullptr : query.filter->on_device;
+    terms.list = is_list ? query.filter->on_device : nullptr;
+    terms.list_count = is_list ? query.filter->passing : 0;
   }
-  terms.excluded = workspace_.excluded() + ask.first_excluded;
-  terms.excluded_count = ask.excluded_count;
-  terms.wanted = ask.wanted;
-  terms.rank = plan != nullptr ? plan->RankOf(ask.reach()) : 0;
+  terms.excluded = workspace_.excluded() + query.first_excluded;
+  terms.excluded_count = query.excluded_count;
+  terms.wanted = query.wanted;
+  terms.rank = plan != nullptr ? plan->RankOf(query.reach()) : 0;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
   return terms;
 }
 
-// Slots behind the last query hold zeros: a query that wants nothing.
-void PassRunner::FillQueries(const SearchBatch& batch, std::span<const Ask> asks, std::size_t slots,
-                             const PassPlan* plan) {
+// Slots after the last query hold zeros: a query that wants no hits.
+void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
+                             std::size_t slots, const PassPlan* plan) {
   const std::size_t stride = rows_.size().stride;
   const QueryBlock block = LayQueries(slots, stride);
   std::byte* const host = workspace_.host_queries();
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    terms[i] = TermsOf(asks[i], batch.queries[asks[i].query], plan);
-    std::copy_n(batch.queries.PaddedRow(asks[i].query), stride, vectors + i * stride);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], plan);
+    std::copy_n(batch.queries.PaddedRow(queries[i].index), stride, vectors + i * stride);
   }
-  std::fill(terms + asks.size(), terms + slots, kernels::QueryTerms{});
-  std::fill(vectors + asks.size() * stride, vectors + slots * stride, 0.0F);
+  std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
+  std::fill(vectors + queries.size() * stride, vectors + slots * stride, 0.0F);
 }
 
 Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const {
@@ -108,11 +107,11 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   return pass;
 }
 
-// Everything between the query block on the host and the answer block on the host.
+// All work from the query block on the host to the answer block on the host.
 void PassRunner::Enqueue(const PassPlan& plan) {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   CopyIn(LayQueries(plan.slots, pass.stride).bytes);
-  if (plan.road == PassPlan::Road::kRowScan) {
+  if (plan.strategy() == PassStrategy::kRowScan) {
     EnqueueRowScan(plan, pass);
   } else {
     EnqueueGemm(plan, pass);
@@ -123,26 +122,27 @@ void PassRunner::Enqueue(const PassPlan& plan) {
 void PassRunner::EnqueueRowScan(const PassPlan& plan, Pass& pass) {
   cudaStream_t stream = workspace_.stream(0);
   pass.bound = rows_.bound(CheapStorage::kFloat);
-  const kernels::RowScanArguments arguments{rows_.halves(),      plan.sample_groups,
+  const kernels::RowScanArguments arguments{rows_.fp16_rows(),   plan.sample_groups,
                                             2 * pass.bound,      workspace_.maxima(),
                                             workspace_.rounds(), plan.finishes_by_block};
   device_.Check(
-      kernels::LaunchRowScan(plan.shape, device_.traits().multiprocessors, pass, arguments, stream),
+      plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass, arguments, stream),
       "row_scan");
   if (!plan.finishes_by_block) EnqueueSteps(plan, pass);
 }
 
-// Where answers are long, many blocks share the canonical scores of a query.
+// For long answers: many blocks share the canonical scores of a query.
 void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
-  const unsigned expected = plan.best_stride + plan.best_stride / 8;  // what pruning leaves, about
+  // About what pruning leaves; estimated, and only speed depends on it.
+  const unsigned expected = plan.best_stride + plan.best_stride / 8;
   device_.Check(kernels::LaunchFinishInSteps(pass, expected, workspace_.stream(0)), "finish");
 }
 
 void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
   cudaStream_t stream = workspace_.stream(0);
   pass.bound = rows_.bound(CheapStorage::kHalf);
-  device_.Check(kernels::LaunchHalveQueries(pass, workspace_.query_halves(), stream),
-                "halve_queries");
+  device_.Check(kernels::LaunchConvertQueriesToFp16(pass, workspace_.fp16_queries(), stream),
+                "convert_queries_to_fp16");
   device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
   EnqueueTiles(plan, pass);
@@ -150,8 +150,9 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
   device_.Check(kernels::LaunchFinish(pass, stream), "finish");
 }
 
-// Tile i on stream i mod 2, each with a handle and a buffer of its own: the product of a tile fills
-// what the end of the one before and its select leave free. Gates come from the first tile.
+// Tile i runs on stream i mod 2, each with a handle and a buffer of its own: the product of a tile
+// uses the multiprocessors that the tail of the tile before leaves idle. The first tile sets the
+// gates.
 void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
   const float one = 1, zero = 0;
   const auto stride = static_cast<int>(pass.stride);
@@ -165,8 +166,8 @@ void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
     device_.Check(
         device_.blas().gemm(workspace_.blas(side), CUBLAS_OP_T, CUBLAS_OP_N,
                             static_cast<int>(tile.columns), static_cast<int>(plan.slots), stride,
-                            &one, rows_.halves() + std::size_t{first} * pass.stride, CUDA_R_16F,
-                            stride, workspace_.query_halves(), CUDA_R_16F, stride, &zero,
+                            &one, rows_.fp16_rows() + std::size_t{first} * pass.stride, CUDA_R_16F,
+                            stride, workspace_.fp16_queries(), CUDA_R_16F, stride, &zero,
                             workspace_.tile(side), CUDA_R_16F, static_cast<int>(plan.tile_rows),
                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "cublasGemmEx");
@@ -198,39 +199,38 @@ void PassRunner::CopyOut(std::size_t bytes) {
                 "cudaMemcpyAsync");
 }
 
-PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const Ask> asks) const {
+PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const DeviceQuery> queries) const {
   CanonicalSize size;
-  for (const Ask& ask : asks) {
-    const bool is_list = ask.filter != nullptr && ask.filter->is_list;
-    size.places = std::max(size.places, is_list ? ask.filter->passing : rows_.size().row_count);
-    size.wanted = std::max(size.wanted, ask.wanted);
+  for (const DeviceQuery& query : queries) {
+    const bool is_list = query.filter != nullptr && query.filter->is_list;
+    size.places = std::max(size.places, is_list ? query.filter->passing : rows_.size().row_count);
+    size.wanted = std::max(size.wanted, query.wanted);
   }
   return size;
 }
 
-std::size_t PassRunner::CanonicalSlots(std::span<const Ask> asks) const {
-  const CanonicalSize size = SizeOf(asks);
-  const WorkspaceSize& room = workspace_.size();
+std::size_t PassRunner::CanonicalSlots(std::span<const DeviceQuery> queries) const {
+  const CanonicalSize size = SizeOf(queries);
+  const WorkspaceSize& limits = workspace_.size();
   const std::size_t least = std::size_t{size.wanted} + std::min(size.places, kFirstStep);
   const std::size_t fit =
-      std::min<std::size_t>({asks.size(), room.queries_max, room.hits_max / least,
-                             room.answers_max / size.wanted, RowsOfWait() / kFirstStep});
+      std::min<std::size_t>({queries.size(), limits.queries_max, limits.hits_max / least,
+                             limits.answers_max / size.wanted, RowsOfWait() / kFirstStep});
   return std::max<std::size_t>(fit, 1);
 }
 
-// Rows that may be read between two waits, counted once for each query that reads them.
+// Rows that may be read between two waits, counted once per query that reads them.
 std::size_t PassRunner::RowsOfWait() const {
   const std::size_t bytes = rows_.rows_on_device() ? kBytesOfWait : kBytesOfWaitFromHost;
   return bytes / (rows_.size().stride * sizeof(float));
 }
 
-void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> asks) {
-  const CanonicalSize size = SizeOf(asks);
-  const auto slots = static_cast<unsigned>(asks.size());
-  const std::size_t room = workspace_.size().hits_max / slots;
-  const auto capacity =
-      static_cast<unsigned>(std::min<std::size_t>(room, std::size_t{size.places} + size.wanted));
-  FillQueries(batch, asks, slots, nullptr);
+void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQuery> queries) {
+  const CanonicalSize size = SizeOf(queries);
+  const auto slots = static_cast<unsigned>(queries.size());
+  const auto capacity = static_cast<unsigned>(std::min<std::size_t>(
+      workspace_.size().hits_max / slots, std::size_t{size.places} + size.wanted));
+  FillQueries(batch, queries, slots, nullptr);
   const Pass pass = PassOver(slots, capacity, size.wanted);
   cudaStream_t stream = workspace_.stream(0);
   CopyIn(LayQueries(slots, pass.stride).bytes);
@@ -239,16 +239,16 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const Ask> ask
   device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, slots * sizeof(Key), stream),
                 "cudaMemsetAsync");
   const std::size_t rows_of_wait = std::max<std::size_t>(RowsOfWait() / slots, 1);
-  std::size_t rows_asked = 0;  // since the last wait
+  std::size_t rows_enqueued = 0;  // since the last wait
   for (unsigned done = 0; done < size.places;) {
     const auto step = static_cast<unsigned>(
         std::min<std::size_t>({size.places - done, capacity - size.wanted, rows_of_wait,
                                std::max(kFirstStep, kStepGrowth * done)}));
-    if (rows_asked + step > rows_of_wait) {
+    if (rows_enqueued + step > rows_of_wait) {
       device_.Await(stream);
-      rows_asked = 0;
+      rows_enqueued = 0;
     }
-    rows_asked += step;
+    rows_enqueued += step;
     device_.Check(kernels::LaunchCanonicalScan(pass, {done, step}, workspace_.thresholds(), stream),
                   "canonical_scan");
     device_.Check(kernels::LaunchSelectKeys(pass, workspace_.thresholds(), stream), "select_keys");
@@ -266,10 +266,10 @@ std::span<const Key> PassRunner::Answer(std::size_t index) const {
   return {best + index * answer_stride_, answer_stride_};
 }
 
-const kernels::Verdict& PassRunner::VerdictOf(std::size_t index) const {
+const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
   const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
-  return reinterpret_cast<const kernels::Verdict*>(workspace_.host_answers() +
-                                                   block.verdicts_at)[index];
+  return reinterpret_cast<const kernels::Proof*>(workspace_.host_answers() +
+                                                 block.proofs_at)[index];
 }
 
 void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores) {
@@ -286,9 +286,9 @@ void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<
     CopyIn(block.bytes);
     for (std::size_t done = 0; done < rows.size(); done += rows_max) {
       const auto listed = rows.subspan(done, std::min(rows_max, rows.size() - done));
-      const float* formed = ScoreRows(taken.row_count(), listed);
+      const float* computed = ScoreRows(taken.row_count(), listed);
       for (std::size_t query = 0; query < taken.row_count(); ++query) {
-        std::copy_n(formed + query * listed.size(), listed.size(),
+        std::copy_n(computed + query * listed.size(), listed.size(),
                     scores.data() + (first + query) * rows.size() + done);
       }
     }

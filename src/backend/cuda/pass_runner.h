@@ -13,18 +13,18 @@
 namespace simile::backend::cuda {
 
 // One query of a batch, resolved for the device.
-struct Ask {
-  std::uint32_t query = 0;           // its place in the batch
+struct DeviceQuery {
+  std::uint32_t index = 0;           // in the batch
   const Filter* filter = nullptr;    // null: every row passes
-  unsigned wanted = 0;               // hits, at most as many as pass; not 0
+  unsigned wanted = 0;               // hits, at most as many as rows pass; not 0
   std::uint32_t first_excluded = 0;  // in the list of the pass
-  std::uint32_t excluded_count = 0;  // rows left out that the filter would let pass
+  std::uint32_t excluded_count = 0;  // excluded rows that pass the filter
   QueryCost cost;                    // so far
 
   unsigned reach() const { return wanted + excluded_count; }
 };
 
-// Puts passes on the device and waits for them. Borrows everything; one at a time.
+// Runs passes on the device and waits for them, one at a time. Borrows everything.
 class PassRunner {
  public:
   PassRunner(Device& device, Workspace& workspace, ResidentRows& rows)
@@ -33,40 +33,40 @@ class PassRunner {
   Workspace& workspace() const { return workspace_; }
   ResidentRows& rows() const { return rows_; }
 
-  // All that follow throw DeviceError.
+  // All methods below throw DeviceError.
 
-  // The rows left out by the queries of what follows, one list after the other; ascending in each.
+  // The excluded rows of the queries of the next passes: their lists in a row, each ascending.
   void UploadExcluded(std::span<const unsigned> rows);
 
   // One read of the fp16 rows. Answers stay valid until the next call.
-  void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const Ask> asks);
+  void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
 
-  // Canonical scores alone: of the rows that filters list, or of all.
-  // REQUIRES: at most CanonicalSlots(asks) of them.
-  void RunCanonical(const SearchBatch& batch, std::span<const Ask> asks);
-  std::size_t CanonicalSlots(std::span<const Ask> asks) const;
+  // Answers from canonical scores alone, of the rows that filters list or of all rows.
+  // REQUIRES: at most CanonicalSlots(queries) queries.
+  void RunCanonical(const SearchBatch& batch, std::span<const DeviceQuery> queries);
+  std::size_t CanonicalSlots(std::span<const DeviceQuery> queries) const;
 
-  // The answer to asks[index] of the last call: keys of the segment's rows, best first, up to the
-  // first 0. Of a pass also how it was found.
+  // The answer to queries[index] of the last call: keys of the segment's rows, best first, up to
+  // the first 0. After Run also whether it is proven.
   std::span<const kernels::Key> Answer(std::size_t index) const;
-  const kernels::Verdict& VerdictOf(std::size_t index) const;
+  const kernels::Proof& ProofOf(std::size_t index) const;
 
   // SegmentIndex::Score, for rows of the segment.
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
 
  private:
-  // What a canonical scan walks through.
+  // The size of a canonical scan.
   struct CanonicalSize {
     unsigned places = 0;  // the longest list, or all positions
-    unsigned wanted = 0;  // the most
+    unsigned wanted = 0;  // the largest of the queries
   };
 
-  kernels::QueryTerms TermsOf(const Ask& ask, std::span<const float> vector,
+  kernels::QueryTerms TermsOf(const DeviceQuery& query, std::span<const float> vector,
                               const PassPlan* plan) const;
-  void FillQueries(const SearchBatch& batch, std::span<const Ask> asks, std::size_t slots,
-                   const PassPlan* plan);
+  void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
+                   std::size_t slots, const PassPlan* plan);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
-  CanonicalSize SizeOf(std::span<const Ask> asks) const;
+  CanonicalSize SizeOf(std::span<const DeviceQuery> queries) const;
   std::size_t RowsOfWait() const;
 
   void Enqueue(const PassPlan& plan);
@@ -74,7 +74,7 @@ class PassRunner {
   void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);
   void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
-  // Scores of the queries that are on the device: [query_count][rows].
+  // Scores of the queries in the device's block: [query_count][rows], on the host.
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
   void CopyIn(std::size_t bytes);
   void CopyOut(std::size_t bytes);

@@ -1,17 +1,16 @@
-#include "backend/cuda/plugin.h"
-
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "backend/accelerator_plugin.h"
 #include "backend/build_id.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device_probe.h"
 
 namespace {
 
-// Nothing may leave a plug-in by exception: the table of functions is plain C.
-void Probe(SimileCudaProbe* probe) noexcept { simile::backend::cuda::ProbeDevices(*probe); }
+// The table is plain C: no exception may leave the plug-in.
+void Probe(SimileDeviceProbe* probe) noexcept { simile::backend::cuda::ProbeDevices(*probe); }
 
 void Open(const simile::backend::GpuOptions* options,
           absl::StatusOr<std::unique_ptr<simile::Backend>>* backend) noexcept {
@@ -22,11 +21,11 @@ void Open(const simile::backend::GpuOptions* options,
   }
 }
 
-constexpr SimileCudaPlugin kPlugin{SIMILE_CUDA_INTERFACE_VERSION, simile::backend::kBuildId, &Probe,
-                                   &Open};
+constexpr SimilePlugin kPlugin{SIMILE_PLUGIN_INTERFACE_VERSION, simile::backend::kBuildId, &Probe,
+                               &Open};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const SimileCudaPlugin* simile_cuda_plugin();
+extern "C" __attribute__((visibility("default"))) const SimilePlugin* simile_cuda_plugin();
 
-extern "C" const SimileCudaPlugin* simile_cuda_plugin() { return &kPlugin; }
+extern "C" const SimilePlugin* simile_cuda_plugin() { return &kPlugin; }

@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <numeric>
-#include <random>
 #include <vector>
 
+#include "base/split_mix.h"
 #include "certificate/score_bound.h"
-#include "kernels/halve.h"
+#include "kernels/convert_to_fp16.h"
 
 namespace simile::backend::cuda {
 namespace {
 
-constexpr std::uint64_t kShuffleSeed = 0x51'31'1e'06;
-// Of fp32 rows between two waits: neither a hang in anybody's eyes nor long in a search's way.
+// fp32 rows between two waits. Estimated: 1 to 3 ms on the PCIe bus, far below the batch timeout
+// and short for a search that comes between.
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
@@ -24,8 +25,8 @@ SegmentSize SizeOf(const SegmentRows& rows) {
           static_cast<unsigned>(rows.rows.padded_dim())};
 }
 
-// One power of two for all rows, so that cheap scores compare without norms. A wide spread of
-// lengths costs exactness of the short rows' halves, and so a canonical score here and there.
+// One power of two for all rows, so that cheap scores compare without norms. With a wide spread of
+// lengths the fp16 values of short rows are less exact, so more rows need a canonical score.
 double UnitOfRows(const SegmentRows& rows) {
   if (rows.metric == Metric::kCosine) return 1;
   double longest = 0;
@@ -35,7 +36,7 @@ double UnitOfRows(const SegmentRows& rows) {
   return certificate::UnitOf(longest);
 }
 
-// In pieces, so that none takes so long that it looks like a hang.
+// In pieces, so that none takes longer than the batch timeout.
 void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
                   cudaStream_t stream) {
   for (std::size_t done = 0; done < bytes; done += kCopyBytes) {
@@ -49,17 +50,27 @@ void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
 
 }  // namespace
 
+std::size_t GraphKeyHash::operator()(const GraphKey& key) const {
+  std::uint64_t hash = std::hash<const KernelVariant*>()(key.variant);
+  for (const unsigned field :
+       {key.slots, key.capacity, key.best_stride, key.finishes_by_block ? 1U : 0U,
+        key.sample_groups, key.tile_rows, key.sample_rows, key.sample_group}) {
+    hash = base::SplitMix(hash + field + base::kSplitMixStep);
+  }
+  return hash;
+}
+
 std::vector<unsigned> ShuffledRows(unsigned row_count) {
   std::vector<unsigned> row_of(row_count);
   std::iota(row_of.begin(), row_of.end(), 0U);
-  std::shuffle(row_of.begin(), row_of.end(), std::mt19937_64(kShuffleSeed));
+  base::Shuffle(row_of);
   return row_of;
 }
 
 ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
   const std::uint64_t values = std::uint64_t{segment.row_count} * segment.stride;
   ResidentSize size;
-  size.halves = values * sizeof(__half);
+  size.fp16_rows = values * sizeof(__half);
   size.rows = rows_on_device ? values * sizeof(float) : 0;
   size.row_numbers = std::uint64_t{segment.row_count} * sizeof(unsigned);
   size.filters = FilterCache::DeviceBytes(segment.row_count);
@@ -72,7 +83,7 @@ ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, bool rows_on
       device_bytes_(PlanResident(size_, rows_on_device).total()),
       unit_(UnitOfRows(rows)),
       row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
-      halves_(device, std::size_t{size_.row_count} * size_.stride, MemoryKind::kHalves),
+      fp16_rows_(device, std::size_t{size_.row_count} * size_.stride, MemoryKind::kFp16),
       filters_(device, size_.row_count, rows.first_row, row_of_.get()) {
   if (size_.row_count == 0) return;
   Upload(device, rows_on_device);
@@ -85,33 +96,37 @@ void ResidentRows::Upload(Device& device, bool rows_on_device) {
                stream.get());
   const MatrixView& rows = host_.rows;
   if (rows_on_device) {
-    device_rows_ = DeviceArray<float>(device, rows.bytes() / sizeof(float), MemoryKind::kRows);
+    device_rows_ = DeviceArray<float>(device, rows.bytes() / sizeof(float), MemoryKind::kFp32);
     CopyToDevice(device, device_rows_.get(), rows.data(), rows.bytes(), stream.get());
     rows_ = device_rows_.get();
   } else {
-    // CUDA's interface does not know const; kernels only read.
-    void* there = const_cast<float*>(rows.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-    device.Check(cudaHostRegister(there, rows.bytes(), cudaHostRegisterMapped), "cudaHostRegister");
-    host_rows_ = RegisteredMemory(device, there);
+    // CUDA's interface has no const; kernels only read.
+    void* host = const_cast<float*>(rows.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    device.Check(cudaHostRegister(host, rows.bytes(), cudaHostRegisterMapped), "cudaHostRegister");
+    host_rows_ = RegisteredMemory(device, host);
     void* mapped = nullptr;
-    device.Check(cudaHostGetDevicePointer(&mapped, there, 0), "cudaHostGetDevicePointer");
+    device.Check(cudaHostGetDevicePointer(&mapped, host, 0), "cudaHostGetDevicePointer");
     rows_ = static_cast<const float*>(mapped);
   }
-  Halve(device, stream.get());
+  ConvertToFp16(device, stream.get());
 }
 
-void ResidentRows::Halve(Device& device, cudaStream_t stream) {
+void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
   const DeviceArray<unsigned long long> residual(device, 1, MemoryKind::kRowNumbers);
   device.Check(cudaMemsetAsync(residual.get(), 0, sizeof(unsigned long long), stream),
                "cudaMemsetAsync");
   const auto at_once =
       static_cast<unsigned>(std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
   for (unsigned first = 0; first < size_.row_count; first += at_once) {
-    const kernels::HalveRowsArguments arguments{
-        rows_,         row_of_.get() + first,     std::min(at_once, size_.row_count - first),
-        size_.stride,  static_cast<float>(unit_), halves_.get() + std::size_t{first} * size_.stride,
+    const kernels::ConvertRowsArguments arguments{
+        rows_,
+        row_of_.get() + first,
+        std::min(at_once, size_.row_count - first),
+        size_.stride,
+        static_cast<float>(unit_),
+        fp16_rows_.get() + std::size_t{first} * size_.stride,
         residual.get()};
-    device.Check(kernels::LaunchHalveRows(arguments, stream), "halve_rows");
+    device.Check(kernels::LaunchConvertRowsToFp16(arguments, stream), "convert_rows_to_fp16");
     device.Await(stream);
   }
   const PinnedMemory pinned = MakePinned(device, sizeof(std::uint64_t));
@@ -124,21 +139,15 @@ void ResidentRows::Halve(Device& device, cudaStream_t stream) {
       certificate::kRoundUp;
   constexpr double kGateMax = -static_cast<double>(kernels::kLowestScore);
   using certificate::CheapStorage;
-  bound_of_floats_ = certificate::HalfBound(size_.stride, longest, kGateMax, CheapStorage::kFloat);
-  bound_of_halves_ = certificate::HalfBound(size_.stride, longest, kGateMax, CheapStorage::kHalf);
+  fp32_bound_ = certificate::Fp16Bound(size_.stride, longest, kGateMax, CheapStorage::kFloat);
+  fp16_bound_ = certificate::Fp16Bound(size_.stride, longest, kGateMax, CheapStorage::kHalf);
 }
 
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan) {
-  const GraphKey key{plan.road,
-                     plan.slots,
-                     plan.capacity,
-                     plan.best_stride,
-                     plan.finishes_by_block,
-                     plan.sample_groups,
-                     plan.tile_rows,
-                     plan.sample_rows,
+  const GraphKey key{plan.variant,           plan.slots,         plan.capacity,  plan.best_stride,
+                     plan.finishes_by_block, plan.sample_groups, plan.tile_rows, plan.sample_rows,
                      plan.sample_group};
-  if (graphs_.size() >= kGraphsMax && graphs_.find(key) == graphs_.end()) {
+  if (graphs_.size() >= kGraphsMax && !graphs_.contains(key)) {
     graphs_.erase(std::ranges::min_element(graphs_, {},
                                            [](const auto& kept) { return kept.second.used_at; }));
   }

@@ -15,7 +15,7 @@ std::size_t Aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Room for the answers to any split of answers_max over the queries of a pass.
+// The answer block for any split of answers_max over the queries of a pass.
 std::size_t AnswerBytesMax(const WorkspaceSize& size) {
   return LayAnswers(size.queries_max, 0).bytes + size.answers_max * sizeof(kernels::Key);
 }
@@ -38,7 +38,7 @@ QueryBlock LayQueries(std::size_t slots, std::size_t stride) {
 
 AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
   AnswerBlock block;
-  block.best_at = Aligned(slots * sizeof(kernels::Verdict));
+  block.best_at = Aligned(slots * sizeof(kernels::Proof));
   block.bytes = block.best_at + slots * best_stride * sizeof(kernels::Key);
   return block;
 }
@@ -79,7 +79,7 @@ BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
                                 static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
   const BlasLibrary& blas = device.blas();
   device.Check(blas.create(&handle_), "cublasCreate");
-  // The destructor does not run for what a constructor leaves half done.
+  // The destructor does not run when the constructor throws.
   try {
     device.Check(blas.set_math_mode(handle_, kMath), "cublasSetMathMode");
     device.Check(blas.set_stream(handle_, stream), "cublasSetStream");
@@ -107,7 +107,7 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       host_answers_(MakePinned(device, AnswerBytesMax(size))),
       queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
       answers_(device, AnswerBytesMax(size), kKind),
-      query_halves_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
+      fp16_queries_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
       tiles_{DeviceArray<__half>(device, size.tile_bytes / sizeof(__half), kKind),
              DeviceArray<__half>(device, size.tile_bytes / sizeof(__half), kKind)},
       hits_(device, size.hits_max, kKind),
@@ -139,7 +139,7 @@ kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capac
   pass.capacity = capacity;
   pass.kept_rows = kept_rows_.get();
   pass.keys = keys_.get();
-  pass.verdicts = reinterpret_cast<kernels::Verdict*>(answers_.get() + out.verdicts_at);
+  pass.proofs = reinterpret_cast<kernels::Proof*>(answers_.get() + out.proofs_at);
   pass.best = reinterpret_cast<kernels::Key*>(answers_.get() + out.best_at);
   pass.best_stride = best_stride;
   return pass;

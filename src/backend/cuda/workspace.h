@@ -12,25 +12,26 @@
 
 namespace simile::backend::cuda {
 
-// Device bytes of a workspace of this size: what Workspace allocates, to the byte.
+// Device bytes of a workspace of this size: exactly what Workspace allocates.
 std::uint64_t DeviceBytes(const WorkspaceSize& size);
 
-// Where the parts of the block that goes in lie, and of the one that comes back. Each is one copy.
+// Offsets in the block that is copied to the device, and in the one that is copied back. Each is
+// one copy.
 struct QueryBlock {
   std::size_t terms_at = 0;
   std::size_t vectors_at = 0;
   std::size_t bytes = 0;
 };
 struct AnswerBlock {
-  std::size_t verdicts_at = 0;
+  std::size_t proofs_at = 0;
   std::size_t best_at = 0;
   std::size_t bytes = 0;
 };
 QueryBlock LayQueries(std::size_t slots, std::size_t stride);
 AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride);
 
-// A cuBLAS handle with a stream and working memory of its own. Sums of its products stay in fp32:
-// the bound relies on it.
+// A cuBLAS handle with a stream and working memory of its own. Its products are summed in fp32, as
+// the bound requires.
 class BlasHandle {
  public:
   // Throws DeviceError.
@@ -51,19 +52,19 @@ class BlasHandle {
 // allocated on the device for a batch.
 class Workspace {
  public:
-  //   number  tells it from those before it, whose buffers lay elsewhere
+  //   number  a different one for each workspace: captured graphs hold addresses of its buffers
   // Throws DeviceError.
   Workspace(Device& device, const WorkspaceSize& size, std::uint64_t number);
 
   const WorkspaceSize& size() const { return size_; }
   std::uint64_t number() const { return number_; }
 
-  // What a pass over a segment of this stride is told of its buffers, for so many slots. The parts
-  // of the segment are the caller's to fill in.
+  // The arguments of a pass over a segment of this stride with this many slots. The caller fills in
+  // the segment's part.
   kernels::Pass PassFor(unsigned slots, unsigned stride, unsigned capacity,
                         unsigned best_stride) const;
 
-  // The same blocks on the host, pinned.
+  // The query and answer blocks: pinned on the host, and on the device.
   std::byte* host_queries() const { return static_cast<std::byte*>(host_queries_.get()); }
   std::byte* host_answers() const { return static_cast<std::byte*>(host_answers_.get()); }
   std::byte* queries() const { return queries_.get(); }
@@ -76,7 +77,7 @@ class Workspace {
   cudaEvent_t gated() const { return gated_.get(); }
   cudaEvent_t joined() const { return joined_.get(); }
 
-  __half* query_halves() const { return query_halves_.get(); }
+  __half* fp16_queries() const { return fp16_queries_.get(); }
   __half* tile(unsigned index) const { return tiles_[index].get(); }
   float* maxima() const { return maxima_.get(); }
   kernels::GridRounds* rounds() const { return rounds_.get(); }
@@ -92,7 +93,7 @@ class Workspace {
   std::array<BlasHandle, 2> blas_;
   PinnedMemory host_queries_, host_answers_;
   DeviceArray<std::byte> queries_, answers_;
-  DeviceArray<__half> query_halves_;
+  DeviceArray<__half> fp16_queries_;
   std::array<DeviceArray<__half>, 2> tiles_;
   DeviceArray<kernels::Hit> hits_;
   DeviceArray<kernels::Key> keys_;
@@ -105,8 +106,8 @@ class Workspace {
   DeviceArray<unsigned> excluded_;
 };
 
-// The size, and smaller ones that are worth a try when memory is short: half the tile, then half of
-// all that a batch takes.
+// The size, then smaller ones for when memory is short: half the tile, as often as it holds one
+// granule per query, then half of everything that a batch needs.
 std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size);
 
 }  // namespace simile::backend::cuda

@@ -4,14 +4,14 @@
 #include <chrono>
 #include <string>
 
+#include "backend/accelerator_plugin.h"
 #include "backend/build_id.h"
-#include "backend/cuda/plugin.h"
 #include "emulated_cuda/emulated_device.h"
 #include "simile/clock.h"
 
-extern "C" const SimileCudaPlugin* simile_cuda_plugin();
+extern "C" const SimilePlugin* simile_cuda_plugin();
 
-namespace simile::testing {
+namespace simile::tests {
 namespace {
 
 constexpr std::array kCards{
@@ -37,7 +37,7 @@ void ResetEmulatedGpu(const EmulatedCard& card, std::uint64_t seed, std::size_t 
   emulated_cuda::ResetDevice(options);
 }
 
-backend::GpuOptions EmulatedOptions(ForcedRoad road) {
+backend::GpuOptions EmulatedOptions(ForcedStrategy strategy) {
   static const RealClock clock;
   backend::GpuOptions options;
   options.memory_fraction = 1;
@@ -46,12 +46,12 @@ backend::GpuOptions EmulatedOptions(ForcedRoad road) {
   options.blas_libraries = {SIMILE_EMULATED_CUDA_FILE};
   options.clock = &clock;
   options.workspace = SmallWorkspace();
-  Force(road, options);
+  Force(strategy, options);
   return options;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedGpu(const backend::GpuOptions& options) {
-  const SimileCudaPlugin* plugin = simile_cuda_plugin();
+  const SimilePlugin* plugin = simile_cuda_plugin();
   if (plugin->build_id != std::string(backend::kBuildId)) {
     return absl::InternalError("the emulated plug-in is of another build");
   }
@@ -60,4 +60,4 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedGpu(const backend::GpuOptio
   return backend;
 }
 
-}  // namespace simile::testing
+}  // namespace simile::tests

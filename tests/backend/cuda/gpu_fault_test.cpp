@@ -1,5 +1,5 @@
 // Every call to CUDA and cuBLAS fails once, in each way that it can: no wrong answer, no hang, no
-// leak, and whoever is answered is told why the CPU did it.
+// leak, and every answer of the CPU carries the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/accelerator_plugin.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cuda/emulated_gpu.h"
-#include "backend/cuda/plugin.h"
 #include "backend/cuda/resident_rows.h"
 #include "backend/cuda/workspace.h"
 #include "backend/failover_backend.h"
@@ -23,40 +23,40 @@
 namespace simile::backend {
 namespace {
 
-using testing::CardOf;
-using testing::EmulatedOptions;
 using ::testing::HasSubstr;
-using testing::PaddedRows;
-using testing::SeededRandom;
+using tests::CardOf;
+using tests::EmulatedOptions;
+using tests::PaddedRows;
+using tests::SeededRandom;
 
-// A clock that goes on a little whenever it is asked, so that what hangs is soon late.
+// A clock that advances by 50 ms per reading, so that a hang soon exceeds the timeout.
 class RunningClock final : public Clock {
  public:
-  TimePoint Now() const override { return TimePoint(std::chrono::milliseconds(50 * ++asked_)); }
+  TimePoint Now() const override { return TimePoint(std::chrono::milliseconds(50 * ++readings_)); }
   std::chrono::system_clock::time_point WallNow() const override { return {}; }
 
  private:
-  mutable std::atomic<int> asked_{0};
+  mutable std::atomic<int> readings_{0};
 };
 
 std::unique_ptr<Backend> Scan() {
   return cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
 }
 
-// Two segments and three batches, which between them take every road.
+// Two segments and three batches, which together use every strategy.
 class Scenario {
  public:
   static constexpr std::size_t kAnswers = 6;
 
   Scenario() {
     SeededRandom random(21);
-    rows_ = testing::UnitRows(kRows, kDim, random);
-    few_rows_ = testing::UnitRows(kFewRows, kDim, random);
-    queries_ = testing::UnitRows(kQueries, kDim, random);
-    mask_ = std::make_unique<RowMask>(testing::MaskOf(kRows, 3, random));
-    few_ = std::make_unique<RowMask>(testing::MaskOf(kRows, 100, random));
+    rows_ = tests::UnitRows(kRows, kDim, random);
+    few_rows_ = tests::UnitRows(kFewRows, kDim, random);
+    queries_ = tests::UnitRows(kQueries, kDim, random);
+    mask_ = std::make_unique<RowMask>(tests::MaskOf(kRows, 3, random));
+    few_ = std::make_unique<RowMask>(tests::MaskOf(kRows, 100, random));
     excluded_ = {3, 5, 800};
-    specs_ = testing::Specs(kQueries, 4);
+    specs_ = tests::Specs(kQueries, 4);
     specs_[1].mask = mask_.get();
     specs_[2].mask = few_.get();
     specs_[3].excluded_rows = excluded_;
@@ -65,15 +65,15 @@ class Scenario {
     EXPECT_EQ(expected_.size(), kAnswers);
   }
 
-  // Runs everything and checks every answer. Returns how many were not the GPU's own.
+  // Runs everything and checks every answer. Returns how many the CPU gave.
   std::size_t Expect(Backend& backend) const {
-    stand_ins_ = 0;
+    fallbacks_ = 0;
     const std::vector<SearchResult> answers = Answers(backend);
     EXPECT_EQ(answers.size(), expected_.size());
     for (std::size_t i = 0; i < std::min(answers.size(), expected_.size()); ++i) {
-      testing::ExpectSameAnswers(answers[i], expected_[i], "batch " + std::to_string(i));
+      tests::ExpectSameAnswers(answers[i], expected_[i], "batch " + std::to_string(i));
     }
-    return stand_ins_;
+    return fallbacks_;
   }
 
  private:
@@ -81,13 +81,13 @@ class Scenario {
 
   std::vector<SearchResult> Answers(Backend& backend) const {
     std::vector<SearchResult> answers;
-    const auto large = backend.MakeResident(testing::SegmentOf(rows_));
-    const auto small = backend.MakeResident(testing::SegmentOf(few_rows_));
+    const auto large = backend.MakeResident(tests::SegmentOf(rows_));
+    const auto small = backend.MakeResident(tests::SegmentOf(few_rows_));
     EXPECT_TRUE(large.ok() && small.ok());
     if (!large.ok() || !small.ok()) return answers;
-    const std::vector<QuerySpec> plain = testing::Specs(3, 5);
-    // The fused scan and a list; the GEMM and a list; canonical scores; listed rows. A pass is
-    // captured when it is run for the second time.
+    const std::vector<QuerySpec> plain = tests::Specs(3, 5);
+    // The fused scan and a list; GEMM and a list; canonical scores; listed rows. The second run of
+    // a pass captures its graph.
     Search(**large, {queries_->view().Slice(0, 4), std::span(specs_).first(4)}, answers);
     Search(**large, {queries_->view().Slice(0, 4), std::span(specs_).first(4)}, answers);
     Search(**large, {queries_->view(), specs_}, answers);
@@ -102,29 +102,27 @@ class Scenario {
     SearchResult& result = answers.emplace_back();
     const absl::Status status = index.Search(batch, result);
     EXPECT_TRUE(status.ok()) << status.ToString();
-    CountStandIn(result.stand_in() != nullptr ? result.stand_in() : index.stand_in());
+    CountFallback(result.fallback() != nullptr ? result.fallback() : index.fallback());
   }
 
-  // As an answer of one query, whose hits are the rows that were scored.
+  // Appends the scores as the answer of one query whose hits are the scored rows.
   void Score(const SegmentIndex& index, std::vector<SearchResult>& answers) const {
     const std::vector<Row> wanted{0, 1, 2, 77, kRows - 1};
     std::vector<float> scores(wanted.size());
-    StandIn stand_in;
-    const absl::Status status =
-        index.ScoreAndTell(queries_->view().Slice(0, 1), wanted, scores, stand_in);
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    CountStandIn(stand_in);
+    const auto fallback = index.Score(queries_->view().Slice(0, 1), wanted, scores);
+    EXPECT_TRUE(fallback.ok()) << fallback.status().ToString();
+    if (fallback.ok()) CountFallback(*fallback);
     SearchResult& result = answers.emplace_back();
     result.Reset(1, wanted.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i) result.Room(0)[i] = {wanted[i], scores[i]};
+    for (std::size_t i = 0; i < wanted.size(); ++i) result.Buffer(0)[i] = {wanted[i], scores[i]};
     result.SetCount(0, wanted.size());
   }
 
-  void CountStandIn(const StandIn& stand_in) const {
-    if (stand_in == nullptr) return;
-    ++stand_ins_;
-    EXPECT_EQ(stand_in->info.name, "cpu");
-    EXPECT_THAT(stand_in->reason,
+  void CountFallback(const FallbackBackend& fallback) const {
+    if (fallback == nullptr) return;
+    ++fallbacks_;
+    EXPECT_EQ(fallback->info.name, "cpu");
+    EXPECT_THAT(fallback->reason,
                 ::testing::AnyOf(HasSubstr("cuda"), HasSubstr("cuBLAS"), HasSubstr("GPU")));
   }
 
@@ -133,7 +131,7 @@ class Scenario {
   std::vector<Row> excluded_;
   std::vector<QuerySpec> specs_;
   std::vector<SearchResult> expected_;
-  mutable std::size_t stand_ins_ = 0;
+  mutable std::size_t fallbacks_ = 0;
 };
 
 const Scenario& TheScenario() {
@@ -145,42 +143,42 @@ GpuOptions OptionsWith(const Clock& clock) {
   GpuOptions options = EmulatedOptions();
   options.clock = &clock;
   options.batch_timeout = std::chrono::seconds(2);
-  // The roads of a large collection for a small one: there are hundreds of calls to fail.
+  // A small collection with the strategies of a large one: hundreds of calls fail in turn.
   options.tuning = {.canonical_rows_max = 200, .scan_queries_max = 4, .gather_share = 32};
   options.workspace.stride_max = 32;
   options.workspace.hits_max = 1U << 14;
   return options;
 }
 
-// Opens the GPU with a fault ahead and answers everything. Returns the calls that were made.
-std::size_t RunWith(const emulated_cuda::Fault& fault, bool inject, std::size_t* stand_ins) {
-  testing::ResetEmulatedGpu(CardOf(0), 0, std::size_t{8} << 20);
+// Opens the GPU with an injected fault and answers everything. Returns the number of calls.
+std::size_t RunWith(const emulated_cuda::Fault& fault, bool inject, std::size_t* fallbacks) {
+  tests::ResetEmulatedGpu(CardOf(0), 0, std::size_t{8} << 20);
   const RunningClock clock;
   if (inject) emulated_cuda::InjectFault(fault);
-  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
-  if (!gpu.ok()) {  // then the registry takes the CPU, and says this
+  auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock));
+  if (!gpu.ok()) {  // then the registry uses the CPU and reports this message
     EXPECT_THAT(std::string(gpu.status().message()),
                 ::testing::AnyOf(HasSubstr("cuda"), HasSubstr("cuBLAS"), HasSubstr("GPU")));
-    *stand_ins = Scenario::kAnswers;
+    *fallbacks = Scenario::kAnswers;
     return emulated_cuda::CallCount();
   }
   std::vector<GpuEvent> events;
   const auto backend = MakeFailoverBackend(*std::move(gpu), Scan(), WhenFull::kCpu,
                                            [&](const GpuEvent& event) { events.push_back(event); });
-  *stand_ins = TheScenario().Expect(*backend);
-  EXPECT_EQ(*stand_ins == 0, events.empty());
+  *fallbacks = TheScenario().Expect(*backend);
+  EXPECT_EQ(*fallbacks == 0, events.empty());
   return emulated_cuda::CallCount();
 }
 
 std::size_t CallsWithoutFaults() {
-  std::size_t stand_ins = 0;
-  const std::size_t calls = RunWith({}, false, &stand_ins);
-  EXPECT_EQ(stand_ins, 0U);
+  std::size_t fallbacks = 0;
+  const std::size_t calls = RunWith({}, false, &fallbacks);
+  EXPECT_EQ(fallbacks, 0U);
   const std::vector<std::string> log = emulated_cuda::CallLog();
   for (const char* call :
        {"RowScanKernel", "cublasGemmEx", "SampleGateKernel", "TopkFp16Kernel", "FinishKernel",
         "OrderMaskKernel", "CanonicalScanKernel", "SelectKeysKernel", "RowScoresKernel",
-        "HalveRowsKernel", "cudaGraphLaunch"}) {
+        "ConvertRowsToFp16Kernel", "cudaGraphLaunch"}) {
     EXPECT_TRUE(std::ranges::any_of(
         log, [&](const std::string& line) { return line.find(call) != std::string::npos; }))
         << "the scenario has no " << call;
@@ -204,24 +202,24 @@ TEST_P(GpuFaultTest, AnswersRightWhicheverCallFails) {
   const FaultKind& kind = GetParam();
   const std::size_t calls = CallsWithoutFaults();
   ASSERT_GT(calls, 100U);
-  std::size_t told = 0;
+  std::size_t noticed = 0;
   for (std::size_t nth = 1; nth <= calls; ++nth) {
     SCOPED_TRACE("call " + std::to_string(nth));
-    std::size_t stand_ins = 0;
+    std::size_t fallbacks = 0;
     RunWith({.nth = nth,
              .error = kind.error,
              .sticky = kind.sticky,
              .asynchronous = kind.asynchronous,
              .hang = kind.hang},
-            true, &stand_ins);
-    if (stand_ins > 0) ++told;
-    // A lost device is left alone, with whatever it still holds.
+            true, &fallbacks);
+    if (fallbacks > 0) ++noticed;
+    // Nothing is freed on a lost device.
     const bool lost = kind.sticky || kind.asynchronous || kind.hang;
-    ASSERT_TRUE(lost || emulated_cuda::LiveObjects() == 0U) << "something was not given back";
+    ASSERT_TRUE(lost || emulated_cuda::LiveObjects() == 0U) << "something was not released";
     ASSERT_FALSE(HasFailure());
   }
-  // All but the calls that give back what a search no longer needs.
-  EXPECT_GT(told * 2, kind.error == cudaErrorMemoryAllocation ? 0 : calls);
+  // All calls but those that release what a search no longer needs.
+  EXPECT_GT(noticed * 2, kind.error == cudaErrorMemoryAllocation ? 0 : calls);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -233,26 +231,26 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultKind{"hang", cudaErrorUnknown, false, false, true}),
     [](const auto& test) { return test.param.name; });
 
-// What the scenario above has no room for: a segment whose fp32 rows stay on the host, and the
-// scan's longer answers, which finish in steps.
+// What the scenario above does not cover: a segment whose fp32 rows stay on the host, and longer
+// answers of the scan, which finish in steps.
 TEST(GpuFaultOnTheHostTest, AnswersRightWhicheverCallFails) {
   constexpr std::size_t kRows = 17'000, kDim = 32;
   SeededRandom random(5);
-  const auto rows = testing::UnitRows(kRows, kDim, random);
-  const auto query = testing::UnitRows(1, kDim, random);
-  const std::vector<QuerySpec> specs = testing::Specs(1, 150);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto query = tests::UnitRows(1, kDim, random);
+  const std::vector<QuerySpec> specs = tests::Specs(1, 150);
   const SearchBatch batch{query->view(), specs};
   SearchResult expected;
-  ASSERT_TRUE((*Scan()->MakeResident(testing::SegmentOf(rows)))->Search(batch, expected).ok());
+  ASSERT_TRUE((*Scan()->MakeResident(tests::SegmentOf(rows)))->Search(batch, expected).ok());
   const RunningClock clock;
   GpuOptions options = OptionsWith(clock);
   const cuda::SegmentSize size{kRows, kDim};
   const std::uint64_t memory =
       cuda::DeviceBytes(options.workspace) + cuda::PlanResident(size, true).total() - 1;
-  std::size_t opened = 0;  // calls until then, which the scenario above fails
+  std::size_t opened = 0;  // calls to open the GPU, which the test above makes fail
   const auto run = [&](std::size_t nth, bool sticky) {
-    testing::ResetEmulatedGpu(CardOf(0), 0, memory);
-    auto gpu = testing::OpenEmulatedGpu(options);
+    tests::ResetEmulatedGpu(CardOf(0), 0, memory);
+    auto gpu = tests::OpenEmulatedGpu(options);
     ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
     opened = emulated_cuda::CallCount();
     if (nth != 0) {
@@ -260,11 +258,11 @@ TEST(GpuFaultOnTheHostTest, AnswersRightWhicheverCallFails) {
     }
     {
       const auto backend = MakeFailoverBackend(*std::move(gpu), Scan(), WhenFull::kCpu, {});
-      const auto index = backend->MakeResident(testing::SegmentOf(rows));
+      const auto index = backend->MakeResident(tests::SegmentOf(rows));
       ASSERT_TRUE(index.ok());
       SearchResult result;
       ASSERT_TRUE((*index)->Search(batch, result).ok());
-      testing::ExpectSameAnswers(result, expected, "call " + std::to_string(nth));
+      tests::ExpectSameAnswers(result, expected, "call " + std::to_string(nth));
     }
   };
   run(0, false);
@@ -279,16 +277,16 @@ TEST(GpuFaultOnTheHostTest, AnswersRightWhicheverCallFails) {
   for (std::size_t nth = 1; nth <= to_fail && !HasFailure(); ++nth) run(nth, nth % 2 == 0);
 }
 
-TEST(GpuLostTest, TouchesTheDeviceNoMoreOnceItIsLost) {
-  testing::ResetEmulatedGpu(CardOf(0), 0);
+TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
+  tests::ResetEmulatedGpu(CardOf(0), 0);
   const RunningClock clock;
-  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
+  auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock));
   ASSERT_TRUE(gpu.ok());
   SeededRandom random(2);
-  const auto rows = testing::UnitRows(5'000, 32, random);
-  auto index = (*gpu)->MakeResident(testing::SegmentOf(rows));
+  const auto rows = tests::UnitRows(5'000, 32, random);
+  auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
   ASSERT_TRUE(index.ok());
-  const std::vector<QuerySpec> specs = testing::Specs(1, 5);
+  const std::vector<QuerySpec> specs = tests::Specs(1, 5);
   const SearchBatch batch{rows->view().Slice(0, 1), specs};
   SearchResult result;
   ASSERT_TRUE((*index)->Search(batch, result).ok());
@@ -297,29 +295,29 @@ TEST(GpuLostTest, TouchesTheDeviceNoMoreOnceItIsLost) {
   const absl::Status lost = (*index)->Search(batch, result);
   EXPECT_EQ(lost.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(lost.message()), HasSubstr("cudaErrorIllegalAddress at cudaGraphLaunch"));
-  EXPECT_EQ(lost.GetPayload(kCudaErrorPayload), "700");
+  EXPECT_EQ(lost.GetPayload(kDeviceErrorPayload), "700");
   const std::size_t calls = emulated_cuda::CallCount();
   EXPECT_EQ((*index)->Search(batch, result).code(), absl::StatusCode::kUnavailable);
   std::vector<float> scores(1);
-  EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores).code(),
+  EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores).status().code(),
             absl::StatusCode::kUnavailable);
-  EXPECT_EQ((*gpu)->MakeResident(testing::SegmentOf(rows)).status().code(),
+  EXPECT_EQ((*gpu)->MakeResident(tests::SegmentOf(rows)).status().code(),
             absl::StatusCode::kUnavailable);
   index->reset();
   gpu->reset();
   EXPECT_EQ(emulated_cuda::CallCount(), calls);
 }
 
-TEST(GpuLostTest, SaysThatTheDeviceHangs) {
-  testing::ResetEmulatedGpu(CardOf(0), 0);
+TEST(GpuLostTest, ReportsAHangWhenABatchExceedsTheTimeout) {
+  tests::ResetEmulatedGpu(CardOf(0), 0);
   const RunningClock clock;
-  auto gpu = testing::OpenEmulatedGpu(OptionsWith(clock));
+  auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock));
   ASSERT_TRUE(gpu.ok());
   SeededRandom random(2);
-  const auto rows = testing::UnitRows(100, 32, random);
-  auto index = (*gpu)->MakeResident(testing::SegmentOf(rows));
+  const auto rows = tests::UnitRows(100, 32, random);
+  auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
   ASSERT_TRUE(index.ok());
-  const std::vector<QuerySpec> specs = testing::Specs(1, 5);
+  const std::vector<QuerySpec> specs = tests::Specs(1, 5);
   SearchResult result;
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
   EXPECT_EQ(std::string((*index)->Search({rows->view().Slice(0, 1), specs}, result).message()),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Takes one barrier, wait or bounds guard at a time out of the CUDA kernels and sees that tests notice.
+"""Removes one barrier, wait or bounds guard at a time from the CUDA kernels and checks that a test fails.
 
     mutate.py --build DIR [--sanitized DIR] [--jobs N] [--list] [--only TEXT]
 
 DIR is a build folder with gpu_test and gpu_conformance_test. Each mutant is compiled for the emulated device into
-a library of its own, which the built tests are then run with; what they do not notice is tried again with those of
-the sanitized folder, where AddressSanitizer sees reads beyond an allocation. Prints a line a mutant and exits 1 when
-one survives that is not known, by a stated reason, to change nothing. Standard library only.
+a library of its own, and the built tests run with it; where they pass, those of the sanitized folder run too, in
+which AddressSanitizer detects reads beyond an allocation. Prints a line per mutant and exits 1 when one survives
+that is not listed as equivalent with a reason. Standard library only.
 """
 
 import argparse
@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "kernels"
 SECONDS_MAX = 240
 
-# What is taken out, wherever it stands in a kernel, and what is left in its place.
+# What is removed wherever it occurs in a kernel, and its replacement.
 OPERATORS = (
     ("barrier", re.compile(r"__syncthreads\(\);"), ""),
     ("warp barrier", re.compile(r"__syncwarp\(\);"), ""),
@@ -71,33 +71,33 @@ OPERATORS = (
     ("mask", re.compile(r" && \(passing >> row & 1U\) != 0"), ""),
     ("exclusion", re.compile(r"if \(IsExcluded\(terms, hit\.position\)\)"), "if (false)"),
     ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
-    ("verdict", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
-    ("verdict", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
-    ("verdict", re.compile(r">= limit \? kProven : kBelowGate"), ">= limit ? kProven : kProven"),
+    ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
+    ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
+    ("proof", re.compile(r">= limit \? kProven : kBelowGate"), ">= limit ? kProven : kProven"),
     ("bound", re.compile(r" - 2\.0F \* pass\.bound"), ""),
     ("bound", re.compile(r": gate - arguments\.margin"), ": gate"),
     ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
     ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
 )
 
-# Mutants that change nothing that can be seen, by the text of their line, and why.
+# Mutants without an observable effect, by the text of their line, and why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("canonical_scan.cu", "if (slot < pass.capacity) {"):
-        "no step is so long that it could overrun the list (PassRunner::RunCanonical)",
+        "no step is long enough to overrun the list (PassRunner::RunCanonical)",
     ("order_mask.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
-        "a filter's place has room for the words of the last block",
+        "a filter's place holds the words of the last block",
     ("row_scan.cu", "__syncwarp();"):
-        "brings the lanes of a card together for the next product; emulated ones wait for each other there anyway",
+        "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
     ("row_scan.cu", "if (blockIdx.x == 0 && query < pass.batch) pass.gates[query] = gate;"):
-        "there is room for the gates of all slots",
+        "the array holds the gates of all slots",
     ("row_scan.cu", "if (lane % 4 == 0 && query < pass.batch) {"):
-        "there is room for the maxima of all slots",
+        "the array holds the maxima of all slots",
     ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
-        "saves work: places from k on are each one key's and nobody reads them",
+        "saves work: places from k on are distinct and never read",
     ("select.cuh", "if (mine >= k) continue;"):
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
     ("finish.cuh", "if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
-        "capacities are even, and nobody reads behind the last key",
+        "capacities are even, and nothing after the last key is read",
 }
 
 
@@ -114,16 +114,16 @@ class Mutant:
         source = self.file.read_text(encoding="utf-8")
         return source[:self.start] + self.left + source[self.end:]
 
-    def shown(self) -> str:
+    def source_line(self) -> str:
         return self.file.read_text(encoding="utf-8").splitlines()[self.line - 1].strip()
 
     def __str__(self) -> str:
-        return f"{self.file.relative_to(ROOT)}:{self.line}: without {self.what}: {self.shown()}"
+        return f"{self.file.relative_to(ROOT)}:{self.line}: without {self.what}: {self.source_line()}"
 
 
 def mutants() -> Iterator[Mutant]:
-    """Every place where an operator applies, outside comments. An operator that applies nowhere has been left behind
-    by the kernels and ends the run."""
+    """Every place where an operator applies, outside comments. An operator that applies nowhere is out of date
+    and ends the run."""
     idle = set(OPERATORS)
     for file in sorted(KERNELS.iterdir()):
         if file.suffix not in {".cu", ".cuh"}:
@@ -168,8 +168,8 @@ class Builder:
             changed |= more
 
     def compile(self, mutant: Mutant | None, folder: pathlib.Path) -> str:
-        """Builds the library in the folder, of the kernels as they are without a mutant. Returns the compiler's
-        words where it refuses."""
+        """Builds the library in the folder, of the unchanged kernels without a mutant. Returns the compiler's
+        errors."""
         copies = folder / "kernels"
         shutil.copytree(KERNELS, copies)
         affected = list(self.commands)
@@ -205,11 +205,13 @@ class Builder:
         result = subprocess.run(link, capture_output=True, text=True, check=False)
         return result.stderr[:300] if result.returncode else ""
 
-    def notices(self, folder: pathlib.Path) -> str:
-        """What the tests say with the library of the folder; empty when they pass."""
+    def first_failure(self, folder: pathlib.Path) -> str:
+        """The first failure of the tests with the library of the folder; empty when they pass."""
         environment = dict(os.environ, LD_LIBRARY_PATH=str(folder))
-        for program, chosen in (("gpu_test", "*GpuRoadTest*_on_H200:*GpuRoadTest*scan*_on_T4:*GpuFilter*:GpuEngine*"),
-                                ("gpu_conformance_test", "*device_seed_1:*device_seed_2:*device_seed_3:*device_seed_4")):
+        for program, rotation, chosen in (
+                ("gpu_test", "all", "*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*"),
+                ("gpu_conformance_test", "0", "*")):
+            environment["SIMILE_TEST_ROTATION"] = rotation
             command = [str(self.build / "tests" / program), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
             try:
                 result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
@@ -224,29 +226,29 @@ class Builder:
 
 
 def check_unchanged(builder: Builder) -> None:
-    """Ends the run where the tests fail before anything has been taken out."""
+    """Ends the run if the tests fail with the unchanged kernels."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         folder = pathlib.Path(name)
-        refused = builder.compile(None, folder)
-        noticed = "" if refused else builder.notices(folder)
-    if refused or noticed:
-        sys.exit(f"mutate.py: the kernels as they are do not pass, build the tests anew: {refused or noticed}")
+        errors = builder.compile(None, folder)
+        failure = "" if errors else builder.first_failure(folder)
+    if errors or failure:
+        sys.exit(f"mutate.py: the unchanged kernels do not pass, rebuild the tests: {errors or failure}")
 
 
-def judge(builders: list[Builder], mutant: Mutant) -> tuple[Mutant, bool, str]:
-    """Whether the mutant is caught, or known to be none, and how."""
-    reason = EQUIVALENT.get((mutant.file.name, mutant.shown()), "")
+def try_mutant(builders: list[Builder], mutant: Mutant) -> tuple[Mutant, bool, str]:
+    """Whether the mutant is caught or known to be equivalent, and how."""
+    reason = EQUIVALENT.get((mutant.file.name, mutant.source_line()), "")
     if reason:
         return mutant, True, f"equivalent: {reason}"
     for builder in builders:
         with tempfile.TemporaryDirectory(prefix="mutant-") as name:
             folder = pathlib.Path(name)
-            refused = builder.compile(mutant, folder)
-            if refused:
-                return mutant, False, f"does not compile: {refused}"
-            noticed = builder.notices(folder)
-        if noticed:
-            return mutant, True, f"caught: {noticed}"
+            errors = builder.compile(mutant, folder)
+            if errors:
+                return mutant, False, f"does not compile: {errors}"
+            failure = builder.first_failure(folder)
+        if failure:
+            return mutant, True, f"caught: {failure}"
     return mutant, False, "SURVIVED"
 
 
@@ -264,13 +266,13 @@ def main() -> int:
         return 0
     builders = [Builder(folder.resolve()) for folder in (arguments.build, arguments.sanitized) if folder]
     check_unchanged(builders[0])
-    survivors = 0
+    survived = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for mutant, caught, how in pool.map(lambda one: judge(builders, one), chosen):
-            survivors += not caught
+        for mutant, caught, how in pool.map(lambda one: try_mutant(builders, one), chosen):
+            survived += not caught
             print(f"{mutant}\n    {how}", flush=True)
-    print(f"{len(chosen)} mutants, {survivors} survived")
-    return 1 if survivors or not chosen else 0
+    print(f"{len(chosen)} mutants, {survived} survived")
+    return 1 if survived or not chosen else 0
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string_view>
+
 #include "backend/cuda/workspace.h"
 #include "certificate/seeded_random.h"
+#include "simile/limits.h"
 
 namespace simile::backend::cuda {
 namespace {
 
-using testing::SeededRandom;
+using tests::SeededRandom;
 
 CardTraits H200() {
   CardTraits card;
@@ -35,11 +39,47 @@ std::optional<PassPlan> PlanOnH200(const SegmentSize& segment, const PassDemand&
   return PlanPass(H200(), GpuTuning{}, WorkspaceSize{}, segment, demand);
 }
 
+CardTraits Card(int capability, std::size_t shared_kib) {
+  CardTraits card = H200();
+  card.capability = capability;
+  card.shared_bytes_max = shared_kib * 1024;
+  return card;
+}
+
+std::string_view VariantOn(const CardTraits& card, const SegmentSize& segment,
+                           const PassDemand& demand) {
+  const auto plan = PlanPass(card, GpuTuning{}, WorkspaceSize{}, segment, demand);
+  return plan ? plan->variant->name : "none";
+}
+
+TEST(KernelVariantsTest, HaveNamesOfTheirOwnAndFunctionsForScansOnly) {
+  std::set<std::string_view> names;
+  for (const KernelVariant& variant : KernelVariants()) {
+    EXPECT_TRUE(names.insert(variant.name).second) << variant.name;
+    const bool scans = variant.strategy == PassStrategy::kRowScan;
+    EXPECT_EQ(variant.shape != nullptr, scans) << variant.name;
+    EXPECT_EQ(variant.prepare != nullptr, scans) << variant.name;
+    EXPECT_EQ(variant.launch != nullptr, scans) << variant.name;
+  }
+}
+
+TEST(KernelVariantsTest, AreChosenByCardSegmentAndBatch) {
+  EXPECT_EQ(VariantOn(H200(), kMillion, Demand(64, 10)), "row_scan_ring");
+  EXPECT_EQ(VariantOn(H200(), kMillion, Demand(65, 10)), "gemm_topk_fp16");
+  EXPECT_EQ(VariantOn(Card(75, 64), kSentences, Demand(1, 10)), "row_scan_registers");
+  // 16 queries of 768 dimensions take 24 KiB; 32 leave an A5000 no ring, 64 do not fit.
+  EXPECT_EQ(VariantOn(Card(86, 99), kMillion, Demand(16, 10)), "row_scan_ring");
+  EXPECT_EQ(VariantOn(Card(86, 99), kMillion, Demand(32, 10)), "row_scan_registers");
+  EXPECT_EQ(VariantOn(Card(86, 99), kMillion, Demand(64, 10)), "gemm_topk_fp16");
+  EXPECT_EQ(VariantOn(Card(86, 99), {1'000'000, 4'128}, Demand(1, 10)), "none");
+  EXPECT_EQ(VariantOn(H200(), kMillion, Demand(1, kHitsMax + 1)), "none");
+}
+
 TEST(PassPlanTest, ScansForSmallBatchesAndMultipliesForLargeOnes) {
-  EXPECT_EQ(PlanOnH200(kMillion, Demand(1, 10))->road, PassPlan::Road::kRowScan);
-  EXPECT_EQ(PlanOnH200(kMillion, Demand(64, 100))->road, PassPlan::Road::kRowScan);
-  EXPECT_EQ(PlanOnH200(kMillion, Demand(65, 10))->road, PassPlan::Road::kGemm);
-  EXPECT_EQ(PlanOnH200(kMillion, Demand(1'000, 10))->road, PassPlan::Road::kGemm);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(1, 10))->strategy(), PassStrategy::kRowScan);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(64, 100))->strategy(), PassStrategy::kRowScan);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(65, 10))->strategy(), PassStrategy::kGemm);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(1'000, 10))->strategy(), PassStrategy::kGemm);
 }
 
 TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
@@ -47,12 +87,12 @@ TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
   EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->finishes_by_block);
 }
 
-TEST(PassPlanTest, MultipliesWhereTheScansSampleIsTooSmallForTheAnswer) {
-  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 1'000))->road, PassPlan::Road::kRowScan);
-  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 10'000))->road, PassPlan::Road::kGemm);
+TEST(PassPlanTest, MultipliesWhenTheScansSampleIsTooSmallForTheAnswer) {
+  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 1'000))->strategy(), PassStrategy::kRowScan);
+  EXPECT_EQ(PlanOnH200(kSentences, Demand(1, 10'000))->strategy(), PassStrategy::kGemm);
 }
 
-TEST(PassPlanTest, GivesUpWhereTheAnswerIsMostOfTheRows) {
+TEST(PassPlanTest, FindsNoPlanWhenTheAnswerIsMostOfTheRows) {
   EXPECT_FALSE(PlanOnH200({5'000, 384}, Demand(1, 5'000)).has_value());
 }
 
@@ -82,7 +122,7 @@ TEST(PassPlanTest, NeverOverrunsTheWorkspace) {
     ASSERT_LE(std::size_t{plan->slots} * plan->best_stride, workspace.answers_max);
     ASSERT_GE(plan->best_stride, demand.hits_max);
     ASSERT_GE(plan->RankOf(demand.reach_max), 1U);
-    if (plan->road == PassPlan::Road::kRowScan) {
+    if (plan->strategy() == PassStrategy::kRowScan) {
       ASSERT_GE(plan->shape.queries, plan->slots);
       ASSERT_LE(plan->sample_groups, kernels::kScanGroupsMax);
       ASSERT_LE(plan->sample_groups, (segment.row_count + 31) / 32);
@@ -94,9 +134,8 @@ TEST(PassPlanTest, NeverOverrunsTheWorkspace) {
   }
 }
 
-// The gate's rank is safe: over random orders of rows, the reach best of all are among those that
-// reach the rank-th best of the sample.
-TEST(PassPlanTest, RanksThatLetTheReachBestThrough) {
+// Over random orders of rows, the `reach` best rows reach the rank-th best of the sample.
+TEST(PassPlanTest, RanksSoThatTheReachBestRowsPassTheGate) {
   SeededRandom random(3);
   constexpr unsigned kRows = 4'096, kReach = 20;
   const auto plan = PlanOnH200({kRows, 32}, Demand(1, kReach));
@@ -104,8 +143,8 @@ TEST(PassPlanTest, RanksThatLetTheReachBestThrough) {
   const auto sampled = static_cast<std::size_t>(plan->sample_share * kRows);
   const unsigned rank = plan->RankOf(kReach);
   for (int trial = 0; trial < 20'000; ++trial) {
-    // Of the rows better than the last that is wanted, how many lie in the sample: with as many as
-    // the rank the gate lies above the last.
+    // Rows in the sample that are better than the last one wanted: `rank` of them would lift the
+    // gate above it.
     std::size_t in_sample = 0;
     for (unsigned i = 0; i + 1 < kReach; ++i) {
       in_sample += random.Below(kRows - i) < sampled - in_sample ? 1U : 0U;
@@ -120,7 +159,7 @@ TEST(ExpectedHitsTest, IsTheShareOfTheSample) {
   EXPECT_EQ(ExpectedHits(512, 512, 32, 62'423), 62'423);
 }
 
-TEST(SizesToTryTest, HalvesTheTileThenTheBatch) {
+TEST(SizesToTryTest, ShrinksTheTileThenTheBatch) {
   const std::vector<WorkspaceSize> sizes = SizesToTry(WorkspaceSize{});
   ASSERT_GT(sizes.size(), 2U);
   EXPECT_EQ(sizes[0].tile_bytes, WorkspaceSize{}.tile_bytes);

@@ -46,7 +46,7 @@ absl::StatusOr<std::size_t> BenchTruth::Check(const SearchResult& result, std::s
                                              actual.begin());
     return absl::InternalError(fmt::format(
         "query {}, k {}: the card's answer ({} hits, by {}) differs from the scan's ({} hits) at "
-        "rank {}; no time is shown",
+        "rank {}; no time is reported",
         first + i, k, actual.size(), result.Engine(i), expected.size(), at));
   }
   return checked;

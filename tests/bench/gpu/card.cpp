@@ -23,13 +23,13 @@ backend::GpuOptions BenchOptions() {
 }
 
 absl::Status FindCard(int ordinal) {
-  SimileCudaProbe probe;
+  SimileDeviceProbe probe;
   backend::cuda::ProbeDevices(probe);
   if (probe.error != 0) {
     return absl::FailedPreconditionError(fmt::format(
         "no GPU to measure: {} ({}); run this on a machine with an NVIDIA card and a "
-        "driver for CUDA {}",
-        std::begin(probe.error_text), std::begin(probe.error_name), probe.runtime_version / 1'000));
+        "driver for {}",
+        std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime)));
   }
   if (ordinal < 0 || static_cast<std::uint32_t>(ordinal) >= probe.device_count) {
     return absl::FailedPreconditionError(fmt::format(

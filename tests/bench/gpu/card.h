@@ -13,14 +13,14 @@
 
 namespace simile::bench::gpu {
 
-// The exit codes of every program here: run.py tells a machine without a card from a failure.
+// Exit codes of all programs here: run.py distinguishes a machine without a card from a failure.
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitNoCard = 2;
 
-// Options to measure with: all of the card but the reserve, and time for the longest pass.
+// Options for measuring: the whole card except the reserve, and a timeout for the longest pass.
 backend::GpuOptions BenchOptions();
 
-// Errors: kFailedPrecondition in one sentence: there is no card, or what CUDA says of it.
+// Errors: kFailedPrecondition, in one sentence: there is no card, or CUDA's error.
 absl::Status FindCard(int ordinal);
 
 // A card, opened as the engine opens it, with its workspace.
@@ -33,12 +33,12 @@ struct Card {
   backend::cuda::Workspace workspace;
 };
 
-// Opens the card and runs work on it. Returns the exit code, having said what went wrong.
+// Opens the card and runs work on it. Prints any error and returns the exit code.
 int WithCard(const backend::GpuOptions& options, const std::function<absl::Status(Card&)>& work);
 
 nlohmann::json Describe(const backend::cuda::CardTraits& traits);
 
-// Says an error to the person at the terminal; the exit code.
+// Prints an error; returns the exit code.
 int Explain(const absl::Status& status);
 
 // Errors: kUnavailable.

@@ -18,7 +18,7 @@ double GbPerSecond(std::size_t bytes, const Spread& time) {
   return static_cast<double>(bytes) / time.median_us / 1e3;
 }
 
-// Bytes that two turns do not find in the L2 after one another would overstate memory.
+// REQUIRES: several times the L2's bytes to measure memory, else runs find part of them in the L2.
 double ReadRate(Card& card, const std::byte* from, std::size_t bytes, unsigned* sum) {
   double best = 0;
   for (const unsigned blocks_of_sm : {1U, 2U, 4U}) {
@@ -37,17 +37,17 @@ double GemmRate(Card& card, std::byte* memory, unsigned dim, unsigned batch) {
   const float one = 1, zero = 0;
   double best = 0;
   for (const unsigned rows : {8'448U, 33'792U, 67'584U}) {
-    auto* halves = reinterpret_cast<__half*>(memory);
-    __half* queries = halves + std::size_t{rows} * dim;
+    auto* fp16_rows = reinterpret_cast<__half*>(memory);
+    __half* queries = fp16_rows + std::size_t{rows} * dim;
     __half* scores = queries + std::size_t{batch} * dim;
-    const std::size_t halves_needed =
+    const std::size_t values =
         std::size_t{rows} * dim + std::size_t{batch} * dim + std::size_t{rows} * batch;
-    if (halves_needed * sizeof(__half) > kBytes) continue;
+    if (values * sizeof(__half) > kBytes) continue;
     const TimedWork product(card.device, card.workspace.stream(0), [&] {
       card.device.Check(
           card.device.blas().gemm(
               card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(rows),
-              static_cast<int>(batch), static_cast<int>(dim), &one, halves, CUDA_R_16F,
+              static_cast<int>(batch), static_cast<int>(dim), &one, fp16_rows, CUDA_R_16F,
               static_cast<int>(dim), queries, CUDA_R_16F, static_cast<int>(dim), &zero, scores,
               CUDA_R_16F, static_cast<int>(rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
@@ -65,8 +65,8 @@ Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
   const cudaStream_t stream = card.workspace.stream(0);
   const DeviceArray<std::byte> memory(card.device, kBytes, MemoryKind::kWorkspace);
   const DeviceArray<unsigned> sum(card.device, 1, MemoryKind::kWorkspace);
-  card.device.Check(LaunchRandomHalves(memory.get(), kBytes / sizeof(__half), 1, stream),
-                    "random_halves");
+  card.device.Check(LaunchRandomFp16(memory.get(), kBytes / sizeof(__half), 1, stream),
+                    "random_fp16");
   card.device.Await(stream);
   Ceilings ceilings;
   // Products first: they want the random numbers, which the copy doubles.

@@ -9,7 +9,7 @@
 
 namespace simile::bench::gpu {
 
-// What the card does at best, measured in the same run: times are shown as shares of it.
+// The highest rates of the card, measured in the same run: times are reported as shares of them.
 struct GemmCeiling {
   unsigned dim = 0;
   unsigned batch = 0;
@@ -18,11 +18,11 @@ struct GemmCeiling {
 struct Ceilings {
   double copy_gb_s = 0;     // device to device, bytes read plus bytes written
   double read_gb_s = 0;     // read only, from memory
-  double read_l2_gb_s = 0;  // read only, a third of the L2 again and again
+  double read_l2_gb_s = 0;  // read only, a third of the L2 repeatedly
   std::vector<GemmCeiling> gemm;
 };
 
-// Throws DeviceError. Takes up to 1 GiB for the time.
+// Throws DeviceError. Allocates up to 1 GiB meanwhile.
 //   dims     inner dimensions of products, multiples of 32
 //   batches  queries of a product
 Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,

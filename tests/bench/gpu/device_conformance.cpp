@@ -1,6 +1,5 @@
-// The GPU plug-in on a real card answers every case with the oracle's rows and bits, down each of
-// its roads; and large segments as the plain scan on the CPU does. It is the plug-in itself that is
-// loaded, as the server loads it.
+// The GPU plug-in on a real card: with each strategy forced it answers every case with the oracle's
+// rows and bits, and large segments with the plain scan's. Loads the plug-in as the server does.
 //
 //   device_conformance --cases 2000 --seconds 20 --gtest_output=json:conformance.json
 //   device_conformance --only-seed 3000017      (a seed that a failure has printed)
@@ -23,7 +22,7 @@
 #include "backend/cpu/cpu_count.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
-#include "backend/cuda/forced_road.h"
+#include "backend/cuda/forced_strategy.h"
 #include "backend/gpu_plugin.h"
 #include "bench/gpu/query_specs.h"
 #include "bench/synthetic_rows.h"
@@ -35,103 +34,103 @@
 namespace simile::bench::gpu {
 namespace {
 
-using testing::ForcedRoad;
+using tests::ForcedStrategy;
 
 struct Options {
   std::string plugin;
   int device = 0;
   std::vector<std::string> blas;
-  std::uint64_t cases = 2'000;  // a road
-  double seconds = 20;          // a road
+  std::uint64_t cases = 2'000;  // per strategy
+  double seconds = 20;          // per strategy
   std::uint64_t first_seed = 3'000'000;
   std::uint64_t only_seed = 0;
   std::size_t large_rows = 200'000;
 };
 
-// Set once, before any test runs.
-Options& Given() {
+// Set before any test runs.
+Options& GivenOptions() {
   static Options options;
   return options;
 }
-const SimileCudaPlugin*& Plugin() {
-  static const SimileCudaPlugin* plugin = nullptr;
+const SimilePlugin*& Plugin() {
+  static const SimilePlugin* plugin = nullptr;
   return plugin;
 }
 
-backend::GpuOptions GpuOptionsOf(ForcedRoad road, bool small_workspace) {
+backend::GpuOptions GpuOptionsOf(ForcedStrategy strategy, bool small_workspace) {
   static const RealClock clock;
   backend::GpuOptions options;
-  options.device = Given().device;
-  options.blas_libraries = Given().blas;
-  options.batch_timeout = std::chrono::minutes(5);  // a checker may watch every access
+  options.device = GivenOptions().device;
+  options.blas_libraries = GivenOptions().blas;
+  options.batch_timeout = std::chrono::minutes(5);  // compute-sanitizer is slow
   options.clock = &clock;
-  if (small_workspace) options.workspace = testing::SmallWorkspace();
-  testing::Force(road, options);
+  if (small_workspace) options.workspace = tests::SmallWorkspace();
+  tests::Force(strategy, options);
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> Open(ForcedRoad road, bool small_workspace) {
-  const backend::GpuOptions options = GpuOptionsOf(road, small_workspace);
+absl::StatusOr<std::unique_ptr<Backend>> Open(ForcedStrategy strategy, bool small_workspace) {
+  const backend::GpuOptions options = GpuOptionsOf(strategy, small_workspace);
   absl::StatusOr<std::unique_ptr<Backend>> backend = absl::UnknownError("not opened");
   Plugin()->open(&options, &backend);
   return backend;
 }
 
-struct Road {
+struct Strategy {
   const char* name;
-  ForcedRoad road;
-  const char* engine;  // as answers that came this road begin to call it
+  ForcedStrategy forced;
+  const char* engine;  // how the engine's name begins on answers of this strategy
 };
-constexpr Road kRoads[] = {{"AsServed", ForcedRoad::kNone, "scan-"},
-                           {"RowScan", ForcedRoad::kRowScan, "fp16-scan-"},
-                           {"Gemm", ForcedRoad::kGemm, "fp16-gemm-"},
-                           {"Gather", ForcedRoad::kGather, "gather-"},
-                           {"Canonical", ForcedRoad::kCanonical, "scan-"}};
+constexpr Strategy kStrategies[] = {{"AsServed", ForcedStrategy::kNone, "scan-"},
+                                    {"RowScan", ForcedStrategy::kRowScan, "fp16-scan-"},
+                                    {"Gemm", ForcedStrategy::kGemm, "fp16-gemm-"},
+                                    {"Gather", ForcedStrategy::kGather, "gather-"},
+                                    {"Canonical", ForcedStrategy::kCanonical, "scan-"}};
 
-void PrintTo(const Road& road, std::ostream* out) { *out << road.name; }
+void PrintTo(const Strategy& strategy, std::ostream* out) { *out << strategy.name; }
 
-class DeviceConformanceTest : public ::testing::TestWithParam<Road> {};
+class DeviceConformanceTest : public ::testing::TestWithParam<Strategy> {};
 
 TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
-  const Road& road = GetParam();
-  const auto backend = Open(road.road, true);
+  const Strategy& strategy = GetParam();
+  const auto backend = Open(strategy.forced, true);
   ASSERT_TRUE(backend.ok()) << backend.status().ToString();
-  const bool replay = Given().only_seed != 0;
-  const std::uint64_t first = replay ? Given().only_seed : Given().first_seed;
+  const bool replay = GivenOptions().only_seed != 0;
+  const std::uint64_t first = replay ? GivenOptions().only_seed : GivenOptions().first_seed;
   const auto began = std::chrono::steady_clock::now();
-  SearchResult result;  // one for all cases: whatever an answer leaves behind meets the next
-  std::uint64_t cases = 0, queries = 0, on_road = 0, rescans = 0;
-  for (; cases < (replay ? 1 : Given().cases); ++cases) {
+  SearchResult result;  // one for all cases: see ExpectConforms
+  std::uint64_t cases = 0, queries = 0, by_strategy = 0, rescans = 0;
+  for (; cases < (replay ? 1 : GivenOptions().cases); ++cases) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
-    if (cases > 0 && spent.count() > Given().seconds) break;
+    if (cases > 0 && spent.count() > GivenOptions().seconds) break;
     conformance::ExpectConforms(**backend, first + cases, result);
     if (HasFatalFailure()) {
-      std::printf("%s: replay with --only-seed %" PRIu64 "\n", road.name, first + cases);
+      std::printf("%s: replay with --only-seed %" PRIu64 "\n", strategy.name, first + cases);
       return;
     }
     for (std::size_t query = 0; query < result.batch(); ++query) {
       const std::string_view engine = result.Engine(query);
       if (engine.empty()) continue;  // nothing passes
       ++queries;
-      if (engine.starts_with(road.engine)) ++on_road;
+      if (engine.starts_with(strategy.engine)) ++by_strategy;
       rescans += result.Cost(query).rescans;
     }
   }
   RecordProperty("cases", std::to_string(cases));
   RecordProperty("queries", std::to_string(queries));
-  RecordProperty("on_road", std::to_string(on_road));
+  RecordProperty("by_strategy", std::to_string(by_strategy));
   RecordProperty("rescans", std::to_string(rescans));
   std::printf("%s: %" PRIu64 " cases from seed %" PRIu64 ", %" PRIu64 " of %" PRIu64
-              " queries on the road, %" PRIu64 " rescans\n",
-              road.name, cases, first, on_road, queries, rescans);
+              " queries by this strategy, %" PRIu64 " rescans\n",
+              strategy.name, cases, first, by_strategy, queries, rescans);
   if (cases < 20) return;
-  EXPECT_GT(on_road, 0U) << "the road was not taken at all";
+  EXPECT_GT(by_strategy, 0U) << "the strategy was never used";
 }
 
-INSTANTIATE_TEST_SUITE_P(Roads, DeviceConformanceTest, ::testing::ValuesIn(kRoads),
+INSTANTIATE_TEST_SUITE_P(Strategies, DeviceConformanceTest, ::testing::ValuesIn(kStrategies),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A segment that sampled gates are made for, and what the scan answers about it.
+// A segment large enough for sampled gates, and the scan's answers.
 class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   static constexpr std::size_t kQueries = 1'000;
@@ -139,7 +138,7 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
 
   void SetUp() override {
     const std::size_t dim = GetParam();
-    const std::size_t rows = std::max<std::size_t>(Given().large_rows * 384 / dim, 5'000);
+    const std::size_t rows = std::max<std::size_t>(GivenOptions().large_rows * 384 / dim, 5'000);
     const unsigned threads = backend::cpu::UsableCpuCount();
     backend::cpu::ThreadPool pool(threads);
     const SyntheticRows source(Spread::kClustered, dim, 3, 1);
@@ -157,7 +156,7 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
 
   SegmentRows Segment() const { return {rows_->view(), rows_, Metric::kCosine, 0}; }
 
-  // Both answer; every row and bit must agree.
+  // Expects the same rows and score bits from both.
   void ExpectSameAnswers(const SegmentIndex& index, const std::vector<QuerySpec>& specs) {
     const SearchBatch batch{queries_.view().Slice(0, specs.size()), specs};
     ASSERT_TRUE(scan_index_->Search(batch, expected_).ok());
@@ -186,8 +185,9 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
 };
 
 TEST_P(LargeSegmentTest, AnswersEveryBatchAndKAsTheScanDoes) {
-  for (const ForcedRoad road : {ForcedRoad::kNone, ForcedRoad::kRowScan, ForcedRoad::kGemm}) {
-    const auto backend = Open(road, false);
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kNone, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    const auto backend = Open(strategy, false);
     ASSERT_TRUE(backend.ok()) << backend.status().ToString();
     const auto index = (*backend)->MakeResident(Segment());
     ASSERT_TRUE(index.ok()) << index.status().ToString();
@@ -213,7 +213,7 @@ TEST_P(LargeSegmentTest, AnswersMasksAndExclusionsAsTheScanDoes) {
   }
   std::vector<Row> excluded;
   for (Row row = 0; row < rows_->row_count(); row += 997) excluded.push_back(row);
-  const auto backend = Open(ForcedRoad::kNone, false);
+  const auto backend = Open(ForcedStrategy::kNone, false);
   ASSERT_TRUE(backend.ok()) << backend.status().ToString();
   const auto index = (*backend)->MakeResident(Segment());
   ASSERT_TRUE(index.ok()) << index.status().ToString();
@@ -232,28 +232,27 @@ TEST_P(LargeSegmentTest, AnswersMasksAndExclusionsAsTheScanDoes) {
 INSTANTIATE_TEST_SUITE_P(Dims, LargeSegmentTest, ::testing::Values(384U, 768U, 4'096U),
                          [](const auto& test) { return "Dim" + std::to_string(test.param); });
 
-// 0, or the exit code with what is missing said.
+// 0, or the exit code after printing what is missing.
 int OpenPlugin() {
-  const auto plugin = backend::LoadGpuPlugin(Given().plugin);
+  const auto plugin = backend::LoadGpuPlugin(GivenOptions().plugin, "simile_cuda_plugin");
   if (!plugin.ok()) {
     fmt::print(stderr, "error: {}\n", std::string(plugin.status().message()));
     return 1;
   }
   Plugin() = *plugin;
-  SimileCudaProbe probe;
+  SimileDeviceProbe probe;
   Plugin()->probe(&probe);
   if (probe.error == 0) return 0;
   fmt::print(stderr,
              "error: no GPU to check: {} ({}); run this on a machine with an NVIDIA card and a "
-             "driver for CUDA {}\n",
-             std::begin(probe.error_text), std::begin(probe.error_name),
-             probe.runtime_version / 1'000);
+             "driver for {}\n",
+             std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime));
   return 2;
 }
 
 int Main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  Options& options = Given();
+  Options& options = GivenOptions();
   std::error_code ignored;
   options.plugin =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "libsimile_cuda.so";
@@ -261,10 +260,10 @@ int Main(int argc, char** argv) {
   app.add_option("--plugin", options.plugin, "libsimile_cuda.so; default beside this program");
   app.add_option("--device", options.device, "As CUDA numbers them");
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
-  app.add_option("--cases", options.cases, "Of each road; default 2000");
-  app.add_option("--seconds", options.seconds, "A road ends earlier after so long; default 20");
+  app.add_option("--cases", options.cases, "Per strategy; default 2000");
+  app.add_option("--seconds", options.seconds, "Per strategy, at most; default 20");
   app.add_option("--first-seed", options.first_seed, "Of the cases");
-  app.add_option("--only-seed", options.only_seed, "This case alone, down every road");
+  app.add_option("--only-seed", options.only_seed, "This case alone, with every strategy");
   app.add_option("--large-rows", options.large_rows, "Of the large segment with 384 dimensions");
   CLI11_PARSE(app, argc, argv);
   if (const int code = OpenPlugin(); code != 0) return code;

@@ -6,7 +6,7 @@ namespace simile::bench::gpu {
 namespace {
 
 constexpr unsigned kThreads = 512;
-constexpr unsigned kLoads = 8;  // in flight a thread: 64 KB a block
+constexpr unsigned kLoads = 8;  // in flight per thread: 64 KB per block
 
 __device__ __forceinline__ unsigned Mixed(unsigned value) {
   value = (value ^ 61U) ^ (value >> 16);
@@ -35,12 +35,12 @@ __global__ void __launch_bounds__(kThreads)
       bits |= loads[i].x ^ loads[i].y ^ loads[i].z ^ loads[i].w;
     }
   }
-  // The compiler cannot know that no thread's words come to this.
+  // Keeps the compiler from removing the loads; practically never true.
   if (bits == 0xdeadbeefU) *sum = bits;
 }
 
 __global__ void __launch_bounds__(kThreads)
-    RandomHalvesKernel(__half* to, std::size_t count, unsigned seed) {
+    RandomFp16Kernel(__half* to, std::size_t count, unsigned seed) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * kThreads;
   for (std::size_t at = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x; at < count;
        at += step) {
@@ -56,9 +56,9 @@ cudaError_t LaunchRead(const void* from, std::size_t bytes, unsigned blocks, uns
                          static_cast<const uint4*>(from), bytes / sizeof(uint4), sum);
 }
 
-cudaError_t LaunchRandomHalves(void* to, std::size_t count, unsigned seed, cudaStream_t stream) {
+cudaError_t LaunchRandomFp16(void* to, std::size_t count, unsigned seed, cudaStream_t stream) {
   constexpr unsigned kBlocks = 1'024;
-  return kernels::Launch(RandomHalvesKernel, dim3(kBlocks), dim3(kThreads), 0, stream,
+  return kernels::Launch(RandomFp16Kernel, dim3(kBlocks), dim3(kThreads), 0, stream,
                          static_cast<__half*>(to), count, seed);
 }
 

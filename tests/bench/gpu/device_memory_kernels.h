@@ -6,13 +6,13 @@
 
 namespace simile::bench::gpu {
 
-// Reads memory once and writes nothing: what a pass over rows can reach at best.
-//   from   `bytes` of them, a multiple of 16, aligned to 16
-//   sum    [1] written only where the sum of all words is what no memory here holds
+// Reads memory once and writes nothing: the upper limit of a pass over rows.
+//   from   [bytes], a multiple of 16, aligned to 16
+//   sum    [1] practically never written; keeps the compiler from removing the reads
 cudaError_t LaunchRead(const void* from, std::size_t bytes, unsigned blocks, unsigned* sum,
                        cudaStream_t stream);
 
-// Fills with uniform random halves in [-1/2, 1/2): never zeros, which multiply faster than numbers.
-cudaError_t LaunchRandomHalves(void* to, std::size_t count, unsigned seed, cudaStream_t stream);
+// Fills with uniform random fp16 values in [-1/2, 1/2). Not zeros: those multiply faster.
+cudaError_t LaunchRandomFp16(void* to, std::size_t count, unsigned seed, cudaStream_t stream);
 
 }  // namespace simile::bench::gpu

@@ -10,6 +10,7 @@ namespace simile::bench::gpu {
 namespace {
 
 using backend::cuda::PassPlan;
+using backend::cuda::PassStrategy;
 
 void Add(const Spread& part, Spread& sum) {
   sum.median_us += part.median_us;
@@ -49,7 +50,7 @@ absl::StatusOr<DeviceTime> TimeOnDevice(PassSteps& steps, MatrixView queries, un
     const auto unproven = steps.CheckAgainst(pass.plan, taken, k);
     if (!unproven.ok()) return unproven.status();
     time.unproven += *unproven;
-    time.road = pass.plan.road == PassPlan::Road::kRowScan ? "row_scan" : "gemm";
+    time.strategy = pass.plan.strategy() == PassStrategy::kRowScan ? "row_scan" : "gemm";
     steps.Fill(pass.plan, taken, k);
     Add(TimedWork(steps.device(), steps.stream(), [&] { steps.EnqueuePass(pass.plan); }).Time(),
         time.kernels);

@@ -10,16 +10,16 @@
 
 namespace simile::bench::gpu {
 
-// What a batch takes on the device, by its events.
+// The time of a batch on the device, from CUDA events.
 struct DeviceTime {
-  std::string road;          // "row_scan", "gemm"
-  std::size_t passes = 0;    // that the batch is split into; times are their sum
-  std::size_t unproven = 0;  // queries that would be asked again from all canonical scores
+  std::string strategy;      // "row_scan", "gemm"
+  std::size_t passes = 0;    // of the batch; times are their sum
+  std::size_t unproven = 0;  // queries that the engine would answer again from canonical scores
   Spread kernels;            // query vectors on the device to answers on the device
   Spread with_copies;        // query vectors on the host (pinned) to answers on the host (pinned)
 };
 
-// Times the passes of a batch of queries that all want k rows, having compared their answers with
+// Times the passes of a batch of queries that all want k rows, after comparing their answers with
 // those of the engine's own pass. Throws DeviceError.
 // Errors: kInternal where they differ; kFailedPrecondition where the engine would use no pass.
 absl::StatusOr<DeviceTime> TimeOnDevice(PassSteps& steps, MatrixView queries, unsigned k);

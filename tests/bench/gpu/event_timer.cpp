@@ -14,7 +14,7 @@ using backend::cuda::Event;
 using backend::cuda::Graph;
 
 constexpr double kSampleUs = 1'000;
-constexpr unsigned kTurnsMax = 64;
+constexpr unsigned kRunsMax = 64;
 constexpr std::size_t kSamplesMin = 5;
 constexpr std::size_t kSamplesMax = 25;
 constexpr auto kBudget = std::chrono::milliseconds(250);
@@ -25,7 +25,7 @@ Event MakeTimingEvent(Device& device) {
   return {device, event};
 }
 
-// Calls sample() until there are enough, or enough time has gone by.
+// Calls sample() until there are enough samples or the time is over.
 template <class Sample>
 Spread Collect(Sample sample) {
   const auto began = std::chrono::steady_clock::now();
@@ -56,9 +56,9 @@ void TimedWork::Run() const {
   device_.Await(stream_);
 }
 
-double TimedWork::Sample(unsigned turns) const {
+double TimedWork::Sample(unsigned runs) const {
   device_.Check(cudaEventRecord(begin_.get(), stream_), "cudaEventRecord");
-  for (unsigned i = 0; i < turns; ++i) {
+  for (unsigned i = 0; i < runs; ++i) {
     device_.Check(cudaGraphLaunch(exec_.get(), stream_), "cudaGraphLaunch");
   }
   device_.Check(cudaEventRecord(end_.get(), stream_), "cudaEventRecord");
@@ -66,24 +66,24 @@ double TimedWork::Sample(unsigned turns) const {
   float milliseconds = 0;
   device_.Check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
                 "cudaEventElapsedTime");
-  return 1e3 * static_cast<double>(milliseconds) / turns;
+  return 1e3 * static_cast<double>(milliseconds) / runs;
 }
 
-unsigned TimedWork::TurnsOfSample() const {
+unsigned TimedWork::RunsOfSample() const {
   Sample(1);
   const double once_us = std::max(Sample(3), 1.0);
-  return static_cast<unsigned>(std::clamp(std::ceil(kSampleUs / once_us), 1.0, double{kTurnsMax}));
+  return static_cast<unsigned>(std::clamp(std::ceil(kSampleUs / once_us), 1.0, double{kRunsMax}));
 }
 
 Spread TimedWork::Time() const {
-  const unsigned turns = TurnsOfSample();
-  return Collect([&] { return Sample(turns); });
+  const unsigned runs = RunsOfSample();
+  return Collect([&] { return Sample(runs); });
 }
 
 Spread TimeBeyond(const TimedWork& whole, const TimedWork& part) {
-  const unsigned turns = whole.TurnsOfSample();
-  part.Sample(turns);
-  return Collect([&] { return whole.Sample(turns) - part.Sample(turns); });
+  const unsigned runs = whole.RunsOfSample();
+  part.Sample(runs);
+  return Collect([&] { return whole.Sample(runs) - part.Sample(runs); });
 }
 
 }  // namespace simile::bench::gpu

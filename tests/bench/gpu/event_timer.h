@@ -10,7 +10,7 @@
 
 namespace simile::bench::gpu {
 
-// Times of one turn of some work, over many samples.
+// Times of one run of some work, over many samples.
 struct Spread {
   double median_us = 0;
   double min_us = 0;
@@ -19,28 +19,28 @@ struct Spread {
 };
 Spread SpreadOf(const std::vector<double>& samples_us);
 
-// Work on the device, captured once as a graph, so that a turn costs the host one call. Borrows the
-// device. All throw DeviceError.
+// Work on the device, captured once as a graph, so that a run costs the host one call. Borrows the
+// device. All methods throw DeviceError.
 class TimedWork {
  public:
   //   enqueue  puts the work into the stream, and into others that fork from it and join it again;
-  //            called once, and nothing of it runs then
+  //            called once for the capture, without running the work
   TimedWork(backend::cuda::Device& device, cudaStream_t stream,
             const std::function<void()>& enqueue);
 
-  // One turn; returns when it is done.
+  // One run; returns when it is done.
   void Run() const;
 
-  // Turns, one behind the other, between two events of the device: enough of them that what an
-  // event costs is lost in the sum. The first ones, which warm caches, are not counted.
+  // Times consecutive runs between two events of the device, enough of them that the cost of an
+  // event is negligible. The first ones warm caches and are not counted.
   Spread Time() const;
 
  private:
   friend Spread TimeBeyond(const TimedWork& whole, const TimedWork& part);
 
-  double Sample(unsigned turns) const;
-  // Turns of a sample that takes about a millisecond.
-  unsigned TurnsOfSample() const;
+  double Sample(unsigned runs) const;
+  // Runs of a sample that takes about a millisecond.
+  unsigned RunsOfSample() const;
 
   backend::cuda::Device& device_;
   const cudaStream_t stream_;
@@ -48,8 +48,8 @@ class TimedWork {
   backend::cuda::GraphExec exec_;
 };
 
-// What the whole takes beyond a part of it: for work that needs a preparation before each turn. The
-// two take turns, so that clocks that drift meet both.
+// The time of the whole beyond a part of it, for work that needs a preparation before each run. The
+// two alternate, so that drifting clocks affect both.
 Spread TimeBeyond(const TimedWork& whole, const TimedWork& part);
 
 }  // namespace simile::bench::gpu

@@ -22,7 +22,7 @@ double Flops(const StepBench& bench, unsigned slots) {
   return 2.0 * bench.row_count() * bench.stride() * slots;
 }
 
-// Sets a part of the L2 aside for the memory, or nothing; for what is captured next.
+// Sets a part of the L2 aside for the memory, or ends that (0 bytes); applies to the next capture.
 void KeepInL2(const StepBench& bench, void* memory, std::size_t bytes) {
   Device& device = bench.card.device;
   device.Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes), "cudaDeviceSetLimit");
@@ -39,7 +39,7 @@ void KeepInL2(const StepBench& bench, void* memory, std::size_t bytes) {
       "cudaStreamSetAttribute");
 }
 
-// All rows times all queries, tile by tile into the same memory.
+// All rows times all queries, tile by tile into the same buffer.
 void EnqueueProducts(const StepBench& bench, unsigned slots, unsigned tile_rows, cudaDataType out,
                      void* scores) {
   const float one = 1, zero = 0;
@@ -50,8 +50,8 @@ void EnqueueProducts(const StepBench& bench, unsigned slots, unsigned tile_rows,
         bench.card.device.blas().gemm(
             bench.card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(columns),
             static_cast<int>(slots), stride, &one,
-            bench.steps.rows().halves() + std::size_t{first} * bench.stride(), CUDA_R_16F, stride,
-            bench.card.workspace.query_halves(), CUDA_R_16F, stride, &zero, scores, out,
+            bench.steps.rows().fp16_rows() + std::size_t{first} * bench.stride(), CUDA_R_16F,
+            stride, bench.card.workspace.fp16_queries(), CUDA_R_16F, stride, &zero, scores, out,
             static_cast<int>(tile_rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "cublasGemmEx");
   }
@@ -111,8 +111,7 @@ void MeasureSelect(const StepBench& bench) {
   pass.capacity = static_cast<unsigned>(bench.card.workspace.size().hits_max / plan.slots);
   const kernels::ScoreTile tile = bench.steps.TileAt(plan, 0, 0);
   const std::size_t scores = std::size_t{tile.pitch} * plan.slots;
-  device.Check(LaunchRandomHalves(bench.card.workspace.tile(0), scores, 7, stream),
-               "random_halves");
+  device.Check(LaunchRandomFp16(bench.card.workspace.tile(0), scores, 7, stream), "random_fp16");
   const auto clear = [&] {
     device.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
                  "cudaMemsetAsync");
@@ -120,7 +119,7 @@ void MeasureSelect(const StepBench& bench) {
   const TimedWork clearing(device, stream, clear);
   for (const double hits_a_chunk : {0.0, 0.5, 5.0, 25.0}) {
     constexpr double kChunk = 1'024;
-    // Scores are uniform in [-1/2, 1/2), on the grid of halves: 2^-12 up there.
+    // Scores are uniform in [-1/2, 1/2), on the fp16 grid: steps of 2^-12 near 1/2.
     const auto gate = static_cast<float>(hits_a_chunk == 0 ? 1.0 : 0.5 - hits_a_chunk / kChunk);
     const std::vector<float> gates(plan.slots, gate);
     device.Check(cudaMemcpyAsync(pass.gates, gates.data(), gates.size() * sizeof(float),
@@ -192,7 +191,7 @@ void MeasureGateAndFinish(const StepBench& bench) {
         bench.steps.EnqueueFinish(plan);
       });
       const double finish_us = TimeBeyond(finish, restore).median_us;
-      // The gate reads the first tile, over which later ones have been written.
+      // The gate reads the first tile, which later ones have overwritten.
       bench.steps.EnqueueProduct(plan, bench.steps.TileAt(plan, 0, 0), 0);
       const double gate_us =
           TimedWork(device, stream, [&] { bench.steps.EnqueueGate(plan); }).Time().median_us;

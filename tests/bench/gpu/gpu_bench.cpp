@@ -1,6 +1,6 @@
-// The GPU engine over one set of vectors: time on the device, and host to host through the backend
-// as the server calls it, for every batch and k. Every answer that a time is shown for has been
-// compared with the plain scan's on the CPU: the same rows, the same bits of the scores.
+// The GPU engine on one set of vectors: time on the device, and host to host through the backend as
+// the server calls it, for every batch and k. Times are reported only for answers that equal the
+// plain scan's on the CPU in rows and score bits.
 //
 //   gpu_bench --synthetic clustered --rows 62423 --dim 384 --json gpu.json
 //   gpu_bench --vectors F.npy --queries Q.npy --batch 1,32 --k 10
@@ -29,7 +29,7 @@ namespace simile::bench::gpu {
 namespace {
 
 struct Options {
-  EngineOptions data;  // where the vectors come from, batches and ks
+  EngineOptions data;  // source of the vectors, batches and ks
   int device = 0;
   std::vector<std::string> blas;
   std::size_t verify = 1'000;
@@ -41,12 +41,12 @@ struct BenchCase {
   std::size_t batch = 0;
   std::uint32_t k = 0;
   std::string answered_by;
-  std::size_t verified = 0;  // answers compared, all of them right
+  std::size_t verified = 0;  // answers compared, all equal
   std::uint64_t rescans = 0;
   std::uint64_t queries = 0;
   Spread host;  // host to host
   DeviceTime device;
-  std::string device_note;  // why there is no time on the device
+  std::string device_note;  // why there is no device time
 };
 
 void AddOptions(CLI::App& app, Options& options) {
@@ -70,7 +70,7 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--json", options.json_path, "File to write all figures to");
 }
 
-// Rounds of different queries, until there are enough or enough time has gone by.
+// Searches with different queries, until there are enough samples or the time is over.
 absl::Status TimeOnHost(const SegmentIndex& index, const BenchData& data, const BenchTruth& truth,
                         BenchCase& timed) {
   constexpr std::size_t kWarmRounds = 3;
@@ -79,7 +79,7 @@ absl::Status TimeOnHost(const SegmentIndex& index, const BenchData& data, const 
   constexpr auto kBudget = std::chrono::milliseconds(400);
   using Clock = std::chrono::steady_clock;
   const std::vector<QuerySpec> specs = AllWanting(timed.batch, timed.k);
-  // Windows begin where answers are known, so that every round is checked.
+  // Every round begins with queries whose answers are known, so that it is checked.
   const std::size_t windows =
       std::min(truth.query_count(), data.queries.row_count() - timed.batch + 1);
   SearchResult result;
@@ -161,7 +161,7 @@ nlohmann::json ToJson(const BenchCase& timed) {
     json["device_note"] = timed.device_note;
     return json;
   }
-  json["road"] = timed.device.road;
+  json["strategy"] = timed.device.strategy;
   json["passes"] = timed.device.passes;
   json["unproven"] = timed.device.unproven;
   json["device_us"] = ToJson(timed.device.kernels);

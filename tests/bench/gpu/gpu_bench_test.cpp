@@ -1,5 +1,5 @@
-// What the benches of the GPU time and form, on the emulated device: the steps give the engine's
-// answers, and the attack on sums compares what it says it does.
+// The GPU benches on the emulated device: the timed steps give the engine's answers, and the test
+// of tensor-core sums detects a wrong sum.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,8 +26,8 @@ using backend::cuda::PassPlan;
 class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
-    testing::ResetEmulatedGpu(testing::CardOf(GetParam()), 1);
-    options_ = testing::EmulatedOptions();
+    tests::ResetEmulatedGpu(tests::CardOf(GetParam()), 1);
+    options_ = tests::EmulatedOptions();
     const auto blas = backend::cuda::LoadBlas(options_.blas_libraries);
     ASSERT_TRUE(blas.ok()) << blas.status().ToString();
     device_ = std::make_unique<Device>(options_, *blas);
@@ -39,11 +39,11 @@ class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<backend::cuda::Workspace> workspace_;
 };
 
-TEST_P(PassStepsTest, GiveTheEnginesAnswersDownBothRoads) {
-  testing::SeededRandom random(5);
-  const auto rows = testing::UnitRows(6'000, 40, random);
-  const auto queries = testing::UnitRows(70, 40, random);
-  backend::cuda::ResidentRows resident(*device_, testing::SegmentOf(rows), true);
+TEST_P(PassStepsTest, GiveTheEnginesAnswersWithBothStrategies) {
+  tests::SeededRandom random(5);
+  const auto rows = tests::UnitRows(6'000, 40, random);
+  const auto queries = tests::UnitRows(70, 40, random);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
   PassSteps steps(*device_, *workspace_, resident);
   for (const unsigned scan_queries_max : {64U, 0U}) {
     backend::GpuTuning tuning;
@@ -67,11 +67,11 @@ TEST_P(PassStepsTest, GiveTheEnginesAnswersDownBothRoads) {
   EXPECT_EQ(emulated_cuda::TakeReport(), "");
 }
 
-TEST_P(PassStepsTest, LetNoHitThroughAGateThatIsRaised) {
-  testing::SeededRandom random(6);
-  const auto rows = testing::UnitRows(5'000, 64, random);
-  const auto queries = testing::UnitRows(16, 64, random);
-  backend::cuda::ResidentRows resident(*device_, testing::SegmentOf(rows), true);
+TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
+  tests::SeededRandom random(6);
+  const auto rows = tests::UnitRows(5'000, 64, random);
+  const auto queries = tests::UnitRows(16, 64, random);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
   PassSteps steps(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), backend::GpuTuning{}, workspace_->size(),
                                 resident.size(), 16, 10);
@@ -94,8 +94,8 @@ class TensorSumsTest : public PassStepsTest {
  protected:
   static constexpr SumShape kShape{.rows = 32, .columns = 64, .length = 48};
 
-  // The greatest share of the bound that each way of forming sums shows.
-  std::array<float, kFormedByCount> Worst(Terms terms, float spoiled_by) {
+  // The largest error of each method as a share of the bound.
+  std::array<float, kSumMethodCount> Worst(Terms terms, float spoiled_by) {
     const std::size_t sums = std::size_t{kShape.rows} * kShape.columns;
     const DeviceArray<__half> left(*device_, std::size_t{kShape.rows} * kShape.length,
                                    MemoryKind::kWorkspace);
@@ -103,10 +103,10 @@ class TensorSumsTest : public PassStepsTest {
                                     MemoryKind::kWorkspace);
     const DeviceArray<float> plain(*device_, sums, MemoryKind::kWorkspace);
     const DeviceArray<float> from_start(*device_, sums, MemoryKind::kWorkspace);
-    const DeviceArray<unsigned> worst(*device_, kFormedByCount, MemoryKind::kWorkspace);
+    const DeviceArray<unsigned> worst(*device_, kSumMethodCount, MemoryKind::kWorkspace);
     const cudaStream_t stream = workspace_->stream(0);
     const auto check = [&](cudaError_t error) { device_->Check(error, "launch"); };
-    check(cudaMemsetAsync(worst.get(), 0, kFormedByCount * sizeof(unsigned), stream));
+    check(cudaMemsetAsync(worst.get(), 0, kSumMethodCount * sizeof(unsigned), stream));
     check(LaunchDrawTerms(terms, left.get(), kShape.rows, kShape.length, 1, stream));
     check(LaunchDrawTerms(terms, right.get(), kShape.columns, kShape.length, 2, stream));
     check(LaunchTensorSums(kShape, left.get(), right.get(), 0, plain.get(), stream));
@@ -116,7 +116,7 @@ class TensorSumsTest : public PassStepsTest {
     check(LaunchCompareSums(kShape, left.get(), right.get(),
                             {plain.get(), from_start.get(), nullptr, nullptr, -1.125F},
                             steps * 0x1p-23 / (1 - steps * 0x1p-23), worst.get(), stream));
-    std::array<unsigned, kFormedByCount> bits{};
+    std::array<unsigned, kSumMethodCount> bits{};
     check(cudaMemcpyAsync(bits.data(), worst.get(), sizeof(bits), cudaMemcpyDeviceToHost, stream));
     device_->Await(stream);
     return {std::bit_cast<float>(bits[0]), std::bit_cast<float>(bits[1]),

@@ -1,17 +1,17 @@
-"""What the measured figures decide about the engine, in words. Pure functions over the lines of gpu_steps' JSON."""
+"""What the measured figures decide about the engine. Pure functions of the lines in gpu_steps' JSON."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-NEAR = 0.03  # times closer than this are the same
+NEAR = 0.03  # times within 3% count as equal
 
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    question: str
+    subject: str
     figure: str
     expected: str
-    verdict: str
+    conclusion: str
 
 
 def lines_of(steps: dict, step: str, **fields) -> list[dict]:
@@ -21,7 +21,7 @@ def lines_of(steps: dict, step: str, **fields) -> list[dict]:
 
 
 def groups(lines: Iterable[dict], *names: str) -> Iterator[tuple[tuple, list[dict]]]:
-    """The lines with the same values of these fields, in the order in which those come up."""
+    """The lines with the same values of these fields, in the order of first appearance."""
     lines = list(lines)
     for key in dict.fromkeys(tuple(line[name] for name in names) for line in lines):
         yield key, [line for line in lines if tuple(line[name] for name in names) == key]
@@ -33,7 +33,7 @@ def rows_and_stride(shape: str) -> tuple[int, int]:
 
 
 def read_rate(steps: dict, shape: str) -> tuple[float, str]:
-    """GB/s that reading the rows can reach, and from where: rows that fit the L2 stay there."""
+    """The highest rate of reading the rows in GB/s, and its source: rows that fit the L2 stay there."""
     rows, stride = rows_and_stride(shape)
     ceilings = steps["ceilings"]
     if rows * stride * 2 < 0.9 * steps["card"]["l2_bytes"]:
@@ -55,18 +55,18 @@ def scan_shape(steps: dict) -> Iterator[Decision]:
             planned_us[batch] = planned["us"]
             share = planned["gb_s"] / ceiling
             if best["us"] < planned["us"] * (1 - NEAR):
-                verdict = f'plan {rings(best)} instead: {best["us"]:.1f} us'
+                conclusion = f'plan {rings(best)} instead: {best["us"]:.1f} us'
             elif share >= 0.95:
-                verdict = "done: the reading cannot become faster"
+                conclusion = "done: reading is at its limit"
             else:
-                verdict = "try 16 rows x 256 bytes a stage, or bulk copies"
+                conclusion = "try 16 rows x 256 bytes a stage, or bulk copies"
             yield Decision(f"fused scan, reading alone, {shape}, {batch} queries",
                            f'{planned["us"]:.1f} us, {share:.0%} of a plain read from {place} ({rings(planned)})',
-                           "95% or more", verdict)
+                           "95% or more", conclusion)
         if 16 in planned_us and 64 in planned_us:
             slower = planned_us[64] / planned_us[16] - 1
             yield Decision(f"fused scan, 64 queries against 16, {shape}", f"{slower:+.1%}", "within 3%",
-                           "64 queries go with the same reading" if slower <= NEAR else
+                           "64 queries take no longer than 16" if slower <= NEAR else
                            "64 queries limit the scan: tiles of 64 rows, or wgmma")
 
 
@@ -74,7 +74,7 @@ def scan_parts(steps: dict) -> Iterator[Decision]:
     for line in lines_of(steps, "scan-parts"):
         where = f'{line["shape"]}, {line["batch"]} queries, k {line["k"]}'
         yield Decision(f"sample and barrier, {where}", f'{line["sample_us"]:.1f} us of {line["pass_us"]:.1f}', "2 us or less",
-                       "stays as it is" if line["sample_us"] <= 2 else
+                       "keep it" if line["sample_us"] <= 2 else
                        "do without a sample where a block's scores fit its shared memory (batch up to 32)")
         warmer = 1 - line["pass_us"] / line["cold_pass_us"] if line["cold_pass_us"] > 0 else 0
         yield Decision(f"L2 between passes, {where}", f'{line["pass_us"]:.1f} us warm, {line["cold_pass_us"]:.1f} cold',
@@ -93,23 +93,23 @@ def finish(steps: dict) -> Iterator[Decision]:
                        f'plan {"one launch" if best_is_one else "three launches"} here (kHitsOfOneBlock)')
 
 
-def roads(steps: dict) -> Iterator[Decision]:
-    for (shape, k), lines in groups(lines_of(steps, "roads"), "shape", "k"):
+def strategies(steps: dict) -> Iterator[Decision]:
+    for (shape, k), lines in groups(lines_of(steps, "strategies"), "shape", "k"):
         scan_wins = [line["batch"] for line in lines if line["scan_us"] <= line["gemm_us"]]
         gemm_wins = [line["batch"] for line in lines if line["scan_us"] > line["gemm_us"]]
         last = max(scan_wins, default=0)
         if not scan_wins:
-            verdict = "GEMM for every batch"
+            conclusion = "GEMM for every batch"
         elif last <= 64:
-            verdict = f"scan up to {last} (gpu tuning scan_queries_max), GEMM above"
+            conclusion = f"scan up to {last} (gpu tuning scan_queries_max), GEMM above"
         else:
-            verdict = f"scan in several passes up to {last}, GEMM above"
+            conclusion = f"scan in several passes up to {last}, GEMM above"
         if gemm_wins and min(gemm_wins) < last:
-            verdict += f"; GEMM is faster at {', '.join(str(batch) for batch in gemm_wins if batch < last)}, too"
-        shown = [line for line in lines if line["batch"] in (32, 64, 65, 100, 128)]
+            conclusion += f"; GEMM is faster at {', '.join(str(batch) for batch in gemm_wins if batch < last)}, too"
+        printed = [line for line in lines if line["batch"] in (32, 64, 65, 100, 128)]
         yield Decision(f"scan or GEMM, {shape}, k {k}",
-                       "; ".join(f'{line["batch"]}: {line["scan_us"]:.0f} / {line["gemm_us"]:.0f} us' for line in shown),
-                       "they cross at 64 .. 128", verdict)
+                       "; ".join(f'{line["batch"]}: {line["scan_us"]:.0f} / {line["gemm_us"]:.0f} us' for line in printed),
+                       "they cross at 64 .. 128", conclusion)
 
 
 def gemm_pass(steps: dict) -> Iterator[Decision]:
@@ -117,10 +117,10 @@ def gemm_pass(steps: dict) -> Iterator[Decision]:
         where = f'{line["shape"]}, {line["batch"]} queries, k {line["k"]}'
         yield Decision(f"GEMM pass beyond its products, {where}",
                        f'{line["pass_us"]:.1f} us, products {line["products_us"]:.1f}: {line["overhead"]:+.0%}', "+10% or less",
-                       "tune it as it is" if line["overhead"] <= 0.10 else "write the fused wgmma path before tuning this one")
+                       "tune it" if line["overhead"] <= 0.10 else "write the fused wgmma path before tuning this one")
         gain = 1 - line["pass_us"] / line["one_stream_us"]
         yield Decision(f"two streams, {where}", f'{line["one_stream_us"]:.1f} us on one, {line["pass_us"]:.1f} on two',
-                       "two are faster", "two streams stay" if gain > 0 else "one stream does as well: drop the second")
+                       "two are faster", "two streams stay" if gain > 0 else "one stream is as fast: drop the second")
 
 
 def select(steps: dict) -> Iterator[Decision]:
@@ -143,10 +143,10 @@ def select(steps: dict) -> Iterator[Decision]:
 def gate_and_finish(steps: dict) -> Iterator[Decision]:
     for line in lines_of(steps, "gate-and-finish"):
         limit = 12 if line["k"] <= 10 else None
-        verdict = "no limit at this k" if limit is None else "stays as it is" if line["sum_us"] <= limit else \
+        conclusion = "no limit at this k" if limit is None else "keep it" if line["sum_us"] <= limit else \
             "too long: share a query's gate and finish between blocks"
         yield Decision(f'gate and finish, {line["shape"]}, {line["batch"]} queries, k {line["k"]}',
-                       f'{line["gate_us"]:.1f} + {line["finish_us"]:.1f} us', "12 us or less at k 10" if limit else "", verdict)
+                       f'{line["gate_us"]:.1f} + {line["finish_us"]:.1f} us', "12 us or less at k 10" if limit else "", conclusion)
 
 
 def tile(steps: dict) -> Iterator[Decision]:
@@ -154,8 +154,8 @@ def tile(steps: dict) -> Iterator[Decision]:
         planned = next((line for line in lines if line["planned"]), None)
         if planned is None:
             continue
-        halves = [line for line in lines if line["scores"] == "fp16" and not line["kept_in_l2"]]
-        best = min(halves, key=lambda line: line["us"])
+        in_fp16 = [line for line in lines if line["scores"] == "fp16" and not line["kept_in_l2"]]
+        best = min(in_fp16, key=lambda line: line["us"])
         yield Decision(f"tile, products alone, {shape}, {batch} queries",
                        f'{planned["us"]:.1f} us with {planned["tile_mib"]:.1f} MiB; best {best["us"]:.1f} with {best["tile_mib"]:.1f}',
                        "within 3% of the best",
@@ -177,7 +177,7 @@ def rescore(steps: dict) -> Iterator[Decision]:
         share = line["gb_s"] / steps["ceilings"]["read_gb_s"]
         yield Decision(f'canonical scores of random rows, {line["shape"]}',
                        f'{line["gb_s"]:.0f} GB/s, {share:.0%} of a plain read', "70% or more",
-                       "stays as it is" if share >= 0.7 else "four rows a warp, or 16-byte loads from rows stored [32][4]")
+                       "keep it" if share >= 0.7 else "four rows a warp, or 16-byte loads from rows stored [32][4]")
 
 
 def gather(steps: dict) -> Iterator[Decision]:
@@ -196,18 +196,18 @@ def tensor_sums(sums: dict) -> Iterator[Decision]:
     if worst is not None:
         stored = sums.get("fp16_seen_over_bound", 0)
         yield Decision("rounding of sums on tensor cores",
-                       f'{worst:.3f} of the bound ({stored:.3f} once stored as fp16), {sums["sums"]:,} sums formed four ways',
+                       f'{worst:.3f} of the bound ({stored:.3f} once stored as fp16), {sums["sums"]:,} sums by each of four methods',
                        "below 1", "the assumption of 2^-23 a step holds" if max(worst, stored) <= 1 else
-                       "the assumption falls: nothing that the engine proves counts on this card")
+                       "the assumption is wrong: the engine's proofs are invalid on this card")
 
 
 def decide(steps: dict, sums: dict) -> list[Decision]:
-    """All decisions, in the order in which they bear on each other."""
+    """All decisions; later ones depend on earlier ones."""
     decisions = list(tensor_sums(sums))
     if steps.get("lines"):
-        for judge in (scan_shape, scan_parts, finish, roads, gemm_pass, select, gate_and_finish, tile, rescore, gather):
+        for decisions_of in (scan_shape, scan_parts, finish, strategies, gemm_pass, select, gate_and_finish, tile, rescore, gather):
             try:
-                decisions += judge(steps)
-            except (KeyError, TypeError, ZeroDivisionError) as error:  # a figure that could not be taken is null
-                decisions.append(Decision(judge.__name__.replace("_", "-"), f"cannot be judged: {error}", "", "measure it again"))
+                decisions += decisions_of(steps)
+            except (KeyError, TypeError, ZeroDivisionError) as error:  # a figure that was not measured is null
+                decisions.append(Decision(decisions_of.__name__.replace("_", "-"), f"not decided: {error}", "", "measure it again"))
     return decisions

@@ -1,4 +1,4 @@
-"""The pictures beside the tables: time a batch against its size, one a data set."""
+"""The plots beside the tables: time per batch over its size, one per data set."""
 
 import pathlib
 
@@ -6,7 +6,7 @@ from gpu_report import data_of, median_of, rival_case
 
 
 def draw(results: dict, folder: pathlib.Path) -> list[pathlib.Path]:
-    """Writes gpu-ROWSxDIM.png for each data set that was measured, and says which. Needs matplotlib."""
+    """Writes gpu-ROWSxDIM.png for each measured data set and returns their paths. Needs matplotlib."""
     import matplotlib
     matplotlib.use("Agg")
     folder.mkdir(parents=True, exist_ok=True)

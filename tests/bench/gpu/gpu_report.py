@@ -1,4 +1,4 @@
-"""The measured part of docs/benchmarks/gpu.md: tables out of the results that run.py collects."""
+"""The measured part of docs/benchmarks/gpu.md: tables of the results that run.py collects."""
 
 import pathlib
 
@@ -7,7 +7,7 @@ from gpu_decisions import decide
 BEGIN = "<!-- measured: written by tests/bench/gpu/run.py -->\n"
 END = "<!-- end of measured -->\n"
 
-# (rows, dim, k, batch): microseconds on the device of an H200, and what is aimed at.
+# (rows, dim, k, batch): microseconds on the device of an H200: limit and aim.
 TARGET_CARD = "H200"
 TARGETS = {(62423, 384, 10, 1): (25, 15), (62423, 384, 10, 32): (30, 18), (62423, 384, 10, 100): (40, 25),
            (62423, 384, 10, 1000): (150, 110), (1000000, 768, 100, 1): (450, 400), (1000000, 768, 100, 32): (480, 430),
@@ -15,8 +15,8 @@ TARGETS = {(62423, 384, 10, 1): (25, 15), (62423, 384, 10, 32): (30, 18), (62423
 HOST_TARGETS = {(62423, 384, 10, 1): (35, 25)}
 
 
-def times_faster_wanted(batch: int) -> float:
-    """How many times faster than torch a batch must be."""
+def speedup_wanted(batch: int) -> float:
+    """The required speedup of a batch over torch."""
     return 2.0 if batch >= 32 else 1.2
 
 
@@ -25,7 +25,7 @@ def table(heads: list[str], rows: list[list[str]], right: set[int] = frozenset()
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [heads, marks, *rows]) + "\n"
 
 
-def shown_us(value: float | None) -> str:
+def us_text(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
@@ -34,11 +34,11 @@ def shown_us(value: float | None) -> str:
 def spread(times: dict | None) -> str:
     if not times:
         return ""
-    return f'{shown_us(times["median"])} ({shown_us(times["min"])} .. {shown_us(times["max"])})'
+    return f'{us_text(times["median"])} ({us_text(times["min"])} .. {us_text(times["max"])})'
 
 
-def judged(us: float | None, target: tuple[float, float] | None) -> str:
-    """The target beside the figure, in words."""
+def against_target(us: float | None, target: tuple[float, float] | None) -> str:
+    """How the figure compares with its target."""
     if us is None or target is None:
         return ""
     limit, aim = target
@@ -80,7 +80,7 @@ def shares(bench: dict, case: dict) -> tuple[str, str]:
 def faster(ours: float | None, theirs: float | None, batch: int) -> str:
     if ours is None or theirs is None:
         return ""
-    wanted = times_faster_wanted(batch)
+    wanted = speedup_wanted(batch)
     ratio = theirs / ours
     return f"{ratio:.1f}x" if ratio >= wanted else f"{ratio:.1f}x, **miss**: {wanted:g}x"
 
@@ -96,13 +96,13 @@ def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
         host_rival = best([median_of(rival, "host_eager_us"), median_of(rival, "host_graphed_us")])
         device = median_of(case, "device_us")
         of_copy, of_gemm = shares(bench, case)
-        targets = [judged(device, TARGETS.get(key)), judged(host, HOST_TARGETS.get(key))] if is_target_card else []
-        named = [f"{what} {words}" for what, words in zip(("device", "host"), targets) if words]
+        targets = [against_target(device, TARGETS.get(key)), against_target(host, HOST_TARGETS.get(key))] if is_target_card else []
+        named = [f"{what} {text}" for what, text in zip(("device", "host"), targets) if text]
         rows.append([str(case["k"]), str(case["batch"]), f'`{case["answered_by"]}`',
                      spread(case.get("device_us")) or case.get("device_note", ""), of_copy, of_gemm,
-                     shown_us(median_of(case, "with_copies_us")), spread(case["host_us"]),
-                     shown_us(eager) or rival.get("note", ""), shown_us(graphed) or rival.get("graph_note", ""),
-                     faster(device, best([eager, graphed]), case["batch"]), shown_us(host_rival),
+                     us_text(median_of(case, "with_copies_us")), spread(case["host_us"]),
+                     us_text(eager) or rival.get("note", ""), us_text(graphed) or rival.get("graph_note", ""),
+                     faster(device, best([eager, graphed]), case["batch"]), us_text(host_rival),
                      faster(host, host_rival, case["batch"]), "; ".join(named)])
     return rows
 
@@ -122,7 +122,7 @@ def bench_section(name: str, results: dict) -> str:
              f'{ceilings["read_gb_s"]:,.0f} GB/s, products '
              + ", ".join(f'{gemm["tflops"]:.0f} TFLOP/s at {gemm["batch"]}' for gemm in ceilings["gemm"])
              + f'. Every time is for answers of which at least {verified:,} a case were compared with the plain scan\'s, bit for '
-             f'bit; {rescans:,} of {queries:,} queries were asked a second time.')
+             f'bit; {rescans:,} of {queries:,} queries were rescanned.')
     if torch:
         text += f' torch {torch["torch"]}, {torch["data"]}'
         text += f'; it finds {min(recalls):.1%} .. {max(recalls):.1%} of the exact rows.' if recalls else "."
@@ -132,7 +132,7 @@ def bench_section(name: str, results: dict) -> str:
 
 
 def steps_section(results: dict) -> str:
-    rows = [[name, step["status"], f'{step["seconds"]:.0f}', step.get("words", "").replace("|", "/")]
+    rows = [[name, step["status"], f'{step["seconds"]:.0f}', step.get("message", "").replace("|", "/")]
             for name, step in results["steps"].items()]
     return "\n### What was run\n\n" + table(["step", "outcome", "s", ""], rows, {2})
 
@@ -141,7 +141,7 @@ def decisions_section(results: dict) -> str:
     decisions = decide(data_of(results, "steps"), data_of(results, "tensor-sums"))
     if not decisions:
         return ""
-    rows = [[one.question, one.figure, one.expected, one.verdict] for one in decisions]
+    rows = [[one.subject, one.figure, one.expected, one.conclusion] for one in decisions]
     return "\n### What the figures decide\n\n" + table(["what", "measured", "expected", "so"], rows)
 
 
@@ -153,14 +153,14 @@ def preface(about: dict) -> str:
 
 
 def render(results: dict) -> str:
-    """All of the section between the markers, pictures left out."""
+    """The section between the markers, without pictures."""
     names = [step.removeprefix("bench-") for step in results["steps"] if step.startswith("bench-")]
     text = preface(results["about"]) + steps_section(results)
     if names:
         text += (f'\n### How to read the times\n\nMedians (least .. most) in microseconds of a batch. *device*: queries on the '
                  f'card to answers on the card; *+ copies*: from and to pinned memory; *host to host*: the call that the server '
-                 f'makes. *of copy* and *of GEMM*: the rows\' bytes and the products over the time, as shares of what the card '
-                 f'does at best. *faster*: the better of torch eager and graphed over ours; wanted are 1.2x at batch 1 and 2x '
+                 f'makes. *of copy* and *of GEMM*: the rows\' bytes and the products over the time, as shares of the card\'s '
+                 f'highest rates. *faster*: the better of torch eager and graphed over ours; required are 1.2x at batch 1 and 2x '
                  f'from 32 on. Targets are for an {TARGET_CARD}.\n')
     text += "".join(bench_section(name, results) for name in names)
     return text + decisions_section(results)

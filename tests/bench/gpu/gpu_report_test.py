@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The GPU report out of a small results file whose figures nobody has measured: tables, targets, decisions, failures."""
+"""The GPU report from a small results file with invented figures: tables, targets, decisions, failures."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ import kernel_table
 import run
 
 def sample_results() -> dict:
-    """Not measured: made up so that every kind of sentence comes up."""
+    """Invented figures that produce every kind of sentence."""
     return json.loads((HERE / "sample_results.json").read_text(encoding="utf-8"))
 
 
@@ -27,10 +27,10 @@ class GpuReportTest(unittest.TestCase):
         self.text = gpu_report.render(self.results)
 
     def test_names_card_driver_clocks_date_and_command(self):
-        for words in ("NVIDIA H200", "driver 999.1", "clocks 1980 MHz", "2026-01-02", "tests/bench/gpu/run.py --bin bin"):
-            self.assertIn(words, self.text)
+        for expected in ("NVIDIA H200", "driver 999.1", "clocks 1980 MHz", "2026-01-02", "tests/bench/gpu/run.py --bin bin"):
+            self.assertIn(expected, self.text)
 
-    def test_shows_targets_beside_figures_in_words(self):
+    def test_shows_targets_beside_figures(self):
         self.assertIn("device aim of 15 reached", self.text)
         self.assertIn("device pass: 30 or less, aim 18", self.text)
         self.assertIn("device **miss**: 40 or less", self.text)
@@ -41,7 +41,7 @@ class GpuReportTest(unittest.TestCase):
         self.assertIn("1.5x, **miss**: 2x", self.text)
 
     def test_shows_shares_of_copy_bandwidth_and_gemm_rate(self):
-        # 62,423 x 384 halves in 15 us are 3,196 GB/s; of 4,000.
+        # 62,423 x 384 fp16 values in 15 us are 3,196 GB/s; of 4,000.
         self.assertIn("| 80% |", self.text)
 
     def test_says_what_failed_and_what_was_not_run(self):
@@ -71,12 +71,12 @@ class GpuReportTest(unittest.TestCase):
         self.assertNotIn("stale", once)
         self.assertIn("![gpu-62423x384](gpu-62423x384.png)", once)
 
-    def test_renders_what_little_a_run_without_benches_has(self):
+    def test_renders_a_run_without_benches(self):
         bare = {"about": {"date": "2026-01-02", "command": "c"}, "steps": {"conformance": {"status": "failed", "seconds": 3.2,
-                                                                                        "words": "error: a | b"}}}
+                                                                                        "message": "error: a | b"}}}
         self.assertIn("| conformance | failed | 3 | error: a / b |", gpu_report.render(bare))
 
-    def test_does_not_judge_another_card_by_the_targets(self):
+    def test_shows_no_targets_for_another_card(self):
         for name in ("bench-62423x384", "bench-1000000x768"):
             self.results["steps"][name]["data"]["card"]["name"] = "NVIDIA A100"
         self.assertNotIn("or less, aim", gpu_report.render(self.results))
@@ -87,60 +87,60 @@ class GpuDecisionsTest(unittest.TestCase):
         steps = sample_results()["steps"]
         self.steps, self.sums = steps["steps"]["data"], steps["tensor-sums"]["data"]
 
-    def verdict(self, question: str) -> str:
-        found = [one.verdict for one in gpu_decisions.decide(self.steps, self.sums) if one.question.startswith(question)]
-        self.assertEqual(len(found), 1, question)
+    def conclusion(self, subject: str) -> str:
+        found = [one.conclusion for one in gpu_decisions.decide(self.steps, self.sums) if one.subject.startswith(subject)]
+        self.assertEqual(len(found), 1, subject)
         return found[0]
 
     def change(self, step: str, fields: dict, **where) -> None:
         for line in gpu_decisions.lines_of(self.steps, step, **where):
             line.update(fields)
 
-    def test_tensor_sums_beyond_the_bound_end_everything(self):
-        self.assertIn("holds", self.verdict("rounding of sums"))
+    def test_tensor_sums_beyond_the_bound_invalidate_proofs(self):
+        self.assertIn("holds", self.conclusion("rounding of sums"))
         self.sums["fp16_seen_over_bound"] = 1.01
-        self.assertIn("nothing that the engine proves counts", self.verdict("rounding of sums"))
+        self.assertIn("proofs are invalid", self.conclusion("rounding of sums"))
 
     def test_a_better_ring_is_named(self):
-        self.assertIn("16 rows x 256 bytes", self.verdict("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("16 rows x 256 bytes", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
         self.change("scan-shape", {"us": 350.0}, batch=16, stages=6)
-        self.assertIn("plan 8 warps x 6 stages instead", self.verdict("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("plan 8 warps x 6 stages instead", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
 
     def test_reading_at_the_ceiling_is_done(self):
         self.change("scan-shape", {"us": 362.0, "gb_s": 4240.0}, batch=16, planned=True)
-        self.assertIn("done", self.verdict("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("done", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
 
     def test_overhead_above_a_tenth_asks_for_the_fused_path(self):
-        self.assertIn("fused wgmma", self.verdict("GEMM pass beyond its products, 62423x384, 100"))
+        self.assertIn("fused wgmma", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
         self.change("gemm-pass", {"overhead": 0.08})
-        self.assertIn("tune it as it is", self.verdict("GEMM pass beyond its products, 62423x384, 100"))
+        self.assertIn("tune it", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
 
-    def test_roads_say_where_they_cross(self):
-        self.assertEqual(self.verdict("scan or GEMM, 62423x384"), "scan in several passes up to 80, GEMM above")
-        self.change("roads", {"scan_us": 99.0}, batch=65)
-        self.change("roads", {"scan_us": 99.0}, batch=80)
-        self.assertEqual(self.verdict("scan or GEMM, 62423x384"), "scan up to 64 (gpu tuning scan_queries_max), GEMM above")
+    def test_strategies_say_where_they_cross(self):
+        self.assertEqual(self.conclusion("scan or GEMM, 62423x384"), "scan in several passes up to 80, GEMM above")
+        self.change("strategies", {"scan_us": 99.0}, batch=65)
+        self.change("strategies", {"scan_us": 99.0}, batch=80)
+        self.assertEqual(self.conclusion("scan or GEMM, 62423x384"), "scan up to 64 (gpu tuning scan_queries_max), GEMM above")
 
     def test_select_sample_finish_gate_rescore_tile_and_gather_decide(self):
-        self.assertIn("tighter gate", self.verdict("topk_fp16 at 5 hits"))
-        self.assertIn("tune the loads", self.verdict("topk_fp16 without a hit"))
-        self.assertIn("do without a sample", self.verdict("sample and barrier"))
-        self.assertIn("the L2 keeps rows", self.verdict("L2 between passes"))
-        self.assertIn("plan three launches here", self.verdict("finish, 62423x384, 32 queries, k 100"))
-        self.assertIn("too long", self.verdict("gate and finish, 62423x384, 1000"))
-        self.assertIn("four rows a warp", self.verdict("canonical scores of random rows"))
-        self.assertIn("tiles of 33 MiB", self.verdict("tile, products alone"))
-        self.assertIn("fp32 scores: half the bound", self.verdict("scores in fp32"))
-        self.assertIn("not worth it", self.verdict("L2 set aside"))
-        self.assertIn("one row in 64", self.verdict("list of rows or pass"))
-        self.assertIn("two streams stay", self.verdict("two streams"))
+        self.assertIn("tighter gate", self.conclusion("topk_fp16 at 5 hits"))
+        self.assertIn("tune the loads", self.conclusion("topk_fp16 without a hit"))
+        self.assertIn("do without a sample", self.conclusion("sample and barrier"))
+        self.assertIn("the L2 keeps rows", self.conclusion("L2 between passes"))
+        self.assertIn("plan three launches here", self.conclusion("finish, 62423x384, 32 queries, k 100"))
+        self.assertIn("too long", self.conclusion("gate and finish, 62423x384, 1000"))
+        self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
+        self.assertIn("tiles of 33 MiB", self.conclusion("tile, products alone"))
+        self.assertIn("fp32 scores: half the bound", self.conclusion("scores in fp32"))
+        self.assertIn("not worth it", self.conclusion("L2 set aside"))
+        self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
+        self.assertIn("two streams stay", self.conclusion("two streams"))
 
-    def test_a_figure_that_could_not_be_taken_spoils_no_other(self):
+    def test_a_figure_that_was_not_measured_affects_no_other(self):
         self.change("select", {"tb_s": None})
-        self.assertEqual(self.verdict("select"), "measure it again")
-        self.assertIn("four rows a warp", self.verdict("canonical scores of random rows"))
+        self.assertEqual(self.conclusion("select"), "measure it again")
+        self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
 
-    def test_nothing_measured_decides_nothing(self):
+    def test_decides_nothing_without_figures(self):
         self.assertEqual(gpu_decisions.decide({}, {}), [])
 
 
@@ -161,8 +161,8 @@ ptxas info    : Used 32 registers, used 0 barriers
 
 
 class RunTest(unittest.TestCase):
-    def call(self, *words: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, "-B", str(HERE / "run.py"), *words], capture_output=True, text=True, check=False)
+    def call(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, "-B", str(HERE / "run.py"), *arguments], capture_output=True, text=True, check=False)
 
     def test_lists_its_steps(self):
         done = self.call("--list")
@@ -185,7 +185,7 @@ class RunTest(unittest.TestCase):
             done = self.call("--bin", folder, "--out", folder)
         self.assertEqual((done.returncode, done.stderr), (2, "error: no GPU to measure: none (cudaErrorNoDevice)\n"))
 
-    def test_goes_on_after_a_step_that_fails_and_says_so(self):
+    def test_continues_after_a_failed_step_and_reports_it(self):
         with tempfile.TemporaryDirectory() as folder:
             bodies = {"gpu_steps": """echo '{"name": "A card"}'""", "tensor_sums": "echo 'error: it broke' >&2; exit 1",
                       "device_conformance": "exit 0"}
@@ -208,9 +208,9 @@ class RunTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("What the figures decide", (pathlib.Path(folder) / "gpu.md").read_text(encoding="utf-8"))
 
-    def test_names_the_line_that_says_most(self):
-        self.assertEqual(run.last_words("a\nerror: why\nbye\n"), "error: why")
-        self.assertEqual(run.last_words(""), "it said nothing")
+    def test_names_the_line_of_the_error(self):
+        self.assertEqual(run.error_line("a\nerror: why\nbye\n"), "error: why")
+        self.assertEqual(run.error_line(""), "it printed nothing")
 
 
 if __name__ == "__main__":

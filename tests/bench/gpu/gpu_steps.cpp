@@ -1,5 +1,5 @@
-// The GPU engine's kernels one by one, in the order in which their times decide about each other
-// (docs/benchmarks/gpu.md). gpu_decisions.py says what each figure decides.
+// Times the GPU engine's kernels one by one; later decisions depend on earlier figures
+// (docs/benchmarks/gpu.md). gpu_decisions.py draws the conclusions.
 //
 //   gpu_steps --json steps.json
 //   gpu_steps --step scan-shape --step tile --shape 1000000x768
@@ -29,7 +29,7 @@ struct Step {
 constexpr Step kSteps[] = {{"scan-shape", MeasureScanShapes},
                            {"scan-parts", MeasureScanParts},
                            {"finish", MeasureFinish},
-                           {"roads", MeasureRoads},
+                           {"strategies", MeasureStrategies},
                            {"gemm-pass", MeasureGemmPass},
                            {"select", MeasureSelect},
                            {"gate-and-finish", MeasureGateAndFinish},
@@ -65,7 +65,7 @@ absl::StatusOr<Shape> ParseShape(const std::string& text) {
       fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 10,000 rows", text));
 }
 
-// One step that fails does not keep the others from being measured.
+// A step that fails does not end the others.
 absl::Status MeasureStep(const Step& step, const StepBench& bench) {
   try {
     step.measure(bench);
@@ -94,7 +94,7 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::string&
   PassSteps steps(card.device, card.workspace, resident);
   const StepBench bench{
       card, steps, queries->view(), text, shape->rows > kSmallSegment ? 100U : 10U, log};
-  // Before anything is timed: these are the engine's steps, and they answer.
+  // Before timing: the steps give the engine's answers.
   for (const std::size_t batch : {1U, 64U, 100U}) {
     const auto passes =
         PlanBatch(card.device.traits(), {}, card.workspace.size(), resident.size(), batch, bench.k);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Registers and memory of every kernel, from what `nvcc -Xptxas -v` says while it builds them.
+"""Registers and memory of every kernel, from the output of `nvcc -Xptxas -v`.
 
     ninja -C build -v simile_cuda > build.log        (a build whose kernels are not taken from a cache)
     python3 tests/bench/gpu/kernel_table.py build.log
@@ -35,7 +35,7 @@ class Kernel:
 
 
 def readable(mangled: str) -> str:
-    """RowScanKernel<4, 6> out of its mangled name (Itanium C++ ABI): the last name, and its numbers."""
+    """RowScanKernel<4, 6> from its mangled name (Itanium C++ ABI): the last name, and its numbers."""
     at, names = 0, []
     text = mangled.removeprefix("_ZN").removeprefix("_Z")
     while match := PIECE.match(text, at):
@@ -73,7 +73,7 @@ def natural(name: str) -> list:
 
 
 def table(kernels: list[Kernel]) -> str:
-    """Registers by architecture; the rest is the same on all, or is shown with what it differs by."""
+    """Registers by architecture; other columns list the values where architectures differ."""
     archs = sorted({kernel.arch for kernel in kernels})
     lines = ["| kernel | " + " | ".join(f"sm_{arch}" for arch in archs) + " | static shared, bytes | stack, bytes | spills, bytes |",
              "| --- | " + "---: | " * (len(archs) + 3)]
@@ -87,7 +87,7 @@ def table(kernels: list[Kernel]) -> str:
 
 
 def compile_kernels(archs: str, nvcc: str) -> str:
-    """What nvcc says about every kernel, for these architectures."""
+    """The output of nvcc for every kernel on these architectures."""
     text = ""
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((ROOT / "kernels").glob("*.cu")):
@@ -111,7 +111,7 @@ def main() -> int:
     text = compile_kernels(arguments.compile, arguments.nvcc) if arguments.compile else arguments.log.read_text(encoding="utf-8")
     kernels = parse(text)
     if not kernels:
-        print("error: no kernel in it: ptxas says nothing about those that come out of a cache", file=sys.stderr)
+        print("error: no kernel in it: ptxas prints nothing for kernels from a cache", file=sys.stderr)
         return 1
     print(table(kernels), end="")
     return 1 if any(kernel.spills for kernel in kernels) else 0

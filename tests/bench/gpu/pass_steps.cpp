@@ -7,8 +7,8 @@
 
 #include "backend/cuda/pass_runner.h"
 #include "bench/gpu/query_specs.h"
+#include "kernels/convert_to_fp16.h"
 #include "kernels/finish.h"
-#include "kernels/halve.h"
 #include "kernels/sample_gate.h"
 #include "kernels/topk_fp16.h"
 
@@ -17,6 +17,7 @@ namespace simile::bench::gpu {
 using backend::cuda::LayAnswers;
 using backend::cuda::LayQueries;
 using backend::cuda::PassPlan;
+using backend::cuda::PassStrategy;
 using certificate::CheapStorage;
 using kernels::Pass;
 using kernels::ScoreTile;
@@ -37,11 +38,12 @@ void PassSteps::Fill(const PassPlan& plan, MatrixView queries, unsigned k, unsig
   device_.Check(
       cudaMemcpyAsync(workspace_.queries(), host, block.bytes, cudaMemcpyHostToDevice, stream()),
       "cudaMemcpyAsync");
-  if (plan.road == PassPlan::Road::kGemm) {
-    device_.Check(kernels::LaunchHalveQueries(PassOf(plan), workspace_.query_halves(), stream()),
-                  "halve_queries");
+  if (plan.strategy() == PassStrategy::kGemm) {
+    device_.Check(
+        kernels::LaunchConvertQueriesToFp16(PassOf(plan), workspace_.fp16_queries(), stream()),
+        "convert_queries_to_fp16");
   } else {
-    device_.Check(kernels::PrepareRowScan(plan.shape, device_.traits().shared_bytes_max),
+    device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                   "cudaFuncSetAttribute");
   }
   device_.Await(stream());
@@ -52,8 +54,8 @@ Pass PassSteps::PassOf(const PassPlan& plan) const {
   pass.rows = rows_.rows();
   pass.row_of = rows_.row_of();
   pass.row_count = rows_.size().row_count;
-  pass.bound = rows_.bound(plan.road == PassPlan::Road::kRowScan ? CheapStorage::kFloat
-                                                                 : CheapStorage::kHalf);
+  pass.bound = rows_.bound(plan.strategy() == PassStrategy::kRowScan ? CheapStorage::kFloat
+                                                                     : CheapStorage::kHalf);
   return pass;
 }
 
@@ -61,15 +63,15 @@ void PassSteps::EnqueueScan(const PassPlan& plan, const ScanParts& parts) const 
   const Pass pass = PassOf(plan);
   const bool finishes = parts.finish && plan.finishes_by_block;
   const kernels::RowScanArguments arguments{
-      rows_.halves(),
+      rows_.fp16_rows(),
       parts.sample_groups != 0 ? parts.sample_groups : plan.sample_groups,
       2 * pass.bound - parts.gate_rise,
       workspace_.maxima(),
       workspace_.rounds(),
       finishes};
-  device_.Check(kernels::LaunchRowScan(plan.shape, device_.traits().multiprocessors, pass,
-                                       arguments, stream()),
-                "row_scan");
+  device_.Check(
+      plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass, arguments, stream()),
+      "row_scan");
   if (parts.finish && !finishes) EnqueueFinish(plan);
 }
 
@@ -84,8 +86,8 @@ void PassSteps::EnqueueProduct(const PassPlan& plan, const ScoreTile& tile, unsi
   device_.Check(
       device_.blas().gemm(workspace_.blas(side), CUBLAS_OP_T, CUBLAS_OP_N,
                           static_cast<int>(tile.columns), static_cast<int>(plan.slots), stride,
-                          &one, rows_.halves() + std::size_t{tile.first} * rows_.size().stride,
-                          CUDA_R_16F, stride, workspace_.query_halves(), CUDA_R_16F, stride, &zero,
+                          &one, rows_.fp16_rows() + std::size_t{tile.first} * rows_.size().stride,
+                          CUDA_R_16F, stride, workspace_.fp16_queries(), CUDA_R_16F, stride, &zero,
                           workspace_.tile(side), CUDA_R_16F, static_cast<int>(plan.tile_rows),
                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
       "cublasGemmEx");
@@ -110,8 +112,8 @@ void PassSteps::EnqueueFinish(const PassPlan& plan) const {
 void PassSteps::EnqueueGemm(const PassPlan& plan, const GemmParts& parts) const {
   const Pass pass = PassOf(plan);
   if (parts.products) {
-    device_.Check(kernels::LaunchHalveQueries(pass, workspace_.query_halves(), stream()),
-                  "halve_queries");
+    device_.Check(kernels::LaunchConvertQueriesToFp16(pass, workspace_.fp16_queries(), stream()),
+                  "convert_queries_to_fp16");
   }
   if (parts.select) {
     device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream()),
@@ -143,7 +145,7 @@ void PassSteps::EnqueueGemm(const PassPlan& plan, const GemmParts& parts) const 
 }
 
 void PassSteps::EnqueuePass(const PassPlan& plan) const {
-  if (plan.road == PassPlan::Road::kRowScan) {
+  if (plan.strategy() == PassStrategy::kRowScan) {
     EnqueueScan(plan);
   } else {
     EnqueueGemm(plan);
@@ -153,13 +155,13 @@ void PassSteps::EnqueuePass(const PassPlan& plan) const {
 absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, MatrixView queries,
                                                     unsigned k) {
   const std::vector<QuerySpec> specs = AllWanting(queries.row_count(), k);
-  std::vector<backend::cuda::Ask> asks(queries.row_count());
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    asks[i].query = static_cast<std::uint32_t>(i);
-    asks[i].wanted = std::min(k, rows_.size().row_count);
+  std::vector<backend::cuda::DeviceQuery> resolved(queries.row_count());
+  for (std::size_t i = 0; i < resolved.size(); ++i) {
+    resolved[i].index = static_cast<std::uint32_t>(i);
+    resolved[i].wanted = std::min(k, rows_.size().row_count);
   }
   backend::cuda::PassRunner runner(device_, workspace_, rows_);
-  runner.Run(plan, {queries, specs}, asks);
+  runner.Run(plan, {queries, specs}, resolved);
   const auto block = LayAnswers(plan.slots, plan.best_stride);
   const std::byte* host = workspace_.host_answers();
   const std::vector<std::byte> engines(host, host + block.bytes);
@@ -172,21 +174,21 @@ absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, Matrix
                 "cudaMemcpyAsync");
   device_.Await(stream());
   std::size_t unproven = 0;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    kernels::Verdict theirs{};
-    std::memcpy(&theirs, engines.data() + block.verdicts_at + i * sizeof(theirs), sizeof(theirs));
-    const kernels::Verdict ours = runner.VerdictOf(i);  // of the last pass
+  for (std::size_t i = 0; i < resolved.size(); ++i) {
+    kernels::Proof theirs{};
+    std::memcpy(&theirs, engines.data() + block.proofs_at + i * sizeof(theirs), sizeof(theirs));
+    const kernels::Proof ours = runner.ProofOf(i);  // of the last pass
     const std::size_t at = block.best_at + i * plan.best_stride * sizeof(kernels::Key);
-    const std::size_t bytes = asks[i].wanted * sizeof(kernels::Key);
+    const std::size_t bytes = resolved[i].wanted * sizeof(kernels::Key);
     const bool proven = ours.flag == kernels::kProven;
     if (!proven) ++unproven;
     if (ours.flag == theirs.flag &&
         (!proven || std::memcmp(engines.data() + at, host + at, bytes) == 0)) {
       continue;
     }
-    return absl::InternalError(fmt::format(
-        "query {} of {}, k {}: the steps that are timed do not give the engine's answer", i,
-        asks.size(), k));
+    return absl::InternalError(
+        fmt::format("query {} of {}, k {}: the timed steps do not give the engine's answer", i,
+                    resolved.size(), k));
   }
   return unproven;
 }

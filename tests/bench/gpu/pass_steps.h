@@ -17,7 +17,7 @@
 
 namespace simile::bench::gpu {
 
-// Which parts of a pass through GEMM are put into the stream.
+// The enqueued parts of a pass by GEMM.
 struct GemmParts {
   bool products = true;
   bool gate = true;
@@ -26,17 +26,17 @@ struct GemmParts {
   bool two_streams = true;
 };
 
-// How the fused scan is run where it is not as planned.
+// How a run of the fused scan differs from the plan.
 struct ScanParts {
   bool finish = true;
-  // Added to every gate. A large one lets no row through: what is left is the reading.
+  // Added to every gate. With a large one no row passes, so only reading is timed.
   float gate_rise = 0;
   unsigned sample_groups = 0;  // 0: as planned
 };
 
-// The steps of the engine's passes (backend/cuda/pass_runner.cpp), each to be timed alone: on the
-// device only, without the copies to it and from it. CheckAgainst proves that they are the same.
-// Borrows everything. All throw DeviceError.
+// The steps of the engine's passes (backend/cuda/pass_runner.cpp), to be timed one by one: on the
+// device only, without copies to and from it. CheckAgainst shows that they give the engine's
+// answers. Borrows everything. All methods throw DeviceError.
 class PassSteps {
  public:
   PassSteps(backend::cuda::Device& device, backend::cuda::Workspace& workspace,
@@ -48,12 +48,12 @@ class PassSteps {
   backend::cuda::Workspace& workspace() const { return workspace_; }
   backend::cuda::ResidentRows& rows() const { return rows_; }
 
-  // Puts the queries, each wanting k hits, where the plan's kernels look for them; waits.
+  // Copies the queries, each wanting k hits, to the plan's buffers; waits.
   //   rank  of the gates in the sample; 0: as planned
   // REQUIRES: at most plan.slots queries of unit length, cosine rows.
   void Fill(const backend::cuda::PassPlan& plan, MatrixView queries, unsigned k, unsigned rank = 0);
 
-  // Put the work into the stream, and do not wait.
+  // Enqueue the work and do not wait.
   void EnqueueScan(const backend::cuda::PassPlan& plan, const ScanParts& parts = {}) const;
   void EnqueueGemm(const backend::cuda::PassPlan& plan, const GemmParts& parts = {}) const;
   void EnqueuePass(const backend::cuda::PassPlan& plan) const;
@@ -68,9 +68,9 @@ class PassSteps {
   kernels::ScoreTile TileAt(const backend::cuda::PassPlan& plan, unsigned first,
                             unsigned side) const;
 
-  // Runs the engine's own pass and these steps, and compares verdicts and proven answers. Returns
-  // how many answers were not proven.
-  // Errors: kInternal: what is timed here is not what the engine does.
+  // Runs the engine's own pass and these steps, and compares proofs and proven answers. Returns how
+  // many answers were not proven.
+  // Errors: kInternal where they differ.
   absl::StatusOr<std::size_t> CheckAgainst(const backend::cuda::PassPlan& plan, MatrixView queries,
                                            unsigned k);
 
@@ -80,13 +80,13 @@ class PassSteps {
   backend::cuda::ResidentRows& rows_;
 };
 
-// The passes that a batch is split into, all queries wanting k hits of a segment without filter.
+// One pass of a batch whose queries all want k hits without a filter.
 struct PlannedPass {
   backend::cuda::PassPlan plan;
   std::size_t first = 0;
   std::size_t count = 0;
 };
-// Empty where the engine would not use a pass at all.
+// All passes of a batch; empty where the engine would use none.
 std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
                                    const backend::GpuTuning& tuning,
                                    const backend::WorkspaceSize& workspace,

@@ -4,10 +4,10 @@
     cmake --preset bench && cmake --build --preset bench --target gpu_bench_all
     python3 tests/bench/gpu/run.py --bin build/bin
 
-Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch;
-neither a network nor gRPC. Steps run one after the other, each within a limit of its own and all within --minutes; one that
-fails does not keep the others from running. What was collected is written after every step, so that a later run can add to
-it (--keep), and a page can be written from it anywhere:
+Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
+network and no gRPC. Steps run one after the other, each within its own time limit and all within --minutes; a failed step
+does not end the others. Results are written after every step, so that a later run can add to them (--keep) and another
+machine can write the page:
 
     python3 tests/bench/gpu/run.py --report gpu-results.json
 
@@ -35,14 +35,14 @@ import gpu_report
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 SHAPES = [("62423x384", 1000), ("1000000x768", 1000), ("1000000x384", 1000), ("10000000x768", 64)]  # queries verified
-SAVED_BYTES_MAX = 4 << 30  # of vectors that are handed to torch as a file; beyond, it draws its own
+SAVED_BYTES_MAX = 4 << 30  # of vectors that torch reads from a file; above, it draws its own
 NO_CARD = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
     name: str
-    words: str
+    description: str
     limit_s: float
     command: list[str]
     output: pathlib.Path | None = None  # the JSON that it writes
@@ -51,7 +51,7 @@ class Step:
 
 @dataclasses.dataclass
 class Machine:
-    """Where things are on this machine."""
+    """Paths and programs of this machine."""
     bin: pathlib.Path
     python: str
     work: pathlib.Path
@@ -66,11 +66,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")
     parser.add_argument("--minutes", type=float, default=9, help="for all steps together; default 9")
     parser.add_argument("--quick", action="store_true", help="fewer cases and smaller sets")
-    parser.add_argument("--steps", metavar="A,B", help="these alone, or those that begin so: conformance,bench-62423x384,torch")
+    parser.add_argument("--steps", metavar="A,B", help="only these, or those that begin with them: conformance,bench-62423x384,torch")
     parser.add_argument("--list", action="store_true", help="print the steps and end")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for gpu.md and pictures")
     parser.add_argument("--json", type=pathlib.Path, help="file for all figures; default gpu-results.json in --out")
-    parser.add_argument("--keep", type=pathlib.Path, help="results of an earlier run: what is not run now is taken from there")
+    parser.add_argument("--keep", type=pathlib.Path, help="results of an earlier run, used for steps that do not run now")
     parser.add_argument("--report", type=pathlib.Path, help="write the page from these results and end")
     parser.add_argument("--work", type=pathlib.Path, help="folder for vectors; default a temporary one, in memory if it fits")
     arguments = parser.parse_args()
@@ -80,35 +80,35 @@ def parse() -> argparse.Namespace:
 
 
 def all_steps(machine: Machine, quick: bool) -> list[Step]:
-    """In the order in which one outcome makes the next worth having."""
+    """All steps; a failure makes the later ones less useful."""
     work = machine.work
     blas = [word for name in machine.blas for word in ("--blas", name)]
 
-    def program(name: str, *words: str) -> list[str]:
-        return [str(machine.bin / name), *words, *blas]
+    def program(name: str, *options: str) -> list[str]:
+        return [str(machine.bin / name), *options, *blas]
 
-    def conformance(output: str, *words: str) -> list[str]:
-        return program("device_conformance", f"--gtest_output=json:{work / output}", *words)
+    def conformance(output: str, *options: str) -> list[str]:
+        return program("device_conformance", f"--gtest_output=json:{work / output}", *options)
 
     cases, seconds, sums = ("200", "4", "1e8") if quick else ("2000", "14", "1e9")
-    steps = [Step("conformance", "every road against the oracle, large segments against the plain scan", 170,
+    steps = [Step("conformance", "every strategy against the oracle, large segments against the plain scan", 170,
                   conformance("conformance.json", "--cases", cases, "--seconds", seconds), work / "conformance.json"),
-             Step("tensor-sums", "the bound's assumption about sums on tensor cores, attacked", 60,
+             Step("tensor-sums", "the bound's assumption about sums on tensor cores", 60,
                   program("tensor_sums", "--sums", sums, "--seconds", "40", "--json", str(work / "sums.json")), work / "sums.json")]
     steps += [bench for name, verify in SHAPES[:1] for bench in shape_steps(machine, name, verify, program)]
     shapes = ["62423x384", "200000x768"] if quick else ["62423x384", "1000000x768"]
-    words = [word for shape in shapes for word in ("--shape", shape)]
-    steps.append(Step("steps", "kernels one by one, and what their times decide", 150,
-                      program("gpu_steps", *words, "--json", str(work / "steps.json")), work / "steps.json"))
+    shape_options = [word for shape in shapes for word in ("--shape", shape)]
+    steps.append(Step("steps", "kernels one by one", 150,
+                      program("gpu_steps", *shape_options, "--json", str(work / "steps.json")), work / "steps.json"))
     steps += [bench for name, verify in (SHAPES[1:2] if quick else SHAPES[1:3])
               for bench in shape_steps(machine, name, verify, program)]
-    few = ["--gtest_filter=Roads/*", "--cases", "3" if quick else "12", "--seconds", "12"]
+    few = ["--gtest_filter=Strategies/*", "--cases", "3" if quick else "12", "--seconds", "12"]
     for tool in ("memcheck", "racecheck"):
         checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", "9",
                    *conformance(f"{tool}.json", *few)]
         steps.append(Step(f"sanitizer-{tool}", f"the same cases, a few, under compute-sanitizer's {tool}", 60, checked,
                           work / f"{tool}.json", "checker"))
-    if not quick:  # the longest last: it is what may be left out when time runs short
+    if not quick:  # the longest last: they are skipped when time runs out
         steps += shape_steps(machine, *SHAPES[0], program, "isotropic")
         steps += [bench for name, verify in SHAPES[3:] for bench in shape_steps(machine, name, verify, program)]
     return steps
@@ -132,7 +132,7 @@ def shape_steps(machine: Machine, name: str, verify: int, program, spread: str =
 
 
 def blas_libraries(python: str) -> list[str]:
-    """What is tried for cuBLAS: the toolkit's own, then those that this Python's packages bring along."""
+    """The candidates for cuBLAS: the toolkit's own, then those of this Python's packages."""
     folders = sys.path
     if python != sys.executable:
         asked = subprocess.run([python, "-c", "import sys; print(*sys.path, sep='\\n')"], capture_output=True, text=True, check=False)
@@ -148,7 +148,7 @@ def find_sanitizer(folder: pathlib.Path) -> str | None:
 
 
 def environment(step: Step, folder: pathlib.Path) -> dict[str, str]:
-    """Programs find what was packed beside them; torch keeps to its own libraries."""
+    """Programs use the libraries packed beside them; torch uses its own."""
     variables = dict(os.environ)
     if step.kind != "rival":
         paths = [str(folder), str(folder / "lib"), variables.get("LD_LIBRARY_PATH", "")]
@@ -156,11 +156,11 @@ def environment(step: Step, folder: pathlib.Path) -> dict[str, str]:
     return variables
 
 
-def last_words(text: str) -> str:
-    """The line that says most about a failure."""
+def error_line(text: str) -> str:
+    """The line with the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error:") or "Error" in line or "Failure" in line]
-    return (errors or lines or ["it said nothing"])[-1][:300]
+    return (errors or lines or ["it printed nothing"])[-1][:300]
 
 
 def conformance_summary(report: dict) -> str:
@@ -169,24 +169,24 @@ def conformance_summary(report: dict) -> str:
         for test in suite.get("testsuite", []):
             if "cases" in test:
                 parts.append(f'{test["name"].split("/")[-1]} {test["cases"]} cases, '
-                             f'{test["on_road"]} of {test["queries"]} queries on it')
+                             f'{test["by_strategy"]} of {test["queries"]} queries by it')
     return f'{report.get("tests", 0)} tests, {report.get("failures", 0)} failed' + (": " + "; ".join(parts) if parts else "")
 
 
 def summary(step: Step, data: dict | None) -> str:
     if not data:
-        return step.words
+        return step.description
     if "testsuites" in data:
         return conformance_summary(data)
     if "seen_over_bound" in data:
-        return f'{data["sums"]:,} sums a way, worst {data["seen_over_bound"]:.3f} of the bound, ' \
+        return f'{data["sums"]:,} sums per method, worst {data["seen_over_bound"]:.3f} of the bound, ' \
                f'{data["fp16_seen_over_bound"]:.3f} once stored as fp16'
     count = len(data.get("lines", data.get("cases", [])))
-    return f"{step.words}: {count} lines"
+    return f"{step.description}: {count} lines"
 
 
 def missing(step: Step, machine: Machine) -> str | None:
-    """What the step cannot do without, in words."""
+    """Why the step cannot run, or None."""
     if step.kind == "rival":
         found = importlib.util.find_spec("torch") is not None if machine.python == sys.executable else \
             subprocess.run([machine.python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
@@ -198,8 +198,8 @@ def missing(step: Step, machine: Machine) -> str | None:
 
 
 def run_step(step: Step, machine: Machine, limit_s: float) -> dict:
-    if words := missing(step, machine):
-        return {"status": "skipped", "seconds": 0, "words": words}
+    if reason := missing(step, machine):
+        return {"status": "skipped", "seconds": 0, "message": reason}
     if step.name.startswith("bench-") and "--save" in step.command:
         pathlib.Path(step.command[step.command.index("--save") + 1]).mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -217,12 +217,12 @@ def run_step(step: Step, machine: Machine, limit_s: float) -> dict:
         data = json.loads(step.output.read_text(encoding="utf-8"))
     refused = step.kind == "checker" and "not supported" in text
     status = "passed" if code == 0 else "timed out" if code is None else "skipped" if refused else "failed"
-    words = summary(step, data) if code == 0 else f"not done after {limit_s:.0f} s" if code is None else last_words(text)
-    result = {"status": status, "seconds": round(time.monotonic() - began, 1), "words": words}
+    message = summary(step, data) if code == 0 else f"not done after {limit_s:.0f} s" if code is None else error_line(text)
+    result = {"status": status, "seconds": round(time.monotonic() - began, 1), "message": message}
     return result | ({"data": data} if data is not None else {})
 
 
-def card_words() -> dict:
+def card_facts() -> dict:
     """Card, driver and clocks, from nvidia-smi where there is one."""
     fields = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit", "temperature.gpu"]
     try:
@@ -235,15 +235,15 @@ def card_words() -> dict:
 
 
 def look_for_card(machine: Machine) -> tuple[int, dict]:
-    """0 and what card it is, or the exit code with the reason said."""
+    """0 and the card's name, or the exit code after printing the reason."""
     blas = [word for name in machine.blas for word in ("--blas", name)]
     step = Step("card", "", 60, [str(machine.bin / "gpu_steps"), "--card", *blas])
-    if words := missing(step, machine):
-        print(f"error: {words}", file=sys.stderr)
+    if reason := missing(step, machine):
+        print(f"error: {reason}", file=sys.stderr)
         return 1, {}
     asked = subprocess.run(step.command, capture_output=True, text=True, check=False, env=environment(step, machine.bin))
     if asked.returncode != 0:
-        print(last_words(asked.stderr), file=sys.stderr)
+        print(error_line(asked.stderr), file=sys.stderr)
         return NO_CARD if asked.returncode == NO_CARD else 1, {}
     return 0, {"card": json.loads(asked.stdout)["name"]}
 
@@ -265,7 +265,7 @@ def write_report(arguments: argparse.Namespace, results: dict) -> None:
 
 
 def chosen(steps: list[Step], names: str | None) -> list[Step]:
-    """The steps with these names; a word that is no step's name stands for all that begin so."""
+    """The steps with these names; a word that is not a step's name selects all that begin with it."""
     if names is None:
         return steps
     known = {step.name for step in steps}
@@ -281,8 +281,8 @@ def run(arguments: argparse.Namespace, machine: Machine) -> int:
     if not steps:
         print(f"error: no step is called {arguments.steps}; --list shows them", file=sys.stderr)
         return 1
-    words = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else word for word in sys.argv[1:]]
-    about |= card_words() | {"date": datetime.date.today().isoformat(), "command": "tests/bench/gpu/run.py " + shlex.join(words)}
+    typed = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else word for word in sys.argv[1:]]
+    about |= card_facts() | {"date": datetime.date.today().isoformat(), "command": "tests/bench/gpu/run.py " + shlex.join(typed)}
     results = {"about": about, "steps": {}}
     if arguments.keep:
         kept = json.loads(arguments.keep.read_text(encoding="utf-8"))
@@ -295,26 +295,26 @@ def run(arguments: argparse.Namespace, machine: Machine) -> int:
     outcomes = []
     for step in steps:
         left = deadline - time.monotonic()
-        print(f"{step.name}: {step.words}", flush=True)
+        print(f"{step.name}: {step.description}", flush=True)
         if left < 5:
-            result = {"status": "skipped", "seconds": 0, "words": f"no time left of {arguments.minutes:g} minutes"}
+            result = {"status": "skipped", "seconds": 0, "message": f"no time left of {arguments.minutes:g} minutes"}
         else:
             result = run_step(step, machine, min(step.limit_s, left))
-        print(f'{step.name}: {result["status"]} after {result["seconds"]:.0f} s. {result["words"]}\n', flush=True)
+        print(f'{step.name}: {result["status"]} after {result["seconds"]:.0f} s. {result["message"]}\n', flush=True)
         outcomes.append(result["status"])
         results["steps"][step.name] = result
         torch = result.get("data") or {}
         if step.kind == "rival" and torch.get("cuda"):
             about["cuda"] = f'{torch["cuda"]} (of torch)'
         write(arguments, results)
-        if step.kind == "rival":  # its vectors are of no use any more
+        if step.kind == "rival":  # its vectors are no longer needed
             shutil.rmtree(machine.work / step.name.removeprefix("torch-"), ignore_errors=True)
     write_report(arguments, results)
     return 1 if any(outcome in ("failed", "timed out") for outcome in outcomes) else 0
 
 
-def roomy_folder() -> str | None:
-    """Memory where it has room for the largest file that is handed over, else the system's choice."""
+def work_folder() -> str | None:
+    """A folder in memory if the largest saved file fits, else the system's default."""
     shared = pathlib.Path("/dev/shm")
     return str(shared) if shared.exists() and shutil.disk_usage(shared).free > 2 * SAVED_BYTES_MAX else None
 
@@ -325,13 +325,13 @@ def main() -> int:
         write_report(arguments, json.loads(arguments.report.read_text(encoding="utf-8")))
         return 0
     folder = arguments.bin.resolve()
-    with tempfile.TemporaryDirectory(dir=None if arguments.work else roomy_folder()) as temporary:
+    with tempfile.TemporaryDirectory(dir=None if arguments.work else work_folder()) as temporary:
         work = (arguments.work or pathlib.Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
         machine = Machine(folder, arguments.python, work, blas_libraries(arguments.python), find_sanitizer(folder))
         if arguments.list:
             for step in all_steps(machine, arguments.quick):
-                print(f"{step.name:24} at most {step.limit_s:3.0f} s  {step.words}")
+                print(f"{step.name:24} at most {step.limit_s:3.0f} s  {step.description}")
             return 0
         return run(arguments, machine)
 

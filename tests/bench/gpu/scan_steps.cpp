@@ -13,15 +13,15 @@ namespace {
 using backend::cuda::DeviceArray;
 using backend::cuda::MemoryKind;
 using backend::cuda::PassPlan;
+using backend::cuda::PassStrategy;
 using kernels::RowScanShape;
 
-// No score comes near a gate that is raised by this.
+// Raises gates above every score.
 constexpr float kBeyondAllScores = 10;
 constexpr ScanParts kReadingOnly{
     .finish = false, .gate_rise = kBeyondAllScores, .sample_groups = 1};
 
-// What cards with less shared memory would be given, and this one: every ring that fits it, and
-// the way without a ring.
+// The shapes of all scan variants on this card and on cards with less shared memory.
 std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
                                    const backend::cuda::CardTraits& card) {
   constexpr std::size_t kStep = std::size_t{4} << 10;
@@ -33,17 +33,16 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
     });
     if (!known) shapes.push_back(shape);
   };
-  if (card.copies_asynchronously()) {
-    add(kernels::ShapeRowScan(stride, batch, card.shared_bytes_max, true));
+  for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
+    if (variant.shape == nullptr || variant.capability_min > card.capability) continue;
     for (std::size_t bytes = card.shared_bytes_max; bytes > kStep; bytes -= kStep) {
-      add(kernels::ShapeRowScan(stride, batch, bytes, true));
+      add(variant.shape(stride, batch, bytes));
     }
   }
-  add(kernels::ShapeRowScan(stride, batch, card.shared_bytes_max, false));
   return shapes;
 }
 
-double HalvesBytes(const StepBench& bench) { return 2.0 * bench.row_count() * bench.stride(); }
+double Fp16RowBytes(const StepBench& bench) { return 2.0 * bench.row_count() * bench.stride(); }
 
 Spread TimeScan(const StepBench& bench, const PassPlan& plan, const ScanParts& parts) {
   return TimedWork(bench.card.device, bench.steps.stream(),
@@ -51,7 +50,7 @@ Spread TimeScan(const StepBench& bench, const PassPlan& plan, const ScanParts& p
       .Time();
 }
 
-// The same after twice the L2 was written, so that nothing of the rows is left there.
+// The same after writing twice the L2's bytes, so that no row is left there.
 Spread TimeColdScan(const StepBench& bench, const PassPlan& plan) {
   backend::cuda::Device& device = bench.card.device;
   const std::size_t bytes = 2 * device.traits().l2_bytes;
@@ -73,7 +72,8 @@ void MeasureScanShapes(const StepBench& bench) {
   constexpr double kSlotKb = 4;  // of a stage
   for (const unsigned batch : {16U, 32U, 64U}) {
     PassPlan plan = bench.ScanPlan(batch, bench.k);
-    if (plan.road != PassPlan::Road::kRowScan) continue;  // rows too long for so many queries
+    if (plan.strategy() != PassStrategy::kRowScan)
+      continue;  // too many queries for rows of this length
     const RowScanShape planned = plan.shape;
     for (const RowScanShape& shape : ShapesOf(bench.stride(), batch, bench.card.device.traits())) {
       plan.shape = shape;
@@ -88,7 +88,7 @@ void MeasureScanShapes(const StepBench& bench) {
                      {"planned", shape.stages == planned.stages && shape.warps == planned.warps},
                      {"us", time.median_us},
                      {"min_us", time.min_us},
-                     {"gb_s", HalvesBytes(bench) / time.median_us / 1e3}});
+                     {"gb_s", Fp16RowBytes(bench) / time.median_us / 1e3}});
     }
   }
 }
@@ -96,7 +96,7 @@ void MeasureScanShapes(const StepBench& bench) {
 void MeasureScanParts(const StepBench& bench) {
   for (const unsigned batch : {1U, 32U, 64U}) {
     const PassPlan plan = bench.ScanPlan(batch, bench.k);
-    if (plan.road != PassPlan::Road::kRowScan) continue;
+    if (plan.strategy() != PassStrategy::kRowScan) continue;
     bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
     const Spread reading = TimeScan(bench, plan, kReadingOnly);
     bench.steps.Fill(plan, bench.First(batch), bench.k);
@@ -123,7 +123,7 @@ void MeasureFinish(const StepBench& bench) {
   for (const unsigned k : {10U, 100U, 1'000U}) {
     for (const unsigned batch : {1U, 32U, 64U}) {
       const PassPlan plan = bench.ScanPlan(batch, k);
-      if (plan.road != PassPlan::Road::kRowScan) continue;  // too much is wanted of so few rows
+      if (plan.strategy() != PassStrategy::kRowScan) continue;  // k is too large for this many rows
       bench.steps.Fill(plan, bench.First(batch), k);
       bench.steps.EnqueueScan(plan, {.finish = false});
       const kernels::Pass pass = bench.steps.PassOf(plan);
@@ -136,7 +136,7 @@ void MeasureFinish(const StepBench& bench) {
       };
       copy(kept.get(), pass.hits);
       device.Await(stream);
-      // A finish loses the hits: they are brought back before each.
+      // Each finish overwrites the hits: they are restored before the next.
       const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
       std::array<double, 2> us{};
       for (const bool one_launch : {true, false}) {

@@ -6,8 +6,8 @@
 
 namespace simile::bench::gpu {
 
-// What is measured, line by line: printed at once, and kept for the JSON. What a figure decides is
-// for gpu_decisions.py to say, which can be tested without a card.
+// The measured figures, line by line: printed at once, and collected for the JSON.
+// gpu_decisions.py, which can be tested without a card, draws the conclusions.
 class StepLog {
  public:
   //   figures  an object; names end in their unit

@@ -6,7 +6,7 @@ namespace simile::bench::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kTile = 32;  // rows and columns of a block that compares
+constexpr unsigned kTile = 32;  // rows and columns of a comparing block
 constexpr unsigned kStep = 32;  // terms in shared memory at once
 
 using kernels::Bits;
@@ -27,15 +27,15 @@ __device__ __forceinline__ __half DrawTerm(Terms terms, unsigned bits) {
   return Bits<__half>(static_cast<unsigned short>(sign | exponent << 10 | (bits & 0x3ffU)));
 }
 
-__device__ __forceinline__ unsigned TwoHalves(const __half* from) {
+__device__ __forceinline__ unsigned PackFp16x2(const __half* from) {
   return *reinterpret_cast<const unsigned*>(from);
 }
 
 __device__ __forceinline__ void Raise(unsigned* worst, double error, double bound) {
   const double ratio = bound > 0 ? error / bound : (error > 0 ? 2.0 : 0.0);
-  // What is no number is beyond every bound.
-  const float shown = ratio >= 0 ? __double2float_ru(ratio) : 1e30F;
-  atomicMax(worst, __float_as_uint(shown));
+  // NaN counts as beyond every bound.
+  const float clamped = ratio >= 0 ? __double2float_ru(ratio) : 1e30F;
+  atomicMax(worst, __float_as_uint(clamped));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A warp forms 16 x 8 sums; the eight of a block lie beside one another.
+// A warp computes 16 x 8 sums; the eight warps of a block take neighbouring columns.
 __global__ void __launch_bounds__(kThreads)
     TensorSumsKernel(SumShape shape, const __half* left, const __half* right, float start,
                      float* sums) {
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(kThreads)
   const __half* other = right + static_cast<std::size_t>(column + group) * shape.length + pair;
   float sum[4] = {start, start, start, start};
   for (unsigned i = 0; i < shape.length; i += 16) {
-    const unsigned a[4] = {TwoHalves(upper + i), TwoHalves(lower + i), TwoHalves(upper + i + 8),
-                           TwoHalves(lower + i + 8)};
-    const unsigned b[2] = {TwoHalves(other + i), TwoHalves(other + i + 8)};
+    const unsigned a[4] = {PackFp16x2(upper + i), PackFp16x2(lower + i), PackFp16x2(upper + i + 8),
+                           PackFp16x2(lower + i + 8)};
+    const unsigned b[2] = {PackFp16x2(other + i), PackFp16x2(other + i + 8)};
     kernels::Mma16x8x16(sum, a, b);
   }
   float* to = sums + static_cast<std::size_t>(row) * shape.columns + column + pair;
@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(kThreads)
   to[1] = sum[3];
 }
 
-// 32 x 32 sums a block, four a thread. Products of halves are exact in double, and so are their
-// sums but for what no fp32 could show.
+// 32 x 32 sums per block, four per thread. Products of fp16 values are exact in double; the
+// rounding of their sums is far below that of fp32.
 __global__ void __launch_bounds__(kThreads)
-    CompareSumsKernel(SumShape shape, const __half* left, const __half* right, FormedSums formed,
-                      double gamma, unsigned* worst) {
+    CompareSumsKernel(SumShape shape, const __half* left, const __half* right,
+                      ComputedSums computed, double gamma, unsigned* worst) {
   __shared__ kernels::SharedArray<float, kTile*(kStep + 1)> rows;
   __shared__ kernels::SharedArray<float, kTile*(kStep + 1)> columns;
   const unsigned x = threadIdx.x % kTile, y = threadIdx.x / kTile;
@@ -110,20 +110,22 @@ __global__ void __launch_bounds__(kThreads)
     const std::size_t row = blockIdx.y * kTile + y * kRowsOfThread + r;
     const std::size_t at = row * shape.columns + blockIdx.x * kTile + x;
     const double bound = gamma * magnitude[r];
-    if (formed.tensor != nullptr) {
-      Raise(worst + kTensor, fabs(static_cast<double>(formed.tensor[at]) - sum[r]), bound);
+    if (computed.tensor != nullptr) {
+      Raise(worst + kTensor, fabs(static_cast<double>(computed.tensor[at]) - sum[r]), bound);
     }
-    if (formed.from_start != nullptr) {
-      const double start = static_cast<double>(formed.start);
-      Raise(worst + kFromStart, fabs(static_cast<double>(formed.from_start[at]) - (start + sum[r])),
+    if (computed.from_start != nullptr) {
+      const double start = static_cast<double>(computed.start);
+      Raise(worst + kFromStart,
+            fabs(static_cast<double>(computed.from_start[at]) - (start + sum[r])),
             gamma * (magnitude[r] + fabs(start)));
     }
-    if (formed.blas_floats != nullptr) {
-      Raise(worst + kBlasFloats, fabs(static_cast<double>(formed.blas_floats[at]) - sum[r]), bound);
+    if (computed.blas_floats != nullptr) {
+      Raise(worst + kBlasFloats, fabs(static_cast<double>(computed.blas_floats[at]) - sum[r]),
+            bound);
     }
-    if (formed.blas_halves != nullptr) {
-      const double value = static_cast<double>(__half2float(formed.blas_halves[at]));
-      Raise(worst + kBlasHalves, fabs(value - sum[r]),
+    if (computed.blas_fp16 != nullptr) {
+      const double value = static_cast<double>(__half2float(computed.blas_fp16[at]));
+      Raise(worst + kBlasFp16, fabs(value - sum[r]),
             bound + 0x1p-11 * (fabs(sum[r]) + bound) + 0x1p-25);
     }
   }
@@ -145,11 +147,11 @@ cudaError_t LaunchTensorSums(const SumShape& shape, const __half* left, const __
 }
 
 cudaError_t LaunchCompareSums(const SumShape& shape, const __half* left, const __half* right,
-                              const FormedSums& formed, double gamma, unsigned* worst,
+                              const ComputedSums& computed, double gamma, unsigned* worst,
                               cudaStream_t stream) {
   const dim3 grid(shape.columns / kTile, shape.rows / kTile);
   return kernels::Launch(CompareSumsKernel, grid, dim3(kThreads), 0, stream, shape, left, right,
-                         formed, gamma, worst);
+                         computed, gamma, worst);
 }
 
 }  // namespace simile::bench::gpu

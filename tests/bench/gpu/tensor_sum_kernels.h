@@ -7,11 +7,11 @@
 
 namespace simile::bench::gpu {
 
-// Sums of products of halves, formed by tensor cores and in double, for the attack on the bound
-// that certificate/half_bound.h states. Lengths are multiples of 16, row counts of 32.
+// Sums of fp16 products, computed by tensor cores and in double, to test the bound that
+// certificate/fp16_bound.h states. Lengths are multiples of 16, row counts of 32.
 
 enum class Terms : int {
-  kSameSign,  // mantissas at random, all products within a factor of four
+  kSameSign,  // random mantissas, all products within a factor of four
   kMixed,     // the same with random signs
   kWide,      // the same with exponents over a range of 2^-14 .. 2^-1
 };
@@ -31,22 +31,22 @@ struct SumShape {
 cudaError_t LaunchTensorSums(const SumShape& shape, const __half* left, const __half* right,
                              float start, float* sums, cudaStream_t stream);
 
-// What was formed, by whom: any of them may be null.
-struct FormedSums {
-  const float* tensor;        // [rows][columns]
-  const float* from_start;    // [rows][columns], which began at `start`
-  const float* blas_floats;   // [rows][columns]
-  const __half* blas_halves;  // [rows][columns]
+// The sums of each method; any of them may be null.
+struct ComputedSums {
+  const float* tensor;       // [rows][columns]
+  const float* from_start;   // [rows][columns], which start at `start`
+  const float* blas_floats;  // [rows][columns]
+  const __half* blas_fp16;   // [rows][columns]
   float start;
 };
-enum FormedBy : unsigned { kTensor, kFromStart, kBlasFloats, kBlasHalves, kFormedByCount };
+enum SumMethod : unsigned { kTensor, kFromStart, kBlasFloats, kBlasFp16, kSumMethodCount };
 
-// Raises worst[f] to the greatest |sum - double sum| / bound that f's sums show, where the bound is
-//   gamma * (sum of |products| + |start|)  and, of halves, 2^-11 of the sum and 2^-25 on top.
-//   gamma  of so many steps (certificate/half_bound.cpp)
-//   worst  [kFormedByCount] bits of non-negative floats, which order like the floats
+// Raises worst[m] to the largest |sum - double sum| / bound of method m, where the bound is
+//   gamma * (sum of |products| + |start|)  and, for fp16 results, 2^-11 of the sum and 2^-25 more.
+//   gamma  for this length (certificate/fp16_bound.cpp)
+//   worst  [kSumMethodCount] bits of non-negative floats, which order like the floats
 cudaError_t LaunchCompareSums(const SumShape& shape, const __half* left, const __half* right,
-                              const FormedSums& formed, double gamma, unsigned* worst,
+                              const ComputedSums& computed, double gamma, unsigned* worst,
                               cudaStream_t stream);
 
 }  // namespace simile::bench::gpu

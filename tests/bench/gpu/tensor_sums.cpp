@@ -1,8 +1,8 @@
-// Attacks the one assumption about the hardware that the GPU engine's bound rests on
-// (certificate/half_bound.h): a sum of fp16 products on tensor cores loses at most 2^-23 of the
-// magnitudes added in each of at most 2 dim + 16 steps. A thousand million sums of random mantissas
-// are compared with double, those of mma.sync and those of cuBLAS. Exits with 1 when one lies
-// beyond the bound: then nothing that the engine proves counts on this card.
+// Tests the one assumption about the hardware in the GPU engine's bound (certificate/fp16_bound.h):
+// a sum of fp16 products on tensor cores loses at most 2^-23 of the magnitudes added in each of at
+// most 2 dim + 16 steps. Compares 10^9 sums of random mantissas by mma.sync and by cuBLAS with
+// double. Exits with 1 when one is beyond the bound: then the engine's proofs are invalid on this
+// card.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -28,7 +28,7 @@ using backend::cuda::MemoryKind;
 constexpr SumShape kSums{.rows = 8'192, .columns = 4'096, .length = 0};
 constexpr std::uint64_t kSumsOfRound = std::uint64_t{kSums.rows} * kSums.columns;
 constexpr std::array kLengths{384U, 768U, 4'096U};
-constexpr float kStart = -1.125F;  // the lowest gate there is
+constexpr float kStart = -1.125F;  // kernels::kLowestScore
 
 struct NamedTerms {
   const char* name;
@@ -36,8 +36,8 @@ struct NamedTerms {
 };
 constexpr NamedTerms kTerms[] = {
     {"same sign", Terms::kSameSign}, {"mixed", Terms::kMixed}, {"wide", Terms::kWide}};
-constexpr std::array<const char*, kFormedByCount> kFormedNames{"mma.sync", "mma.sync from -1.125",
-                                                               "cuBLAS to fp32", "cuBLAS to fp16"};
+constexpr std::array<const char*, kSumMethodCount> kMethodNames{"mma.sync", "mma.sync from -1.125",
+                                                                "cuBLAS to fp32", "cuBLAS to fp16"};
 
 struct Options {
   int device = 0;
@@ -54,16 +54,16 @@ struct Buffers {
         tensor(device, kSumsOfRound, MemoryKind::kWorkspace),
         from_start(device, kSumsOfRound, MemoryKind::kWorkspace),
         blas_floats(device, kSumsOfRound, MemoryKind::kWorkspace),
-        blas_halves(device, kSumsOfRound, MemoryKind::kWorkspace),
-        worst(device, kFormedByCount, MemoryKind::kWorkspace) {}
+        blas_fp16(device, kSumsOfRound, MemoryKind::kWorkspace),
+        worst(device, kSumMethodCount, MemoryKind::kWorkspace) {}
 
   DeviceArray<__half> left, right;
   DeviceArray<float> tensor, from_start, blas_floats;
-  DeviceArray<__half> blas_halves;
+  DeviceArray<__half> blas_fp16;
   DeviceArray<unsigned> worst;
 };
 
-// Column-major with the roles of the two exchanged: the result lies [rows][columns].
+// cuBLAS is column-major: with the operands exchanged the result is [rows][columns].
 void Multiply(Card& card, const Buffers& buffers, unsigned length, void* to, cudaDataType type) {
   const float one = 1, zero = 0;
   card.device.Check(
@@ -76,7 +76,7 @@ void Multiply(Card& card, const Buffers& buffers, unsigned length, void* to, cud
       "cublasGemmEx");
 }
 
-void Attack(Card& card, const Buffers& buffers, Terms terms, unsigned length, unsigned seed) {
+void TestRound(Card& card, const Buffers& buffers, Terms terms, unsigned length, unsigned seed) {
   Device& device = card.device;
   const cudaStream_t stream = card.workspace.stream(0);
   SumShape shape = kSums;
@@ -93,19 +93,19 @@ void Attack(Card& card, const Buffers& buffers, Terms terms, unsigned length, un
                                 buffers.from_start.get(), stream),
                "tensor_sums");
   Multiply(card, buffers, length, buffers.blas_floats.get(), CUDA_R_32F);
-  Multiply(card, buffers, length, buffers.blas_halves.get(), CUDA_R_16F);
+  Multiply(card, buffers, length, buffers.blas_fp16.get(), CUDA_R_16F);
   const double steps = 2.0 * length + 16;
   const double gamma = steps * 0x1p-23 / (1 - steps * 0x1p-23);
-  const FormedSums formed{buffers.tensor.get(), buffers.from_start.get(), buffers.blas_floats.get(),
-                          buffers.blas_halves.get(), kStart};
-  device.Check(LaunchCompareSums(shape, buffers.left.get(), buffers.right.get(), formed, gamma,
+  const ComputedSums computed{buffers.tensor.get(), buffers.from_start.get(),
+                              buffers.blas_floats.get(), buffers.blas_fp16.get(), kStart};
+  device.Check(LaunchCompareSums(shape, buffers.left.get(), buffers.right.get(), computed, gamma,
                                  buffers.worst.get(), stream),
                "compare_sums");
   device.Await(stream);
 }
 
-std::array<float, kFormedByCount> TakeWorst(Card& card, const Buffers& buffers) {
-  std::array<unsigned, kFormedByCount> bits{};
+std::array<float, kSumMethodCount> FetchWorst(Card& card, const Buffers& buffers) {
+  std::array<unsigned, kSumMethodCount> bits{};
   const cudaStream_t stream = card.workspace.stream(0);
   card.device.Check(cudaMemcpyAsync(bits.data(), buffers.worst.get(), sizeof(bits),
                                     cudaMemcpyDeviceToHost, stream),
@@ -113,65 +113,65 @@ std::array<float, kFormedByCount> TakeWorst(Card& card, const Buffers& buffers) 
   card.device.Check(cudaMemsetAsync(buffers.worst.get(), 0, sizeof(bits), stream),
                     "cudaMemsetAsync");
   card.device.Await(stream);
-  std::array<float, kFormedByCount> worst{};
+  std::array<float, kSumMethodCount> worst{};
   std::ranges::transform(bits, worst.begin(),
                          [](unsigned value) { return std::bit_cast<float>(value); });
   return worst;
 }
 
-absl::Status AttackAll(Card& card, const Options& options) {
+absl::Status TestAll(Card& card, const Options& options) {
   using Clock = std::chrono::steady_clock;
   const Buffers buffers(card.device);
-  TakeWorst(card, buffers);
+  FetchWorst(card, buffers);
   constexpr double kCombinations = std::size(kLengths) * std::size(kTerms);
   const auto rounds = static_cast<unsigned>(
       std::max(1.0, std::ceil(options.sums / kCombinations / static_cast<double>(kSumsOfRound))));
   const auto share = std::chrono::duration<double>(options.seconds / kCombinations);
   nlohmann::json lines = nlohmann::json::array();
   std::uint64_t sums = 0;
-  // A score that is rounded to fp16 may reach its bound: half a step of fp16 is most of it.
-  float worst_of_floats = 0, worst_of_halves = 0;
+  // Apart, because a score rounded to fp16 may come close to its bound: half a step is most of it.
+  float worst_of_floats = 0, worst_of_fp16 = 0;
   unsigned seed = 1;
   for (const unsigned length : kLengths) {
     for (const NamedTerms& terms : kTerms) {
       const auto began = Clock::now();
       unsigned done = 0;
       while (done < rounds && (done == 0 || Clock::now() - began < share)) {
-        Attack(card, buffers, terms.terms, length, seed++);
+        TestRound(card, buffers, terms.terms, length, seed++);
         ++done;
       }
       sums += done * kSumsOfRound;
-      const auto worst = TakeWorst(card, buffers);
-      for (unsigned by = 0; by < kFormedByCount; ++by) {
-        float& worst_so_far = by == kBlasHalves ? worst_of_halves : worst_of_floats;
-        worst_so_far = std::max(worst_so_far, worst[by]);
+      const auto worst = FetchWorst(card, buffers);
+      for (unsigned method = 0; method < kSumMethodCount; ++method) {
+        float& worst_so_far = method == kBlasFp16 ? worst_of_fp16 : worst_of_floats;
+        worst_so_far = std::max(worst_so_far, worst[method]);
         fmt::print("{:<22} {:<10} length {:>5}: worst error {:.3f} of the bound\n",
-                   kFormedNames[by], terms.name, length, worst[by]);
-        lines.push_back({{"formed_by", kFormedNames[by]},
+                   kMethodNames[method], terms.name, length, worst[method]);
+        lines.push_back({{"method", kMethodNames[method]},
                          {"terms", terms.name},
                          {"length", length},
                          {"sums", done * kSumsOfRound},
-                         {"seen_over_bound", worst[by]}});
+                         {"seen_over_bound", worst[method]}});
       }
     }
   }
-  const bool holds = worst_of_floats <= 1 && worst_of_halves <= 1;
-  fmt::print("{:.3g} sums a way, worst {:.3f} of the bound, {:.3f} once stored as fp16: {}\n",
-             static_cast<double>(sums), worst_of_floats, worst_of_halves,
-             holds ? "the assumption holds" : "THE ASSUMPTION FALLS");
+  const bool holds = worst_of_floats <= 1 && worst_of_fp16 <= 1;
+  fmt::print("{:.3g} sums per method, worst {:.3f} of the bound, {:.3f} once stored as fp16: {}\n",
+             static_cast<double>(sums), worst_of_floats, worst_of_fp16,
+             holds ? "the assumption holds" : "THE ASSUMPTION IS WRONG");
   if (!options.json_path.empty()) {
     const absl::Status written = WriteJsonFile({{"card", Describe(card.device.traits())},
                                                 {"sums", sums},
                                                 {"seen_over_bound", worst_of_floats},
-                                                {"fp16_seen_over_bound", worst_of_halves},
+                                                {"fp16_seen_over_bound", worst_of_fp16},
                                                 {"lines", lines}},
                                                options.json_path);
     if (!written.ok()) return written;
   }
   if (holds) return absl::OkStatus();
   return absl::InternalError(
-      "this card's sums lie beyond the bound: its answers are not proven "
-      "(certificate/half_bound.h)");
+      "this card's sums exceed the bound: its answers are not proven "
+      "(certificate/fp16_bound.h)");
 }
 
 }  // namespace
@@ -180,15 +180,15 @@ absl::Status AttackAll(Card& card, const Options& options) {
 int main(int argc, char** argv) {
   using namespace simile::bench::gpu;  // NOLINT(google-build-using-namespace)
   Options options;
-  CLI::App app{"Attacks what the GPU engine assumes of sums on tensor cores"};
+  CLI::App app{"Tests what the GPU engine assumes of sums on tensor cores"};
   app.add_option("--device", options.device, "As CUDA numbers them");
-  app.add_option("--sums", options.sums, "In all, each formed four ways; default 1e9");
-  app.add_option("--seconds", options.seconds, "Ends earlier after so long; default 60");
+  app.add_option("--sums", options.sums, "In total, each by four methods; default 1e9");
+  app.add_option("--seconds", options.seconds, "At most; default 60");
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--json", options.json_path, "File to write all figures to");
   CLI11_PARSE(app, argc, argv);
   auto gpu = BenchOptions();
   gpu.device = options.device;
   gpu.blas_libraries = options.blas;
-  return WithCard(gpu, [&](Card& card) { return AttackAll(card, options); });
+  return WithCard(gpu, [&](Card& card) { return TestAll(card, options); });
 }

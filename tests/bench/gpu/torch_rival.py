@@ -16,8 +16,8 @@ import statistics
 import sys
 import time
 
-BUDGET_S = 0.3  # of a figure
-EXACT_QUERIES = 16  # whose exact rows are found where none are given
+BUDGET_S = 0.3  # per figure
+EXACT_QUERIES = 16  # with exact rows, where none are given
 
 
 def parse() -> argparse.Namespace:
@@ -48,16 +48,16 @@ def read_npy(torch, path: pathlib.Path):
 
 def given(torch, folder: pathlib.Path):
     vectors = read_npy(torch, folder / "vectors.npy")
-    halves = torch.empty(vectors.shape, dtype=torch.float16, device="cuda")
+    fp16_rows = torch.empty(vectors.shape, dtype=torch.float16, device="cuda")
     for first in range(0, len(vectors), 262_144):
-        halves[first:first + 262_144] = vectors[first:first + 262_144].cuda().half()
-    return halves, read_npy(torch, folder / "queries.npy"), read_npy(torch, folder / "rows.npy"), "the same vectors and queries"
+        fp16_rows[first:first + 262_144] = vectors[first:first + 262_144].cuda().half()
+    return fp16_rows, read_npy(torch, folder / "queries.npy"), read_npy(torch, folder / "rows.npy"), "the same vectors and queries"
 
 
 def drawn(torch, rows: int, dim: int, batch: int, k: int):
-    """Unit vectors in random directions: what torch takes does not depend on where they point."""
+    """Unit vectors in random directions: torch's time does not depend on their directions."""
     torch.manual_seed(1)
-    halves = torch.empty((rows, dim), dtype=torch.float16, device="cuda")
+    fp16_rows = torch.empty((rows, dim), dtype=torch.float16, device="cuda")
     queries = torch.nn.functional.normalize(torch.randn((batch, dim), device="cuda"))
     asked = queries[:EXACT_QUERIES]
     best_scores = torch.empty((len(asked), 0), device="cuda")
@@ -65,12 +65,12 @@ def drawn(torch, rows: int, dim: int, batch: int, k: int):
     torch.backends.cuda.matmul.allow_tf32 = False
     for first in range(0, rows, 262_144):
         part = torch.nn.functional.normalize(torch.randn((min(262_144, rows - first), dim), device="cuda"))
-        halves[first:first + len(part)] = part.half()
+        fp16_rows[first:first + len(part)] = part.half()
         scores, found = torch.topk(asked @ part.T, min(k, len(part)), dim=1)
         scores, found = torch.cat([best_scores, scores], 1), torch.cat([best_rows, found + first], 1)
         best_scores, order = torch.topk(scores, min(k, scores.shape[1]), dim=1)
         best_rows = found.gather(1, order)
-    return halves, queries.cpu(), best_rows.cpu(), "vectors of its own, in random directions"
+    return fp16_rows, queries.cpu(), best_rows.cpu(), "vectors of its own, in random directions"
 
 
 def spread(samples: list[float]) -> dict:
@@ -78,20 +78,20 @@ def spread(samples: list[float]) -> dict:
 
 
 def device_times(torch, work) -> dict:
-    """Microseconds of one turn, by events around so many turns that they take about a millisecond."""
-    def sample(turns: int) -> float:
+    """Microseconds of one run, by events around runs of about a millisecond in total."""
+    def sample(runs: int) -> float:
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        for _ in range(turns):
+        for _ in range(runs):
             work()
         end.record()
         end.synchronize()
-        return 1e3 * begin.elapsed_time(end) / turns
+        return 1e3 * begin.elapsed_time(end) / runs
     sample(3)
-    turns = max(1, min(64, int(1_000 / max(sample(3), 1)) + 1))
+    runs = max(1, min(64, int(1_000 / max(sample(3), 1)) + 1))
     samples, began = [], time.perf_counter()
     while len(samples) < 5 or (len(samples) < 25 and time.perf_counter() - began < BUDGET_S):
-        samples.append(sample(turns))
+        samples.append(sample(runs))
     return spread(samples)
 
 
@@ -118,11 +118,11 @@ def recall(found, exact, k: int) -> float | None:
     return hits / (known * k)
 
 
-def measure(torch, halves, queries, exact, batch: int, k: int) -> dict:
+def measure(torch, fp16_rows, queries, exact, batch: int, k: int) -> dict:
     case = {"batch": batch, "k": k}
     pinned = queries[:batch].half().pin_memory()
     asked = pinned.cuda()
-    transposed = halves.T
+    transposed = fp16_rows.T
 
     def search():
         return torch.topk(asked @ transposed, k, dim=1)
@@ -160,7 +160,7 @@ def measure(torch, halves, queries, exact, batch: int, k: int) -> dict:
     return case
 
 
-def shown(case: dict) -> str:
+def line_of(case: dict) -> str:
     times = {name: case[name]["median"] for name in ("eager_us", "graphed_us", "host_eager_us", "host_graphed_us") if name in case}
     found = f' recall {case["recall"]:.4f}' if case.get("recall") is not None else ""
     return " ".join(f"{name} {us:.1f}" for name, us in times.items()) + found + case.get("note", "") + case.get("graph_note", "")
@@ -178,20 +178,20 @@ def main() -> int:
         return 2
     batches, ks = ([int(word) for word in text.split(",")] for text in (arguments.batch, arguments.k))
     with torch.inference_mode():
-        halves, queries, exact, words = given(torch, arguments.files) if arguments.files else \
+        fp16_rows, queries, exact, description = given(torch, arguments.files) if arguments.files else \
             drawn(torch, arguments.rows, arguments.dim, max(batches), max(ks))
         results = {"torch": torch.__version__, "cuda": torch.version.cuda, "card": torch.cuda.get_device_name(),
-                   "data": words, "rows": len(halves), "dim": halves.shape[1], "cases": []}
+                   "data": description, "rows": len(fp16_rows), "dim": fp16_rows.shape[1], "cases": []}
         for k in ks:
             for batch in batches:
                 try:
-                    case = measure(torch, halves, queries, exact, batch, k)
+                    case = measure(torch, fp16_rows, queries, exact, batch, k)
                 except torch.cuda.OutOfMemoryError:
                     case = {"batch": batch, "k": k, "note": "out of memory"}
                 torch.cuda.empty_cache()
                 results["cases"].append(case)
-                print(f"batch {batch} k {k}: {shown(case)}", flush=True)
-                if arguments.json:  # at once: the next case may take long
+                print(f"batch {batch} k {k}: {line_of(case)}", flush=True)
+                if arguments.json:  # after each case, since the next may take long
                     arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0
 

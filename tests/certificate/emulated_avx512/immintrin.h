@@ -1,4 +1,4 @@
-// Stands in for the compiler's <immintrin.h> when canonical_score_avx512.cpp is compiled for the
+// Replaces the compiler's <immintrin.h> when canonical_score_avx512.cpp is compiled for the
 // emulated check: the 512-bit intrinsics are SIMD Everywhere's portable versions, which run two
 // 256-bit operations each, and the narrower ones are the processor's own.
 #pragma once

@@ -10,11 +10,11 @@
 
 namespace emulated_cuda {
 
-// The value of every half, by its bits.
+// The value of every fp16 number, by its bits.
 extern const float* const kHalfValues;
 
-enum class HalfRounding { kNearest, kZero, kUp, kDown };
-unsigned short HalfBits(double value, HalfRounding rounding = HalfRounding::kNearest);
+enum class Fp16Rounding { kNearest, kZero, kUp, kDown };
+unsigned short HalfBits(double value, Fp16Rounding rounding = Fp16Rounding::kNearest);
 unsigned short FusedHalf(float a, float b, float c);
 
 }  // namespace emulated_cuda
@@ -48,20 +48,19 @@ inline short __half_as_short(__half v) { return static_cast<short>(v.bits); }
 inline __half __float2half(float v) { return __half(v); }
 inline __half __float2half_rn(float v) { return __half(v); }
 inline __half __float2half_rz(float v) {
-  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::HalfRounding::kZero));
+  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::Fp16Rounding::kZero));
 }
 inline __half __float2half_ru(float v) {
-  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::HalfRounding::kUp));
+  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::Fp16Rounding::kUp));
 }
 inline __half __float2half_rd(float v) {
-  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::HalfRounding::kDown));
+  return __ushort_as_half(emulated_cuda::HalfBits(v, emulated_cuda::Fp16Rounding::kDown));
 }
 inline __half __double2half(double v) { return __half(v); }
 inline float __half2float(__half v) { return static_cast<float>(v); }
 inline __half __int2half_rn(int v) { return __half(v); }
 
 inline __half2 make_half2(__half x, __half y) { return {x, y}; }
-inline __half2 __halves2half2(__half x, __half y) { return {x, y}; }
 inline __half2 __half2half2(__half v) { return {v, v}; }
 inline __half2 __float2half2_rn(float v) { return {__half(v), __half(v)}; }
 inline __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a kernel, and host code that launches one, includes.
+// Included by kernels and by host code that launches them.
 
 #include <cuda_runtime_api.h>
 #include "emulated/arithmetic.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// The part of CUDA's runtime that the project uses, with CUDA's own names and values. What a call
-// does differently here than on a device is said at its definition.
+// The part of CUDA's runtime that the project uses, with CUDA's own names and values. A definition
+// says where a call differs from a device.
 
 #include <cstddef>
 

@@ -54,12 +54,12 @@ def read_films():
 
 class ClientTest(unittest.TestCase):
     def check_hits(self, lines, expected, films):
-        """Lines `  rank  score  title` against the exact answer beside the data: [row, score]s."""
+        """Lines `  rank  score  title` and the exact answer of expected.json, as [row, score] pairs."""
         self.assertEqual(len(lines), len(expected))
         for rank, (line, (row, score)) in enumerate(zip(lines, expected), start=1):
-            shown_rank, shown_score, title = line.split(maxsplit=2)
-            self.assertEqual(int(shown_rank), rank)
-            self.assertAlmostEqual(float(shown_score), score, delta=6e-5)  # shown with 4 digits
+            printed_rank, printed_score, title = line.split(maxsplit=2)
+            self.assertEqual(int(printed_rank), rank)
+            self.assertAlmostEqual(float(printed_score), score, delta=6e-5)  # printed with 4 digits
             self.assertEqual(title, films[row]["title"])
 
     def test_prints_exact_answers_and_the_receipt(self):
@@ -78,7 +78,7 @@ class ClientTest(unittest.TestCase):
         self.check_hits(lines[7:12], user["top_20_excluding_liked"][:5], films)
         self.assertRegex(lines[12], r"^exact: True, \d+ us, cpu: .+$")
 
-    def test_prints_the_servers_words_for_an_unknown_user(self):
+    def test_prints_the_servers_message_for_an_unknown_user(self):
         with Server() as server:
             run = run_client(server.address, "toy-story-1995", "user_42")
         self.assertEqual(run.returncode, 1)
@@ -86,7 +86,7 @@ class ClientTest(unittest.TestCase):
         self.assertIn("user_42", run.stderr)
 
     def test_says_what_is_wrong_without_a_server(self):
-        # Port 1 of this machine is reserved; nothing of ours ever listens there.
+        # Port 1 is reserved; nothing listens there.
         run = run_client("127.0.0.1:1")
         self.assertEqual(run.returncode, 1)
         self.assertTrue(run.stderr.startswith("error: "), run.stderr)

@@ -22,8 +22,8 @@ To BitsOf(From from) {
 
 enum class Rounding { kZero, kUp, kDown };
 
-// `nearest` is the float nearest to an exact value that is larger by `rest`, whose sign alone
-// counts.
+// `nearest` is the float nearest to an exact value that is larger by `rest`; only the sign of
+// `rest` matters.
 inline float Directed(float nearest, double rest, Rounding rounding) {
   const float infinity = std::numeric_limits<float>::infinity();
   const bool up = rounding == Rounding::kUp || (rounding == Rounding::kZero && nearest < 0);
@@ -208,7 +208,7 @@ void __stcs(T* address, T value) {
   *address = value;
 }
 
-// No time passes here: it only grows.
+// Not a clock: it only grows.
 inline long long clock64() {
   static thread_local long long ticks = 0;
   return ++ticks;

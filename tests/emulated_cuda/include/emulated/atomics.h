@@ -1,6 +1,6 @@
 #pragma once
 
-// CUDA's atomic functions. Relaxed, as on a device: they order nothing but themselves.
+// CUDA's atomic functions. Relaxed, as on a device: they order no other accesses.
 
 #include "emulated/execution.h"
 #include "emulated/warp.h"

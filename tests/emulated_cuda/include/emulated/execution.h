@@ -47,22 +47,23 @@ extern __thread ThreadContext* current;
 enum class BarrierKind { kPlain, kCount, kOr, kAnd };
 int BlockBarrier(BarrierKind kind, bool predicate, int line);
 
-// Waits until every lane of `mask` that has not ended came here; then `complete` runs once, given
-// what each lane passed (null where it has ended), and all go on.
+// Waits until every lane of `mask` that has not ended is here; then `complete` runs once with the
+// argument of each lane (null where it has ended), and all continue.
 using CompleteWarp = void (*)(void** lanes);
 void WarpRendezvous(unsigned mask, void* mine, CompleteWarp complete, int line);
 
 // Under a seed, sometimes lets other threads of the block run.
 void PreemptionPoint();
 
-// Ends the block and makes `error` the device's. Returns never, and frees nothing of the thread's.
+// Ends the block and makes `error` the device's. Never returns; the thread's frames are not
+// unwound.
 [[noreturn]] __attribute__((format(printf, 2, 3))) void DeviceFault(cudaError_t error,
                                                                     const char* format, ...);
 
 // Fills with a pattern that is NaN in every format, and out of range as an index.
 void Poison(void* to, std::size_t bytes);
 
-// Notes an array of the running block: poisons it, and watches the guard behind it.
+// Registers an array of the running block: poisons it and watches the guard after it.
 void RegisterShared(void* data, std::size_t data_bytes, void* guard, std::size_t guard_bytes);
 
 void AsyncCopy16(void* to, const void* from, bool valid);
@@ -72,7 +73,7 @@ void AsyncCopyWait(int groups_left);
 void MmaM16N8K16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], const float (&c)[4],
                  int line);
 
-// Lets every other thread and block move before it answers. Where all that still run only poll, and
+// Lets every other thread and block run before it returns. When all running threads only poll and
 // nothing changes, the launch ends with cudaErrorLaunchTimeout.
 unsigned LoadAcquire(const unsigned* from);
 
@@ -85,7 +86,7 @@ std::function<void()> KernelBody(void (*kernel)(Parameters...), Arguments&&... a
                 "a launch copies its arguments byte by byte");
   static_assert((sizeof(std::decay_t<Parameters>) + ... + 0) <= 4096,
                 "the arguments of a kernel take at most 4096 bytes");
-  // Copied now, as a launch does: what the caller does to them later is not seen.
+  // Copied now, as in a launch: later changes by the caller have no effect.
   std::tuple<std::decay_t<Parameters>...> values(std::forward<Arguments>(arguments)...);
   return [kernel, values] { std::apply(kernel, values); };
 }
@@ -142,7 +143,7 @@ extern thread_local __align__(16) unsigned char dynamic_shared[];
 #define gridDim (emulated_cuda::current->block->grid)
 constexpr int warpSize = 32;
 
-// Barriers are told apart by the caller's line: threads that meet at two lines have diverged.
+// The caller's line identifies a barrier: threads at barriers of different lines have diverged.
 inline void __syncthreads(int line = __builtin_LINE()) {
   emulated_cuda::BlockBarrier(emulated_cuda::BarrierKind::kPlain, false, line);
 }

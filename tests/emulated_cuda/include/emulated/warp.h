@@ -1,7 +1,7 @@
 #pragma once
 
-// What the lanes of a warp do together. Each function meets in WarpRendezvous, and is complete when
-// the last lane of the mask has come.
+// Warp operations. Each function calls WarpRendezvous, which completes when the last lane of the
+// mask arrives.
 
 #include "emulated/execution.h"
 
@@ -108,7 +108,7 @@ inline void __syncwarp(unsigned mask = ~0U, int line = __builtin_LINE()) {
       mask, &mask, [](void**) {}, line);
 }
 
-// No convergence is promised between two warp operations, so none is shown.
+// CUDA guarantees no convergence between two warp operations, so only the calling lane is active.
 inline unsigned __activemask() { return 1U << emulated_cuda::current->lane; }
 
 template <class T>

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simile::base {
+
+// Measures how far apart two names are: how many single-byte insertions, deletions, replacements
+// and swaps of neighbours turn one into the other (optimal string alignment), ASCII case ignored.
+// Keeps its table between calls, so that a search of a long list does not allocate for each name.
+class NameDistance {
+ public:
+  // Returns most + 1, early, for any distance above `most`. Cost: O(most * length).
+  std::size_t Between(std::string_view left, std::string_view right, std::size_t most);
+
+ private:
+  // The last three rows of the distance table.
+  std::vector<std::size_t> before_last_;
+  std::vector<std::size_t> last_;
+  std::vector<std::size_t> now_;
+};
+
+// Finds the name that a mistyped one was probably meant to be: the one at the smallest distance, at
+// most a third of the longer name; where no name is that near, the shortest one that begins with
+// the mistyped name ("toy-story-1995" for "toy-story"), if that has three characters or more. The
+// first considered wins a tie. Borrows the names until the search is over.
+class NearestSearch {
+ public:
+  explicit NearestSearch(std::string_view wanted);
+
+  // Cost: O(length * length / 3) at most.
+  void Consider(std::string_view name);
+  // By the second rule alone, for lists too long to measure distances. Cost: O(length of wanted).
+  void ConsiderContinuation(std::string_view name);
+  // Empty when no name came near.
+  std::string_view found() const;
+
+ private:
+  std::string_view wanted_;
+  bool long_enough_to_continue_;
+  NameDistance distances_;
+  std::optional<std::string_view> near_;
+  std::size_t near_distance_ = 0;
+  std::optional<std::string_view> continuation_;
+};
+
+// What NearestSearch finds in a list; empty when no name is near.
+std::string NearestName(std::string_view wanted, std::span<const std::string> known);
+
+// The sentence that offers a name, to append to another: ` Did you mean "x"?`. Empty for no name.
+std::string DidYouMean(std::string_view nearest);
+
+}  // namespace simile::base

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace simile::base {
+
+// The length, 1 to 4, of the UTF-8 sequence that text begins with, or 0 when it begins with none.
+// Strict (Unicode 15, table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+std::size_t Utf8SequenceLength(std::string_view text);
+
+// Whether a valid sequence is a control character: U+0000..U+001F, U+007F..U+009F.
+bool IsControl(std::string_view sequence);
+
+// Appends a code point. REQUIRES: at most U+10FFFF and no surrogate.
+void AppendUtf8(std::string& text, std::uint32_t code);
+
+}  // namespace simile::base

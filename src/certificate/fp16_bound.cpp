@@ -1,0 +1,62 @@
+#include "certificate/fp16_bound.h"
+
+#include <cmath>
+
+#include "certificate/canonical_score.h"
+#include "certificate/score_bound.h"
+#include "simile/limits.h"
+
+namespace simile::certificate {
+namespace {
+
+constexpr double kFp16Rounding = 0x1p-11;   // of a normal fp16, relative
+constexpr double kFp16Underflow = 0x1p-25;  // of a subnormal one, absolute
+constexpr double kTensorStep = 0x1p-23;     // lost by a truncated sum, relative
+constexpr double kFloatRounding = 0x1p-24;  // relative
+
+// The greatest factor from a canonical score to the same in units.
+constexpr double kUnitsPerScoreMax = 4.0 / (kNormMin * kNormMin);
+
+// The greatest |q - q'|, from the rounding of every element.
+double QueryResidualMax(std::size_t padded_dim) {
+  return kFp16Rounding * kUnitLengthMax +
+         std::sqrt(static_cast<double>(padded_dim)) * kFp16Underflow;
+}
+
+// Higham's gamma: the greatest relative error of n steps that each lose a share of u.
+double Gamma(double steps, double u) { return steps * u / (1 - steps * u); }
+
+}  // namespace
+
+double Length(std::span<const float> vector) {
+  double squares = 0;
+  for (const float value : vector) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(squares);
+}
+
+double UnitOf(double length) {
+  if (length == 0 || (length > 0.5 && length <= kUnitLengthMax)) return 1;
+  int exponent = 0;
+  const double mantissa = std::frexp(length, &exponent);  // in [1/2, 1)
+  return std::ldexp(1.0, mantissa == 0.5 ? 1 - exponent : -exponent);
+}
+
+float Fp16Bound(std::size_t padded_dim, double row_residual, double gate_max,
+                CheapStorage storage) {
+  const double query_residual = QueryResidualMax(padded_dim);
+  const double row_length = kUnitLengthMax + row_residual;      // |x'|
+  const double query_length = kUnitLengthMax + query_residual;  // |q'|
+  const double steps = 2 * static_cast<double>(padded_dim) + 16;
+  double bound = kUnitLengthMax * row_residual + query_residual * row_length;
+  bound += Gamma(steps, kTensorStep) * (query_length * row_length + gate_max);
+  const double score_max = query_length * row_length + bound;
+  bound += storage == CheapStorage::kHalf ? kFp16Rounding * score_max + kFp16Underflow
+                                          : 2 * kFloatRounding * (score_max + gate_max);
+  bound += CanonicalScoreError(padded_dim, kUnitLengthMax, kUnitLengthMax) +
+           CanonicalScoreError(padded_dim, 0, 0) * kUnitsPerScoreMax;
+  return FloatAbove(bound * kRoundUp);
+}
+
+}  // namespace simile::certificate

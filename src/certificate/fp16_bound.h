@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace simile::certificate {
+
+// Cheap scores in fp16: rows and queries are scaled by powers of two to at most unit length,
+// rounded to fp16, and multiplied with fp32 sums on tensor cores (docs/design/gpu-engine.md).
+
+// The longest vector that counts as unit length; rounding to fp32 leaves one within 2^-20.
+inline constexpr double kUnitLengthMax = 1.0 + 0x1p-16;
+
+// The length of a vector, in double.
+double Length(std::span<const float> vector);
+
+// The power of two that scales a length into (1/2, 1]; 1 for lengths that are in it already, for
+// unit length with its rounding, and for 0.
+//   length  0, or within kNormMin .. kNormMax
+double UnitOf(double length);
+
+// How a cheap score is stored.
+enum class CheapStorage : std::uint8_t {
+  kFloat,  // a sum that started at minus a gate, to which the gate was added again
+  kHalf,   // rounded to fp16
+};
+
+// How far a cheap score may lie from the canonical score, both in units, for any query and any row:
+//
+//   |q.x - q'.x'| <= |q||x - x'| + |q - q'||x'|                     (Cauchy-Schwarz)
+//
+// plus the rounding of the sum: tensor cores truncate, so that each of at most 2 dim + 16 steps may
+// lose 2^-23 of the magnitudes added, the gate's among them (a stated assumption, which a test
+// attacks on a card); plus what storing the score takes, and the canonical score's own rounding.
+//   padded_dim     of the fp16 rows
+//   row_residual   the greatest |x - x'| of any row, measured
+//   gate_max       the greatest magnitude of a gate
+// Rounded up.
+float Fp16Bound(std::size_t padded_dim, double row_residual, double gate_max, CheapStorage storage);
+
+}  // namespace simile::certificate

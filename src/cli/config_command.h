@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "app/config_read.h"
+#include "app/tuning.h"
+#include "cli/terminal.h"
+
+namespace simile::cli {
+
+// Every setting in a table: key, value, unit, range, default and origin.
+std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal);
+
+// The CPU engine's tuning in a table: name, value, unit, default and origin. Below it the error of
+// the tuning cache file, if any.
+std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal);
+
+// Both as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
+// "flag", "help"}], "tuning": [{"name", "value", "unit", "default", "origin", "help"}]} on one
+// line, ended by '\n'. Numbers and switches keep their types.
+std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning);
+
+}  // namespace simile::cli

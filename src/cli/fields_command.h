@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "simile/v1/collections.pb.h"
+
+namespace simile::cli {
+
+// One line per field: name, type, rows, distinct values, the most common ones or the range, memory.
+std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal);
+
+// {"collection", "rows", "snapshot_version", "fields": [{"name", "type", "rows", "distinct_values",
+//  "values": [{"value", "rows"}], "least", "greatest", "bytes"}]} on one line, ended by '\n'.
+std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsResponse& described);
+
+}  // namespace simile::cli

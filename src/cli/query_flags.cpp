@@ -1,0 +1,97 @@
+#include "cli/query_flags.h"
+
+#include <fmt/format.h>
+
+namespace simile::cli {
+namespace {
+
+absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, bool has_positive) {
+  if (!flags.strategy) {
+    return has_positive ? v1::Examples::AVERAGE_VECTOR : v1::Examples::BEST_SCORE;
+  }
+  if (*flags.strategy == "average-vector") return v1::Examples::AVERAGE_VECTOR;
+  if (*flags.strategy == "best-score") return v1::Examples::BEST_SCORE;
+  if (*flags.strategy == "sum-scores") return v1::Examples::SUM_SCORES;
+  return absl::InvalidArgumentError(
+      fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
+}
+
+}  // namespace
+
+void AddQueryFlags(Command& command, QueryFlags& flags) {
+  command
+      .Text("--collection", flags.collection, "NAME",
+            "The collection to search (default: the server's only one)")
+      .Number("-k", flags.k, "COUNT", "Hits wanted (default 10)")
+      .Number("--offset", flags.offset, "COUNT", "Best hits to skip (default 0)")
+      .Real("--score-threshold", flags.score_threshold, "SCORE",
+            "Leave out hits with a lower score")
+      .List("--exclude", flags.exclude_ids, "ID,ID", "Items never to return")
+      .Text("--filter", flags.filter, "TEXT",
+            "Only items that pass: 'genres:\"Drama\" AND year >= 1990'; see `simile fields`")
+      .Text("--group-by", flags.group_by, "FIELD",
+            "Return the best groups of items that share a keyword of this field")
+      .Number("--group-size", flags.group_size, "COUNT", "Items in each group (default 1)")
+      .Real("--diversity", flags.diversity, "LAMBDA",
+            "Prefer items unlike each other (MMR): 1 ranks by score alone, 0 by difference alone")
+      .Number("--candidates", flags.candidates, "COUNT",
+              "Best items that --diversity chooses from (default 10 per hit, at least 100)")
+      .Switch("--paged", flags.paged, "Print a token for the next page")
+      .Text("--page-token", flags.page_token, "TOKEN",
+            "Print this token's page; repeat the other flags unchanged")
+      .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)");
+  AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
+}
+
+absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
+  if (flags.group_size && !flags.group_by) {
+    return absl::InvalidArgumentError("--group-size needs --group-by FIELD");
+  }
+  if (flags.candidates && !flags.diversity) {
+    return absl::InvalidArgumentError("--candidates needs --diversity LAMBDA");
+  }
+  v1::SearchOptions options;
+  if (flags.k) options.set_k(*flags.k);
+  if (flags.offset) options.set_offset(*flags.offset);
+  if (flags.score_threshold) {
+    options.set_score_threshold(static_cast<float>(*flags.score_threshold));
+  }
+  for (const std::string& id : flags.exclude_ids) options.add_exclude_ids(id);
+  if (flags.filter) options.set_filter(*flags.filter);
+  if (flags.group_by) options.mutable_group_by()->set_field(*flags.group_by);
+  if (flags.group_size) options.mutable_group_by()->set_group_size(*flags.group_size);
+  if (flags.diversity) {
+    options.mutable_diversity()->set_lambda(static_cast<float>(*flags.diversity));
+  }
+  if (flags.candidates) options.mutable_diversity()->set_candidates(*flags.candidates);
+  options.set_paged(flags.paged);
+  if (flags.page_token) options.set_page_token(*flags.page_token);
+  for (const std::string& field : flags.fields) options.add_payload_fields(field);
+  options.set_reply_bytes_max(kReplyBytesMax);
+  return options;
+}
+
+void AddExampleFlags(Command& command, ExampleFlags& flags) {
+  command.List("--like", flags.like, "ID,ID", "Items to be like")
+      .List("--unlike", flags.unlike, "ID,ID", "Items to be unlike")
+      .Text("--strategy", flags.strategy, "NAME",
+            "How --like and --unlike make a score: average-vector, best-score or sum-scores");
+}
+
+absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query) {
+  if (flags.like.empty() && flags.unlike.empty()) {
+    return absl::InvalidArgumentError("--strategy needs --like or --unlike");
+  }
+  v1::Examples examples;
+  if (query.has_id()) examples.add_positive()->set_id(query.id());
+  if (query.has_vector()) *examples.add_positive()->mutable_vector() = query.vector();
+  for (const std::string& id : flags.like) examples.add_positive()->set_id(id);
+  for (const std::string& id : flags.unlike) examples.add_negative()->set_id(id);
+  const auto strategy = StrategyOf(flags, !examples.positive().empty());
+  if (!strategy.ok()) return strategy.status();
+  examples.set_strategy(*strategy);
+  *query.mutable_examples() = std::move(examples);
+  return absl::OkStatus();
+}
+
+}  // namespace simile::cli

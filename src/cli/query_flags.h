@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "cli/client_flags.h"
+#include "cli/command_line.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::cli {
+
+// The flags that `search`, `similar` and `recommend` share.
+struct QueryFlags {
+  ClientFlags client;
+  std::optional<std::string> collection;
+  std::optional<std::uint32_t> k;
+  std::optional<std::uint32_t> offset;
+  std::optional<double> score_threshold;
+  std::vector<std::string> exclude_ids;
+  std::optional<std::string> filter;
+  std::vector<std::string> fields;
+  std::optional<std::string> group_by;
+  std::optional<std::uint32_t> group_size;
+  std::optional<double> diversity;  // MMR lambda
+  std::optional<std::uint32_t> candidates;
+  bool paged = false;
+  std::optional<std::string> page_token;
+};
+void AddQueryFlags(Command& command, QueryFlags& flags);
+// Errors: kInvalidArgument for a flag that needs another.
+absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
+
+// The default timeout of these three.
+inline constexpr double kQueryTimeoutSeconds = 10;
+
+// The flags that `search` and `similar` share.
+struct ExampleFlags {
+  std::vector<std::string> like;
+  std::vector<std::string> unlike;
+  std::optional<std::string> strategy;
+
+  // True for a strategy alone too, so that TurnIntoExamples can refuse it.
+  bool given() const { return !like.empty() || !unlike.empty() || strategy.has_value(); }
+};
+void AddExampleFlags(Command& command, ExampleFlags& flags);
+
+// Replaces the query's target by examples: the target itself, --like and --unlike.
+//   query  its target is a vector, an id or unset
+// Errors: kInvalidArgument for an unknown strategy, or one without --like and --unlike.
+absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query);
+
+}  // namespace simile::cli

@@ -1,0 +1,68 @@
+#include "cli/receipt_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/message_text.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::uint64_t kUnusualWaitUs = 1'000;
+
+// 94 us, 12.3 ms, 1.50 s
+std::string DurationText(std::uint64_t microseconds) {
+  const auto number = static_cast<double>(microseconds);
+  if (microseconds < 10'000) return base::Grouped(microseconds) + " us";
+  if (microseconds < 1'000'000) return fmt::format("{:.1f} ms", number / 1e3);
+  return fmt::format("{:.2f} s", number / 1e6);
+}
+
+}  // namespace
+
+std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing) {
+  std::string line = receipt.exact() ? "exact" : "not exact";
+  line += " · " + receipt.backend();
+  if (!receipt.reason().empty()) line += ": " + receipt.reason();
+  line += fmt::format(" · {} in the engine", DurationText(receipt.compute_us()));
+  if (receipt.batch_size() > 1) {
+    line += fmt::format(" for a batch of {}", base::Grouped(receipt.batch_size()));
+  }
+  if (receipt.queue_us() >= kUnusualWaitUs) {
+    line += fmt::format(" after {} in the queue", DurationText(receipt.queue_us()));
+  }
+  if (rows_passing) {
+    const bool gathered = receipt.engine().starts_with("gather-");
+    line += fmt::format(
+        " · {} the filter{}",
+        *rows_passing == 1 ? "1 row passes" : base::Counted(*rows_passing, "row") + " pass",
+        gathered ? ", gathered" : "");
+  }
+  line += fmt::format(" · {} scanned", base::Counted(receipt.rows_scanned(), "row"));
+  if (receipt.rows_rescored() > 0) {
+    line += fmt::format(", {} re-scored", base::Grouped(receipt.rows_rescored()));
+  }
+  return line + fmt::format(" · snapshot {}", base::Grouped(receipt.snapshot_version()));
+}
+
+nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {
+  return {{"backend", receipt.backend()},
+          {"device", receipt.device()},
+          {"engine", receipt.engine()},
+          {"reason", receipt.reason()},
+          {"snapshot_version", receipt.snapshot_version()},
+          {"batch_size", receipt.batch_size()},
+          {"queue_us", receipt.queue_us()},
+          {"compute_us", receipt.compute_us()},
+          {"total_us", receipt.total_us()},
+          {"rows_scanned", receipt.rows_scanned()},
+          {"rows_rescored", receipt.rows_rescored()},
+          {"rescans", receipt.rescans()},
+          {"rounds", receipt.rounds()},
+          {"device_bytes", receipt.device_bytes()},
+          {"device_bytes_peak", receipt.device_bytes_peak()},
+          {"exact", receipt.exact()},
+          {"request_id", receipt.request_id()}};
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "simile/v1/types.pb.h"
+
+namespace simile::cli {
+
+// The only file of the program that names the receipt's fields.
+
+// The receipt in one line, without '\n':
+// `exact · cpu: no NVIDIA driver · 94 us in the engine · 5,000 rows scanned · snapshot 1`.
+// Leaves out the usual: a batch of one, a wait below 1 ms, no re-scored rows.
+//   rows_passing  rows that pass the filter, when all queries have the same number
+std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing = {});
+
+// Every field under its name in simile.v1.Receipt.
+nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt);
+
+}  // namespace simile::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "data/field_type.h"
+#include "simile/limits.h"
+#include "simile/query.h"
+
+namespace simile::data {
+
+// The files of a collection's folder and its settings. File names are relative to the folder, and
+// are the display names that errors and notes begin with; empty when the file is absent.
+struct CollectionFiles {
+  std::filesystem::path folder;
+  std::string vectors;       // required: content_vectors.npy, vectors.npy or .safetensors
+  std::string payload;       // metadata.jsonl
+  std::string user_ids;      // user_ids.json
+  std::string user_vectors;  // preference_vectors.npy or .safetensors
+  std::string interactions;  // interactions.jsonl
+  Metric metric = Metric::kCosine;
+  std::string id_field;                    // empty: `id`, else `media_id`, else the row number
+  std::string tensor;                      // empty: the file's only tensor
+  std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
+  std::vector<NamedFieldType> field_types;  // of other fields the values decide
+};
+
+// The memory that loading takes, from the files' headers and sizes alone; nothing large is read.
+struct DatasetPlan {
+  CollectionFiles files;
+  std::uint64_t row_count = 0;
+  std::uint32_t dim = 0;
+  std::uint64_t user_count = 0;     // 0 without users
+  std::uint64_t vector_bytes = 0;   // resident fp32 rows
+  std::uint64_t payload_bytes = 0;  // estimate from the file's size: payload, ids, look-up index
+  std::uint64_t filter_bytes = 0;   // likewise: what filters need
+  std::uint64_t user_bytes = 0;     // profile vectors, ids, seen sets
+  std::uint64_t total_bytes() const {
+    return vector_bytes + payload_bytes + filter_bytes + user_bytes;
+  }
+};
+
+// Finds the files of the folder (and its media/ and users/), reads collection.json and the headers,
+// and estimates the bytes of each part.
+// Errors: kNotFound when the folder or its vectors are missing (naming what was looked for);
+//         kInvalidArgument for a malformed collection.json or header: file, place, what would be
+//         right. Only regular files inside the folder are opened; links out of it are refused.
+absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& folder, const Limits& limits);
+
+}  // namespace simile::data

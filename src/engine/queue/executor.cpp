@@ -1,0 +1,360 @@
+#include "engine/queue/executor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "engine/queue/batch_policy.h"
+#include "engine/search/batch_runner.h"
+
+namespace simile::engine {
+namespace {
+
+using TaskPtr = std::unique_ptr<SearchTask>;
+
+// What a task counts as in the queue and in a batch: its searches. A query with several vectors
+// needs one search for each.
+std::uint32_t Weight(const SearchTask& task) {
+  return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
+}
+
+// A task that has its answer or its error, for the completion thread.
+struct Finished {
+  TaskPtr task;
+  absl::StatusOr<SearchAnswer> answer;
+};
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+
+// The real time to sleep until a moment of the injected clock. Bounded, because wait_for adds it to
+// the present time, and the moment of "no deadline" would overflow.
+Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
+  constexpr Clock::Duration kLongest = std::chrono::hours(1);
+  return moment - now < kLongest ? moment - now : kLongest;
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+       ReadDeviceMemory read)
+      : options_(options),
+        served_by_(std::move(served_by)),
+        clock_(clock),
+        observer_(std::move(observer)),
+        read_device_memory_(std::move(read)),
+        runner_(clock),
+        dispatcher_([this] { Dispatch(); }),
+        completer_([this] { Complete(); }) {}
+
+  absl::Status Submit(TaskPtr task);
+  ExecutorCounts counts() const;
+
+  // What happens with the tasks that wait; only ever raised.
+  enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
+  // Enters the phase and returns when both threads have ended.
+  void End(Phase phase);
+
+ private:
+  // On the dispatch thread
+  void Dispatch();
+  bool FormBatch();  // waits for tasks and moves them to batch_; false when there will be no more
+  void DropCancelled();
+  void RunBatch();
+  void ReadDeviceBytes();
+  void CountBatch(Clock::TimePoint started_at);
+  // The answer to a task of the batch, its receipt included: nothing else fills a receipt.
+  absl::StatusOr<SearchAnswer> BuildAnswer(std::size_t index, std::uint64_t compute_us);
+
+  // On the completion thread
+  void Complete();
+
+  // REQUIRES of these: mutex_ is held.
+  void ExpireWaiting(Clock::TimePoint now);
+  void StopWaiting();
+  void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
+
+  const Options options_;
+  const ServedBy served_by_;
+  const Clock& clock_;
+  const Observer observer_;
+  const ReadDeviceMemory read_device_memory_;
+
+  mutable std::mutex mutex_;               // guards what follows, up to counts_
+  std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
+  std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
+  std::vector<TaskPtr> waiting_;           // oldest first
+  std::vector<Finished> finished_;         // their `done` is not called yet
+  // Searches of finished_ and of the tasks whose `done` the completion thread is calling.
+  std::uint64_t completing_queries_ = 0;
+  // No waiting task expires before this. Exact after ExpireWaiting; a task that leaves the queue
+  // only makes it too early, which costs one more call.
+  Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
+  Phase phase_ = Phase::kRunning;
+  bool dispatch_ended_ = false;
+  ExecutorCounts counts_;
+
+  // Used by the dispatch thread only, kept from batch to batch.
+  std::vector<TaskPtr> batch_;
+  std::vector<Waiting> waiting_view_;
+  std::vector<std::size_t> taken_;
+  BatchRunner runner_;
+  BatchAnswers answers_;  // to the tasks of batch_
+  BatchReport report_;
+  std::uint64_t device_bytes_ = 0;
+  std::uint64_t device_bytes_peak_ = 0;
+
+  std::mutex join_mutex_;   // held while joining, so that every End returns after the end
+  std::thread dispatcher_;  // last: the threads use all of the above
+  std::thread completer_;
+};
+
+absl::Status Executor::Impl::Submit(TaskPtr task) {
+  assert(task->snapshot != nullptr && task->done != nullptr && !task->queries.empty());
+  const std::uint32_t query_count = Weight(*task);
+  bool nearer_deadline = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kRunning) return Stopping();
+    if (counts_.queue_depth + query_count > options_.queue_queries_max) {
+      counts_.rejected += query_count;
+      return absl::ResourceExhaustedError(
+          fmt::format("{} queries wait already and the queue holds {}: no space for {} more",
+                      base::Grouped(counts_.queue_depth), base::Grouped(options_.queue_queries_max),
+                      base::Grouped(query_count)));
+    }
+    counts_.queue_depth += query_count;
+    nearer_deadline = task->deadline < next_expiry_;
+    if (nearer_deadline) next_expiry_ = task->deadline;
+    waiting_.push_back(std::move(task));
+  }
+  dispatch_wake_.notify_one();
+  if (nearer_deadline) complete_wake_.notify_one();
+  return absl::OkStatus();
+}
+
+ExecutorCounts Executor::Impl::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Executor::Impl::End(Phase phase) {
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = std::max(phase_, phase);
+  }
+  dispatch_wake_.notify_one();
+  const std::lock_guard lock(join_mutex_);
+  if (dispatcher_.joinable()) dispatcher_.join();
+  if (completer_.joinable()) completer_.join();
+}
+
+void Executor::Impl::Dispatch() {
+  while (FormBatch()) {
+    DropCancelled();
+    if (!batch_.empty()) RunBatch();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    dispatch_ended_ = true;
+  }
+  complete_wake_.notify_one();
+}
+
+bool Executor::Impl::FormBatch() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    dispatch_wake_.wait(lock, [this] {
+      if (phase_ == Phase::kStopping) return true;
+      if (waiting_.empty()) return phase_ == Phase::kDraining;
+      return completing_queries_ < options_.queue_queries_max;
+    });
+    if (phase_ == Phase::kStopping) StopWaiting();
+    ExpireWaiting(clock_.Now());
+    if (!waiting_.empty()) break;
+    if (phase_ != Phase::kRunning) return false;
+  }
+
+  waiting_view_.clear();
+  for (const TaskPtr& task : waiting_) {
+    waiting_view_.push_back({task->snapshot.get(), Weight(*task)});
+  }
+  ChooseBatch(waiting_view_, options_.batch_queries_max, taken_);
+  for (const std::size_t index : taken_) {
+    counts_.queue_depth -= Weight(*waiting_[index]);
+    batch_.push_back(std::move(waiting_[index]));
+  }
+  std::erase(waiting_, nullptr);
+  return true;
+}
+
+// Calls `cancelled` outside the mutex: it is the caller's code.
+void Executor::Impl::DropCancelled() {
+  for (TaskPtr& task : batch_) {
+    if (!task->cancelled || !task->cancelled()) continue;
+    const std::lock_guard lock(mutex_);
+    counts_.cancelled += Weight(*task);
+    Finish(std::move(task), absl::CancelledError("the caller gave up before the query was run"));
+  }
+  std::erase(batch_, nullptr);
+}
+
+void Executor::Impl::RunBatch() {
+  const Clock::TimePoint started_at = clock_.Now();
+  ReadDeviceBytes();
+  const auto finish = [&](std::size_t index) {
+    auto answer = BuildAnswer(index, Microseconds(clock_.Now() - started_at));
+    const std::lock_guard lock(mutex_);
+    Finish(std::move(batch_[index]), std::move(answer));
+  };
+  CountBatch(started_at);
+  const absl::Status status = runner_.Run(batch_, answers_, finish);
+  report_.compute_us = Microseconds(clock_.Now() - started_at);
+  const FallbackBackend& fallback = answers_.fallback;
+  report_.backend = fallback != nullptr ? fallback->info.name : served_by_.info.name;
+  if (observer_) observer_(report_);
+  for (std::size_t index = 0; index < batch_.size(); ++index) {
+    if (batch_[index] == nullptr) continue;  // completed in an earlier round
+    if (status.ok()) {
+      finish(index);
+    } else {
+      const std::lock_guard lock(mutex_);
+      Finish(std::move(batch_[index]), status);
+    }
+  }
+  batch_.clear();
+}
+
+absl::StatusOr<SearchAnswer> Executor::Impl::BuildAnswer(std::size_t index,
+                                                         std::uint64_t compute_us) {
+  auto& results = answers_.tasks[index];
+  if (!results.ok()) return results.status();
+  Execution execution;
+  for (const QueryResult& result : *results) execution.Add(result.execution);
+  const FallbackBackend& fallback = execution.fallback;
+  const ServedBy& served_by = fallback != nullptr ? *fallback : served_by_;
+  std::string engine = execution.engines.Joined();
+  if (engine.empty()) engine = served_by_.info.engine;  // nothing was searched
+  return SearchAnswer{.results = *std::move(results),
+                      .receipt = {.backend = served_by.info.name,
+                                  .device = served_by.info.device,
+                                  .engine = std::move(engine),
+                                  .reason = served_by.reason,
+                                  .device_bytes = device_bytes_,
+                                  .device_bytes_peak = device_bytes_peak_,
+                                  .snapshot_version = batch_[index]->snapshot->version,
+                                  .batch_size = report_.batch_size,
+                                  .queue_us = report_.queue_us[index],
+                                  .compute_us = compute_us,
+                                  .cost = execution.cost}};
+}
+
+void Executor::Impl::ReadDeviceBytes() {
+  if (!read_device_memory_) return;
+  device_bytes_ = 0;
+  device_bytes_peak_ = 0;
+  for (const DeviceMemory& memory : read_device_memory_()) {
+    device_bytes_ += memory.bytes;
+    device_bytes_peak_ += memory.peak_bytes;
+  }
+}
+
+void Executor::Impl::CountBatch(Clock::TimePoint started_at) {
+  report_.batch_size = 0;
+  report_.queue_us.clear();
+  for (const TaskPtr& task : batch_) {
+    report_.batch_size += static_cast<std::uint32_t>(task->queries.size());
+    report_.queue_us.push_back(Microseconds(started_at - task->arrived_at));
+  }
+  const std::lock_guard lock(mutex_);
+  ++counts_.batches;
+  counts_.queries += report_.batch_size;
+}
+
+void Executor::Impl::Complete() {
+  std::vector<Finished> completing;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const Clock::TimePoint now = clock_.Now();
+    ExpireWaiting(now);
+    if (finished_.empty()) {
+      if (dispatch_ended_) return;
+      if (next_expiry_ == Clock::TimePoint::max()) {
+        complete_wake_.wait(lock);
+      } else {
+        complete_wake_.wait_for(lock, SleepUntil(next_expiry_, now));
+      }
+      continue;
+    }
+    completing.swap(finished_);
+    lock.unlock();
+    std::uint64_t query_count = 0;
+    for (Finished& finished : completing) {
+      query_count += Weight(*finished.task);
+      finished.task->done(std::move(finished.answer));
+    }
+    completing.clear();  // frees the tasks here and not between two passes
+    lock.lock();
+    completing_queries_ -= query_count;
+    dispatch_wake_.notify_one();
+  }
+}
+
+void Executor::Impl::ExpireWaiting(Clock::TimePoint now) {
+  if (now < next_expiry_) return;
+  next_expiry_ = Clock::TimePoint::max();
+  for (TaskPtr& task : waiting_) {
+    if (now < task->deadline) {
+      next_expiry_ = std::min(next_expiry_, task->deadline);
+      continue;
+    }
+    const std::uint32_t query_count = Weight(*task);
+    counts_.expired += query_count;
+    counts_.queue_depth -= query_count;
+    const std::uint64_t waited_us = Microseconds(now - task->arrived_at);
+    Finish(std::move(task),
+           absl::DeadlineExceededError(
+               fmt::format("the deadline passed after {} ms in the queue; nothing was computed",
+                           base::Grouped(waited_us / 1000))));
+  }
+  std::erase(waiting_, nullptr);
+}
+
+void Executor::Impl::StopWaiting() {
+  for (TaskPtr& task : waiting_) Finish(std::move(task), Stopping());
+  waiting_.clear();
+  counts_.queue_depth = 0;
+}
+
+void Executor::Impl::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
+  completing_queries_ += Weight(*task);
+  finished_.push_back({std::move(task), std::move(answer)});
+  complete_wake_.notify_one();
+}
+
+Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+                   ReadDeviceMemory read)
+    : impl_(std::make_unique<Impl>(options, std::move(served_by), clock, std::move(observer),
+                                   std::move(read))) {}
+
+Executor::~Executor() { Stop(); }
+
+absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
+  return impl_->Submit(std::move(task));
+}
+
+void Executor::Stop() { impl_->End(Impl::Phase::kStopping); }
+
+void Executor::Drain() { impl_->End(Impl::Phase::kDraining); }
+
+ExecutorCounts Executor::counts() const { return impl_->counts(); }
+
+}  // namespace simile::engine

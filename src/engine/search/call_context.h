@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string_view>
+
+#include <absl/status/status.h>
+#include <fmt/format.h>
+
+#include "engine/search/search_task.h"
+#include "simile/clock.h"
+
+namespace simile::engine {
+
+// Whether a task's caller still waits for the answer: checked between two pieces of long work.
+// Borrows both.
+class CallContext {
+ public:
+  CallContext(const SearchTask& task, const Clock& clock) : task_(task), clock_(clock) {}
+
+  //   step  what the call has not reached yet, for the message
+  // Errors: kCancelled when the caller is gone, kDeadlineExceeded when its deadline has passed.
+  absl::Status Check(std::string_view step = "the answer was found") const {
+    if (task_.cancelled && task_.cancelled()) {
+      return absl::CancelledError(fmt::format("the caller gave up before {}", step));
+    }
+    if (clock_.Now() >= task_.deadline) {
+      return absl::DeadlineExceededError(fmt::format("the deadline passed before {}", step));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const SearchTask& task_;
+  const Clock& clock_;
+};
+
+}  // namespace simile::engine

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <absl/container/inlined_vector.h>
+
+#include "simile/hits.h"
+#include "simile/served_by.h"
+
+namespace simile::engine {
+
+// The names of the engines that answered, each once, in the order met.
+class EngineNames {
+ public:
+  // REQUIRES: the name lives as long as the backend. "" adds nothing.
+  void Add(std::string_view name) {
+    if (name.empty() || std::ranges::find(names_, name) != names_.end()) return;
+    names_.push_back(name);
+  }
+  void Add(const EngineNames& others) {
+    for (const std::string_view name : others.names_) Add(name);
+  }
+  // "int8-amx + gather-avx512"; empty when nothing was searched.
+  std::string Joined() const {
+    std::string joined;
+    for (const std::string_view name : names_) {
+      if (!joined.empty()) joined += " + ";
+      joined += name;
+    }
+    return joined;
+  }
+
+ private:
+  absl::InlinedVector<std::string_view, 2> names_;  // most answers come from one engine
+};
+
+// How an answer was computed: what it cost, by which engines, and by which fallback backend. Every
+// step of a query adds its own; the receipt is built from the sum.
+struct Execution {
+  QueryCost cost;
+  EngineNames engines;
+  FallbackBackend fallback;  // the first that answered any part; null when none did
+
+  void AddFallback(const FallbackBackend& other) {
+    if (fallback == nullptr) fallback = other;
+  }
+  // Adds one search of a batch.
+  void AddSearch(const SearchResult& result, std::size_t search) {
+    cost += result.Cost(search);
+    engines.Add(result.Engine(search));
+    AddFallback(result.fallback());
+  }
+  void Add(const Execution& other) {
+    cost += other.cost;
+    engines.Add(other.engines);
+    AddFallback(other.fallback);
+  }
+};
+
+}  // namespace simile::engine

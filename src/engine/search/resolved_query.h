@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/search/execution.h"
+#include "engine/search/row_order.h"
+#include "filter/keyword_field.h"
+#include "simile/hits.h"
+#include "simile/row_mask.h"
+
+namespace simile::engine {
+
+// How a row's similarities to a query's vectors become its score.
+enum class Scoring : std::uint8_t {
+  kSimilarity,  // the similarity to its one vector
+  kBestScore,   // certificate::BestScore
+  kSumScores,   // certificate::SumScores
+};
+
+// Answers with rows that are like the query and unlike each other, by maximal marginal relevance
+// (Carbonell and Goldstein, The Use of MMR, 1998): of the best `candidates` rows by score it
+// chooses the best, then repeatedly the one with the greatest
+//
+//   lambda * score - (1 - lambda) * its greatest similarity to a row already chosen
+//
+// in double, ties to the better score. Hits keep their scores and come in the order chosen.
+struct Diversity {
+  float lambda = 0.5F;  // 0..1; 1 ranks by score alone
+  std::uint32_t candidates = 100;
+};
+
+// Answers with the best k groups of rows that share a keyword. A row with several keywords belongs
+// to the group of each; a row with none belongs to no group. A group ranks by its best row.
+struct Grouping {
+  filter::KeywordField field;
+  std::uint32_t group_size = 1;  // best rows of each group
+};
+
+// One query as the executor holds it. It owns its mask and lists until it is answered.
+struct ResolvedQuery {
+  std::uint32_t k = 10;                 // rows, or groups of rows
+  float score_threshold = 0;            // -inf for none
+  std::vector<Row> excluded_rows;       // ascending, distinct
+  std::shared_ptr<const RowMask> mask;  // null lets every row pass
+
+  // How many rows of the task's matrix of vectors are its own, in the order of the queries.
+  std::uint32_t vector_count = 1;
+  Scoring scoring = Scoring::kSimilarity;
+  std::vector<float> weights;        // [vector_count] unless scored by similarity; positive
+  std::uint32_t positive_count = 0;  // of its vectors, which come first; the others are negative
+  // Ranks rows instead of vectors (a cold start). Scores are then 0; the threshold does not apply.
+  std::optional<RowOrder> order;
+
+  std::optional<Diversity> diversity;  // one of these at most
+  std::optional<Grouping> grouping;
+
+  // Whether a single search answers it.
+  bool IsPlain() const {
+    return scoring == Scoring::kSimilarity && !order && !diversity && !grouping;
+  }
+};
+
+// Rows that share a keyword.
+struct HitGroup {
+  std::string_view keyword;  // as the first row that holds it spells it; owned by the snapshot
+  std::vector<Hit> hits;     // best first
+
+  friend bool operator==(const HitGroup&, const HitGroup&) = default;
+};
+
+// The answer to one query, and how it was computed.
+struct QueryResult {
+  std::vector<Hit> hits;         // in the order of the answer; none when it asked for groups
+  std::vector<HitGroup> groups;  // by their best rows
+  Execution execution;
+};
+
+}  // namespace simile::engine

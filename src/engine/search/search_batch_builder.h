@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "simile/matrix_view.h"
+#include "simile/query.h"
+
+namespace simile::engine {
+
+// Collects searches into one batch. Its buffers are kept from batch to batch.
+class SearchBatchBuilder {
+ public:
+  void Clear(std::size_t dim);
+
+  // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
+  // search's index in the batch and its result. Throws std::bad_alloc.
+  std::size_t Add(const float* vector, const QuerySpec& spec);
+
+  std::size_t size() const { return specs_.size(); }
+  bool empty() const { return specs_.empty(); }
+  SearchBatch batch() const { return {{vectors_.data(), specs_.size(), dim_}, specs_}; }
+
+ private:
+  std::size_t dim_ = 0;
+  std::vector<float> vectors_;  // [searches, padded_dim]
+  std::vector<QuerySpec> specs_;
+};
+
+}  // namespace simile::engine

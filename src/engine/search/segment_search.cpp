@@ -1,0 +1,91 @@
+#include "engine/search/segment_search.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "simile/rank_key.h"
+
+namespace simile::engine {
+
+absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                                const SearchBatch& batch, SearchResult& result) {
+  if (segments.size() == 1) return segments.front()->Search(batch, result);
+  if (partial_.size() < segments.size()) partial_.resize(segments.size());
+  for (std::size_t segment = 0; segment < segments.size(); ++segment) {
+    if (absl::Status status = segments[segment]->Search(batch, partial_[segment]); !status.ok()) {
+      return status;
+    }
+  }
+  Merge(segments.size(), batch, result);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FallbackBackend> SegmentSearch::Score(
+    std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
+    std::span<const Row> rows, std::span<float> scores) {
+  assert(scores.size() == queries.row_count() * rows.size());
+  if (segments.size() == 1) return segments.front()->Score(queries, rows, scores);
+  FallbackBackend first_fallback;
+  std::size_t end_row = 0;
+  std::size_t first = 0;  // of rows
+  for (const auto& segment : segments) {
+    end_row += segment->row_count();
+    const auto end = std::lower_bound(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
+                                      static_cast<Row>(end_row));
+    const std::size_t count = static_cast<std::size_t>(end - rows.begin()) - first;
+    if (count == 0) continue;
+    scores_.resize(queries.row_count() * count);
+    absl::StatusOr<FallbackBackend> fallback =
+        segment->Score(queries, rows.subspan(first, count), scores_);
+    if (!fallback.ok()) return fallback;
+    if (first_fallback == nullptr) first_fallback = *std::move(fallback);
+    for (std::size_t query = 0; query < queries.row_count(); ++query) {
+      std::copy_n(scores_.data() + query * count, count,
+                  scores.data() + query * rows.size() + first);
+    }
+    first += count;
+  }
+  return first_fallback;
+}
+
+// Compares every segment's next hit for each hit: segments are few, a heap would cost more.
+void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
+                          SearchResult& result) {
+  std::uint32_t k_most = 0;
+  for (const QuerySpec& spec : batch.specs) k_most = std::max(k_most, spec.k);
+  result.Reset(batch.specs.size(), k_most);
+  for (std::size_t query = 0; query < batch.specs.size(); ++query) {
+    next_.assign(segment_count, 0);
+    const std::span<Hit> buffer = result.Buffer(query);
+    std::size_t count = 0;
+    while (count < batch.specs[query].k) {
+      RankKey best;  // below every real key
+      std::size_t best_segment = segment_count;
+      for (std::size_t segment = 0; segment < segment_count; ++segment) {
+        const std::span<const Hit> hits = partial_[segment].Hits(query);
+        if (next_[segment] == hits.size()) continue;
+        const RankKey key = KeyOf(hits[next_[segment]]);
+        if (best_segment != segment_count && key < best) continue;
+        best = key;
+        best_segment = segment;
+      }
+      if (best_segment == segment_count) break;
+      buffer[count++] = partial_[best_segment].Hits(query)[next_[best_segment]++];
+    }
+    result.SetCount(query, count);
+    QueryCost cost;
+    for (std::size_t segment = 0; segment < segment_count; ++segment) {
+      cost += partial_[segment].Cost(query);
+    }
+    result.SetCost(query, cost);
+    // One backend made all segments, so mostly one engine answers for all: the first's is reported.
+    if (segment_count > 0) result.SetEngine(query, partial_.front().Engine(query));
+  }
+  for (std::size_t segment = 0; segment < segment_count && result.fallback() == nullptr;
+       ++segment) {
+    result.SetFallback(partial_[segment].fallback());
+  }
+}
+
+}  // namespace simile::engine

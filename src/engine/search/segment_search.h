@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "simile/segment.h"
+
+namespace simile::engine {
+
+// Searches a snapshot's segments as if they were one: each is searched for its best k, and the hits
+// are merged by rank key, so the result is the same however the rows are cut. One segment, the
+// usual case, writes straight into the caller's result. Owned by the dispatch thread; warm searches
+// allocate nothing.
+class SegmentSearch {
+ public:
+  // segments, batch and result as for SegmentIndex::Search, masks covering every row of all
+  // segments; no segment gives no hits. Costs are summed over the segments; the first segment that
+  // has a fallback backend gives the result's.
+  // Errors: the first segment's that fails; result is then not to be read.
+  absl::Status Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                   const SearchBatch& batch, SearchResult& result);
+
+  // queries, rows, scores and the fallback backend returned as for SegmentIndex::Score, rows of all
+  // segments together.
+  absl::StatusOr<FallbackBackend> Score(
+      std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
+      std::span<const Row> rows, std::span<float> scores);
+
+ private:
+  void Merge(std::size_t segment_count, const SearchBatch& batch, SearchResult& result);
+
+  std::vector<SearchResult> partial_;  // one a segment
+  std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged
+  std::vector<float> scores_;          // of one segment's rows
+};
+
+}  // namespace simile::engine

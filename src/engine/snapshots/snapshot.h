@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "filter/filters.h"
+#include "filter/text_index.h"
+#include "simile/backend.h"
+
+namespace simile::engine {
+
+// One generation of a collection: its data and the segments that are searched. Immutable; a query
+// holds it from validation to answer, so that a swap never falls between check and use. Dropping
+// the last reference only hands it to the store's reclaimer: no request ever waits for an unmap.
+struct Snapshot {
+  std::string collection;
+  std::uint64_t version = 0;  // from 1, grows with every publish of the collection
+  std::chrono::system_clock::time_point loaded_at;
+  std::shared_ptr<const data::Dataset> dataset;
+  filter::TextIndex text_index;
+  std::unique_ptr<const filter::Filters> filters;             // never null once published
+  std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
+  ResidentPlan index_plan;                                    // the most that the indexes take
+
+  std::size_t row_count() const { return dataset->vectors.row_count(); }
+  std::size_t dim() const { return dataset->vectors.dim(); }
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// Resident bytes of a snapshot by what they hold.
+struct ResidentBytes {
+  std::uint64_t vectors = 0;
+  std::uint64_t payload = 0;  // payload, ids, look-up index, what filters need
+  std::uint64_t users = 0;    // profile vectors, ids, seen sets
+  std::uint64_t index = 0;    // the segments' indexes on the host
+  std::uint64_t device = 0;   // device memory
+
+  std::uint64_t host() const { return vectors + payload + users + index; }
+};
+ResidentBytes BytesOf(const Snapshot& snapshot);
+
+// How far the indexes of a snapshot's segments are built (SegmentIndex::Built).
+struct IndexState {
+  double built = 1;     // 0 .. 1, of the segment that has come least far
+  std::string problem;  // of the first segment that has one
+};
+IndexState IndexStateOf(const Snapshot& snapshot);
+
+// The backend that answers instead of the chosen one for any segment, and why; null for none.
+FallbackBackend FallbackOf(const Snapshot& snapshot);
+
+}  // namespace simile::engine

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "engine/snapshots/reclaimer.h"
+#include "engine/snapshots/snapshot.h"
+#include "simile/clock.h"
+
+namespace simile::engine {
+
+enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading };
+
+// A collection as seen from outside: its state and, when there is one, its current snapshot.
+struct CollectionStatus {
+  std::string name;
+  CollectionState state = CollectionState::kLoading;
+  double progress = 0;   // of the change under way, 0..1
+  SnapshotPtr snapshot;  // null before the first publish
+};
+
+// The collections being served: for each a slot with the current snapshot. Owned by wiring; all
+// methods may be called from any thread and hold a short mutex, never across work. (A std::mutex:
+// ThreadSanitizer cannot see through libstdc++ 12's atomic<shared_ptr>, nor through an absl::Mutex
+// whose library was built without it, as the distribution's is.)
+//
+// A change to a collection is a claim: BeginCreate or BeginReplace marks the slot, so that two
+// changes of one collection never overlap; Publish or AbandonChange ends it.
+//
+// A published snapshot is freed on the store's reclaimer thread, whichever thread drops the last
+// reference. The backend that made its segments must outlive the store and every snapshot.
+//
+// A replaced snapshot is kept for callers that are still paging through it: until its lease expires
+// or the next load needs the memory, whichever comes first.
+class SnapshotStore {
+ public:
+  //   clock  borrowed; decides when leases expire
+  explicit SnapshotStore(const Clock& clock) : clock_(clock) {}
+
+  // Called when a collection starts or stops serving, outside the mutex, on the thread that made
+  // the change. Calls never overlap, and the last one for a name has its current state. Drives the
+  // health service. It may read the store but not change it.
+  using Listener = std::function<void(const std::string& name, bool serving)>;
+  void SetListener(Listener listener);  // REQUIRES: called before any other thread uses the store
+
+  // The current snapshot.
+  // Errors: kNotFound, with the nearest known name; kFailedPrecondition while the first load runs,
+  //         with its progress.
+  absl::StatusOr<SnapshotPtr> Pin(std::string_view collection) const;
+  // The snapshot of this version that was loaded at this time, if it is still kept.
+  // Errors: kAborted when it is not; kNotFound as Pin.
+  absl::StatusOr<SnapshotPtr> PinVersion(std::string_view collection, std::uint64_t version,
+                                         std::chrono::system_clock::time_point loaded_at) const;
+  // Keeps the snapshot for `duration` from now, even when it is replaced. Does nothing when it is
+  // neither the current one nor kept by a lease.
+  void Lease(const Snapshot& snapshot, Clock::Duration duration);
+  // Drops all snapshots that only leases keep.
+  void EndLeases();
+  std::vector<CollectionStatus> List() const;  // by name
+  // Errors: kNotFound.
+  absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
+
+  // Claims a new name (must not exist) or an existing one (must exist and be idle).
+  // Errors: kAlreadyExists / kNotFound; kAborted when a change of it is under way.
+  absl::Status BeginCreate(const std::string& collection);
+  absl::Status BeginReplace(const std::string& collection);
+  void SetProgress(const std::string& collection, double fraction);
+  // Ends the claim: the snapshot becomes current under the next version.
+  // REQUIRES: the collection is claimed; the snapshot holds a dataset.
+  struct Published {
+    std::uint64_t version = 0;
+    SnapshotPtr current;
+    SnapshotPtr previous;  // null after a first publish
+  };
+  Published Publish(const std::string& collection, Snapshot snapshot);
+  // Ends the claim without a change; a name that never served disappears.
+  // REQUIRES: the collection is claimed.
+  void AbandonChange(const std::string& collection);
+  // Removes a collection and returns its last snapshot. Calls under way keep theirs. A collection
+  // created under the same name later starts again from version 1.
+  // Errors: kNotFound, kAborted when a change is under way.
+  absl::StatusOr<SnapshotPtr> Remove(const std::string& collection);
+
+  // Returns when every snapshot released before the call is freed.
+  void AwaitReclaimed() const { reclaimer_.AwaitReclaimed(); }
+
+ private:
+  struct Slot {
+    CollectionState state = CollectionState::kLoading;
+    double progress = 0;
+    std::uint64_t last_version = 0;
+    SnapshotPtr current;
+    Clock::TimePoint leased_until = Clock::TimePoint::min();  // current
+    SnapshotPtr replaced;                                     // while it is leased
+    Clock::TimePoint replaced_until = Clock::TimePoint::min();
+  };
+  using Slots = std::map<std::string, Slot, std::less<>>;
+  // REQUIRES of these: mutex_ is held.
+  absl::Status UnknownCollection(std::string_view collection) const;
+  Slot& ClaimedSlot(const std::string& collection);
+  void DropExpiredLeases() const;
+
+  // Calls the listener with whether the collection serves now.
+  void NotifyListener(const std::string& collection);
+
+  Reclaimer reclaimer_;  // first, so that the slots below release snapshots while it still works
+  Listener listener_;
+  std::mutex listener_mutex_;  // held while the listener runs; locked before mutex_
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards slots_
+  // Mutable, because reading drops expired leases.
+  mutable Slots slots_;
+};
+
+}  // namespace simile::engine

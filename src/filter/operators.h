@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <absl/functional/function_ref.h>
+
+#include "data/field_type.h"
+#include "filter/keyword_column.h"
+#include "filter/lexer.h"
+#include "filter/ordered_column.h"
+
+namespace simile::filter {
+
+// Adds the rows of the keywords that compare so with a text, and returns the work.
+using KeywordRows = std::uint64_t (KeywordColumn::*)(std::string_view text, RowMask& mask) const;
+
+// An operator of the language. The lexer, the parser, messages, the canonical text and evaluation
+// read what they need of it here: a new comparison is a row in operators.cpp and, where no function
+// of the columns fits, one such function.
+struct Operator {
+  std::string_view symbol;  // as messages and canonical text write it: a sign or an upper-case word
+  Token::Kind kind = Token::Kind::kComparison;
+  // What people write by mistake; errors answer with `symbol`. Words, in lower case, are recognized
+  // between a field and a value.
+  std::array<std::string_view, 6> wrong_signs{};
+  std::array<std::string_view, 3> wrong_words{};
+  bool spaced = true;  // year = 1990, but genres:War
+
+  // The rest is for comparisons alone.
+  bool negated = false;            // passes rows with the field that the tests below do not pass
+  Sides sides{};                   // the integers, numbers and times that pass; none: not for them
+  KeywordRows keyword = nullptr;   // for fields of one keyword; null: not for them
+  KeywordRows keywords = nullptr;  // for lists of keywords; null: not for them
+  std::string_view asks{};         // its meaning, for the error about a field it is not for
+  std::string_view empty_text{};   // why "" is refused for a keyword; empty: it is not
+
+  bool word() const { return symbol.front() >= 'A' && symbol.front() <= 'Z'; }
+  bool equality() const { return sides.equal && !sides.below && !sides.above; }
+  bool order() const { return sides.below || sides.above; }
+  bool IsFor(data::FieldType type) const;
+};
+
+// In the order in which messages list them.
+std::span<const Operator> Operators();
+
+// REQUIRES: an operator has this symbol.
+const Operator& OperatorOf(std::string_view symbol);
+
+// The comparison that means the same with its two sides exchanged.
+const Operator& Flipped(const Operator& comparison);
+
+// A comparison as a filter writes it.
+std::string ComparisonText(std::string_view field, const Operator& comparison,
+                           std::string_view value);
+
+// The comparisons that `includes` accepts, and IN: "=, != or IN".
+std::string ListComparisons(std::string_view conjunction,
+                            absl::FunctionRef<bool(const Operator&)> includes);
+
+}  // namespace simile::filter

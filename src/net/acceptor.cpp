@@ -1,0 +1,148 @@
+#include "net/acceptor.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace simile::net {
+namespace {
+
+// How long the loop stops accepting when not even the spare descriptor helps. It still waits for
+// the stop event, so stopping is not delayed.
+constexpr int kBackOffMs = 50;
+
+base::FileDescriptor OpenSpare() {
+  return base::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+// Closes with a reset: the peer is notified at once, and no half-closed socket remains.
+void Reset(base::FileDescriptor connection) {
+  const linger now{1, 0};
+  static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
+}
+
+base::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
+  socklen_t bytes = sizeof peer;
+  return base::FileDescriptor(
+      accept4(listener, reinterpret_cast<sockaddr*>(&peer), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+}  // namespace
+
+Acceptor::Acceptor(ListenSocket socket, Options options, HandOver hand_over,
+                   observe::Metrics& metrics, const observe::Logger& log)
+    : socket_(std::move(socket)),
+      hand_over_(std::move(hand_over)),
+      metrics_(metrics),
+      log_(log),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      spare_(OpenSpare()),
+      table_(options.connections_max, options.per_peer_max) {}
+
+Acceptor::~Acceptor() { Stop(); }
+
+void Acceptor::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Acceptor::Stop() {
+  if (thread_.joinable()) {
+    eventfd_write(stop_event_.get(), 1);
+    thread_.join();
+  }
+  socket_.fd.Close();
+}
+
+std::size_t Acceptor::CountOpen() {
+  const std::lock_guard lock(table_mutex_);
+  return table_.CountOpen();
+}
+
+void Acceptor::Loop() {
+  Step step = Step::kWait;
+  while (true) {
+    pollfd watched[] = {{stop_event_.get(), POLLIN, 0}, {socket_.fd.get(), POLLIN, 0}};
+    const bool backing_off = step == Step::kBackOff;
+    poll(watched, backing_off ? 1 : 2, backing_off ? kBackOffMs : -1);
+    if (watched[0].revents != 0) return;
+    do {
+      step = AcceptOne();
+    } while (step == Step::kAgain);
+  }
+}
+
+Acceptor::Step Acceptor::AcceptOne() {
+  sockaddr_storage peer{};
+  base::FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
+  if (connection.valid()) {
+    was_shedding_ = false;
+    Admit(std::move(connection), peer);
+    return Step::kAgain;
+  }
+  switch (errno) {
+    case EAGAIN:
+      return Step::kWait;
+    case EMFILE:
+    case ENFILE:
+      return ShedForLackOfDescriptors();
+    case ECONNABORTED:  // the peer gave up; the others are errors of its network (accept(2))
+    case EINTR:
+    case EPROTO:
+    case ENETDOWN:
+    case ENONET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+      return Step::kAgain;
+    default:  // usually no memory: an immediate retry would spin
+      return Step::kBackOff;
+  }
+}
+
+void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
+  Admission admission = Admission::kFull;
+  {
+    const std::lock_guard lock(table_mutex_);
+    admission = table_.Admit(connection.get(), PeerKey::Of(peer));
+  }
+  if (admission != Admission::kAdmitted) {
+    metrics_.CountRejected(admission == Admission::kFull ? observe::Rejection::kConnections
+                                                         : observe::Rejection::kConnectionsPerPeer);
+    Reset(std::move(connection));
+    return;
+  }
+  // An answer is one small write: waiting to fill a packet would delay it.
+  const int no_delay = 1;
+  static_cast<void>(
+      setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay));
+  hand_over_(connection.Release());
+}
+
+Acceptor::Step Acceptor::ShedForLackOfDescriptors() {
+  if (!was_shedding_) {
+    log_.Warn(
+        "connections are refused: no file descriptor is left; raise the limit (ulimit -n) or "
+        "lower limits.connections_max");
+    was_shedding_ = true;
+  }
+  spare_.Close();
+  sockaddr_storage peer{};
+  base::FileDescriptor connection = AcceptFrom(socket_.fd.get(), peer);
+  const bool accepted = connection.valid();
+  if (accepted) {
+    metrics_.CountRejected(observe::Rejection::kDescriptors);
+    Reset(std::move(connection));
+  }
+  spare_ = OpenSpare();
+  return accepted && spare_.valid() ? Step::kAgain : Step::kBackOff;
+}
+
+}  // namespace simile::net

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/file_descriptor.h"
+#include "net/connection_table.h"
+#include "net/listen_socket.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+namespace simile::net {
+
+// Accepts connections for gRPC, which has no limit on them, on a thread of its own: hands over at
+// most connections_max connections, at most per_peer_max of one address, and resets the others at
+// once. When file descriptors run out, it closes a spare one to accept and reset the newcomer;
+// otherwise the connection would stay in the backlog and the loop would spin.
+class Acceptor {
+ public:
+  struct Options {
+    std::size_t connections_max = 1'024;
+    std::size_t per_peer_max = 64;
+  };
+  // Takes over a connected, non-blocking socket.
+  using HandOver = std::function<void(int fd)>;
+
+  // metrics and log are borrowed for the acceptor's life.
+  Acceptor(ListenSocket socket, Options options, HandOver hand_over, observe::Metrics& metrics,
+           const observe::Logger& log);
+  ~Acceptor();  // stops as Stop()
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  // Starts the accept loop. Called once.
+  void Start();
+  // Connections open now. Cost: one system call for each.
+  std::size_t CountOpen();
+  // Closes the listening socket; connections handed over stay. Idempotent.
+  void Stop();
+
+ private:
+  // What the loop does after one accept.
+  enum class Step : std::uint8_t { kAgain, kWait, kBackOff };
+
+  void Loop();
+  Step AcceptOne();
+  void Admit(base::FileDescriptor connection, const sockaddr_storage& peer);
+  Step ShedForLackOfDescriptors();
+
+  ListenSocket socket_;
+  const HandOver hand_over_;
+  observe::Metrics& metrics_;
+  const observe::Logger& log_;
+  base::FileDescriptor stop_event_;
+  base::FileDescriptor spare_;
+  std::mutex table_mutex_;  // guards table_
+  ConnectionTable table_;
+  bool was_shedding_ = false;  // loop thread only: logs once until a connection is accepted again
+  std::thread thread_;
+};
+
+}  // namespace simile::net

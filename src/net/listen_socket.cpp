@@ -1,0 +1,72 @@
+#include "net/listen_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace simile::net {
+namespace {
+
+// Connections that the kernel keeps until the accept loop takes them.
+constexpr int kBacklog = 512;
+
+std::string AddressText(const std::string& host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+absl::Status CannotListen(const std::string& host, std::uint16_t port, int error) {
+  const std::string_view remedy =
+      error == EADDRINUSE      ? "; choose another with --port (0 takes any free one)"
+      : error == EACCES        ? "; ports below 1024 need a privilege, choose a higher one"
+      : error == EADDRNOTAVAIL ? "; --listen names an address of this machine"
+                               : "";
+  return absl::UnavailableError(fmt::format("cannot listen on {}: {}{}", AddressText(host, port),
+                                            std::generic_category().message(error), remedy));
+}
+
+std::uint16_t BoundPort(int fd) {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace
+
+absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* raw = nullptr;
+  const int lookup = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(raw, &freeaddrinfo);
+  if (lookup != 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "cannot listen on \"{}\": {}; --listen takes an address of this machine, such as "
+        "127.0.0.1, 0.0.0.0 or ::1",
+        host, gai_strerror(lookup)));
+  }
+  base::FileDescriptor fd(
+      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  // Lets a restarted server listen while old connections linger; does not share the port.
+  const int reuse = 1;
+  if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
+      bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
+    return CannotListen(host, port, errno);
+  }
+  const std::uint16_t bound = BoundPort(fd.get());
+  return ListenSocket{std::move(fd), bound, AddressText(host, bound)};
+}
+
+}  // namespace simile::net

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "base/file_descriptor.h"
+
+namespace simile::net {
+
+// A listening TCP socket.
+struct ListenSocket {
+  base::FileDescriptor fd;  // non-blocking
+  std::uint16_t port = 0;
+  std::string address;  // "127.0.0.1:50051", "[::1]:50051"
+};
+
+// Listens on host:port. The host is an IPv4 or IPv6 address (no brackets) or a name, of which the
+// first address is used; port 0 chooses a free one.
+// Errors: kInvalidArgument for a host that cannot be found; kUnavailable when the address is not
+//         this machine's or the port is taken or not allowed. The message says what to do.
+absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port);
+
+}  // namespace simile::net

@@ -1,0 +1,98 @@
+#include "query/cold_start.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "filter/expression.h"
+#include "filter/payload_index.h"
+#include "filter/unknown_field.h"
+
+namespace simile::query {
+namespace {
+
+using filter::Field;
+using filter::FieldType;
+
+constexpr std::string_view kUsersWhoHaveSeen = "users who have seen it";
+constexpr std::string_view kYear = "year";
+
+bool HasOrder(const Field& field) {
+  return field.type == FieldType::kInteger || field.type == FieldType::kNumber ||
+         field.type == FieldType::kTime;
+}
+
+// "; fields with an order: year, rating", or "; no field of it has an order".
+std::string FieldsWithOrder(const filter::PayloadIndex& payload) {
+  std::vector<std::string> names;
+  for (const Field& field : payload.fields()) {
+    if (HasOrder(field)) names.push_back(filter::FieldText(field.name));
+  }
+  if (names.empty()) return "; no field of it has an order";
+  return fmt::format("; fields with an order: {}", fmt::join(names, ", "));
+}
+
+// The field that orders rows by age when the request names none; null when no field does.
+const Field* NewestField(const filter::PayloadIndex& payload) {
+  const Field* only_time = nullptr;
+  for (const Field& field : payload.fields()) {
+    if (field.type != FieldType::kTime) continue;
+    if (only_time != nullptr) return nullptr;
+    only_time = &field;
+  }
+  if (only_time != nullptr) return only_time;
+  const Field* const year = payload.Find(kYear);
+  return year != nullptr && year->type == FieldType::kInteger ? year : nullptr;
+}
+
+absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
+                                         const ColdStart& cold_start) {
+  const filter::PayloadIndex& payload = snapshot.filters->payload();
+  if (cold_start.field.empty()) {
+    if (const Field* const field = NewestField(payload)) return field;
+    return absl::InvalidArgumentError(
+        fmt::format("cold_start.field: {} does not tell by itself which rows are newest; name a "
+                    "field{}",
+                    snapshot.collection, FieldsWithOrder(payload)));
+  }
+  const Field* const field = payload.Find(cold_start.field);
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(
+        "cold_start.field: " +
+        filter::UnknownField(snapshot.collection, cold_start.field, payload));
+  }
+  if (HasOrder(*field)) return field;
+  return absl::InvalidArgumentError(
+      fmt::format("cold_start.field: {} is of type {}, which has no order{}",
+                  filter::FieldText(field->name), NameOf(field->type), FieldsWithOrder(payload)));
+}
+
+}  // namespace
+
+absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
+                                         const ColdStart& cold_start) {
+  if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
+    const std::vector<Row>& most_seen = snapshot.dataset->profiles.most_seen;
+    if (!most_seen.empty()) {
+      return engine::RowOrder(kUsersWhoHaveSeen, &most_seen, snapshot.row_count());
+    }
+    return absl::InvalidArgumentError(
+        fmt::format("cold_start: {} has no interactions to tell what is popular; name a field{}",
+                    snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
+  }
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start);
+  if (!chosen.ok()) return chosen.status();
+  const Field& field = **chosen;
+  using Integers = filter::OrderedColumn<std::int64_t>;
+  if (const auto* const integers = std::get_if<Integers>(&field.column)) {
+    return engine::RowOrder(field.name, integers, snapshot.row_count());
+  }
+  return engine::RowOrder(field.name, &std::get<filter::OrderedColumn<double>>(field.column),
+                          snapshot.row_count());
+}
+
+}  // namespace simile::query

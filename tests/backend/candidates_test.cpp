@@ -1,0 +1,211 @@
+#include "backend/cpu/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "certificate/padded_rows.h"
+#include "certificate/score_bound.h"
+#include "certificate/seeded_random.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+using tests::PaddedRows;
+using tests::SeededRandom;
+
+constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
+
+// Rows of one number, which is their canonical score.
+class ScoredRows {
+ public:
+  explicit ScoredRows(std::size_t count) : rows_(count, 1), query_(1, 1) { query_[0][0] = 1; }
+
+  float& operator[](std::size_t index) { return rows_[index][0]; }
+  std::size_t count() const { return rows_.row_count(); }
+  SegmentRows Segment() const { return {rows_.view(), nullptr, Metric::kDot, kFirstRow}; }
+  const float* query() const { return query_.view().data(); }
+  RankKey KeyOf(std::uint32_t index) const {
+    return {rows_[index][0], kFirstRow + static_cast<Row>(index)};
+  }
+
+  std::vector<RankKey> Best(std::size_t k, float threshold) const {
+    std::vector<RankKey> keys;
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      if (rows_[i][0] >= threshold) keys.push_back(KeyOf(i));
+    }
+    std::ranges::sort(keys, std::greater<>());
+    if (keys.size() > k) keys.resize(k);
+    return keys;
+  }
+
+ private:
+  static constexpr Row kFirstRow = 100;
+  PaddedRows rows_;
+  PaddedRows query_;
+};
+
+struct Draw {
+  std::size_t count = 0;
+  std::size_t k = 0;
+  float threshold = kNoThreshold;
+  double bound = 0;  // the greatest error of a cheap score
+  std::vector<std::uint32_t> order;
+};
+
+Draw DrawOffers(ScoredRows& rows, SeededRandom& random) {
+  Draw draw;
+  draw.count = rows.count();
+  draw.k = random.OneIn(4) ? draw.count : random.Between(1, draw.count);
+  if (random.OneIn(2)) draw.k = random.Between(1, std::min<std::size_t>(draw.count, 30));
+  // Scores all distinct, on a grid with many ties, or all the same; bounds from one that separates
+  // all of them to one that separates none, which fills the buffers.
+  const std::size_t grid = random.OneIn(4) ? 1 : (random.OneIn(2) ? 20 : 0);
+  for (std::size_t i = 0; i < draw.count; ++i)
+    rows[i] = grid == 0 ? random.Signed() : static_cast<float>(random.Below(grid)) / 16;
+  draw.bound = std::ldexp(1.0, -static_cast<int>(random.Below(20)));
+  if (random.OneIn(3)) draw.threshold = rows[random.Below(draw.count)];
+  draw.order.resize(draw.count);
+  std::iota(draw.order.begin(), draw.order.end(), 0U);
+  for (std::size_t i = draw.count; i > 1; --i)
+    std::swap(draw.order[i - 1], draw.order[random.Below(i)]);
+  return draw;
+}
+
+Candidate CandidateOf(std::uint32_t index, float score, double bound, SeededRandom& random) {
+  const double cheap = static_cast<double>(score) + bound * static_cast<double>(random.Signed());
+  const auto [lower, upper] = certificate::RangeOf(cheap, bound);
+  return {index, lower, upper};
+}
+
+const certificate::CanonicalKernel& Kernel() {
+  return *certificate::SupportedCanonicalKernels().back();
+}
+
+constexpr std::uint64_t kSeed = 61;
+
+TEST(CandidatesTest, KeepsTheBestWithProvenGates) {
+  SeededRandom random(kSeed);
+  for (int round = 0; round < 1'500; ++round) {
+    ScoredRows rows(random.OneIn(10) ? random.Between(1, 5'000) : random.Between(1, 700));
+    const Draw draw = DrawOffers(rows, random);
+    const std::vector<RankKey> best = rows.Best(draw.k, draw.threshold);
+    std::uint64_t rescored = 0;
+    const SegmentRows segment = rows.Segment();
+    const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+    std::vector<Candidate> buffer(Candidates::CapacityFor(draw.k, draw.count));
+    Candidates candidates(buffer, draw.k, draw.threshold);
+    const Guess proven{draw.k, 1};
+    for (const std::uint32_t index : draw.order) {
+      candidates.Offer(CandidateOf(index, rows[index], draw.bound, random), proven, rescorer);
+      if (candidates.due()) candidates.Tighten(proven);
+      // k rows reach a proven gate, or it is the threshold.
+      ASSERT_TRUE(candidates.gate() == draw.threshold ||
+                  (best.size() == draw.k && candidates.gate() <= best.back().score()))
+          << "seed " << kSeed << ", round " << round;
+    }
+    ASSERT_LE(candidates.all().size(), buffer.size());
+    std::vector<Candidate> left(candidates.all().begin(), candidates.all().end());
+    left.resize(SelectBest(left, draw.k, rescorer));
+    while (!left.empty() && left.back().lower < draw.threshold) left.pop_back();
+    ASSERT_EQ(left.size(), best.size()) << "seed " << kSeed << ", round " << round;
+    for (std::size_t rank = 0; rank < left.size(); ++rank) {
+      ASSERT_EQ(rows.KeyOf(left[rank].index), best[rank])
+          << "seed " << kSeed << ", round " << round << ", rank " << rank;
+      ASSERT_EQ(left[rank].lower, best[rank].score());
+    }
+    ASSERT_LE(rescored, draw.count) << "a row was scored twice: seed " << kSeed;
+  }
+}
+
+TEST(CandidatesTest, DropsOnlyWhatIsBelowTheGateOrBeatenByKRows) {
+  SeededRandom random(kSeed);
+  for (int round = 0; round < 1'500; ++round) {
+    ScoredRows rows(random.Between(1, 900));
+    const Draw draw = DrawOffers(rows, random);
+    const std::vector<RankKey> best = rows.Best(draw.k, kNoThreshold);
+    std::uint64_t rescored = 0;
+    const SegmentRows segment = rows.Segment();
+    const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+    std::vector<Candidate> buffer(Candidates::CapacityFor(draw.k, draw.count));
+    Candidates candidates(buffer, draw.k, draw.threshold);
+    std::vector<Candidate> offered(draw.count);
+    for (const std::uint32_t index : draw.order) {
+      // Any guess, and any gate from another thread.
+      const Guess guess{random.Between(1, draw.k), std::fabs(random.Signed())};
+      offered[index] = CandidateOf(index, rows[index], draw.bound, random);
+      candidates.Offer(offered[index], guess, rescorer);
+      if (candidates.due()) candidates.Tighten(guess);
+      if (random.OneIn(200)) candidates.RaiseGate(rows[random.Below(draw.count)]);
+    }
+    std::vector<bool> kept(draw.count, false);
+    for (const Candidate& candidate : candidates.all()) {
+      ASSERT_FALSE(kept[candidate.index]) << "twice: seed " << kSeed << ", round " << round;
+      kept[candidate.index] = true;
+      ASSERT_TRUE(candidate.lower <= rows[candidate.index] &&
+                  rows[candidate.index] <= candidate.upper);
+    }
+    for (std::uint32_t index = 0; index < draw.count; ++index) {
+      // FinishQuery relies on this: a dropped row scores below the gate or is not among the k best.
+      ASSERT_TRUE(kept[index] || rows[index] < candidates.gate() || rows.KeyOf(index) < best.back())
+          << "seed " << kSeed << ", round " << round << ", row " << index << " with "
+          << rows[index];
+    }
+  }
+}
+
+TEST(CandidatesTest, GuessesNoHigherThanTheBestSeen) {
+  SeededRandom random(kSeed);
+  ScoredRows rows(300);
+  for (std::size_t i = 0; i < rows.count(); ++i) rows[i] = static_cast<float>(i);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Candidate> buffer(Candidates::CapacityFor(10, rows.count()));
+  Candidates candidates(buffer, 10, kNoThreshold);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    candidates.Offer({i, rows[i] - 2, rows[i] + 2}, {10, 1}, rescorer);
+  candidates.Tighten({3, 0.25F});
+  // The third best cheap score is 97, and a quarter of its bound 0.5.
+  EXPECT_EQ(candidates.gate(), 96.5F);
+  EXPECT_EQ(rescored, 0U);
+  candidates.RaiseGate(90);
+  EXPECT_EQ(candidates.gate(), 96.5F) << "gates never fall";
+}
+
+TEST(CandidatesTest, GuessesTheScoreThatRankRowsShouldReach) {
+  ScoredRows rows(3);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Candidate> buffer(Candidates::CapacityFor(2, rows.count()));
+  Candidates candidates(buffer, 2, kNoThreshold);
+  const Guess guess{2, 0.25F};
+  // One scored already, at 5; one with a wide bound, guessed to reach 5.5 though its lower bound
+  // is 4.
+  candidates.Offer({0, 5, 5}, guess, rescorer);
+  candidates.Offer({1, 4, 8}, guess, rescorer);
+  candidates.Tighten(guess);
+  EXPECT_EQ(candidates.gate(), 5);
+}
+
+TEST(CandidatesTest, RefusesWhatLiesBelowTheGate) {
+  ScoredRows rows(3);
+  std::uint64_t rescored = 0;
+  const SegmentRows segment = rows.Segment();
+  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
+  std::vector<Candidate> buffer(Candidates::CapacityFor(1, rows.count()));
+  Candidates candidates(buffer, 1, 0.5F);
+  candidates.Offer({0, 0.1F, std::nextafter(0.5F, 0.0F)}, {1, 1}, rescorer);
+  EXPECT_TRUE(candidates.all().empty());
+  candidates.Offer({1, 0.1F, 0.5F}, {1, 1}, rescorer);  // may reach it
+  EXPECT_EQ(candidates.all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace simile::backend::cpu

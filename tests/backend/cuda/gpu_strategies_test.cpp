@@ -1,0 +1,384 @@
+// Each strategy of the GPU engine on the emulated device, on larger segments than those of the
+// conformance cases: gates that reject rows, samples smaller than the segment, several tiles. The
+// expected answers are the plain scan's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/scan_backend.h"
+#include "backend/cuda/emulated_gpu.h"
+#include "backend/cuda/resident_rows.h"
+#include "backend/segments.h"
+#include "certificate/canonical_score.h"
+#include "conformance/rotation.h"
+#include "emulated_cuda/emulated_device.h"
+
+namespace simile::backend {
+namespace {
+
+using tests::CardOf;
+using tests::EmulatedOptions;
+using tests::ForcedStrategy;
+using tests::PaddedRows;
+using tests::SeededRandom;
+
+// One segment on the GPU, and in the plain scan for the expected answers.
+class Bench {
+ public:
+  Bench(const GpuOptions& options, const std::shared_ptr<PaddedRows>& rows, Metric metric) {
+    auto opened = tests::OpenEmulatedGpu(options);
+    EXPECT_TRUE(opened.ok()) << opened.status().ToString();
+    gpu_ = *std::move(opened);
+    scan_ = cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
+    SegmentRows segment = tests::SegmentOf(rows);
+    segment.metric = metric;
+    auto resident = gpu_->MakeResident(segment);
+    EXPECT_TRUE(resident.ok()) << resident.status().ToString();
+    on_gpu_ = *resident;
+    on_cpu_ = *scan_->MakeResident(segment);
+  }
+
+  // Expects the scan's answers and returns the GPU's.
+  const SearchResult& Expect(const SearchBatch& batch, const std::string& what) {
+    const absl::Status status = on_gpu_->Search(batch, result_);
+    EXPECT_TRUE(status.ok()) << what << ": " << status.ToString();
+    SearchResult expected;
+    EXPECT_TRUE(on_cpu_->Search(batch, expected).ok());
+    tests::ExpectSameAnswers(result_, expected, what);
+    EXPECT_EQ(emulated_cuda::TakeReport(), "") << what;
+    return result_;
+  }
+
+ private:
+  std::unique_ptr<Backend> gpu_;
+  std::unique_ptr<Backend> scan_;
+  std::shared_ptr<const SegmentIndex> on_gpu_;
+  std::shared_ptr<const SegmentIndex> on_cpu_;
+  SearchResult result_;
+};
+
+std::uint64_t Rescans(const SearchResult& result) {
+  std::uint64_t rescans = 0;
+  for (std::size_t query = 0; query < result.batch(); ++query)
+    rescans += result.Cost(query).rescans;
+  return rescans;
+}
+
+// Every query without a rescan is answered by the strategy, and at most one in 50 is rescanned.
+void ExpectStrategy(const SearchResult& result, const std::string& engine) {
+  for (std::size_t query = 0; query < result.batch(); ++query) {
+    if (result.Cost(query).rescans == 0) {
+      EXPECT_TRUE(std::string(result.Engine(query)).starts_with(engine)) << result.Engine(query);
+    }
+  }
+  EXPECT_LE(Rescans(result) * 50, result.batch());
+}
+
+struct StrategyCase {
+  const char* name;
+  ForcedStrategy forced;
+  const char* engine;
+  std::size_t row_count;
+  std::size_t dim;
+  std::size_t batch;
+  std::uint32_t k;
+};
+
+class GpuStrategyTest : public ::testing::TestWithParam<std::tuple<StrategyCase, std::size_t>> {};
+
+TEST_P(GpuStrategyTest, AnswersAsTheScanDoes) {
+  const auto& [strategy, card] = GetParam();
+  tests::ResetEmulatedGpu(CardOf(card), 100 + card);
+  SeededRandom random(strategy.row_count + strategy.k);
+  Bench bench(EmulatedOptions(strategy.forced),
+              tests::UnitRows(strategy.row_count, strategy.dim, random), Metric::kCosine);
+  const auto queries = tests::UnitRows(strategy.batch, strategy.dim, random);
+  const std::vector<QuerySpec> specs = tests::Specs(strategy.batch, strategy.k);
+  ExpectStrategy(bench.Expect({queries->view(), specs}, strategy.name), strategy.engine);
+}
+
+constexpr StrategyCase kStrategyCases[] = {
+    {"scan_1", ForcedStrategy::kRowScan, "fp16-scan", 12'000, 40, 1, 10},
+    {"scan_16_wide", ForcedStrategy::kRowScan, "fp16-scan", 2'500, 400, 16, 10},
+    {"scan_17", ForcedStrategy::kRowScan, "fp16-scan", 9'001, 64, 17, 100},
+    {"scan_33", ForcedStrategy::kRowScan, "fp16-scan", 6'007, 33, 33, 10},
+    {"scan_64", ForcedStrategy::kRowScan, "fp16-scan", 5'023, 96, 64, 1},
+    {"scan_long_answer", ForcedStrategy::kRowScan, "fp16-scan", 30'000, 32, 3, 300},
+    {"gemm_1", ForcedStrategy::kGemm, "fp16-gemm", 5'000, 40, 1, 10},
+    {"gemm_70", ForcedStrategy::kGemm, "fp16-gemm", 6'001, 64, 70, 10},
+    {"gemm_long_answer", ForcedStrategy::kGemm, "fp16-gemm", 9'000, 32, 9, 900},
+    {"gemm_200", ForcedStrategy::kGemm, "fp16-gemm", 3'000, 32, 200, 20},
+    {"canonical_9", ForcedStrategy::kCanonical, "scan", 12'000, 32, 9, 50},
+    {"as_served_1", ForcedStrategy::kNone, "fp16-scan", 9'000, 64, 1, 10},
+    {"as_served_90", ForcedStrategy::kNone, "fp16-gemm", 6'000, 64, 90, 10},
+};
+
+INSTANTIATE_TEST_SUITE_P(Strategies, GpuStrategyTest,
+                         ::testing::Combine(::testing::ValuesIn(kStrategyCases),
+                                            ::testing::Range<std::size_t>(0, 4)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_on_" +
+                                  CardOf(std::get<1>(test.param)).name;
+                         });
+
+class GpuFilterTest : public ::testing::TestWithParam<ForcedStrategy> {};
+
+// Every query has its own mask, exclusions and k: more masks than the cache holds, and more
+// excluded rows than a list holds.
+TEST_P(GpuFilterTest, AnswersMixedQueriesAsTheScanDoes) {
+  constexpr std::size_t kRows = 7'000, kDim = 32, kBatch = 90;
+  tests::ResetEmulatedGpu(CardOf(0), 7);
+  SeededRandom random(11);
+  Bench bench(EmulatedOptions(GetParam()), tests::UnitRows(kRows, kDim, random), Metric::kCosine);
+  const auto queries = tests::UnitRows(kBatch, kDim, random);
+  std::vector<RowMask> masks;
+  std::vector<std::vector<Row>> excluded(kBatch);
+  std::vector<QuerySpec> specs = tests::Specs(kBatch, 10);
+  masks.reserve(kBatch);
+  for (std::size_t i = 0; i < kBatch; ++i) {
+    const std::size_t one_in = std::vector<std::size_t>{2, 5, 40, 1'000, 0}[i % 5];
+    masks.push_back(tests::MaskOf(kRows, one_in, random));
+    if (i % 3 != 0) specs[i].mask = &masks[i];
+    const std::size_t excluded_count = i % 10 == 0 ? 3'000 : 20 * (i % 4);
+    for (Row row = 0; row < kRows && excluded[i].size() < excluded_count; ++row) {
+      if (random.OneIn(2)) excluded[i].push_back(row);
+    }
+    specs[i].excluded_rows = excluded[i];
+    specs[i].k = static_cast<std::uint32_t>(random.Between(1, 60));
+  }
+  const SearchBatch batch{queries->view(), specs};
+  bench.Expect(batch, "masks are new");
+  bench.Expect(batch, "masks are cached");
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, GpuFilterTest,
+                         ::testing::Values(ForcedStrategy::kNone, ForcedStrategy::kRowScan,
+                                           ForcedStrategy::kGemm, ForcedStrategy::kGather,
+                                           ForcedStrategy::kCanonical));
+
+TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
+  constexpr std::size_t kRows = 6'000, kDim = 48;
+  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    tests::ResetEmulatedGpu(CardOf(0), 3);
+    SeededRandom random(5);
+    const auto rows = tests::UnitRows(kRows, kDim, random);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      tests::ScaleTo((*rows)[row], 1 + 9 * static_cast<double>(random.Below(1'000)) / 1'000);
+    }
+    Bench bench(EmulatedOptions(strategy), rows, Metric::kDot);
+    const auto queries = tests::UnitRows(8, kDim, random);
+    tests::ScaleTo((*queries)[3], 0x1p40);
+    tests::ScaleTo((*queries)[4], 0x1p-40);
+    const std::vector<QuerySpec> specs = tests::Specs(8, 10);
+    const SearchResult& result = bench.Expect({queries->view(), specs}, "dot");
+    EXPECT_EQ(Rescans(result), 0U);
+  }
+}
+
+// Thousands of rows within the bound of each other: each may be among the best.
+TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
+  constexpr std::size_t kRows = 9'000, kDim = 32;
+  tests::ResetEmulatedGpu(CardOf(0), 9);
+  SeededRandom random(13);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  for (std::size_t row = 1; row < kRows; row += 2) {  // half of them nearly equal
+    for (std::size_t i = 0; i < kDim; ++i) {
+      (*rows)[row][i] = (*rows)[0][i] * (1 + random.Signed() * 0x1p-12F);
+    }
+    tests::ScaleTo((*rows)[row], 1);
+  }
+  Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
+  const PaddedRows& all = *rows;
+  PaddedRows query(1, kDim);
+  std::ranges::copy(all[0], query[0].begin());
+  const std::vector<QuerySpec> specs = tests::Specs(1, 10);
+  EXPECT_EQ(Rescans(bench.Expect({query.view(), specs}, "first")), 1U);
+  for (int i = 0; i < 6; ++i) bench.Expect({query.view(), specs}, "growing");
+  EXPECT_EQ(Rescans(bench.Expect({query.view(), specs}, "grown")), 0U);
+}
+
+// Makes a row with this score for the first unit vector.
+void SetScore(std::span<float> row, float score, SeededRandom& random) {
+  for (float& value : row) value = random.Signed();
+  row[0] = 0;
+  tests::ScaleTo(row, std::sqrt(1 - static_cast<double>(score) * score));
+  row[0] = score;
+}
+
+// Rows in an order that makes the gate too high: the sample holds `rank` of the best rows, one per
+// group; all others score far lower, except near_count rows, one in each of the next groups, that
+// score near_below less than the best. Expects the right answer and returns the rescans.
+std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_count,
+                                       float near_below) {
+  constexpr unsigned kRows = 80'000, kDim = 32, kWanted = 100, kGroup = 32;
+  tests::ResetEmulatedGpu(CardOf(0), 4);
+  const GpuOptions options = EmulatedOptions(strategy);
+  cuda::CardTraits card;
+  card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
+  card.shared_bytes_max = CardOf(0).shared_bytes_max;
+  card.capability = CardOf(0).capability;
+  cuda::PassDemand demand;
+  demand.queries = 1;
+  demand.hits_max = demand.reach_max = kWanted;
+  const auto plan = cuda::PlanPass(card, options.tuning, options.workspace, {kRows, kDim}, demand);
+  EXPECT_TRUE(plan.has_value());
+  const unsigned rank = plan->RankOf(kWanted);
+  EXPECT_LT(rank, kWanted) << "else the gate cannot be too high";
+
+  SeededRandom random(8);
+  const std::vector<unsigned> row_of = cuda::ShuffledRows(kRows);
+  const auto rows = std::make_shared<PaddedRows>(kRows, kDim);
+  for (unsigned position = 0; position < kRows; ++position) {
+    const unsigned group = position / kGroup;
+    float score = 0.2F;
+    if (position % kGroup == 0 && group < rank) score = 0.9F;
+    if (position % kGroup == 0 && group >= rank && group < rank + near_count) {
+      score = 0.9F - near_below;
+    }
+    SetScore((*rows)[row_of[position]], score, random);
+  }
+  Bench bench(options, rows, Metric::kCosine);
+  PaddedRows query(1, kDim);
+  query[0][0] = 1;
+  const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
+  return Rescans(bench.Expect({query.view(), specs}, "too high a gate"));
+}
+
+TEST(GpuEngineTest, AnswersAgainWhereTheGateWasTooHigh) {
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kRowScan, 0, 0), 1U);
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kGemm, 0, 0), 1U);
+}
+
+// The gate is the sample's less twice the bound, and the last hit less than one bound above it.
+TEST(GpuEngineTest, AnswersAgainWhereTheLastHitDoesNotClearTheGate) {
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kGemm, 200, 2e-3F), 1U);
+  // The scan finds the sample's by bisection: here 0.9 - 0.7 / 2^9.
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kRowScan, 200, 2.4e-3F), 1U);
+}
+
+// Barriers over the grid and within blocks, under many orders of execution.
+TEST(GpuEngineTest, ScansRightInEveryOrder) {
+  constexpr std::size_t kRows = 4'000, kDim = 64, kQueries = 20;
+  SeededRandom random(29);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(kQueries, kDim, random);
+  const std::vector<QuerySpec> specs = tests::Specs(kQueries, 10);
+  const auto rotation = conformance::Rotation::FromEnvironment();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    if (!rotation.Covers(seed)) continue;
+    tests::ResetEmulatedGpu(CardOf(seed), seed);
+    Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
+    const std::string what = "device seed " + std::to_string(seed);
+    EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, what)), 0U) << what;
+  }
+}
+
+// Positions after the last row of a tile or a load have undefined scores, here higher than any
+// row's. Each of the best rows is the only good one of its group.
+TEST(GpuEngineTest, SamplesNoPositionAfterTheLastRow) {
+  constexpr unsigned kRows = 510, kDim = 32, kWanted = 10, kGroup = 32;
+  const std::vector<unsigned> row_of = cuda::ShuffledRows(kRows);
+  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    tests::ResetEmulatedGpu(CardOf(0), 4);  // its poison exceeds any score
+    SeededRandom random(19);
+    const auto rows = std::make_shared<PaddedRows>(kRows, kDim);
+    for (unsigned position = 0; position < kRows; ++position) {
+      const unsigned group = position / kGroup;
+      const bool best = position % kGroup == 0 && group < kWanted;
+      SetScore((*rows)[row_of[position]], best ? -0.3F - 0.01F * static_cast<float>(group) : -0.9F,
+               random);
+    }
+    Bench bench(EmulatedOptions(strategy), rows, Metric::kCosine);
+    PaddedRows query(1, kDim);
+    query[0][0] = 1;
+    const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
+    const SearchResult& result = bench.Expect({query.view(), specs}, "negative scores");
+    EXPECT_TRUE(std::string(result.Engine(0)).starts_with("fp16")) << result.Engine(0);
+  }
+}
+
+TEST(GpuEngineTest, SamplesOnlyRowsThatPass) {
+  constexpr std::size_t kRows = 9'000, kDim = 32, kQueries = 4;
+  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    tests::ResetEmulatedGpu(CardOf(0), 6);
+    SeededRandom random(23);
+    Bench bench(EmulatedOptions(strategy), tests::UnitRows(kRows, kDim, random), Metric::kCosine);
+    const auto queries = tests::UnitRows(kQueries, kDim, random);
+    const RowMask mask = tests::MaskOf(kRows, 8, random);
+    std::vector<QuerySpec> specs = tests::Specs(kQueries, 10);
+    for (QuerySpec& spec : specs) spec.mask = &mask;
+    EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, "one row in eight")), 0U);
+  }
+}
+
+TEST(GpuEngineTest, ScoresOfMinusZeroAreZero) {
+  constexpr std::size_t kRows = 40, kDim = 64;
+  tests::ResetEmulatedGpu(CardOf(0), 1);
+  // The last product of each of the 32 lanes is negative and underflows.
+  const auto rows = std::make_shared<PaddedRows>(kRows, kDim);
+  PaddedRows query(1, kDim);
+  query[0][0] = 1;
+  for (std::size_t i = kDim / 2; i < kDim; ++i) query[0][i] = 1e-30F;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    (*rows)[row][1] = 1;
+    for (std::size_t i = kDim / 2; i < kDim; ++i) (*rows)[row][i] = -1e-30F;
+  }
+  const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
+  ASSERT_TRUE(gpu.ok());
+  const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  float score = 1;
+  ASSERT_TRUE((*index)->Score(query.view(), std::vector<Row>{3}, {&score, 1}).ok());
+  EXPECT_EQ(score, 0);
+  EXPECT_FALSE(std::signbit(score));
+  const std::vector<QuerySpec> specs = tests::Specs(1, 3);
+  SearchResult result;
+  ASSERT_TRUE((*index)->Search({query.view(), specs}, result).ok());
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(result.Hits(0)[rank].row, rank) << "ties go to the lower row";
+    EXPECT_FALSE(std::signbit(result.Hits(0)[rank].score));
+  }
+}
+
+TEST(GpuEngineTest, ScoresListedRowsInPieces) {
+  constexpr std::size_t kRows = 3'000, kDim = 32, kQueries = 150;
+  tests::ResetEmulatedGpu(CardOf(0), 1);
+  SeededRandom random(17);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
+  ASSERT_TRUE(gpu.ok());
+  const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows, 70));
+  ASSERT_TRUE(index.ok());
+  const auto queries = tests::UnitRows(kQueries, kDim, random);
+  std::vector<Row> wanted;
+  for (Row row = 0; row < kRows; ++row) {
+    if (random.OneIn(2)) wanted.push_back(70 + row);
+  }
+  std::vector<float> scores(kQueries * wanted.size());
+  ASSERT_TRUE((*index)->Score(queries->view(), wanted, scores).ok());
+  for (std::size_t query = 0; query < kQueries; ++query) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(scores[query * wanted.size() + i],
+                certificate::CanonicalScoreReference(queries->view()[query],
+                                                     rows->view()[wanted[i] - 70]));
+    }
+  }
+}
+
+TEST(GpuEngineTest, AnswersForASegmentWithoutRows) {
+  tests::ResetEmulatedGpu(CardOf(0), 1);
+  Bench bench(EmulatedOptions(), std::make_shared<PaddedRows>(0, 24), Metric::kCosine);
+  SeededRandom random(1);
+  const auto queries = tests::UnitRows(2, 24, random);
+  const RowMask none(0);
+  std::vector<QuerySpec> specs = tests::Specs(2, 5);
+  specs[1].mask = &none;
+  bench.Expect({queries->view(), specs}, "no rows");
+}
+
+}  // namespace
+}  // namespace simile::backend

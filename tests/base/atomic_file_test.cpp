@@ -1,0 +1,91 @@
+#include "base/atomic_file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "files/scratch_folder.h"
+
+namespace simile::base {
+namespace {
+
+class AtomicFileTest : public testing::Test {
+ protected:
+  std::ptrdiff_t FileCount() const {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path& folder_ = scratch_.path();
+};
+
+TEST_F(AtomicFileTest, WritesTheNewTextAndLeavesNoDraft) {
+  const std::filesystem::path file = folder_ / "port";
+  std::ofstream(file) << "an older and longer content";
+  ASSERT_TRUE(ReplaceFile(file, "50051\n", ParentFolders::kMustExist).ok());
+  EXPECT_EQ(*ReadWholeFile(file, 100), "50051\n");
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(AtomicFileTest, MakesTheFileReadableByEverybody) {
+  const std::filesystem::path file = folder_ / "port";
+  ASSERT_TRUE(ReplaceFile(file, "1\n", ParentFolders::kMustExist).ok());
+  struct stat status {};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0644U);
+}
+
+TEST_F(AtomicFileTest, CreatesParentFoldersOnRequest) {
+  const std::filesystem::path file = folder_ / "new" / "folder" / "file";
+  ASSERT_TRUE(ReplaceFile(file, "text", ParentFolders::kCreate).ok());
+  EXPECT_EQ(*ReadWholeFile(file, 4), "text");
+}
+
+TEST_F(AtomicFileTest, ReportsWhyTheFileCannotBeWritten) {
+  const std::filesystem::path file = folder_ / "no" / "port";
+  EXPECT_EQ(
+      ReplaceFile(file, "1\n", ParentFolders::kMustExist),
+      absl::UnavailableError(file.string() + ": cannot be written: No such file or directory"));
+}
+
+TEST_F(AtomicFileTest, LeavesNoDraftWhenTheFileCannotBeReplaced) {
+  const std::filesystem::path file = folder_ / "taken";
+  std::filesystem::create_directory(file);
+  EXPECT_EQ(ReplaceFile(file, "1\n", ParentFolders::kMustExist),
+            absl::UnavailableError(file.string() + ": cannot be written: Is a directory"));
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(AtomicFileTest, ReadsAMissingFileAsEmpty) {
+  EXPECT_EQ(*ReadWholeFile(folder_ / "none", 10), "");
+}
+
+TEST_F(AtomicFileTest, RefusesToReadALargerFileOrAFolder) {
+  const std::filesystem::path file = folder_ / "long";
+  std::ofstream(file) << "eleven bytes";
+  EXPECT_EQ(ReadWholeFile(file, 11).status(),
+            absl::InvalidArgumentError(file.string() + ": over 11 bytes"));
+  EXPECT_EQ(ReadWholeFile(folder_, 11).status(),
+            absl::InvalidArgumentError(folder_.string() + ": not a file"));
+}
+
+TEST_F(AtomicFileTest, ReadsAFileOfExactlyTheBound) {
+  const std::filesystem::path file = folder_ / "exact";
+  std::ofstream(file) << "eleven byte";
+  EXPECT_EQ(*ReadWholeFile(file, 11), "eleven byte");
+}
+
+TEST_F(AtomicFileTest, RefusesAPipeWithoutWaitingForAWriter) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadWholeFile(pipe, 11).status(),
+            absl::InvalidArgumentError(pipe.string() + ": not a file"));
+}
+
+}  // namespace
+}  // namespace simile::base

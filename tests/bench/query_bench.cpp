@@ -1,0 +1,230 @@
+// What filters, exclusions and several vectors cost, in this process and without a network: every
+// case and its rival, alternating round by round. Where the two must agree, their answers are
+// compared before a ratio is printed.
+//
+//   query_bench --collection examples/films
+//   query_bench --rows 1000000 --json out.json
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "backend/cpu/calibration.h"
+#include "backend/cpu/int8_backend.h"
+#include "bench/query_data.h"
+#include "bench/timing.h"
+#include "engine/search/batch_runner.h"
+#include "query/resolve.h"
+
+namespace simile::bench {
+namespace {
+
+using query::QueryRequest;
+using query::Strategy;
+
+struct Options {
+  std::string collection;
+  std::size_t row_count = 0;
+  std::size_t dim = 384;
+  unsigned threads = 0;
+  std::size_t rounds = 11;
+  std::string only;
+  std::string json_path;
+};
+
+// Runs calls one after the other, as the dispatch thread does.
+class CallRunner {
+ public:
+  explicit CallRunner(engine::SnapshotPtr snapshot) : snapshot_(std::move(snapshot)) {}
+
+  const engine::Snapshot& snapshot() const { return *snapshot_; }
+
+  // Runs the requests in calls of `at_once` each. Returns the seconds from requests to hits.
+  double Seconds(const std::vector<QueryRequest>& requests, std::size_t at_once) {
+    answers_.clear();
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t first = 0; first < requests.size(); first += at_once) {
+      const std::size_t count = std::min(at_once, requests.size() - first);
+      Run(std::span(requests).subspan(first, count));
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  // The hits of every request of the last Seconds.
+  const std::vector<std::vector<Hit>>& answers() const { return answers_; }
+  std::uint64_t rounds_taken() const { return rounds_taken_; }
+
+ private:
+  void Run(std::span<const QueryRequest> requests) {
+    std::vector<std::unique_ptr<engine::SearchTask>> tasks;
+    tasks.push_back(std::make_unique<engine::SearchTask>());
+    tasks[0]->snapshot = snapshot_;
+    tasks[0]->deadline = Clock::TimePoint::max();
+    absl::Status status = query::ResolveQueries(*snapshot_, requests, {}, clock_, *tasks[0]);
+    if (status.ok()) status = runner_.Run(tasks, found_, [](std::size_t) {});
+    if (!status.ok()) throw std::runtime_error(status.ToString());
+    for (engine::QueryResult& result : *found_.tasks[0]) {
+      rounds_taken_ += result.execution.cost.rounds;
+      answers_.push_back(std::move(result.hits));
+    }
+  }
+
+  const engine::SnapshotPtr snapshot_;
+  const RealClock clock_;
+  engine::BatchRunner runner_{clock_};
+  engine::BatchAnswers found_;
+  std::vector<std::vector<Hit>> answers_;
+  std::uint64_t rounds_taken_ = 0;
+};
+
+// A case and the rival that it is compared with.
+struct Comparison {
+  std::string name;
+  std::vector<QueryRequest> requests;
+  std::size_t at_once = 0;
+  std::string rival_name;
+  std::vector<QueryRequest> rival_requests;
+  std::size_t rival_at_once = 0;
+  bool same_answers = false;  // both must give the same hits
+};
+
+std::vector<Comparison> Comparisons(const engine::Snapshot& snapshot) {
+  constexpr std::size_t kMixed = 64;
+  constexpr std::size_t kUsers = 500;
+  constexpr std::size_t kUsersAtOnce = 100;
+  constexpr std::size_t kExampleQueries = 32;
+  std::vector<Comparison> all;
+  const auto mixed = MixedRequests(snapshot, kMixed);
+  all.push_back({"64 filters, k, exclusions in one call", mixed, kMixed, "64 calls of one each",
+                 mixed, 1, true});
+  const auto users = UserRequests(snapshot, kUsers);
+  auto filtered = users;
+  for (QueryRequest& request : filtered) {
+    std::get<query::ByUser>(request.target).exclude_seen = true;
+    request.filter = "year >= 1950";
+  }
+  all.push_back({fmt::format("{} users, seen rows excluded, filtered, 100 at once", users.size()),
+                 filtered, kUsersAtOnce, "the same without", users, kUsersAtOnce, false});
+  const auto plain = ExampleRequests(snapshot, std::nullopt, kExampleQueries);
+  const std::pair<Strategy, const char*> strategies[] = {
+      {Strategy::kAverageVector, "average_vector"},
+      {Strategy::kBestScore, "best_score"},
+      {Strategy::kSumScores, "sum_scores"}};
+  for (const auto& [strategy, name] : strategies) {
+    all.push_back({fmt::format("32 x {} of 8 examples", name),
+                   ExampleRequests(snapshot, strategy, kExampleQueries), kExampleQueries,
+                   "32 plain queries", plain, kExampleQueries, false});
+  }
+  return all;
+}
+
+struct Measured {
+  double seconds = 0;
+  double rival_seconds = 0;
+  std::uint64_t rounds_taken = 0;
+
+  double speedup() const { return rival_seconds / seconds; }
+};
+
+Measured Measure(CallRunner& runner, const Comparison& comparison, std::size_t rounds) {
+  std::vector<double> own;
+  std::vector<double> rival;
+  const std::uint64_t rounds_taken_before = runner.rounds_taken();
+  // The first round fills caches and is not counted.
+  for (std::size_t round = 0; round <= rounds; ++round) {
+    const double seconds = runner.Seconds(comparison.requests, comparison.at_once);
+    const auto answers = runner.answers();
+    const double rival_seconds =
+        runner.Seconds(comparison.rival_requests, comparison.rival_at_once);
+    if (comparison.same_answers && answers != runner.answers())
+      throw std::runtime_error(comparison.name + ": the answers differ");
+    if (round == 0) continue;
+    own.push_back(seconds);
+    rival.push_back(rival_seconds);
+  }
+  const std::uint64_t rounds_taken = runner.rounds_taken() - rounds_taken_before;
+  return {Median(own), Median(rival), rounds_taken / (rounds + 1)};
+}
+
+int Run(const Options& options) {
+  const unsigned threads =
+      options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
+  backend::cpu::Int8Options tuned = backend::cpu::OptionsFor("");
+  tuned.threads = threads;
+  tuned.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
+  tuned.tuning = TuningOf(backend::cpu::Calibrate(tuned));
+  const auto backend = backend::cpu::MakeInt8Backend(tuned);
+  backend::cpu::ThreadPool pool(threads);
+  auto snapshot = options.row_count > 0
+                      ? DrawCollection(options.row_count, options.dim, *backend, pool)
+                      : LoadCollection(options.collection, *backend);
+  if (!snapshot.ok()) {
+    fmt::print(stderr, "error: {}\n", snapshot.status().ToString());
+    return 1;
+  }
+  CallRunner runner(*std::move(snapshot));
+  fmt::print("{} rows x {}, {}, {}\n\n", runner.snapshot().row_count(), runner.snapshot().dim(),
+             backend->info().engine, backend->info().device);
+  fmt::print("{:<48} {:>10}  {:<24} {:>10} {:>8} {:>8}\n", "case", "ms", "against", "ms", "speed",
+             "rounds");
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  for (const Comparison& comparison : Comparisons(runner.snapshot())) {
+    if (comparison.name.find(options.only) == std::string::npos) continue;
+    const Measured measured = Measure(runner, comparison, options.rounds);
+    fmt::print("{:<48} {:>10.3f}  {:<24} {:>10.3f} {:>7.2f}x {:>8}\n", comparison.name,
+               measured.seconds * 1e3, comparison.rival_name, measured.rival_seconds * 1e3,
+               measured.speedup(), measured.rounds_taken);
+    cases.push_back({{"case", comparison.name},
+                     {"ms", measured.seconds * 1e3},
+                     {"against", comparison.rival_name},
+                     {"against_ms", measured.rival_seconds * 1e3},
+                     {"speed", measured.speedup()},
+                     {"rounds", measured.rounds_taken}});
+  }
+  if (options.json_path.empty()) return 0;
+  std::ofstream(options.json_path)
+      << nlohmann::ordered_json{{"rows", runner.snapshot().row_count()},
+                                {"dim", runner.snapshot().dim()},
+                                {"engine", backend->info().engine},
+                                {"device", backend->info().device},
+                                {"cases", cases}}
+             .dump(2)
+      << '\n';
+  return 0;
+}
+
+}  // namespace
+}  // namespace simile::bench
+
+int main(int argument_count, char** arguments) {
+  simile::bench::Options options;
+  CLI::App app("What filters, exclusions and several vectors cost, against plain queries");
+  auto* const folder = app.add_option("--collection", options.collection,
+                                      "Folder of a collection with genres, year and users");
+  app.add_option("--rows", options.row_count, "Draw a collection of so many rows instead")
+      ->excludes(folder);
+  app.add_option("--dim", options.dim, "Dimensions of drawn rows")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads (default: all processors)");
+  app.add_option("--rounds", options.rounds, "Rounds that are counted")->capture_default_str();
+  app.add_option("--only", options.only, "Cases whose name contains this");
+  app.add_option("--json", options.json_path, "Where to write the figures");
+  CLI11_PARSE(app, argument_count, arguments);
+  if (options.collection.empty() && options.row_count == 0) {
+    fmt::print(stderr, "error: give --collection FOLDER or --rows COUNT\n");
+    return 64;
+  }
+  try {
+    return simile::bench::Run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}

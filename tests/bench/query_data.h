@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "backend/cpu/thread_pool.h"
+#include "engine/snapshots/snapshot.h"
+#include "query/query_request.h"
+
+namespace simile::bench {
+
+// A collection in a folder, searched by this backend as the server would.
+absl::StatusOr<engine::SnapshotPtr> LoadCollection(const std::string& folder, Backend& backend);
+
+// A random collection: clustered rows with genres and years, as films have, and users who have each
+// seen two hundred rows.
+absl::StatusOr<engine::SnapshotPtr> DrawCollection(std::size_t row_count, std::size_t dim,
+                                                   Backend& backend,
+                                                   backend::cpu::ThreadPool& pool);
+
+// Requests for items, each with a filter (by genre and year), a k and exclusions of its own.
+std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot, std::size_t count);
+// Recommendations to users, at most as many as there are.
+std::vector<query::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count);
+// Requests of eight examples, five positive, by this strategy; without one, plain searches for
+// items.
+std::vector<query::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
+                                                 std::optional<query::Strategy> strategy,
+                                                 std::size_t count);
+
+}  // namespace simile::bench

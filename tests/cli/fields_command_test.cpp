@@ -1,0 +1,57 @@
+#include "cli/fields_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace simile::cli {
+namespace {
+
+v1::DescribeFieldsResponse FilmFields() {
+  v1::DescribeFieldsResponse described;
+  described.set_rows(5'000);
+  described.set_snapshot_version(2);
+  v1::FieldDescription& genres = *described.add_fields();
+  genres.mutable_field()->set_name("genres");
+  genres.mutable_field()->set_type("list of keywords");
+  genres.mutable_field()->set_rows(4'984);
+  genres.set_distinct_values(42);
+  genres.set_bytes(40'960);
+  v1::ValueCount& drama = *genres.add_values();
+  drama.set_value("Drama");
+  drama.set_rows(1'850);
+  v1::ValueCount& comedy = *genres.add_values();
+  comedy.set_value("Comedy");
+  comedy.set_rows(1'409);
+  v1::FieldDescription& year = *described.add_fields();
+  year.mutable_field()->set_name("year");
+  year.mutable_field()->set_type("integer");
+  year.mutable_field()->set_rows(5'000);
+  year.set_distinct_values(121);
+  year.set_least("1902");
+  year.set_greatest("2023");
+  year.set_bytes(61'440);
+  return described;
+}
+
+TEST(FieldsCommandTest, PrintsOneLinePerField) {
+  EXPECT_EQ(
+      FieldsTable(FilmFields(), Terminal{}),
+      "field   type               rows  different  most common, or range            memory\n"
+      "genres  list of keywords  4,984         42  Drama (1,850), Comedy (1,409)  40.0 KiB\n"
+      "year    integer           5,000        121  1902 to 2023                   60.0 KiB\n");
+}
+
+TEST(FieldsCommandTest, PrintsTheSameAsJson) {
+  const auto fields = nlohmann::json::parse(FieldsJson("films", FilmFields()));
+  EXPECT_EQ(fields["collection"], "films");
+  EXPECT_EQ(fields["rows"], 5'000);
+  EXPECT_EQ(fields["fields"][0]["values"][1]["value"], "Comedy");
+  EXPECT_EQ(fields["fields"][0]["values"][1]["rows"], 1'409);
+  EXPECT_EQ(fields["fields"][1]["type"], "integer");
+  EXPECT_EQ(fields["fields"][1]["least"], "1902");
+  EXPECT_EQ(fields["fields"][1]["distinct_values"], 121);
+}
+
+}  // namespace
+}  // namespace simile::cli

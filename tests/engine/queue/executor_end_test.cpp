@@ -1,0 +1,168 @@
+// Stop and Drain, and the bounds of the executor.
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "engine/queue/executor_fixture.h"
+
+namespace simile::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_F(ExecutorTest, StopAnswersWaitingTasksAndFinishesThePass) {
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2));
+  std::thread stopper([this] { executor_->Stop(); });
+  const int refused = SubmitUntilRefused(3);
+  gate_.Open();
+  stopper.join();
+  EXPECT_TRUE(answers_.Await(1).answer.ok());
+  for (int number = 2; number < refused; ++number) {
+    EXPECT_EQ(answers_.Await(number).answer.status(),
+              absl::UnavailableError("the server is stopping"));
+  }
+  EXPECT_EQ(answers_.CountOf(refused), 0U);
+  EXPECT_EQ(segment_->passes().size(), 1U);
+  EXPECT_EQ(executor_->counts().queue_depth, 0U);
+}
+
+TEST_F(ExecutorTest, DrainAnswersAllWaitingTasks) {
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2));
+  std::thread drainer([this] { executor_->Drain(); });
+  const int refused = SubmitUntilRefused(3);
+  gate_.Open();
+  drainer.join();
+  for (int number = 1; number < refused; ++number) {
+    const auto answer = answers_.Await(number).answer;
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(HitsOf(answer), Expected(number));
+  }
+  EXPECT_EQ(answers_.CountOf(refused), 0U);
+}
+
+TEST_F(ExecutorTest, DrainStillHonoursDeadlines) {
+  Start();
+  BlockWithTask(1);
+  auto task = Task(2);
+  task->deadline = clock_.Now() + milliseconds(5);
+  Submit(std::move(task));
+  std::thread drainer([this] { executor_->Drain(); });
+  SubmitUntilRefused(3);
+  clock_.Advance(milliseconds(5));
+  gate_.Open();
+  drainer.join();
+  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ExecutorTest, EndsOnceHoweverOftenItIsCalled) {
+  Start();
+  Submit(Task(1));
+  executor_->Drain();
+  executor_->Drain();
+  executor_->Stop();
+  EXPECT_TRUE(answers_.Await(1).answer.ok());
+  EXPECT_EQ(executor_->Submit(Task(2)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(answers_.CountOf(1), 1U);
+}
+
+TEST_F(ExecutorTest, StopDuringADrainEndsBoth) {
+  Start();
+  BlockWithTask(1);
+  for (int number = 2; number < 40; ++number) Submit(Task(number));
+  std::thread drainer([this] { executor_->Drain(); });
+  std::thread stopper([this] { executor_->Stop(); });
+  gate_.Open();
+  drainer.join();
+  stopper.join();
+  for (int number = 1; number < 40; ++number) {
+    ASSERT_EQ(answers_.CountOf(number), 1U);
+    const auto answer = answers_.Await(number).answer;
+    EXPECT_TRUE(answer.ok() || answer.status().code() == absl::StatusCode::kUnavailable);
+  }
+}
+
+// A completion that does not return must not let answers accumulate behind it.
+TEST_F(ExecutorTest, DelaysPassesWhileCompletionsLagBehind) {
+  Start(2, 2);
+  Gate completing;
+  completing.Close();
+  auto slow = Task(1, 2);
+  slow->done = [&, done = slow->done](absl::StatusOr<SearchAnswer> answer) {
+    completing.Pass();
+    done(std::move(answer));
+  };
+  Submit(std::move(slow));
+  completing.AwaitArrivals(1);
+  Submit(Task(2, 2));
+  EXPECT_EQ(executor_->Submit(Task(3)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(segment_->passes().size(), 1U);
+  completing.Open();
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 2));
+}
+
+TEST_F(ExecutorTest, MaySubmitFromACompletion) {
+  Start();
+  auto first = Task(1);
+  first->done = [this](const absl::StatusOr<SearchAnswer>&) { Submit(Task(2)); };
+  Submit(std::move(first));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+}
+
+// Many submitters, two snapshots, short deadlines, cancelled calls, and a drain in the middle:
+// every accepted task is answered exactly once, and every answer is correct.
+TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
+  constexpr int kSubmitters = 4;
+  constexpr int kTasks = 250;
+  Start(32, 8);
+  const SnapshotPtr other =
+      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99)));
+  std::atomic<int> finished_submitters = 0;
+  std::vector<std::vector<int>> accepted(kSubmitters);
+  std::vector<std::thread> submitters;
+  submitters.reserve(kSubmitters);
+  for (int submitter = 0; submitter < kSubmitters; ++submitter) {
+    submitters.emplace_back([&, submitter] {
+      std::mt19937_64 random(static_cast<std::uint64_t>(submitter));
+      for (int index = 0; index < kTasks; ++index) {
+        const int number = submitter * kTasks + index;
+        auto task = Task(number);
+        if (random() % 2 == 0) task->snapshot = other;
+        if (random() % 4 == 0) task->deadline = clock_.Now() + milliseconds(1);
+        if (random() % 4 == 0) task->cancelled = [] { return true; };
+        if (executor_->Submit(std::move(task)).ok()) {
+          accepted[static_cast<std::size_t>(submitter)].push_back(number);
+        }
+        clock_.Advance(std::chrono::microseconds(100));
+      }
+      ++finished_submitters;
+    });
+  }
+  while (finished_submitters == 0) std::this_thread::yield();
+  executor_->Drain();
+  for (std::thread& submitter : submitters) submitter.join();
+
+  std::size_t accepted_count = 0;
+  for (const std::vector<int>& numbers : accepted) {
+    accepted_count += numbers.size();
+    for (const int number : numbers) {
+      ASSERT_EQ(answers_.CountOf(number), 1U) << number;
+      const auto answer = answers_.Await(number).answer;
+      if (answer.ok()) {
+        EXPECT_EQ(HitsOf(answer), Expected(number)) << number;
+      }
+    }
+  }
+  EXPECT_EQ(answers_.all().size(), accepted_count);
+  const ExecutorCounts counts = executor_->counts();
+  EXPECT_EQ(counts.queries + counts.expired + counts.cancelled, accepted_count);
+  EXPECT_EQ(counts.queue_depth, 0U);
+}
+
+}  // namespace
+}  // namespace simile::engine

@@ -1,0 +1,361 @@
+#include "engine/snapshots/snapshot_store.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/fake_clock.h"
+#include "engine/sample_data.h"
+
+namespace simile::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+Snapshot Small(std::uint64_t seed = 1) { return SnapshotOf(RandomDataset(3, 4, seed)); }
+
+void Serve(SnapshotStore& store, const std::string& name) {
+  ASSERT_TRUE(store.BeginCreate(name).ok());
+  store.Publish(name, Small());
+}
+
+TEST(SnapshotStoreTest, SuggestsTheNearestNameWhenUnknown) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  EXPECT_EQ(store.Pin("films").status(),
+            absl::NotFoundError("no collection \"films\"; this server has none loaded"));
+  Serve(store, "films");
+  EXPECT_EQ(store.Pin("film").status(),
+            absl::NotFoundError("no collection \"film\". Did you mean \"films\"?"));
+  EXPECT_EQ(store.Get("zebra-crossings").status(),
+            absl::NotFoundError("no collection \"zebra-crossings\""));
+}
+
+TEST(SnapshotStoreTest, ReportsTheProgressOfTheFirstLoad) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  store.SetProgress("films", 0.42);
+  EXPECT_EQ(store.Pin("films").status(),
+            absl::FailedPreconditionError("films is loading (42% done); try again soon"));
+  const auto status = store.Get("films");
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->state, CollectionState::kLoading);
+  EXPECT_EQ(status->progress, 0.42);
+  EXPECT_EQ(status->snapshot, nullptr);
+}
+
+TEST(SnapshotStoreTest, CountsVersionsFromOneAndReturnsThePrevious) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  const auto first = store.Publish("films", Small());
+  EXPECT_EQ(first.version, 1U);
+  EXPECT_EQ(first.previous, nullptr);
+  ASSERT_TRUE(store.BeginReplace("films").ok());
+  const auto second = store.Publish("films", Small(2));
+  EXPECT_EQ(second.version, 2U);
+  EXPECT_EQ(second.previous, first.current);
+  const SnapshotPtr pinned = store.Pin("films").value();
+  EXPECT_EQ(pinned, second.current);
+  EXPECT_EQ(pinned->version, 2U);
+  EXPECT_EQ(pinned->collection, "films");
+}
+
+TEST(SnapshotStoreTest, ServesTheOldSnapshotWhileTheNextOneLoads) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Serve(store, "films");
+  ASSERT_TRUE(store.BeginReplace("films").ok());
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kReloading);
+  EXPECT_EQ(store.Get("films")->progress, 0);
+  EXPECT_EQ(store.Pin("films").value()->version, 1U);
+  store.AbandonChange("films");
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kServing);
+  EXPECT_EQ(store.Pin("films").value()->version, 1U);
+}
+
+TEST(SnapshotStoreTest, RefusesTwoChangesOfOneCollectionAtATime) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(store.BeginReplace("films").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(store.Remove("films").status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(store.BeginCreate("books").ok());
+  store.Publish("films", Small());
+  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(store.BeginReplace("films").ok());
+  EXPECT_EQ(store.BeginReplace("films").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST(SnapshotStoreTest, ForgetsANameWhoseFirstLoadFailed) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  store.AbandonChange("films");
+  EXPECT_THAT(store.List(), IsEmpty());
+  EXPECT_TRUE(store.BeginCreate("films").ok());
+}
+
+TEST(SnapshotStoreTest, ListsByName) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Serve(store, "films");
+  Serve(store, "books");
+  std::vector<std::string> names;
+  for (const CollectionStatus& status : store.List()) names.push_back(status.name);
+  EXPECT_THAT(names, ElementsAre("books", "films"));
+}
+
+TEST(SnapshotStoreTest, KeepsARemovedSnapshotForCallsUnderWay) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Serve(store, "films");
+  const SnapshotPtr pinned = store.Pin("films").value();
+  EXPECT_EQ(store.Remove("films").value(), pinned);
+  EXPECT_EQ(store.Pin("films").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store.Remove("films").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(pinned->row_count(), 3U);
+}
+
+TEST(SnapshotStoreTest, NotifiesWhenACollectionStartsAndStopsServing) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  std::vector<std::pair<std::string, bool>> notified;
+  store.SetListener([&](const std::string& name, bool serving) {
+    notified.emplace_back(name, serving);
+    EXPECT_EQ(store.Pin(name).ok(), serving);  // outside the mutex: the store may be read
+  });
+  Serve(store, "films");
+  ASSERT_TRUE(store.BeginReplace("films").ok());
+  store.Publish("films", Small());
+  ASSERT_TRUE(store.BeginCreate("books").ok());
+  store.AbandonChange("books");
+  ASSERT_TRUE(store.Remove("films").ok());
+  EXPECT_THAT(notified, ElementsAre(Pair("films", true), Pair("films", false)));
+}
+
+TEST(SnapshotStoreTest, NotifiesOfTheCurrentStateLastWhenChangesRace) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  bool last_state = false;  // unguarded: calls of the listener never overlap
+  store.SetListener([&](const std::string&, bool serving) { last_state = serving; });
+  constexpr int kRounds = 200;
+  const auto change = [&] {
+    for (int round = 0; round < kRounds; ++round) {
+      if (store.BeginCreate("films").ok()) store.Publish("films", Small());
+      (void)store.Remove("films").ok();
+    }
+  };
+  std::thread other(change);
+  change();
+  other.join();
+  EXPECT_EQ(last_state, store.Pin("films").ok());
+}
+
+// Records where it was destroyed.
+class Witness final : public SegmentIndex {
+ public:
+  explicit Witness(std::atomic<std::thread::id>& destroyed_on) : destroyed_on_(destroyed_on) {}
+  ~Witness() override { destroyed_on_ = std::this_thread::get_id(); }
+  std::size_t row_count() const override { return 3; }
+  std::size_t dim() const override { return 4; }
+  absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
+                                        std::span<float>) const override {
+    return nullptr;
+  }
+
+ private:
+  std::atomic<std::thread::id>& destroyed_on_;
+};
+
+TEST(SnapshotStoreTest, FreesASnapshotOnItsOwnThreadWhicheverReferenceIsLast) {
+  std::atomic<std::thread::id> destroyed_on;
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Snapshot snapshot = Small();
+  snapshot.segments = {std::make_shared<Witness>(destroyed_on)};
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  SnapshotPtr last = store.Publish("films", std::move(snapshot)).current;
+  ASSERT_TRUE(store.Remove("films").ok());
+  store.AwaitReclaimed();
+  EXPECT_EQ(destroyed_on.load(), std::thread::id()) << "freed while still held";
+  last.reset();
+  store.AwaitReclaimed();
+  EXPECT_NE(destroyed_on.load(), std::thread::id());
+  EXPECT_NE(destroyed_on.load(), std::this_thread::get_id());
+}
+
+TEST(SnapshotStoreTest, AllowsASnapshotToOutliveTheStore) {
+  std::atomic<std::thread::id> destroyed_on;
+  SnapshotPtr last;
+  {
+    const FakeClock clock;
+    SnapshotStore store(clock);
+    Snapshot snapshot = Small();
+    snapshot.segments = {std::make_shared<Witness>(destroyed_on)};
+    ASSERT_TRUE(store.BeginCreate("films").ok());
+    last = store.Publish("films", std::move(snapshot)).current;
+  }
+  EXPECT_EQ(destroyed_on.load(), std::thread::id());
+  last.reset();
+  EXPECT_EQ(destroyed_on.load(), std::this_thread::get_id());
+}
+
+TEST(SnapshotStoreTest, PinsAWholeSnapshotWhileOthersArePublished) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Serve(store, "films");
+  std::atomic<bool> done = false;
+  std::thread publisher([&] {
+    for (int round = 0; round < 300; ++round) {
+      if (store.BeginReplace("films").ok()) store.Publish("films", Small());
+    }
+    done = true;
+  });
+  std::uint64_t seen = 0;
+  while (!done) {
+    const SnapshotPtr pinned = store.Pin("films").value();
+    EXPECT_GE(pinned->version, seen);
+    EXPECT_EQ(pinned->segments.size(), 1U);
+    seen = pinned->version;
+  }
+  publisher.join();
+  EXPECT_EQ(store.Pin("films").value()->version, 301U);
+}
+
+TEST(SnapshotTest, CountsItsBytesByKind) {
+  auto dataset = RandomDataset(3, 4, 1);
+  dataset->profiles.vectors = RandomMatrix(2, 4, 2);
+  dataset->profiles.ids = IdsOf({"ann", "bob"});
+  Snapshot snapshot = SnapshotOf(dataset);
+  snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
+  const ResidentBytes bytes = BytesOf(snapshot);
+  EXPECT_EQ(bytes.vectors, 3U * 32 * 4);
+  EXPECT_EQ(bytes.users, std::uint64_t{2} * 32 * 4 + dataset->profiles.ids.bytes());
+  EXPECT_EQ(bytes.index, 7U);
+  EXPECT_EQ(bytes.device, 9U);
+  EXPECT_EQ(bytes.host(), bytes.vectors + bytes.payload + bytes.users + 7U);
+}
+
+// A segment that takes other memory than planned, and may have a fallback backend.
+class MovedSegment final : public SegmentIndex {
+ public:
+  std::size_t row_count() const override { return 3; }
+  std::size_t dim() const override { return 4; }
+  FallbackBackend fallback() const override { return fallback_backend; }
+  std::optional<ResidentPlan> Resident() const override { return ResidentPlan{5, 6}; }
+  absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
+                                        std::span<float>) const override {
+    return nullptr;
+  }
+
+  FallbackBackend fallback_backend;
+};
+
+TEST(SnapshotTest, CountsTheBytesThatItsSegmentsReport) {
+  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
+  snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
+  snapshot.segments = {std::make_shared<MovedSegment>(), std::make_shared<MovedSegment>()};
+  EXPECT_EQ(BytesOf(snapshot).index, 10U);
+  EXPECT_EQ(BytesOf(snapshot).device, 12U);
+}
+
+TEST(SnapshotTest, ReturnsTheFallbackBackendOfAnySegment) {
+  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
+  EXPECT_EQ(FallbackOf(snapshot), nullptr);
+  auto moved = std::make_shared<MovedSegment>();
+  moved->fallback_backend =
+      std::make_shared<const ServedBy>(ServedBy{{"cpu", "scan", "a test"}, "it does not fit"});
+  snapshot.segments.push_back(moved);
+  EXPECT_EQ(FallbackOf(snapshot)->reason, "it does not fit");
+}
+
+// A store of one collection, on a clock that the test sets.
+class LeaseTest : public testing::Test {
+ protected:
+  LeaseTest() { Serve(store_, "films"); }
+
+  void Reload() {
+    ASSERT_TRUE(store_.BeginReplace("films").ok());
+    Snapshot snapshot = Small(2);
+    snapshot.loaded_at = std::chrono::system_clock::time_point(std::chrono::seconds(5));
+    store_.Publish("films", std::move(snapshot));
+  }
+  // Whether the first version is still kept.
+  bool Kept() const { return store_.PinVersion("films", 1, {}).ok(); }
+
+  FakeClock clock_;
+  SnapshotStore store_{clock_};
+};
+
+TEST_F(LeaseTest, DoesNotKeepAReplacedSnapshotWithoutOne) {
+  EXPECT_TRUE(Kept());
+  Reload();
+  EXPECT_EQ(store_.PinVersion("films", 1, {}).status(),
+            absl::AbortedError("version 1 of films is gone; start again with the first page"));
+  EXPECT_TRUE(
+      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
+          .ok());
+}
+
+TEST_F(LeaseTest, KeepsAReplacedSnapshotUntilItExpires) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  clock_.Advance(std::chrono::seconds(59));
+  ASSERT_TRUE(Kept());
+  EXPECT_EQ((*store_.PinVersion("films", 1, {}))->version, 1U);
+  EXPECT_EQ((*store_.Pin("films"))->version, 2U);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_FALSE(Kept());
+}
+
+TEST_F(LeaseTest, IsRenewedByEveryPage) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  clock_.Advance(std::chrono::seconds(50));
+  store_.Lease(**store_.PinVersion("films", 1, {}), std::chrono::seconds(60));
+  clock_.Advance(std::chrono::seconds(50));
+  EXPECT_TRUE(Kept());
+}
+
+TEST_F(LeaseTest, EndsWithEndLeases) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  ASSERT_TRUE(Kept());
+  store_.EndLeases();
+  EXPECT_FALSE(Kept());
+}
+
+TEST_F(LeaseTest, KeepsOnlyTheGenerationThatHasIt) {
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  Reload();
+  Reload();  // version 2 has no lease
+  EXPECT_FALSE(Kept());
+  EXPECT_FALSE(
+      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
+          .ok());
+}
+
+TEST_F(LeaseTest, DistinguishesSnapshotsOfOneVersionByTheirTime) {
+  EXPECT_EQ(
+      store_.PinVersion("films", 1, std::chrono::system_clock::time_point(std::chrono::seconds(1)))
+          .status()
+          .code(),
+      absl::StatusCode::kAborted)
+      << "another server's version 1";
+  EXPECT_EQ(store_.PinVersion("film", 1, {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace simile::engine

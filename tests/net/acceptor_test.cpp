@@ -1,0 +1,143 @@
+#include "net/acceptor.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/loopback.h"
+#include "observe/exposed.h"
+
+namespace simile::net {
+namespace {
+
+using ::testing::HasSubstr;
+
+// An acceptor on a free port that keeps the connections it hands over.
+class AcceptorTest : public testing::Test {
+ protected:
+  void Start(Acceptor::Options options) {
+    auto socket = Listen("127.0.0.1", 0);
+    ASSERT_TRUE(socket.ok()) << socket.status();
+    port_ = socket->port;
+    acceptor_.emplace(
+        *std::move(socket), options, [this](int fd) { Keep(fd); }, metrics_, log_);
+    acceptor_->Start();
+  }
+
+  void Keep(int fd) {
+    const std::lock_guard lock(mutex_);
+    handed_over_.emplace_back(fd);
+    changed_.notify_all();
+  }
+  void AwaitHandedOver(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return handed_over_.size() >= count; });
+  }
+  void CloseHandedOver() {
+    const std::lock_guard lock(mutex_);
+    handed_over_.clear();
+  }
+
+  std::string Metrics() const { return observe::Exposed(metrics_); }
+
+  std::ostringstream lines_;
+  const observe::Logger log_{{.format = observe::LogFormat::kText, .level = {}, .sink = &lines_}};
+  observe::Metrics metrics_{observe::BuildInfo{}};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<base::FileDescriptor> handed_over_;
+  std::uint16_t port_ = 0;
+  std::optional<Acceptor> acceptor_;  // last: its thread uses the members above
+};
+
+TEST_F(AcceptorTest, HandsOverUpToThePeersLimitAndResetsTheRest) {
+  Start({.connections_max = 1'024, .per_peer_max = 64});
+  std::vector<base::FileDescriptor> clients;
+  for (int index = 0; index < 70; ++index) {
+    clients.push_back(ConnectTo(port_));
+    ASSERT_TRUE(clients.back().valid());
+  }
+  AwaitHandedOver(64);
+  for (std::size_t index = 64; index < 70; ++index) AwaitClosed(clients[index]);
+  EXPECT_EQ(acceptor_->CountOpen(), 64U);
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"connections_per_peer\"} 6\n"));
+}
+
+TEST_F(AcceptorTest, ResetsConnectionsBeyondTheTotal) {
+  Start({.connections_max = 3, .per_peer_max = 64});
+  std::vector<base::FileDescriptor> clients;
+  clients.reserve(5);
+  for (int index = 0; index < 5; ++index) clients.push_back(ConnectTo(port_));
+  AwaitClosed(clients[3]);
+  AwaitClosed(clients[4]);
+  EXPECT_EQ(acceptor_->CountOpen(), 3U);
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"connections\"} 2\n"));
+}
+
+TEST_F(AcceptorTest, AcceptsNewConnectionsWhenOldOnesHaveClosed) {
+  Start({.connections_max = 2, .per_peer_max = 2});
+  const base::FileDescriptor first = ConnectTo(port_);
+  const base::FileDescriptor second = ConnectTo(port_);
+  AwaitHandedOver(2);
+  CloseHandedOver();  // as gRPC does, without a notification
+  EXPECT_EQ(acceptor_->CountOpen(), 0U);
+  const base::FileDescriptor third = ConnectTo(port_);
+  AwaitHandedOver(1);
+  EXPECT_EQ(acceptor_->CountOpen(), 1U);
+}
+
+TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
+  Start({.connections_max = 1'024, .per_peer_max = 1'024});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  {
+    // The clients' sockets exist before every other descriptor is taken, so the clients connect and
+    // the server has no descriptor left to accept with.
+    std::vector<base::FileDescriptor> clients;
+    clients.reserve(3);
+    for (int index = 0; index < 3; ++index) {
+      clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    }
+    rlimit low = before;
+    low.rlim_cur = 128;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    std::vector<base::FileDescriptor> hoard;
+    do {
+      hoard.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    } while (hoard.back().valid());
+    for (const base::FileDescriptor& client : clients) {
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(port_);
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      ASSERT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+                0);
+      AwaitClosed(client);
+    }
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const base::FileDescriptor client = ConnectTo(port_);
+  AwaitHandedOver(1);
+  acceptor_->Stop();
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"descriptors\"} 3\n"));
+  EXPECT_THAT(lines_.str(), HasSubstr("no file descriptor is left"));
+}
+
+TEST_F(AcceptorTest, RefusesConnectionsAfterStop) {
+  Start({});
+  acceptor_->Stop();
+  acceptor_->Stop();
+  EXPECT_FALSE(ConnectTo(port_).valid());
+}
+
+}  // namespace
+}  // namespace simile::net

@@ -1,0 +1,217 @@
+#include "query/query_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "engine/fake_clock.h"
+#include "engine/sample_data.h"
+#include "engine/search/batch_runner.h"
+#include "filter/payload_rows.h"
+#include "query/resolve.h"
+
+namespace simile::query {
+namespace {
+
+using tests::SeededRandom;
+
+constexpr std::size_t kTags = 12;
+constexpr std::size_t kSeries = 40;
+constexpr std::size_t kUsers = 12;
+
+std::string Tag(std::size_t number) { return "tag-" + std::to_string(number); }
+std::string Series(std::size_t number) { return "series " + std::to_string(number); }
+
+void Normalize(float* row, std::size_t dim, double length) {
+  double squares = 0;
+  for (std::size_t i = 0; i < dim; ++i) squares += double{row[i]} * row[i];
+  for (std::size_t i = 0; i < dim; ++i)
+    row[i] = static_cast<float>(row[i] / std::sqrt(squares) * length);
+}
+
+// Rows around a few centres, some of them copies of an earlier row or its opposite. One collection
+// in six consists mostly of copies of its first row.
+data::Matrix ClusteredRows(std::size_t row_count, std::size_t dim, bool unit,
+                           SeededRandom& random) {
+  data::Matrix rows = data::Matrix::Create(row_count, dim).value();
+  const data::Matrix centres = engine::RandomMatrix(1 + random.Below(6), dim, random.Bits() | 1);
+  const float spread = random.OneIn(2) ? 0.2F : 1.0F;
+  const bool crowded = random.OneIn(6);
+  for (std::size_t r = 0; r < row_count; ++r) {
+    float* const row = rows.MutableRow(r);
+    if (r > 0 && random.OneIn(crowded ? 2 : 8)) {
+      const float sign = !crowded && random.OneIn(4) ? -1.0F : 1.0F;
+      const std::span<const float> other = rows.view()[crowded ? 0 : random.Below(r)];
+      for (std::size_t i = 0; i < dim; ++i) row[i] = sign * other[i];
+      continue;
+    }
+    const std::span<const float> centre = centres.view()[random.Below(centres.row_count())];
+    for (std::size_t i = 0; i < dim; ++i) row[i] = centre[i] + spread * random.Signed();
+    row[0] += 0x1p-10F;  // never all zeros
+    Normalize(row, dim, unit ? 1 : 0.25 + static_cast<double>(random.Below(64)) / 8);
+  }
+  return rows;
+}
+
+std::vector<float> RandomVector(std::size_t dim, SeededRandom& random) {
+  std::vector<float> values(dim);
+  for (float& value : values) value = random.Signed();
+  values[0] += 2;
+  return values;
+}
+
+std::variant<ByVector, ByItem> DrawTarget(const data::Dataset& dataset, SeededRandom& random) {
+  if (random.OneIn(4)) return ByVector{RandomVector(dataset.vectors.dim(), random)};
+  return ByItem{std::to_string(random.Below(dataset.ids.size()))};
+}
+
+ByExamples DrawExamples(Strategy strategy, const data::Dataset& dataset, SeededRandom& random) {
+  ByExamples examples;
+  examples.strategy = strategy;
+  const std::size_t count = random.OneIn(4) ? random.Between(1, 12) : 8;
+  std::size_t positive = random.Below(count + 1);
+  if (strategy == Strategy::kAverageVector) positive = std::max<std::size_t>(positive, 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    Example example{DrawTarget(dataset, random)};
+    if (random.OneIn(3)) example.weight = 0.25F * static_cast<float>(random.Between(1, 20));
+    (i < positive ? examples.positive : examples.negative).push_back(std::move(example));
+  }
+  return examples;
+}
+
+decltype(QueryRequest::target) DrawTargetOf(Kind kind, const data::Dataset& dataset,
+                                            SeededRandom& random) {
+  const ByUser user{"user-" + std::to_string(random.Below(kUsers)), random.OneIn(2)};
+  switch (kind) {
+    case Kind::kVector:
+      return ByVector{RandomVector(dataset.vectors.dim(), random)};
+    case Kind::kItem:
+      return ByItem{std::to_string(random.Below(dataset.ids.size()))};
+    case Kind::kUser:
+      return user;
+    case Kind::kAverage:
+      return DrawExamples(Strategy::kAverageVector, dataset, random);
+    case Kind::kBestScore:
+      return DrawExamples(Strategy::kBestScore, dataset, random);
+    case Kind::kSumScores:
+      return DrawExamples(Strategy::kSumScores, dataset, random);
+    case Kind::kBlend:
+      break;
+  }
+  return ByBlend{DrawTarget(dataset, random), user, static_cast<float>(random.Below(101)) / 100.0F};
+}
+
+constexpr const char* kTagFilter = "tags:\"tag-3\"";
+constexpr const char* kYearFilter = "year >= 1990";
+constexpr const char* kNarrowFilter = "year = 1977";
+
+}  // namespace
+
+std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
+  auto dataset = std::make_shared<data::Dataset>();
+  dataset->metric = random.OneIn(3) ? Metric::kDot : Metric::kCosine;
+  const bool unit = dataset->metric == Metric::kCosine;
+  const std::size_t row_count = random.OneIn(3) ? random.Between(1, 40) : random.Between(41, 1'500);
+  const std::size_t dim = random.Between(2, 70);
+  dataset->vectors = ClusteredRows(row_count, dim, unit, random);
+  dataset->longest_row = unit ? 1.0 + 0x1p-20 : 8.25;
+  dataset->ids = data::IdIndex::OfRowNumbers(row_count);
+  const bool with_tags = !random.OneIn(10);
+  std::vector<PayloadObject> rows(row_count);
+  for (PayloadObject& row : rows) {
+    std::vector<std::string> tags;
+    for (std::size_t i = random.Below(4); i > 0; --i) tags.push_back(Tag(random.Below(kTags)));
+    // In one collection in ten nearly every row has the same single tag.
+    if (!with_tags) tags = {Tag(random.OneIn(50) ? random.Below(kTags) : 0)};
+    row.emplace_back("tags", filter::Texts(tags));
+    // The first row has it, so that the field exists.
+    if (&row == rows.data() || !random.OneIn(5))
+      row.emplace_back("series", filter::Text(Series(random.Below(kSeries))));
+    row.emplace_back("year", filter::Whole(static_cast<std::int64_t>(random.Between(1970, 2010))));
+  }
+  dataset->payload = filter::TableOf(rows);
+  std::vector<std::string> users;
+  std::vector<std::pair<Row, Row>> seen;
+  for (std::size_t user = 0; user < kUsers; ++user) {
+    users.push_back("user-" + std::to_string(user));
+    for (std::size_t i = random.Below(30); i > 0; --i) {
+      seen.emplace_back(static_cast<Row>(user), static_cast<Row>(random.Below(row_count)));
+    }
+  }
+  dataset->profiles.ids = engine::IdsOf(users);
+  dataset->profiles.vectors = ClusteredRows(kUsers, dim, unit, random);
+  dataset->profiles.seen = data::SeenSets::FromPairs(kUsers, std::move(seen));
+  dataset->profiles.most_seen = dataset->profiles.seen.MostSeen(row_count);
+  return dataset;
+}
+
+engine::SnapshotPtr SnapshotOn(Backend& backend, std::shared_ptr<const data::Dataset> dataset) {
+  auto snapshot = std::make_shared<engine::Snapshot>();
+  snapshot->collection = "films";
+  snapshot->version = 1;
+  snapshot->filters = filter::Filters::Create(*dataset, snapshot->collection).value();
+  snapshot->segments.push_back(
+      backend.MakeResident({dataset->vectors.view(), dataset, dataset->metric, 0}).value());
+  snapshot->dataset = std::move(dataset);
+  return snapshot;
+}
+
+QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, SeededRandom& random) {
+  QueryRequest request;
+  request.target = DrawTargetOf(kind, dataset, random);
+  const std::size_t row_count = dataset.vectors.row_count();
+  request.k = static_cast<std::uint32_t>(random.OneIn(8) ? random.Between(1, row_count + 3)
+                                                         : random.Between(1, 20));
+  if (random.OneIn(4)) request.offset = static_cast<std::uint32_t>(random.Below(30));
+  if (random.OneIn(5)) request.score_threshold = 0.6F * random.Signed();
+  for (std::size_t i = random.OneIn(3) ? random.Below(20) : 0; i > 0; --i) {
+    request.exclude_ids.push_back(std::to_string(random.Below(row_count)));
+  }
+  const char* const filters[] = {"", "", "", kTagFilter, kYearFilter, kNarrowFilter};
+  request.filter = filters[random.Below(std::size(filters))];
+  return request;
+}
+
+bool FilterPasses(const std::string& filter, const data::Dataset& dataset, Row row) {
+  if (filter.empty()) return true;
+  bool passes = false;
+  for (const PayloadMember& member : dataset.payload.Read(row)) {
+    if (filter == kTagFilter && member.first == "tags") {
+      for (const PayloadValue& tag : std::get<PayloadList>(member.second.value)) {
+        passes = passes || std::get<std::string>(tag.value) == "tag-3";
+      }
+    }
+    if (filter == kTagFilter || member.first != "year") continue;
+    const std::int64_t year = std::get<std::int64_t>(member.second.value);
+    passes = filter == kYearFilter ? year >= 1990 : year == 1977;
+  }
+  return passes;
+}
+
+std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
+                                           const std::vector<QueryRequest>& requests) {
+  auto task = std::make_unique<engine::SearchTask>();
+  task->snapshot = snapshot;
+  task->deadline = Clock::TimePoint::max();
+  const engine::FakeClock clock;
+  const absl::Status status = ResolveQueries(*snapshot, requests, {}, clock, *task);
+  EXPECT_TRUE(status.ok()) << status;
+  return task;
+}
+
+std::vector<std::vector<engine::QueryResult>> RunBatch(
+    const std::vector<std::unique_ptr<engine::SearchTask>>& tasks) {
+  const engine::FakeClock clock;
+  engine::BatchRunner runner(clock);
+  engine::BatchAnswers answers;
+  const absl::Status status = runner.Run(tasks, answers, [](std::size_t) {});
+  EXPECT_TRUE(status.ok()) << status;
+  std::vector<std::vector<engine::QueryResult>> results;
+  for (auto& task : answers.tasks) results.push_back(std::move(task).value());
+  return results;
+}
+
+}  // namespace simile::query

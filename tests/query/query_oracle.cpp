@@ -1,0 +1,167 @@
+#include "query/query_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "certificate/canonical_score.h"
+#include "query/query_case.h"
+
+namespace simile::query {
+namespace {
+
+float Canonical(std::span<const float> a, std::span<const float> b) {
+  return certificate::CanonicalScoreReference(a, b);
+}
+
+float SquashedByDefinition(float x) {
+  const double wide = x;
+  return static_cast<float>((wide / (1 + std::fabs(wide)) + 1) / 2);
+}
+
+float ExamplesScore(const ByExamples& examples, MatrixView vectors, std::span<const float> row) {
+  double sum = 0;
+  std::vector<float> positive;
+  std::vector<float> negative;
+  std::size_t vector = 0;
+  for (const Example& example : examples.positive) {
+    const float x = Canonical(vectors[vector++], row);
+    sum += static_cast<double>(x) * static_cast<double>(example.weight);
+    positive.push_back(x * example.weight);
+  }
+  for (const Example& example : examples.negative) {
+    const float x = Canonical(vectors[vector++], row);
+    sum -= static_cast<double>(x) * static_cast<double>(example.weight);
+    negative.push_back(x * example.weight);
+  }
+  if (examples.strategy == Strategy::kSumScores) return RankedScore(static_cast<float>(sum));
+  std::ranges::sort(positive);
+  std::ranges::sort(negative);
+  if (negative.empty()) return SquashedByDefinition(positive.back());
+  if (positive.empty() || !(positive.back() > negative.back()))
+    return -SquashedByDefinition(negative.back());
+  return SquashedByDefinition(positive.back());
+}
+
+float ScoreOf(const QueryRequest& request, MatrixView vectors, std::span<const float> row) {
+  const auto* const examples = std::get_if<ByExamples>(&request.target);
+  if (examples == nullptr || examples->strategy == Strategy::kAverageVector)
+    return Canonical(vectors[0], row);
+  return ExamplesScore(*examples, vectors, row);
+}
+
+std::set<Row> ExcludedRows(const data::Dataset& dataset, const QueryRequest& request) {
+  std::set<Row> excluded;
+  const auto exclude_id = [&](const std::string& id) {
+    if (const auto row = dataset.ids.Find(id)) excluded.insert(*row);
+  };
+  const auto exclude_target = [&](const std::variant<ByVector, ByItem>& target) {
+    if (const auto* const item = std::get_if<ByItem>(&target)) exclude_id(item->id);
+  };
+  const auto exclude_seen = [&](const ByUser& user) {
+    if (!user.exclude_seen) return;
+    for (const Row row : dataset.profiles.seen.Of(dataset.profiles.ids.Find(user.id).value()))
+      excluded.insert(row);
+  };
+  for (const std::string& id : request.exclude_ids) exclude_id(id);
+  if (const auto* const item = std::get_if<ByItem>(&request.target)) exclude_id(item->id);
+  if (const auto* const user = std::get_if<ByUser>(&request.target)) exclude_seen(*user);
+  if (const auto* const blend = std::get_if<ByBlend>(&request.target)) {
+    exclude_target(blend->target);
+    exclude_seen(blend->user);
+  }
+  if (const auto* const examples = std::get_if<ByExamples>(&request.target)) {
+    for (const Example& example : examples->positive) exclude_target(example.target);
+    for (const Example& example : examples->negative) exclude_target(example.target);
+  }
+  return excluded;
+}
+
+std::set<std::string> Keywords(const data::Dataset& dataset, Row row, const std::string& field) {
+  std::set<std::string> keywords;
+  for (const PayloadMember& member : dataset.payload.Read(row)) {
+    if (member.first != field) continue;
+    if (const auto* const text = std::get_if<std::string>(&member.second.value)) {
+      keywords.insert(*text);
+    } else {
+      for (const PayloadValue& each : std::get<PayloadList>(member.second.value))
+        keywords.insert(std::get<std::string>(each.value));
+    }
+  }
+  return keywords;
+}
+
+// Groups of equal best rows are in the order of their keywords.
+std::vector<ExpectedAnswer::Group> Grouped(const data::Dataset& dataset,
+                                           const GroupRequest& request,
+                                           const std::vector<Hit>& hits, std::size_t k) {
+  std::vector<ExpectedAnswer::Group> groups;
+  std::map<std::string, std::size_t> place;
+  for (const Hit& hit : hits) {
+    for (const std::string& keyword : Keywords(dataset, hit.row, request.field)) {
+      const auto [found, is_new] = place.try_emplace(keyword, groups.size());
+      if (is_new) groups.push_back({keyword, {}});
+      ExpectedAnswer::Group& group = groups[found->second];
+      if (group.hits.size() < request.group_size) group.hits.push_back(hit);
+    }
+  }
+  if (groups.size() > k) groups.resize(k);
+  return groups;
+}
+
+std::vector<Hit> Diverse(const data::Dataset& dataset, const engine::Diversity& request,
+                         std::vector<Hit> pool, std::size_t k) {
+  if (pool.size() > request.candidates) pool.resize(request.candidates);
+  const MatrixView rows = dataset.vectors.view();
+  std::vector<Hit> chosen;
+  while (chosen.size() < k && !pool.empty()) {
+    std::size_t best = 0;
+    double best_value = 0;
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      float nearest = -HUGE_VALF;
+      for (const Hit& hit : chosen)
+        nearest = std::max(nearest, Canonical(rows[hit.row], rows[pool[i].row]));
+      const double lambda = request.lambda;
+      const double value = chosen.empty() ? -static_cast<double>(i)
+                                          : lambda * pool[i].score - (1 - lambda) * nearest;
+      if (i == 0 || value > best_value) {
+        best = i;
+        best_value = value;
+      }
+    }
+    chosen.push_back(pool[best]);
+    pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(best));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
+                          MatrixView vectors) {
+  const std::set<Row> excluded = ExcludedRows(dataset, request);
+  std::vector<Hit> hits;
+  for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
+    if (excluded.contains(row) || !FilterPasses(request.filter, dataset, row)) continue;
+    const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
+    if (score >= request.score_threshold) hits.push_back({row, score});
+  }
+  std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
+    return a.score != b.score ? a.score > b.score : a.row < b.row;
+  });
+  const std::size_t k = std::size_t{request.offset} + request.k;
+  ExpectedAnswer answer;
+  if (request.group_by) {
+    answer.groups = Grouped(dataset, *request.group_by, hits, k);
+  } else if (request.diversity) {
+    answer.hits = Diverse(dataset, *request.diversity, std::move(hits), k);
+  } else {
+    if (hits.size() > k) hits.resize(k);
+    answer.hits = std::move(hits);
+  }
+  return answer;
+}
+
+}  // namespace simile::query

@@ -1,0 +1,274 @@
+#include "service/search_pipeline.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/fake_clock.h"
+#include "engine/fake_segment.h"
+#include "engine/gate.h"
+#include "engine/sample_data.h"
+#include "observe/exposed.h"
+#include "service/recommend_handler.h"
+#include "service/search_handler.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A call without gRPC. Tests can wait for its end.
+class FakeCall final : public Call {
+ public:
+  explicit FakeCall(const Clock& clock) : arrived_at_(clock.Now()) {}
+
+  std::string_view request_id() const override { return "4f1c"; }
+  Clock::TimePoint arrived_at() const override { return arrived_at_; }
+  std::optional<Clock::TimePoint> deadline() const override { return deadline_; }
+  std::shared_ptr<const std::atomic<bool>> cancelled() const override { return cancelled_; }
+  void SetRetryAfter(std::chrono::milliseconds wait) override { retry_after_ = wait; }
+  void Finish(const absl::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(end_.has_value()) << "finished twice";
+    end_ = status;
+    finished_.notify_all();
+  }
+
+  void SetDeadline(Clock::TimePoint deadline) { deadline_ = deadline; }
+  void Cancel() { *cancelled_ = true; }
+  absl::Status AwaitEnd() {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [this] { return end_.has_value(); });
+    return *end_;
+  }
+  std::optional<std::chrono::milliseconds> retry_after() const { return retry_after_; }
+
+ private:
+  const Clock::TimePoint arrived_at_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  std::optional<Clock::TimePoint> deadline_;
+  std::optional<std::chrono::milliseconds> retry_after_;
+  std::mutex mutex_;  // guards end_
+  std::condition_variable finished_;
+  std::optional<absl::Status> end_;
+};
+
+// The pipeline over a fake segment whose passes stop at gate_, with a queue of two queries.
+class SearchPipelineTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kDim = 5;
+
+  SearchPipelineTest() {
+    std::shared_ptr<engine::FakeSegment> segment;
+    engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 99), &segment);
+    segment->on_search = [this] { gate_.Pass(); };
+    EXPECT_TRUE(store_.BeginCreate("films").ok());
+    store_.Publish("films", std::move(snapshot));
+  }
+
+  v1::SearchRequest Query(const std::string& id) {
+    v1::SearchRequest request;
+    request.set_collection("films");
+    request.add_queries()->set_id(id);
+    return request;
+  }
+
+  // Starts a call and returns when its pass waits at the closed gate.
+  void Occupy() {
+    gate_.Close();
+    HandleSearch(pipeline_, first_, first_request_, first_response_);
+    gate_.AwaitArrivals(1);
+  }
+
+  std::string Metrics() const { return observe::Exposed(metrics_); }
+
+  const Limits limits_;
+  engine::FakeClock clock_;
+  engine::Gate gate_;
+  observe::Metrics metrics_{observe::BuildInfo{}};
+  engine::SnapshotStore store_{clock_};
+  FakeCall first_{clock_};
+  v1::SearchRequest first_request_ = Query("1");
+  v1::SearchResponse first_response_;
+  engine::Executor executor_{{.queue_queries_max = 2, .batch_queries_max = 1},
+                             {{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"},
+                             clock_,
+                             {}};
+  const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_}};
+};
+
+TEST_F(SearchPipelineTest, AnswersWithHitsAndReceipt) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_queries(0)->set_k(3);
+  request.mutable_queries(0)->set_offset(1);
+  v1::SearchResponse response;
+  clock_.Advance(std::chrono::microseconds(25));
+  HandleSearch(pipeline_, call, request, response);
+  ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  ASSERT_EQ(response.results_size(), 1);
+  ASSERT_EQ(response.results(0).hits_size(), 3);
+  EXPECT_EQ(response.results(0).hits(0).rank(), 2U);
+  for (const v1::Hit& hit : response.results(0).hits()) EXPECT_NE(hit.id(), "7");
+  EXPECT_EQ(response.receipt().engine(), "scan-fake");
+  EXPECT_EQ(response.receipt().reason(), "the test says so");
+  EXPECT_EQ(response.receipt().request_id(), "4f1c");
+  EXPECT_EQ(response.receipt().snapshot_version(), 1U);
+  EXPECT_EQ(response.receipt().total_us(), 25U);
+  EXPECT_TRUE(response.receipt().exact());
+}
+
+TEST_F(SearchPipelineTest, SkipsMoreHitsThanThereAre) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_queries(0)->set_offset(500);
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  ASSERT_TRUE(call.AwaitEnd().ok());
+  EXPECT_EQ(response.results(0).hits_size(), 0);
+}
+
+TEST_F(SearchPipelineTest, RefusesCallsThatDoNotFitTheQueueAndSaysWhenToRetry) {
+  Occupy();
+  FakeCall second(clock_);
+  v1::SearchRequest two = Query("2");
+  two.add_queries()->set_id("3");
+  v1::SearchResponse second_response;
+  HandleSearch(pipeline_, second, two, second_response);
+  FakeCall third(clock_);
+  const v1::SearchRequest one = Query("4");
+  v1::SearchResponse third_response;
+  HandleSearch(pipeline_, third, one, third_response);
+  EXPECT_EQ(third.AwaitEnd().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(third.retry_after(), std::chrono::milliseconds(100));
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"queue_full\"} 1\n"));
+  gate_.Open();
+  EXPECT_TRUE(first_.AwaitEnd().ok());
+  EXPECT_TRUE(second.AwaitEnd().ok()) << second.AwaitEnd();
+}
+
+TEST_F(SearchPipelineTest, ComputesNothingForACancelledCall) {
+  Occupy();
+  FakeCall call(clock_);
+  const v1::SearchRequest request = Query("2");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  call.Cancel();
+  gate_.Open();
+  EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(first_.AwaitEnd().ok());
+  EXPECT_EQ(executor_.counts().cancelled, 1U);
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"cancelled\"} 1\n"));
+}
+
+TEST_F(SearchPipelineTest, GivesACallWithoutADeadlineTwoSeconds) {
+  Occupy();
+  FakeCall call(clock_);
+  const v1::SearchRequest request = Query("2");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  clock_.Advance(std::chrono::milliseconds(2'001));
+  gate_.Open();
+  EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(first_.AwaitEnd().ok());
+  EXPECT_EQ(executor_.counts().expired, 1U);
+  EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"deadline\"} 1\n"));
+}
+
+TEST_F(SearchPipelineTest, CutsLongDeadlinesToTenSeconds) {
+  Occupy();
+  FakeCall longest(clock_);
+  longest.SetDeadline(clock_.Now() + std::chrono::hours(1));
+  const v1::SearchRequest request = Query("2");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, longest, request, response);
+  clock_.Advance(std::chrono::milliseconds(9'999));
+  FakeCall other(clock_);
+  other.SetDeadline(clock_.Now() + std::chrono::seconds(5));
+  v1::SearchResponse other_response;
+  HandleSearch(pipeline_, other, request, other_response);
+  clock_.Advance(std::chrono::milliseconds(2));
+  gate_.Open();
+  EXPECT_EQ(longest.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(other.AwaitEnd().ok()) << other.AwaitEnd();
+}
+
+TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_reply_bytes_max(100);
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  const absl::Status status = call.AwaitEnd();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), StartsWith("the answer needs about "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("bytes and may have 100; lower k, name the payload_fields you need or set "
+                        "without_payload, leave out with_vectors, or raise "
+                        "options.reply_bytes_max (up to 67,108,864)"));
+  EXPECT_FALSE(call.retry_after().has_value());
+  EXPECT_EQ(response.results_size(), 0);
+}
+
+TEST_F(SearchPipelineTest, NamesAnUnknownCollection) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.set_collection("film");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(std::string(call.AwaitEnd().message()),
+            "no collection \"film\". Did you mean \"films\"?");
+}
+
+TEST_F(SearchPipelineTest, SaysThatThereAreNoUsers) {
+  FakeCall call(clock_);
+  v1::RecommendRequest request;
+  request.set_collection("films");
+  request.add_user_ids("ada");
+  request.add_user_ids("ben");
+  v1::RecommendResponse response;
+  HandleRecommend(pipeline_, call, request, response);
+  EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
+  // The message names the field that the caller sent.
+  EXPECT_THAT(std::string(call.AwaitEnd().message()), StartsWith("user_ids[0]: "));
+}
+
+TEST_F(SearchPipelineTest, FinishesQueuedCallsWhenTheExecutorStops) {
+  Occupy();
+  FakeCall waiting(clock_);
+  v1::SearchRequest two = Query("2");
+  two.add_queries()->set_id("3");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, waiting, two, response);
+  std::thread stop([this] { executor_.Stop(); });
+  // The queue is full, so a probe is refused at once: as such, or because the stop has begun.
+  absl::StatusCode refusal = absl::StatusCode::kResourceExhausted;
+  while (refusal == absl::StatusCode::kResourceExhausted) {
+    FakeCall probe(clock_);
+    const v1::SearchRequest request = Query("4");
+    v1::SearchResponse probe_response;
+    HandleSearch(pipeline_, probe, request, probe_response);
+    refusal = probe.AwaitEnd().code();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(refusal, absl::StatusCode::kUnavailable);
+  gate_.Open();
+  stop.join();
+  EXPECT_EQ(waiting.AwaitEnd().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(first_.AwaitEnd().ok());
+}
+
+}  // namespace
+}  // namespace simile::service

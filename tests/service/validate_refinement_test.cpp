@@ -1,0 +1,239 @@
+// Validation of examples, blends, diversity, groups, cold starts and pages.
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "service/refusal.h"
+#include "service/validate_search.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+absl::StatusOr<ValidSearch> Validate(const std::string& rest) {
+  return ValidateSearch(Parse<v1::SearchRequest>(kFilms + rest), Limits{});
+}
+
+class RefinementRefusalTest : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RefinementRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
+  const auto valid = ValidateSearch(Parse<v1::SearchRequest>(GetParam().request), Limits{});
+  ExpectRefused(valid.status(), GetParam().message);
+}
+
+std::string Examples(const std::string& rest) {
+  return kFilms + "queries { examples { " + rest + " } }";
+}
+std::string Blend(const std::string& rest) { return kFilms + "queries { blend { " + rest + " } }"; }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RefinementRefusalTest,
+    testing::Values(
+        Refusal{"NoExamples", Examples("strategy: BEST_SCORE"),
+                "queries[0].examples: none; give positive examples, negative ones, or both"},
+        Refusal{"NoStrategy", Examples("positive { id: 'a' }"),
+                "queries[0].examples.strategy: not set; set AVERAGE_VECTOR, BEST_SCORE or "
+                "SUM_SCORES"},
+        Refusal{"UnknownStrategy", Examples("positive { id: 'a' } strategy: 9"),
+                "queries[0].examples.strategy: 9 is unknown; set AVERAGE_VECTOR, BEST_SCORE or "
+                "SUM_SCORES"},
+        Refusal{"AverageOfNegatives", Examples("negative { id: 'a' } strategy: AVERAGE_VECTOR"),
+                "queries[0].examples: AVERAGE_VECTOR without a positive example; add one, or take "
+                "BEST_SCORE or SUM_SCORES"},
+        Refusal{"ExampleWithoutTarget", Examples("positive { weight: 2 } strategy: SUM_SCORES"),
+                "queries[0].examples.positive[0]: no target; set vector, packed_vector or id"},
+        Refusal{"ExampleWithEmptyId", Examples("negative { id: '' } strategy: SUM_SCORES"),
+                "queries[0].examples.negative[0].id: empty; an id has 1 to 512 bytes"},
+        Refusal{"NegativeWeight", Examples("positive { id: 'a' weight: -1 } strategy: BEST_SCORE"),
+                "queries[0].examples.positive[0].weight: -1; give a number above 0, up to "
+                "1,000,000; what the rows should be unlike belongs to the negative examples"},
+        Refusal{"WeightNaN", Examples("positive { id: 'a' weight: nan } strategy: BEST_SCORE"),
+                "queries[0].examples.positive[0].weight: nan; give a number above 0, up to "
+                "1,000,000"},
+        Refusal{"SeenByExamples",
+                kFilms + "queries { examples { positive { id: 'a' } strategy: BEST_SCORE } "
+                         "exclude_seen: true }",
+                "queries[0].exclude_seen: only queries by user_id or blend have seen anything"},
+        Refusal{"BlendWithoutTarget", Blend("user_id: 'u'"),
+                "queries[0].blend: no target; set vector, packed_vector or id"},
+        Refusal{"BlendWithoutUser", Blend("id: 'a'"),
+                "queries[0].blend.user_id: empty; an id has 1 to 512 bytes"},
+        Refusal{"BlendWeight", Blend("id: 'a' user_id: 'u' user_weight: 1.5"),
+                "queries[0].blend.user_weight: 1.5; give 0 (the target alone) to 1 (the user "
+                "alone)"},
+        Refusal{"Lambda", kQuery + "options { diversity { lambda: -0.5 } }",
+                "options.diversity.lambda: -0.5; give 0 (difference alone) to 1 (score alone)"},
+        Refusal{"Candidates", kFilms + "queries { id: 'a' diversity { candidates: 1001 } }",
+                "queries[0].diversity.candidates: 1,001; give 1 to 1,000"},
+        Refusal{"FewCandidates",
+                kFilms + "queries { id: 'a' k: 30 offset: 5 diversity { candidates: 20 } }",
+                "queries[0].diversity: 35 rows are wanted, offset included, of 20 candidates; "
+                "raise candidates (up to 1,000)"},
+        Refusal{"GroupWithoutField", kQuery + "options { group_by { group_size: 2 } }",
+                "options.group_by.field: empty; name a field of keywords"},
+        Refusal{"LongGroupField",
+                kQuery + "options { group_by { field: '" + std::string(513, 'x') + "' } }",
+                "options.group_by.field: 513 bytes; a field's name has at most 512"},
+        Refusal{"LongColdStartField",
+                kQuery + "options { cold_start { order: NEWEST field: '" + std::string(513, 'x') +
+                    "' } }",
+                "options.cold_start.field: 513 bytes; a field's name has at most 512"},
+        Refusal{"GroupSizeZero", kQuery + "options { group_by { field: 'genres' group_size: 0 } }",
+                "options.group_by.group_size: 0; ask for 1 to 10,000"},
+        Refusal{"GroupsTooLarge",
+                kFilms + "queries { id: 'a' k: 500 group_by { field: 'genres' group_size: 21 } }",
+                "queries[0].group_by: 500 groups of 21 rows are more than 10,000; ask for fewer or "
+                "smaller ones"},
+        Refusal{"GroupsAndDiversity",
+                kQuery + "options { diversity { } group_by { field: 'genres' } }",
+                "options: diversity and group_by are both set; set only one of them"},
+        Refusal{"ColdStartWithoutOrder", kQuery + "options { cold_start { field: 'year' } }",
+                "options.cold_start.order: not set; set NEWEST or MOST_POPULAR"},
+        Refusal{"UnknownColdStart", kQuery + "options { cold_start { order: 7 } }",
+                "options.cold_start.order: 7 is unknown; set NEWEST or MOST_POPULAR"},
+        Refusal{"PageToken", kQuery + "options { page_token: 'next' }",
+                "options.page_token: not a page token; send an answer's next_page_token unchanged, "
+                "or leave it out for the first page"}),
+    Name);
+
+TEST(ValidateRefinementTest, CountsEveryExampleAsAVector) {
+  v1::SearchRequest request = Parse<v1::SearchRequest>(kFilms);
+  for (int query = 0; query < 17; ++query) {
+    v1::Examples& examples = *request.add_queries()->mutable_examples();
+    examples.set_strategy(v1::Examples::SUM_SCORES);
+    for (int i = 0; i < 64; ++i) examples.add_positive()->set_id("a");
+  }
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries: 1,088 vectors, each example counted; a call may have 1,024");
+  request.mutable_queries()->RemoveLast();
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+  request.mutable_queries(0)->mutable_examples()->add_negative()->set_id("b");
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "queries[0].examples: 65 examples; at most 64");
+}
+
+TEST(ValidateRefinementTest, AllowsNoMoreVectorsThanFitTheQueue) {
+  const v1::SearchRequest request = Parse<v1::SearchRequest>(
+      Examples("positive { id: 'a' } positive { id: 'b' } strategy: SUM_SCORES"));
+  Limits limits;
+  limits.queue_queries_max = 1;
+  EXPECT_EQ(std::string(ValidateSearch(request, limits).status().message()),
+            "queries: 2 vectors, each example counted; a call may have 1");
+  limits.queue_queries_max = 2;
+  EXPECT_TRUE(ValidateSearch(request, limits).ok());
+}
+
+TEST(ValidateRefinementTest, BoundsTheRowsOfAllGroups) {
+  v1::SearchRequest request = Parse<v1::SearchRequest>(
+      kFilms + "options { k: 100 group_by { field: 'genres' group_size: 100 } }");
+  for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "group_by: 210,000 rows, groups times rows of each; a call may have 200,000: send "
+            "fewer queries, or ask for fewer or smaller groups");
+  request.mutable_queries()->RemoveLast();
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+}
+
+TEST(ValidateRefinementTest, BoundsThePairsThatDiversityCompares) {
+  v1::SearchRequest request =
+      Parse<v1::SearchRequest>(kFilms + "options { k: 100 diversity { candidates: 1000 } }");
+  for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
+  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
+            "diversity: 2,100,000 pairs of rows to compare; a call may have 2,000,000: send fewer "
+            "queries, or ask for fewer candidates or a smaller k");
+  request.mutable_queries()->RemoveLast();
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+}
+
+TEST(ValidateRefinementTest, AQuerysOwnRefinementReplacesTheOptions) {
+  const auto valid = Validate(
+      "queries { id: 'a' } queries { id: 'b' group_by { field: 'genres' } } "
+      "options { diversity { lambda: 0.25 } }");
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  ASSERT_TRUE(valid->queries[0].diversity.has_value());
+  EXPECT_EQ(valid->queries[0].diversity->lambda, 0.25F);
+  EXPECT_EQ(valid->queries[0].diversity->candidates, 100U);
+  EXPECT_FALSE(valid->queries[1].diversity.has_value());
+  EXPECT_EQ(valid->queries[1].group_by->field, "genres");
+  EXPECT_EQ(valid->queries[1].group_by->group_size, 1U);
+}
+
+TEST(ValidateRefinementTest, DiversityChoosesFromTenTimesKByDefault) {
+  const auto candidates = [](const std::string& k) {
+    const auto valid = Validate("queries { id: 'a' k: " + k + " diversity { } }");
+    EXPECT_TRUE(valid.ok()) << valid.status();
+    return valid->queries[0].diversity->candidates;
+  };
+  EXPECT_EQ(candidates("1"), 100U);
+  EXPECT_EQ(candidates("50"), 500U);
+  EXPECT_EQ(candidates("900"), 1'000U);
+}
+
+TEST(ValidateRefinementTest, ReadsExamplesAndBlends) {
+  const auto valid = Validate(
+      "queries { examples { positive { id: 'a' weight: 2 } positive { vector { values: [1, 2] } } "
+      "negative { id: 'b' } strategy: SUM_SCORES } } "
+      "queries { blend { id: 'a' user_id: 'u' user_weight: 0.75 } exclude_seen: true }");
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  const auto& examples = std::get<query::ByExamples>(valid->queries[0].target);
+  EXPECT_EQ(examples.strategy, query::Strategy::kSumScores);
+  ASSERT_EQ(examples.positive.size(), 2U);
+  EXPECT_EQ(std::get<query::ByItem>(examples.positive[0].target).id, "a");
+  EXPECT_EQ(examples.positive[0].weight, 2);
+  EXPECT_EQ(std::get<query::ByVector>(examples.positive[1].target).values.size(), 2U);
+  EXPECT_EQ(examples.positive[1].weight, 1);
+  EXPECT_EQ(examples.negative.size(), 1U);
+  const auto& blend = std::get<query::ByBlend>(valid->queries[1].target);
+  EXPECT_EQ(blend.user.id, "u");
+  EXPECT_TRUE(blend.user.exclude_seen);
+  EXPECT_EQ(blend.user_weight, 0.75F);
+}
+
+class PagesTest : public testing::Test {
+ protected:
+  // Validates the request with the token of the page after `page` others.
+  static absl::StatusOr<ValidSearch> Page(v1::SearchRequest request, std::uint64_t page) {
+    request.mutable_options()->set_paged(true);
+    const auto first = ValidateSearch(request, Limits{});
+    EXPECT_TRUE(first.ok()) << first.status();
+    request.mutable_options()->set_page_token(
+        WritePageToken({.page = page, .request_hash = first->paging.request_hash}));
+    return ValidateSearch(request, Limits{});
+  }
+};
+
+TEST_F(PagesTest, EveryQueryAdvancesByItsOwnK) {
+  const auto third = Page(
+      Parse<v1::SearchRequest>(kFilms + "queries { id: 'a' k: 7 } queries { id: 'b' offset: 5 }"),
+      2);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->queries[0].offset, 14U);
+  EXPECT_EQ(third->queries[1].offset, 25U);
+  EXPECT_TRUE(third->paging.wanted);
+  EXPECT_EQ(third->paging.token->page, 2U);
+}
+
+TEST_F(PagesTest, ATokenContinuesItsOwnRequestOnly) {
+  v1::SearchRequest request = Parse<v1::SearchRequest>(kQuery);
+  const auto first =
+      ValidateSearch(Parse<v1::SearchRequest>(kQuery + "options { paged: true }"), Limits{});
+  request.mutable_options()->set_page_token(
+      WritePageToken({.page = 1, .request_hash = first->paging.request_hash}));
+  EXPECT_TRUE(ValidateSearch(request, Limits{}).ok()) << "a token implies paged";
+  request.mutable_options()->set_filter("year > 1990");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "options.page_token: it belongs to another request; only options.page_token may "
+                "differ from the request that returned it");
+}
+
+TEST_F(PagesTest, RefusesPagesOutOfReach) {
+  const v1::SearchRequest request = Parse<v1::SearchRequest>(kQuery);
+  EXPECT_TRUE(Page(request, 999).ok());
+  EXPECT_EQ(Page(request, 1'000).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Page(request, 0xffff'ffff'ffff'ffffU).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace simile::service
