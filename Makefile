@@ -1,7 +1,7 @@
 # Each target is a preset of CMakePresets.json or a script; docs/hacking.md walks through them. Missing packages
 # (packages/debian.txt) are installed first, as root or with sudo. Variables that the tests read:
-#   SIMILE_TEST_ROTATION=N|all           which part of the slow test families runs; 0 when unset, `all` for every part
-#   SIMILE_REQUIRED_ISAS=avx2,avx512vnni fails when one of these instruction sets was not tested
+#   TEST_ROTATION=N|all           which part of the slow test families runs; 0 when unset, `all` for every part
+#   TEST_REQUIRED_ISAS=avx2,avx512vnni fails when one of these instruction sets was not tested
 JOBS ?= $(shell nproc)
 SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
@@ -71,11 +71,11 @@ mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a
 
 format:         ## lay out the sources
 	@packages/install check
-	clang-format -i $(SOURCES)
+	@clang-format -i $(SOURCES)
 
 format-check:   ## fail where make format would change something
 	@packages/install check
-	clang-format --dry-run -Werror $(SOURCES)
+	@clang-format --dry-run -Werror $(SOURCES)
 
 scripts:        ## lint of the shell scripts
 	@packages/install check

@@ -6,26 +6,39 @@ set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp cuda_e
 list(TRANSFORM SIMILE_GPU_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/backend/cuda/)
 
 # simile_cuda_architectures(VARIABLE): what the kernels are compiled for, as SIMILE_CUDA_CARDS says.
-#   all   machine code for every generation that the toolkit knows, and PTX of the newest for later ones: for packages
-#   here  machine code for the cards of this machine; without one, PTX that the driver of any card since the A100
-#         compiles when the plug-in is loaded: a seventh of the time
+#   all   machine code for every generation that the toolkit knows, and PTX of the newest for later ones: for packages,
+#         and for programs that go to another machine
+#   here  machine code for the cards of this machine, a fraction of the time; without a card, for the T4, and PTX that
+#         the driver of any later card compiles when the plug-in is loaded
 function(simile_cuda_architectures result)
+  if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
+    set(all 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  elseif(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)
+    set(all 61-real 70-real 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  else()
+    set(all 61-real 70-real 75-real 80-real 86-real 89-real 90)
+  endif()
   if(SIMILE_CUDA_CARDS STREQUAL "here")
-    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
-                    OUTPUT_VARIABLE cards OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-    set(architectures 80-virtual)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader TIMEOUT 10
+                    OUTPUT_VARIABLE cards ERROR_QUIET RESULT_VARIABLE failed)
+    set(architectures 75-real 80-virtual)
     if(NOT failed AND cards MATCHES "[0-9]")
       string(REGEX MATCHALL "[0-9]+\\.[0-9]+" cards "${cards}")
       list(REMOVE_DUPLICATES cards)
       string(REPLACE "." "" architectures "${cards}")
       list(TRANSFORM architectures APPEND -real)
+      foreach(architecture IN LISTS architectures)
+        # A card that this toolkit has no code for by name: the PTX of `all` may serve it, or the CPU.
+        if(NOT architecture IN_LIST all)
+          set(architectures ${all})
+          break()
+        endif()
+      endforeach()
     endif()
-  elseif(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
-    set(architectures 75-real 80-real 86-real 89-real 90-real 100-real 120)
-  elseif(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)
-    set(architectures 61-real 70-real 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  elseif(SIMILE_CUDA_CARDS STREQUAL "all")
+    set(architectures ${all})
   else()
-    set(architectures 61-real 70-real 75-real 80-real 86-real 89-real 90)
+    message(FATAL_ERROR "SIMILE_CUDA_CARDS is \"${SIMILE_CUDA_CARDS}\"; set here or all")
   endif()
   set(${result} ${architectures} PARENT_SCOPE)
 endfunction()

@@ -1,5 +1,5 @@
 # simile_join(TARGET COUNT): compiles so many of the target's files as one, because most of the time goes into the
-# headers that they share. Files joined share their anonymous namespace: a name that is defined twice does not compile.
+# headers that they share. Files joined share their anonymous namespace, where names must differ, those of overloads too.
 function(simile_join target count)
   if(SIMILE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})

@@ -65,11 +65,7 @@ __device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
 template <class... Parameters, class... Arguments>
 cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    cudaStream_t stream, Arguments&&... arguments) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
+  const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, nullptr, 0};
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
@@ -81,13 +77,7 @@ cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   cudaLaunchAttribute together = {};
   together.id = cudaLaunchAttributeCooperative;
   together.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &together;
-  config.numAttrs = 1;
+  const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, &together, 1};
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 

@@ -41,8 +41,7 @@ class SegmentIndex {
   virtual std::size_t dim() const = 0;
 
   // How far the index is built, 0 .. 1. It answers at any time; below 1 by a slower strategy.
-  // Errors: why it will never be built, in words for an operator; it keeps answering by the slower
-  // strategy.
+  // Errors: why it will never be built, in words for an operator; the slower strategy remains.
   virtual absl::StatusOr<double> Built() const { return 1.0; }
 
   // The backend that answers instead of the one that made it; null while that one answers.

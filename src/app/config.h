@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/registry.h"
+#include "observe/log.h"
 #include "simile/limits.h"
 
 namespace simile::app {
@@ -18,16 +19,15 @@ struct CollectionConfig {
   friend bool operator==(const CollectionConfig&, const CollectionConfig&) = default;
 };
 
-// auto: the CPU engine uses crossovers that were measured on this machine, once. defaults: the
-// built-in ones.
+// auto: the CPU engine uses crossovers measured once on this machine. defaults: built-in ones.
 enum class Tuning : std::uint8_t { kAuto, kDefaults };
 
 // What a lost GPU leads to. failover: the server stays on the CPU. restart: it drains and exits
 // with status 75, so that its supervisor restarts it on the GPU.
 enum class OnGpuFault : std::uint8_t { kFailover, kRestart };
 
-enum class LogFormat : std::uint8_t { kText, kJson };
-enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+using observe::LogFormat;
+using observe::LogLevel;
 
 // Everything an operator may set, typed and checked. The table in settings.cpp gives each value its
 // key, environment variable, flag, unit, range and help; the defaults are below. ReadConfig

@@ -147,8 +147,7 @@ class Collector {
   std::vector<FileValue> values_;
 };
 
-// Parses an object. Refuses duplicate names, of which the JSON library would silently keep the
-// last.
+// Parses an object. Refuses duplicate names; the JSON library would silently keep the last.
 absl::StatusOr<json> ParseObject(const std::string& text, const std::string& file_name) {
   std::vector<std::set<std::string>> names;
   std::string repeated;

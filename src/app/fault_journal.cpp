@@ -72,7 +72,7 @@ absl::Status AddToFaultJournal(const std::filesystem::path& file, const GpuFault
   constexpr int kIndent = 1;
   return base::ReplaceFile(file,
                            content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
-                           base::ParentFolders::kCreate);
+                           {.create_folders = true});
 }
 
 }  // namespace simile::app

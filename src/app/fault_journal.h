@@ -10,8 +10,7 @@
 
 namespace simile::app {
 
-// The file in which a process records that it lost its GPU, for later starts: JSON, the last 16
-// faults.
+// The file in which a process records for later starts that it lost its GPU: JSON, the last 16.
 
 // Returns the faults, oldest first; none if there is no file.
 // Errors: kInvalidArgument if it is another kind of file; kPermissionDenied if it cannot be read.

@@ -8,8 +8,7 @@
 
 namespace simile::app {
 
-// `films |############--------| 60 %` for the first collection that is loading; empty if none is.
-// Pure.
+// `films |############--------| 60 %` for the first collection that is loading; else empty. Pure.
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 
 // Draws that line on standard error while collections load, if it is a terminal. All methods may be

@@ -38,8 +38,7 @@ int Fail(const absl::Status& status) {
 // A write to a closed connection then fails with an error and does not end the process.
 void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
-// Raises the descriptor limit to what the configured connections need, as far as the hard limit
-// permits.
+// Raises the descriptor limit to what the configured connections need, at most to the hard limit.
 void RaiseDescriptorLimit(const Limits& limits) {
   constexpr rlim_t kForEverythingElse = 128;
   rlimit descriptors{};

@@ -1,17 +1,13 @@
 #pragma once
 
 #include <cassert>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "app/config.h"

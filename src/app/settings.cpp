@@ -19,228 +19,176 @@ constexpr std::uint64_t kKiB = 1U << 10;
 constexpr std::uint64_t kMiB = 1U << 20;
 constexpr std::uint64_t kDayMs = 86'400'000;
 
-const Values<Preference>& Preferences() {
-  static const Values<Preference> values{
-      {"auto", Preference::kAuto}, {"cpu", Preference::kCpu}, {"gpu", Preference::kGpu}};
-  return values;
-}
-
-void AppendServer(std::vector<Setting>& table) {
-  table.push_back(Text({"server.listen", "--listen", "", "The address to answer on."},
-                       "address or host", &Config::listen));
-  table.push_back(
+// Each row: {key, flag, unit, help}, what its type needs besides, and the member that it sets.
+std::vector<Setting> MakeSettings() {
+  return {
+      Text({"server.listen", "--listen", "", "The address to answer on."}, "address or host",
+           &Config::listen),
       WholeNumber({"server.port", "--port", "", "The port to answer on; 0 takes any free one."}, 0,
-                  65'535, &Config::port));
-  table.push_back(
+                  65'535, &Config::port),
       Path({"server.port_file", "--port-file", "", "A file to write the port to once it listens."},
-           &Config::port_file));
-  table.push_back(Switch({"server.reflection", "--reflection", "",
-                          "Describe the services to anyone who asks (gRPC server reflection)."},
-                         "true", &Config::reflection));
-}
-
-void AppendCollections(std::vector<Setting>& table) {
-  table.push_back(Collections({"collections.serve", "--collection", "",
-                               "The collections to serve from the start, NAME=FOLDER each."},
-                              &Config::collections));
-  table.push_back(Path({"collections.data_root", "--data-root", "",
-                        "The folder that Load may read from; empty refuses every Load."},
-                       &Config::data_root));
-  table.push_back(Switch({"collections.changes_allowed", "--allow-changes", "",
-                          "Accept Load, Reload and Unload over the wire."},
-                         "true", &Config::changes_allowed));
-  table.push_back(
+           &Config::port_file),
+      Switch({"server.reflection", "--reflection", "",
+              "Describe the services to anyone who asks (gRPC server reflection)."},
+             "true", &Config::reflection),
+      Collections({"collections.serve", "--collection", "",
+                   "The collections to serve from the start, NAME=FOLDER each."},
+                  &Config::collections),
+      Path({"collections.data_root", "--data-root", "",
+            "The folder that Load may read from; empty refuses every Load."},
+           &Config::data_root),
+      Switch({"collections.changes_allowed", "--allow-changes", "",
+              "Accept Load, Reload and Unload over the wire."},
+             "true", &Config::changes_allowed),
       WholeNumber({"collections.memory_bytes_max", "", "bytes",
                    "The memory that all collections may take, both generations of a reload "
                    "included; 0 is nine tenths of what is available."},
-                  0, std::uint64_t{1} << 50, &Config::memory_bytes_max));
-}
-
-void AppendMetrics(std::vector<Setting>& table) {
-  table.push_back(Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."},
-                         "false", &Config::metrics_enabled));
-  table.push_back(
+                  0, std::uint64_t{1} << 50, &Config::memory_bytes_max),
+      Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."}, "false",
+             &Config::metrics_enabled),
       Text({"metrics.listen", "--metrics-listen", "", "The address to serve metrics on."},
-           "address or host", &Config::metrics_listen));
-  table.push_back(WholeNumber(
-      {"metrics.port", "--metrics-port", "", "The port of the metrics; 0 takes any free one."}, 0,
-      65'535, &Config::metrics_port));
-}
-
-void AppendBackend(std::vector<Setting>& table) {
-  table.push_back(Choice({"backend.preference", "--backend", "",
-                          "Which backend answers: auto takes the GPU if it can be used, gpu "
-                          "refuses to start without one."},
-                         Preferences(), &RegistryOptions::preference));
-  table.push_back(WholeNumber({"backend.threads", "--threads", "threads",
-                               "Threads that search; 0 is every core this process may use."},
-                              0, 1'024, &RegistryOptions::threads));
-  table.push_back(Choice({"backend.cpu_engine", "", "",
-                          "How the CPU searches: int8 finds candidates by int8 codes and decides "
-                          "by fp32 scores, scan is fp32 only. Both return the same bits."},
-                         Values<CpuEngine>{{"int8", CpuEngine::kInt8}, {"scan", CpuEngine::kScan}},
-                         &RegistryOptions::cpu_engine));
-  table.push_back(Choice(
-      {"backend.isa", "", "", "The instruction set to search with; auto takes the best there is."},
-      Values<std::string>{{"auto", ""},
-                          {"amx", "amx"},
-                          {"avx512vnni", "avx512vnni"},
-                          {"avxvnni", "avxvnni"},
-                          {"avx2", "avx2"},
-                          {"portable", "portable"}},
-      &RegistryOptions::isa));
-  table.push_back(Choice({"backend.int4", "", "",
-                          "Also keep int4 codes of large collections: up to four queries at once "
-                          "are then faster, and memory grows by an eighth of the fp32 rows."},
-                         Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::int4));
-  table.push_back(Choice({"backend.tuning", "", "",
-                          "When the CPU engine changes its strategy: auto takes what was measured "
-                          "on this machine, defaults what is built in."},
-                         Values<Tuning>{{"auto", Tuning::kAuto}, {"defaults", Tuning::kDefaults}},
-                         &Config::tuning));
-  table.push_back(Path({"backend.tuning_cache", "", "",
-                        "The file that keeps the measurements. Unless set, simile/cpu-tuning.json "
-                        "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
-                       &Config::tuning_cache));
-}
-
-void AppendGpu(std::vector<Setting>& table) {
-  table.push_back(WholeNumber(
-      {"gpu.device", "--gpu-device", "", "The GPU to use, as its driver numbers those it shows."},
-      0, 15, &GpuOptions::device));
-  table.push_back(Number({"gpu.memory_fraction", "--gpu-memory-fraction", "",
-                          "The share of the GPU's memory that all collections may take together, "
-                          "less the reserve."},
-                         0.05, 1, &GpuOptions::memory_fraction));
-  table.push_back(
+           "address or host", &Config::metrics_listen),
+      WholeNumber(
+          {"metrics.port", "--metrics-port", "", "The port of the metrics; 0 takes any free one."},
+          0, 65'535, &Config::metrics_port),
+      Choice({"backend.preference", "--backend", "",
+              "Which backend answers: auto takes the GPU if it can be used, gpu "
+              "refuses to start without one."},
+             Values<Preference>{
+                 {"auto", Preference::kAuto}, {"cpu", Preference::kCpu}, {"gpu", Preference::kGpu}},
+             &RegistryOptions::preference),
+      WholeNumber({"backend.threads", "--threads", "threads",
+                   "Threads that search; 0 is every core this process may use."},
+                  0, 1'024, &RegistryOptions::threads),
+      Choice({"backend.cpu_engine", "", "",
+              "How the CPU searches: int8 finds candidates by int8 codes and decides "
+              "by fp32 scores, scan is fp32 only. Both return the same bits."},
+             Values<CpuEngine>{{"int8", CpuEngine::kInt8}, {"scan", CpuEngine::kScan}},
+             &RegistryOptions::cpu_engine),
+      Choice({"backend.isa", "", "",
+              "The instruction set to search with; auto takes the best there is."},
+             Values<std::string>{{"auto", ""},
+                                 {"amx", "amx"},
+                                 {"avx512vnni", "avx512vnni"},
+                                 {"avxvnni", "avxvnni"},
+                                 {"avx2", "avx2"},
+                                 {"portable", "portable"}},
+             &RegistryOptions::isa),
+      Choice({"backend.int4", "", "",
+              "Also keep int4 codes of large collections: up to four queries at once "
+              "are then faster, and memory grows by an eighth of the fp32 rows."},
+             Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::int4),
+      Choice({"backend.tuning", "", "",
+              "When the CPU engine changes its strategy: auto takes what was measured "
+              "on this machine, defaults what is built in."},
+             Values<Tuning>{{"auto", Tuning::kAuto}, {"defaults", Tuning::kDefaults}},
+             &Config::tuning),
+      Path({"backend.tuning_cache", "", "",
+            "The file that keeps the measurements. Unless set, simile/cpu-tuning.json "
+            "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
+           &Config::tuning_cache),
+      WholeNumber({"gpu.device", "--gpu-device", "",
+                   "The GPU to use, as its driver numbers those it shows."},
+                  0, 15, &GpuOptions::device),
+      Number({"gpu.memory_fraction", "--gpu-memory-fraction", "",
+              "The share of the GPU's memory that all collections may take together, "
+              "less the reserve."},
+             0.05, 1, &GpuOptions::memory_fraction),
       Mebibytes({"gpu.reserve_mib", "", "MiB",
                  "Memory of the GPU that is left free for its driver and other processes."},
-                0, 1'048'576, &GpuOptions::reserve_bytes));
-  table.push_back(WholeNumber({"gpu.batch_timeout", "", "ms",
-                               "A batch that the GPU has not finished after this long counts as "
-                               "hung, and the GPU as lost."},
-                              100, 600'000, &GpuOptions::batch_timeout));
-  table.push_back(Choice({"gpu.when_full", "", "",
-                          "What happens to a collection that does not fit in the GPU's free "
-                          "memory: cpu serves it from the CPU, refuse fails its load."},
-                         Values<WhenFull>{{"cpu", WhenFull::kCpu}, {"refuse", WhenFull::kRefuse}},
-                         &RegistryOptions::gpu_when_full));
-  table.push_back(Choice(
-      {"gpu.on_fault", "--on-gpu-fault", "",
-       "What happens when the GPU is lost: failover stays on the CPU, restart "
-       "drains and exits with status 75."},
-      Values<OnGpuFault>{{"failover", OnGpuFault::kFailover}, {"restart", OnGpuFault::kRestart}},
-      &Config::on_gpu_fault));
-  table.push_back(Path({"gpu.fault_journal", "", "",
-                        "The file that records lost GPUs; after three in ten minutes a start takes "
-                        "the CPU. Unless set, simile/gpu-faults.json in $XDG_STATE_HOME, else in "
-                        "~/.local/state; empty records none."},
-                       &Config::gpu_fault_journal));
-}
-
-void AppendLog(std::vector<Setting>& table) {
-  table.push_back(Choice({"log.format", "--log-format", "", "How log lines are written."},
-                         Values<LogFormat>{{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
-                         &Config::log_format));
-  table.push_back(Choice({"log.level", "--log-level", "", "The least severe lines to log."},
-                         Values<LogLevel>{{"debug", LogLevel::kDebug},
-                                          {"info", LogLevel::kInfo},
-                                          {"warning", LogLevel::kWarning},
-                                          {"error", LogLevel::kError}},
-                         &Config::log_level));
-  table.push_back(
+                0, 1'048'576, &GpuOptions::reserve_bytes),
+      WholeNumber({"gpu.batch_timeout", "", "ms",
+                   "A batch that the GPU has not finished after this long counts as "
+                   "hung, and the GPU as lost."},
+                  100, 600'000, &GpuOptions::batch_timeout),
+      Choice({"gpu.when_full", "", "",
+              "What happens to a collection that does not fit in the GPU's free "
+              "memory: cpu serves it from the CPU, refuse fails its load."},
+             Values<WhenFull>{{"cpu", WhenFull::kCpu}, {"refuse", WhenFull::kRefuse}},
+             &RegistryOptions::gpu_when_full),
+      Choice({"gpu.on_fault", "--on-gpu-fault", "",
+              "What happens when the GPU is lost: failover stays on the CPU, restart "
+              "drains and exits with status 75."},
+             Values<OnGpuFault>{{"failover", OnGpuFault::kFailover},
+                                {"restart", OnGpuFault::kRestart}},
+             &Config::on_gpu_fault),
+      Path({"gpu.fault_journal", "", "",
+            "The file that records lost GPUs; after three in ten minutes a start takes "
+            "the CPU. Unless set, simile/gpu-faults.json in $XDG_STATE_HOME, else in "
+            "~/.local/state; empty records none."},
+           &Config::gpu_fault_journal),
+      Choice({"log.format", "--log-format", "", "How log lines are written."},
+             Values<LogFormat>{{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
+             &Config::log_format),
+      Choice({"log.level", "--log-level", "", "The least severe lines to log."},
+             Values<LogLevel>{{"debug", LogLevel::kDebug},
+                              {"info", LogLevel::kInfo},
+                              {"warning", LogLevel::kWarning},
+                              {"error", LogLevel::kError}},
+             &Config::log_level),
       Switch({"log.requests", "--log-requests", "",
               "Also log a line for every served request; failed ones are always logged."},
-             "true", &Config::log_requests));
-}
-
-// The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an operator
-// may lower them.
-void AppendQueryLimits(std::vector<Setting>& table) {
-  table.push_back(WholeNumber(
-      {"limits.k_max", "", "hits", "The most hits a query may ask for, its offset included."}, 1,
-      kHitsMax, &Limits::k_max));
-  table.push_back(WholeNumber(
-      {"limits.queries_per_call_max", "", "queries", "The most queries or users in one call."}, 1,
-      1'024, &Limits::queries_per_call_max));
-  table.push_back(
+             "true", &Config::log_requests),
+      // The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an
+      // operator may lower them.
+      WholeNumber(
+          {"limits.k_max", "", "hits", "The most hits a query may ask for, its offset included."},
+          1, kHitsMax, &Limits::k_max),
+      WholeNumber(
+          {"limits.queries_per_call_max", "", "queries", "The most queries or users in one call."},
+          1, 1'024, &Limits::queries_per_call_max),
       WholeNumber({"limits.dim_max", "", "dimensions", "The widest vectors a collection may have."},
-                  1, 4'096, &Limits::dim_max));
-  table.push_back(WholeNumber({"limits.queue_queries_max", "", "queries",
-                               "Queries that may wait; beyond it calls get RESOURCE_EXHAUSTED."},
-                              1, 1'000'000, &Limits::queue_queries_max));
-  table.push_back(WholeNumber({"limits.batch_queries_max", "", "queries",
-                               "The most queries that share one pass over the rows."},
-                              1, 65'536, &Limits::batch_queries_max));
-}
-
-void AppendTimeLimits(std::vector<Setting>& table) {
-  table.push_back(WholeNumber({"limits.search_deadline_default", "", "ms",
-                               "How long a search may take when its caller sets no deadline."},
-                              1, kDayMs, &Limits::search_deadline_default));
-  table.push_back(WholeNumber({"limits.search_deadline_max", "", "ms",
-                               "The longest deadline a search is given, whatever its caller sets."},
-                              1, kDayMs, &Limits::search_deadline_max));
-  table.push_back(WholeNumber(
-      {"limits.drain_timeout", "", "ms", "How long a stopping server waits for calls under way."},
-      0, 600'000, &Limits::drain_timeout));
-  table.push_back(
+                  1, 4'096, &Limits::dim_max),
+      WholeNumber({"limits.queue_queries_max", "", "queries",
+                   "Queries that may wait; beyond it calls get RESOURCE_EXHAUSTED."},
+                  1, 1'000'000, &Limits::queue_queries_max),
+      WholeNumber({"limits.batch_queries_max", "", "queries",
+                   "The most queries that share one pass over the rows."},
+                  1, 65'536, &Limits::batch_queries_max),
+      WholeNumber({"limits.search_deadline_default", "", "ms",
+                   "How long a search may take when its caller sets no deadline."},
+                  1, kDayMs, &Limits::search_deadline_default),
+      WholeNumber({"limits.search_deadline_max", "", "ms",
+                   "The longest deadline a search is given, whatever its caller sets."},
+                  1, kDayMs, &Limits::search_deadline_max),
+      WholeNumber({"limits.drain_timeout", "", "ms",
+                   "How long a stopping server waits for calls under way."},
+                  0, 600'000, &Limits::drain_timeout),
       WholeNumber({"limits.page_lease", "", "ms",
                    "How long a replaced snapshot is kept for callers that still read its "
                    "pages; a load that needs the memory ends it sooner."},
-                  0, 3'600'000, &Limits::page_lease));
-}
-
-void AppendConnectionLimits(std::vector<Setting>& table) {
-  table.push_back(WholeNumber({"limits.connections_max", "", "connections",
-                               "Connections held at once; more are closed as they arrive."},
-                              1, 65'536, &Limits::connections_max));
-  table.push_back(WholeNumber({"limits.connections_per_peer_max", "", "connections",
-                               "Connections of one address; a proxy in front is one address."},
-                              1, 65'536, &Limits::connections_per_peer_max));
-  table.push_back(WholeNumber(
-      {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."}, 1,
-      65'536, &Limits::streams_per_connection_max));
-  table.push_back(WholeNumber(
-      {"limits.handshake_timeout", "", "ms", "How long a new connection may take to speak HTTP/2."},
-      100, 600'000, &Limits::handshake_timeout));
-  table.push_back(WholeNumber(
-      {"limits.keepalive_time", "", "ms", "A connection silent for this long is pinged."}, 1'000,
-      kDayMs, &Limits::keepalive_time));
-  table.push_back(
+                  0, 3'600'000, &Limits::page_lease),
+      WholeNumber({"limits.connections_max", "", "connections",
+                   "Connections held at once; more are closed as they arrive."},
+                  1, 65'536, &Limits::connections_max),
+      WholeNumber({"limits.connections_per_peer_max", "", "connections",
+                   "Connections of one address; a proxy in front is one address."},
+                  1, 65'536, &Limits::connections_per_peer_max),
+      WholeNumber(
+          {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."},
+          1, 65'536, &Limits::streams_per_connection_max),
+      WholeNumber({"limits.handshake_timeout", "", "ms",
+                   "How long a new connection may take to speak HTTP/2."},
+                  100, 600'000, &Limits::handshake_timeout),
+      WholeNumber(
+          {"limits.keepalive_time", "", "ms", "A connection silent for this long is pinged."},
+          1'000, kDayMs, &Limits::keepalive_time),
       WholeNumber({"limits.keepalive_timeout", "", "ms",
                    "A connection that does not answer the ping for this long is closed."},
-                  1'000, 600'000, &Limits::keepalive_timeout));
-  table.push_back(WholeNumber(
-      {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."}, 0,
-      600'000, &Limits::ping_interval_min));
-  table.push_back(WholeNumber({"limits.connection_idle_max", "", "ms",
-                               "A connection without calls for this long is closed."},
-                              1'000, kDayMs, &Limits::connection_idle_max));
-}
-
-void AppendByteLimits(std::vector<Setting>& table) {
-  table.push_back(WholeNumber(
-      {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."}, 64 * kKiB,
-      512 * kMiB, &Limits::receive_bytes_max));
-  table.push_back(WholeNumber({"limits.jsonl_line_bytes_max", "", "bytes",
-                               "The longest line of metadata.jsonl and interactions.jsonl."},
-                              kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max));
-}
-
-std::vector<Setting> MakeSettings() {
-  std::vector<Setting> table;
-  AppendServer(table);
-  AppendCollections(table);
-  AppendMetrics(table);
-  AppendBackend(table);
-  AppendGpu(table);
-  AppendLog(table);
-  AppendQueryLimits(table);
-  AppendTimeLimits(table);
-  AppendConnectionLimits(table);
-  AppendByteLimits(table);
-  return table;
+                  1'000, 600'000, &Limits::keepalive_timeout),
+      WholeNumber(
+          {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."},
+          0, 600'000, &Limits::ping_interval_min),
+      WholeNumber({"limits.connection_idle_max", "", "ms",
+                   "A connection without calls for this long is closed."},
+                  1'000, kDayMs, &Limits::connection_idle_max),
+      WholeNumber(
+          {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."},
+          64 * kKiB, 512 * kMiB, &Limits::receive_bytes_max),
+      WholeNumber({"limits.jsonl_line_bytes_max", "", "bytes",
+                   "The longest line of metadata.jsonl and interactions.jsonl."},
+                  kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max),
+  };
 }
 
 const Setting& SettingOf(std::string_view key) {

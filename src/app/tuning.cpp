@@ -1,7 +1,6 @@
 #include "app/tuning.h"
 
 #include <ctime>
-#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -26,8 +26,7 @@ struct TuningInForce {
   absl::Status cache;
 };
 
-// Returns the tuning that the next serve of this configuration starts with, without measuring; for
-// `config --print`.
+// Returns the tuning that the next serve would start with, without measuring: for `config --print`.
 TuningInForce KnownTuning(const Config& config);
 
 // Reads the cache; if numbers for this machine are missing, measures and writes the cache. Measures

@@ -115,7 +115,7 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   constexpr int kIndent = 1;
   return base::ReplaceFile(
       file, content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
-      base::ParentFolders::kCreate);
+      {.create_folders = true});
 }
 
 }  // namespace simile::app

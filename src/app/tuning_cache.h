@@ -35,8 +35,8 @@ absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file
 
 // Replaces the entry with this key, or adds it and drops the oldest beyond 64. Creates the file and
 // its folders. Readers see the old file or the new one. If two processes write at the same time,
-// one entry may be lost and is measured again. Errors: kInvalidArgument if it is another kind of
-// file, which stays as it is; kUnavailable if it
+// one entry may be lost and is measured again.
+// Errors: kInvalidArgument if it is another kind of file, which stays as it is; kUnavailable if it
 //         cannot be written.
 absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredTuning& measured);
 

@@ -14,24 +14,6 @@
 namespace simile::app {
 namespace {
 
-observe::LogFormat LogFormatOf(LogFormat format) {
-  return format == LogFormat::kJson ? observe::LogFormat::kJson : observe::LogFormat::kText;
-}
-
-observe::LogLevel LogLevelOf(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return observe::LogLevel::kDebug;
-    case LogLevel::kInfo:
-      return observe::LogLevel::kInfo;
-    case LogLevel::kWarning:
-      return observe::LogLevel::kWarning;
-    case LogLevel::kError:
-      return observe::LogLevel::kError;
-  }
-  return observe::LogLevel::kInfo;
-}
-
 std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotStore& store) {
   std::vector<observe::CollectionReading> readings;
   for (const engine::CollectionStatus& status : store.List()) {
@@ -85,7 +67,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
 
 App::BaseServices::BaseServices(const Config& given)
     : config(given),
-      log({LogFormatOf(config.log_format), LogLevelOf(config.log_level), nullptr}),
+      log({config.log_format, config.log_level, nullptr}),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics) {}
 
@@ -140,11 +122,10 @@ absl::Status App::Start() {
   }
   server_->Accept();
   if (config_.port_file.empty()) return absl::OkStatus();
-  const absl::Status written = base::ReplaceFile(config_.port_file, fmt::format("{}\n", port()),
-                                                 base::ParentFolders::kMustExist);
+  const absl::Status written =
+      base::ReplaceFile(config_.port_file, fmt::format("{}\n", port()), {.mode = 0644});
   if (written.ok()) return written;
-  return {written.code(),
-          fmt::format("cannot write the port file {}", std::string(written.message()))};
+  return {written.code(), fmt::format("port file {}", std::string(written.message()))};
 }
 
 observe::ScrapeSources App::Sources() {

@@ -15,6 +15,12 @@ struct AcceleratorKind {
 };
 
 // In the order in which the registry tries them.
-std::span<const AcceleratorKind> AcceleratorKinds();
+inline std::span<const AcceleratorKind> AcceleratorKinds() {
+  static constexpr AcceleratorKind kKinds[] = {
+      {"NVIDIA driver", "an NVIDIA driver", "libcuda.so.1", "libsimile_cuda.so",
+       "simile_cuda_plugin"},
+  };
+  return kKinds;
+}
 
 }  // namespace simile::backend

@@ -49,9 +49,9 @@ struct SimilePlugin {
   // Lists the devices without opening one. Fills the whole struct; never throws.
   void (*probe)(SimileDeviceProbe* probe);
   // Opens a device and allocates its workspace. Never throws. Errors, as a receipt shows them:
-  //   kFailedPrecondition      a vendor library cannot be loaded, or there is no code for the
-  //   device kResourceExhausted       the smallest workspace does not fit, with the bytes needed
-  //   and free kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
+  //   kFailedPrecondition      no code for the device, or a vendor library that cannot be loaded
+  //   kResourceExhausted       the smallest workspace does not fit; with the bytes needed and free
+  //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
   void (*open)(const simile::backend::GpuOptions* options,
                absl::StatusOr<std::unique_ptr<simile::Backend>>* backend);
 };

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -17,12 +17,7 @@
 namespace simile::base {
 namespace {
 
-constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
-
-std::string CannotBe(std::string_view done, const std::filesystem::path& file, int error) {
-  return fmt::format("{}: cannot be {}: {}", file.string(), done,
-                     std::generic_category().message(error));
-}
+std::string Reason(int error) { return std::generic_category().message(error); }
 
 // 0, or errno of the call that failed.
 int WriteAndSync(int fd, std::string_view text) {
@@ -34,28 +29,30 @@ int WriteAndSync(int fd, std::string_view text) {
     }
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (fchmod(fd, kMode) != 0 || fsync(fd) != 0) return errno;
-  return 0;
+  return fsync(fd) == 0 ? 0 : errno;
 }
 
-// Makes a rename in this folder survive a crash, where the file system can sync a folder: EINVAL
-// says that it cannot, and is no error.
-int SyncFolder(const std::filesystem::path& folder) {
+// Makes a rename in this folder survive a crash, where the folder can be read and synced. The file
+// is in place either way.
+void SyncFolder(const std::filesystem::path& folder) {
   const FileDescriptor fd(
       open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return errno;
-  return fsync(fd.get()) == 0 || errno == EINVAL ? 0 : errno;
+  if (fd.valid()) static_cast<void>(fsync(fd.get()));
 }
 
 // 0, or errno of the call that failed. Removes the draft on failure.
-int WriteThroughDraft(const std::filesystem::path& file, std::string_view text) {
-  std::string draft = file.string() + ".XXXXXX";
-  const FileDescriptor out(mkostemp(draft.data(), O_CLOEXEC));
+int WriteThroughDraft(const std::filesystem::path& file, std::string_view text, mode_t mode) {
+  const std::string draft = fmt::format("{}.{}", file.string(), getpid());
+  const FileDescriptor out(
+      open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!out.valid()) return errno;
   int error = WriteAndSync(out.get(), text);
   if (error == 0 && std::rename(draft.c_str(), file.c_str()) != 0) error = errno;
-  if (error == 0) return SyncFolder(file.parent_path());
-  unlink(draft.c_str());
+  if (error == 0) {
+    SyncFolder(file.parent_path());
+  } else {
+    unlink(draft.c_str());
+  }
   return error;
 }
 
@@ -63,10 +60,11 @@ int WriteThroughDraft(const std::filesystem::path& file, std::string_view text) 
 
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
                                           std::size_t bytes_max) {
+  std::error_code unreachable;
+  if (!std::filesystem::exists(file, unreachable)) return std::string();
   // Non-blocking, because opening a pipe that has no writer would wait for one.
   const FileDescriptor in(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!in.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::string();
     return absl::PermissionDeniedError(
         fmt::format("{}: cannot be opened for reading", file.string()));
   }
@@ -74,35 +72,33 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
   if (fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(fmt::format("{}: not a file", file.string()));
   }
-  // One byte more than is allowed, to notice a file that is longer.
-  std::string text(std::min<std::size_t>(bytes_max, static_cast<std::size_t>(status.st_size)) + 1,
-                   '\0');
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const ssize_t count = read(in.get(), text.data() + length, text.size() - length);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return absl::DataLossError(CannotBe("read", file, errno));
-    if (count == 0) break;
-    length += static_cast<std::size_t>(count);
+  std::string text;
+  std::array<char, 4096> part;
+  while (text.size() <= bytes_max) {
+    const ssize_t count = read(in.get(), part.data(), part.size());
+    if (count == 0) return text;
+    if (count > 0) {
+      text.append(part.data(), static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      return absl::DataLossError(
+          fmt::format("{}: cannot be read: {}", file.string(), Reason(errno)));
+    }
   }
-  if (length > bytes_max) {
-    return absl::InvalidArgumentError(fmt::format("{}: over {} bytes", file.string(), bytes_max));
-  }
-  text.resize(length);
-  return text;
+  return absl::InvalidArgumentError(fmt::format("{}: over {} bytes", file.string(), bytes_max));
 }
 
 absl::Status ReplaceFile(const std::filesystem::path& file, std::string_view text,
-                         ParentFolders folders) {
+                         const ReplaceOptions& options) {
   int error = 0;
-  if (folders == ParentFolders::kCreate && file.has_parent_path()) {
+  if (options.create_folders && file.has_parent_path()) {
     std::error_code created;
     std::filesystem::create_directories(file.parent_path(), created);
     error = created.value();
   }
-  if (error == 0) error = WriteThroughDraft(file, text);
+  if (error == 0) error = WriteThroughDraft(file, text, options.mode);
   if (error == 0) return absl::OkStatus();
-  return absl::UnavailableError(CannotBe("written", file, error));
+  return absl::UnavailableError(
+      fmt::format("{}: cannot be written: {}", file.string(), Reason(error)));
 }
 
 }  // namespace simile::base

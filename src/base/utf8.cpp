@@ -45,21 +45,19 @@ bool IsControl(std::string_view sequence) {
 
 void AppendUtf8(std::string& text, std::uint32_t code) {
   const auto byte = [&text](std::uint32_t bits) { text += static_cast<char>(bits); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
+  const auto continuation = [&](unsigned shift) { byte(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) return byte(code);
+  if (code < 0x800) {
     byte(0xC0 | code >> 6);
-    byte(0x80 | (code & 0x3F));
   } else if (code < 0x10000) {
     byte(0xE0 | code >> 12);
-    byte(0x80 | (code >> 6 & 0x3F));
-    byte(0x80 | (code & 0x3F));
+    continuation(6);
   } else {
     byte(0xF0 | code >> 18);
-    byte(0x80 | (code >> 12 & 0x3F));
-    byte(0x80 | (code >> 6 & 0x3F));
-    byte(0x80 | (code & 0x3F));
+    continuation(12);
+    continuation(6);
   }
+  continuation(0);
 }
 
 }  // namespace simile::base

@@ -6,7 +6,7 @@
 // keeps only one copy of an inline function for the whole program. If such a file emitted a copy
 // of, say, a std::string_view constructor, its AVX-512 version might be the one kept, and the
 // program would crash on older processors. So those files include nothing but this header,
-// tile_walk.h and the intrinsics, and define everything else in an unnamed namespace.
+// tile_walk.h, row_sums.h and the intrinsics, and define everything else in an unnamed namespace.
 
 #include <cstddef>
 

@@ -15,8 +15,8 @@ namespace simile::certificate {
 float Squash(float x);
 
 // With p the greatest w_i x_i of the positive examples and n that of the negative ones:
-// Squash(p) when p > n, else -Squash(n). n is -infinity without negatives, p without
-// positives. Products are rounded to float.
+// Squash(p) when p > n, else -Squash(n). n is -infinity without negatives, p without positives.
+// Products are rounded to float.
 //   similarities, weights  [examples]
 // REQUIRES: at least one example; weights are positive and finite.
 float BestScore(std::span<const float> similarities, std::span<const float> weights,

@@ -10,8 +10,8 @@ namespace simile::certificate {
 
 // Half a byte a dimension: sixteen of the codes that a byte may hold, chosen for the least error on
 // normally distributed numbers, as a rotation makes them (J. Max, "Quantizing for minimum
-// distortion", IRE Trans. Inf. Theory 6(1), 1960). They are decoded to ordinary codes,
-// so that bound and gate are the same. Immutable.
+// distortion", IRE Trans. Inf. Theory 6(1), 1960). They are decoded to ordinary codes, so that
+// bound and gate are the same. Immutable.
 class Int4Codes {
  public:
   static constexpr std::size_t kCount = 16;

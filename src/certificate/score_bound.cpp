@@ -1,7 +1,6 @@
 #include "certificate/score_bound.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "certificate/canonical_score.h"
 #include "certificate/rotation.h"

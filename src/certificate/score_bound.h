@@ -35,8 +35,7 @@ float FloatAbove(double value);
 //
 //   q.x = Rq.Rx = q'.y' + f.y' + Rq.e,   so   |q.x - q'.y'| <= |f||y'| + |q||e|   (Cauchy-Schwarz)
 //
-// and the canonical score is within CanonicalScoreError of q.x. docs/design/certificate.md derives
-// it.
+// and the canonical score is within CanonicalScoreError of q.x (docs/design/certificate.md).
 class ScoreBound {
  public:
   explicit ScoreBound(std::size_t dim);

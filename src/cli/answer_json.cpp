@@ -72,17 +72,15 @@ Json QueryJson(const AnsweredQuery& query) {
   return json;
 }
 
-Json HitJson(const v1::Hit& hit) {
-  return {{"rank", hit.rank()},
-          {"row", hit.row()},
-          {"id", hit.id()},
-          {"score", ScoreJson(hit.score())},
-          {"payload", PayloadJson(hit.payload())}};
-}
-
 Json HitsJson(const google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
   Json list = Json::array();
-  for (const v1::Hit& hit : hits) list.push_back(HitJson(hit));
+  for (const v1::Hit& hit : hits) {
+    list.push_back({{"rank", hit.rank()},
+                    {"row", hit.row()},
+                    {"id", hit.id()},
+                    {"score", ScoreJson(hit.score())},
+                    {"payload", PayloadJson(hit.payload())}});
+  }
   return list;
 }
 

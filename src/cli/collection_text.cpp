@@ -95,12 +95,6 @@ std::string BytesDetail(const v1::Bytes& bytes) {
   return fmt::format("{}: {}", base::BytesText(ResidentBytes(bytes)), parts);
 }
 
-std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  std::string joined;
-  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
-  return joined;
-}
-
 Json ToJson(const v1::Backend& backend) {
   return {{"name", backend.name()},
           {"device", backend.device()},
@@ -132,19 +126,16 @@ Json ToJson(const v1::Collection& collection) {
                  {"index", bytes.index()},
                  {"device", bytes.device()}}},
                {"fields", std::move(fields)},
-               {"lookup_fields", Json::array()},
+               {"lookup_fields", collection.lookup_fields()},
                {"backend", ToJson(collection.backend())},
                {"index_built", collection.index_built()},
                {"index_problem", collection.index_problem()},
-               {"notes", Json::array()}};
+               {"notes", collection.notes()}};
   if (collection.has_loaded_at()) {
     json["loaded_at"] =
         fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                     fmt::gmtime(static_cast<std::time_t>(collection.loaded_at().seconds())));
   }
-  for (const std::string& field : collection.lookup_fields())
-    json["lookup_fields"].push_back(field);
-  for (const std::string& note : collection.notes()) json["notes"].push_back(note);
   return json;
 }
 
@@ -216,7 +207,8 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
     facts.AddRow({"index", Printable(collection.index_problem())});
   }
   if (!collection.lookup_fields().empty()) {
-    facts.AddRow({"titles", "found by " + Joined(collection.lookup_fields())});
+    facts.AddRow(
+        {"titles", fmt::format("found by {}", fmt::join(collection.lookup_fields(), ", "))});
   }
   std::string text =
       Bold(Printable(collection.name()), terminal) + '\n' + facts.Render(terminal, 2);

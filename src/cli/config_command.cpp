@@ -26,8 +26,7 @@ using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 
 std::string Joined(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ", ") + text;
+  const std::string joined = fmt::format("{}", fmt::join(texts, ", "));
   return joined.empty() ? "-" : joined;
 }
 

@@ -10,8 +10,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // U+2026
 
-// The character at the front of `text` and its length in bytes; -1 for an invalid byte, of
-// length 1.
+// The character at the front of `text` and its length; an invalid byte has code -1 and length 1.
 struct Character {
   utf8proc_int32_t code = -1;
   std::size_t bytes = 1;

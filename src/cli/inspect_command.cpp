@@ -46,8 +46,7 @@ std::string InspectionJson(const std::string& path, const data::Inspection& insp
   return JsonLine(json);
 }
 
-// Prints the facts to standard output even when the file would not load, the error to standard
-// error.
+// Prints the facts to standard output, and to standard error why the file would not load.
 int RunInspect(const InspectFlags& flags) {
   const absl::StatusOr<data::Inspection> inspection = data::InspectFile(*flags.path, Limits{});
   if (!inspection.ok()) return Fail(inspection.status());

@@ -32,7 +32,7 @@ std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t>
     line += fmt::format(" after {} in the queue", DurationText(receipt.queue_us()));
   }
   if (rows_passing) {
-    const bool gathered = receipt.engine().starts_with("gather-");
+    const bool gathered = receipt.engine().find("gather-") != std::string::npos;
     line += fmt::format(
         " · {} the filter{}",
         *rows_passing == 1 ? "1 row passes" : base::Counted(*rows_passing, "row") + " pass",

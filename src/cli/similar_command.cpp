@@ -1,7 +1,6 @@
 #include "cli/similar_command.h"
 
 #include <memory>
-#include <variant>
 
 #include <fmt/format.h>
 

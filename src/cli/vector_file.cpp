@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 

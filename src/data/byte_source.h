@@ -2,12 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 namespace simile::data {
@@ -44,7 +42,11 @@ class MemorySource final : public ByteSource {
   MemorySource(std::string display_name, std::string_view bytes)
       : ByteSource(std::move(display_name), bytes.size()), rest_(bytes) {}
 
-  absl::StatusOr<std::size_t> Read(std::span<char> into) override;
+  absl::StatusOr<std::size_t> Read(std::span<char> into) override {
+    const std::size_t count = rest_.copy(into.data(), into.size());
+    rest_.remove_prefix(count);
+    return count;
+  }
   void Skip(std::uint64_t count) override { rest_.remove_prefix(count); }
 
  private:

@@ -1,5 +1,6 @@
 #include "data/element_type.h"
 
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cstring>
@@ -12,14 +13,23 @@ static_assert(std::endian::native == std::endian::little, "files are read as the
 
 namespace {
 
-inline float WidenBfloat(std::uint16_t bits) {
+struct Stored {
+  std::size_t bytes;
+  std::string_view name;
+};
+// By ElementType.
+constexpr std::array<Stored, 4> kTypes = {
+    {{2, "float16"}, {2, "bfloat16"}, {4, "float32"}, {8, "float64"}}};
+static_assert(kTypes.size() == static_cast<std::size_t>(ElementType::kFloat64) + 1);
+
+float WidenBfloat(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-template <typename Stored, typename Widen>
+template <typename Number, typename Widen>
 void DecodeAs(const char* bytes, std::span<double> values, Widen widen) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Stored stored;
+    Number stored;
     std::memcpy(&stored, bytes + i * sizeof stored, sizeof stored);
     values[i] = static_cast<double>(widen(stored));
   }
@@ -27,33 +37,10 @@ void DecodeAs(const char* bytes, std::span<double> values, Widen widen) {
 
 }  // namespace
 
-std::size_t ElementBytes(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat16:
-    case ElementType::kBfloat16:
-      return 2;
-    case ElementType::kFloat32:
-      return 4;
-    case ElementType::kFloat64:
-      return 8;
-  }
-  assert(false);
-  return 8;
-}
+std::size_t ElementBytes(ElementType type) { return kTypes[static_cast<std::size_t>(type)].bytes; }
 
 std::string_view ElementName(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat16:
-      return "float16";
-    case ElementType::kBfloat16:
-      return "bfloat16";
-    case ElementType::kFloat32:
-      return "float32";
-    case ElementType::kFloat64:
-      return "float64";
-  }
-  assert(false);
-  return "";
+  return kTypes[static_cast<std::size_t>(type)].name;
 }
 
 void DecodeElements(ElementType type, std::span<const char> bytes, std::span<double> values) {

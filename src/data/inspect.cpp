@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <system_error>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -24,28 +22,27 @@
 namespace simile::data {
 namespace {
 
+// The functions named Inspect add what they find, and return the error of a load.
 void AddFact(Inspection& inspection, std::string label, std::string value) {
   inspection.facts.emplace_back(std::move(label), std::move(value));
 }
 
 std::string MetricName(Metric metric) { return metric == Metric::kCosine ? "cosine" : "dot"; }
 
-void InspectVectors(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+absl::Status InspectVectors(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "vectors";
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", limits);
-  if (!layout.ok()) {
-    inspection.status = layout.status();
-    return;
-  }
+  if (!layout.ok()) return layout.status();
   AddFact(inspection, "rows", base::Grouped(layout->row_count));
   AddFact(inspection, "dimensions", base::Grouped(layout->dim));
   AddFact(inspection, "type", std::string(ElementName(layout->type)));
   LengthRange lengths;
-  inspection.status = CheckRows(in, *layout, Metric::kCosine, lengths);
+  absl::Status status = CheckRows(in, *layout, Metric::kCosine, lengths);
   if (lengths.shortest <= lengths.longest) {
     AddFact(inspection, "lengths",
             fmt::format("{:.6g} to {:.6g}", lengths.shortest, lengths.longest));
   }
+  return status;
 }
 
 void AddIds(const IdIndex& ids, Inspection& inspection) {
@@ -54,13 +51,10 @@ void AddIds(const IdIndex& ids, Inspection& inspection) {
   AddFact(inspection, "last id", base::Quoted(ids.Id(static_cast<Row>(ids.size() - 1))));
 }
 
-void InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+absl::Status InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "payload";
   const absl::StatusOr<PayloadFile> payload = ReadPayload(in, "", std::nullopt, limits);
-  if (!payload.ok()) {
-    inspection.status = payload.status();
-    return;
-  }
+  if (!payload.ok()) return payload.status();
   AddFact(inspection, "lines", base::Grouped(payload->table.row_count()));
   AddFact(inspection, "ids from",
           payload->id_field.empty() ? std::string("row numbers") : base::Quoted(payload->id_field));
@@ -69,41 +63,38 @@ void InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspec
     AddFact(inspection, fmt::format("field {}", field.name),
             fmt::format("{}, in {}", field.type, base::Counted(field.rows, "row")));
   }
+  return absl::OkStatus();
 }
 
-void InspectInteractions(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "interactions";
   InteractionsReader reader(in, "", limits);
   std::optional<Interaction> first;
   Interaction interaction;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (!found.ok()) {
-      inspection.status = found.status();
-      return;
-    }
+    if (!found.ok()) return found.status();
     if (!*found) break;
     if (!first) first = interaction;
   }
   AddFact(inspection, "lines", base::Grouped(reader.line()));
-  if (!first) return;
+  if (!first) return absl::OkStatus();
   AddFact(
       inspection, "first",
       fmt::format("user {}, item {}", base::Quoted(first->user_id), base::Quoted(first->item_id)));
   AddFact(inspection, "last",
           fmt::format("user {}, item {}", base::Quoted(interaction.user_id),
                       base::Quoted(interaction.item_id)));
+  return absl::OkStatus();
 }
 
-void InspectIds(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+absl::Status InspectIds(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "ids";
   const absl::StatusOr<IdIndex> ids = ReadIdList(in, std::nullopt, limits);
-  if (!ids.ok()) {
-    inspection.status = ids.status();
-    return;
-  }
+  if (!ids.ok()) return ids.status();
   AddFact(inspection, "ids", base::Grouped(ids->size()));
   AddIds(*ids, inspection);
+  return absl::OkStatus();
 }
 
 // Adds the collection's files and settings.
@@ -122,11 +113,11 @@ void AddFiles(const CollectionFiles& files, Inspection& inspection) {
   add("lookup fields", fmt::format("{}", fmt::join(files.lookup_fields, ", ")));
 }
 
-void InspectSettings(BufferedReader& in, const Limits& limits, Inspection& inspection) {
+absl::Status InspectSettings(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "collection settings";
   const absl::StatusOr<CollectionFiles> files = ReadCollectionJson(in, limits);
-  inspection.status = files.status();
   if (files.ok()) AddFiles(*files, inspection);
+  return files.status();
 }
 
 Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits) {
@@ -179,16 +170,16 @@ absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const 
   Inspection inspection;
   AddFact(inspection, "file bytes", base::Grouped(in.size()));
   if (FindVectorFormat(display_name) != nullptr) {
-    InspectVectors(in, limits, inspection);
+    inspection.status = InspectVectors(in, limits, inspection);
   } else if (display_name.ends_with(".jsonl")) {
     const absl::StatusOr<bool> interactions = LooksLikeInteractions(*folder, display_name, limits);
     if (!interactions.ok()) return interactions.status();
-    *interactions ? InspectInteractions(in, limits, inspection)
-                  : InspectPayload(in, limits, inspection);
+    inspection.status = *interactions ? InspectInteractions(in, limits, inspection)
+                                      : InspectPayload(in, limits, inspection);
   } else if (display_name == "collection.json") {
-    InspectSettings(in, limits, inspection);
+    inspection.status = InspectSettings(in, limits, inspection);
   } else if (display_name.ends_with(".json")) {
-    InspectIds(in, limits, inspection);
+    inspection.status = InspectIds(in, limits, inspection);
   } else {
     std::string endings;
     for (const VectorFormat& format : VectorFormats())

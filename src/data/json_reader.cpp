@@ -1,5 +1,6 @@
 #include "data/json_reader.h"
 
+#include <array>
 #include <charconv>
 #include <system_error>
 
@@ -26,30 +27,11 @@ std::string DescribeByte(int byte) {
 }  // namespace
 
 std::string_view Describe(JsonToken token) {
-  switch (token) {
-    case JsonToken::kObjectBegin:
-    case JsonToken::kObjectEnd:
-      return "an object";
-    case JsonToken::kListBegin:
-    case JsonToken::kListEnd:
-      return "a list";
-    case JsonToken::kKey:
-      return "a name";
-    case JsonToken::kString:
-      return "a string";
-    case JsonToken::kInteger:
-    case JsonToken::kNumber:
-      return "a number";
-    case JsonToken::kTrue:
-      return "true";
-    case JsonToken::kFalse:
-      return "false";
-    case JsonToken::kNull:
-      return "null";
-    case JsonToken::kEnd:
-      return "nothing";
-  }
-  return "nothing";
+  constexpr std::array<std::string_view, 12> kNames = {
+      "an object", "an object", "a list", "a list", "a name", "a string",
+      "a number",  "a number",  "true",   "false",  "null",   "nothing"};
+  static_assert(kNames.size() == static_cast<std::size_t>(JsonToken::kEnd) + 1);
+  return kNames[static_cast<std::size_t>(token)];
 }
 
 void JsonReader::Begin(std::string_view text, std::uint64_t line) {
@@ -301,32 +283,15 @@ absl::Status JsonReader::ReadEscape() {
   const Place place = place_;
   Advance();
   const int byte = Peek();
-  switch (byte) {
-    case '"':
-    case '\\':
-    case '/':
-      text_ += static_cast<char>(byte);
-      break;
-    case 'b':
-      text_ += '\b';
-      break;
-    case 'f':
-      text_ += '\f';
-      break;
-    case 'n':
-      text_ += '\n';
-      break;
-    case 'r':
-      text_ += '\r';
-      break;
-    case 't':
-      text_ += '\t';
-      break;
-    case 'u':
-      return ReadUnicodeEscape(place);
-    default:
-      return Expected("an escape after '\\' (one of \" \\ / b f n r t u)");
+  if (byte == 'u') return ReadUnicodeEscape(place);
+  constexpr std::string_view kEscapes = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  const std::size_t at =
+      byte == kEndOfInput ? kEscapes.npos : kEscapes.find(static_cast<char>(byte));
+  if (at == kEscapes.npos) {
+    return Expected("an escape after '\\' (one of \" \\ / b f n r t u)");
   }
+  text_ += kMeanings[at];
   Advance();
   return absl::OkStatus();
 }

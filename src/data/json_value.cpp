@@ -1,6 +1,7 @@
 #include "data/json_value.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include <absl/container/flat_hash_set.h>

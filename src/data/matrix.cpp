@@ -1,10 +1,8 @@
 #include "data/matrix.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
-#include <utility>
 
 #include <fmt/format.h>
 

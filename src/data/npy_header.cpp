@@ -94,19 +94,6 @@ absl::StatusOr<ElementType> TypeOf(const BufferedReader& in, std::string_view de
   return RefuseType(in, descr);
 }
 
-absl::Status CheckSize(const BufferedReader& in, const VectorLayout& layout,
-                       std::string_view shape) {
-  if (in.bytes_left() == layout.bytes()) return absl::OkStatus();
-  const bool cut = in.bytes_left() < layout.bytes();
-  return Refuse(
-      in, fmt::format("shape {} of {} needs {} after the header, but {} follow; {}", shape,
-                      ElementName(layout.type), base::Counted(layout.bytes(), "byte"),
-                      base::Grouped(in.bytes_left()),
-                      cut ? std::string("the file is cut short")
-                          : fmt::format("{} too many",
-                                        base::Counted(in.bytes_left() - layout.bytes(), "byte"))));
-}
-
 }  // namespace
 
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits) {
@@ -134,9 +121,10 @@ absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& lim
   }
   absl::StatusOr<VectorLayout> layout = LayoutOf(in.display_name(), *type, dict->shape, limits);
   if (!layout.ok()) return layout.status();
-  if (absl::Status status = CheckSize(in, *layout, ShapeText(dict->shape)); !status.ok()) {
-    return status;
-  }
+  absl::Status status = CheckDataBytes(
+      in, fmt::format("shape {} of {} needs", ShapeText(dict->shape), ElementName(layout->type)),
+      layout->bytes());
+  if (!status.ok()) return status;
   return layout;
 }
 

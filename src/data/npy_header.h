@@ -9,8 +9,8 @@
 namespace simile::data {
 
 // Reads the header of a NumPy .npy file (format versions 1.0, 2.0, 3.0; NEP 1) and leaves the
-// reader at the first row. Accepts what can be served: float16, float32 or float64,
-// little-endian, C order, two axes, and exactly as many bytes as the shape says.
+// reader at the first row. Accepts what can be served: float16, float32 or float64, little-endian,
+// C order, two axes, and exactly as many bytes as the shape says.
 // Errors: kInvalidArgument beginning with the file's name, saying what would be right.
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits);
 

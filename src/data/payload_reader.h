@@ -27,8 +27,7 @@ struct PayloadFile {
 
 // Reads metadata.jsonl: an object a line in row order, and each row's id.
 //   id_field  the field of ids; empty: `id` or else `media_id` if line 1 has it, or else ids are
-//   row
-//             numbers
+//             row numbers
 //   expected  when given, the file must have exactly that many lines; reading stops at one more
 // Errors: kInvalidArgument beginning with the file's name and line.
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const std::string& id_field,

@@ -165,13 +165,7 @@ absl::Status CheckCoverage(const BufferedReader& in, std::vector<Tensor>& tensor
     }
     end = tensor.end;
   }
-  if (end == in.bytes_left()) return absl::OkStatus();
-  return Refuse(in, fmt::format("the tensors take {} after the header, but {} follow; {}",
-                                base::Counted(end, "byte"), base::Grouped(in.bytes_left()),
-                                end > in.bytes_left()
-                                    ? std::string("the file is cut short")
-                                    : fmt::format("{} too many",
-                                                  base::Counted(in.bytes_left() - end, "byte"))));
+  return CheckDataBytes(in, "the tensors take", end);
 }
 
 std::string ListNames(const std::vector<std::string>& names) {

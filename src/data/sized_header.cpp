@@ -31,4 +31,14 @@ absl::StatusOr<std::string> ReadSizedHeader(BufferedReader& in, std::size_t leng
   return header;
 }
 
+absl::Status CheckDataBytes(const BufferedReader& in, std::string_view needs, std::uint64_t bytes) {
+  const std::uint64_t left = in.bytes_left();
+  if (left == bytes) return absl::OkStatus();
+  const std::string fault = left < bytes
+                                ? "the file is cut short"
+                                : fmt::format("{} too many", base::Counted(left - bytes, "byte"));
+  return Refuse(in, fmt::format("{} {} after the header, but {} follow; {}", needs,
+                                base::Counted(bytes, "byte"), base::Grouped(left), fault));
+}
+
 }  // namespace simile::data

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
@@ -18,5 +20,9 @@ namespace simile::data {
 // bytes_max or than the rest of the file.
 absl::StatusOr<std::string> ReadSizedHeader(BufferedReader& in, std::size_t length_bytes,
                                             std::uint64_t bytes_max);
+
+// Checks that exactly as many bytes follow the header as its contents need.
+//   needs  begins the message: "the tensors take"
+absl::Status CheckDataBytes(const BufferedReader& in, std::string_view needs, std::uint64_t bytes);
 
 }  // namespace simile::data

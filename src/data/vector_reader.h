@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -20,8 +17,8 @@ struct LengthRange {
 };
 
 // Reads all rows through one small buffer: checks that each is finite, not zero and of a length
-// within 2^-60..2^60, and scales it to unit length for cosine (in double, rounded to fp32
-// once). For dot, rows are kept as given, rounded to fp32.
+// within 2^-60..2^60, and scales it to unit length for cosine (in double, rounded to fp32 once).
+// For dot, rows are kept as given, rounded to fp32.
 // REQUIRES: the reader is at the first row, as ReadVectorLayout leaves it.
 // Errors: kInvalidArgument `FILE: row R holds NaN at column C; ... (N of M rows are affected)`: the
 //         first invalid row, and how many have the same fault; kResourceExhausted without memory.

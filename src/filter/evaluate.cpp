@@ -5,9 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 

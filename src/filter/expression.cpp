@@ -1,7 +1,8 @@
 #include "filter/expression.h"
 
 #include <cassert>
-#include <string_view>
+
+#include <fmt/format.h>
 
 #include "filter/lexer.h"
 #include "filter/operators.h"
@@ -15,17 +16,9 @@ std::string LiteralText(const Literal& literal) {
 }
 
 std::string InText(const Expression& expression, std::string_view in) {
-  std::string text = FieldText(expression.field);
-  text += in;
-  text += '[';
-  std::string_view between;
-  for (const Literal& literal : expression.literals) {
-    text += between;
-    text += LiteralText(literal);
-    between = ", ";
-  }
-  text += ']';
-  return text;
+  std::vector<std::string> literals;
+  for (const Literal& literal : expression.literals) literals.push_back(LiteralText(literal));
+  return fmt::format("{}{}[{}]", FieldText(expression.field), in, fmt::join(literals, ", "));
 }
 
 std::string OperandText(const Expression& operand) {

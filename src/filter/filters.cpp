@@ -1,6 +1,5 @@
 #include "filter/filters.h"
 
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -18,7 +18,7 @@ bool IsAscii(std::string_view text) {
                      [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
 }
 
-bool IsSpace(utf8proc_int32_t codepoint) {
+bool IsSpaceCodepoint(utf8proc_int32_t codepoint) {
   if (codepoint >= '\t' && codepoint <= '\r') return true;
   switch (utf8proc_category(codepoint)) {
     case UTF8PROC_CATEGORY_ZS:
@@ -50,7 +50,7 @@ class Folded {
 std::string FoldAscii(std::string_view text) {
   Folded folded;
   for (const char byte : text) {
-    if (IsSpace(byte)) {
+    if (IsSpaceCodepoint(byte)) {
       folded.AddSpace();
       continue;
     }
@@ -87,7 +87,7 @@ std::string FoldText(std::string_view text) {
   if (IsAscii(text)) return FoldAscii(text);
   Folded folded;
   for (const utf8proc_int32_t codepoint : Decompose(text)) {
-    if (IsSpace(codepoint)) {
+    if (IsSpaceCodepoint(codepoint)) {
       folded.AddSpace();
       continue;
     }

@@ -1,6 +1,7 @@
 #include "filter/keyword_column.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "filter/text_index.h"

@@ -41,8 +41,8 @@ struct Token {
 // Cost: O(size).
 std::vector<Token> Tokenize(std::string_view filter);
 
-// Whether text is one bare word: letters, digits, _ - . + and characters beyond ASCII other
-// than typographic quotes, unusual spaces, invisible characters and the signs for !=, <= and >=.
+// Whether text is one bare word: letters, digits, _ - . + and characters beyond ASCII other than
+// typographic quotes, unusual spaces, invisible characters and the signs for !=, <= and >=.
 // Keywords are bare words.
 bool IsWord(std::string_view text);
 // Whether text is an operator that is a word, such as AND, in any letter case. Such a word is a

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/message_text.h"
 #include "base/utf8.h"
 #include "filter/operators.h"
 #include "filter/parser_state.h"

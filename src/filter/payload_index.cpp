@@ -201,17 +201,15 @@ class FieldBuilder {
   std::vector<Row> true_;
 };
 
-struct ColumnBytes {
-  std::uint64_t operator()(std::monostate) const { return 0; }
-  template <class Column>
-  std::uint64_t operator()(const Column& column) const {
-    return column.bytes();
-  }
-};
-
 }  // namespace
 
-std::uint64_t Field::bytes() const { return present.bytes() + std::visit(ColumnBytes{}, column); }
+std::uint64_t Field::bytes() const {
+  const auto column_bytes = [](const auto& indexed) -> std::uint64_t {
+    if constexpr (requires { indexed.bytes(); }) return indexed.bytes();
+    return 0;
+  };
+  return present.bytes() + std::visit(column_bytes, column);
+}
 
 absl::StatusOr<PayloadIndex> PayloadIndex::Build(const data::PayloadTable& payload,
                                                  std::span<const data::NamedFieldType> types) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string>
 
 #include <absl/strings/string_view.h>
 #include <absl/time/time.h>

@@ -3,18 +3,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-
-#include "net/acceptor.h"
-#include "net/listen_socket.h"
 
 namespace simile::net {
 namespace {
@@ -79,96 +73,68 @@ std::size_t ConnectionsMax(const Limits& limits, const observe::Logger& log) {
 
 }  // namespace
 
-class Server::Impl {
- public:
-  Impl(ListenSocket socket, const Limits& limits, CallGate& gate, observe::Metrics& metrics,
-       const observe::Logger& log)
-      : gate_(gate),
-        port_(socket.port),
-        address_(socket.address),
-        acceptor_(
-            std::move(socket), {ConnectionsMax(limits, log), limits.connections_per_peer_max},
-            [this](int fd) { HandOver(fd); }, metrics, log) {}
-  ~Impl() {
-    if (server_ == nullptr) return;
-    Drain(std::chrono::milliseconds(0));
-    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
-    server_->Wait();
-  }
-
-  absl::Status BuildServer(bool reflection, const Limits& limits,
-                           std::span<grpc::Service* const> services) {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::ServerBuilder builder;
-    ApplyLimits(limits, builder);
-    builder.SetOption(std::make_unique<ReflectionChoice>(reflection));
-    for (grpc::Service* const service : services) builder.RegisterService(service);
-    connections_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        grpc::InsecureServerCredentials());
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
-    SetServing(false);  // before the first health check
-    return absl::OkStatus();
-  }
-
-  void Accept() { acceptor_.Start(); }
-
-  std::uint16_t port() const { return port_; }
-  const std::string& address() const { return address_; }
-  std::size_t CountConnections() { return acceptor_.CountOpen(); }
-
-  void SetServing(bool serving) { server_->GetHealthCheckService()->SetServingStatus("", serving); }
-  void SetCollectionServing(const std::string& collection, bool serving) {
-    server_->GetHealthCheckService()->SetServingStatus(collection, serving);
-  }
-
-  bool Drain(std::chrono::milliseconds timeout) {
-    server_->GetHealthCheckService()->Shutdown();
-    gate_.Close();
-    acceptor_.Stop();
-    return gate_.AwaitEmpty(timeout);
-  }
-
- private:
-  void HandOver(int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.listener_fd = -1;
-    connection.fd = fd;
-    connections_->HandleNewConnection(&connection);
-  }
-
-  CallGate& gate_;
-  const std::uint16_t port_;
-  const std::string address_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
-  std::unique_ptr<grpc::Server> server_;
-  Acceptor acceptor_;  // last: its thread uses the members above
-};
-
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, const Limits& limits,
                                                       std::span<grpc::Service* const> services,
                                                       CallGate& gate, observe::Metrics& metrics,
                                                       const observe::Logger& log) {
   auto socket = Listen(options.listen, options.port);
   if (!socket.ok()) return socket.status();
-  auto impl = std::make_unique<Impl>(*std::move(socket), limits, gate, metrics, log);
-  const absl::Status built = impl->BuildServer(options.reflection, limits, services);
+  std::unique_ptr<Server> server(new Server(*std::move(socket), limits, gate, metrics, log));
+  const absl::Status built = server->BuildServer(options.reflection, limits, services);
   if (!built.ok()) return built;
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  return server;
 }
 
-Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() = default;
+Server::Server(ListenSocket socket, const Limits& limits, CallGate& gate, observe::Metrics& metrics,
+               const observe::Logger& log)
+    : gate_(gate),
+      port_(socket.port),
+      address_(socket.address),
+      acceptor_(
+          std::move(socket), {ConnectionsMax(limits, log), limits.connections_per_peer_max},
+          [this](int fd) { HandOver(fd); }, metrics, log) {}
 
-void Server::Accept() { impl_->Accept(); }
-std::uint16_t Server::port() const { return impl_->port(); }
-std::string Server::address() const { return impl_->address(); }
-std::size_t Server::CountConnections() { return impl_->CountConnections(); }
-void Server::SetServing(bool serving) { impl_->SetServing(serving); }
+Server::~Server() {
+  if (server_ == nullptr) return;
+  Drain(std::chrono::milliseconds(0));
+  server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+  server_->Wait();
+}
+
+absl::Status Server::BuildServer(bool reflection, const Limits& limits,
+                                 std::span<grpc::Service* const> services) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  ApplyLimits(limits, builder);
+  builder.SetOption(std::make_unique<ReflectionChoice>(reflection));
+  for (grpc::Service* const service : services) builder.RegisterService(service);
+  connections_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
+  SetServing(false);  // before the first health check
+  return absl::OkStatus();
+}
+
+void Server::SetServing(bool serving) { SetCollectionServing("", serving); }
+
 void Server::SetCollectionServing(const std::string& collection, bool serving) {
-  impl_->SetCollectionServing(collection, serving);
+  server_->GetHealthCheckService()->SetServingStatus(collection, serving);
 }
-bool Server::Drain(std::chrono::milliseconds timeout) { return impl_->Drain(timeout); }
+
+bool Server::Drain(std::chrono::milliseconds timeout) {
+  server_->GetHealthCheckService()->Shutdown();
+  gate_.Close();
+  acceptor_.Stop();
+  return gate_.AwaitEmpty(timeout);
+}
+
+void Server::HandOver(int fd) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.listener_fd = -1;
+  connection.fd = fd;
+  connections_->HandleNewConnection(&connection);
+}
 
 }  // namespace simile::net

@@ -9,14 +9,21 @@
 
 #include <absl/status/statusor.h>
 
+#include "net/acceptor.h"
 #include "net/call_gate.h"
+#include "net/listen_socket.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "simile/limits.h"
 
+// gRPC's own headers are heavy.
 namespace grpc {
+class Server;
 class Service;
+namespace experimental {
+class ExternalConnectionAcceptor;
 }
+}  // namespace grpc
 
 namespace simile::net {
 
@@ -41,11 +48,11 @@ class Server {
   ~Server();  // stops at once: cancels the calls in flight and waits for them
 
   // Starts to accept connections. Called once.
-  void Accept();
+  void Accept() { acceptor_.Start(); }
 
-  std::uint16_t port() const;
-  std::string address() const;  // "127.0.0.1:50051"
-  std::size_t CountConnections();
+  std::uint16_t port() const { return port_; }
+  const std::string& address() const { return address_; }  // "127.0.0.1:50051"
+  std::size_t CountConnections() { return acceptor_.CountOpen(); }
 
   // Health of the server as a whole, and of one collection.
   void SetServing(bool serving);
@@ -57,10 +64,18 @@ class Server {
   bool Drain(std::chrono::milliseconds timeout);
 
  private:
-  class Impl;
-  explicit Server(std::unique_ptr<Impl> impl);
+  Server(ListenSocket socket, const Limits& limits, CallGate& gate, observe::Metrics& metrics,
+         const observe::Logger& log);
+  absl::Status BuildServer(bool reflection, const Limits& limits,
+                           std::span<grpc::Service* const> services);
+  void HandOver(int fd);
 
-  std::unique_ptr<Impl> impl_;
+  CallGate& gate_;
+  const std::uint16_t port_;
+  const std::string address_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
+  std::unique_ptr<grpc::Server> server_;
+  Acceptor acceptor_;  // last: its thread uses the members above
 };
 
 }  // namespace simile::net

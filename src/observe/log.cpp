@@ -1,8 +1,8 @@
 #include "observe/log.h"
 
+#include <array>
 #include <exception>
 #include <ostream>
-#include <utility>
 
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
@@ -15,17 +15,10 @@ namespace simile::observe {
 namespace {
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
+  constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                  spdlog::level::err};
+  static_assert(kLevels.size() == static_cast<std::size_t>(LogLevel::kError) + 1);
+  return kLevels[static_cast<std::size_t>(level)];
 }
 
 spdlog::sink_ptr MakeSink(std::ostream* sink) {
@@ -54,19 +47,6 @@ class Logger::Impl {
 
 Logger::Logger(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Logger::~Logger() = default;
-
-void Logger::Debug(std::string_view message, Fields fields) const noexcept {
-  Write(LogLevel::kDebug, message, fields);
-}
-void Logger::Info(std::string_view message, Fields fields) const noexcept {
-  Write(LogLevel::kInfo, message, fields);
-}
-void Logger::Warn(std::string_view message, Fields fields) const noexcept {
-  Write(LogLevel::kWarning, message, fields);
-}
-void Logger::Error(std::string_view message, Fields fields) const noexcept {
-  Write(LogLevel::kError, message, fields);
-}
 
 void Logger::Write(LogLevel level, std::string_view message, Fields fields) const noexcept {
   const spdlog::level::level_enum spdlog_level = SpdlogLevel(level);

@@ -54,10 +54,18 @@ class Logger {
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  void Debug(std::string_view message, Fields fields = {}) const noexcept;
-  void Info(std::string_view message, Fields fields = {}) const noexcept;
-  void Warn(std::string_view message, Fields fields = {}) const noexcept;
-  void Error(std::string_view message, Fields fields = {}) const noexcept;
+  void Debug(std::string_view message, Fields fields = {}) const noexcept {
+    Write(LogLevel::kDebug, message, fields);
+  }
+  void Info(std::string_view message, Fields fields = {}) const noexcept {
+    Write(LogLevel::kInfo, message, fields);
+  }
+  void Warn(std::string_view message, Fields fields = {}) const noexcept {
+    Write(LogLevel::kWarning, message, fields);
+  }
+  void Error(std::string_view message, Fields fields = {}) const noexcept {
+    Write(LogLevel::kError, message, fields);
+  }
 
  private:
   class Impl;  // keeps spdlog's headers out of this one

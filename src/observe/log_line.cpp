@@ -8,36 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
+
 namespace simile::observe {
 namespace {
-
-// Returns the length of the UTF-8 sequence at the start of text; 0 if it is not well formed
-// (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
-std::size_t SequenceBytes(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const auto within = [&](std::size_t index, unsigned low, unsigned high) {
-    return index < text.size() && byte(index) >= low && byte(index) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
-}
 
 // Appends text with JSON's escapes, without quotes.
 void AppendEscaped(std::string_view text, std::string& out) {
   while (!text.empty()) {
-    const std::size_t bytes = SequenceBytes(text);
+    const std::size_t bytes = base::Utf8SequenceLength(text);
     const auto first = static_cast<unsigned char>(text[0]);
     if (bytes == 0) {
       out += "\xEF\xBF\xBD";
@@ -65,7 +44,7 @@ bool NeedsQuotes(std::string_view text) {
   if (text.empty()) return true;
   while (!text.empty()) {
     const auto first = static_cast<unsigned char>(text[0]);
-    const std::size_t bytes = SequenceBytes(text);
+    const std::size_t bytes = base::Utf8SequenceLength(text);
     if (bytes == 0 || first <= ' ' || first == '"' || first == '=' || first == '\\' ||
         first == 0x7F) {
       return true;

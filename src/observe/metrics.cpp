@@ -31,30 +31,11 @@ const Buckets& RescoredBuckets() {
   return buckets;
 }
 
-const char* LabelOf(Rejection reason) {
-  switch (reason) {
-    case Rejection::kQueueFull:
-      return "queue_full";
-    case Rejection::kDeadline:
-      return "deadline";
-    case Rejection::kCancelled:
-      return "cancelled";
-    case Rejection::kDraining:
-      return "draining";
-    case Rejection::kConnections:
-      return "connections";
-    case Rejection::kConnectionsPerPeer:
-      return "connections_per_peer";
-    case Rejection::kDescriptors:
-      return "descriptors";
-  }
-  return "other";
-}
-
-constexpr std::array kRejections = {Rejection::kQueueFull,   Rejection::kDeadline,
-                                    Rejection::kCancelled,   Rejection::kDraining,
-                                    Rejection::kConnections, Rejection::kConnectionsPerPeer,
-                                    Rejection::kDescriptors};
+// By Rejection.
+constexpr std::array kRejectionLabels = {"queue_full", "deadline",    "cancelled",
+                                         "draining",   "connections", "connections_per_peer",
+                                         "descriptors"};
+static_assert(kRejectionLabels.size() == static_cast<std::size_t>(Rejection::kDescriptors) + 1);
 
 template <class Builder>
 auto& Declare(Builder builder, const char* name, const char* what, prometheus::Registry& registry) {
@@ -73,7 +54,7 @@ class Metrics::Impl {
         .Add({{"version", std::string(build.version)}, {"build", std::string(build.build)}})
         .Set(1);
     // Exposes every counter from 0 on: rate() needs the value before the first increment.
-    for (const Rejection reason : kRejections) rejected.Add({{"reason", LabelOf(reason)}});
+    for (const char* reason : kRejectionLabels) rejected.Add({{"reason", reason}});
     for (const FallbackCause cause : kFallbackCauses) fallbacks.Add({{"reason", LabelOf(cause)}});
     for (const char* result : {"published", "failed"}) reloads.Add({{"result", result}});
   }
@@ -158,7 +139,8 @@ void Metrics::RecordCost(const QueryCost& cost) {
 }
 
 void Metrics::CountRejected(Rejection reason) {
-  impl_->rejected.Add({{"reason", LabelOf(reason)}}).Increment();
+  const char* const label = kRejectionLabels[static_cast<std::size_t>(reason)];
+  impl_->rejected.Add({{"reason", label}}).Increment();
 }
 
 void Metrics::SetBackendActive(std::string_view backend) {

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <prometheus/collectable.h>

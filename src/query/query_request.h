@@ -29,8 +29,7 @@ struct Example {
   float weight = 1;  // multiplies its similarities; positive and finite
 };
 
-// How the similarities to examples become one score. docs/design/recommendation.md has the
-// formulas.
+// How the similarities to examples become one score: formulas in docs/design/recommendation.md.
 enum class Strategy : std::uint8_t { kAverageVector, kBestScore, kSumScores };
 
 struct ByExamples {

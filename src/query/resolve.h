@@ -25,8 +25,7 @@ namespace simile::query {
 //         continues with `filter, column N: `; kDeadlineExceeded and kCancelled when the task ends
 //         before its filters are evaluated. Messages start with `queries[i]` when there is more
 //         than one query. After an error the task's queries are not to be used.
-// Cost: O(vectors * dim + exclusions * log), and the evaluation of filters that are not in the
-// cache.
+// Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests,
                             std::span<const std::string_view> shared_exclude_ids,

@@ -25,7 +25,7 @@ template <class Number>
 absl::Status RefuseNotFinite(std::string_view place, std::string_view what,
                              std::span<const Number> values) {
   std::size_t column = 0;
-  while (std::isfinite(values[column])) ++column;
+  while (column + 1 < values.size() && std::isfinite(values[column])) ++column;
   return absl::InvalidArgumentError(
       fmt::format("{}{} holds {} at column {}; vectors must be finite", place, what,
                   std::isnan(values[column]) ? "NaN" : "infinity", column));

@@ -29,8 +29,7 @@ class Call {
 
   // Adds to the error that follows how long the caller should wait before it retries.
   virtual void SetRetryAfter(std::chrono::milliseconds wait) = 0;
-  // Sends the response, or the error. The call, the request and the response must not be used
-  // afterwards.
+  // Sends the response, or the error. Call, request and response must not be used afterwards.
   virtual void Finish(const absl::Status& status) = 0;
 };
 

@@ -6,7 +6,6 @@
 
 #include "service/collection_name.h"
 #include "service/data_root.h"
-#include "service/status_mapping.h"
 
 namespace simile::service {
 
@@ -115,7 +114,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::Report(const char* change, const 
     parts_.log.Warn("collection not published",
                     {{"collection", name},
                      {"change", change},
-                     {"code", CodeName(result.status().code())},
+                     {"code", absl::StatusCodeToString(result.status().code())},
                      {"error", std::string(result.status().message())}});
   }
   return result;

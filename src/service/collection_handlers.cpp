@@ -1,7 +1,5 @@
 #include "service/collection_handlers.h"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -18,13 +16,13 @@ CollectionChanges::Done FinishWith(const CollectionParts& parts, Call& call,
                                    v1::Collection& message) {
   return [backend = &parts.backend, &call,
           &message](const absl::StatusOr<engine::SnapshotPtr>& published) {
-    call.Finish(published.ok() ? Guarded([&] {
+    if (!published.ok()) return call.Finish(published.status());
+    call.Finish(Guarded([&] {
       const engine::Snapshot& snapshot = **published;
       FillCollection({snapshot.collection, engine::CollectionState::kServing, 1, *published},
                      *backend, message);
       return absl::OkStatus();
-    })
-                               : published.status());
+    }));
   };
 }
 

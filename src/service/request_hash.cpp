@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include <google/protobuf/io/coded_stream.h>
@@ -19,6 +18,8 @@ using google::protobuf::internal::WireFormatLite;
 
 constexpr int kOptions = v1::SearchRequest::kOptionsFieldNumber;
 static_assert(kOptions == v1::RecommendRequest::kOptionsFieldNumber);
+constexpr std::uint32_t kOptionsTag =
+    GOOGLE_PROTOBUF_WIRE_FORMAT_MAKE_TAG(kOptions, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 
 bool IsPaging(int option) {
   return option == v1::SearchOptions::kPagedFieldNumber ||
@@ -32,7 +33,7 @@ void AddFields(std::string_view message, bool is_options, std::uint64_t& hash) {
   std::size_t begin = 0;
   while (const std::uint32_t tag = in.ReadTag()) {
     const int number = WireFormatLite::GetTagFieldNumber(tag);
-    if (!is_options && number == kOptions) {
+    if (!is_options && tag == kOptionsTag) {
       int bytes = 0;
       in.ReadVarintSizeAsInt(&bytes);
       const auto options = static_cast<std::size_t>(in.CurrentPosition());
@@ -42,7 +43,7 @@ void AddFields(std::string_view message, bool is_options, std::uint64_t& hash) {
       WireFormatLite::SkipField(&in, tag);
     }
     const auto end = static_cast<std::size_t>(in.CurrentPosition());
-    if (is_options ? !IsPaging(number) : number != kOptions) {
+    if (is_options ? !IsPaging(number) : tag != kOptionsTag) {
       const std::string_view field = message.substr(begin, end - begin);
       hash = base::SplitMix(hash ^ std::hash<std::string_view>()(field));
     }

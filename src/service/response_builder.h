@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include <absl/status/status.h>
 #include <google/protobuf/repeated_ptr_field.h>
@@ -45,8 +44,7 @@ class ResponseBuilder {
   //   remedy       what the caller can do, for the message: "lower k, ..."
   //   other_bytes  of the answer besides its rows
   // Errors: kInvalidArgument with the bytes needed and allowed.
-  // Cost: one walk over each row's payload; near or above the maximum, one decode of each row until
-  // kReplyBytesCountedMax.
+  // Cost: one walk over each row's payload; near or above the maximum, also a decode of each row.
   absl::Status CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
                               std::string_view remedy, std::uint64_t other_bytes = 0) const;
 

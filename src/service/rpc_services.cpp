@@ -5,9 +5,8 @@
 
 #include "service/collection_handlers.h"
 #include "service/lookup_handlers.h"
-#include "service/recommend_handler.h"
 #include "service/rpc_environment.h"
-#include "service/search_handler.h"
+#include "service/search_handlers.h"
 #include "service/search_pipeline.h"
 #include "service/unary_reactor.h"
 #include "simile/v1/collections.grpc.pb.h"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

@@ -27,9 +27,8 @@ class Receipt;
 namespace simile::service {
 
 // The request path of Search and Recommend: pinned snapshot -> resolved vectors and rows ->
-// executor
-// -> response. The two differ only in the messages they read and write. Owned by the RPC services;
-// borrows its parts. Safe to use from any thread.
+// executor -> response. The two differ only in the messages they read and write. Owned by the RPC
+// services; borrows its parts. Safe to use from any thread.
 class SearchPipeline {
  public:
   struct Parts {

@@ -12,9 +12,6 @@ namespace simile::service {
 // the trailing metadata, of which stock clients accept 8 KiB.
 inline constexpr std::size_t kErrorMessageBytesMax = 2'000;
 
-// gRPC's name of the code, for logs and metrics: "OK", "NOT_FOUND".
-std::string_view CodeName(absl::StatusCode code);
-
 // Whether the server is at fault, so that the details go to the log only.
 bool IsInternal(absl::StatusCode code);
 

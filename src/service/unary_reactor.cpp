@@ -65,7 +65,7 @@ void UnaryReactor::Finish(const absl::Status& status) {
 
 void UnaryReactor::Record(const absl::Status& status) const {
   const Clock::Duration duration = environment_.clock.Now() - arrived_at_;
-  const std::string_view code = CodeName(status.code());
+  const std::string code = absl::StatusCodeToString(status.code());
   environment_.metrics.RecordCall(method_, code, duration);
   if (status.ok()) {
     if (environment_.log_requests) {

@@ -1,7 +1,6 @@
 #include "service/validate_refinement.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 

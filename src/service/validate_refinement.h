@@ -28,8 +28,7 @@ absl::StatusOr<query::GroupRequest> ValidateGroupBy(const FieldPath& field, cons
                                                     const Limits& limits);
 absl::StatusOr<query::ColdStart> ValidateColdStart(const v1::ColdStart& from, const Limits& limits);
 
-// Checks that skipping `skipped` rows or groups and returning the next k is within the query's
-// bounds.
+// Checks that the k rows or groups after the first `skipped` are within the query's bounds.
 //   path     "queries[3]"
 //   skipped  the offset, the pages before included
 absl::Status CheckReach(const FieldPath& path, std::uint64_t skipped,

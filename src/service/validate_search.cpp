@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 #include <variant>
 
@@ -90,10 +89,6 @@ absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& optio
   if (!cold_start.ok()) return cold_start.status();
   query.cold_start = *std::move(cold_start);
   return query;
-}
-
-std::vector<std::string_view> ExcludedIds(const v1::SearchOptions& options) {
-  return {options.exclude_ids().begin(), options.exclude_ids().end()};
 }
 
 absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared_count,
@@ -227,76 +222,76 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   return query;
 }
 
-}  // namespace
-
-absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits) {
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
-  const auto query_count = static_cast<std::uint64_t>(request.queries_size());
-  status.Update(CheckCount({"queries"}, query_count, limits.queries_per_call_max));
-  if (!status.ok()) return status;
+// Checks what both requests have, all but the queries themselves, and reserves space for those.
+//   field           the request's queries or user_ids
+//   own_exclusions  ids that single queries exclude
+template <class Request>
+absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPath& field,
+                                           int field_size, std::uint64_t own_exclusions,
+                                           const Limits& limits) {
   const v1::SearchOptions& options = request.options();
-  status = CheckSharedFields({"options"}, options, limits);
-  if (!status.ok()) return status;
-  std::uint64_t own_exclusions = 0;
-  for (const v1::Query& query : request.queries()) {
-    own_exclusions += static_cast<std::uint64_t>(query.exclude_ids_size());
-  }
-  status = CheckExclusionCount(query_count, static_cast<std::uint64_t>(options.exclude_ids_size()),
-                               own_exclusions);
+  const auto query_count = static_cast<std::uint64_t>(field_size);
+  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  status.Update(CheckCount(field, query_count, limits.queries_per_call_max));
+  if (status.ok()) status = CheckSharedFields({"options"}, options, limits);
+  status.Update(CheckExclusionCount(
+      query_count, static_cast<std::uint64_t>(options.exclude_ids_size()), own_exclusions));
   if (!status.ok()) return status;
   absl::StatusOr<AnswerShape> shape = ValidateShape(options, limits);
   if (!shape.ok()) return shape.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
+  ValidSearch valid{{},
+                    {options.exclude_ids().begin(), options.exclude_ids().end()},
+                    *std::move(shape),
+                    *std::move(paging)};
+  valid.queries.reserve(query_count);
+  return valid;
+}
+
+}  // namespace
+
+absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits) {
+  const v1::SearchOptions& options = request.options();
+  std::uint64_t own_exclusions = 0;
+  for (const v1::Query& query : request.queries()) {
+    own_exclusions += static_cast<std::uint64_t>(query.exclude_ids_size());
+  }
+  auto valid = ValidateCommon(request, {"queries"}, request.queries_size(), own_exclusions, limits);
+  if (!valid.ok()) return valid;
   const auto defaults = ValidDefaults(options, limits);
   if (!defaults.ok()) return defaults.status();
-
-  ValidSearch valid{{}, ExcludedIds(options), *std::move(shape), *std::move(paging)};
-  valid.queries.reserve(query_count);
-  absl::flat_hash_set<absl::string_view> filters;  // of valid.queries, which do not move
+  absl::flat_hash_set<absl::string_view> filters;  // of valid->queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
     auto query = ValidateQuery({"queries", nullptr, index}, request.queries(index), options,
-                               *defaults, valid.paging, limits);
+                               *defaults, valid->paging, limits);
     if (!query.ok()) return query.status();
-    valid.queries.push_back(*std::move(query));
-    filters.insert(valid.queries.back().filter);
+    valid->queries.push_back(*std::move(query));
+    filters.insert(valid->queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
       return Refuse("queries[{}].filter: one too many; a call may have {} different filters", index,
                     base::Grouped(limits.filters_per_call_max));
     }
   }
-  status = CheckTotals(valid.queries, limits);
-  if (!status.ok()) return status;
+  if (absl::Status status = CheckTotals(valid->queries, limits); !status.ok()) return status;
   return valid;
 }
 
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits) {
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
-  const auto user_count = static_cast<std::uint64_t>(request.user_ids_size());
-  status.Update(CheckCount({"user_ids"}, user_count, limits.queries_per_call_max));
   const v1::SearchOptions& options = request.options();
-  if (status.ok()) status = CheckSharedFields({"options"}, options, limits);
-  status.Update(
-      CheckExclusionCount(user_count, static_cast<std::uint64_t>(options.exclude_ids_size()), 0));
-  if (!status.ok()) return status;
-  absl::StatusOr<AnswerShape> shape = ValidateShape(options, limits);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<Paging> paging = PagingOf(request);
-  if (!paging.ok()) return paging.status();
+  auto valid = ValidateCommon(request, {"user_ids"}, request.user_ids_size(), 0, limits);
+  if (!valid.ok()) return valid;
   auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();
-
-  ValidSearch valid{{}, ExcludedIds(options), *std::move(shape), *std::move(paging)};
-  valid.queries.reserve(user_count);
-  status = SetRefinement({"options"}, options, options, limits, *query);
-  if (status.ok()) status = SetOffset({"options"}, valid.paging, limits, *query);
+  absl::Status status = SetRefinement({"options"}, options, options, limits, *query);
+  if (status.ok()) status = SetOffset({"options"}, valid->paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
     status = CheckId({"user_ids", nullptr, index}, request.user_ids(index), limits);
     query->target = query::ByUser{request.user_ids(index), options.exclude_seen()};
-    valid.queries.push_back(*query);
+    valid->queries.push_back(*query);
   }
-  if (status.ok()) status = CheckTotals(valid.queries, limits);
+  if (status.ok()) status = CheckTotals(valid->queries, limits);
   if (!status.ok()) return status;
   return valid;
 }

@@ -27,36 +27,52 @@ class AtomicFileTest : public testing::Test {
 TEST_F(AtomicFileTest, WritesTheNewTextAndLeavesNoDraft) {
   const std::filesystem::path file = folder_ / "port";
   std::ofstream(file) << "an older and longer content";
-  ASSERT_TRUE(ReplaceFile(file, "50051\n", ParentFolders::kMustExist).ok());
+  ASSERT_TRUE(ReplaceFile(file, "50051\n", {}).ok());
   EXPECT_EQ(*ReadWholeFile(file, 100), "50051\n");
   EXPECT_EQ(FileCount(), 1);
 }
 
-TEST_F(AtomicFileTest, MakesTheFileReadableByEverybody) {
+TEST_F(AtomicFileTest, GivesTheFileItsModeLessTheUmask) {
   const std::filesystem::path file = folder_ / "port";
-  ASSERT_TRUE(ReplaceFile(file, "1\n", ParentFolders::kMustExist).ok());
-  struct stat status {};
-  ASSERT_EQ(stat(file.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777U, 0644U);
+  const auto mode = [&] {
+    struct stat status {};
+    EXPECT_EQ(stat(file.c_str(), &status), 0);
+    return status.st_mode & 0777U;
+  };
+  const mode_t umask_before = umask(022);
+  ASSERT_TRUE(ReplaceFile(file, "1\n", {}).ok());
+  EXPECT_EQ(mode(), 0600U);
+  ASSERT_TRUE(ReplaceFile(file, "1\n", {.mode = 0666}).ok());
+  EXPECT_EQ(mode(), 0644U);
+  umask(umask_before);
+}
+
+TEST_F(AtomicFileTest, WritesIntoAFolderThatCannotBeRead) {
+  const std::filesystem::path file = folder_ / "drop" / "port";
+  std::filesystem::create_directory(folder_ / "drop");
+  std::filesystem::permissions(folder_ / "drop", std::filesystem::perms(0300));
+  EXPECT_TRUE(ReplaceFile(file, "1\n", {}).ok());
+  std::filesystem::permissions(folder_ / "drop", std::filesystem::perms(0700));
+  EXPECT_EQ(*ReadWholeFile(file, 2), "1\n");
 }
 
 TEST_F(AtomicFileTest, CreatesParentFoldersOnRequest) {
   const std::filesystem::path file = folder_ / "new" / "folder" / "file";
-  ASSERT_TRUE(ReplaceFile(file, "text", ParentFolders::kCreate).ok());
+  ASSERT_TRUE(ReplaceFile(file, "text", {.create_folders = true}).ok());
   EXPECT_EQ(*ReadWholeFile(file, 4), "text");
 }
 
 TEST_F(AtomicFileTest, ReportsWhyTheFileCannotBeWritten) {
   const std::filesystem::path file = folder_ / "no" / "port";
   EXPECT_EQ(
-      ReplaceFile(file, "1\n", ParentFolders::kMustExist),
+      ReplaceFile(file, "1\n", {}),
       absl::UnavailableError(file.string() + ": cannot be written: No such file or directory"));
 }
 
 TEST_F(AtomicFileTest, LeavesNoDraftWhenTheFileCannotBeReplaced) {
   const std::filesystem::path file = folder_ / "taken";
   std::filesystem::create_directory(file);
-  EXPECT_EQ(ReplaceFile(file, "1\n", ParentFolders::kMustExist),
+  EXPECT_EQ(ReplaceFile(file, "1\n", {}),
             absl::UnavailableError(file.string() + ": cannot be written: Is a directory"));
   EXPECT_EQ(FileCount(), 1);
 }

@@ -46,7 +46,8 @@ class GpuConformanceTest : public ::testing::TestWithParam<std::tuple<Strategy, 
 void CheckCases(const Strategy& strategy, std::uint64_t device_seed, std::uint64_t first_seed,
                 std::uint64_t count) {
   EngineTally tally;
-  tests::ResetEmulatedGpu(tests::CardOf(device_seed), device_seed);
+  const tests::EmulatedCard& card = tests::CardOf(Rotation::VariantOf(device_seed));
+  tests::ResetEmulatedGpu(card, device_seed);
   {
     const auto backend = tests::OpenEmulatedGpu(tests::EmulatedOptions(strategy.forced));
     ASSERT_TRUE(backend.ok()) << backend.status().ToString();
@@ -66,8 +67,8 @@ void CheckCases(const Strategy& strategy, std::uint64_t device_seed, std::uint64
   const std::uint64_t by_strategy = tally.StartingWith(strategy.engine);
   std::printf("%s on %s, device seed %" PRIu64 ": %" PRIu64 " cases from seed %" PRIu64 ", %" PRIu64
               " of %" PRIu64 " queries by this strategy, %" PRIu64 " rescans\n",
-              strategy.name, tests::CardOf(device_seed).name, device_seed, count, first_seed,
-              by_strategy, tally.StartingWith(""), tally.rescans());
+              strategy.name, card.name, device_seed, count, first_seed, by_strategy,
+              tally.StartingWith(""), tally.rescans());
   if (count < kCasesPerSeed) return;
   EXPECT_GT(by_strategy, 0U) << "the strategy was never used";
 }

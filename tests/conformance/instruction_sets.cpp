@@ -1,9 +1,10 @@
 // Forces every instruction set of the kernel tables in turn, runs conformance cases on it and
 // prints a line for each: how often its kernels were called, or why it was skipped.
 //
-// SIMILE_REQUIRED_ISAS=avx512vnni,avx2 makes the program fail when one of these did not run.
+// TEST_REQUIRED_ISAS=avx512vnni,avx2 makes the program fail when one of these did not run.
 // Exits with 1 on that, or when a case fails.
 #include <atomic>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -62,12 +63,21 @@ class CountedCanonicalKernel {
   certificate::CanonicalKernel kernel_;
 };
 
+// Failed expectations so far; there is no test that they could belong to.
+int Failures() {
+  return ::testing::UnitTest::GetInstance()->ad_hoc_test_result().total_part_count();
+}
+
 EngineTally RunCases(Backend& backend) {
+  const int failures = Failures();
   EngineTally tally;
   SearchResult result;
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kCases; ++seed) {
     ExpectConforms(backend, seed, result);
-    if (::testing::Test::HasFailure()) break;
+    if (Failures() > failures) {
+      std::printf("replay with conformance_test and SIMILE_CONFORMANCE_SEED=%" PRIu64 "\n", seed);
+      break;
+    }
     tally.Count(result);
   }
   return tally;
@@ -101,8 +111,14 @@ void Print(const std::string& name, const std::string& outcome) {
   std::printf("%-13s %s\n", name.c_str(), outcome.c_str());
 }
 
+//   failures  those before it ran
+void PrintRun(const std::string& name, const std::string& outcome, int failures) {
+  Print(name, (Failures() > failures ? "FAILED: " : "ran: ") + outcome);
+}
+
 // Runs the kernels of one instruction set and returns whether there was any.
 bool Run(const InstructionSet& set) {
+  const int failures = Failures();
   std::string outcome;
   if (const auto* kernel = backend::cpu::FindInt8Kernel(set.name)) outcome = RunInt8(*kernel);
   if (const auto* kernel = certificate::FindCanonicalKernel(set.name))
@@ -111,7 +127,7 @@ bool Run(const InstructionSet& set) {
     Print(set.name, std::string("skipped: ") + set.why_skipped);
     return false;
   }
-  Print(set.name, (::testing::Test::HasFailure() ? "FAILED: " : "ran: ") + outcome);
+  PrintRun(set.name, outcome, failures);
   return true;
 }
 
@@ -129,9 +145,9 @@ std::set<std::string> RunAll() {
   }
 #if defined(SIMILE_EMULATED_AVX512)
   if (certificate::FindCanonicalKernel("avx2") != nullptr) {
-    const std::string outcome =
-        RunCanonical({"avx512-simde", &certificate::ScoreBlockAvx512Emulated});
-    Print("avx512-simde", "ran: " + outcome);
+    const int failures = Failures();
+    PrintRun("avx512-simde", RunCanonical({"avx512-simde", &certificate::ScoreBlockAvx512Emulated}),
+             failures);
     ran.insert("avx512-simde");
   } else {
     Print("avx512-simde", "skipped: the emulation of AVX-512 needs AVX2");
@@ -143,12 +159,12 @@ std::set<std::string> RunAll() {
 }
 
 bool HasRequired(const std::set<std::string>& ran) {
-  const char* required = std::getenv("SIMILE_REQUIRED_ISAS");
+  const char* required = std::getenv("TEST_REQUIRED_ISAS");
   std::istringstream names(required == nullptr ? "" : required);
   bool complete = true;
   for (std::string name; std::getline(names, name, ',');) {
     if (name.empty() || ran.contains(name)) continue;
-    std::fprintf(stderr, "SIMILE_REQUIRED_ISAS names %s, which did not run\n", name.c_str());
+    std::fprintf(stderr, "TEST_REQUIRED_ISAS names %s, which did not run\n", name.c_str());
     complete = false;
   }
   return complete;

@@ -7,14 +7,14 @@
 namespace simile::conformance {
 
 // Which part of a long family of numbered cases this run covers: 2 of every 20 cases in every run,
-// and 3 of the other 18 by SIMILE_TEST_ROTATION, an unsigned number (0 when it is not set). Six
-// rotations in a row cover every case; SIMILE_TEST_ROTATION=all covers them in one run.
+// and 3 of the other 18 by TEST_ROTATION, an unsigned number (0 when it is not set). Six
+// rotations in a row cover every case; TEST_ROTATION=all covers them in one run.
 class Rotation {
  public:
   static constexpr std::uint64_t kSlots = 5;  // of 20 cases that a run covers
   static constexpr std::uint64_t kRotations = 6;
 
-  // As SIMILE_TEST_ROTATION has it. What is neither a number nor "all" covers everything, so that a
+  // As TEST_ROTATION has it. What is neither a number nor "all" covers everything, so that a
   // mistyped value loses no case.
   explicit Rotation(const char* text) {
     if (text == nullptr) return;
@@ -22,7 +22,7 @@ class Rotation {
     number_ = std::strtoull(text, &end, 10);
     all_ = end == text || *end != '\0';
   }
-  static Rotation FromEnvironment() { return Rotation(std::getenv("SIMILE_TEST_ROTATION")); }
+  static Rotation FromEnvironment() { return Rotation(std::getenv("TEST_ROTATION")); }
 
   bool Covers(std::uint64_t number) const {
     const std::uint64_t place = number % kCycle;
@@ -33,6 +33,12 @@ class Rotation {
   static std::uint64_t SlotOf(std::uint64_t number) {
     const std::uint64_t place = number % kCycle;
     return place < kFixed ? place : kFixed + (place - kFixed) % kRotating;
+  }
+  // Which of up to four variants (cards) the case is for: number % 4 would leave a variant out of some
+  // runs, this covers all four in every run. Take it modulo their number.
+  static std::uint64_t VariantOf(std::uint64_t number) {
+    const std::uint64_t slot = SlotOf(number);
+    return slot < 4 ? slot : number;
   }
   std::string text() const { return all_ ? "all" : std::to_string(number_ % kRotations); }
 

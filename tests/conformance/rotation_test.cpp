@@ -1,5 +1,6 @@
 #include "conformance/rotation.h"
 
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,6 +38,16 @@ TEST(RotationTest, CoversOneCaseOfEachSlotInTwenty) {
     std::vector<int> of_slot(Rotation::kSlots, 0);
     for (const std::uint64_t number : Covered(text)) ++of_slot[Rotation::SlotOf(number)];
     for (const int count : of_slot) EXPECT_EQ(count, kCases / 20);
+  }
+}
+
+TEST(RotationTest, CoversEveryVariantInEveryRun) {
+  for (const char* text : {"0", "1", "2", "3", "4", "5"}) {
+    std::set<std::uint64_t> variants;
+    for (const std::uint64_t number : Covered(text)) {
+      if (number < 20) variants.insert(Rotation::VariantOf(number) % 4);
+    }
+    EXPECT_EQ(variants.size(), 4U) << text;
   }
 }
 

@@ -197,7 +197,17 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
   task->snapshot = snapshot;
   task->deadline = Clock::TimePoint::max();
   const engine::FakeClock clock;
-  const absl::Status status = ResolveQueries(*snapshot, requests, {}, clock, *task);
+  // The exclusions of a lone query may also be those that the call shares.
+  std::vector<QueryRequest> own = requests;
+  std::vector<std::string_view> shared;
+  if (requests.size() == 1) {
+    for (std::size_t i = 0; i < requests[0].exclude_ids.size(); i += 2)
+      shared.push_back(requests[0].exclude_ids[i]);
+    std::erase_if(own[0].exclude_ids, [&](const std::string& id) {
+      return std::ranges::find(shared, id) != shared.end();
+    });
+  }
+  const absl::Status status = ResolveQueries(*snapshot, own, shared, clock, *task);
   EXPECT_TRUE(status.ok()) << status;
   return task;
 }

@@ -18,8 +18,7 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
-#include "service/recommend_handler.h"
-#include "service/search_handler.h"
+#include "service/search_handlers.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

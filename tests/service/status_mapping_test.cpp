@@ -31,9 +31,9 @@ TEST(StatusMappingTest, CutsLongMessagesAtAWholeCharacter) {
 }
 
 TEST(StatusMappingTest, NamesCodesAsGrpcDoes) {
-  EXPECT_EQ(CodeName(absl::StatusCode::kOk), "OK");
-  EXPECT_EQ(CodeName(absl::StatusCode::kDeadlineExceeded), "DEADLINE_EXCEEDED");
-  EXPECT_EQ(CodeName(absl::StatusCode::kUnknown), "UNKNOWN");
+  EXPECT_EQ(absl::StatusCodeToString(absl::StatusCode::kOk), "OK");
+  EXPECT_EQ(absl::StatusCodeToString(absl::StatusCode::kDeadlineExceeded), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(absl::StatusCodeToString(absl::StatusCode::kUnknown), "UNKNOWN");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ ROW_OF = {folder: row for row, folders in enumerate(ROWS) for folder in folders}
 LABELS = {"contracts": "include/simile"}
 DESCRIPTIONS = {
     "cli": "one file per command", "app": "settings, wiring, serve", "service": "one handler per RPC",
-    "net": "sockets, TLS, limits", "query": "ids, users, examples to vectors", "engine": "",
+    "net": "sockets, limits, the server", "query": "ids, users, examples to vectors", "engine": "",
     "backend": "CPU engine, GPU plug-in, failover", "filter": "filter language to row mask", "data": "files to a checked dataset",
     "certificate": "canonical score, bounds", "kernels": "CUDA, for backend/cuda", "observe": "log, metrics, receipt",
     "base": "text, files, pages", "contracts": "what the folders promise each other",

@@ -17,8 +17,8 @@ constexpr std::array<std::size_t, 4> kBatches{16, 8, 6, kQueriesTogether + 1};
 constexpr std::array<std::size_t, 5> kScanRows{512, 1'024, 2'048, 4'096, 8'192};
 constexpr std::size_t kManyQueries = 32;
 
-// Measures size after size until one ratio lies beyond the crossing, and one more. Empty when the
-// times are too noisy to decide.
+// Measures one size after another until a ratio lies beyond the crossing, and then one more. Empty
+// when the times are too noisy to decide.
 //   measure  the time pairs of one size
 template <class Measure>
 std::vector<RatioAt> MeasureUntilBeyond(std::span<const std::size_t> sizes, double beyond_from,

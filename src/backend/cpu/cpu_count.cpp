@@ -7,8 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <sstream>
 #include <thread>
 
 namespace simile::backend::cpu {
@@ -30,35 +28,24 @@ unsigned AffinityCount() {
   return std::thread::hardware_concurrency();
 }
 
-std::optional<std::string> FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
-}
-
-// cpu.max holds "max 100000" or "150000 100000": microseconds of time in each period.
-double QuotaV2(const std::string& folder) {
-  const std::optional<std::string> line = FirstLine(folder + "/cpu.max");
-  if (!line) return kNoQuota;
-  std::istringstream words(*line);
+// A quota divided by its period, both in microseconds. Where there is no quota, the file is missing
+// or holds "max" (version 2) or -1 (version 1).
+double QuotaOf(std::istream& quotas, std::istream& periods) {
   double quota = 0;
   double period = 0;
-  if (!(words >> quota >> period) || quota <= 0 || period <= 0) return kNoQuota;
+  if (!(quotas >> quota) || !(periods >> period) || quota <= 0 || period <= 0) return kNoQuota;
   return quota / period;
+}
+
+double QuotaV2(const std::string& folder) {
+  std::ifstream file(folder + "/cpu.max");  // "150000 100000"
+  return QuotaOf(file, file);
 }
 
 double QuotaV1(const std::string& folder) {
-  const std::optional<std::string> quota_line = FirstLine(folder + "/cpu.cfs_quota_us");
-  const std::optional<std::string> period_line = FirstLine(folder + "/cpu.cfs_period_us");
-  if (!quota_line || !period_line) return kNoQuota;
-  double quota = 0;
-  double period = 0;
-  if (!(std::istringstream(*quota_line) >> quota) ||
-      !(std::istringstream(*period_line) >> period) || quota <= 0 || period <= 0) {
-    return kNoQuota;  // -1 means no quota
-  }
-  return quota / period;
+  std::ifstream quotas(folder + "/cpu.cfs_quota_us");
+  std::ifstream periods(folder + "/cpu.cfs_period_us");
+  return QuotaOf(quotas, periods);
 }
 
 // The smallest quota from the process's own group up to the root: each level limits those below.
@@ -73,15 +60,6 @@ double SmallestQuota(const std::string& mount, std::string path, Quota quota) {
   return smallest;
 }
 
-// Whether a comma-separated list names the controller "cpu".
-bool NamesCpu(const std::string& controllers) {
-  std::istringstream list(controllers);
-  for (std::string name; std::getline(list, name, ',');) {
-    if (name == "cpu") return true;
-  }
-  return false;
-}
-
 double CgroupQuota(const CpuLimitFiles& files) {
   double smallest = kNoQuota;
   std::ifstream own(files.own_cgroup);
@@ -94,7 +72,7 @@ double CgroupQuota(const CpuLimitFiles& files) {
     const std::string path = line.substr(second + 1);
     if (controllers.empty()) {
       smallest = std::min(smallest, SmallestQuota(files.cgroup_root, path, QuotaV2));
-    } else if (NamesCpu(controllers)) {
+    } else if ((',' + controllers + ',').find(",cpu,") != std::string::npos) {
       for (const char* mount : {"/cpu", "/cpu,cpuacct"}) {
         smallest = std::min(smallest, SmallestQuota(files.cgroup_root + mount, path, QuotaV1));
       }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 
 namespace simile::backend::cpu {
 namespace {
@@ -47,15 +46,12 @@ void Gather::CopyRows(ThreadPool& pool, const SegmentRows& rows) {
   rows_.Reserve(passing_.size() * padded_dim * sizeof(float));
   std::atomic<std::size_t> next{0};
   auto copy = [&](unsigned) {
-    for (;;) {
-      const std::size_t first = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed);
-      if (first >= passing_.size()) return;
-      const std::size_t end = std::min(first + kRowsAtOnce, passing_.size());
+    ClaimParts(next, passing_.size(), kRowsAtOnce, [&](std::size_t first, std::size_t end) {
       for (std::size_t i = first; i < end; ++i) {
         std::copy_n(rows.rows.PaddedRow(passing_[i] - rows.first_row), padded_dim,
                     rows_.As<float>() + i * padded_dim);
       }
-    }
+    });
   };
   if (passing_.size() <= kRowsAtOnce) {
     copy(0);

@@ -4,14 +4,11 @@
 
 #include "backend/cpu/int8_walk.h"
 
-// The loops below are unrolled with pragmas because GCC 12 otherwise moves every sum between
-// registers around each product, which costs a third of the speed
-// (measured; the bench is not recorded).
-
 namespace simile::backend::cpu {
 namespace {
 
-// Four columns of sixteen rows of a group: half 0 or 1 of a pair of such fours.
+// Loads four columns of a group's sixteen rows: `half` says which four of eight neighbouring
+// columns.
 template <bool kOneTurn>
 class RowBytes {
  public:

@@ -3,10 +3,6 @@
 
 #include "backend/cpu/int8_eight_lanes.h"
 
-// The loops below are unrolled with pragmas because GCC 12 otherwise moves every sum between
-// registers around each product, which costs a third of the speed
-// (measured; the bench is not recorded).
-
 namespace simile::backend::cpu {
 namespace {
 

@@ -26,10 +26,10 @@ namespace simile::backend::cpu {
 namespace {
 
 // One more query in a pass costs about as much as gathering row_count / 512 rows; scanning a
-// gathered row for one query costs an eighth of gathering it. Measured with AMX at a
-// million rows of 384 dimensions: 0.15 ns a row of the pass, 80 ns to gather a row, 10 ns to score
-// it; vector kernels take four times as long for a query of the pass. The bench is not recorded;
-// engine_cost.py measures gathers and passes under filters.
+// gathered row for one query costs an eighth of gathering it. Estimated for AMX at a million rows
+// of 384 dimensions: 0.15 ns a row of the pass, 80 ns to gather a row, 10 ns to score it; vector
+// kernels take four times as long for a query of the pass. engine_cost.py measures gathers and
+// passes under filters.
 constexpr std::size_t kRowsOfJoining = 512;
 constexpr std::size_t kScoresOfGathering = 8;
 
@@ -79,52 +79,45 @@ class Int8Engine {
   }
 
  private:
-  struct MaskUse {
-    const RowMask* mask;
-    std::uint32_t query;
-  };
-
   // Queries of a batch that share a mask, neighbours in masked_.
   struct MaskGroup {
     std::size_t first;
-    std::size_t end;
+    std::size_t count;
     std::size_t passing;  // rows
     bool gathered;
-
-    std::size_t query_count() const { return end - first; }
   };
 
   // Sorts the batch into queries to scan for and, mask by mask, queries to gather for.
   void SplitByMask(const SegmentRows& rows, const SearchBatch& batch) {
-    scanned_.clear();
-    gathered_.clear();
     ListMasks(rows, batch);
     ChooseGathers(rows.rows.row_count());
     for (const MaskGroup& group : groups_) {
-      std::vector<std::uint32_t>& taken = group.gathered ? gathered_ : scanned_;
-      for (std::size_t i = group.first; i < group.end; ++i) taken.push_back(masked_[i].query);
+      if (group.gathered) continue;
+      const auto queries = QueriesOf(group);
+      scanned_.insert(scanned_.end(), queries.begin(), queries.end());
     }
   }
 
+  std::span<const std::uint32_t> QueriesOf(const MaskGroup& group) const {
+    return std::span(masked_).subspan(group.first, group.count);
+  }
+
   void ListMasks(const SegmentRows& rows, const SearchBatch& batch) {
+    const auto mask_of = [&](std::uint32_t query) { return batch.specs[query].mask; };
+    scanned_.clear();
     masked_.clear();
     for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
-      const RowMask* mask = batch.specs[query].mask;
-      if (mask == nullptr) {
-        scanned_.push_back(query);
-      } else {
-        masked_.push_back({mask, query});
-      }
+      (mask_of(query) == nullptr ? scanned_ : masked_).push_back(query);
     }
-    std::sort(masked_.begin(), masked_.end(), [](const MaskUse& a, const MaskUse& b) {
-      return a.mask != b.mask ? std::less<>()(a.mask, b.mask) : a.query < b.query;
+    std::ranges::sort(masked_, [&](std::uint32_t a, std::uint32_t b) {
+      return mask_of(a) != mask_of(b) ? std::less<>()(mask_of(a), mask_of(b)) : a < b;
     });
     const Row end = rows.first_row + static_cast<Row>(rows.rows.row_count());
     groups_.clear();
     for (std::size_t first = 0, last = 0; first < masked_.size(); first = last) {
-      const RowMask* mask = masked_[first].mask;
-      while (last < masked_.size() && masked_[last].mask == mask) ++last;
-      groups_.push_back({first, last, mask->AllowedCount(rows.first_row, end), false});
+      const RowMask* mask = mask_of(masked_[first]);
+      while (last < masked_.size() && mask_of(masked_[last]) == mask) ++last;
+      groups_.push_back({first, last - first, mask->AllowedCount(rows.first_row, end), false});
     }
   }
 
@@ -134,23 +127,18 @@ class Int8Engine {
   void ChooseGathers(std::size_t row_count) {
     const std::size_t few = row_count / options_.tuning.gather_share;
     std::size_t rows_instead = 0;  // gathered instead of a pass for masked queries alone
-    const bool pass_is_needed = !scanned_.empty();
     for (MaskGroup& group : groups_) {
-      const std::size_t queries = group.query_count();
-      group.gathered = group.passing * (1 + queries / kScoresOfGathering) <=
-                       queries * row_count / kRowsOfJoining;
-      if (group.gathered) continue;
-      rows_instead += group.passing;
+      group.gathered = group.passing * (1 + group.count / kScoresOfGathering) <=
+                       group.count * row_count / kRowsOfJoining;
+      if (!group.gathered) rows_instead += group.passing;
     }
-    if (pass_is_needed || rows_instead > few) return;
+    if (!scanned_.empty() || rows_instead > few) return;  // the pass is needed
     for (MaskGroup& group : groups_) group.gathered = true;
   }
 
   void RunGathers(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
-    for (std::size_t first = 0, last = 0; first < gathered_.size(); first = last) {
-      const RowMask* mask = batch.specs[gathered_[first]].mask;
-      while (last < gathered_.size() && batch.specs[gathered_[last]].mask == mask) ++last;
-      gather_.Run(pool_, rows, batch, std::span(gathered_).subspan(first, last - first), result);
+    for (const MaskGroup& group : groups_) {
+      if (group.gathered) gather_.Run(pool_, rows, batch, QueriesOf(group), result);
     }
   }
 
@@ -200,11 +188,8 @@ class Int8Engine {
     }
     std::atomic<std::size_t> next{0};
     auto run = [&](unsigned /*participant*/) {
-      for (;;) {
-        const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= threads) return;
-        shares_[i].pass->Run(alone_);
-      }
+      ClaimParts(next, threads, 1,
+                 [&](std::size_t i, std::size_t) { shares_[i].pass->Run(alone_); });
     };
     pool_.Run(run);
     for (Share& share : shares_) {
@@ -244,9 +229,8 @@ class Int8Engine {
   const std::string small_name_;
   const std::string int4_name_;
   std::vector<std::uint32_t> scanned_;
-  std::vector<std::uint32_t> gathered_;
   std::vector<std::uint32_t> uncertain_;
-  std::vector<MaskUse> masked_;
+  std::vector<std::uint32_t> masked_;  // by mask
   std::vector<MaskGroup> groups_;
 };
 

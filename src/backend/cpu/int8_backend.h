@@ -20,8 +20,7 @@ struct Int8Options {
   unsigned threads = 1;  // workers of its pool, the calling thread included
   Int8Tuning tuning;
   // An index whose codes take this much also keeps half a byte a dimension, which the smallest
-  // batches read instead where the small kernel can: memory is their limit. The figure is
-  // estimated.
+  // batches read instead where the small kernel can: memory is their limit. Estimated.
   std::size_t int4_from_code_bytes = 64U << 20;
   // From this many queries a thread on, threads divide the queries and not the rows: each gate then
   // rises with all rows instead of a thread's share of them, and fewer hits pass. Every thread
@@ -29,8 +28,8 @@ struct Int8Options {
   // figures).
   std::size_t queries_of_thread_min = 256;
   // An index whose codes take more than this is built in the background: MakeResident returns at
-  // once, and the index answers by the plain scan until it is built. The figure is
-  // estimated; engine_bench builds 25 MB in 0.08 s (docs/benchmarks/cpu.md).
+  // once, and the index answers by the plain scan until it is built. Estimated; engine_bench builds
+  // 25 MB in 0.08 s (docs/benchmarks/cpu.md).
   std::size_t foreground_bytes_max = 32U << 20;
 };
 

@@ -12,8 +12,8 @@ namespace simile::backend::cpu {
 // Products must be a type of an unnamed namespace; for it and kOneTurn see Int8Walk.
 template <class Products>
 struct EightLanes {
-  // Four columns of eight rows of a group: half 0 or 1 of a pair of such fours, the first or the
-  // last eight rows.
+  // Loads four columns of eight rows of a group: `half` says which four of eight neighbouring
+  // columns, `eight` whether the first or the last eight rows.
   template <bool kOneTurn>
   class Bytes {
    public:

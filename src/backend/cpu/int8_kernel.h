@@ -36,8 +36,7 @@ struct RawHit {
 struct BlockScan {
   // Row bytes, code + code_max + 1; 64-byte aligned:
   //   [group_count][code_dim / 4][16 rows][4]
-  // or, when int4_bytes is not null, for kernels that read int4 and for kQueriesTogether
-  // queries at most:
+  // or, when int4_bytes is not null (kernels that read int4, at most kQueriesTogether queries):
   //   [group_count][code_dim / 8][16 rows][4]
   // whose j-th four bytes hold columns 8j .. 8j + 3 in their low four bits and 8j + 4 .. 8j + 7 in
   // their high four.

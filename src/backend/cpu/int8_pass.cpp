@@ -9,7 +9,7 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Bounds the memory of hits, which grows with it.
+// Of a pass: the memory for its hits grows with them.
 constexpr std::size_t kQueriesMax = 1'024;
 // Candidate buffers of all threads and queries of a pass together.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
@@ -124,21 +124,19 @@ void Int8Pass::Run(ThreadPool& pool) {
 
 void Int8Pass::BeginQueries(unsigned participant) {
   Worker& worker = memory_.workers_[participant];
-  for (;;) {
-    const std::size_t first = next_begun_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
-    if (first >= queries_.size()) break;
+  const auto begin = [&](std::size_t first, std::size_t end) {
     if (!worker.progress.joined) {
       Join(worker);
       segment_.kernel.enter(queries_.size());
     }
-    const std::size_t count = std::min(kQueriesAtOnce, queries_.size() - first);
-    for (std::size_t query = first; query < first + count; ++query) {
+    for (std::size_t query = first; query < end; ++query) {
       memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
                            batch_.queries.padded_dim(), worker.packing);
       memory_.excluded_[query].Reset(Spec(query).excluded_rows);
     }
-    ScanFirstBlock(worker, {first, count});
-  }
+    ScanFirstBlock(worker, {first, end - first});
+  };
+  ClaimParts(next_begun_, queries_.size(), kQueriesAtOnce, begin);
   if (worker.progress.joined) segment_.kernel.leave();
 }
 
@@ -370,12 +368,10 @@ Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
 
 void Int8Pass::FinishQueries(unsigned participant) {
   Worker& worker = memory_.workers_[participant];
-  for (;;) {
-    const std::size_t first = next_finished_.fetch_add(kQueriesAtOnce, std::memory_order_relaxed);
-    if (first >= queries_.size()) return;
-    const std::size_t end = std::min(first + kQueriesAtOnce, queries_.size());
+  const auto finish = [&](std::size_t first, std::size_t end) {
     for (std::size_t query = first; query < end; ++query) FinishQuery(worker, query);
-  }
+  };
+  ClaimParts(next_finished_, queries_.size(), kQueriesAtOnce, finish);
 }
 
 void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
@@ -409,8 +405,7 @@ void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
     hits[i] = {rescorer.RowOf(merged[i].index), merged[i].lower};
   }
   result_.SetCount(place, count);
-  QueryCost cost =
-      result_.Cost(place);  // of the search with the wrong guess, if this is the second
+  QueryCost cost = result_.Cost(place);  // of the wrong guess, if this is the second search
   cost += {.rows_scanned = shape_.row_count,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};

@@ -7,8 +7,8 @@
 namespace simile::backend::cpu {
 
 // Where one strategy of the certified engine becomes faster than another. It differs between
-// processors: calibration.h measures it, and these defaults apply until then; the bench that they
-// came from is not recorded. No answer depends on them.
+// processors: calibration.h measures it, and these defaults, which are estimated, apply until then.
+// No answer depends on them.
 struct Int8Tuning {
   std::size_t block_bytes = 192U << 10;  // codes of a block, which stays in the second-level cache
   std::size_t large_batch_min = 5;  // queries from which the kernel for large batches is the faster

@@ -81,12 +81,9 @@ void MachineProbe::DrawRows() {
   constexpr std::size_t kRowsAtOnce = 256;
   std::atomic<std::size_t> next{0};
   auto draw = [&](unsigned) {
-    for (;;) {
-      const std::size_t first = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed);
-      if (first >= kRows + kQueries) return;
-      const std::size_t end = std::min(first + kRowsAtOnce, kRows + kQueries);
+    ClaimParts(next, kRows + kQueries, kRowsAtOnce, [&](std::size_t first, std::size_t end) {
       for (std::size_t row = first; row < end; ++row) DrawRow(row, rows_.get() + row * kDim);
-    }
+    });
   };
   pool_.Run(draw);
 }

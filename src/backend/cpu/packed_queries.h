@@ -8,7 +8,6 @@
 #include "backend/cpu/packed_rows.h"
 #include "base/page_buffer.h"
 #include "certificate/score_bound.h"
-#include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
 

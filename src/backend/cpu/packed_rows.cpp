@@ -1,7 +1,6 @@
 #include "backend/cpu/packed_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <new>
 #include <numeric>

@@ -25,8 +25,7 @@ enum class CodeWidth { kByte, kInt4 };
 struct PackedShape {
   std::size_t row_count = 0;
   std::size_t rotated_dim = 0;
-  std::size_t block_rows =
-      0;  // a multiple of 64; the last block may be shorter, still a multiple of 64
+  std::size_t block_rows = 0;  // a multiple of 64, even in a shorter last block
   std::size_t chunk_blocks = 0;
   bool has_int4 = false;  // half a byte a dimension beside the byte
 
@@ -50,8 +49,7 @@ class PackedRows {
     float scale = 0;
     certificate::QuantizedNorms norms;  // bounds that hold for all of its rows
   };
-  static constexpr std::uint32_t kNoRow =
-      0xffff'ffff;  // at positions that only fill the last block
+  static constexpr std::uint32_t kNoRow = 0xffff'ffff;  // at positions that fill the last block up
 
   struct Progress {
     std::atomic<std::size_t> chunks_done{0};

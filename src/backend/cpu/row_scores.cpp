@@ -56,16 +56,13 @@ void RowScores::Score(ThreadPool& pool, const SegmentRows& rows, MatrixView quer
   };
   std::atomic<std::size_t> next{0};
   auto work = [&](unsigned participant) {
-    for (;;) {
-      const std::size_t begin = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed);
-      if (begin >= wanted.size()) return;
-      const std::size_t end = std::min(begin + kRowsAtOnce, wanted.size());
+    ClaimParts(next, wanted.size(), kRowsAtOnce, [&](std::size_t begin, std::size_t end) {
       for (std::size_t at = begin; at < end;) {
         const std::size_t count = RunLength(wanted.subspan(at, end - at));
         score_run(at, count, blocks_[participant].data());
         at += count;
       }
-    }
+    });
   };
   if (wanted.size() * query_count * padded_dim <= kSmallWork) {
     work(0);

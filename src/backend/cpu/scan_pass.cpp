@@ -149,11 +149,8 @@ void ScanPass::Collect(ScanScratch& scratch, std::size_t query, std::size_t firs
 }
 
 void ScanPass::MergeQueries() {
-  for (;;) {
-    const std::size_t query = next_query_.fetch_add(1, std::memory_order_relaxed);
-    if (query >= query_count_) return;
-    MergeQuery(query);
-  }
+  ClaimParts(next_query_, query_count_, 1,
+             [this](std::size_t query, std::size_t) { MergeQuery(query); });
 }
 
 void ScanPass::MergeQuery(std::size_t query) {

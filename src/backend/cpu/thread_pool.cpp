@@ -1,10 +1,8 @@
 #include "backend/cpu/thread_pool.h"
 
-#include <algorithm>
 #include <cfenv>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>

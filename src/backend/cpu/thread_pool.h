@@ -1,21 +1,35 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 namespace simile::backend::cpu {
 
+// Divides `count` items among the threads of a job, which share a counter that starts at 0: claims
+// up to part_max items at a time and calls work(first, end) for each part, until all are claimed.
+template <class Work>
+void ClaimParts(std::atomic<std::size_t>& next, std::size_t count, std::size_t part_max,
+                Work work) {
+  for (;;) {
+    const std::size_t first = next.fetch_add(part_max, std::memory_order_relaxed);
+    if (first >= count) return;
+    work(first, std::min(first + part_max, count));
+  }
+}
+
 // A fixed set of threads that run one job at a time together with the thread that calls Run.
 // Run is called by one thread at a time (the backend serialises its searches); nothing is allocated
 // after construction.
 class ThreadPool {
  public:
-  // Starts threads - 1 workers; the caller of Run is the remaining one. With a thread for
-  // every processor this process may use, workers are pinned: one to each processor but the one
-  // that the caller of Run is on, so that no worker waits behind its own caller. When the system
-  // refuses a thread, the pool is smaller: see thread_count().
+  // Starts threads - 1 workers; the caller of Run is the remaining one. With a thread for every
+  // processor this process may use, workers are pinned: one to each processor but the one that the
+  // caller of Run is on, so that no worker waits behind its own caller. When the system refuses a
+  // thread, the pool is smaller: see thread_count().
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,11 +38,10 @@ class ThreadPool {
   unsigned thread_count() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
   // Calls job(participant) once on this thread (participant 0) and at most once on each worker
-  // (1 .. thread_count() - 1), and returns when all calls have. The job divides the work itself
-  // by claiming pieces from an atomic counter, so that a worker that wakes too late for any is not
-  // waited for. Everything the job wrote is visible after the return.
-  // A pool without workers only calls the job; several threads may then call Run at once.
-  // REQUIRES: job does not throw.
+  // (1 .. thread_count() - 1), and returns when all calls have. The job divides its work by an
+  // atomic counter (ClaimParts), so that nobody waits for a worker that wakes too late for any
+  // part. Everything the job wrote is visible after the return. A pool without workers only calls
+  // the job; several threads may then call Run at once. REQUIRES: job does not throw.
   template <class Job>
   void Run(Job& job) {
     RunErased([](void* erased, unsigned participant) { (*static_cast<Job*>(erased))(participant); },

@@ -36,8 +36,7 @@ bool IsDenied(std::span<const RatioAt> ratios, double beyond_from);
 std::size_t BlockBytesFor(std::size_t second_level_bytes);
 
 // The least batch size from which on the large kernel is never slower.
-//   large_to_small  time ratios, descending by batch; at least one; those after the first above 1
-//   are
+//   large_to_small  time ratios, descending by batch, at least one; all after the first above 1 are
 //                   ignored
 // Twice the largest batch when the large kernel is slower even there.
 std::size_t LargeBatchMinFor(std::span<const RatioAt> large_to_small);

@@ -1,7 +1,6 @@
 #include "backend/cuda/cuda_engine.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 

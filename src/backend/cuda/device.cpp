@@ -12,20 +12,10 @@ namespace {
 // The clock is read once per this many polls. Estimated: a poll takes about 1 us.
 constexpr unsigned kPollsPerClockRead = 32;
 
-const char* NameOf(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::kFp16:
-      return "rows-fp16";
-    case MemoryKind::kFp32:
-      return "rows-fp32";
-    case MemoryKind::kRowNumbers:
-      return "row-numbers";
-    case MemoryKind::kFilters:
-      return "filters";
-    default:
-      return "workspace";
-  }
-}
+// By MemoryKind.
+constexpr std::array kMemoryNames = {"rows-fp16", "rows-fp32", "row-numbers", "filters",
+                                     "workspace"};
+static_assert(kMemoryNames.size() == static_cast<std::size_t>(MemoryKind::kCount));
 
 // The most likely CUDA error behind a cuBLAS status.
 cudaError_t CodeOf(cublasStatus_t status) {
@@ -108,8 +98,7 @@ std::vector<DeviceMemory> Device::memory() const {
   const std::lock_guard lock(mutex_);
   std::vector<DeviceMemory> all;
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
-    all.push_back(
-        {NameOf(static_cast<MemoryKind>(i)), accounts_[i].bytes, accounts_[i].peak_bytes});
+    all.push_back({kMemoryNames[i], accounts_[i].bytes, accounts_[i].peak_bytes});
   }
   return all;
 }

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kAnyCard = 0;  // that the build has code for: SIMILE_CUDA_ARCHITECTURES
 constexpr unsigned kAnyBatch = std::numeric_limits<unsigned>::max();
-constexpr unsigned kStrideMax = 4'096;  // Limits::dim_max
+constexpr unsigned kStrideMax = Limits{}.dim_max;
 constexpr unsigned kScanBatch = kernels::kScanQueriesMax;
 
 constexpr std::array kVariants{

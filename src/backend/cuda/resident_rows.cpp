@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <cstddef>
 #include <numeric>
-#include <vector>
 
 #include "base/split_mix.h"
 #include "certificate/score_bound.h"
@@ -49,16 +48,6 @@ void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
 }
 
 }  // namespace
-
-std::size_t GraphKeyHash::operator()(const GraphKey& key) const {
-  std::uint64_t hash = std::hash<const KernelVariant*>()(key.variant);
-  for (const unsigned field :
-       {key.slots, key.capacity, key.best_stride, key.finishes_by_block ? 1U : 0U,
-        key.sample_groups, key.tile_rows, key.sample_rows, key.sample_group}) {
-    hash = base::SplitMix(hash + field + base::kSplitMixStep);
-  }
-  return hash;
-}
 
 std::vector<unsigned> ShuffledRows(unsigned row_count) {
   std::vector<unsigned> row_of(row_count);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <compare>
 #include <cstdint>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "backend/cuda/device_memory.h"
@@ -29,7 +29,7 @@ std::vector<unsigned> ShuffledRows(unsigned row_count);
 
 // Everything in a plan that the captured graph depends on.
 struct GraphKey {
-  bool operator==(const GraphKey&) const = default;
+  auto operator<=>(const GraphKey&) const = default;
 
   const KernelVariant* variant;
   unsigned slots;
@@ -40,9 +40,6 @@ struct GraphKey {
   unsigned tile_rows;
   unsigned sample_rows;
   unsigned sample_group;
-};
-struct GraphKeyHash {
-  std::size_t operator()(const GraphKey& key) const;
 };
 
 // A pass that was run before, and its graph once it has been captured.
@@ -105,7 +102,7 @@ class ResidentRows {
   float fp32_bound_ = 0;
   float fp16_bound_ = 0;
   unsigned growth_ = 0;
-  std::unordered_map<GraphKey, PassGraph, GraphKeyHash> graphs_;
+  std::map<GraphKey, PassGraph> graphs_;
   std::uint64_t graph_uses_ = 0;
 };
 

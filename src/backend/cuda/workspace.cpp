@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/row_scan.h"
 #include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {

@@ -3,33 +3,20 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "engine/queue/batch_policy.h"
-#include "engine/search/batch_runner.h"
 
 namespace simile::engine {
 namespace {
-
-using TaskPtr = std::unique_ptr<SearchTask>;
 
 // What a task counts as in the queue and in a batch: its searches. A query with several vectors
 // needs one search for each.
 std::uint32_t Weight(const SearchTask& task) {
   return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
 }
-
-// A task that has its answer or its error, for the completion thread.
-struct Finished {
-  TaskPtr task;
-  absl::StatusOr<SearchAnswer> answer;
-};
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
@@ -42,82 +29,20 @@ Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
 
 }  // namespace
 
-class Executor::Impl {
- public:
-  Impl(Options options, ServedBy served_by, const Clock& clock, Observer observer,
-       ReadDeviceMemory read)
-      : options_(options),
-        served_by_(std::move(served_by)),
-        clock_(clock),
-        observer_(std::move(observer)),
-        read_device_memory_(std::move(read)),
-        runner_(clock),
-        dispatcher_([this] { Dispatch(); }),
-        completer_([this] { Complete(); }) {}
+Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
+                   ReadDeviceMemory read)
+    : options_(options),
+      served_by_(std::move(served_by)),
+      clock_(clock),
+      observer_(std::move(observer)),
+      read_device_memory_(std::move(read)),
+      runner_(clock),
+      dispatcher_([this] { Dispatch(); }),
+      completer_([this] { Complete(); }) {}
 
-  absl::Status Submit(TaskPtr task);
-  ExecutorCounts counts() const;
+Executor::~Executor() { Stop(); }
 
-  // What happens with the tasks that wait; only ever raised.
-  enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
-  // Enters the phase and returns when both threads have ended.
-  void End(Phase phase);
-
- private:
-  // On the dispatch thread
-  void Dispatch();
-  bool FormBatch();  // waits for tasks and moves them to batch_; false when there will be no more
-  void DropCancelled();
-  void RunBatch();
-  void ReadDeviceBytes();
-  void CountBatch(Clock::TimePoint started_at);
-  // The answer to a task of the batch, its receipt included: nothing else fills a receipt.
-  absl::StatusOr<SearchAnswer> BuildAnswer(std::size_t index, std::uint64_t compute_us);
-
-  // On the completion thread
-  void Complete();
-
-  // REQUIRES of these: mutex_ is held.
-  void ExpireWaiting(Clock::TimePoint now);
-  void StopWaiting();
-  void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
-
-  const Options options_;
-  const ServedBy served_by_;
-  const Clock& clock_;
-  const Observer observer_;
-  const ReadDeviceMemory read_device_memory_;
-
-  mutable std::mutex mutex_;               // guards what follows, up to counts_
-  std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
-  std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
-  std::vector<TaskPtr> waiting_;           // oldest first
-  std::vector<Finished> finished_;         // their `done` is not called yet
-  // Searches of finished_ and of the tasks whose `done` the completion thread is calling.
-  std::uint64_t completing_queries_ = 0;
-  // No waiting task expires before this. Exact after ExpireWaiting; a task that leaves the queue
-  // only makes it too early, which costs one more call.
-  Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
-  Phase phase_ = Phase::kRunning;
-  bool dispatch_ended_ = false;
-  ExecutorCounts counts_;
-
-  // Used by the dispatch thread only, kept from batch to batch.
-  std::vector<TaskPtr> batch_;
-  std::vector<Waiting> waiting_view_;
-  std::vector<std::size_t> taken_;
-  BatchRunner runner_;
-  BatchAnswers answers_;  // to the tasks of batch_
-  BatchReport report_;
-  std::uint64_t device_bytes_ = 0;
-  std::uint64_t device_bytes_peak_ = 0;
-
-  std::mutex join_mutex_;   // held while joining, so that every End returns after the end
-  std::thread dispatcher_;  // last: the threads use all of the above
-  std::thread completer_;
-};
-
-absl::Status Executor::Impl::Submit(TaskPtr task) {
+absl::Status Executor::Submit(TaskPtr task) {
   assert(task->snapshot != nullptr && task->done != nullptr && !task->queries.empty());
   const std::uint32_t query_count = Weight(*task);
   bool nearer_deadline = false;
@@ -141,12 +66,16 @@ absl::Status Executor::Impl::Submit(TaskPtr task) {
   return absl::OkStatus();
 }
 
-ExecutorCounts Executor::Impl::counts() const {
+ExecutorCounts Executor::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
 }
 
-void Executor::Impl::End(Phase phase) {
+void Executor::Stop() { End(Phase::kStopping); }
+
+void Executor::Drain() { End(Phase::kDraining); }
+
+void Executor::End(Phase phase) {
   {
     const std::lock_guard lock(mutex_);
     phase_ = std::max(phase_, phase);
@@ -157,7 +86,7 @@ void Executor::Impl::End(Phase phase) {
   if (completer_.joinable()) completer_.join();
 }
 
-void Executor::Impl::Dispatch() {
+void Executor::Dispatch() {
   while (FormBatch()) {
     DropCancelled();
     if (!batch_.empty()) RunBatch();
@@ -169,7 +98,7 @@ void Executor::Impl::Dispatch() {
   complete_wake_.notify_one();
 }
 
-bool Executor::Impl::FormBatch() {
+bool Executor::FormBatch() {
   std::unique_lock lock(mutex_);
   for (;;) {
     dispatch_wake_.wait(lock, [this] {
@@ -197,7 +126,7 @@ bool Executor::Impl::FormBatch() {
 }
 
 // Calls `cancelled` outside the mutex: it is the caller's code.
-void Executor::Impl::DropCancelled() {
+void Executor::DropCancelled() {
   for (TaskPtr& task : batch_) {
     if (!task->cancelled || !task->cancelled()) continue;
     const std::lock_guard lock(mutex_);
@@ -207,7 +136,7 @@ void Executor::Impl::DropCancelled() {
   std::erase(batch_, nullptr);
 }
 
-void Executor::Impl::RunBatch() {
+void Executor::RunBatch() {
   const Clock::TimePoint started_at = clock_.Now();
   ReadDeviceBytes();
   const auto finish = [&](std::size_t index) {
@@ -233,16 +162,18 @@ void Executor::Impl::RunBatch() {
   batch_.clear();
 }
 
-absl::StatusOr<SearchAnswer> Executor::Impl::BuildAnswer(std::size_t index,
-                                                         std::uint64_t compute_us) {
+absl::StatusOr<SearchAnswer> Executor::BuildAnswer(std::size_t index, std::uint64_t compute_us) {
   auto& results = answers_.tasks[index];
   if (!results.ok()) return results.status();
   Execution execution;
   for (const QueryResult& result : *results) execution.Add(result.execution);
-  const FallbackBackend& fallback = execution.fallback;
-  const ServedBy& served_by = fallback != nullptr ? *fallback : served_by_;
+  const Snapshot& snapshot = *batch_[index]->snapshot;
   std::string engine = execution.engines.Joined();
-  if (engine.empty()) engine = served_by_.info.engine;  // nothing was searched
+  if (engine.empty()) {  // nothing was searched: the engine that would have
+    engine = served_by_.info.engine;
+    execution.AddFallback(FallbackOf(snapshot));
+  }
+  const ServedBy& served_by = execution.fallback != nullptr ? *execution.fallback : served_by_;
   return SearchAnswer{.results = *std::move(results),
                       .receipt = {.backend = served_by.info.name,
                                   .device = served_by.info.device,
@@ -250,14 +181,14 @@ absl::StatusOr<SearchAnswer> Executor::Impl::BuildAnswer(std::size_t index,
                                   .reason = served_by.reason,
                                   .device_bytes = device_bytes_,
                                   .device_bytes_peak = device_bytes_peak_,
-                                  .snapshot_version = batch_[index]->snapshot->version,
+                                  .snapshot_version = snapshot.version,
                                   .batch_size = report_.batch_size,
                                   .queue_us = report_.queue_us[index],
                                   .compute_us = compute_us,
                                   .cost = execution.cost}};
 }
 
-void Executor::Impl::ReadDeviceBytes() {
+void Executor::ReadDeviceBytes() {
   if (!read_device_memory_) return;
   device_bytes_ = 0;
   device_bytes_peak_ = 0;
@@ -267,7 +198,7 @@ void Executor::Impl::ReadDeviceBytes() {
   }
 }
 
-void Executor::Impl::CountBatch(Clock::TimePoint started_at) {
+void Executor::CountBatch(Clock::TimePoint started_at) {
   report_.batch_size = 0;
   report_.queue_us.clear();
   for (const TaskPtr& task : batch_) {
@@ -279,7 +210,7 @@ void Executor::Impl::CountBatch(Clock::TimePoint started_at) {
   counts_.queries += report_.batch_size;
 }
 
-void Executor::Impl::Complete() {
+void Executor::Complete() {
   std::vector<Finished> completing;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -308,7 +239,7 @@ void Executor::Impl::Complete() {
   }
 }
 
-void Executor::Impl::ExpireWaiting(Clock::TimePoint now) {
+void Executor::ExpireWaiting(Clock::TimePoint now) {
   if (now < next_expiry_) return;
   next_expiry_ = Clock::TimePoint::max();
   for (TaskPtr& task : waiting_) {
@@ -328,33 +259,16 @@ void Executor::Impl::ExpireWaiting(Clock::TimePoint now) {
   std::erase(waiting_, nullptr);
 }
 
-void Executor::Impl::StopWaiting() {
+void Executor::StopWaiting() {
   for (TaskPtr& task : waiting_) Finish(std::move(task), Stopping());
   waiting_.clear();
   counts_.queue_depth = 0;
 }
 
-void Executor::Impl::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
+void Executor::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {
   completing_queries_ += Weight(*task);
   finished_.push_back({std::move(task), std::move(answer)});
   complete_wake_.notify_one();
 }
-
-Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
-                   ReadDeviceMemory read)
-    : impl_(std::make_unique<Impl>(options, std::move(served_by), clock, std::move(observer),
-                                   std::move(read))) {}
-
-Executor::~Executor() { Stop(); }
-
-absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
-  return impl_->Submit(std::move(task));
-}
-
-void Executor::Stop() { impl_->End(Impl::Phase::kStopping); }
-
-void Executor::Drain() { impl_->End(Impl::Phase::kDraining); }
-
-ExecutorCounts Executor::counts() const { return impl_->counts(); }
 
 }  // namespace simile::engine

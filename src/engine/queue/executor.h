@@ -1,14 +1,20 @@
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "engine/queue/batch_policy.h"
+#include "engine/search/batch_runner.h"
 #include "engine/search/search_task.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
@@ -71,8 +77,68 @@ class Executor {
   ExecutorCounts counts() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using TaskPtr = std::unique_ptr<SearchTask>;
+  // A task that has its answer or its error, for the completion thread.
+  struct Finished {
+    TaskPtr task;
+    absl::StatusOr<SearchAnswer> answer;
+  };
+  // What happens with the tasks that wait; only ever raised.
+  enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
+  // Enters the phase and returns when both threads have ended.
+  void End(Phase phase);
+
+  // On the dispatch thread
+  void Dispatch();
+  bool FormBatch();  // waits for tasks and moves them to batch_; false when there will be no more
+  void DropCancelled();
+  void RunBatch();
+  void ReadDeviceBytes();
+  void CountBatch(Clock::TimePoint started_at);
+  // The answer to a task of the batch, its receipt included: nothing else fills a receipt.
+  absl::StatusOr<SearchAnswer> BuildAnswer(std::size_t index, std::uint64_t compute_us);
+
+  // On the completion thread
+  void Complete();
+
+  // REQUIRES of these: mutex_ is held.
+  void ExpireWaiting(Clock::TimePoint now);
+  void StopWaiting();
+  void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
+
+  const Options options_;
+  const ServedBy served_by_;
+  const Clock& clock_;
+  const Observer observer_;
+  const ReadDeviceMemory read_device_memory_;
+
+  mutable std::mutex mutex_;               // guards what follows, up to counts_
+  std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
+  std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
+  std::vector<TaskPtr> waiting_;           // oldest first
+  std::vector<Finished> finished_;         // their `done` is not called yet
+  // Searches of finished_ and of the tasks whose `done` the completion thread is calling.
+  std::uint64_t completing_queries_ = 0;
+  // No waiting task expires before this. Exact after ExpireWaiting; a task that leaves the queue
+  // only makes it too early, which costs one more call.
+  Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
+  Phase phase_ = Phase::kRunning;
+  bool dispatch_ended_ = false;
+  ExecutorCounts counts_;
+
+  // Used by the dispatch thread only, kept from batch to batch.
+  std::vector<TaskPtr> batch_;
+  std::vector<Waiting> waiting_view_;
+  std::vector<std::size_t> taken_;
+  BatchRunner runner_;
+  BatchAnswers answers_;  // to the tasks of batch_
+  BatchReport report_;
+  std::uint64_t device_bytes_ = 0;
+  std::uint64_t device_bytes_peak_ = 0;
+
+  std::mutex join_mutex_;   // held while joining, so that every End returns after the end
+  std::thread dispatcher_;  // last: the threads use all of the above
+  std::thread completer_;
 };
 
 }  // namespace simile::engine

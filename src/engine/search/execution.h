@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <absl/container/inlined_vector.h>
+#include <fmt/format.h>
 
 #include "simile/hits.h"
 #include "simile/served_by.h"
@@ -23,14 +24,7 @@ class EngineNames {
     for (const std::string_view name : others.names_) Add(name);
   }
   // "int8-amx + gather-avx512"; empty when nothing was searched.
-  std::string Joined() const {
-    std::string joined;
-    for (const std::string_view name : names_) {
-      if (!joined.empty()) joined += " + ";
-      joined += name;
-    }
-    return joined;
-  }
+  std::string Joined() const { return fmt::format("{}", fmt::join(names_, " + ")); }
 
  private:
   absl::InlinedVector<std::string_view, 2> names_;  // most answers come from one engine

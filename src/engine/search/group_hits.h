@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -33,8 +32,7 @@ class GroupHits {
   //   hits  fewer than rows_wanted() when no more rows pass
   bool ReadRanking(std::span<const Hit> hits);
 
-  // Completes the groups of which the rankings held too few rows. Call once, when ReadRanking has
-  // returned true.
+  // Completes the groups of which the rankings held too few rows. Call once, after the last one.
   // Errors: Ranking's. Cost: the rows of those groups are scored, all groups together.
   absl::Status CompleteGroups(Ranking& ranking);
   // The best k groups, best first.

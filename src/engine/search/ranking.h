@@ -28,8 +28,7 @@ class Ranking {
   Ranking(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
           SegmentSearch& search, const CallContext& context, Execution& execution);
 
-  // Starts a ranking of the best k rows that pass the mask (null: all), the query's exclusions and
-  // its threshold.
+  // Starts a ranking of the best k rows that pass mask (null: all), exclusions and threshold.
   void Begin(std::uint32_t k, const RowMask* mask);
   // Adds the searches of the next round; perhaps none. ReadResults follows.
   void AddSearches(SearchBatchBuilder& builder);

@@ -1,65 +1,44 @@
 #include "engine/search/row_order.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace simile::engine {
 namespace {
 
-// Collects the rows that may be returned, in the order visited, until there are enough.
-class RowCollector {
- public:
-  RowCollector(std::size_t row_count, std::size_t wanted, const RowMask* mask,
-               std::span<const Row> excluded)
-      : visited_(row_count), wanted_(wanted), mask_(mask), excluded_(excluded) {}
-
-  // Returns whether more are wanted.
-  bool Visit(Row row) {
-    visited_.Allow(row);
-    return AddIfPassing(row);
+template <class Visit>
+void VisitInOrder(const std::vector<Row>& rows, Visit visit) {
+  for (const Row row : rows) {
+    if (!visit(row)) return;
   }
-  // Visits all rows not visited yet, ascending.
-  void VisitOthers() {
-    if (rows_.size() == wanted_) return;
-    visited_.Invert();
-    visited_.ForEachAllowed(0, static_cast<Row>(visited_.row_count()),
-                            [this](Row row) { AddIfPassing(row); });
-  }
-  std::vector<Row> rows() && { return std::move(rows_); }
+}
 
- private:
-  bool AddIfPassing(Row row) {
-    const bool passes = (mask_ == nullptr || mask_->Allows(row)) &&
-                        !std::binary_search(excluded_.begin(), excluded_.end(), row);
-    if (passes && rows_.size() < wanted_) rows_.push_back(row);
-    return rows_.size() < wanted_;
-  }
-
-  RowMask visited_;
-  const std::size_t wanted_;
-  const RowMask* const mask_;
-  const std::span<const Row> excluded_;
-  std::vector<Row> rows_;
-};
+template <class Value, class Visit>
+void VisitInOrder(const filter::OrderedColumn<Value>& column, Visit visit) {
+  column.VisitDescending(visit);
+}
 
 }  // namespace
 
 std::vector<Row> RowOrder::First(std::size_t wanted, const RowMask* mask,
                                  std::span<const Row> excluded) const {
-  RowCollector collector(row_count_, wanted, mask, excluded);
-  const auto visit = [&](Row row) { return collector.Visit(row); };
-  if (const auto* const list = std::get_if<const std::vector<Row>*>(&column_)) {
-    for (const Row row : **list) {
-      if (!visit(row)) break;
-    }
-  } else if (const auto* const whole =
-                 std::get_if<const filter::OrderedColumn<std::int64_t>*>(&column_)) {
-    (*whole)->VisitDescending(visit);
-  } else {
-    std::get<const filter::OrderedColumn<double>*>(column_)->VisitDescending(visit);
-  }
-  collector.VisitOthers();
-  return std::move(collector).rows();
+  std::vector<Row> rows;
+  // Adds the row if it may be returned. Returns whether more are wanted.
+  const auto add = [&](Row row) {
+    const bool passes = (mask == nullptr || mask->Allows(row)) &&
+                        !std::binary_search(excluded.begin(), excluded.end(), row);
+    if (passes && rows.size() < wanted) rows.push_back(row);
+    return rows.size() < wanted;
+  };
+  RowMask visited(row_count_);
+  const auto visit = [&](Row row) {
+    visited.Allow(row);
+    return add(row);
+  };
+  std::visit([&](const auto* column) { VisitInOrder(*column, visit); }, column_);
+  if (rows.size() == wanted) return rows;
+  visited.Invert();  // now the rows without a value
+  visited.ForEachAllowed(0, static_cast<Row>(row_count_), add);
+  return rows;
 }
 
 }  // namespace simile::engine

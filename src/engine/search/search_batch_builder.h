@@ -11,11 +11,19 @@ namespace simile::engine {
 // Collects searches into one batch. Its buffers are kept from batch to batch.
 class SearchBatchBuilder {
  public:
-  void Clear(std::size_t dim);
+  void Clear(std::size_t dim) {
+    dim_ = dim;
+    vectors_.clear();
+    specs_.clear();
+  }
 
   // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
   // search's index in the batch and its result. Throws std::bad_alloc.
-  std::size_t Add(const float* vector, const QuerySpec& spec);
+  std::size_t Add(const float* vector, const QuerySpec& spec) {
+    vectors_.insert(vectors_.end(), vector, vector + PaddedDim(dim_));
+    specs_.push_back(spec);
+    return specs_.size() - 1;
+  }
 
   std::size_t size() const { return specs_.size(); }
   bool empty() const { return specs_.empty(); }

@@ -24,8 +24,7 @@ class SegmentSearch {
   absl::Status Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                    const SearchBatch& batch, SearchResult& result);
 
-  // queries, rows, scores and the fallback backend returned as for SegmentIndex::Score, rows of all
-  // segments together.
+  // As SegmentIndex::Score; the rows may be of any segment.
   absl::StatusOr<FallbackBackend> Score(
       std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
       std::span<const Row> rows, std::span<float> scores);

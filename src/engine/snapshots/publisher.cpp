@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -16,50 +17,7 @@ namespace {
 constexpr double kDatasetRead = 0.8;
 constexpr double kIndexBuilt = 0.95;
 
-// The claim on a collection's slot: abandoned unless the change is published.
-class Claim {
- public:
-  Claim(SnapshotStore& store, const std::string& collection)
-      : store_(store), collection_(collection) {}
-  ~Claim() {
-    if (!published_) store_.AbandonChange(collection_);
-  }
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-
-  SnapshotPtr Publish(Snapshot snapshot) {
-    published_ = true;
-    return store_.Publish(collection_, std::move(snapshot)).current;
-  }
-
- private:
-  SnapshotStore& store_;
-  const std::string& collection_;
-  bool published_ = false;
-};
-
 }  // namespace
-
-class Publisher::Reservation {
- public:
-  explicit Reservation(Publisher& publisher) : publisher_(publisher) {}
-  ~Reservation() {
-    const std::lock_guard lock(publisher_.mutex_);
-    publisher_.reserved_bytes_ -= bytes_;
-  }
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-
-  // REQUIRES: publisher_.mutex_ is held.
-  void Add(std::uint64_t bytes) {
-    publisher_.reserved_bytes_ += bytes;
-    bytes_ += bytes;
-  }
-
- private:
-  Publisher& publisher_;
-  std::uint64_t bytes_ = 0;
-};
 
 Publisher::Publisher(Options options, Backend& backend, SnapshotStore& store, const Clock& clock)
     : options_(std::move(options)), backend_(backend), store_(store), clock_(clock) {}
@@ -78,15 +36,20 @@ absl::StatusOr<SnapshotPtr> Publisher::Replace(const std::string& collection,
 
 absl::StatusOr<SnapshotPtr> Publisher::BuildAndPublish(const std::string& collection,
                                                        const std::filesystem::path& folder) {
-  Claim claim(store_, collection);
+  absl::Cleanup abandon = [&] { store_.AbandonChange(collection); };
   absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, options_.limits);
   if (!plan.ok()) return plan.status();
-  Reservation reservation(*this);
-  if (absl::Status status = Reserve(collection, *plan, reservation); !status.ok()) return status;
+  const absl::StatusOr<std::uint64_t> reserved = Reserve(collection, *plan);
+  if (!reserved.ok()) return reserved.status();
+  const absl::Cleanup release = [&] {
+    const std::lock_guard lock(mutex_);
+    reserved_bytes_ -= *reserved;
+  };
   try {
     absl::StatusOr<Snapshot> snapshot = Build(collection, *plan);
     if (!snapshot.ok()) return snapshot.status();
-    return claim.Publish(*std::move(snapshot));
+    std::move(abandon).Cancel();
+    return store_.Publish(collection, *std::move(snapshot)).current;
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         fmt::format("{} does not fit: memory ran out while it was loaded", collection));
@@ -121,8 +84,8 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
   return snapshot;
 }
 
-absl::Status Publisher::Reserve(const std::string& collection, const data::DatasetPlan& plan,
-                                Reservation& reservation) {
+absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
+                                                 const data::DatasetPlan& plan) {
   const std::uint64_t index_bytes =
       backend_.Plan({plan.row_count, plan.dim, plan.files.metric}).host_bytes;
   const std::uint64_t needed = plan.total_bytes() + index_bytes;
@@ -130,8 +93,7 @@ absl::Status Publisher::Reserve(const std::string& collection, const data::Datas
   store_.EndLeases();
   store_.AwaitReclaimed();
 
-  // Read under the lock: else a load that ends meanwhile counts neither as reserved nor as
-  // resident.
+  // Read under the lock: else a load that ends meanwhile counts as neither reserved nor resident.
   const std::lock_guard lock(mutex_);
   absl::StatusOr<Budget> budget = ReadBudget();
   if (!budget.ok()) return budget.status();
@@ -148,8 +110,8 @@ absl::Status Publisher::Reserve(const std::string& collection, const data::Datas
         base::BytesText(plan.payload_bytes + plan.filter_bytes), base::BytesText(plan.user_bytes),
         base::BytesText(index_bytes), base::BytesText(free), budget->reason, promised));
   }
-  reservation.Add(needed);
-  return absl::OkStatus();
+  reserved_bytes_ += needed;
+  return needed;
 }
 
 absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {

@@ -46,17 +46,15 @@ class Publisher {
                                       const std::filesystem::path& folder);
 
  private:
-  // Bytes reserved for a load from its plan to its end, so that two loads at once are never
-  // promised the same memory. What the other load has already allocated is counted twice, so a load
-  // may be refused that would fit; never the reverse.
-  class Reservation;
-
   absl::StatusOr<SnapshotPtr> BuildAndPublish(const std::string& collection,
                                               const std::filesystem::path& folder);
   // Loads, indexes and verifies; publishes nothing.
   absl::StatusOr<Snapshot> Build(const std::string& collection, const data::DatasetPlan& plan);
-  absl::Status Reserve(const std::string& collection, const data::DatasetPlan& plan,
-                       Reservation& reservation);
+  // Returns the bytes that a load is promised from its plan to its end, so that two loads at once
+  // are never promised the same memory. What the other load has already allocated is counted twice,
+  // so a load may be refused that would fit; never the reverse.
+  absl::StatusOr<std::uint64_t> Reserve(const std::string& collection,
+                                        const data::DatasetPlan& plan);
   // What may be allocated now, before reservations, and a clause for the message that says why.
   struct Budget {
     std::uint64_t bytes = 0;

@@ -270,7 +270,7 @@ TEST(GpuEngineTest, ScansRightInEveryOrder) {
   const auto rotation = conformance::Rotation::FromEnvironment();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     if (!rotation.Covers(seed)) continue;
-    tests::ResetEmulatedGpu(CardOf(seed), seed);
+    tests::ResetEmulatedGpu(CardOf(conformance::Rotation::VariantOf(seed)), seed);
     Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
     const std::string what = "device seed " + std::to_string(seed);
     EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, what)), 0U) << what;

@@ -211,7 +211,7 @@ class Builder:
         for program, rotation, chosen in (
                 ("gpu_test", "all", "*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*"),
                 ("gpu_conformance_test", "0", "*")):
-            environment["SIMILE_TEST_ROTATION"] = rotation
+            environment["TEST_ROTATION"] = rotation
             command = [str(self.build / "tests" / program), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
             try:
                 result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
