@@ -173,13 +173,13 @@ int Run(const Options& options) {
   CallRunner runner(*std::move(snapshot));
   fmt::print("{} rows x {}, {}, {}\n\n", runner.snapshot().row_count(), runner.snapshot().dim(),
              backend->info().engine, backend->info().device);
-  fmt::print("{:<48} {:>10}  {:<24} {:>10} {:>8} {:>8}\n", "case", "ms", "against", "ms", "speed",
+  fmt::print("{:<53} {:>10}  {:<24} {:>10} {:>8} {:>8}\n", "case", "ms", "against", "ms", "speed",
              "rounds");
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   for (const Comparison& comparison : Comparisons(runner.snapshot())) {
     if (comparison.name.find(options.only) == std::string::npos) continue;
     const Measured measured = Measure(runner, comparison, options.rounds);
-    fmt::print("{:<48} {:>10.3f}  {:<24} {:>10.3f} {:>7.2f}x {:>8}\n", comparison.name,
+    fmt::print("{:<53} {:>10.3f}  {:<24} {:>10.3f} {:>7.2f}x {:>8}\n", comparison.name,
                measured.seconds * 1e3, comparison.rival_name, measured.rival_seconds * 1e3,
                measured.speedup(), measured.rounds_taken);
     cases.push_back({{"case", comparison.name},

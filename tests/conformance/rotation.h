@@ -34,8 +34,8 @@ class Rotation {
     const std::uint64_t place = number % kCycle;
     return place < kFixed ? place : kFixed + (place - kFixed) % kRotating;
   }
-  // Which of up to four variants (cards) the case is for: number % 4 would leave a variant out of some
-  // runs, this covers all four in every run. Take it modulo their number.
+  // Which of up to four variants (cards) the case is for: number % 4 would leave a variant out of
+  // some runs, this covers all four in every run. Take it modulo their number.
   static std::uint64_t VariantOf(std::uint64_t number) {
     const std::uint64_t slot = SlotOf(number);
     return slot < 4 ? slot : number;
