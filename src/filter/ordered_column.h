@@ -56,7 +56,7 @@ class OrderedColumn {
 
   // Adds the rows whose value passes. Returns how many. Cost: O(log n + rows).
   std::uint64_t AddRows(Sides sides, Value value, RowMask& mask) const {
-    const auto [low, high] = std::ranges::equal_range(values_, value);
+    const auto [low, high] = std::equal_range(values_.begin(), values_.end(), value);
     const auto begin = static_cast<std::size_t>(low - values_.begin());
     const auto end = static_cast<std::size_t>(high - values_.begin());
     return (sides.below ? AddRange(0, begin, mask) : 0) +
