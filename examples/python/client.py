@@ -9,8 +9,11 @@ Needs Debian's python3-grpcio and python3-protobuf (or grpcio and protobuf from 
 import sys
 
 import grpc
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 from simile.v1.search_pb2 import Query, RecommendRequest, SearchOptions, SearchRequest
 from simile.v1.search_pb2_grpc import SearchServiceStub
+from simile.v1.types_pb2 import BackendKind, PayloadSelector
 
 
 def show(hits):
@@ -29,7 +32,7 @@ def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
     print(f"like {item}:")
     show(answer.results[0].hits)
 
-    options = SearchOptions(k=5, exclude_seen=True, payload_fields=["title"])
+    options = SearchOptions(k=5, exclude_seen=True, payload=PayloadSelector(fields=["title"]))
     answer = search.Recommend(
         RecommendRequest(collection="films", user_ids=[user], options=options),
         timeout=10, wait_for_ready=True)
@@ -37,11 +40,21 @@ def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
     show(answer.results[0].hits)
 
     receipt = answer.receipt
-    print(f"exact: {receipt.exact}, {receipt.compute_us} us, {receipt.backend}: {receipt.reason}")
+    backend = BackendKind.Name(receipt.backend).removeprefix("BACKEND_KIND_").lower()
+    print(f"exact: {receipt.exact}, {receipt.compute_us} us, {backend}: {receipt.reason}")
+
+
+def reason_of(error):
+    """Why a call failed, for programs: "USER_NOT_FOUND"; docs/api.md lists the reasons."""
+    metadata = dict(error.trailing_metadata() or ())
+    info = ErrorInfo()
+    for detail in Status.FromString(metadata.get("grpc-status-details-bin", b"")).details:
+        detail.Unpack(info)  # does nothing when the detail is of another type
+    return info.reason or error.code().name
 
 
 if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
     except grpc.RpcError as error:
-        sys.exit(f"error: {error.details()}")
+        sys.exit(f"error: {error.details()} ({reason_of(error)})")

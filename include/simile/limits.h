@@ -30,6 +30,7 @@ struct Limits {
   std::uint32_t lookup_hits_max = 1'000;                   // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
   std::uint32_t field_values_max = 1'000;  // of each field, per CollectionService.DescribeFields
+  std::uint32_t collections_page_max = 1'000;  // per CollectionService.ListCollections
   std::uint32_t id_bytes_max = 512;
   std::uint32_t collection_name_bytes_max = 128;
   std::uint32_t queue_queries_max = 1'024;  // waiting, over all collections
@@ -40,6 +41,7 @@ struct Limits {
   std::uint32_t metadata_bytes_max = 8U << 10;
   std::uint32_t reply_bytes_default = 4U << 20;  // what stock clients accept
   std::uint32_t reply_bytes_max = 64U << 20;     // what a request may raise it to
+  std::uint32_t stream_requests_max = 64;        // of a SearchStream, worked on at a time
 
   // Connections
   std::uint32_t connections_max = 1'024;
@@ -73,5 +75,9 @@ struct Limits {
 // it no product or sum overflows and no NaN arises.
 inline constexpr double kNormMin = 0x1p-60;
 inline constexpr double kNormMax = 0x1p60;
+
+// How far from 1 the length of a vector may be that a caller says is stored in a cosine collection
+// (FloatVector.as_stored). Rows and profiles themselves are within 2^-20.
+inline constexpr double kStoredLengthError = 1e-5;
 
 }  // namespace simile

@@ -12,10 +12,11 @@ namespace simile::app {
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections) {
   constexpr std::size_t kBarWidth = 30;
   for (const engine::CollectionStatus& collection : collections) {
-    if (collection.state != engine::CollectionState::kLoading) continue;
-    const auto filled = static_cast<std::size_t>(collection.progress * kBarWidth);
+    if (collection.state != engine::CollectionState::kLoading || !collection.progress) continue;
+    const double share = collection.progress->share;
+    const auto filled = static_cast<std::size_t>(share * kBarWidth);
     return fmt::format("{} |{}{}| {:.0f} %", collection.name, std::string(filled, '#'),
-                       std::string(kBarWidth - filled, '-'), collection.progress * 100);
+                       std::string(kBarWidth - filled, '-'), share * 100);
   }
   return "";
 }

@@ -155,8 +155,8 @@ int RunServe(const Config& config) {
 
   const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
   const int status = Stop(app, cause, signals);
-  if (status == EXIT_SUCCESS) return ExitIfGpuLost(app, status);
-  _exit(status);  // destructors would wait for the calls that took too long
+  if (status == EXIT_SUCCESS && !app.load_under_way()) return ExitIfGpuLost(app, status);
+  _exit(status);  // destructors would wait for the load, or for the calls that took too long
 }
 
 }  // namespace simile::app

@@ -35,10 +35,10 @@ std::vector<Setting> MakeSettings() {
                    "The collections to serve from the start, NAME=FOLDER each."},
                   &Config::collections),
       Path({"collections.data_root", "--data-root", "",
-            "The folder that Load may read from; empty refuses every Load."},
+            "The folder that Load and Reload may name folders of; empty refuses all they name."},
            &Config::data_root),
       Switch({"collections.changes_allowed", "--allow-changes", "",
-              "Accept Load, Reload and Unload over the wire."},
+              "Accept Load, Reload, Rollback and Unload over the wire."},
              "true", &Config::changes_allowed),
       WholeNumber({"collections.memory_bytes_max", "", "bytes",
                    "The memory that all collections may take, both generations of a reload "

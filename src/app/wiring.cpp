@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "observe/build_info.h"
 #include "service/collection_name.h"
+#include "service/guarded.h"
 
 namespace simile::app {
 namespace {
@@ -85,8 +86,9 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
           },
           [this] { return backend_->device_memory(); }),
       changes_({config_.changes_allowed, config_.data_root},
-               {publisher_, store_, change_queue_, metrics_, log_, config_.limits}),
-      services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_,
+               {publisher_, store_, change_queue_, metrics_, log_, clock_, config_.limits}),
+      admin_{serving_backend_, config_.limits, config_.changes_allowed, clock_.WallNow()},
+      services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_, admin_,
                  config_.limits, config_.log_requests}) {
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
   metrics_.SetBackendActive(backend_->info().name);
@@ -95,8 +97,9 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
 App::~App() {
   metrics_endpoint_.reset();  // it reads the server's counts
   if (server_ == nullptr) return;
+  changes_.Stop();                               // answers the calls that wait for a change
   server_->Drain(std::chrono::milliseconds(0));  // refuses new calls
-  change_queue_.Stop();                          // answers the waiting changes
+  change_queue_.Stop();                          // waits for a running load
   server_.reset();                               // waits for the calls in flight
 }
 
@@ -107,7 +110,11 @@ absl::Status App::Start() {
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   store_.SetListener([this](const std::string& name, bool serving) {
-    server_->SetCollectionServing(name, serving);
+    const absl::Status told = service::Guarded([&] {
+      server_->SetCollectionServing(name, serving);
+      return absl::OkStatus();
+    });
+    if (!told.ok()) log_.Error("health not updated", {{"collection", name}});
   });
   for (const CollectionConfig& collection : config_.collections) {
     server_->SetCollectionServing(collection.name, false);
@@ -149,7 +156,10 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
   return absl::OkStatus();
 }
 
-bool App::Drain() { return server_->Drain(config_.limits.drain_timeout); }
+bool App::Drain() {
+  changes_.Stop();
+  return server_->Drain(config_.limits.drain_timeout);
+}
 
 std::optional<std::uint16_t> App::metrics_port() const {
   if (metrics_endpoint_ == nullptr) return std::nullopt;

@@ -20,6 +20,7 @@
 #include "observe/metrics.h"
 #include "observe/metrics_endpoint.h"
 #include "observe/scrape_sources.h"
+#include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
 #include "service/rpc_services.h"
@@ -48,8 +49,11 @@ class App {
   using Loaded = std::function<void(const engine::Snapshot& snapshot, Clock::Duration took)>;
   absl::Status LoadCollections(const Loaded& loaded);
 
-  // Waits up to limits.drain_timeout for running calls: see Server::Drain.
+  // Waits up to limits.drain_timeout for running calls: see Server::Drain. Calls that wait for a
+  // change of a collection are answered at once, since its result would be lost.
   bool Drain();
+  // Whether a collection is being loaded: then the destructor waits for that.
+  bool load_under_way() const { return changes_.AnyUnderWay(); }
 
   std::uint16_t port() const { return server_->port(); }
   std::string address() const { return server_->address(); }
@@ -92,6 +96,7 @@ class App {
   engine::Executor executor_;
   engine::ChangeQueue change_queue_;
   service::CollectionChanges changes_;
+  const service::AdminParts admin_;
   service::RpcServices services_;
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<observe::MetricsEndpoint> metrics_endpoint_;

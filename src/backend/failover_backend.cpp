@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/accelerator_plugin.h"
+#include "base/error_detail.h"
 
 namespace simile::backend {
 namespace {
@@ -177,11 +178,17 @@ class FailoverIndex final : public SegmentIndex {
     return fallback;
   }
 
+  // An error of making the CPU's index, which a search waited for.
+  static absl::Status ErrorOfSearch(const absl::Status& error) {
+    if (base::ReasonOf(error) != base::ErrorReason::kDoesNotFit) return error;
+    return base::Error(base::ErrorReason::kOutOfMemory, std::string(error.message()));
+  }
+
   absl::StatusOr<const SegmentIndex*> CpuIndex() const {
     const std::lock_guard lock(cpu_mutex_);
     if (cpu_ == nullptr) {
       auto made = backend_.cpu().MakeResident(rows_);
-      if (!made.ok()) return made.status();
+      if (!made.ok()) return ErrorOfSearch(made.status());
       cpu_ = *std::move(made);
     }
     return cpu_.get();
@@ -211,7 +218,8 @@ absl::StatusOr<std::shared_ptr<const SegmentIndex>> FailoverBackend::MakeResiden
       return MakeResidentOnCpu(rows, FallBackForGood(failed));
     case absl::StatusCode::kResourceExhausted:
       if (when_full_ == WhenFull::kRefuse) {
-        return absl::ResourceExhaustedError(
+        return base::Error(
+            base::ErrorReason::kDoesNotFit,
             fmt::format("it does not fit on the GPU: {}; gpu.when_full = cpu would serve it from "
                         "the CPU",
                         reason));

@@ -26,6 +26,14 @@ void SuggestMore(const Answer& answer, const QueryFlags& flags) {
 
 }  // namespace
 
+void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
+  if (from.has_rows_passing()) query.rows_passing = from.rows_passing();
+  query.hits.Swap(from.mutable_hits());
+  query.groups.Swap(from.mutable_groups());
+  query.score_kind = from.score_kind();
+  if (from.has_cold_start()) query.cold_start = from.cold_start();
+}
+
 int ShowAnswer(const Answer& answer, const QueryFlags& flags) {
   fmt::print("{}", flags.client.json ? AnswerJson(answer) : AnswerTable(answer, StandardOutput()));
   SuggestMore(answer, flags);

@@ -24,17 +24,12 @@ struct AnsweredQuery {
   std::optional<std::uint64_t> rows_passing;  // the filter; unset without one
   google::protobuf::RepeatedPtrField<v1::Hit> hits;
   google::protobuf::RepeatedPtrField<v1::HitGroup> groups;  // with --group-by, instead of hits
-  std::string cold_start_order;                             // set when the user has no profile
+  v1::ScoreKind score_kind = v1::SCORE_KIND_UNSPECIFIED;
+  std::optional<v1::ColdStart> cold_start;  // set when the user has no profile
 };
 
-// Moves what the results of all calls have in common.
-template <class Result>
-void MoveResult(Result& from, AnsweredQuery& query) {
-  if (from.has_rows_passing()) query.rows_passing = from.rows_passing();
-  query.hits.Swap(from.mutable_hits());
-  query.groups.Swap(from.mutable_groups());
-  query.cold_start_order = from.cold_start_order();
-}
+// Moves what the results of all queries have in common.
+void MoveResult(v1::SearchResult& from, AnsweredQuery& query);
 
 // What `search`, `similar` and `recommend` print.
 struct Answer {

@@ -1,62 +1,18 @@
 #include "cli/answer_json.h"
 
-#include <array>
-#include <charconv>
-#include <map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/json_line.h"
-#include "cli/payload_text.h"
+#include "cli/payload_json.h"
 #include "cli/receipt_text.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// JSON numbers are doubles, and a float needs fewer digits than the double it widens to: 0.7029,
-// not 0.7028999924659729. Both read back as the same float.
-Json ScoreJson(float score) {
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), score).ptr;
-  double shortest = score;
-  std::from_chars(digits.data(), end, shortest);
-  return shortest;
-}
-
-Json ValueJson(const v1::Value& value) {
-  switch (value.kind_case()) {
-    case v1::Value::kBoolValue:
-      return value.bool_value();
-    case v1::Value::kIntValue:
-      return value.int_value();
-    case v1::Value::kDoubleValue:
-      return value.double_value();
-    case v1::Value::kStringValue:
-      return value.string_value();
-    case v1::Value::kListValue: {
-      Json list = Json::array();
-      for (const v1::Value& entry : value.list_value().values()) list.push_back(ValueJson(entry));
-      return list;
-    }
-    case v1::Value::kObjectValue: {
-      std::map<std::string, Json> by_key;
-      for (const auto& [key, entry] : value.object_value().fields()) by_key[key] = ValueJson(entry);
-      return by_key;
-    }
-    case v1::Value::kNullValue:
-    case v1::Value::KIND_NOT_SET:
-      return nullptr;
-  }
-  return nullptr;
-}
-
-Json PayloadJson(const PayloadMap& payload) {
-  std::map<std::string, Json> by_name;
-  for (const auto& [field, value] : payload) by_name[field] = ValueJson(value);
-  return by_name.empty() ? Json::object() : Json(by_name);
-}
 
 Json QueryJson(const AnsweredQuery& query) {
   Json json = Json::object();
@@ -72,14 +28,19 @@ Json QueryJson(const AnsweredQuery& query) {
   return json;
 }
 
+Json ColdStartJson(const v1::ColdStart& cold_start) {
+  Json json = {{"order", ColdStartOrderName(cold_start.order())}, {"field", nullptr}};
+  if (!cold_start.field().empty()) json["field"] = cold_start.field();
+  return json;
+}
+
 Json HitsJson(const google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
   Json list = Json::array();
   for (const v1::Hit& hit : hits) {
-    list.push_back({{"rank", hit.rank()},
-                    {"row", hit.row()},
-                    {"id", hit.id()},
-                    {"score", ScoreJson(hit.score())},
-                    {"payload", PayloadJson(hit.payload())}});
+    Json json = {{"rank", hit.rank()}, {"id", hit.id()}, {"score", FloatJson(hit.score())}};
+    if (hit.has_row()) json["row"] = hit.row();
+    json["payload"] = PayloadJson(hit.payload());
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -93,17 +54,6 @@ Json GroupsJson(const google::protobuf::RepeatedPtrField<v1::HitGroup>& groups) 
   return list;
 }
 
-const char* QualityName(v1::LookupMatch::Quality quality) {
-  switch (quality) {
-    case v1::LookupMatch::WHOLE:
-      return "whole";
-    case v1::LookupMatch::PREFIX:
-      return "prefix";
-    default:
-      return "part";
-  }
-}
-
 }  // namespace
 
 std::string AnswerJson(const Answer& answer) {
@@ -111,7 +61,8 @@ std::string AnswerJson(const Answer& answer) {
   for (const AnsweredQuery& result : answer.results) {
     Json json = {{"query", QueryJson(result)}};
     if (result.rows_passing) json["rows_passing"] = *result.rows_passing;
-    if (!result.cold_start_order.empty()) json["cold_start_order"] = result.cold_start_order;
+    if (result.cold_start) json["cold_start"] = ColdStartJson(*result.cold_start);
+    json["score_kind"] = ScoreKindName(result.score_kind);
     if (!result.groups.empty()) json["groups"] = GroupsJson(result.groups);
     json["hits"] = HitsJson(result.hits);
     results.push_back(std::move(json));
@@ -127,8 +78,7 @@ std::string CandidatesJson(const std::string& collection, const std::string& tit
                            const v1::LookupResponse& found) {
   Json candidates = Json::array();
   for (const v1::LookupMatch& match : found.matches()) {
-    candidates.push_back({{"row", match.item().row()},
-                          {"id", match.item().id()},
+    candidates.push_back({{"id", match.item().id()},
                           {"match", QualityName(match.quality())},
                           {"payload", PayloadJson(match.item().payload())}});
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
 #include "cli/display_text.h"
 #include "cli/payload_text.h"
 #include "cli/receipt_text.h"
@@ -14,50 +15,39 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::size_t kDefaultFieldsMax = 3;
-
 // The columns after rank and score.
 struct Columns {
   bool with_id = false;
+  bool with_row = false;
   bool with_headings = false;  // not needed for title, year and genres
   std::vector<std::string> fields;
 };
 
 Columns ChooseColumns(const Answer& answer) {
+  Columns columns;
   std::set<std::string> present;
   for (const AnsweredQuery& result : answer.results) {
     const auto look = [&](const auto& hits) {
       for (const v1::Hit& hit : hits) {
         for (const auto& [field, value] : hit.payload()) present.insert(field);
+        if (hit.has_row()) columns.with_row = true;
       }
     };
     look(result.hits);
     for (const v1::HitGroup& group : result.groups) look(group.hits());
   }
-  if (!answer.fields.empty()) return {true, true, answer.fields};
-  Columns columns;
-  if (present.contains("title")) {
-    for (const char* field : {"title", "year", "genres"}) {
-      if (present.contains(field)) columns.fields.emplace_back(field);
-    }
+  columns.with_headings = columns.with_row;
+  if (!answer.fields.empty()) {
+    columns.with_id = true;
+    columns.with_headings = true;
+    columns.fields = answer.fields;
     return columns;
   }
+  columns.fields = TableFields(present);
+  if (present.contains("title")) return columns;
   columns.with_id = true;
-  columns.with_headings = !present.empty();
-  for (const std::string& field : present) {
-    if (columns.fields.size() < kDefaultFieldsMax) columns.fields.push_back(field);
-  }
+  columns.with_headings = columns.with_row || !present.empty();
   return columns;
-}
-
-// Genres are a list or a text like "Drama|War"; both print as "Drama, War".
-std::string CellText(const v1::Hit& hit, const std::string& field) {
-  std::string text = FieldText(hit.payload(), field);
-  if (field != "genres") return text;
-  for (std::size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar)) {
-    text.replace(bar, 1, ", ");
-  }
-  return text;
 }
 
 // A table of hits, or of groups of hits; a group's first row starts with its keyword.
@@ -84,7 +74,8 @@ class ResultTable {
     std::vector<Table::Column> layout{{heading("rank"), Align::kRight}};
     if (!result.groups.empty()) layout.push_back({heading("group"), Align::kLeft, true});
     // Cold-start rows have no score.
-    if (result.cold_start_order.empty()) layout.push_back({heading("score"), Align::kRight});
+    if (!result.cold_start) layout.push_back({heading("score"), Align::kRight});
+    if (columns.with_row) layout.push_back({heading("row"), Align::kRight});
     if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
     for (const std::string& field : columns.fields) {
       layout.push_back({heading(field), Align::kLeft, field != "year"});
@@ -95,9 +86,11 @@ class ResultTable {
   void AddHit(const std::string& rank, const std::string& keyword, const v1::Hit& hit) {
     std::vector<std::string> cells{rank};
     if (!result_.groups.empty()) cells.push_back(keyword);
-    if (result_.cold_start_order.empty()) cells.push_back(fmt::format("{:.4f}", hit.score()));
+    if (!result_.cold_start) cells.push_back(fmt::format("{:.4f}", hit.score()));
+    if (columns_.with_row) cells.push_back(base::Grouped(hit.row()));
     if (columns_.with_id) cells.push_back(hit.id());
-    for (const std::string& field : columns_.fields) cells.push_back(CellText(hit, field));
+    for (const std::string& field : columns_.fields)
+      cells.push_back(CellText(hit.payload(), field));
     table_.AddRow(std::move(cells));
   }
 
@@ -105,6 +98,18 @@ class ResultTable {
   const Columns& columns_;
   Table table_;
 };
+
+// Says what the scores are where they are not the metric's; empty where they are.
+std::string ScoresText(v1::ScoreKind kind) {
+  switch (kind) {
+    case v1::SCORE_KIND_BEST_SCORE:
+      return " (scores are of best_score, -1 to 1)";
+    case v1::SCORE_KIND_SUM_SCORES:
+      return " (scores are sums over the examples)";
+    default:
+      return "";
+  }
+}
 
 // How many rows pass the filter, if that is the same for all queries.
 std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
@@ -121,7 +126,7 @@ std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
   const Columns columns = ChooseColumns(answer);
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
-    text += Bold(Printable(result.heading), terminal) + '\n';
+    text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';
     text += ResultTable(result, columns).Text(terminal);
   }
   text += Dim(Printable(ReceiptLine(answer.receipt, CommonRowsPassing(answer))), terminal) + '\n';

@@ -13,12 +13,22 @@ namespace {
 constexpr const char* kDefaultServer = "127.0.0.1:50051";
 // Longer timeouts mean no limit: they would overflow the clock.
 constexpr double kTimeoutSecondsMax = 1e6;
+constexpr int kNamesListed = 10;
 
 // The flag, else the environment, else the default.
 std::string ServerOf(const ClientFlags& flags) {
   if (flags.server) return *flags.server;
   const char* named = std::getenv("SIMILE_SERVER");
   return named == nullptr || *named == '\0' ? kDefaultServer : named;
+}
+
+// `books, films`; of many collections the first ones.
+std::string FirstNames(const v1::ListCollectionsResponse& listed) {
+  std::string names;
+  const int count = std::min(listed.collections_size(), kNamesListed);
+  for (int i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + listed.collections(i).name();
+  const int more = listed.collections_size() - count;
+  return more == 0 ? names : fmt::format("{} and {} more", names, more);
 }
 
 }  // namespace
@@ -52,13 +62,9 @@ absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
                     connection.address()));
   }
   if (listed->collections_size() > 1) {
-    std::string names;
-    for (const v1::Collection& collection : listed->collections()) {
-      names += (names.empty() ? "" : ", ") + collection.name();
-    }
     return absl::InvalidArgumentError(
         fmt::format("the server at {} has {} collections; name one with --collection: {}",
-                    connection.address(), listed->collections_size(), names));
+                    connection.address(), listed->collections_size(), FirstNames(*listed)));
   }
   return listed->collections(0);
 }

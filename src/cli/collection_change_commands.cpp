@@ -1,65 +1,164 @@
-// `load`, `reload` and `unload` change what a running server serves.
+// `load`, `reload`, `rollback` and `unload` change what a running server serves.
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "cli/change_progress_display.h"
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
-#include "cli/progress_bar.h"
+#include "cli/interrupt_message.h"
+#include "cli/json_line.h"
+#include "cli/snapshot_flag.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
 
-constexpr double kProgressTimeoutSeconds = 2;  // of one call for the progress
 constexpr double kUnloadTimeoutSeconds = 10;
 
 struct ChangeFlags {
   ClientFlags client;
   std::optional<std::string> name;
-  std::optional<std::string> folder;  // `load` only
+  std::optional<std::string> folder;
+  std::optional<std::string> expected_snapshot;
+  bool allow_shape_change = false;
 };
 
-using ChangeCall = std::function<absl::StatusOr<v1::Collection>(const Connection&)>;
+struct ServedChange {
+  v1::Collection served;
+  bool changed = true;  // false: this content was served already
+};
 
-// Makes the call while a bar shows the progress that the server reports.
-absl::StatusOr<v1::Collection> ChangeWithProgress(const ChangeFlags& flags, const char* verb,
-                                                  const ChangeCall& change) {
-  const Connection connection = Connect(flags.client, std::nullopt);
-  ClientFlags progress_flags = flags.client;
-  progress_flags.timeout_s = kProgressTimeoutSeconds;
-  const Connection progress = Connect(progress_flags, std::nullopt);
-  const ProgressBar bar(fmt::format("{} {}", verb, *flags.name), [&]() -> std::optional<double> {
-    const absl::StatusOr<v1::Collection> now = progress.Get(*flags.name);
-    if (!now.ok()) return std::nullopt;
-    return now->progress();
-  });
-  return change(connection);
+// What one of the three commands does with the connection.
+//   before    what is served under the name; empty for nothing
+using ChangeCall = std::function<absl::StatusOr<v1::Collection>(
+    const Connection& connection, const v1::Collection& before,
+    const Connection::OnProgress& on_progress)>;
+
+std::string GoesOnText(const std::string& name) {
+  return fmt::format("the change goes on at the server; `simile list {}` shows it", name);
 }
 
-//   verb  the label of the progress bar: "loading"
-int RunChange(const ChangeFlags& flags, const char* verb, const ChangeCall& change) {
-  const absl::StatusOr<v1::Collection> changed = ChangeWithProgress(flags, verb, change);
-  if (!changed.ok()) return Fail(changed.status());
-  if (flags.client.json) {
-    fmt::print("{}", CollectionJson(*changed));
+//   verb  for the progress bar: "loading"
+absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* verb,
+                                        const ChangeCall& change) {
+  InterruptMessage interrupt;
+  const Connection connection = Connect(flags.client, std::nullopt);
+  const absl::StatusOr<v1::Collection> known = connection.Get(*flags.name);
+  if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
+  const v1::Collection before = known.value_or(v1::Collection());
+
+  interrupt.Set(GoesOnText(*flags.name));
+  std::optional<ChangeProgressDisplay> display(
+      std::in_place, fmt::format("{} {}", verb, *flags.name), flags.client.json);
+  absl::StatusOr<v1::Collection> served =
+      change(connection, before, [&](const auto& progress) { display->Set(progress); });
+  display.reset();  // erases the bar
+  if (absl::IsDeadlineExceeded(served.status())) {
+    const std::string message(served.status().message());
+    return WithMessage(served.status(), message + "; " + GoesOnText(*flags.name));
+  }
+  if (!served.ok()) return served.status();
+  const bool changed = before.snapshot_version() != served->snapshot_version();
+  return ServedChange{*std::move(served), changed};
+}
+
+void PrintChange(const ServedChange& change) {
+  fmt::print("{}\n", CollectionLine(change.served));
+  if (!change.changed) fmt::print("this content was served already; nothing was loaded\n");
+  const std::string& name = change.served.name();
+  const std::string& former = change.served.rollback_snapshot_id();
+  SuggestNext(former.empty() ? "simile list " + name
+                             : fmt::format("simile rollback {}  (returns to {})", name,
+                                           ShortSnapshotId(former)));
+}
+
+int RunChange(const ChangeFlags& flags, const char* verb, const ChangeCall& make) {
+  const absl::StatusOr<ServedChange> change = MakeChange(flags, verb, make);
+  if (!change.ok()) return Fail(change.status(), flags.client.json);
+  if (!flags.client.json) {
+    PrintChange(*change);
     return kSucceeded;
   }
-  fmt::print("{}\n", CollectionLine(*changed));
-  SuggestNext("simile list " + *flags.name);
+  nlohmann::ordered_json json = CollectionJson(change->served);
+  json["served_already"] = !change->changed;
+  fmt::print("{}", JsonLine(json));
   return kSucceeded;
+}
+
+int RunLoad(const ChangeFlags& flags) {
+  return RunChange(flags, "loading",
+                   [&](const Connection& connection, const v1::Collection& /*before*/,
+                       const Connection::OnProgress& on_progress) {
+                     v1::LoadCollectionRequest request;
+                     request.set_collection(*flags.name);
+                     request.set_folder(*flags.folder);
+                     return connection.Load(request, on_progress);
+                   });
+}
+
+// What reload and rollback ask for alike.
+template <class Request>
+absl::StatusOr<Request> ReplacingRequest(const ChangeFlags& flags, const v1::Collection& before) {
+  absl::StatusOr<std::string> expected = ExpectedSnapshotId(flags.expected_snapshot, before);
+  if (!expected.ok()) return expected.status();
+  Request request;
+  request.set_collection(*flags.name);
+  request.set_allow_shape_change(flags.allow_shape_change);
+  request.set_expected_snapshot_id(*std::move(expected));
+  return request;
+}
+
+int RunReload(const ChangeFlags& flags) {
+  return RunChange(
+      flags, "reloading",
+      [&](const Connection& connection, const v1::Collection& before,
+          const Connection::OnProgress& on_progress) -> absl::StatusOr<v1::Collection> {
+        auto request = ReplacingRequest<v1::ReloadCollectionRequest>(flags, before);
+        if (!request.ok()) return request.status();
+        request->set_folder(flags.folder.value_or(""));
+        return connection.Reload(*request, on_progress);
+      });
+}
+
+int RunRollback(const ChangeFlags& flags) {
+  return RunChange(
+      flags, "rolling back",
+      [&](const Connection& connection, const v1::Collection& before,
+          const Connection::OnProgress& on_progress) -> absl::StatusOr<v1::Collection> {
+        auto request = ReplacingRequest<v1::RollbackCollectionRequest>(flags, before);
+        if (!request.ok()) return request.status();
+        return connection.Rollback(*request, on_progress);
+      });
+}
+
+absl::Status Unload(const Connection& connection, const ChangeFlags& flags) {
+  v1::UnloadCollectionRequest request;
+  request.set_collection(*flags.name);
+  if (flags.expected_snapshot) {
+    const absl::StatusOr<v1::Collection> served = connection.Get(*flags.name);
+    if (!served.ok()) return served.status();
+    absl::StatusOr<std::string> expected = ExpectedSnapshotId(flags.expected_snapshot, *served);
+    if (!expected.ok()) return expected.status();
+    request.set_expected_snapshot_id(*std::move(expected));
+  }
+  return connection.Unload(request);
 }
 
 int RunUnload(const ChangeFlags& flags) {
   const Connection connection = Connect(flags.client, kUnloadTimeoutSeconds);
-  if (absl::Status unloaded = connection.Unload(*flags.name); !unloaded.ok()) {
-    return Fail(unloaded);
+  if (absl::Status unloaded = Unload(connection, flags); !unloaded.ok()) {
+    return Fail(unloaded, flags.client.json);
   }
   if (flags.client.json) {
     fmt::print("{{\"unloaded\":true}}\n");
@@ -68,6 +167,19 @@ int RunUnload(const ChangeFlags& flags) {
   fmt::print("{} is no longer served\n", Printable(*flags.name));
   SuggestNext("simile list");
   return kSucceeded;
+}
+
+constexpr const char* kUntilItServes = "default: wait until it serves";
+constexpr const char* kNeedsChanges =
+    "The server must have been started with --allow-changes.\n"
+    "Ctrl-C and --timeout leave the change running; the same command again waits for it.";
+
+void AddReplacingFlags(Command& command, ChangeFlags& flags) {
+  command
+      .Switch("--allow-shape-change", flags.allow_shape_change,
+              "Accept another number of dimensions, or another metric")
+      .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
+  AddClientFlags(command, flags.client, kUntilItServes);
 }
 
 }  // namespace
@@ -79,35 +191,48 @@ void AddLoadCommand(CommandLine& line) {
       .Required()
       .Positional("FOLDER", flags->folder, "The folder, relative to the server's data root")
       .Required();
-  AddClientFlags(command, flags->client, "default: wait until it serves");
-  command.Footer("The server must have been started with --allow-changes and --data-root.")
-      .Run([flags] {
-        return RunChange(*flags, "loading", [&](const Connection& connection) {
-          return connection.Load(*flags->name, *flags->folder);
-        });
-      });
+  AddClientFlags(command, flags->client, kUntilItServes);
+  command.Footer(fmt::format("simile load books books\n{}", kNeedsChanges)).Run([flags] {
+    return RunLoad(*flags);
+  });
 }
 
 void AddReloadCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command = line.Add("reload", "Read a collection's folder again and swap it in");
-  command.Positional("NAME", flags->name, "The collection").Required();
-  AddClientFlags(command, flags->client, "default: wait until it serves");
+  command.Positional("NAME", flags->name, "The collection")
+      .Required()
+      .Text("--folder", flags->folder, "FOLDER",
+            "Read this folder instead, relative to the server's data root");
+  AddReplacingFlags(command, *flags);
   command
-      .Footer(
-          "When the new files cannot be loaded, the server keeps serving the old ones.\n"
-          "The server must have been started with --allow-changes.")
-      .Run([flags] {
-        return RunChange(*flags, "reloading", [&](const Connection& connection) {
-          return connection.Reload(*flags->name);
-        });
-      });
+      .Footer(fmt::format(
+          "simile reload films --folder films-2\n"
+          "When the new files cannot be loaded, the server keeps serving the old ones.\n{}",
+          kNeedsChanges))
+      .Run([flags] { return RunReload(*flags); });
+}
+
+void AddRollbackCommand(CommandLine& line) {
+  auto flags = std::make_shared<ChangeFlags>();
+  Command command =
+      line.Add("rollback", "Return to what a collection served before its last load or reload");
+  command.Positional("NAME", flags->name, "The collection").Required();
+  AddReplacingFlags(command, *flags);
+  command
+      .Footer(fmt::format("simile rollback films\n"
+                          "Reads its folder again, which must still hold that content, unless a "
+                          "search still uses it.\n{}",
+                          kNeedsChanges))
+      .Run([flags] { return RunRollback(*flags); });
 }
 
 void AddUnloadCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command = line.Add("unload", "Stop serving a collection");
-  command.Positional("NAME", flags->name, "The collection").Required();
+  command.Positional("NAME", flags->name, "The collection")
+      .Required()
+      .Text("--expect-snapshot", flags->expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kUnloadTimeoutSeconds));
   command.Footer("The server must have been started with --allow-changes.").Run([flags] {
     return RunUnload(*flags);

@@ -1,17 +1,20 @@
 #include "cli/collection_text.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
+#include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
+#include "cli/backend_text.h"
+#include "cli/change_progress_text.h"
 #include "cli/display_text.h"
 #include "cli/json_line.h"
 #include "cli/table.h"
+#include "cli/time_text.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
@@ -25,63 +28,24 @@ std::string IndexText(const v1::Collection& collection) {
   return fmt::format(", index {:.0f}%", collection.index_built() * 100);
 }
 
-const char* StateName(v1::Collection::State state) {
-  switch (state) {
-    case v1::Collection::LOADING:
-      return "loading";
-    case v1::Collection::SERVING:
-      return "serving";
-    case v1::Collection::RELOADING:
-      return "reloading";
-    default:
-      return "unknown";
-  }
-}
-
 std::string StateText(const v1::Collection& collection) {
   const std::string name = StateName(collection.state());
-  switch (collection.state()) {
-    case v1::Collection::SERVING:
-      return name + IndexText(collection);
-    case v1::Collection::LOADING:
-    case v1::Collection::RELOADING:
-      return fmt::format("{} {:.0f}%", name, collection.progress() * 100);
-    default:
-      return name;
-  }
+  if (collection.state() == v1::Collection::STATE_SERVING) return name + IndexText(collection);
+  if (!collection.has_progress()) return name;
+  return fmt::format("{} {:.0f}%", name, collection.progress().share() * 100);
 }
 
-// Empty before the first load, when the metric is not known yet.
-const char* MetricText(const v1::Collection& collection) {
-  switch (collection.metric()) {
-    case v1::Collection::COSINE:
-      return "cosine";
-    case v1::Collection::DOT:
-      return "dot";
-    default:
-      return "";
-  }
-}
+bool IsLoaded(const v1::Collection& collection) { return collection.snapshot_version() > 0; }
 
 std::string ShapeText(const v1::Collection& collection) {
   return fmt::format("{} x {}", base::Grouped(collection.rows()), base::Grouped(collection.dim()));
 }
 
-std::uint64_t ResidentBytes(const v1::Bytes& bytes) {
+std::uint64_t ResidentBytes(const v1::ResidentBytes& bytes) {
   return bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
 }
 
-std::string BackendText(const v1::Backend& backend) {
-  return backend.reason().empty() ? backend.name()
-                                  : fmt::format("{}: {}", backend.name(), backend.reason());
-}
-
-std::string TimeText(const google::protobuf::Timestamp& time) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                     fmt::gmtime(static_cast<std::time_t>(time.seconds())));
-}
-
-std::string BytesDetail(const v1::Bytes& bytes) {
+std::string BytesDetail(const v1::ResidentBytes& bytes) {
   std::string parts;
   const auto add = [&](const char* name, std::uint64_t count) {
     if (count > 0)
@@ -95,57 +59,61 @@ std::string BytesDetail(const v1::Bytes& bytes) {
   return fmt::format("{}: {}", base::BytesText(ResidentBytes(bytes)), parts);
 }
 
-Json ToJson(const v1::Backend& backend) {
-  return {{"name", backend.name()},
-          {"device", backend.device()},
-          {"engine", backend.engine()},
-          {"reason", backend.reason()}};
+Json PayloadFieldsJson(const v1::Collection& collection) {
+  Json fields = Json::array();
+  for (const v1::PayloadField& field : collection.fields()) {
+    fields.push_back(
+        {{"name", field.name()}, {"type", FieldTypeName(field.type())}, {"rows", field.rows()}});
+  }
+  return fields;
 }
 
-Json ToJson(const v1::Collection& collection) {
-  const v1::Bytes& bytes = collection.bytes();
-  const std::string metric = MetricText(collection);
-  Json fields = Json::array();
-  for (const v1::Field& field : collection.fields()) {
-    fields.push_back({{"name", field.name()}, {"type", field.type()}, {"rows", field.rows()}});
+Json BytesJson(const v1::ResidentBytes& bytes) {
+  return {{"vectors", bytes.vectors()},
+          {"payload", bytes.payload()},
+          {"users", bytes.users()},
+          {"index", bytes.index()},
+          {"device", bytes.device()}};
+}
+
+// The reason too where it is not the server's.
+std::string BackendCell(const v1::Collection& collection, const v1::BackendStatus& server) {
+  const v1::BackendStatus& backend = collection.backend();
+  return backend.reason() == server.reason() ? BackendName(backend.kind()) : BackendText(backend);
+}
+
+void AddFacts(const v1::Collection& collection, Table& facts) {
+  facts.AddRow(
+      {"rows", fmt::format("{} of {} dimensions, {}", base::Grouped(collection.rows()),
+                           base::Grouped(collection.dim()), MetricName(collection.metric()))});
+  facts.AddRow({"users", fmt::format("{}, {}", base::Grouped(collection.users()),
+                                     base::Counted(collection.interactions(), "interaction"))});
+  facts.AddRow({"memory", BytesDetail(collection.bytes())});
+  if (!collection.folder().empty()) facts.AddRow({"folder", collection.folder()});
+  facts.AddRow(
+      {"snapshot", fmt::format("{}, loaded {}", base::Grouped(collection.snapshot_version()),
+                               TimeText(collection.loaded_at()))});
+  facts.AddRow({"content", collection.snapshot_id()});
+  if (!collection.rollback_snapshot_id().empty()) {
+    facts.AddRow({"rollback", "returns to " + collection.rollback_snapshot_id()});
   }
-  Json json = {{"name", collection.name()},
-               {"state", StateName(collection.state())},
-               {"progress", collection.progress()},
-               {"snapshot_version", collection.snapshot_version()},
-               {"loaded_at", nullptr},
-               {"rows", collection.rows()},
-               {"dim", collection.dim()},
-               {"metric", metric.empty() ? "unknown" : metric},
-               {"users", collection.users()},
-               {"interactions", collection.interactions()},
-               {"bytes",
-                {{"vectors", bytes.vectors()},
-                 {"payload", bytes.payload()},
-                 {"users", bytes.users()},
-                 {"index", bytes.index()},
-                 {"device", bytes.device()}}},
-               {"fields", std::move(fields)},
-               {"lookup_fields", collection.lookup_fields()},
-               {"backend", ToJson(collection.backend())},
-               {"index_built", collection.index_built()},
-               {"index_problem", collection.index_problem()},
-               {"notes", collection.notes()}};
-  if (collection.has_loaded_at()) {
-    json["loaded_at"] =
-        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                    fmt::gmtime(static_cast<std::time_t>(collection.loaded_at().seconds())));
+  facts.AddRow({"backend", BackendText(collection.backend())});
+  facts.AddRow({"engine", EngineText(collection.backend())});
+  if (!collection.index_problem().empty()) facts.AddRow({"index", collection.index_problem()});
+  if (!collection.lookup_fields().empty()) {
+    facts.AddRow(
+        {"titles", fmt::format("found by {}", fmt::join(collection.lookup_fields(), ", "))});
   }
-  return json;
 }
 
 }  // namespace
 
-std::string CollectionTable(const std::vector<v1::Collection>& collections,
-                            const Terminal& terminal) {
+std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Terminal& terminal) {
+  const auto any = [&](const auto& has) { return std::ranges::any_of(listed.collections(), has); };
   const bool any_on_device =
-      std::any_of(collections.begin(), collections.end(),
-                  [](const v1::Collection& collection) { return collection.bytes().device() > 0; });
+      any([](const v1::Collection& collection) { return collection.bytes().device() > 0; });
+  const bool any_folder =
+      any([](const v1::Collection& collection) { return !collection.folder().empty(); });
   std::vector<Table::Column> columns{{"collection"},
                                      {"state"},
                                      {"rows x dim", Align::kRight},
@@ -153,69 +121,48 @@ std::string CollectionTable(const std::vector<v1::Collection>& collections,
                                      {"users", Align::kRight},
                                      {"memory", Align::kRight}};
   if (any_on_device) columns.push_back({"on the GPU", Align::kRight});
-  columns.push_back({"snapshot", Align::kRight});
+  columns.push_back({"snapshot"});
+  if (any_folder) columns.push_back({"folder", Align::kLeft, true});
   columns.push_back({"backend", Align::kLeft, true});
   Table table(std::move(columns));
-  for (const v1::Collection& collection : collections) {
-    std::vector<std::string> cells{collection.name(),
-                                   StateText(collection),
-                                   ShapeText(collection),
-                                   MetricText(collection),
-                                   base::Grouped(collection.users()),
-                                   base::BytesText(ResidentBytes(collection.bytes()))};
-    if (any_on_device) cells.push_back(base::BytesText(collection.bytes().device()));
-    cells.push_back(base::Grouped(collection.snapshot_version()));
-    cells.push_back(BackendText(collection.backend()));
+  for (const v1::Collection& collection : listed.collections()) {
+    std::vector<std::string> cells{collection.name(), StateText(collection)};
+    // Nothing is known of a collection before its first load.
+    const auto add = [&](const std::string& text) {
+      cells.push_back(IsLoaded(collection) ? text : "");
+    };
+    add(ShapeText(collection));
+    add(MetricName(collection.metric()));
+    add(base::Grouped(collection.users()));
+    add(base::BytesText(ResidentBytes(collection.bytes())));
+    if (any_on_device) add(base::BytesText(collection.bytes().device()));
+    add(SnapshotText(collection.snapshot_version(), collection.snapshot_id()));
+    if (any_folder) cells.push_back(collection.folder());
+    add(BackendCell(collection, listed.backend()));
     table.AddRow(std::move(cells));
   }
-  return table.Render(terminal, 0);
-}
-
-std::string DeviceMemoryTable(const v1::Backend& backend, const Terminal& terminal) {
-  if (backend.device_memory().empty()) return "";
-  Table table({{"GPU memory"}, {"now", Align::kRight}, {"peak", Align::kRight}});
-  for (const v1::DeviceMemory& memory : backend.device_memory()) {
-    table.AddRow(
-        {memory.kind(), base::BytesText(memory.bytes()), base::BytesText(memory.peak_bytes())});
-  }
-  return table.Render(terminal, 0);
+  return table.Render(terminal, 0) + Dim(Printable(BackendText(listed.backend())), terminal) + '\n';
 }
 
 std::string CollectionLine(const v1::Collection& collection) {
   return fmt::format("{}: {} x {} ({}), {}, {}, snapshot {}", Printable(collection.name()),
                      base::Counted(collection.rows(), "row"), base::Grouped(collection.dim()),
-                     MetricText(collection), base::Counted(collection.users(), "user"),
+                     MetricName(collection.metric()), base::Counted(collection.users(), "user"),
                      base::BytesText(ResidentBytes(collection.bytes())),
-                     base::Grouped(collection.snapshot_version()));
+                     SnapshotText(collection.snapshot_version(), collection.snapshot_id()));
 }
 
 std::string CollectionDetails(const v1::Collection& collection, const Terminal& terminal) {
   Table facts({{}, {}});
-  facts.AddRow({"state", StateText(collection)});
-  facts.AddRow({"rows", fmt::format("{} of {} dimensions, {}", base::Grouped(collection.rows()),
-                                    base::Grouped(collection.dim()), MetricText(collection))});
-  facts.AddRow({"users", fmt::format("{}, {}", base::Grouped(collection.users()),
-                                     base::Counted(collection.interactions(), "interaction"))});
-  facts.AddRow({"memory", BytesDetail(collection.bytes())});
-  facts.AddRow(
-      {"snapshot", fmt::format("{}, loaded {}", base::Grouped(collection.snapshot_version()),
-                               TimeText(collection.loaded_at()))});
-  facts.AddRow({"backend", BackendText(collection.backend())});
-  facts.AddRow({"engine", fmt::format("{} on {}", collection.backend().engine(),
-                                      collection.backend().device())});
-  if (!collection.index_problem().empty()) {
-    facts.AddRow({"index", Printable(collection.index_problem())});
-  }
-  if (!collection.lookup_fields().empty()) {
-    facts.AddRow(
-        {"titles", fmt::format("found by {}", fmt::join(collection.lookup_fields(), ", "))});
-  }
+  const std::string progress = ProgressText(collection.progress());
+  facts.AddRow({"state", StateText(collection) + (progress.empty() ? "" : ": " + progress)});
+  if (IsLoaded(collection)) AddFacts(collection, facts);
   std::string text =
       Bold(Printable(collection.name()), terminal) + '\n' + facts.Render(terminal, 2);
   if (!collection.fields().empty()) {
     Table fields({{"field"}, {"type"}, {"rows", Align::kRight}});
-    for (const v1::Field& field : collection.fields()) {
-      fields.AddRow({field.name(), field.type(), base::Grouped(field.rows())});
+    for (const v1::PayloadField& field : collection.fields()) {
+      fields.AddRow({field.name(), FieldTypeName(field.type()), base::Grouped(field.rows())});
     }
     text += '\n' + fields.Render(terminal, 2);
   }
@@ -226,19 +173,39 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
   return text;
 }
 
-std::string CollectionJson(const v1::Collection& collection) {
-  return JsonLine(ToJson(collection));
+Json CollectionJson(const v1::Collection& collection) {
+  Json json = {{"name", collection.name()},
+               {"state", StateName(collection.state())},
+               {"progress", nullptr},
+               {"snapshot_id", collection.snapshot_id()},
+               {"snapshot_version", collection.snapshot_version()},
+               {"rollback_snapshot_id", collection.rollback_snapshot_id()},
+               {"loaded_at", nullptr},
+               {"folder", collection.folder()},
+               {"rows", collection.rows()},
+               {"dim", collection.dim()},
+               {"metric", MetricName(collection.metric())},
+               {"users", collection.users()},
+               {"interactions", collection.interactions()},
+               {"bytes", BytesJson(collection.bytes())},
+               {"fields", PayloadFieldsJson(collection)},
+               {"lookup_fields", collection.lookup_fields()},
+               {"backend", BackendJson(collection.backend())},
+               {"index_built", collection.index_built()},
+               {"index_problem", collection.index_problem()},
+               {"notes", collection.notes()}};
+  if (collection.has_progress()) json["progress"] = ProgressJson(collection.progress());
+  if (collection.has_loaded_at()) json["loaded_at"] = Rfc3339Text(collection.loaded_at());
+  return json;
 }
 
 std::string CollectionsJson(const v1::ListCollectionsResponse& listed) {
   Json list = Json::array();
-  for (const v1::Collection& collection : listed.collections()) list.push_back(ToJson(collection));
-  Json backend = ToJson(listed.backend());
-  backend["device_memory"] = Json::array();
-  for (const v1::DeviceMemory& memory : listed.backend().device_memory()) {
-    backend["device_memory"].push_back(
-        {{"kind", memory.kind()}, {"bytes", memory.bytes()}, {"peak_bytes", memory.peak_bytes()}});
+  for (const v1::Collection& collection : listed.collections()) {
+    list.push_back(CollectionJson(collection));
   }
+  Json backend = BackendJson(listed.backend());
+  backend["device_memory"] = DeviceMemoryJson(listed.backend());
   return JsonLine({{"collections", std::move(list)}, {"backend", std::move(backend)}});
 }
 

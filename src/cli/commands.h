@@ -4,19 +4,25 @@
 
 namespace simile::cli {
 
-// Each adds one command to the command line. One file per command, except that `load`, `reload` and
-// `unload` share one.
+// Each adds one command to the command line. One file per command, except that `load`, `reload`,
+// `rollback` and `unload` share one.
 void AddServeCommand(CommandLine& line);
 void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);
 void AddSimilarCommand(CommandLine& line);
 void AddRecommendCommand(CommandLine& line);
+void AddLookupCommand(CommandLine& line);
+void AddFetchCommand(CommandLine& line);
 void AddFieldsCommand(CommandLine& line);
+void AddInfoCommand(CommandLine& line);
 void AddListCommand(CommandLine& line);
 void AddLoadCommand(CommandLine& line);
 void AddReloadCommand(CommandLine& line);
+void AddRollbackCommand(CommandLine& line);
 void AddUnloadCommand(CommandLine& line);
 void AddInspectCommand(CommandLine& line);
+void AddVerifyCommand(CommandLine& line);
+void AddBenchCommand(CommandLine& line);
 void AddConfigCommand(CommandLine& line);
 
 }  // namespace simile::cli

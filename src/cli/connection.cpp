@@ -9,7 +9,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "cli/error_details.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "simile/v1/admin.grpc.pb.h"
 #include "simile/v1/collections.grpc.pb.h"
 #include "simile/v1/lookup.grpc.pb.h"
 #include "simile/v1/search.grpc.pb.h"
@@ -22,6 +24,7 @@ constexpr std::string_view kNoReason = "no connection";
 constexpr int kConnectsMax = 3;
 // Allowance for what surrounds a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
+constexpr std::uint32_t kCollectionsPerPage = 1'000;  // the most that a server returns
 
 // Adds the default port to a HOST without one. An IPv6 address needs brackets to have a port.
 std::string WithPort(const std::string& address) {
@@ -59,6 +62,7 @@ struct Connection::Channel {
         search(v1::SearchService::NewStub(channel)),
         collections(v1::CollectionService::NewStub(channel)),
         lookup(v1::LookupService::NewStub(channel)),
+        admin(v1::AdminService::NewStub(channel)),
         health(grpc::health::v1::Health::NewStub(channel)) {}
 
   // Makes one call and converts its status.
@@ -67,13 +71,46 @@ struct Connection::Channel {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request) const {
+    Response response;
+    absl::Status status = Connected([&](grpc::ClientContext& context) {
+      return ((*stub).*method)(&context, request, &response);
+    });
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  // Makes a change, whose answer is a stream.
+  template <typename Request, typename Response>
+  absl::StatusOr<v1::Collection> Change(
+      std::unique_ptr<grpc::ClientReader<Response>> (v1::CollectionService::Stub::*method)(
+          grpc::ClientContext*, const Request&),
+      const Request& request, const OnProgress& on_progress) const {
+    std::optional<v1::Collection> served;
+    absl::Status status = Connected([&](grpc::ClientContext& context) {
+      const auto reader = ((*collections).*method)(&context, request);
+      Response response;
+      while (reader->Read(&response)) {
+        if (response.has_progress()) on_progress(response.progress());
+        if (response.has_collection()) served = std::move(*response.mutable_collection());
+      }
+      return reader->Finish();
+    });
+    if (!status.ok()) return status;
+    if (!served) {
+      return absl::InternalError(
+          fmt::format("the server at {} ended the call without saying what it serves", address));
+    }
+    return *std::move(served);
+  }
+
+  // Makes one call, again when the connection failed without a reason, and converts its status.
+  absl::Status Connected(const std::function<grpc::Status(grpc::ClientContext&)>& call) const {
     const auto started_at = std::chrono::system_clock::now();
     for (int connects_left = kConnectsMax;; --connects_left) {
       grpc::ClientContext context;
       if (timeout) context.set_deadline(started_at + *timeout);
-      Response response;
-      const grpc::Status status = ((*stub).*method)(&context, request, &response);
-      if (status.ok()) return response;
+      const grpc::Status status = call(context);
+      if (status.ok()) return absl::OkStatus();
       if (connects_left <= 1 || !GaveUpWithoutReason(status)) return ToStatus(status);
       grpc::experimental::ChannelResetConnectionBackoff(channel.get());
     }
@@ -99,16 +136,18 @@ struct Connection::Channel {
           address, UnreachedReason(message)));
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
-      return absl::DeadlineExceededError(
-          fmt::format("no answer from {} within {:.1f} s; --timeout allows more", address,
-                      std::chrono::duration<double>(*timeout).count()));
+      return WithDetails(absl::DeadlineExceededError(
+                             fmt::format("no answer from {} within {:.1f} s; --timeout allows more",
+                                         address, std::chrono::duration<double>(*timeout).count())),
+                         status.error_details());
     }
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return absl::UnimplementedError(fmt::format(
           "the server at {} does not implement this call; is it a Simile server of this version?",
           address));
     }
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
+    return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.error_code()), message),
+                       status.error_details());
   }
 
   const std::string address;
@@ -117,6 +156,7 @@ struct Connection::Channel {
   const std::unique_ptr<v1::SearchService::Stub> search;
   const std::unique_ptr<v1::CollectionService::Stub> collections;
   const std::unique_ptr<v1::LookupService::Stub> lookup;
+  const std::unique_ptr<v1::AdminService::Stub> admin;
   const std::unique_ptr<grpc::health::v1::Health::Stub> health;
 };
 
@@ -137,14 +177,25 @@ absl::StatusOr<v1::RecommendResponse> Connection::Recommend(
 }
 
 absl::StatusOr<v1::ListCollectionsResponse> Connection::List() const {
-  return channel_->Call(channel_->collections, &v1::CollectionService::Stub::List,
-                        v1::ListCollectionsRequest());
+  v1::ListCollectionsResponse all;
+  v1::ListCollectionsRequest request;
+  request.set_page_size(kCollectionsPerPage);
+  do {
+    auto page = channel_->Call(channel_->collections, &v1::CollectionService::Stub::ListCollections,
+                               request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    all.mutable_collections()->MergeFrom(page->collections());
+    *all.mutable_backend() = std::move(*page->mutable_backend());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::Collection> Connection::Get(const std::string& name) const {
   v1::GetCollectionRequest request;
-  request.set_name(name);
-  auto response = channel_->Call(channel_->collections, &v1::CollectionService::Stub::Get, request);
+  request.set_collection(name);
+  auto response =
+      channel_->Call(channel_->collections, &v1::CollectionService::Stub::GetCollection, request);
   if (!response.ok()) return response.status();
   return std::move(*response->mutable_collection());
 }
@@ -155,30 +206,24 @@ absl::StatusOr<v1::DescribeFieldsResponse> Connection::DescribeFields(
                         request);
 }
 
-absl::StatusOr<v1::Collection> Connection::Load(const std::string& name,
-                                                const std::string& folder) const {
-  v1::LoadCollectionRequest request;
-  request.set_name(name);
-  request.set_folder(folder);
-  auto response =
-      channel_->Call(channel_->collections, &v1::CollectionService::Stub::Load, request);
-  if (!response.ok()) return response.status();
-  return std::move(*response->mutable_collection());
+absl::StatusOr<v1::Collection> Connection::Load(const v1::LoadCollectionRequest& request,
+                                                const OnProgress& on_progress) const {
+  return channel_->Change(&v1::CollectionService::Stub::LoadCollection, request, on_progress);
 }
 
-absl::StatusOr<v1::Collection> Connection::Reload(const std::string& name) const {
-  v1::ReloadCollectionRequest request;
-  request.set_name(name);
-  auto response =
-      channel_->Call(channel_->collections, &v1::CollectionService::Stub::Reload, request);
-  if (!response.ok()) return response.status();
-  return std::move(*response->mutable_collection());
+absl::StatusOr<v1::Collection> Connection::Reload(const v1::ReloadCollectionRequest& request,
+                                                  const OnProgress& on_progress) const {
+  return channel_->Change(&v1::CollectionService::Stub::ReloadCollection, request, on_progress);
 }
 
-absl::Status Connection::Unload(const std::string& name) const {
-  v1::UnloadCollectionRequest request;
-  request.set_name(name);
-  return channel_->Call(channel_->collections, &v1::CollectionService::Stub::Unload, request)
+absl::StatusOr<v1::Collection> Connection::Rollback(const v1::RollbackCollectionRequest& request,
+                                                    const OnProgress& on_progress) const {
+  return channel_->Change(&v1::CollectionService::Stub::RollbackCollection, request, on_progress);
+}
+
+absl::Status Connection::Unload(const v1::UnloadCollectionRequest& request) const {
+  return channel_
+      ->Call(channel_->collections, &v1::CollectionService::Stub::UnloadCollection, request)
       .status();
 }
 
@@ -190,9 +235,14 @@ absl::StatusOr<v1::LookupResponse> Connection::Lookup(const v1::LookupRequest& r
   return channel_->Call(channel_->lookup, &v1::LookupService::Stub::Lookup, request);
 }
 
-absl::StatusOr<Health> Connection::CheckHealth(const std::string& collection) const {
+absl::StatusOr<v1::GetServerInfoResponse> Connection::GetServerInfo() const {
+  return channel_->Call(channel_->admin, &v1::AdminService::Stub::GetServerInfo,
+                        v1::GetServerInfoRequest());
+}
+
+absl::StatusOr<Health> Connection::CheckHealth(const std::string& name) const {
   grpc::health::v1::HealthCheckRequest request;
-  request.set_service(collection);
+  request.set_service(name);
   const auto response =
       channel_->Call(channel_->health, &grpc::health::v1::Health::Stub::Check, request);
   if (!response.ok()) return response.status();

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include <absl/status/statusor.h>
 
+#include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
@@ -19,8 +21,9 @@ enum class Health : std::uint8_t { kServing, kNotServing };
 // The calls this program makes to one server. Thread-safe. Connects at the first call. Keeps gRPC's
 // headers out of the commands.
 //
-// Errors of every call: the server's own, with its code and message; kUnavailable when no server
-// was reached; kDeadlineExceeded when the server did not answer within the timeout.
+// Errors of every call: the server's own, with its code, message and details (error_details.h);
+// kUnavailable when no server was reached; kDeadlineExceeded when the server did not answer within
+// the timeout.
 class Connection {
  public:
   //   address  HOST:PORT, or HOST for port 50051
@@ -34,20 +37,32 @@ class Connection {
 
   absl::StatusOr<v1::SearchResponse> Search(const v1::SearchRequest& request) const;
   absl::StatusOr<v1::RecommendResponse> Recommend(const v1::RecommendRequest& request) const;
+  // All collections, however many pages they take.
   absl::StatusOr<v1::ListCollectionsResponse> List() const;
   absl::StatusOr<v1::Collection> Get(const std::string& name) const;
   absl::StatusOr<v1::DescribeFieldsResponse> DescribeFields(
       const v1::DescribeFieldsRequest& request) const;
-  absl::StatusOr<v1::Collection> Load(const std::string& name, const std::string& folder) const;
-  absl::StatusOr<v1::Collection> Reload(const std::string& name) const;
-  absl::Status Unload(const std::string& name) const;
+
+  // The changes return what is served now. Until then they report how far the change has come, on
+  // the caller's thread. Losing the connection does not stop a change.
+  using OnProgress = std::function<void(const v1::ChangeProgress&)>;
+  absl::StatusOr<v1::Collection> Load(const v1::LoadCollectionRequest& request,
+                                      const OnProgress& on_progress) const;
+  absl::StatusOr<v1::Collection> Reload(const v1::ReloadCollectionRequest& request,
+                                        const OnProgress& on_progress) const;
+  absl::StatusOr<v1::Collection> Rollback(const v1::RollbackCollectionRequest& request,
+                                          const OnProgress& on_progress) const;
+  absl::Status Unload(const v1::UnloadCollectionRequest& request) const;
+
   absl::StatusOr<v1::FetchResponse> Fetch(const v1::FetchRequest& request) const;
   absl::StatusOr<v1::LookupResponse> Lookup(const v1::LookupRequest& request) const;
 
-  // Whether the server, or one of its collections, answers queries (grpc.health.v1).
-  //   collection  empty: the server
-  // Errors: kNotFound for a collection it does not know.
-  absl::StatusOr<Health> CheckHealth(const std::string& collection) const;
+  absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo() const;
+
+  // Whether something answers (grpc.health.v1).
+  //   name  empty: the server's queries; a collection: its queries; "liveness": the process
+  // Errors: kNotFound for a name that the server does not know.
+  absl::StatusOr<Health> CheckHealth(const std::string& name) const;
 
  private:
   struct Channel;

@@ -5,14 +5,19 @@
 #include <fmt/format.h>
 
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/terminal.h"
 
 namespace simile::cli {
 
-int Fail(const absl::Status& status) {
+int Fail(const absl::Status& status, bool json) {
+  if (json) {
+    fmt::print("{}", ErrorJson(status));
+    std::fflush(stdout);  // so that the message follows it
+  }
   const Terminal terminal = StandardError();
   fmt::print(stderr, "{} {}\n", Bold("error:", terminal),
-             Printable(std::string(status.message()), LineBreaks::kKept));
+             Printable(ErrorText(status), LineBreaks::kKept));
   return kFailed;
 }
 

@@ -11,13 +11,11 @@ namespace simile::cli {
 inline constexpr int kSucceeded = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 64;
+inline constexpr int kInterrupted = 130;  // as a shell reports a program that Ctrl-C ended
 
-// `health` only.
-inline constexpr int kNotServing = 1;
-inline constexpr int kUnreachable = 2;
-
-// Prints `error: ...` to standard error and returns kFailed.
-int Fail(const absl::Status& status);
+// Prints `error: ...` to standard error, and with --json the error as JSON to standard output.
+// Returns kFailed.
+int Fail(const absl::Status& status, bool json = false);
 
 // Prints the command a user may want next to standard error, if that is a terminal.
 void SuggestNext(const std::string& command);

@@ -10,7 +10,8 @@ namespace simile::cli {
 // One line per field: name, type, rows, distinct values, the most common ones or the range, memory.
 std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal);
 
-// {"collection", "rows", "snapshot_version", "fields": [{"name", "type", "rows", "distinct_values",
+// {"collection", "rows", "snapshot_id", "snapshot_version", "fields": [{"name", "type", "rows",
+// "distinct_values",
 //  "values": [{"value", "rows"}], "least", "greatest", "bytes"}]} on one line, ended by '\n'.
 std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsResponse& described);
 

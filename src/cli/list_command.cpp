@@ -1,11 +1,14 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "cli/backend_text.h"
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/json_line.h"
 
 namespace simile::cli {
 namespace {
@@ -19,30 +22,28 @@ struct ListFlags {
 
 int ShowOne(const Connection& connection, const ListFlags& flags) {
   const absl::StatusOr<v1::Collection> collection = connection.Get(*flags.name);
-  if (!collection.ok()) return Fail(collection.status());
-  fmt::print("{}", flags.client.json ? CollectionJson(*collection)
+  if (!collection.ok()) return Fail(collection.status(), flags.client.json);
+  fmt::print("{}", flags.client.json ? JsonLine(CollectionJson(*collection))
                                      : CollectionDetails(*collection, StandardOutput()));
   return kSucceeded;
 }
 
 int ShowAll(const Connection& connection, const ListFlags& flags) {
   const absl::StatusOr<v1::ListCollectionsResponse> listed = connection.List();
-  if (!listed.ok()) return Fail(listed.status());
-  const std::vector<v1::Collection> collections(listed->collections().begin(),
-                                                listed->collections().end());
+  if (!listed.ok()) return Fail(listed.status(), flags.client.json);
   if (flags.client.json) {
     fmt::print("{}", CollectionsJson(*listed));
     return kSucceeded;
   }
-  if (collections.empty()) {
+  if (listed->collections().empty()) {
     fmt::print("no collections\n");
     SuggestNext("simile load NAME FOLDER");
     return kSucceeded;
   }
-  fmt::print("{}", CollectionTable(collections, StandardOutput()));
+  fmt::print("{}", CollectionTable(*listed, StandardOutput()));
   const std::string device_memory = DeviceMemoryTable(listed->backend(), StandardOutput());
   if (!device_memory.empty()) fmt::print("\n{}", device_memory);
-  SuggestNext(fmt::format("simile list {}", collections.front().name()));
+  SuggestNext(fmt::format("simile list {}", listed->collections(0).name()));
   return kSucceeded;
 }
 

@@ -21,12 +21,18 @@ int Main(int argument_count, char** arguments) {
   AddSearchCommand(line);
   AddSimilarCommand(line);
   AddRecommendCommand(line);
+  AddLookupCommand(line);
+  AddFetchCommand(line);
   AddFieldsCommand(line);
+  AddInfoCommand(line);
   AddListCommand(line);
   AddLoadCommand(line);
   AddReloadCommand(line);
+  AddRollbackCommand(line);
   AddUnloadCommand(line);
   AddInspectCommand(line);
+  AddVerifyCommand(line);
+  AddBenchCommand(line);
   AddConfigCommand(line);
   const int exit_code = line.Run(argument_count, arguments);
   // Losing output, for example to a full disk, is a failure.

@@ -7,17 +7,20 @@
 namespace simile::cli {
 namespace {
 
-std::string ListText(const v1::ListValue& list) {
+constexpr std::size_t kTableFieldsMax = 3;
+
+std::string ListText(const v1::PayloadList& list) {
   std::string text;
-  for (const v1::Value& value : list.values()) {
+  for (const v1::PayloadValue& value : list.values()) {
     if (!text.empty()) text += ", ";
     text += ValueText(value);
   }
   return text;
 }
 
-std::string ObjectText(const v1::ObjectValue& object) {
-  const std::map<std::string, v1::Value> by_key(object.fields().begin(), object.fields().end());
+std::string ObjectText(const v1::PayloadObject& object) {
+  const std::map<std::string, v1::PayloadValue> by_key(object.fields().begin(),
+                                                       object.fields().end());
   std::string text;
   for (const auto& [key, value] : by_key) {
     text += fmt::format("{}{}: {}", text.empty() ? "{" : ", ", key, ValueText(value));
@@ -27,22 +30,22 @@ std::string ObjectText(const v1::ObjectValue& object) {
 
 }  // namespace
 
-std::string ValueText(const v1::Value& value) {
+std::string ValueText(const v1::PayloadValue& value) {
   switch (value.kind_case()) {
-    case v1::Value::kBoolValue:
+    case v1::PayloadValue::kBoolValue:
       return value.bool_value() ? "true" : "false";
-    case v1::Value::kIntValue:
+    case v1::PayloadValue::kIntValue:
       return std::to_string(value.int_value());
-    case v1::Value::kDoubleValue:
+    case v1::PayloadValue::kDoubleValue:
       return fmt::format("{}", value.double_value());
-    case v1::Value::kStringValue:
+    case v1::PayloadValue::kStringValue:
       return value.string_value();
-    case v1::Value::kListValue:
+    case v1::PayloadValue::kListValue:
       return ListText(value.list_value());
-    case v1::Value::kObjectValue:
+    case v1::PayloadValue::kObjectValue:
       return ObjectText(value.object_value());
-    case v1::Value::kNullValue:
-    case v1::Value::KIND_NOT_SET:
+    case v1::PayloadValue::kNullValue:
+    case v1::PayloadValue::KIND_NOT_SET:
       return "";
   }
   return "";
@@ -51,6 +54,29 @@ std::string ValueText(const v1::Value& value) {
 std::string FieldText(const PayloadMap& payload, const std::string& field) {
   const auto found = payload.find(field);
   return found == payload.end() ? "" : ValueText(found->second);
+}
+
+std::string CellText(const PayloadMap& payload, const std::string& field) {
+  std::string text = FieldText(payload, field);
+  if (field != "genres") return text;
+  for (std::size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar)) {
+    text.replace(bar, 1, ", ");
+  }
+  return text;
+}
+
+std::vector<std::string> TableFields(const std::set<std::string>& present) {
+  std::vector<std::string> fields;
+  if (present.contains("title")) {
+    for (const char* field : {"title", "year", "genres"}) {
+      if (present.contains(field)) fields.emplace_back(field);
+    }
+    return fields;
+  }
+  for (const std::string& field : present) {
+    if (fields.size() < kTableFieldsMax) fields.push_back(field);
+  }
+  return fields;
 }
 
 std::string RowLabel(const PayloadMap& payload, const std::string& id) {

@@ -1,19 +1,30 @@
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "simile/v1/types.pb.h"
 
 namespace simile::cli {
 
-using PayloadMap = google::protobuf::Map<std::string, v1::Value>;
+using PayloadMap = google::protobuf::Map<std::string, v1::PayloadValue>;
 
 // A payload value for people: text unchanged, lists as `a, b`, objects as `{key: value}` by key,
 // empty for null.
-std::string ValueText(const v1::Value& value);
+std::string ValueText(const v1::PayloadValue& value);
 
 // The field's text, empty when the payload lacks it.
 std::string FieldText(const PayloadMap& payload, const std::string& field);
+
+// The field's text in a table: genres that are a text like "Drama|War" print as "Drama, War", as
+// lists of genres do.
+std::string CellText(const PayloadMap& payload, const std::string& field);
+
+// The fields that a table shows when nobody chose any: title, year and genres if there is a title,
+// else the first three by name.
+//   present  the fields that any row has
+std::vector<std::string> TableFields(const std::set<std::string>& present);
 
 // A row's name in messages: `Toy Story (1995)` when its payload has a title, else its id.
 std::string RowLabel(const PayloadMap& payload, const std::string& id);

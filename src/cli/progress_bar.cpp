@@ -13,7 +13,6 @@ namespace simile::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawInterval{200};
-constexpr std::size_t kBarWidth = 40;
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 }  // namespace
@@ -25,8 +24,8 @@ std::string BarText(double fraction, std::size_t width) {
                      bounded * 100);
 }
 
-ProgressBar::ProgressBar(std::string label, std::function<std::optional<double>()> fraction)
-    : label_(std::move(label)), fraction_(std::move(fraction)), terminal_(StandardError()) {
+ProgressBar::ProgressBar(std::function<std::string()> line)
+    : line_(std::move(line)), terminal_(StandardError()) {
   if (terminal_.is_terminal) thread_ = std::thread([this] { Draw(); });
 }
 
@@ -45,9 +44,7 @@ void ProgressBar::Draw() {
   std::unique_lock lock(mutex_);
   while (!stop_.wait_for(lock, kRedrawInterval, [this] { return stopped_; })) {
     lock.unlock();
-    const std::optional<double> fraction = fraction_();
-    const std::string bar = fraction ? BarText(*fraction, kBarWidth) : "...";
-    fmt::print(stderr, "\r{}\x1b[K", Shortened(Printable(label_ + ' ' + bar), terminal_.width - 1));
+    fmt::print(stderr, "\r{}\x1b[K", Shortened(Printable(line_()), terminal_.width - 1));
     std::fflush(stderr);
     lock.lock();
   }

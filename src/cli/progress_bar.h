@@ -1,9 +1,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -11,15 +11,15 @@
 
 namespace simile::cli {
 
-// The bar without its label: `|############--------| 60 %`.
+// The bar alone: `|############--------| 60 %`.
 std::string BarText(double fraction, std::size_t width);
 
-// A progress bar on standard error, redrawn five times a second by its own thread and erased by the
-// destructor. Draws nothing if standard error is no terminal.
+// A line on standard error that shows how far something has come, redrawn five times a second by
+// its own thread and erased by the destructor. Draws nothing if standard error is no terminal.
 class ProgressBar {
  public:
-  //   fraction  returns 0..1, or nullopt while unknown; called on the bar's thread
-  ProgressBar(std::string label, std::function<std::optional<double>()> fraction);
+  //   line  returns the text to draw; called on the bar's thread
+  explicit ProgressBar(std::function<std::string()> line);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -27,8 +27,7 @@ class ProgressBar {
  private:
   void Draw();
 
-  const std::string label_;
-  const std::function<std::optional<double>()> fraction_;
+  const std::function<std::string()> line_;
   const Terminal terminal_;
   std::mutex mutex_;
   std::condition_variable stop_;

@@ -1,17 +1,21 @@
 #include "cli/query_flags.h"
 
+#include <utility>
+
 #include <fmt/format.h>
+
+#include "cli/snapshot_flag.h"
 
 namespace simile::cli {
 namespace {
 
 absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, bool has_positive) {
   if (!flags.strategy) {
-    return has_positive ? v1::Examples::AVERAGE_VECTOR : v1::Examples::BEST_SCORE;
+    return has_positive ? v1::Examples::STRATEGY_AVERAGE_VECTOR : v1::Examples::STRATEGY_BEST_SCORE;
   }
-  if (*flags.strategy == "average-vector") return v1::Examples::AVERAGE_VECTOR;
-  if (*flags.strategy == "best-score") return v1::Examples::BEST_SCORE;
-  if (*flags.strategy == "sum-scores") return v1::Examples::SUM_SCORES;
+  if (*flags.strategy == "average-vector") return v1::Examples::STRATEGY_AVERAGE_VECTOR;
+  if (*flags.strategy == "best-score") return v1::Examples::STRATEGY_BEST_SCORE;
+  if (*flags.strategy == "sum-scores") return v1::Examples::STRATEGY_SUM_SCORES;
   return absl::InvalidArgumentError(
       fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
 }
@@ -29,6 +33,8 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .List("--exclude", flags.exclude_ids, "ID,ID", "Items never to return")
       .Text("--filter", flags.filter, "TEXT",
             "Only items that pass: 'genres:\"Drama\" AND year >= 1990'; see `simile fields`")
+      .Text("--required-filter", flags.required_filter, "TEXT",
+            "Treat items that do not pass as not in the collection; --filter narrows further")
       .Text("--group-by", flags.group_by, "FIELD",
             "Return the best groups of items that share a keyword of this field")
       .Number("--group-size", flags.group_size, "COUNT", "Items in each group (default 1)")
@@ -39,7 +45,10 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Switch("--paged", flags.paged, "Print a token for the next page")
       .Text("--page-token", flags.page_token, "TOKEN",
             "Print this token's page; repeat the other flags unchanged")
-      .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)");
+      .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp)
+      .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)")
+      .Switch("--with-rows", flags.with_rows,
+              "Return each item's position in the loaded files, from 0");
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }
 
@@ -58,6 +67,7 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   }
   for (const std::string& id : flags.exclude_ids) options.add_exclude_ids(id);
   if (flags.filter) options.set_filter(*flags.filter);
+  if (flags.required_filter) options.set_required_filter(*flags.required_filter);
   if (flags.group_by) options.mutable_group_by()->set_field(*flags.group_by);
   if (flags.group_size) options.mutable_group_by()->set_group_size(*flags.group_size);
   if (flags.diversity) {
@@ -66,9 +76,18 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   if (flags.candidates) options.mutable_diversity()->set_candidates(*flags.candidates);
   options.set_paged(flags.paged);
   if (flags.page_token) options.set_page_token(*flags.page_token);
-  for (const std::string& field : flags.fields) options.add_payload_fields(field);
+  for (const std::string& field : flags.fields) options.mutable_payload()->add_fields(field);
+  options.set_with_rows(flags.with_rows);
   options.set_reply_bytes_max(kReplyBytesMax);
   return options;
+}
+
+absl::Status SetExpectedSnapshot(const QueryFlags& flags, const v1::Collection& collection,
+                                 v1::SearchOptions& options) {
+  absl::StatusOr<std::string> id = ExpectedSnapshotId(flags.expected_snapshot, collection);
+  if (!id.ok()) return id.status();
+  options.set_expected_snapshot_id(*std::move(id));
+  return absl::OkStatus();
 }
 
 void AddExampleFlags(Command& command, ExampleFlags& flags) {

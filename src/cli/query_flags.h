@@ -22,17 +22,24 @@ struct QueryFlags {
   std::optional<double> score_threshold;
   std::vector<std::string> exclude_ids;
   std::optional<std::string> filter;
+  std::optional<std::string> required_filter;
   std::vector<std::string> fields;
+  bool with_rows = false;
   std::optional<std::string> group_by;
   std::optional<std::uint32_t> group_size;
   std::optional<double> diversity;  // MMR lambda
   std::optional<std::uint32_t> candidates;
   bool paged = false;
   std::optional<std::string> page_token;
+  std::optional<std::string> expected_snapshot;
 };
 void AddQueryFlags(Command& command, QueryFlags& flags);
 // Errors: kInvalidArgument for a flag that needs another.
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
+
+// Sets what --expect-snapshot asks for. Errors: those of ExpectedSnapshotId.
+absl::Status SetExpectedSnapshot(const QueryFlags& flags, const v1::Collection& collection,
+                                 v1::SearchOptions& options);
 
 // The default timeout of these three.
 inline constexpr double kQueryTimeoutSeconds = 10;

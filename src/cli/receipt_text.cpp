@@ -1,9 +1,12 @@
 #include "cli/receipt_text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
@@ -22,7 +25,7 @@ std::string DurationText(std::uint64_t microseconds) {
 
 std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing) {
   std::string line = receipt.exact() ? "exact" : "not exact";
-  line += " · " + receipt.backend();
+  line += fmt::format(" · {}", BackendName(receipt.backend()));
   if (!receipt.reason().empty()) line += ": " + receipt.reason();
   line += fmt::format(" · {} in the engine", DurationText(receipt.compute_us()));
   if (receipt.batch_size() > 1) {
@@ -32,7 +35,8 @@ std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t>
     line += fmt::format(" after {} in the queue", DurationText(receipt.queue_us()));
   }
   if (rows_passing) {
-    const bool gathered = receipt.engine().find("gather-") != std::string::npos;
+    const bool gathered = std::ranges::any_of(
+        receipt.engines(), [](const std::string& engine) { return engine.starts_with("gather"); });
     line += fmt::format(
         " · {} the filter{}",
         *rows_passing == 1 ? "1 row passes" : base::Counted(*rows_passing, "row") + " pass",
@@ -42,14 +46,15 @@ std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t>
   if (receipt.rows_rescored() > 0) {
     line += fmt::format(", {} re-scored", base::Grouped(receipt.rows_rescored()));
   }
-  return line + fmt::format(" · snapshot {}", base::Grouped(receipt.snapshot_version()));
+  return line + " · snapshot " + SnapshotText(receipt.snapshot_version(), receipt.snapshot_id());
 }
 
 nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {
-  return {{"backend", receipt.backend()},
+  return {{"backend", BackendName(receipt.backend())},
           {"device", receipt.device()},
-          {"engine", receipt.engine()},
+          {"engines", receipt.engines()},
           {"reason", receipt.reason()},
+          {"snapshot_id", receipt.snapshot_id()},
           {"snapshot_version", receipt.snapshot_version()},
           {"batch_size", receipt.batch_size()},
           {"queue_us", receipt.queue_us()},

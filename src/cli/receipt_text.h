@@ -13,8 +13,8 @@ namespace simile::cli {
 // The only file of the program that names the receipt's fields.
 
 // The receipt in one line, without '\n':
-// `exact · cpu: no NVIDIA driver · 94 us in the engine · 5,000 rows scanned · snapshot 1`.
-// Leaves out the usual: a batch of one, a wait below 1 ms, no re-scored rows.
+// `exact · cpu: no NVIDIA driver · 94 us in the engine · 5,000 rows scanned · snapshot 1
+// (3f9a12c4)`. Leaves out the usual: a batch of one, a wait below 1 ms, no re-scored rows.
 //   rows_passing  rows that pass the filter, when all queries have the same number
 std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing = {});
 

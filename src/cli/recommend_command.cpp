@@ -31,9 +31,9 @@ absl::Status SetColdStart(const RecommendFlags& flags, v1::SearchOptions& option
   }
   v1::ColdStart& cold_start = *options.mutable_cold_start();
   if (*flags.cold_start == "newest") {
-    cold_start.set_order(v1::ColdStart::NEWEST);
+    cold_start.set_order(v1::ColdStart::ORDER_NEWEST);
   } else if (*flags.cold_start == "most-popular") {
-    cold_start.set_order(v1::ColdStart::MOST_POPULAR);
+    cold_start.set_order(v1::ColdStart::ORDER_MOST_POPULAR);
   } else {
     return absl::InvalidArgumentError(
         fmt::format("--cold-start {}: give newest or most-popular", *flags.cold_start));
@@ -57,11 +57,20 @@ absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
   return options;
 }
 
+// `newest by year`, `most popular by the users who have seen them`
+std::string ColdStartText(const v1::ColdStart& cold_start) {
+  const bool newest = cold_start.order() == v1::ColdStart::ORDER_NEWEST;
+  return fmt::format(
+      "{} by {}", newest ? "newest" : "most popular",
+      cold_start.field().empty() ? "the users who have seen them" : cold_start.field());
+}
+
 // The heading above one user's hits.
-std::string Heading(const std::string& user, const v1::UserRecommendations& recommended,
+std::string Heading(const std::string& user, const v1::SearchResult& recommended,
                     bool exclude_seen) {
-  if (!recommended.cold_start_order().empty()) {
-    return fmt::format("for {}, who has no profile: by {}", user, recommended.cold_start_order());
+  if (recommended.has_cold_start()) {
+    return fmt::format("for {}, who has no profile: {}", user,
+                       ColdStartText(recommended.cold_start()));
   }
   return fmt::format("for {} ({} seen{})", user, base::Grouped(recommended.seen_count()),
                      exclude_seen ? ", left out" : "");
@@ -74,10 +83,10 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
   *request.mutable_options() = options;
   for (const std::string& user : flags.users) request.add_user_ids(user);
   absl::StatusOr<v1::RecommendResponse> response = connection.Recommend(request);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
   Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
-  for (v1::UserRecommendations& recommended : *response->mutable_results()) {
+  for (v1::SearchResult& recommended : *response->mutable_results()) {
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = Heading(recommended.user_id(), recommended, flags.exclude_seen);
     result.user_id = recommended.user_id();
@@ -100,7 +109,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
     if (flags.user_weight) blend.set_user_weight(static_cast<float>(*flags.user_weight));
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
   Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
   for (int i = 0; i < response->results_size(); ++i) {
@@ -115,12 +124,16 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
 }
 
 int RunRecommend(const RecommendFlags& flags) {
-  const absl::StatusOr<v1::SearchOptions> options = AllOptions(flags);
-  if (!options.ok()) return Fail(options.status());
+  const bool json = flags.query.client.json;
+  absl::StatusOr<v1::SearchOptions> options = AllOptions(flags);
+  if (!options.ok()) return Fail(options.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
-  if (!collection.ok()) return Fail(collection.status());
+  if (!collection.ok()) return Fail(collection.status(), json);
+  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+    return Fail(set, json);
+  }
   return flags.like ? SearchBlends(connection, *collection, *options, flags)
                     : RecommendToUsers(connection, *collection, *options, flags);
 }

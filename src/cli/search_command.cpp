@@ -27,15 +27,19 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
 }
 
 int RunSearch(const SearchFlags& flags) {
-  const auto options = OptionsOf(flags.query);
-  if (!options.ok()) return Fail(options.status());
+  const bool json = flags.query.client.json;
+  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  if (!options.ok()) return Fail(options.status(), json);
   absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});
-  if (!vectors.ok()) return Fail(vectors.status());
+  if (!vectors.ok()) return Fail(vectors.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
-  if (!collection.ok()) return Fail(collection.status());
-  if (absl::Status dim = CheckDim(*vectors, *collection); !dim.ok()) return Fail(dim);
+  if (!collection.ok()) return Fail(collection.status(), json);
+  if (absl::Status dim = CheckDim(*vectors, *collection); !dim.ok()) return Fail(dim, json);
+  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+    return Fail(set, json);
+  }
 
   v1::SearchRequest request;
   request.set_collection(collection->name());
@@ -45,10 +49,10 @@ int RunSearch(const SearchFlags& flags) {
     query.mutable_vector()->mutable_values()->Assign(row.begin(), row.end());
     if (!flags.examples.given()) continue;
     if (absl::Status status = TurnIntoExamples(flags.examples, query); !status.ok())
-      return Fail(status);
+      return Fail(status, json);
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(response.status(), json);
 
   Answer answer = AnswerOf(collection->name(), flags.query.fields, *response);
   const bool several = vectors->rows.size() > 1;

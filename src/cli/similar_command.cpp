@@ -9,6 +9,7 @@
 #include "cli/answer_json.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/payload_text.h"
 #include "cli/query_flags.h"
@@ -52,9 +53,12 @@ std::string CandidatesTable(const std::string& collection, const std::string& ti
 // Finds the item with this title. When it is ambiguous, prints the candidates and returns nullopt.
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
+                                                  const v1::SearchOptions& options,
                                                   const std::string& title, bool json) {
   v1::LookupRequest request;
   request.set_collection(collection.name());
+  request.set_required_filter(options.required_filter());
+  request.set_expected_snapshot_id(options.expected_snapshot_id());
   request.set_text(title);
   request.set_limit(kCandidatesMax);
   const absl::StatusOr<v1::LookupResponse> found = connection.Lookup(request);
@@ -76,16 +80,20 @@ absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
 
 absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
                                               const v1::Collection& collection,
+                                              const v1::SearchOptions& options,
                                               const std::vector<std::string>& ids) {
   v1::FetchRequest request;
   request.set_collection(collection.name());
+  request.set_required_filter(options.required_filter());
+  request.set_expected_snapshot_id(options.expected_snapshot_id());
+  request.set_reply_bytes_max(kReplyBytesMax);
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
     const std::string message(fetched.status().message());
-    return absl::NotFoundError(fmt::format("{}{} --title TEXT finds an item by its {}.", message,
-                                           message.ends_with('?') ? "" : ".",
-                                           collection.lookup_fields(0)));
+    return WithMessage(fetched.status(),
+                       fmt::format("{}{} --title TEXT finds an item by its {}.", message,
+                                   message.ends_with('?') ? "" : ".", collection.lookup_fields(0)));
   }
   if (!fetched.ok()) return fetched.status();
   std::vector<Start> starts;
@@ -109,22 +117,21 @@ std::string LabelOf(const Start* start, const ExampleFlags& examples) {
 
 //   starts  one query each; empty: one query for the examples alone
 int SearchAround(const Connection& connection, const v1::Collection& collection,
-                 const std::vector<Start>& starts, const SimilarFlags& flags) {
-  const auto options = OptionsOf(flags.query);
-  if (!options.ok()) return Fail(options.status());
+                 const v1::SearchOptions& options, const std::vector<Start>& starts,
+                 const SimilarFlags& flags) {
   v1::SearchRequest request;
   request.set_collection(collection.name());
-  *request.mutable_options() = *options;
+  *request.mutable_options() = options;
   for (const Start& start : starts) request.add_queries()->set_id(start.id);
   if (starts.empty()) request.add_queries();
   if (flags.examples.given()) {
     for (v1::Query& query : *request.mutable_queries()) {
       absl::Status status = TurnIntoExamples(flags.examples, query);
-      if (!status.ok()) return Fail(status);
+      if (!status.ok()) return Fail(status, flags.query.client.json);
     }
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
   Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
   for (int i = 0; i < response->results_size(); ++i) {
@@ -155,20 +162,26 @@ int RunSimilar(const SimilarFlags& flags) {
                                    "ID,... and --unlike ID,..."));
     return kWrongUsage;
   }
+  const bool json = flags.query.client.json;
+  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  if (!options.ok()) return Fail(options.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
-  if (!collection.ok()) return Fail(collection.status());
-  if (by_id) {
-    const auto starts = StartsById(connection, *collection, flags.ids);
-    if (!starts.ok()) return Fail(starts.status());
-    return SearchAround(connection, *collection, *starts, flags);
+  if (!collection.ok()) return Fail(collection.status(), json);
+  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+    return Fail(set, json);
   }
-  if (!by_title) return SearchAround(connection, *collection, {}, flags);
-  const auto start = StartByTitle(connection, *collection, *flags.title, flags.query.client.json);
-  if (!start.ok()) return Fail(start.status());
+  if (by_id) {
+    const auto starts = StartsById(connection, *collection, *options, flags.ids);
+    if (!starts.ok()) return Fail(starts.status(), json);
+    return SearchAround(connection, *collection, *options, *starts, flags);
+  }
+  if (!by_title) return SearchAround(connection, *collection, *options, {}, flags);
+  const auto start = StartByTitle(connection, *collection, *options, *flags.title, json);
+  if (!start.ok()) return Fail(start.status(), json);
   if (!start->has_value()) return kFailed;
-  return SearchAround(connection, *collection, {**start}, flags);
+  return SearchAround(connection, *collection, *options, {**start}, flags);
 }
 
 }  // namespace

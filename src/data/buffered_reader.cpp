@@ -45,12 +45,12 @@ absl::Status BufferedReader::ReadExact(std::span<char> into) {
   return absl::OkStatus();
 }
 
-void BufferedReader::Skip(std::uint64_t count) {
+absl::Status BufferedReader::Skip(std::uint64_t count) {
   assert(count <= bytes_left());
   const std::size_t buffered = std::min<std::uint64_t>(count, window_.size());
   Consume(buffered);
-  source_.Skip(count - buffered);
   position_ += count - buffered;
+  return source_.Skip(count - buffered);
 }
 
 absl::StatusOr<std::string_view> BufferedReader::ReadSome() {

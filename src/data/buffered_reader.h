@@ -27,7 +27,7 @@ class BufferedReader {
   // Fills `into` to its last byte. REQUIRES: into.size() <= bytes_left().
   absl::Status ReadExact(std::span<char> into);
   // REQUIRES: count <= bytes_left().
-  void Skip(std::uint64_t count);
+  absl::Status Skip(std::uint64_t count);
   // The next bytes, as many as the buffer has; empty at the end. Valid until the next call.
   absl::StatusOr<std::string_view> ReadSome();
   // Reads up to the next newline or the end and drops the newline. False at the end of the file.

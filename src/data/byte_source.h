@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 namespace simile::data {
@@ -26,10 +27,12 @@ class ByteSource {
   std::uint64_t size() const { return size_; }
 
   // Reads the next bytes, at most into.size() of them, and returns how many: 0 only at the end.
-  // Errors: kDataLoss when the file cannot be read or has become shorter than size().
+  // Errors: kDataLoss when the file cannot be read; FILES_CHANGED when it has become shorter than
+  // size().
   virtual absl::StatusOr<std::size_t> Read(std::span<char> into) = 0;
-  // Skips bytes without reading them. REQUIRES: at least `count` are left.
-  virtual void Skip(std::uint64_t count) = 0;
+  // Moves past bytes, for which a file needs no reading. REQUIRES: at least `count` are left.
+  // Errors: as Read.
+  virtual absl::Status Skip(std::uint64_t count) = 0;
 
  private:
   const std::string display_name_;
@@ -47,7 +50,10 @@ class MemorySource final : public ByteSource {
     rest_.remove_prefix(count);
     return count;
   }
-  void Skip(std::uint64_t count) override { rest_.remove_prefix(count); }
+  absl::Status Skip(std::uint64_t count) override {
+    rest_.remove_prefix(count);
+    return absl::OkStatus();
+  }
 
  private:
   std::string_view rest_;

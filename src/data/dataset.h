@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/field_type.h"
+#include "data/folder_fingerprint.h"
 #include "data/id_index.h"
 #include "data/matrix.h"
 #include "data/payload_table.h"
@@ -37,6 +38,10 @@ struct Dataset {
   // What the load changed or left out, one sentence each: how many rows were normalized and how
   // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;
+  // Identifies the content: 32 lower-case hex digits that are the same wherever and whenever the
+  // same files are loaded; see content_id.h.
+  std::string content_id;
+  FolderFingerprint fingerprint;  // of the files that were loaded
 };
 
 }  // namespace simile::data

@@ -57,7 +57,9 @@ absl::StatusOr<CollectionFiles> ReadNamedFiles(const Folder& folder, const Limit
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(kCollectionJson);
   if (!source.ok()) return source.status();
   BufferedReader reader(**source);
-  return ReadCollectionJson(reader, limits);
+  absl::StatusOr<CollectionFiles> files = ReadCollectionJson(reader, limits);
+  if (files.ok()) files->settings = kCollectionJson;
+  return files;
 }
 
 // The file of a part that collection.json does not name; `found` stays empty when there is none.

@@ -23,6 +23,8 @@ enum class FieldType : std::uint8_t {
 struct NamedFieldType {
   std::string field;
   FieldType type = FieldType::kOther;
+
+  friend bool operator==(const NamedFieldType&, const NamedFieldType&) = default;
 };
 
 // As messages, listings and collection.json name it: "list of keywords".

@@ -31,41 +31,6 @@ absl::Status OpenError(std::string_view display_name, int error) {
                                            : absl::InvalidArgumentError(message);
 }
 
-class FileSource final : public ByteSource {
- public:
-  FileSource(std::string display_name, std::uint64_t size, base::FileDescriptor descriptor)
-      : ByteSource(std::move(display_name), size), descriptor_(std::move(descriptor)) {
-    // Advice only: reads further ahead, which a loader wants.
-    posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  }
-
-  absl::StatusOr<std::size_t> Read(std::span<char> into) override {
-    // The checked size bounds the read, so bytes appended since then are ignored.
-    const std::size_t wanted = std::min<std::uint64_t>(into.size(), size() - offset_);
-    if (wanted == 0) return std::size_t{0};
-    ssize_t count = 0;
-    do {
-      count = pread(descriptor_.get(), into.data(), wanted, static_cast<off_t>(offset_));
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) {
-      return absl::DataLossError(fmt::format("{}: cannot be read at byte {}: {}", display_name(),
-                                             offset_, ErrorText(errno)));
-    }
-    if (count == 0) {
-      return absl::DataLossError(
-          fmt::format("{}: ended at byte {} of {}; it was cut while being read", display_name(),
-                      base::Grouped(offset_), base::Grouped(size())));
-    }
-    offset_ += static_cast<std::uint64_t>(count);
-    return static_cast<std::size_t>(count);
-  }
-  void Skip(std::uint64_t count) override { offset_ += count; }
-
- private:
-  const base::FileDescriptor descriptor_;
-  std::uint64_t offset_ = 0;
-};
-
 // What kind of entry is not a regular file.
 std::string_view KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -127,7 +92,7 @@ bool Folder::Has(const std::string& display_name) const {
   return fstatat(descriptor_.get(), display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> Folder::OpenFile(
+absl::StatusOr<std::unique_ptr<FileSource>> Folder::OpenFile(
     const std::string& display_name) const {
   std::error_code error;
   const fs::path real = fs::canonical(real_ / display_name, error);

@@ -7,7 +7,7 @@
 #include <absl/status/statusor.h>
 
 #include "base/file_descriptor.h"
-#include "data/byte_source.h"
+#include "data/file_source.h"
 
 namespace simile::data {
 
@@ -27,7 +27,7 @@ class Folder {
   // REQUIRES: IsInside(display_name).
   // Errors: kNotFound; kInvalidArgument when it is no regular file or a link that leads out;
   //         kPermissionDenied. Messages begin with the display name.
-  absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& display_name) const;
+  absl::StatusOr<std::unique_ptr<FileSource>> OpenFile(const std::string& display_name) const;
 
   // Whether a name is a plain relative path: not empty, not absolute, no `..`, no NUL.
   static bool IsInside(const std::string& display_name);

@@ -1,18 +1,27 @@
 #include "data/load.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "data/buffered_reader.h"
+#include "data/content_id.h"
+#include "data/discover.h"
+#include "data/file_source.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
+#include "data/load_error.h"
 #include "data/payload_reader.h"
 #include "data/vector_format.h"
 #include "data/vector_reader.h"
@@ -20,17 +29,18 @@
 namespace simile::data {
 namespace {
 
-// Reports the bytes read as a fraction of all bytes to read.
+// Reports the bytes read, of all bytes to read.
 class ProgressMeter {
  public:
   explicit ProgressMeter(const ProgressFn& progress) : progress_(progress) {}
 
   void Expect(std::uint64_t bytes) { expected_ += bytes; }
-  void Advance(std::uint64_t bytes) {
+  void Advance(std::string_view file, std::uint64_t bytes) {
     done_ += bytes;
-    if (progress_) {
-      progress_(std::min(1.0, static_cast<double>(done_) / static_cast<double>(expected_)));
-    }
+    if (progress_) progress_({file, std::min(done_, expected_), expected_});
+  }
+  void ReportAllRead() const {
+    if (progress_) progress_({"", expected_, expected_});
   }
 
  private:
@@ -39,35 +49,67 @@ class ProgressMeter {
   std::uint64_t done_ = 0;
 };
 
-// A source that reports its reads to a meter.
-class MeteredSource final : public ByteSource {
+// A file of the collection whose reads are reported to a meter and hashed, so that the content id
+// is that of the bytes which were loaded.
+class HashedSource final : public ByteSource {
  public:
-  MeteredSource(std::unique_ptr<ByteSource> source, ProgressMeter& meter)
+  HashedSource(std::unique_ptr<FileSource> source, FileRole role, ProgressMeter& meter,
+               ContentIdBuilder& content)
       : ByteSource(source->display_name(), source->size()),
         source_(std::move(source)),
-        meter_(meter) {
+        role_(role),
+        meter_(meter),
+        content_(content) {
     meter_.Expect(size());
+    content_.AddFile(role_);
   }
   absl::StatusOr<std::size_t> Read(std::span<char> into) override {
     absl::StatusOr<std::size_t> count = source_->Read(into);
-    if (count.ok()) meter_.Advance(*count);
+    if (!count.ok()) return count;
+    content_.AddBytes(role_, {into.data(), *count});
+    meter_.Advance(display_name(), *count);
+    read_ += *count;
     return count;
   }
-  void Skip(std::uint64_t count) override {
-    source_->Skip(count);
-    meter_.Advance(count);
+  // Reads them, since they belong to the content.
+  absl::Status Skip(std::uint64_t count) override {
+    constexpr std::uint64_t kStepBytes = std::uint64_t{64} << 10;
+    std::vector<char> skipped(std::min(count, kStepBytes));
+    while (count > 0) {
+      const absl::StatusOr<std::size_t> step =
+          Read(std::span(skipped).first(std::min<std::uint64_t>(count, skipped.size())));
+      if (!step.ok()) return step.status();
+      count -= *step;
+    }
+    return absl::OkStatus();
   }
+  // Reads what no reader needed.
+  absl::Status ReadRest() { return Skip(size() - read_); }
 
  private:
-  const std::unique_ptr<ByteSource> source_;
+  const std::unique_ptr<FileSource> source_;
+  const FileRole role_;
   ProgressMeter& meter_;
+  ContentIdBuilder& content_;
+  std::uint64_t read_ = 0;
 };
 
-// An open file of the collection.
+// An open file of the collection; nothing when it is absent.
 struct OpenFile {
-  std::unique_ptr<ByteSource> source;
+  std::unique_ptr<HashedSource> source;
   std::unique_ptr<BufferedReader> reader;
 };
+
+// Refuses files that are not those of the plan, naming the first that differs.
+absl::Status CheckUnchanged(const FolderFingerprint& planned, const FolderFingerprint& now) {
+  const auto [before, after] = std::ranges::mismatch(planned.files, now.files);
+  if (before == planned.files.end()) return absl::OkStatus();
+  const bool is_gone = after->display_name.empty();
+  return base::Error(base::ErrorReason::kFilesChanged,
+                     fmt::format("{}: {} since the load was planned; load again",
+                                 is_gone ? before->display_name : after->display_name,
+                                 is_gone ? "has gone" : "has changed"));
+}
 
 // One load, from opening the files to a checked dataset. All files are opened first, so that
 // progress has a total. Steps that need temporary memory (sorting interactions) come before the
@@ -80,34 +122,55 @@ class Loader {
   absl::StatusOr<Dataset> Load() {
     dataset_.metric = files_.metric;
     for (absl::Status (Loader::*const step)() :
-         {&Loader::OpenAll, &Loader::LoadPayload, &Loader::ChooseLookupFields,
-          &Loader::ChooseFieldTypes, &Loader::LoadUserIds, &Loader::LoadInteractions,
-          &Loader::LoadVectors, &Loader::LoadUserVectors}) {
-      if (absl::Status status = (this->*step)(); !status.ok()) return status;
+         {&Loader::CheckSettings, &Loader::OpenAll, &Loader::ReadLayouts, &Loader::LoadPayload,
+          &Loader::ChooseLookupFields, &Loader::ChooseFieldTypes, &Loader::LoadUserIds,
+          &Loader::LoadInteractions, &Loader::LoadVectors, &Loader::LoadUserVectors,
+          &Loader::ReadRest}) {
+      const absl::Status status = (this->*step)();
+      if (status.ok()) continue;
+      // A file that was being written looks invalid; the caller should know why.
+      absl::Status changed = CheckFiles();
+      return changed.ok() ? status : changed;
     }
+    if (absl::Status status = CheckFiles(); !status.ok()) return status;
+    dataset_.fingerprint = plan_.fingerprint;
+    dataset_.content_id = content_.Id();
+    meter_.ReportAllRead();
     return std::move(dataset_);
   }
 
  private:
+  // The plan's settings were read before its fingerprint was taken.
+  absl::Status CheckSettings() {
+    const absl::StatusOr<Folder> folder = Folder::Open(files_.folder);
+    if (!folder.ok()) return folder.status();
+    const absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, files_.folder, limits_);
+    if (!files.ok()) return files.status();
+    if (*files == files_) return absl::OkStatus();
+    return base::Error(base::ErrorReason::kFilesChanged,
+                       "collection.json: has changed since the load was planned; load again");
+  }
+
   absl::Status OpenAll() {
     const absl::StatusOr<Folder> folder = Folder::Open(files_.folder);
     if (!folder.ok()) return folder.status();
-    const auto open = [&](const std::string& display_name, OpenFile& file) -> absl::Status {
-      if (display_name.empty()) return absl::OkStatus();
-      absl::StatusOr<std::unique_ptr<ByteSource>> source = folder->OpenFile(display_name);
+    FolderFingerprint opened;
+    for (std::size_t i = 0; i < kFileRoleCount; ++i) {
+      const auto role = static_cast<FileRole>(i);
+      const std::string& display_name = FileOf(files_, role);
+      if (display_name.empty()) continue;
+      absl::StatusOr<std::unique_ptr<FileSource>> source = folder->OpenFile(display_name);
       if (!source.ok()) return source.status();
-      file.source = std::make_unique<MeteredSource>(*std::move(source), meter_);
-      file.reader = std::make_unique<BufferedReader>(*file.source);
-      return absl::OkStatus();
-    };
-    for (const auto& [display_name, file] :
-         {std::pair<const std::string&, OpenFile&>{files_.vectors, vectors_},
-          {files_.payload, payload_},
-          {files_.user_ids, user_ids_},
-          {files_.user_vectors, user_vectors_},
-          {files_.interactions, interactions_}}) {
-      if (absl::Status status = open(display_name, file); !status.ok()) return status;
+      absl::StatusOr<FileFingerprint> fingerprint = (*source)->TakeFingerprint();
+      if (!fingerprint.ok()) return fingerprint.status();
+      opened.files[i] = *std::move(fingerprint);
+      open_[i].source = std::make_unique<HashedSource>(*std::move(source), role, meter_, content_);
+      open_[i].reader = std::make_unique<BufferedReader>(*open_[i].source);
     }
+    return CheckUnchanged(plan_.fingerprint, opened);
+  }
+
+  absl::Status ReadLayouts() {
     absl::Status status = ReadLayout(vectors_, files_.tensor, plan_.row_count, layout_);
     if (!status.ok() || user_vectors_.reader == nullptr) return status;
     return ReadLayout(user_vectors_, "", plan_.user_count, user_layout_);
@@ -119,7 +182,8 @@ class Loader {
     const absl::StatusOr<VectorLayout> read = ReadVectorLayout(*file.reader, tensor, limits_);
     if (!read.ok()) return read.status();
     if (read->row_count != planned_rows || read->dim != plan_.dim) {
-      return absl::AbortedError(
+      return base::Error(
+          base::ErrorReason::kFilesChanged,
           fmt::format("{}: has changed since the load was planned: {} of {} dimensions now, {} of "
                       "{} then; load again",
                       file.reader->display_name(), base::Counted(read->row_count, "row"), read->dim,
@@ -239,15 +303,40 @@ class Loader {
     return absl::OkStatus();
   }
 
+  // Reads what no reader needed, for the content id.
+  absl::Status ReadRest() {
+    for (OpenFile& file : open_) {
+      if (file.source == nullptr) continue;
+      if (absl::Status status = file.source->ReadRest(); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the folder still has the files of the plan.
+  absl::Status CheckFiles() const {
+    const absl::StatusOr<FolderFingerprint> now = TakeFingerprint(files_.folder, limits_);
+    if (!now.ok()) {
+      return base::Error(
+          base::ErrorReason::kFilesChanged,
+          fmt::format("the folder has changed since the load was planned: {}; load again",
+                      std::string(now.status().message())));
+    }
+    return CheckUnchanged(plan_.fingerprint, *now);
+  }
+
+  OpenFile& Of(FileRole role) { return open_[static_cast<std::size_t>(role)]; }
+
   const DatasetPlan& plan_;
   const CollectionFiles& files_;
   const Limits& limits_;
   ProgressMeter meter_;
-  OpenFile vectors_;
-  OpenFile payload_;
-  OpenFile user_ids_;
-  OpenFile user_vectors_;
-  OpenFile interactions_;
+  ContentIdBuilder content_;
+  std::array<OpenFile, kFileRoleCount> open_;  // by FileRole
+  OpenFile& vectors_ = Of(FileRole::kVectors);
+  OpenFile& payload_ = Of(FileRole::kPayload);
+  OpenFile& user_ids_ = Of(FileRole::kUserIds);
+  OpenFile& user_vectors_ = Of(FileRole::kUserVectors);
+  OpenFile& interactions_ = Of(FileRole::kInteractions);
   VectorLayout layout_;
   VectorLayout user_layout_;
   std::string id_field_;
@@ -259,8 +348,7 @@ class Loader {
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress) {
   absl::StatusOr<Dataset> dataset = Loader(plan, limits, progress).Load();
-  // A file may contain more bytes than the load reads.
-  if (dataset.ok() && progress) progress(1.0);
+  if (!dataset.ok()) return LoadError(dataset.status());
   return dataset;
 }
 

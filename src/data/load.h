@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include <absl/status/statusor.h>
 
@@ -10,14 +12,20 @@
 
 namespace simile::data {
 
-// Called repeatedly during a load with the fraction done, 0..1, from the loading thread.
-using ProgressFn = std::function<void(double fraction)>;
+// How far the files of a load are read.
+struct ReadProgress {
+  std::string_view file;  // the display name of the file being read; empty when all are read
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_total = 0;  // of all files
+};
+// Called from the loading thread after each read, and once when everything is loaded.
+using ProgressFn = std::function<void(const ReadProgress& progress)>;
 
 // Reads and checks everything. Files are read once, in order, through a small buffer, so the peak
 // is the dataset plus a few MiB.
-// Errors: as PlanDataset; kResourceExhausted without memory; kAborted when a file has changed shape
-//         since the plan. Every message begins with the file's display name and says row or line,
-//         column or field, and what would be right.
+// Errors: as PlanDataset; DOES_NOT_FIT without memory; FILES_CHANGED when a file was changed, added
+//         or removed since the plan. Every message begins with the file's display name and says row
+//         or line, column or field, and what would be right.
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress);
 

@@ -1,6 +1,7 @@
 #include "data/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "data/buffered_reader.h"
 #include "data/discover.h"
 #include "data/folder.h"
+#include "data/load_error.h"
 #include "data/vector_format.h"
 
 namespace simile::data {
@@ -91,15 +93,16 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const Limits& limits) {
+absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const Limits& limits) {
   const absl::StatusOr<Folder> folder = Folder::Open(path);
   if (!folder.ok()) return folder.status();
   absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, path, limits);
   if (!files.ok()) return files.status();
   DatasetPlan plan;
   plan.files = *std::move(files);
+  absl::StatusOr<FolderFingerprint> fingerprint = TakeFingerprint(*folder, plan.files);
+  if (!fingerprint.ok()) return fingerprint.status();
+  plan.fingerprint = *std::move(fingerprint);
   const absl::StatusOr<VectorLayout> vectors =
       ReadLayout(*folder, plan.files.vectors, plan.files.tensor, limits);
   if (!vectors.ok()) return vectors.status();
@@ -111,6 +114,21 @@ absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const
   if (!plan.files.payload.empty()) plan.payload_bytes = PayloadBytes(*payload, plan.row_count);
   plan.filter_bytes = FilterBytes(*payload, plan.row_count);
   if (absl::Status status = PlanUsers(*folder, limits, plan); !status.ok()) return status;
+  return plan;
+}
+
+}  // namespace
+
+const std::string& FileOf(const CollectionFiles& files, FileRole role) {
+  constexpr std::array<std::string CollectionFiles::*, kFileRoleCount> kMembers = {
+      &CollectionFiles::settings, &CollectionFiles::vectors,      &CollectionFiles::payload,
+      &CollectionFiles::user_ids, &CollectionFiles::user_vectors, &CollectionFiles::interactions};
+  return files.*kMembers[static_cast<std::size_t>(role)];
+}
+
+absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const Limits& limits) {
+  absl::StatusOr<DatasetPlan> plan = PlanFiles(path, limits);
+  if (!plan.ok()) return LoadError(plan.status());
   return plan;
 }
 

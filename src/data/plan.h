@@ -8,6 +8,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/field_type.h"
+#include "data/folder_fingerprint.h"
 #include "simile/limits.h"
 #include "simile/query.h"
 
@@ -17,6 +18,7 @@ namespace simile::data {
 // are the display names that errors and notes begin with; empty when the file is absent.
 struct CollectionFiles {
   std::filesystem::path folder;
+  std::string settings;      // collection.json
   std::string vectors;       // required: content_vectors.npy, vectors.npy or .safetensors
   std::string payload;       // metadata.jsonl
   std::string user_ids;      // user_ids.json
@@ -27,11 +29,17 @@ struct CollectionFiles {
   std::string tensor;                      // empty: the file's only tensor
   std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
   std::vector<NamedFieldType> field_types;  // of other fields the values decide
+
+  friend bool operator==(const CollectionFiles&, const CollectionFiles&) = default;
 };
+
+// The file of a role; empty when it is absent.
+const std::string& FileOf(const CollectionFiles& files, FileRole role);
 
 // The memory that loading takes, from the files' headers and sizes alone; nothing large is read.
 struct DatasetPlan {
   CollectionFiles files;
+  FolderFingerprint fingerprint;  // of these files, taken before their headers were read
   std::uint64_t row_count = 0;
   std::uint32_t dim = 0;
   std::uint64_t user_count = 0;     // 0 without users
@@ -46,9 +54,9 @@ struct DatasetPlan {
 
 // Finds the files of the folder (and its media/ and users/), reads collection.json and the headers,
 // and estimates the bytes of each part.
-// Errors: kNotFound when the folder or its vectors are missing (naming what was looked for);
-//         kInvalidArgument for a malformed collection.json or header: file, place, what would be
-//         right. Only regular files inside the folder are opened; links out of it are refused.
+// Errors: INVALID_FILES when the folder or its vectors are missing (naming what was looked for) or
+//         collection.json or a header is malformed: file, place, what would be right. Only regular
+//         files inside the folder are opened; links out of it are refused.
 absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& folder, const Limits& limits);
 
 }  // namespace simile::data

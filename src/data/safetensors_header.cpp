@@ -219,7 +219,8 @@ absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::stri
   }
   absl::StatusOr<VectorLayout> layout =
       LayoutOf(in.display_name(), *dtype.element, (*chosen)->shape, limits);
-  if (layout.ok()) in.Skip((*chosen)->begin);
+  if (!layout.ok()) return layout.status();
+  if (absl::Status status = in.Skip((*chosen)->begin); !status.ok()) return status;
   return layout;
 }
 

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "filter/time_value.h"
 
 namespace simile::filter {
@@ -41,8 +39,8 @@ struct Summarizer {
     FieldSummary summary;
     summary.distinct_values = column.DistinctCount();
     if (column.empty()) return summary;
-    summary.least = TextOf(column.least());
-    summary.greatest = TextOf(column.greatest());
+    summary.least = ValueOf(column.least());
+    summary.greatest = ValueOf(column.greatest());
     return summary;
   }
 
@@ -50,7 +48,7 @@ struct Summarizer {
     FieldSummary summary;
     const std::uint64_t of_true = true_rows.size();
     const std::uint64_t of_false = field.present.size() - of_true;
-    std::vector<FieldSummary::Value> values{{"false", of_false}, {"true", of_true}};
+    std::vector<FieldSummary::Value> values{{false, of_false}, {true, of_true}};
     if (of_true > of_false) std::swap(values[0], values[1]);
     std::erase_if(values, [](const FieldSummary::Value& value) { return value.rows == 0; });
     summary.distinct_values = values.size();
@@ -59,10 +57,11 @@ struct Summarizer {
     return summary;
   }
 
-  std::string TextOf(std::int64_t value) const {
-    return field.type == FieldType::kTime ? TimeText(value) : fmt::format("{}", value);
+  SummaryValue ValueOf(std::int64_t value) const {
+    if (field.type == FieldType::kTime) return TimeText(value);
+    return value;
   }
-  std::string TextOf(double value) const { return fmt::format("{}", value); }
+  SummaryValue ValueOf(double value) const { return value; }
 };
 
 }  // namespace

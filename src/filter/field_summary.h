@@ -2,23 +2,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "filter/payload_index.h"
 
 namespace simile::filter {
 
+// A value of a field: a keyword, or a time as RFC 3339 text; an integer; a number; a boolean.
+using SummaryValue = std::variant<std::string, std::int64_t, double, bool>;
+
 // The values of a field, for users who choose a filter.
 struct FieldSummary {
   struct Value {
-    std::string text;
+    SummaryValue value;
     std::uint64_t rows = 0;
   };
   std::uint64_t distinct_values = 0;
   std::vector<Value> most_common;  // of keywords and booleans, the most common first, then by text
-  std::string least;               // of integers, numbers and times
-  std::string greatest;
+  std::optional<SummaryValue> least;  // of integers, numbers and times
+  std::optional<SummaryValue> greatest;
 };
 
 //   values_max  of most_common

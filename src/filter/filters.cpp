@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "filter/evaluate.h"
 #include "filter/parser.h"
 #include "filter/unknown_field.h"
@@ -47,7 +48,8 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view fi
 absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name) const {
   const Field* const field = payload_.Find(name);
   if (field == nullptr) {
-    return absl::InvalidArgumentError(UnknownField(collection_, name, payload_));
+    return base::Error(base::ErrorReason::kUnknownPayloadField,
+                       UnknownField(collection_, name, payload_));
   }
   if (!std::holds_alternative<KeywordColumn>(field->column)) {
     std::vector<std::string> keyword_fields;
@@ -56,10 +58,12 @@ absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name) const 
         keyword_fields.push_back(FieldText(each.name));
       }
     }
-    return absl::InvalidArgumentError(fmt::format(
-        "{} is of type {}; rows are grouped by keywords: {}", FieldText(name), NameOf(field->type),
-        keyword_fields.empty() ? "this collection has none"
-                               : fmt::format("{}", fmt::join(keyword_fields, ", "))));
+    return base::Error(
+        base::ErrorReason::kInvalidField,
+        fmt::format("{} is of type {}; rows are grouped by keywords: {}", FieldText(name),
+                    NameOf(field->type),
+                    keyword_fields.empty() ? "this collection has none"
+                                           : fmt::format("{}", fmt::join(keyword_fields, ", "))));
   }
   const auto number = static_cast<std::uint32_t>(field - payload_.fields().data());
   return KeywordField(dataset_.payload, number, *field);

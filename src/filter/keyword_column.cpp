@@ -31,6 +31,15 @@ std::uint64_t KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const
   return entry.row_count;
 }
 
+std::optional<Row> KeywordColumn::FirstRowOf(std::size_t keyword, const RowMask& mask) const {
+  const Entry& entry = entries_[keyword];
+  if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].FirstAllowed(mask);
+  for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) {
+    if (mask.Allows(row)) return row;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> KeywordColumn::Find(std::string_view text) const {
   const std::string wanted = FoldText(text);
   const auto place = [this](const Entry& entry) {

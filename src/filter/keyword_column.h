@@ -28,6 +28,8 @@ class KeywordColumn {
   std::optional<std::uint32_t> Find(std::string_view text) const;
   // Adds the rows of a keyword. Returns the work, as RowSet::AddTo.
   std::uint64_t AddRowsOf(std::size_t keyword, RowMask& mask) const;
+  // The first row with the keyword that the mask allows. Cost: one pass over the keyword's rows.
+  std::optional<Row> FirstRowOf(std::size_t keyword, const RowMask& mask) const;
   // Adds the rows that have this text as a keyword. Returns the work.
   std::uint64_t AddRowsWith(std::string_view text, RowMask& mask) const;
   // Adds the rows with a keyword that contains the text. Returns the work, which includes one pass

@@ -1,6 +1,8 @@
 #include "filter/keyword_field.h"
 
 #include <algorithm>
+#include <cassert>
+#include <optional>
 #include <variant>
 
 #include "filter/separated_keywords.h"
@@ -23,6 +25,18 @@ void KeywordField::KeywordsOf(Row row, std::vector<std::uint32_t>& keywords) con
   });
   std::ranges::sort(keywords);
   keywords.erase(std::unique(keywords.begin(), keywords.end()), keywords.end());
+}
+
+std::string KeywordField::Spelling(std::uint32_t keyword, const RowMask* mask) const {
+  if (mask == nullptr) return std::string(column_->Spelling(keyword));
+  const std::optional<Row> row = column_->FirstRowOf(keyword, *mask);
+  assert(row.has_value());
+  const PayloadValue value = payload_->ReadField(*row, field_number_);
+  std::string spelling;
+  ForEachKeyword(type_, value, [&](std::string_view text) {
+    if (spelling.empty() && column_->Find(text) == keyword) spelling = text;
+  });
+  return spelling;
 }
 
 }  // namespace simile::filter

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/payload_table.h"
 #include "filter/payload_index.h"
+#include "simile/row_mask.h"
 
 namespace simile::filter {
 
@@ -19,6 +21,9 @@ class KeywordField {
   // The row's keywords, ascending and distinct; none when it lacks the field.
   // Cost: one decode of the row.
   void KeywordsOf(Row row, std::vector<std::uint32_t>& keywords) const;
+  // The keyword as the first row with it that passes the mask (null: all) spells it.
+  // REQUIRES: such a row exists. Cost: with a mask one pass over the keyword's rows, and a decode.
+  std::string Spelling(std::uint32_t keyword, const RowMask* mask) const;
 
  private:
   const data::PayloadTable* payload_;

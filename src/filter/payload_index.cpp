@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "data/json_value.h"
 #include "filter/separated_keywords.h"
@@ -125,10 +126,13 @@ absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& paylo
     if (!misfit) continue;
     const PayloadValue value = payload.ReadField(*misfit, number);
     const auto* const text = std::get_if<std::string>(&value.value);
-    return absl::InvalidArgumentError(fmt::format(
-        "collection.json: \"field_types\" says {} is {}; row {} of the payload holds {}",
-        base::Quoted(payload.fields()[number].name), NameOf(found.back()), base::Grouped(*misfit),
-        text != nullptr ? base::Quoted(*text) : std::string(data::Describe(value))));
+    return base::Error(
+        base::ErrorReason::kInvalidFiles,
+        fmt::format(
+            "collection.json: \"field_types\" says {} is {}; row {} of the payload holds {}",
+            base::Quoted(payload.fields()[number].name), NameOf(found.back()),
+            base::Grouped(*misfit),
+            text != nullptr ? base::Quoted(*text) : std::string(data::Describe(value))));
   }
   return found;
 }

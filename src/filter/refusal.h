@@ -6,12 +6,14 @@
 #include <absl/status/status.h>
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
+
 namespace simile::filter {
 
-// kInvalidArgument about a place in a filter: `column N: what`.
+// INVALID_FILTER about a place in a filter: `column N: what`.
 //   column  in characters, from 1
 inline absl::Status RefuseAt(std::uint32_t column, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("column {}: {}", column, what));
+  return base::Error(base::ErrorReason::kInvalidFilter, fmt::format("column {}: {}", column, what));
 }
 
 }  // namespace simile::filter

@@ -62,8 +62,8 @@ TextIndex TextIndex::Build(const data::PayloadTable& payload,
   return index;
 }
 
-TextMatches TextIndex::Find(std::string_view field, std::string_view text,
-                            std::size_t limit) const {
+TextMatches TextIndex::Find(std::string_view field, std::string_view text, std::size_t limit,
+                            const RowMask* mask) const {
   const auto position = std::find(fields_.begin(), fields_.end(), field);
   assert(position != fields_.end());
   const Column& column = columns_[static_cast<std::size_t>(position - fields_.begin())];
@@ -76,15 +76,15 @@ TextMatches TextIndex::Find(std::string_view field, std::string_view text,
   std::size_t at = all.find(needle);
   while (at != std::string_view::npos) {
     const auto end = std::upper_bound(column.ends.begin(), column.ends.end(), at);
-    const std::size_t begin = end == column.ends.begin() ? 0 : *(end - 1);
+    at = all.find(needle, *end);
+    const auto row = static_cast<Row>(end - column.ends.begin());
+    if (mask != nullptr && !mask->Allows(row)) continue;
+    const std::size_t begin = row == 0 ? 0 : column.ends[row - 1];
     const MatchQuality quality = BestQuality(all.substr(begin, *end - begin), needle);
     ++matches.match_count;
     if (quality == MatchQuality::kWhole) ++matches.whole_match_count;
     std::vector<TextMatch>& alike = by_quality[static_cast<std::size_t>(quality)];
-    if (alike.size() < limit) {
-      alike.push_back({static_cast<Row>(end - column.ends.begin()), quality});
-    }
-    at = all.find(needle, *end);
+    if (alike.size() < limit) alike.push_back({row, quality});
   }
   for (const std::vector<TextMatch>& alike : by_quality) {
     const std::size_t left = limit - matches.first.size();

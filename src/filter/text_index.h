@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/payload_table.h"
-#include "simile/matrix_view.h"
+#include "simile/row_mask.h"
 
 namespace simile::filter {
 
@@ -40,8 +40,10 @@ class TextIndex {
   const std::vector<std::string>& fields() const { return fields_; }
   // Rows whose field contains the text, ignoring case and accents; none for text that folds to
   // nothing. A row with a list counts once, by its best string.
+  //   mask  rows that may match, null for all; others are not counted either
   // REQUIRES: field is one of fields(). Cost: one pass over the field's folded text.
-  TextMatches Find(std::string_view field, std::string_view text, std::size_t limit) const;
+  TextMatches Find(std::string_view field, std::string_view text, std::size_t limit,
+                   const RowMask* mask = nullptr) const;
   std::uint64_t bytes() const;
 
  private:

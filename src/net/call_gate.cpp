@@ -1,6 +1,7 @@
 #include "net/call_gate.h"
 
 #include <cassert>
+#include <utility>
 
 namespace simile::net {
 
@@ -11,8 +12,26 @@ bool CallGate::Enter() {
   return true;
 }
 
+std::optional<std::uint64_t> CallGate::EnterUntilClosed(std::function<void()> closing) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return std::nullopt;
+  ++inside_;
+  closing_.emplace(++tickets_, std::move(closing));
+  return tickets_;
+}
+
 void CallGate::Leave() {
   const std::lock_guard lock(mutex_);
+  LeaveLocked();
+}
+
+void CallGate::Leave(std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  closing_.erase(ticket);
+  LeaveLocked();
+}
+
+void CallGate::LeaveLocked() {
   assert(inside_ > 0);
   --inside_;
   // Under the lock: the waiting thread may destroy the gate as soon as it sees it empty.
@@ -20,8 +39,14 @@ void CallGate::Leave() {
 }
 
 void CallGate::Close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
+  std::map<std::uint64_t, std::function<void()>> closing;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    closing.swap(closing_);
+  }
+  // Without the lock: a call may leave at once.
+  for (const auto& [ticket, close] : closing) close();
 }
 
 bool CallGate::AwaitEmpty(Clock::Duration timeout) {

@@ -113,18 +113,28 @@ absl::Status Server::BuildServer(bool reflection, const Limits& limits,
       grpc::InsecureServerCredentials());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
-  SetServing(false);  // before the first health check
+  // Before the first health check.
+  SetServing(false);
+  server_->GetHealthCheckService()->SetServingStatus(kLivenessName, true);
   return absl::OkStatus();
 }
 
 void Server::SetServing(bool serving) { SetCollectionServing("", serving); }
 
 void Server::SetCollectionServing(const std::string& collection, bool serving) {
-  server_->GetHealthCheckService()->SetServingStatus(collection, serving);
+  const std::lock_guard lock(health_mutex_);
+  health_names_.insert(collection);
+  server_->GetHealthCheckService()->SetServingStatus(collection, serving && !draining_);
 }
 
 bool Server::Drain(std::chrono::milliseconds timeout) {
-  server_->GetHealthCheckService()->Shutdown();
+  {
+    const std::lock_guard lock(health_mutex_);
+    draining_ = true;
+    for (const std::string& name : health_names_) {
+      server_->GetHealthCheckService()->SetServingStatus(name, false);
+    }
+  }
   gate_.Close();
   acceptor_.Stop();
   return gate_.AwaitEmpty(timeout);

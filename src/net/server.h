@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 
@@ -26,6 +28,11 @@ class ExternalConnectionAcceptor;
 }  // namespace grpc
 
 namespace simile::net {
+
+// The name under which grpc.health.v1.Health says whether the process answers at all: SERVING from
+// Accept to the end, also while collections load and while the server drains. Not for routing
+// calls.
+inline constexpr char kLivenessName[] = "liveness";
 
 // The gRPC server: the given services, grpc.health.v1.Health and, if enabled, reflection, behind an
 // Acceptor. Starts NOT_SERVING. Owned by wiring; all methods may be called from any thread.
@@ -54,13 +61,13 @@ class Server {
   const std::string& address() const { return address_; }  // "127.0.0.1:50051"
   std::size_t CountConnections() { return acceptor_.CountOpen(); }
 
-  // Health of the server as a whole, and of one collection.
+  // Health of the server as a whole, and of one collection. NOT_SERVING after Drain has begun.
   void SetServing(bool serving);
   void SetCollectionServing(const std::string& collection, bool serving);
 
-  // Stops gracefully: health says NOT_SERVING from now on, no connection is accepted, new calls get
-  // UNAVAILABLE, and calls in flight finish. False when some are still running after `timeout`.
-  // Idempotent.
+  // Stops gracefully: health, except of liveness, says NOT_SERVING from now on, no connection is
+  // accepted, new calls get UNAVAILABLE, and calls in flight finish. False when some are still
+  // running after `timeout`. Idempotent.
   bool Drain(std::chrono::milliseconds timeout);
 
  private:
@@ -75,6 +82,9 @@ class Server {
   const std::string address_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
+  std::mutex health_mutex_;             // guards the next two
+  std::set<std::string> health_names_;  // all that were set, except liveness
+  bool draining_ = false;
   Acceptor acceptor_;  // last: its thread uses the members above
 };
 

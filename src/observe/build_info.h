@@ -4,10 +4,13 @@
 
 namespace simile::observe {
 
-// The project's version and the commit it was built from ("unknown" outside a git checkout).
+// What this program was built from, and how.
 struct BuildInfo {
-  std::string_view version;  // "0.1.0"
-  std::string_view build;    // "v0.1.0-12-g0123456789ab"
+  std::string_view version;     // "0.1.0"
+  std::string_view build;       // "v0.1.0-12-g0123456789ab"; "unknown" outside a git checkout
+  std::string_view commit;      // "0123456789ab..."; empty outside a git checkout
+  std::string_view compiler;    // "GNU 12.2.0"
+  std::string_view build_type;  // "Release"
 };
 
 BuildInfo GetBuildInfo();

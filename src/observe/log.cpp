@@ -48,7 +48,8 @@ class Logger::Impl {
 Logger::Logger(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Logger::~Logger() = default;
 
-void Logger::Write(LogLevel level, std::string_view message, Fields fields) const noexcept {
+void Logger::Write(LogLevel level, std::string_view message,
+                   std::span<const LogField> fields) const noexcept {
   const spdlog::level::level_enum spdlog_level = SpdlogLevel(level);
   if (!impl_->logger.should_log(spdlog_level)) return;
   try {

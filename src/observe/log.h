@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,21 +56,23 @@ class Logger {
   Logger& operator=(const Logger&) = delete;
 
   void Debug(std::string_view message, Fields fields = {}) const noexcept {
-    Write(LogLevel::kDebug, message, fields);
+    Write(LogLevel::kDebug, message, {fields.begin(), fields.size()});
   }
   void Info(std::string_view message, Fields fields = {}) const noexcept {
-    Write(LogLevel::kInfo, message, fields);
+    Write(LogLevel::kInfo, message, {fields.begin(), fields.size()});
   }
   void Warn(std::string_view message, Fields fields = {}) const noexcept {
-    Write(LogLevel::kWarning, message, fields);
+    Write(LogLevel::kWarning, message, {fields.begin(), fields.size()});
   }
   void Error(std::string_view message, Fields fields = {}) const noexcept {
-    Write(LogLevel::kError, message, fields);
+    Write(LogLevel::kError, message, {fields.begin(), fields.size()});
   }
+  // For fields that are not always the same ones.
+  void Write(LogLevel level, std::string_view message,
+             std::span<const LogField> fields) const noexcept;
 
  private:
   class Impl;  // keeps spdlog's headers out of this one
-  void Write(LogLevel level, std::string_view message, Fields fields) const noexcept;
 
   std::unique_ptr<Impl> impl_;
 };

@@ -83,7 +83,7 @@ struct AppendJson {
 
 }  // namespace
 
-std::string TextLine(std::string_view message, std::initializer_list<LogField> fields) {
+std::string TextLine(std::string_view message, std::span<const LogField> fields) {
   std::string out;
   AppendEscaped(message, out);
   for (const LogField& field : fields) {
@@ -95,7 +95,7 @@ std::string TextLine(std::string_view message, std::initializer_list<LogField> f
   return out;
 }
 
-std::string JsonMembers(std::string_view message, std::initializer_list<LogField> fields) {
+std::string JsonMembers(std::string_view message, std::span<const LogField> fields) {
   std::string out = "\"message\":";
   AppendQuoted(message, out);
   for (const LogField& field : fields) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,10 +12,10 @@ namespace simile::observe {
 
 // `request failed request_id=4f1c rpc="Search Two"`: values with white space, quotes, '=' or
 // control characters are quoted and escaped, so that a line stays one line and fields are distinct.
-std::string TextLine(std::string_view message, std::initializer_list<LogField> fields);
+std::string TextLine(std::string_view message, std::span<const LogField> fields);
 
 // `"message":"request failed","request_id":"4f1c"`: the inside of a JSON object. Bytes that are not
 // UTF-8 become U+FFFD; non-finite numbers become null.
-std::string JsonMembers(std::string_view message, std::initializer_list<LogField> fields);
+std::string JsonMembers(std::string_view message, std::span<const LogField> fields);
 
 }  // namespace simile::observe

@@ -1,25 +1,29 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <string_view>
+
+#include <absl/container/inlined_vector.h>
 
 #include "simile/hits.h"
+#include "simile/served_by.h"
 
 namespace simile::observe {
 
-// What served an answer, why, and what it cost. Built by Executor, sent with every answer.
+// What served an answer, why, and what it cost. Built by Executor, sent with every answer. Copies
+// no text: an answer may go out without it.
 struct Receipt {
-  std::string backend;  // "cpu", "gpu"
-  std::string device;
-  std::string engine;
-  std::string reason;                   // why this backend
+  using Names = absl::InlinedVector<std::string_view, 2>;  // most answers come from one engine
+
+  std::shared_ptr<const ServedBy> served_by;  // never null
+  Names engines;                              // at least one; the names live as long as the backend
   std::uint64_t device_bytes = 0;       // on the GPU, whatever backend answered; 0 without one
   std::uint64_t device_bytes_peak = 0;  // each purpose's own peak, summed
-  std::uint64_t snapshot_version = 0;
-  std::uint32_t batch_size = 0;  // queries in the pass, other callers' included
-  std::uint64_t queue_us = 0;    // arrival to start of the pass
-  std::uint64_t compute_us = 0;  // the whole batch in the engine
-  QueryCost cost;                // summed over this call's queries
+  std::uint32_t batch_size = 0;         // queries in the pass, other callers' included
+  std::uint64_t queue_us = 0;           // arrival to start of the pass
+  std::uint64_t compute_us = 0;         // the whole batch in the engine
+  QueryCost cost;                       // summed over this call's queries
 };
 
 }  // namespace simile::observe

@@ -18,7 +18,7 @@ namespace {
 using filter::Field;
 using filter::FieldType;
 
-constexpr std::string_view kUsersWhoHaveSeen = "users who have seen it";
+constexpr std::string_view kFieldOfColdStart = "cold_start.field";
 constexpr std::string_view kYear = "year";
 
 bool HasOrder(const Field& field) {
@@ -49,42 +49,46 @@ const Field* NewestField(const filter::PayloadIndex& payload) {
   return year != nullptr && year->type == FieldType::kInteger ? year : nullptr;
 }
 
+// An error of `cold_start`, or of a field of it, which the messages name.
+absl::Status Refuse(const Place& place, std::string_view field, base::ErrorReason reason,
+                    std::string_view what) {
+  return base::Error(reason, MessageAt(place, fmt::format("{}: {}", field, what)),
+                     fmt::format("options.{}", field));
+}
+
 absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start) {
+                                         const ColdStart& cold_start, const Place& place) {
   const filter::PayloadIndex& payload = snapshot.filters->payload();
   if (cold_start.field.empty()) {
     if (const Field* const field = NewestField(payload)) return field;
-    return absl::InvalidArgumentError(
-        fmt::format("cold_start.field: {} does not tell by itself which rows are newest; name a "
-                    "field{}",
-                    snapshot.collection, FieldsWithOrder(payload)));
+    return Refuse(place, kFieldOfColdStart, base::ErrorReason::kInvalidField,
+                  fmt::format("{} does not tell by itself which rows are newest; name a field{}",
+                              snapshot.collection, FieldsWithOrder(payload)));
   }
   const Field* const field = payload.Find(cold_start.field);
   if (field == nullptr) {
-    return absl::InvalidArgumentError(
-        "cold_start.field: " +
-        filter::UnknownField(snapshot.collection, cold_start.field, payload));
+    return Refuse(place, kFieldOfColdStart, base::ErrorReason::kUnknownPayloadField,
+                  filter::UnknownField(snapshot.collection, cold_start.field, payload));
   }
   if (HasOrder(*field)) return field;
-  return absl::InvalidArgumentError(
-      fmt::format("cold_start.field: {} is of type {}, which has no order{}",
-                  filter::FieldText(field->name), NameOf(field->type), FieldsWithOrder(payload)));
+  return Refuse(
+      place, kFieldOfColdStart, base::ErrorReason::kInvalidField,
+      fmt::format("{} is of type {}, which has no order{}", filter::FieldText(field->name),
+                  NameOf(field->type), FieldsWithOrder(payload)));
 }
 
 }  // namespace
 
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start) {
+                                         const ColdStart& cold_start, const Place& place) {
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
     const std::vector<Row>& most_seen = snapshot.dataset->profiles.most_seen;
-    if (!most_seen.empty()) {
-      return engine::RowOrder(kUsersWhoHaveSeen, &most_seen, snapshot.row_count());
-    }
-    return absl::InvalidArgumentError(
-        fmt::format("cold_start: {} has no interactions to tell what is popular; name a field{}",
-                    snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
+    if (!most_seen.empty()) return engine::RowOrder({}, &most_seen, snapshot.row_count());
+    return Refuse(place, "cold_start", base::ErrorReason::kInvalidField,
+                  fmt::format("{} has no interactions to tell what is popular; name a field{}",
+                              snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
   }
-  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start);
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start, place);
   if (!chosen.ok()) return chosen.status();
   const Field& field = **chosen;
   using Integers = filter::OrderedColumn<std::int64_t>;

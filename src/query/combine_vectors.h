@@ -1,34 +1,34 @@
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include <absl/status/status.h>
 
+#include "query/place.h"
 #include "query/query_request.h"
 #include "query/vector_builder.h"
 
 namespace simile::query {
 
 // Build a query from several vectors. Arithmetic is in double, rounded to fp32 once.
-//   place     what messages call the query: "queries[3]: "
+//   query     its place
 //   excluded  the rows of the items named are added
-// Errors: VectorBuilder's, with the example's place; kInvalidArgument when the vectors cancel each
+// Errors: VectorBuilder's, with the example's place; INVALID_FIELD when the vectors cancel each
 //         other out.
 
 // One padded row: twice the weighted mean of the positive examples less that of the negative ones;
 // without negatives, the mean of the positives.
 // REQUIRES: at least one positive example.
-absl::Status BuildAverage(const VectorBuilder& builder, std::string_view place,
+absl::Status BuildAverage(const VectorBuilder& builder, const Place& query,
                           const ByExamples& examples, float* row, std::vector<Row>& excluded);
 
 // One padded row.
-absl::Status BuildBlend(const VectorBuilder& builder, std::string_view place, const ByBlend& blend,
+absl::Status BuildBlend(const VectorBuilder& builder, const Place& query, const ByBlend& blend,
                         float* row, std::vector<Row>& excluded);
 
 // A padded row for every example, the positive ones first.
-// Errors: also kInvalidArgument when weights and lengths are so large that sums could overflow.
-absl::Status BuildExamples(const VectorBuilder& builder, std::string_view place,
+// Errors: also INVALID_FIELD when weights and lengths are so large that sums could overflow.
+absl::Status BuildExamples(const VectorBuilder& builder, const Place& query,
                            const ByExamples& examples, float* rows, std::vector<Row>& excluded);
 
 }  // namespace simile::query

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -14,13 +15,16 @@ namespace simile::query {
 // What a query searches with.
 struct ByVector {
   std::vector<float> values;
+  bool as_stored = false;             // searched bit for bit, not brought to unit length
+  std::string_view field = "vector";  // its name in the request, for errors; static storage
 };
 struct ByItem {
   std::string id;  // its own row is left out of the answer
 };
 struct ByUser {
   std::string id;
-  bool exclude_seen = false;  // leave out the rows the user has interacted with
+  bool exclude_seen = false;           // leave out the rows the user has interacted with
+  std::string_view field = "user_id";  // as ByVector::field; empty: the query is the id and no more
 };
 
 // An item or vector that rows are to be similar to, or dissimilar.
@@ -69,9 +73,11 @@ struct QueryRequest {
   // Rows never returned. An id the collection does not have excludes nothing: callers keep long
   // lists of what a user has dismissed, and items disappear from collections.
   std::vector<std::string> exclude_ids;
-  std::string filter;  // rows that may be returned; empty lets every row pass
+  std::string filter;              // rows that may be returned; empty lets every row pass
+  bool filter_is_default = false;  // of the call's options, for errors
   std::optional<engine::Diversity> diversity;  // one of these at most
   std::optional<GroupRequest> group_by;
+  bool group_by_is_default = false;     // of the call's options, for errors
   std::optional<ColdStart> cold_start;  // of ByUser
 };
 

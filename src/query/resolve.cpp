@@ -7,16 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include "data/matrix.h"
 #include "engine/search/call_context.h"
 #include "query/cold_start.h"
 #include "query/combine_vectors.h"
+#include "query/existing_items.h"
+#include "query/place.h"
 #include "query/vector_builder.h"
 
 namespace simile::query {
 namespace {
+
+// What a call that is over has not reached: evaluating a filter may take long.
+constexpr std::string_view kStep = "the filters were evaluated";
 
 // Whether the query names a user without a profile and says which rows to answer with instead.
 bool IsColdStart(const engine::Snapshot& snapshot, const QueryRequest& request) {
@@ -46,18 +52,72 @@ std::vector<Row> RowsOf(const data::IdIndex& index, std::span<const std::string_
   return rows;
 }
 
+using MaskPtr = std::shared_ptr<const RowMask>;
+
+// The rows that the queries of one call may return: those that exist for it and pass the query's
+// filter. Makes a mask for each different filter of the call, of which the service bounds the
+// number. Borrows what it is made from, and the filters' texts.
+class CallMasks {
+ public:
+  //   query_count  of the call
+  CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items,
+            const engine::CallContext& context, std::size_t query_count)
+      : snapshot_(snapshot), items_(items), context_(context), is_lone_(query_count == 1) {}
+
+  // Null for all rows.
+  // Errors: Filters::Rows' and CallContext's.
+  absl::StatusOr<MaskPtr> Of(std::string_view filter) {
+    if (filter.empty()) return items_.mask();
+    // Queries of one call mostly share their filter.
+    if (last_ != nullptr && filter == last_filter_) return last_;
+    if (const auto known = masks_.find(filter); known != masks_.end()) return known->second;
+    absl::StatusOr<MaskPtr> mask = Make(filter);
+    if (!mask.ok() || is_lone_) return mask;
+    last_filter_ = filter;
+    last_ = *mask;
+    masks_.emplace(filter, last_);
+    return mask;
+  }
+
+ private:
+  absl::StatusOr<MaskPtr> Make(std::string_view filter) const {
+    absl::Status status = context_.Check(kStep);
+    if (!status.ok()) return status;
+    absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(filter);
+    if (!passing.ok() || items_.mask() == nullptr) return passing;
+    RowMask both = **passing;
+    both.IntersectWith(*items_.mask());
+    return std::make_shared<const RowMask>(std::move(both));
+  }
+
+  const engine::Snapshot& snapshot_;
+  const ExistingItems& items_;
+  const engine::CallContext& context_;
+  const bool is_lone_;
+  std::string_view last_filter_;
+  MaskPtr last_;
+  absl::flat_hash_map<std::string_view, MaskPtr> masks_;
+};
+
+// What the queries of a call are resolved with.
+struct CallParts {
+  const engine::Snapshot& snapshot;
+  const ExistingItems& items;
+  std::span<const Row> shared_exclusions;  // ascending, distinct
+  CallMasks& masks;
+};
+
 // Resolves one query of a call, and writes its vectors to the task's matrix.
 class Resolver {
  public:
   //   row  written: its vectors, [vector_count, padded_dim]
-  Resolver(const engine::Snapshot& snapshot, std::span<const Row> shared_exclusions,
-           std::string prefix, float* row, engine::ResolvedQuery& query)
-      : snapshot_(snapshot),
-        shared_exclusions_(shared_exclusions),
-        prefix_(std::move(prefix)),
+  Resolver(const CallParts& call, const Place& place, float* row, engine::ResolvedQuery& query)
+      : call_(call),
+        snapshot_(call.snapshot),
+        place_(place),
         row_(row),
         query_(query),
-        vectors_(snapshot) {}
+        vectors_(call.snapshot, call.items) {}
 
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
@@ -68,14 +128,17 @@ class Resolver {
 
  private:
   absl::Status ResolveFilter(const QueryRequest& request) {
-    if (request.filter.empty() || query_.mask != nullptr) return absl::OkStatus();
-    absl::StatusOr<std::shared_ptr<const RowMask>> rows = snapshot_.filters->Rows(request.filter);
-    if (!rows.ok()) {
-      return {rows.status().code(),
-              fmt::format("{}filter, {}", prefix_, std::string(rows.status().message()))};
+    query_.existing = call_.items.mask();
+    absl::StatusOr<MaskPtr> mask = call_.masks.Of(request.filter);
+    if (mask.ok()) {
+      query_.mask = *std::move(mask);
+      return absl::OkStatus();
     }
-    query_.mask = *std::move(rows);
-    return absl::OkStatus();
+    const base::ErrorReason reason = base::ReasonOf(mask.status());
+    if (reason != base::ErrorReason::kInvalidFilter) return mask.status();
+    return base::Error(
+        reason, MessageAt(place_, fmt::format("filter, {}", std::string(mask.status().message()))),
+        request.filter_is_default ? "options.filter" : FieldAt(place_, "filter"));
   }
 
   absl::Status ResolveRefinement(const QueryRequest& request) {
@@ -85,8 +148,11 @@ class Resolver {
     if (!request.group_by) return absl::OkStatus();
     auto field = snapshot_.filters->FindKeywords(request.group_by->field);
     if (!field.ok()) {
-      return {field.status().code(),
-              fmt::format("{}group_by: {}", prefix_, std::string(field.status().message()))};
+      return base::Error(
+          base::ReasonOf(field.status()),
+          MessageAt(place_, fmt::format("group_by: {}", std::string(field.status().message()))),
+          request.group_by_is_default ? "options.group_by.field"
+                                      : FieldAt(place_, "group_by.field"));
     }
     query_.k = CountWanted(request, field->column().keyword_count());
     query_.grouping = {*std::move(field), request.group_by->group_size};
@@ -116,19 +182,18 @@ class Resolver {
       if (const auto row = snapshot_.dataset->ids.Find(id)) excluded.push_back(*row);
     }
     SortDistinct(excluded);
-    if (shared_exclusions_.empty()) return;
+    const std::span<const Row> shared = call_.shared_exclusions;
+    if (shared.empty()) return;
     std::vector<Row> all;
-    all.reserve(excluded.size() + shared_exclusions_.size());
-    std::set_union(excluded.begin(), excluded.end(), shared_exclusions_.begin(),
-                   shared_exclusions_.end(), std::back_inserter(all));
+    all.reserve(excluded.size() + shared.size());
+    std::set_union(excluded.begin(), excluded.end(), shared.begin(), shared.end(),
+                   std::back_inserter(all));
     excluded = std::move(all);
   }
 
   absl::Status ResolveColdStart(const ColdStart& cold_start) {
-    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start);
-    if (!order.ok()) {
-      return {order.status().code(), prefix_ + std::string(order.status().message())};
-    }
+    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start, place_);
+    if (!order.ok()) return order.status();
     query_.order = *std::move(order);
     query_.diversity.reset();  // its rule needs scores
     return absl::OkStatus();
@@ -136,16 +201,16 @@ class Resolver {
 
   template <class Single>
   absl::Status BuildVectors(const Single& target) {
-    return vectors_.Build(prefix_, target, row_, query_.excluded_rows);
+    return vectors_.Build(place_, target, row_, query_.excluded_rows);
   }
 
   absl::Status BuildVectors(const ByBlend& target) {
-    return BuildBlend(vectors_, prefix_, target, row_, query_.excluded_rows);
+    return BuildBlend(vectors_, place_, target, row_, query_.excluded_rows);
   }
 
   absl::Status BuildVectors(const ByExamples& target) {
     if (target.strategy == Strategy::kAverageVector) {
-      return BuildAverage(vectors_, prefix_, target, row_, query_.excluded_rows);
+      return BuildAverage(vectors_, place_, target, row_, query_.excluded_rows);
     }
     query_.scoring = target.strategy == Strategy::kBestScore ? engine::Scoring::kBestScore
                                                              : engine::Scoring::kSumScores;
@@ -153,12 +218,12 @@ class Resolver {
     for (const auto* const examples : {&target.positive, &target.negative}) {
       for (const Example& example : *examples) query_.weights.push_back(example.weight);
     }
-    return BuildExamples(vectors_, prefix_, target, row_, query_.excluded_rows);
+    return BuildExamples(vectors_, place_, target, row_, query_.excluded_rows);
   }
 
+  const CallParts& call_;
   const engine::Snapshot& snapshot_;
-  const std::span<const Row> shared_exclusions_;  // ascending, distinct
-  const std::string prefix_;
+  const Place place_;
   float* const row_;
   engine::ResolvedQuery& query_;
   const VectorBuilder vectors_;
@@ -167,8 +232,7 @@ class Resolver {
 }  // namespace
 
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
-                            std::span<const QueryRequest> requests,
-                            std::span<const std::string_view> shared_exclude_ids,
+                            std::span<const QueryRequest> requests, const CallOptions& options,
                             const Clock& clock, engine::SearchTask& task) {
   task.queries.assign(requests.size(), {});
   const engine::CallContext context(task, clock);
@@ -181,21 +245,23 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
   if (!vectors.ok()) return vectors.status();
   task.vectors = *std::move(vectors);
 
-  const std::vector<Row> shared_exclusions = RowsOf(snapshot.dataset->ids, shared_exclude_ids);
+  if (!options.required_filter.empty()) {
+    absl::Status status = context.Check(kStep);
+    if (!status.ok()) return status;
+  }
+  const auto items =
+      ExistingItems::Create(snapshot, options.required_filter, "options.required_filter");
+  if (!items.ok()) return items.status();
+  CallMasks masks(snapshot, *items, context, requests.size());
+  const std::vector<Row> shared_exclusions = RowsOf(snapshot.dataset->ids, options.exclude_ids);
+  const CallParts call{snapshot, *items, shared_exclusions, masks};
   float* row = vector_count == 0 ? nullptr : task.vectors.MutableRow(0);
   for (std::size_t index = 0; index < requests.size(); ++index) {
     engine::ResolvedQuery& query = task.queries[index];
-    std::string prefix = requests.size() > 1 ? fmt::format("queries[{}]: ", index) : "";
-    Resolver resolver(snapshot, shared_exclusions, std::move(prefix), row, query);
-    // Queries of one call mostly share their filter; then they share its mask without a look-up.
-    const bool same_filter = index > 0 && requests[index].filter == requests[index - 1].filter;
-    if (same_filter) query.mask = task.queries[index - 1].mask;
-    if (!same_filter && !requests[index].filter.empty()) {
-      // Evaluating a filter may take long.
-      absl::Status status = context.Check("the filters were evaluated");
-      if (!status.ok()) return status;
-    }
-    if (absl::Status status = resolver.Resolve(requests[index]); !status.ok()) return status;
+    const Place place{
+        .list = options.list, .index = index, .alone = requests.size() == 1, .part = {}};
+    absl::Status status = Resolver(call, place, row, query).Resolve(requests[index]);
+    if (!status.ok()) return status;
     row += query.vector_count * PaddedDim(snapshot.dim());
   }
   return absl::OkStatus();

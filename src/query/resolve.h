@@ -12,23 +12,29 @@
 
 namespace simile::query {
 
+// What applies to all queries of a call.
+struct CallOptions {
+  std::string_view list = "queries";              // the request's repeated field, for errors
+  std::span<const std::string_view> exclude_ids;  // beside each query's own; looked up once
+  // Rows that do not pass do not exist for the call: they are neither found nor returned. Empty:
+  // all exist.
+  std::string_view required_filter;
+};
+
 // Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors.
-// A vector is brought to unit length for cosine and used as given for dot; items and users are
-// stored that way already. The resolved k is offset + k, at most the collection's rows (the
-// field's keywords, for groups); the service drops the first `offset`.
-//   shared_exclude_ids  excluded from every query beside its own; looked up once
+// A vector is brought to unit length for cosine, unless it is marked as stored, and used as given
+// for dot; items and users are stored that way already. The resolved k is offset + k, at most the
+// collection's rows (the field's keywords, for groups); the service drops the first `offset`.
 // REQUIRES: k >= 1 and the bounds of simile::Limits, checked by the service.
-// Errors: kNotFound names the id, the nearest known one and the query's index; kFailedPrecondition
-//         for a user of a collection without profiles; kInvalidArgument for a vector of another
-//         dimension, a non-finite number, a length outside 2^-60..2^60, vectors that cancel each
-//         other out, a field that cannot be grouped or ordered by, or a wrong filter, whose message
-//         continues with `filter, column N: `; kDeadlineExceeded and kCancelled when the task ends
-//         before its filters are evaluated. Messages start with `queries[i]` when there is more
-//         than one query. After an error the task's queries are not to be used.
+// Errors: ITEM_NOT_FOUND and USER_NOT_FOUND with the nearest known id, unless there is a required
+//         filter; DIMENSION_MISMATCH; INVALID_FILTER; UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a
+//         non-finite number, a length outside 2^-60..2^60, vectors that cancel each other out, or a
+//         field that cannot be grouped or ordered by; DEADLINE_EXCEEDED and CANCELLED when the task
+//         ends before its filters are evaluated. Messages start with `queries[i]` when there is
+//         more than one query. After an error the task's queries are not to be used.
 // Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
-                            std::span<const QueryRequest> requests,
-                            std::span<const std::string_view> shared_exclude_ids,
+                            std::span<const QueryRequest> requests, const CallOptions& options,
                             const Clock& clock, engine::SearchTask& task);
 
 }  // namespace simile::query

@@ -7,28 +7,28 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "base/nearest_name.h"
+#include "certificate/fp16_bound.h"
 #include "simile/limits.h"
 
 namespace simile::query {
 namespace {
 
-absl::Status Unknown(std::string_view place, std::string_view kind, const std::string& id,
-                     const engine::Snapshot& snapshot, const data::IdIndex& ids) {
-  const std::string offer = base::DidYouMean(ids.Nearest(id));
-  return absl::NotFoundError(fmt::format("{}no {} {} in {}{}{}", place, kind, base::Quoted(id),
-                                         snapshot.collection, offer.empty() ? "" : ".", offer));
-}
+using base::ErrorReason;
+
+// Why a vector sent as stored may be searched without being normalized: no proof takes a query to
+// have unit length. The CPU's bound is formed from the query's own length, which is measured
+// (certificate/score_bound.h). The GPU's takes it to be at most kUnitLengthMax once it is scaled,
+// and scales a longer one (UnitOf in certificate/fp16_bound.h); one that is as near to 1 as this is
+// not scaled, as the rows are not.
+static_assert(1 + kStoredLengthError <= certificate::kUnitLengthMax);
 
 // Names the first number that is not finite.
 template <class Number>
-absl::Status RefuseNotFinite(std::string_view place, std::string_view what,
-                             std::span<const Number> values) {
+std::string NotFiniteText(std::string_view name, std::span<const Number> values) {
   std::size_t column = 0;
   while (column + 1 < values.size() && std::isfinite(values[column])) ++column;
-  return absl::InvalidArgumentError(
-      fmt::format("{}{} holds {} at column {}; vectors must be finite", place, what,
-                  std::isnan(values[column]) ? "NaN" : "infinity", column));
+  return fmt::format("{} holds {} at column {}; vectors must be finite", name,
+                     std::isnan(values[column]) ? "NaN" : "infinity", column);
 }
 
 void Copy(MatrixView vectors, Row from, float* row) {
@@ -37,42 +37,66 @@ void Copy(MatrixView vectors, Row from, float* row) {
 
 }  // namespace
 
-absl::Status VectorBuilder::Build(std::string_view place, const ByVector& target, float* row,
+absl::Status VectorBuilder::Build(const Place& place, const ByVector& target, float* row,
                                   std::vector<Row>&) const {
-  const std::vector<float>& values = target.values;
+  const std::span<const float> values = target.values;
   if (values.size() != snapshot_.dim()) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}vector holds {}, {} has {}; a vector from another model cannot be compared",
-                    place, base::Counted(values.size(), "dimension"), snapshot_.collection,
+    return ErrorAt(
+        place, target.field, ErrorReason::kDimensionMismatch,
+        fmt::format("vector holds {}, {} has {}; a vector from another model cannot be compared",
+                    base::Counted(values.size(), "dimension"), snapshot_.collection,
                     base::Grouped(snapshot_.dim())));
   }
-  return Finish(place, "vector", std::span<const float>(values), row);
+  const absl::StatusOr<double> length = CheckedLength(place, target.field, "vector", values);
+  if (!length.ok()) return length.status();
+  if (target.as_stored) return WriteAsStored(place, target, *length, row);
+  Write(values, *length, row);
+  return absl::OkStatus();
 }
 
-absl::Status VectorBuilder::Build(std::string_view place, const ByItem& target, float* row,
+absl::Status VectorBuilder::WriteAsStored(const Place& place, const ByVector& target, double length,
+                                          float* row) const {
+  if (is_cosine() && std::abs(length - 1) > kStoredLengthError) {
+    return ErrorAt(
+        place, target.field, ErrorReason::kInvalidField,
+        fmt::format("vector has length {:.7g} and is marked as_stored; vectors that {} stores have "
+                    "length 1 within {}; leave out as_stored to have it brought to that length",
+                    length, snapshot_.collection, kStoredLengthError));
+  }
+  std::ranges::copy(target.values, row);
+  return absl::OkStatus();
+}
+
+absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, float* row,
                                   std::vector<Row>& excluded) const {
-  const std::optional<Row> item = snapshot_.dataset->ids.Find(target.id);
-  if (!item) return Unknown(place, "item", target.id, snapshot_, snapshot_.dataset->ids);
+  const std::optional<Row> item = items_.Find(target.id);
+  if (!item) {
+    return ErrorAt(place, "id", ErrorReason::kItemNotFound,
+                   items_.NotFoundText("item", target.id, snapshot_.dataset->ids));
+  }
   Copy(snapshot_.dataset->vectors.view(), *item, row);
   excluded.push_back(*item);
   return absl::OkStatus();
 }
 
-absl::Status VectorBuilder::Build(std::string_view place,
-                                  const std::variant<ByVector, ByItem>& target, float* row,
-                                  std::vector<Row>& excluded) const {
+absl::Status VectorBuilder::Build(const Place& place, const std::variant<ByVector, ByItem>& target,
+                                  float* row, std::vector<Row>& excluded) const {
   return std::visit([&](const auto& each) { return Build(place, each, row, excluded); }, target);
 }
 
-absl::Status VectorBuilder::Build(std::string_view place, const ByUser& target, float* row,
+absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, float* row,
                                   std::vector<Row>& excluded) const {
   const data::Profiles& profiles = snapshot_.dataset->profiles;
   if (profiles.ids.size() == 0) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}{} has no user profiles (no user_ids.json in its folder)", place, snapshot_.collection));
+    return ErrorAt(place, target.field, ErrorReason::kUserNotFound,
+                   fmt::format("{} has no user profiles (no user_ids.json in its folder)",
+                               snapshot_.collection));
   }
   const std::optional<Row> user = profiles.ids.Find(target.id);
-  if (!user) return Unknown(place, "user", target.id, snapshot_, profiles.ids);
+  if (!user) {
+    return ErrorAt(place, target.field, ErrorReason::kUserNotFound,
+                   items_.NotFoundText("user", target.id, profiles.ids));
+  }
   Copy(profiles.vectors.view(), *user, row);
   if (target.exclude_seen) {
     const std::span<const Row> seen = profiles.seen.Of(*user);
@@ -81,28 +105,40 @@ absl::Status VectorBuilder::Build(std::string_view place, const ByUser& target, 
   return absl::OkStatus();
 }
 
+absl::Status VectorBuilder::Finish(const Place& place, std::string_view name,
+                                   std::span<const double> values, float* row) const {
+  const absl::StatusOr<double> length = CheckedLength(place, {}, name, values);
+  if (length.ok()) Write(values, *length, row);
+  return length.status();
+}
+
 // In double: squares of fp32 numbers are exact in it and neither overflow nor underflow, so the
 // length is finite exactly when every number is.
 template <class Number>
-absl::Status VectorBuilder::Finish(std::string_view place, std::string_view what,
-                                   std::span<const Number> values, float* row) const {
+absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::string_view field,
+                                                    std::string_view name,
+                                                    std::span<const Number> values) const {
   double squares = 0;
   for (const double value : values) squares += value * value;
   const double length = std::sqrt(squares);
-  if (!std::isfinite(length)) return RefuseNotFinite(place, what, values);
-  if (length < kNormMin || length > kNormMax) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}{} has length {:.4g}; lengths from 2^-60 to 2^60 can be compared", place, what, length));
+  if (!std::isfinite(length)) {
+    return ErrorAt(place, field, ErrorReason::kInvalidField, NotFiniteText(name, values));
   }
-  const bool cosine = snapshot_.dataset->metric == Metric::kCosine;
+  if (length < kNormMin || length > kNormMax) {
+    return ErrorAt(place, field, ErrorReason::kInvalidField,
+                   fmt::format("{} has length {:.4g}; lengths from 2^-60 to 2^60 can be compared",
+                               name, length));
+  }
+  return length;
+}
+
+template <class Number>
+void VectorBuilder::Write(std::span<const Number> values, double length, float* row) const {
+  const bool cosine = is_cosine();
   for (std::size_t column = 0; column < values.size(); ++column) {
     const double value = values[column];
     row[column] = static_cast<float>(cosine ? value / length : value);
   }
-  return absl::OkStatus();
 }
-
-template absl::Status VectorBuilder::Finish(std::string_view, std::string_view,
-                                            std::span<const double>, float*) const;
 
 }  // namespace simile::query

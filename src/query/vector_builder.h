@@ -8,41 +8,54 @@
 #include <absl/status/status.h>
 
 #include "engine/snapshots/snapshot.h"
+#include "query/existing_items.h"
+#include "query/place.h"
 #include "query/query_request.h"
 
 namespace simile::query {
 
 // Turns what a query names into vectors that a snapshot can be searched with: brought to unit
-// length for cosine, as given for dot. Borrows the snapshot.
+// length for cosine, as given for dot and when marked as stored. Borrows the snapshot and the
+// items.
 class VectorBuilder {
  public:
-  explicit VectorBuilder(const engine::Snapshot& snapshot) : snapshot_(snapshot) {}
+  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items)
+      : snapshot_(snapshot), items_(items) {}
 
   // Each writes one padded row and may add rows to exclude.
-  //   place  what messages call the target: "queries[3]: ", "" or "examples.positive[0]: "
-  // Errors: kInvalidArgument for a vector of another dimension, a number that is not finite or a
-  //         length outside 2^-60..2^60; kNotFound naming the id and the nearest known one.
-  absl::Status Build(std::string_view place, const ByVector& target, float* row,
+  // Errors: DIMENSION_MISMATCH; INVALID_FIELD for a number that is not finite, a length outside
+  //         2^-60..2^60, or one of a vector marked as stored that is not 1; ITEM_NOT_FOUND and
+  //         USER_NOT_FOUND.
+  absl::Status Build(const Place& place, const ByVector& target, float* row,
                      std::vector<Row>& excluded) const;
-  absl::Status Build(std::string_view place, const ByItem& target, float* row,
+  absl::Status Build(const Place& place, const ByItem& target, float* row,
                      std::vector<Row>& excluded) const;
-  absl::Status Build(std::string_view place, const std::variant<ByVector, ByItem>& target,
-                     float* row, std::vector<Row>& excluded) const;
-  // Also kFailedPrecondition when the collection has no profiles.
-  absl::Status Build(std::string_view place, const ByUser& target, float* row,
+  absl::Status Build(const Place& place, const std::variant<ByVector, ByItem>& target, float* row,
+                     std::vector<Row>& excluded) const;
+  absl::Status Build(const Place& place, const ByUser& target, float* row,
                      std::vector<Row>& excluded) const;
 
   std::size_t dim() const { return snapshot_.dim(); }
 
   // Brings a vector to the length it is searched with, in double, and rounds it to fp32.
-  //   what    names the vector when it is too short or too long: "vector"
-  //   Number  float or double
-  template <class Number>
-  absl::Status Finish(std::string_view place, std::string_view what, std::span<const Number> values,
+  //   name    what messages call the vector: "the blended vector"
+  absl::Status Finish(const Place& place, std::string_view name, std::span<const double> values,
                       float* row) const;
 
  private:
+  // The length of a vector.
+  //   field  of the request, for errors
+  template <class Number>
+  absl::StatusOr<double> CheckedLength(const Place& place, std::string_view field,
+                                       std::string_view name, std::span<const Number> values) const;
+  template <class Number>
+  void Write(std::span<const Number> values, double length, float* row) const;
+  absl::Status WriteAsStored(const Place& place, const ByVector& target, double length,
+                             float* row) const;
+  bool is_cosine() const { return snapshot_.dataset->metric == Metric::kCosine; }
+
   const engine::Snapshot& snapshot_;
+  const ExistingItems& items_;
 };
 
 }  // namespace simile::query

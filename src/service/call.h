@@ -1,7 +1,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -12,9 +12,9 @@
 
 namespace simile::service {
 
-// One RPC in progress as its handler sees it, without gRPC (unary_reactor.h implements it). The
-// call, its request and its response live until Finish, which the handler calls exactly once, from
-// any thread. The other functions may be called from any thread before that.
+// One request in progress as its handler sees it, without gRPC: a call, or a message of a stream.
+// The call, its request and its response live until Finish, which the handler calls exactly once,
+// from any thread. The other functions may be called from any thread before that.
 class Call {
  public:
   virtual ~Call() = default;
@@ -27,10 +27,25 @@ class Call {
   // Becomes true when the caller cancels or disconnects. May be read after Finish.
   virtual std::shared_ptr<const std::atomic<bool>> cancelled() const = 0;
 
-  // Adds to the error that follows how long the caller should wait before it retries.
-  virtual void SetRetryAfter(std::chrono::milliseconds wait) = 0;
-  // Sends the response, or the error. Call, request and response must not be used afterwards.
+  // The largest response, serialized bytes: Finish refuses a larger one (reply_size.h). Without
+  // this limits.reply_bytes_default.
+  //   remedy  what the caller can do, for the message; must outlive the call
+  virtual void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) = 0;
+
+  // Sends the response, or the error with its reason, field and retry time (base/error_detail.h).
+  // Call, request and response must not be used afterwards.
   virtual void Finish(const absl::Status& status) = 0;
+};
+
+// A call that reports progress: it is answered by several messages, each of which says all that the
+// ones before it said. Holds one message, so a caller that reads slowly costs no memory.
+template <class Message>
+class ProgressCall : public Call {
+ public:
+  // Sends the message as soon as the one before it is sent; replaces one that waits. The last
+  // message before Finish is always sent, unless the call ends with an error. Any thread, before
+  // Finish.
+  virtual void Send(Message message) = 0;
 };
 
 }  // namespace simile::service

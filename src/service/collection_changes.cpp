@@ -1,123 +1,385 @@
 #include "service/collection_changes.h"
 
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
+#include "service/answer_options.h"
 #include "service/collection_name.h"
 #include "service/data_root.h"
+#include "service/field_path.h"
+#include "service/guarded.h"
 
 namespace simile::service {
+namespace {
 
+using base::ErrorReason;
 using engine::SnapshotPtr;
 
+absl::Status NothingToRollBack(const std::string& collection) {
+  return base::Error(
+      ErrorReason::kNothingToRollBack,
+      fmt::format("{} has no earlier generation: nothing else was served since its first load",
+                  collection),
+      "collection");
+}
+
+//   found  what is wrong with the folder's files; may be empty
+absl::Status EarlierFolderChanged(const std::string& collection, std::string_view found = {}) {
+  const std::string why = found.empty() ? "" : fmt::format(" ({})", found);
+  return base::Error(
+      ErrorReason::kNothingToRollBack,
+      fmt::format("{}: the earlier generation is no longer in memory, and its "
+                  "folder is gone or holds other content by now{}; nothing was changed",
+                  collection, why),
+      "collection");
+}
+
+// An error of reading the earlier generation's folder: files that are invalid now are others than
+// those it was loaded from.
+absl::Status RollbackError(const std::string& collection, const absl::Status& error) {
+  switch (base::ReasonOf(error)) {
+    case ErrorReason::kNothingToRollBack:
+      return EarlierFolderChanged(collection);
+    case ErrorReason::kInvalidFiles:
+    case ErrorReason::kInvalidField:
+    case ErrorReason::kOutsideDataRoot:
+      return EarlierFolderChanged(collection, {error.message().data(), error.message().size()});
+    default:
+      return error;
+  }
+}
+
+absl::Status CheckExpected(const ChangeRequest& request, const engine::Snapshot& served) {
+  return CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id, served);
+}
+
+// Whether the fingerprints alone show that two states of a folder have different content.
+bool CertainlyDiffer(const data::FolderFingerprint& a, const data::FolderFingerprint& b) {
+  for (std::size_t role = 0; role < a.files.size(); ++role) {
+    const data::FileFingerprint& one = a.files[role];
+    const data::FileFingerprint& other = b.files[role];
+    if (one.display_name.empty() != other.display_name.empty() || one.bytes != other.bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 CollectionChanges::CollectionChanges(Options options, const Parts& parts)
-    : options_(std::move(options)), parts_(parts) {}
+    : options_(std::move(options)), parts_(parts), under_way_(parts.clock) {}
 
 absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& name,
                                                            const std::filesystem::path& folder) {
-  return Create(name, folder);
+  ChangeRequest request;
+  request.kind = ChangeKind::kLoad;
+  request.collection = name;
+  request.folder.path = PathInDataRoot(options_.data_root, folder);
+  if (request.folder.path.empty()) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
+    request.folder = {(error ? folder : absolute).string(), true};
+  }
+  return MakeHere(request);
 }
 
-void CollectionChanges::Load(const std::string& name, const std::string& folder, Flag cancelled,
-                             Done done) {
-  const absl::Status allowed = CheckAllowed(name);
-  if (!allowed.ok()) return done(allowed);
-  Enqueue(
-      [this, name, folder]() -> absl::StatusOr<SnapshotPtr> {
-        const auto path = ResolveInDataRoot(options_.data_root, folder);
-        if (!path.ok()) return path.status();
-        return Create(name, *path);
-      },
-      std::move(cancelled), std::move(done));
-}
-
-void CollectionChanges::Reload(const std::string& name, Flag cancelled, Done done) {
-  const absl::Status allowed = CheckAllowed(name);
-  if (!allowed.ok()) return done(allowed);
-  Enqueue([this, name] { return Replace(name); }, std::move(cancelled), std::move(done));
-}
-
-absl::Status CollectionChanges::Unload(const std::string& name) {
-  absl::Status allowed = CheckAllowed(name);
-  if (!allowed.ok()) return allowed;
-  const auto removed = parts_.store.Remove(name);
-  if (!removed.ok()) return removed.status();
-  parts_.log.Info("collection unloaded", {{"collection", name}});
-  const std::lock_guard lock(mutex_);
-  folders_.erase(name);
+absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
+  if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
+  std::string& folder = request.folder.path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (const auto answer = AnswerAtOnce(request)) {
+    if (answer->ok()) caller.done(*answer);
+    return answer->status();
+  }
+  bool began = false;
+  absl::Status joined = under_way_.Join(request, std::move(caller), began);
+  if (!joined.ok() || !began) return joined;
+  const absl::Status queued = Guarded([&] { return Enqueue(request); });
+  if (!queued.ok()) under_way_.End(request.collection, queued);
   return absl::OkStatus();
+}
+
+absl::Status CollectionChanges::Unload(const std::string& name,
+                                       const std::string& expected_snapshot_id) {
+  if (absl::Status allowed = CheckAllowed(name); !allowed.ok()) return allowed;
+  ChangeRequest request;
+  request.kind = ChangeKind::kUnload;
+  request.collection = name;
+  request.expected_snapshot_id = expected_snapshot_id;
+  return MakeHere(request).status();
+}
+
+CollectionChanges::Origin CollectionChanges::OriginOf(const engine::Snapshot& snapshot) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = histories_.find(snapshot.collection);
+  if (place == histories_.end()) return {};
+  const History& history = place->second;
+  if (history.served.snapshot_id != snapshot.id) return {};  // replaced meanwhile
+  Origin origin;
+  if (!history.served.asked.configured) origin.folder = history.served.asked.path;
+  if (history.earlier) origin.rollback_snapshot_id = history.earlier->snapshot_id;
+  return origin;
 }
 
 absl::Status CollectionChanges::CheckAllowed(const std::string& name) const {
   if (!options_.allowed_over_wire) {
-    return absl::PermissionDeniedError(
+    return base::Error(
+        ErrorReason::kChangesNotAllowed,
         "this server does not let collections be changed over the wire; start it with "
         "--allow-changes (collections.changes_allowed)");
   }
-  return CheckCollectionName("name", name, parts_.limits);
+  return CheckCollectionName("collection", name, parts_.limits);
 }
 
-void CollectionChanges::Enqueue(Work work, Flag cancelled, Done done) {
-  const auto shared_done = std::make_shared<Done>(std::move(done));
-  const absl::Status queued = parts_.queue.Submit(
-      [work = std::move(work), cancelled = std::move(cancelled), shared_done] {
-        if (cancelled->load(std::memory_order_relaxed)) {
-          return (*shared_done)(
-              absl::CancelledError("the caller was gone before the change began"));
-        }
-        (*shared_done)(work());
-      },
-      [shared_done] {
-        (*shared_done)(absl::UnavailableError("the server is stopping; nothing was changed"));
+std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(
+    const ChangeRequest& request) const {
+  if (request.kind == ChangeKind::kLoad || under_way_.Has(request.collection)) return std::nullopt;
+  const auto history = HistoryOf(request.collection);
+  // The store's error has the nearest name.
+  if (!history) return parts_.store.Pin(request.collection);
+  if (request.kind != ChangeKind::kRollback || history->earlier) return std::nullopt;
+  return history->rolled_back ? parts_.store.Pin(request.collection)
+                              : NothingToRollBack(request.collection);
+}
+
+absl::Status CollectionChanges::Enqueue(const ChangeRequest& request) {
+  return parts_.queue.Submit(
+      [this, request] { Make(request); },
+      [this, request] {
+        under_way_.End(
+            request.collection,
+            base::Error(ErrorReason::kStopping, "the server is stopping; nothing was changed"));
       });
-  if (!queued.ok()) (*shared_done)(queued);
 }
 
-absl::StatusOr<SnapshotPtr> CollectionChanges::Create(const std::string& name,
-                                                      const std::filesystem::path& folder) {
-  auto snapshot = parts_.publisher.Create(name, folder);
-  if (snapshot.ok()) {
-    const std::lock_guard lock(mutex_);
-    folders_[name] = folder;
-  }
-  return Report("load", name, std::move(snapshot));
+CollectionChanges::Result CollectionChanges::MakeHere(const ChangeRequest& request) {
+  // Shared, because Stop may answer on another thread, which is then still inside set_value.
+  const auto answer = std::make_shared<std::promise<Result>>();
+  bool began = false;
+  const absl::Status joined =
+      under_way_.Join(request,
+                      {.progress = {},
+                       .done = [answer](const Result& result) { answer->set_value(result); },
+                       .left = {}},
+                      began);
+  if (!joined.ok()) return joined;
+  if (began) Make(request);
+  return answer->get_future().get();
 }
 
-absl::StatusOr<SnapshotPtr> CollectionChanges::Replace(const std::string& name) {
-  std::filesystem::path folder;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = folders_.find(name);
-    if (known != folders_.end()) folder = known->second;
+void CollectionChanges::Make(const ChangeRequest& request) {
+  Result result = SnapshotPtr();
+  const absl::Status fault = Guarded([&] {
+    result = Apply(request);
+    return absl::OkStatus();
+  });
+  if (!fault.ok()) {
+    result = fault;
+    parts_.log.Error("change of a collection failed",
+                     {{"collection", request.collection},
+                      {"error", std::string_view(fault.message().data(), fault.message().size())}});
   }
-  // Without a folder the name is unknown, loading or just removed: the store's error says which.
-  if (folder.empty()) {
-    auto pinned = parts_.store.Pin(name);
-    return pinned.ok() ? absl::AbortedError(fmt::format("{} is being changed; try again", name))
-                       : pinned.status();
-  }
-  return Report("reload", name, parts_.publisher.Replace(name, folder));
+  under_way_.End(request.collection, result);
 }
 
-absl::StatusOr<SnapshotPtr> CollectionChanges::Report(const char* change, const std::string& name,
-                                                      absl::StatusOr<SnapshotPtr> result) const {
-  parts_.metrics.CountReload(result.ok());
-  if (result.ok()) {
-    const engine::Snapshot& snapshot = **result;
-    parts_.log.Info("collection published", {{"collection", name},
-                                             {"change", change},
-                                             {"version", snapshot.version},
-                                             {"rows", snapshot.row_count()},
-                                             {"dim", snapshot.dim()}});
-  } else {
-    parts_.log.Warn("collection not published",
-                    {{"collection", name},
-                     {"change", change},
-                     {"code", absl::StatusCodeToString(result.status().code())},
-                     {"error", std::string(result.status().message())}});
+CollectionChanges::Result CollectionChanges::Apply(const ChangeRequest& request) {
+  switch (request.kind) {
+    case ChangeKind::kLoad:
+      return Load(request);
+    case ChangeKind::kReload:
+      return Reload(request);
+    case ChangeKind::kRollback:
+      return RollBack(request);
+    case ChangeKind::kUnload:
+      return Remove(request);
   }
-  return result;
+  return absl::InternalError("a change of no kind");
+}
+
+CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) {
+  const absl::StatusOr<Folder> folder = Resolve(request.folder);
+  if (!folder.ok()) return folder.status();
+  if (const auto history = HistoryOf(request.collection)) {
+    if (IsServed(*folder, *history)) return parts_.store.Pin(request.collection);
+    return base::Error(ErrorReason::kCollectionExists,
+                       fmt::format("collection \"{}\" is served already, from another folder or "
+                                   "from files that have changed since; reload it, or choose "
+                                   "another name",
+                                   request.collection),
+                       "collection");
+  }
+  const auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
+  if (loaded.ok()) {
+    Remember(
+        request.collection,
+        {{folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id}, {}, false});
+  }
+  return Record("load", request.collection, loaded);
+}
+
+CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
+  const Result served = parts_.store.Pin(request.collection);
+  std::optional<History> history = HistoryOf(request.collection);
+  if (!served.ok() || !history) return served;
+  const absl::StatusOr<Folder> folder =
+      Resolve(request.folder.path.empty() ? history->served.asked : request.folder);
+  if (!folder.ok()) return folder.status();
+  if (IsServed(*folder, *history)) {
+    history->served.asked = folder->asked;
+    history->served.found = folder->found;
+    Remember(request.collection, *std::move(history));
+    return served;
+  }
+  const absl::Status expected = CheckExpected(request, **served);
+  if (!expected.ok()) return expected;
+
+  const auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
+  if (loaded.ok()) {
+    if (loaded->published) {
+      history->earlier = std::move(history->served);
+      history->rolled_back = false;
+    }
+    history->served = {folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id};
+    Remember(request.collection, *std::move(history));
+  }
+  return Record("reload", request.collection, loaded);
+}
+
+CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& request) {
+  const Result served = parts_.store.Pin(request.collection);
+  std::optional<History> history = HistoryOf(request.collection);
+  if (!served.ok() || !history) return served;
+  if (!history->earlier) {
+    return history->rolled_back ? served : NothingToRollBack(request.collection);
+  }
+  const absl::Status expected = CheckExpected(request, **served);
+  if (!expected.ok()) return expected;
+
+  const Result kept = parts_.store.PinContent(request.collection, history->earlier->snapshot_id);
+  if (!kept.ok()) return RollBackFromFolder(request, *history);
+  if (!request.allow_shape_change) {
+    const absl::Status shape =
+        engine::CheckShape(**served, (*kept)->dim(), (*kept)->dataset->metric);
+    if (!shape.ok()) return shape;
+  }
+  const auto restored = parts_.publisher.Restore(request.collection, **kept);
+  if (restored.ok()) Remember(request.collection, {*std::move(history->earlier), {}, true});
+  return Record("rollback", request.collection, restored);
+}
+
+CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequest& request,
+                                                                const History& history) {
+  Generation earlier = *history.earlier;
+  const absl::StatusOr<Folder> folder = Resolve(earlier.found);
+  // Its error names a field that this request does not have.
+  if (!folder.ok()) return EarlierFolderChanged(request.collection);
+  const auto now = data::TakeFingerprint(folder->path, parts_.limits);
+  // The usual case of other content: the folder was written over, and then reloaded.
+  if (now.ok() &&
+      (*now == history.served.fingerprint || CertainlyDiffer(*now, earlier.fingerprint))) {
+    return EarlierFolderChanged(request.collection);
+  }
+  engine::Publisher::Change change = ChangeOf(request, *folder);
+  change.required_id = earlier.snapshot_id;
+  const auto loaded = parts_.publisher.Replace(change);
+  if (!loaded.ok()) {
+    return Record("rollback", request.collection,
+                  RollbackError(request.collection, loaded.status()));
+  }
+  earlier.fingerprint = loaded->fingerprint;
+  Remember(request.collection, {std::move(earlier), {}, true});
+  return Record("rollback", request.collection, loaded);
+}
+
+CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request) {
+  const Result served = parts_.store.Pin(request.collection);
+  if (!served.ok()) return served;
+  const absl::Status expected = CheckExpected(request, **served);
+  if (!expected.ok()) return expected;
+  Result removed = parts_.store.Remove(request.collection);
+  if (!removed.ok()) return removed;
+  parts_.log.Info("collection unloaded", {{"collection", request.collection}});
+  const std::lock_guard lock(mutex_);
+  histories_.erase(request.collection);
+  return removed;
+}
+
+absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const FolderName& name) const {
+  if (name.configured) {
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::canonical(name.path, error);
+    FolderName resolved{error ? name.path : found.string(), true};
+    return Folder{name, std::move(resolved), name.path};
+  }
+  auto path = ResolveInDataRoot(options_.data_root, name.path);
+  if (!path.ok()) return path.status();
+  FolderName found{PathInDataRoot(options_.data_root, *path), false};
+  return Folder{name, std::move(found), *std::move(path)};
+}
+
+bool CollectionChanges::IsServed(const Folder& folder, const History& history) const {
+  const auto now = data::TakeFingerprint(folder.path, parts_.limits);
+  return now.ok() && *now == history.served.fingerprint;
+}
+
+engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& request,
+                                                      const Folder& folder) {
+  return {.collection = request.collection,
+          .folder = folder.path,
+          .allow_shape_change = request.allow_shape_change,
+          .required_id = {},
+          .progress = [this, &request](const engine::ChangeProgress& progress) {
+            under_way_.Report(request.collection, progress);
+          }};
+}
+
+std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
+    const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = histories_.find(name);
+  if (place == histories_.end()) return std::nullopt;
+  return place->second;
+}
+
+void CollectionChanges::Remember(const std::string& name, History history) {
+  const std::lock_guard lock(mutex_);
+  histories_[name] = std::move(history);
+}
+
+CollectionChanges::Result CollectionChanges::Record(
+    const char* change, const std::string& name,
+    const absl::StatusOr<engine::Publisher::Loaded>& loaded) const {
+  if (!loaded.ok()) {
+    const absl::Status& status = loaded.status();
+    parts_.metrics.CountReload(false);
+    parts_.log.Warn("collection not published", {{"collection", name},
+                                                 {"change", change},
+                                                 {"code", absl::StatusCodeToString(status.code())},
+                                                 {"error", std::string(status.message())}});
+    return status;
+  }
+  if (!loaded->published) {
+    parts_.log.Info("collection unchanged: its files have the content that is served",
+                    {{"collection", name}, {"change", change}});
+    return loaded->snapshot;
+  }
+  const engine::Snapshot& published = *loaded->snapshot;
+  parts_.metrics.CountReload(true);
+  parts_.log.Info("collection published", {{"collection", name},
+                                           {"change", change},
+                                           {"snapshot_id", published.id},
+                                           {"version", published.version},
+                                           {"rows", published.row_count()},
+                                           {"dim", published.dim()}});
+  return loaded->snapshot;
 }
 
 }  // namespace simile::service

@@ -1,31 +1,34 @@
 #pragma once
 
-#include <atomic>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "data/folder_fingerprint.h"
 #include "engine/snapshots/change_queue.h"
 #include "engine/snapshots/publisher.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "service/changes_under_way.h"
+#include "simile/clock.h"
 #include "simile/limits.h"
 
 namespace simile::service {
 
-// Loads, reloads and unloads collections, and keeps the folder of each. Owned by wiring; its parts
-// outlive it. Safe to use from any thread.
+// Loads, reloads, rolls back and unloads collections, and remembers where each came from. A change
+// does not depend on the calls that wait for it: it is made once, however many ask for it, and when
+// they all have left, too. Owned by wiring; its parts outlive it. Safe to use from any thread.
 class CollectionChanges {
  public:
   struct Options {
     bool allowed_over_wire = false;
-    std::filesystem::path data_root;  // Load reads only below it; empty: Load is refused
+    std::filesystem::path data_root;  // callers load only from below it; empty: from nowhere
   };
   struct Parts {
     engine::Publisher& publisher;
@@ -33,43 +36,103 @@ class CollectionChanges {
     engine::ChangeQueue& queue;
     observe::Metrics& metrics;
     const observe::Logger& log;
+    const Clock& clock;
     const Limits& limits;
   };
   CollectionChanges(Options options, const Parts& parts);
 
   // Loads a folder that the operator configured, inside the data root or not. Blocking: for
-  // start-up. Errors: those of Publisher::Create.
+  // start-up. Does not wait for the change queue. Errors: as Start of a load.
   absl::StatusOr<engine::SnapshotPtr> LoadAtStart(const std::string& name,
                                                   const std::filesystem::path& folder);
 
-  // Changes requested by a remote caller. `done` is called exactly once: before the return when the
-  // change is refused, else from the change queue's thread. A change whose caller is gone before it
-  // begins is not made.
-  // Errors: kPermissionDenied unless changes are allowed; kInvalidArgument for the name;
-  //         those of ResolveInDataRoot, Publisher::Create and Replace; kResourceExhausted when too
-  //         many changes wait; kUnavailable when the server stops first; kCancelled.
-  using Done = std::function<void(absl::StatusOr<engine::SnapshotPtr>)>;
-  using Flag = std::shared_ptr<const std::atomic<bool>>;
-  void Load(const std::string& name, const std::string& folder, Flag cancelled, Done done);
-  void Reload(const std::string& name, Flag cancelled, Done done);
+  // Makes the change that a remote caller asks for, or joins the same change under way. The caller
+  // is answered with what is served then: before the return when nothing needs to be read, else
+  // from the change queue's thread.
+  // Errors of the return, and then `done` is not called, nor after an exception:
+  //         CHANGES_NOT_ALLOWED; INVALID_FIELD for the name; COLLECTION_NOT_FOUND;
+  //         NOTHING_TO_ROLL_BACK; CHANGE_IN_PROGRESS; STOPPING.
+  // Errors of `done`: CHANGE_QUEUE_FULL; STOPPING; CANCELLED; and of
+  //   kLoad      those of ResolveInDataRoot and Publisher::Create; COLLECTION_EXISTS when other
+  //              files are served under the name
+  //   kReload    those of ResolveInDataRoot and Publisher::Replace; SNAPSHOT_MISMATCH
+  //   kRollback  those of Publisher::Replace; SNAPSHOT_MISMATCH; NOTHING_TO_ROLL_BACK when the
+  //              folder cannot hold the content any more
+  // REQUIRES: request.kind is one of these.
+  absl::Status Start(ChangeRequest request, ChangeCaller caller);
+
   // Does not block: reads nothing, and another thread frees the memory.
-  absl::Status Unload(const std::string& name);
+  // Errors: CHANGES_NOT_ALLOWED; INVALID_FIELD; COLLECTION_NOT_FOUND; SNAPSHOT_MISMATCH;
+  //         CHANGE_IN_PROGRESS; STOPPING.
+  absl::Status Unload(const std::string& name, const std::string& expected_snapshot_id);
+
+  // Where a snapshot that is served came from, and what a rollback returns to.
+  struct Origin {
+    std::string folder;                // relative to the data root; empty for one outside it
+    std::string rollback_snapshot_id;  // empty for nothing
+  };
+  Origin OriginOf(const engine::Snapshot& snapshot) const;
+
+  bool allowed_over_wire() const { return options_.allowed_over_wire; }
+  // Whether a change is being made or waits.
+  bool AnyUnderWay() const { return !under_way_.empty(); }
+  // Answers every waiting call with STOPPING, and refuses changes from now on. A load that runs
+  // cannot be interrupted.
+  void Stop() { under_way_.Stop(); }
 
  private:
-  using Work = std::function<absl::StatusOr<engine::SnapshotPtr>()>;
+  using Result = absl::StatusOr<engine::SnapshotPtr>;
+
+  // A snapshot of a collection, and the folder it was loaded from.
+  struct Generation {
+    FolderName asked;  // which a reload reads again
+    FolderName found;  // with every link followed: to this a rollback returns
+    data::FolderFingerprint fingerprint;
+    std::string snapshot_id;
+  };
+  struct History {
+    Generation served;
+    std::optional<Generation> earlier;  // what a rollback returns to
+    bool rolled_back = false;           // and nothing else was published since
+  };
+
+  // A folder that a change reads.
+  struct Folder {
+    FolderName asked;
+    FolderName found;
+    std::filesystem::path path;
+  };
 
   absl::Status CheckAllowed(const std::string& name) const;
-  void Enqueue(Work work, Flag cancelled, Done done);
-  absl::StatusOr<engine::SnapshotPtr> Create(const std::string& name,
-                                             const std::filesystem::path& folder);
-  absl::StatusOr<engine::SnapshotPtr> Replace(const std::string& name);
-  absl::StatusOr<engine::SnapshotPtr> Report(const char* change, const std::string& name,
-                                             absl::StatusOr<engine::SnapshotPtr> result) const;
+  // The answer to a request that needs no file and no turn in the queue.
+  std::optional<Result> AnswerAtOnce(const ChangeRequest& request) const;
+  absl::Status Enqueue(const ChangeRequest& request);
+  // Makes the change on this thread, or waits for the same change under way.
+  Result MakeHere(const ChangeRequest& request);
+  // Makes a change that was begun, and ends it. Does not throw.
+  void Make(const ChangeRequest& request);
+  Result Apply(const ChangeRequest& request);
+  Result Load(const ChangeRequest& request);
+  Result Reload(const ChangeRequest& request);
+  Result RollBack(const ChangeRequest& request);
+  Result RollBackFromFolder(const ChangeRequest& request, const History& history);
+  Result Remove(const ChangeRequest& request);
+
+  absl::StatusOr<Folder> Resolve(const FolderName& name) const;
+  // Whether the folder has the content that is served, as its files' fingerprint tells.
+  bool IsServed(const Folder& folder, const History& history) const;
+  engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
+  std::optional<History> HistoryOf(const std::string& name) const;
+  void Remember(const std::string& name, History history);
+  // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
+  Result Record(const char* change, const std::string& name,
+                const absl::StatusOr<engine::Publisher::Loaded>& loaded) const;
 
   const Options options_;
   const Parts parts_;
-  std::mutex mutex_;  // guards folders_
-  std::map<std::string, std::filesystem::path> folders_;
+  ChangesUnderWay under_way_;
+  mutable std::mutex mutex_;  // guards histories_
+  std::map<std::string, History> histories_;
 };
 
 }  // namespace simile::service

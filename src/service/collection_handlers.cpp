@@ -1,68 +1,160 @@
 #include "service/collection_handlers.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
 
 #include "base/message_text.h"
-#include "filter/field_summary.h"
+#include "service/answer_options.h"
 #include "service/collection_name.h"
+#include "service/collection_page.h"
+#include "service/field_path.h"
 #include "service/guarded.h"
+#include "service/refuse.h"
+#include "service/reply_size.h"
 #include "simile/v1/collections.pb.h"
 
 namespace simile::service {
 namespace {
 
-// Finishes a Load or Reload with the error, or with the published collection.
-CollectionChanges::Done FinishWith(const CollectionParts& parts, Call& call,
-                                   v1::Collection& message) {
-  return [backend = &parts.backend, &call,
-          &message](const absl::StatusOr<engine::SnapshotPtr>& published) {
-    if (!published.ok()) return call.Finish(published.status());
-    call.Finish(Guarded([&] {
-      const engine::Snapshot& snapshot = **published;
-      FillCollection({snapshot.collection, engine::CollectionState::kServing, 1, *published},
-                     *backend, message);
+constexpr std::uint32_t kFieldValuesDefault = 5;
+constexpr std::uint32_t kCollectionsPageDefault = 100;
+constexpr std::string_view kFewerValues = "lower values_max";
+
+// How a call takes part in a change: it gets the progress, and then the collection.
+template <class Response>
+ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
+  ChangeCaller caller;
+  caller.progress = [&call](const engine::ChangeProgress& progress) {
+    // Without memory this caller misses a progress message; the change goes on.
+    static_cast<void>(Guarded([&] {
+      Response response;
+      FillProgress(progress, *response.mutable_progress());
+      call.Send(std::move(response));
       return absl::OkStatus();
     }));
   };
+  caller.done = [&parts, &call](const absl::StatusOr<engine::SnapshotPtr>& result) {
+    if (!result.ok()) return call.Finish(result.status());
+    call.Finish(Guarded([&] {
+      Response response;
+      FillCollection({(*result)->collection, engine::CollectionState::kServing, {}, *result},
+                     parts.changes, parts.backend, *response.mutable_collection());
+      call.Send(std::move(response));
+      return absl::OkStatus();
+    }));
+  };
+  caller.left = call.cancelled();
+  return caller;
 }
 
-constexpr std::uint32_t kFieldValuesDefault = 5;
+//   request  returns the ChangeRequest
+template <class Response, class Request>
+void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
+                 const Request& request) {
+  const absl::Status started =
+      Guarded([&] { return parts.changes.Start(request(), CallerOf(parts, call)); });
+  if (!started.ok()) call.Finish(started);
+}
 
-void FillDescription(const filter::Field& field, std::size_t values_max,
-                     v1::FieldDescription& message) {
-  FillField(field, *message.mutable_field());
-  const filter::FieldSummary summary = filter::Summarize(field, values_max);
-  message.set_distinct_values(summary.distinct_values);
-  for (const filter::FieldSummary::Value& value : summary.most_common) {
-    v1::ValueCount& count = *message.add_values();
-    count.set_value(value.text);
-    count.set_rows(value.rows);
+// A reload or a rollback.
+template <class Request>
+ChangeRequest ReplacementOf(ChangeKind kind, const Request& request) {
+  ChangeRequest change;
+  change.kind = kind;
+  change.collection = request.collection();
+  change.allow_shape_change = request.allow_shape_change();
+  change.expected_snapshot_id = request.expected_snapshot_id();
+  return change;
+}
+
+absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& request,
+                                         const Limits& limits) {
+  const std::uint32_t size = request.page_size();
+  if (size > limits.collections_page_max) {
+    return Refuse(FieldPath{"page_size"}, "{}; give 1 to {}, or 0 for {}", base::Grouped(size),
+                  base::Grouped(limits.collections_page_max), kCollectionsPageDefault);
   }
-  message.set_least(summary.least);
-  message.set_greatest(summary.greatest);
-  message.set_bytes(field.bytes());
+  return size == 0 ? std::min(kCollectionsPageDefault, limits.collections_page_max) : size;
+}
+
+// A page ends early when the next collection would make the response too large.
+absl::Status FillPage(const CollectionParts& parts, const v1::ListCollectionsRequest& request,
+                      v1::ListCollectionsResponse& response) {
+  const absl::StatusOr<std::uint32_t> page_size = PageSizeOf(request, parts.limits);
+  if (!page_size.ok()) return page_size.status();
+  const absl::StatusOr<std::string> after = ReadCollectionPageToken(request.page_token());
+  if (!after.ok()) return after.status();
+  FillBackend(parts.backend, *response.mutable_backend());
+  // The bytes of a token and of the lengths around each message.
+  std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
+  for (const engine::CollectionStatus& status : parts.store.List()) {
+    if (status.name <= *after) continue;
+    const int count = response.collections_size();
+    if (count == static_cast<int>(*page_size)) {
+      response.set_next_page_token(
+          WriteCollectionPageToken(response.collections(count - 1).name()));
+      return absl::OkStatus();
+    }
+    v1::Collection& collection = *response.add_collections();
+    FillCollection(status, parts.changes, parts.backend, collection);
+    constexpr std::uint64_t kLengthBytes = 8;
+    bytes += collection.ByteSizeLong() + kLengthBytes;
+    if (bytes <= parts.limits.reply_bytes_default || count == 0) continue;
+    response.mutable_collections()->RemoveLast();
+    response.set_next_page_token(WriteCollectionPageToken(response.collections(count - 1).name()));
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DescribeFields(const CollectionParts& parts, const v1::DescribeFieldsRequest& request,
+                            v1::DescribeFieldsResponse& response) {
+  const Limits& limits = parts.limits;
+  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  if (!status.ok()) return status;
+  const std::uint32_t values_max =
+      request.has_values_max() ? request.values_max() : kFieldValuesDefault;
+  if (values_max > limits.field_values_max) {
+    return Refuse(FieldPath{"values_max"}, "{}; give 0 to {}", base::Grouped(values_max),
+                  base::Grouped(limits.field_values_max));
+  }
+  const auto snapshot = parts.store.Pin(request.collection());
+  if (!snapshot.ok()) return snapshot.status();
+  status = CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id(),
+                           **snapshot);
+  if (!status.ok()) return status;
+  std::uint64_t bytes = 0;
+  for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
+    v1::FieldDescription& message = *response.add_fields();
+    FillDescription(field, values_max, message);
+    bytes += message.ByteSizeLong();
+    if (bytes > limits.reply_bytes_default) {
+      return ReplyTooLargeToBuild(bytes, limits.reply_bytes_default, kFewerValues);
+    }
+  }
+  response.set_rows((*snapshot)->row_count());
+  response.set_snapshot_id((*snapshot)->id);
+  response.set_snapshot_version((*snapshot)->version);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response) {
-  call.Finish(Guarded([&] {
-    for (const engine::CollectionStatus& status : parts.store.List()) {
-      FillCollection(status, parts.backend, *response.add_collections());
-    }
-    FillBackend(parts.backend, *response.mutable_backend());
-    return absl::OkStatus();
-  }));
+void HandleListCollections(const CollectionParts& parts, Call& call,
+                           const v1::ListCollectionsRequest& request,
+                           v1::ListCollectionsResponse& response) {
+  call.Finish(Guarded([&] { return FillPage(parts, request, response); }));
 }
 
-void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
-               v1::GetCollectionResponse& response) {
+void HandleGetCollection(const CollectionParts& parts, Call& call,
+                         const v1::GetCollectionRequest& request,
+                         v1::GetCollectionResponse& response) {
   call.Finish(Guarded([&] {
-    absl::Status named = CheckCollectionName("name", request.name(), parts.limits);
+    absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
     if (!named.ok()) return named;
-    const auto status = parts.store.Get(request.name());
+    const auto status = parts.store.Get(request.collection());
     if (!status.ok()) return status.status();
-    FillCollection(*status, parts.backend, *response.mutable_collection());
+    FillCollection(*status, parts.changes, parts.backend, *response.mutable_collection());
     FillBackend(parts.backend, *response.mutable_backend());
     return absl::OkStatus();
   }));
@@ -71,51 +163,40 @@ void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollection
 void HandleDescribeFields(const CollectionParts& parts, Call& call,
                           const v1::DescribeFieldsRequest& request,
                           v1::DescribeFieldsResponse& response) {
-  call.Finish(Guarded([&] {
-    absl::Status status = CheckCollectionName("collection", request.collection(), parts.limits);
-    const std::uint32_t values_max =
-        request.has_values_max() ? request.values_max() : kFieldValuesDefault;
-    if (status.ok() && values_max > parts.limits.field_values_max) {
-      status = absl::InvalidArgumentError(
-          fmt::format("values_max: {}; give 0 to {}", base::Grouped(values_max),
-                      base::Grouped(parts.limits.field_values_max)));
-    }
-    if (!status.ok()) return status;
-    const auto snapshot = parts.store.Pin(request.collection());
-    if (!snapshot.ok()) return snapshot.status();
-    std::uint64_t bytes = 0;
-    for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
-      v1::FieldDescription& message = *response.add_fields();
-      FillDescription(field, values_max, message);
-      bytes += message.ByteSizeLong();
-      if (bytes <= parts.limits.reply_bytes_default) continue;
-      response.Clear();
-      return absl::Status(absl::InvalidArgumentError(
-          fmt::format("values_max: {} values of each field take more than {} bytes; ask for fewer",
-                      base::Grouped(values_max), base::Grouped(parts.limits.reply_bytes_default))));
-    }
-    response.set_rows((*snapshot)->row_count());
-    response.set_snapshot_version((*snapshot)->version);
-    return absl::OkStatus();
-  }));
+  call.SetReplyLimit(parts.limits.reply_bytes_default, kFewerValues);
+  call.Finish(Guarded([&] { return DescribeFields(parts, request, response); }));
 }
 
-void HandleLoad(const CollectionParts& parts, Call& call, const v1::LoadCollectionRequest& request,
-                v1::LoadCollectionResponse& response) {
-  parts.changes.Load(request.name(), request.folder(), call.cancelled(),
-                     FinishWith(parts, call, *response.mutable_collection()));
+void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionResponse>& call,
+                const v1::LoadCollectionRequest& request) {
+  StartChange(parts, call, [&] {
+    ChangeRequest change;
+    change.kind = ChangeKind::kLoad;
+    change.collection = request.collection();
+    change.folder.path = request.folder();
+    return change;
+  });
 }
 
-void HandleReload(const CollectionParts& parts, Call& call,
-                  const v1::ReloadCollectionRequest& request,
-                  v1::ReloadCollectionResponse& response) {
-  parts.changes.Reload(request.name(), call.cancelled(),
-                       FinishWith(parts, call, *response.mutable_collection()));
+void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectionResponse>& call,
+                  const v1::ReloadCollectionRequest& request) {
+  StartChange(parts, call, [&] {
+    ChangeRequest change = ReplacementOf(ChangeKind::kReload, request);
+    change.folder.path = request.folder();
+    return change;
+  });
+}
+
+void HandleRollback(const CollectionParts& parts,
+                    ProgressCall<v1::RollbackCollectionResponse>& call,
+                    const v1::RollbackCollectionRequest& request) {
+  StartChange(parts, call, [&] { return ReplacementOf(ChangeKind::kRollback, request); });
 }
 
 void HandleUnload(const CollectionParts& parts, Call& call,
                   const v1::UnloadCollectionRequest& request) {
-  call.Finish(Guarded([&] { return parts.changes.Unload(request.name()); }));
+  call.Finish(Guarded(
+      [&] { return parts.changes.Unload(request.collection(), request.expected_snapshot_id()); }));
 }
 
 }  // namespace simile::service

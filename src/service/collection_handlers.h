@@ -11,11 +11,14 @@ class DescribeFieldsRequest;
 class DescribeFieldsResponse;
 class GetCollectionRequest;
 class GetCollectionResponse;
+class ListCollectionsRequest;
 class ListCollectionsResponse;
 class LoadCollectionRequest;
 class LoadCollectionResponse;
 class ReloadCollectionRequest;
 class ReloadCollectionResponse;
+class RollbackCollectionRequest;
+class RollbackCollectionResponse;
 class UnloadCollectionRequest;
 }  // namespace simile::v1
 
@@ -29,19 +32,25 @@ struct CollectionParts {
   const Limits& limits;
 };
 
-// The methods of CollectionService. None throws. Load and Reload finish their call when the change
-// is made or refused, the others before they return.
-void HandleList(const CollectionParts& parts, Call& call, v1::ListCollectionsResponse& response);
-void HandleGet(const CollectionParts& parts, Call& call, const v1::GetCollectionRequest& request,
-               v1::GetCollectionResponse& response);
+// The methods of CollectionService. None throws. Load, Reload and Rollback send their progress, and
+// finish their call when the change is made or refused; the others finish it before they return.
+// REQUIRES: `parts` outlives the calls.
+void HandleListCollections(const CollectionParts& parts, Call& call,
+                           const v1::ListCollectionsRequest& request,
+                           v1::ListCollectionsResponse& response);
+void HandleGetCollection(const CollectionParts& parts, Call& call,
+                         const v1::GetCollectionRequest& request,
+                         v1::GetCollectionResponse& response);
 void HandleDescribeFields(const CollectionParts& parts, Call& call,
                           const v1::DescribeFieldsRequest& request,
                           v1::DescribeFieldsResponse& response);
-void HandleLoad(const CollectionParts& parts, Call& call, const v1::LoadCollectionRequest& request,
-                v1::LoadCollectionResponse& response);
-void HandleReload(const CollectionParts& parts, Call& call,
-                  const v1::ReloadCollectionRequest& request,
-                  v1::ReloadCollectionResponse& response);
+void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionResponse>& call,
+                const v1::LoadCollectionRequest& request);
+void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectionResponse>& call,
+                  const v1::ReloadCollectionRequest& request);
+void HandleRollback(const CollectionParts& parts,
+                    ProgressCall<v1::RollbackCollectionResponse>& call,
+                    const v1::RollbackCollectionRequest& request);
 void HandleUnload(const CollectionParts& parts, Call& call,
                   const v1::UnloadCollectionRequest& request);
 

@@ -1,8 +1,11 @@
 #include "service/collection_message.h"
 
 #include <chrono>
+#include <variant>
 
+#include "service/backend_kind.h"
 #include "simile/v1/collections.pb.h"
+#include "simile/v1/types.pb.h"
 
 namespace simile::service {
 namespace {
@@ -10,24 +13,16 @@ namespace {
 v1::Collection::State StateOf(engine::CollectionState state) {
   switch (state) {
     case engine::CollectionState::kLoading:
-      return v1::Collection::LOADING;
+      return v1::Collection::STATE_LOADING;
     case engine::CollectionState::kServing:
-      return v1::Collection::SERVING;
+      return v1::Collection::STATE_SERVING;
     case engine::CollectionState::kReloading:
-      return v1::Collection::RELOADING;
+      return v1::Collection::STATE_RELOADING;
   }
   return v1::Collection::STATE_UNSPECIFIED;
 }
 
-void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message) {
-  const auto since_epoch = time.time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-  message.set_seconds(seconds.count());
-  message.set_nanos(static_cast<std::int32_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds).count()));
-}
-
-void FillBytes(const engine::ResidentBytes& bytes, v1::Bytes& message) {
+void FillBytes(const engine::ResidentBytes& bytes, v1::ResidentBytes& message) {
   message.set_vectors(bytes.vectors);
   message.set_payload(bytes.payload);
   message.set_users(bytes.users);
@@ -35,28 +30,77 @@ void FillBytes(const engine::ResidentBytes& bytes, v1::Bytes& message) {
   message.set_device(bytes.device);
 }
 
-void FillServedBy(const ServedBy& served_by, v1::Backend& message) {
-  message.set_name(served_by.info.name);
+void FillServedBy(const ServedBy& served_by, v1::BackendStatus& message) {
+  message.set_kind(KindOf(served_by.info));
   message.set_device(served_by.info.device);
   message.set_engine(served_by.info.engine);
   message.set_reason(served_by.reason);
 }
 
+v1::FieldType TypeOf(filter::FieldType type) {
+  switch (type) {
+    case filter::FieldType::kKeyword:
+      return v1::FIELD_TYPE_KEYWORD;
+    case filter::FieldType::kKeywords:
+      return v1::FIELD_TYPE_KEYWORD_LIST;
+    case filter::FieldType::kInteger:
+      return v1::FIELD_TYPE_INTEGER;
+    case filter::FieldType::kNumber:
+      return v1::FIELD_TYPE_NUMBER;
+    case filter::FieldType::kBoolean:
+      return v1::FIELD_TYPE_BOOLEAN;
+    case filter::FieldType::kTime:
+      return v1::FIELD_TYPE_TIME;
+    case filter::FieldType::kOther:
+      return v1::FIELD_TYPE_OTHER;
+  }
+  return v1::FIELD_TYPE_UNSPECIFIED;
+}
+
+v1::ChangeProgress::Stage StageOf(engine::ChangeStage stage) {
+  switch (stage) {
+    case engine::ChangeStage::kWaiting:
+      return v1::ChangeProgress::STAGE_WAITING;
+    case engine::ChangeStage::kReading:
+      return v1::ChangeProgress::STAGE_READING;
+    case engine::ChangeStage::kIndexing:
+      return v1::ChangeProgress::STAGE_INDEXING;
+    case engine::ChangeStage::kVerifying:
+      return v1::ChangeProgress::STAGE_VERIFYING;
+  }
+  return v1::ChangeProgress::STAGE_UNSPECIFIED;
+}
+
+// Sets a payload value from a summary's.
+struct SetValue {
+  v1::PayloadValue& message;
+
+  void operator()(const std::string& text) const { message.set_string_value(text); }
+  void operator()(std::int64_t number) const { message.set_int_value(number); }
+  void operator()(double number) const { message.set_double_value(number); }
+  void operator()(bool flag) const { message.set_bool_value(flag); }
+};
+
+void FillSummaryValue(const filter::SummaryValue& value, v1::PayloadValue& message) {
+  std::visit(SetValue{message}, value);
+}
+
 void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
+  message.set_snapshot_id(snapshot.id);
   message.set_snapshot_version(snapshot.version);
   FillTime(snapshot.loaded_at, *message.mutable_loaded_at());
   message.set_rows(snapshot.row_count());
   message.set_dim(static_cast<std::uint32_t>(snapshot.dim()));
-  message.set_metric(dataset.metric == Metric::kCosine ? v1::Collection::COSINE
-                                                       : v1::Collection::DOT);
+  message.set_metric(dataset.metric == Metric::kCosine ? v1::Collection::METRIC_COSINE
+                                                       : v1::Collection::METRIC_DOT);
   message.set_users(dataset.profiles.ids.size());
   message.set_interactions(dataset.profiles.seen.pair_count());
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
   for (const filter::Field& field : snapshot.filters->payload().fields()) {
     FillField(field, *message.add_fields());
   }
-  for (const std::string& field : snapshot.text_index.fields()) message.add_lookup_fields(field);
+  for (const std::string& field : snapshot.text_index->fields()) message.add_lookup_fields(field);
   for (const std::string& note : dataset.notes) message.add_notes(note);
   const engine::IndexState index = engine::IndexStateOf(snapshot);
   message.set_index_built(static_cast<float>(index.built));
@@ -70,7 +114,7 @@ ServedBy ServingBackend::Now() const {
   return fallback != nullptr ? *fallback : ServedBy{backend.info(), reason};
 }
 
-void FillBackend(const ServingBackend& backend, v1::Backend& message) {
+void FillBackend(const ServingBackend& backend, v1::BackendStatus& message) {
   FillServedBy(backend.Now(), message);
   for (const DeviceMemory& memory : backend.backend.device_memory()) {
     v1::DeviceMemory& filled = *message.add_device_memory();
@@ -80,20 +124,54 @@ void FillBackend(const ServingBackend& backend, v1::Backend& message) {
   }
 }
 
-void FillField(const filter::Field& field, v1::Field& message) {
+void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message) {
+  const auto since_epoch = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  message.set_seconds(seconds.count());
+  message.set_nanos(static_cast<std::int32_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds).count()));
+}
+
+void FillField(const filter::Field& field, v1::PayloadField& message) {
   message.set_name(field.name);
-  message.set_type(std::string(data::NameOf(field.type)));
+  message.set_type(TypeOf(field.type));
   message.set_rows(field.present.size());
 }
 
-void FillCollection(const engine::CollectionStatus& status, const ServingBackend& backend,
-                    v1::Collection& message) {
+void FillDescription(const filter::Field& field, std::size_t values_max,
+                     v1::FieldDescription& message) {
+  FillField(field, *message.mutable_field());
+  const filter::FieldSummary summary = filter::Summarize(field, values_max);
+  message.set_distinct_values(summary.distinct_values);
+  for (const filter::FieldSummary::Value& value : summary.most_common) {
+    v1::ValueCount& count = *message.add_values();
+    FillSummaryValue(value.value, *count.mutable_value());
+    count.set_rows(value.rows);
+  }
+  if (summary.least) FillSummaryValue(*summary.least, *message.mutable_least());
+  if (summary.greatest) FillSummaryValue(*summary.greatest, *message.mutable_greatest());
+  message.set_bytes(field.bytes());
+}
+
+void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message) {
+  message.set_stage(StageOf(progress.stage));
+  message.set_file(progress.file);
+  message.set_share(progress.share);
+  message.set_bytes_read(progress.bytes_read);
+  message.set_bytes_total(progress.bytes_total);
+}
+
+void FillCollection(const engine::CollectionStatus& status, const CollectionChanges& changes,
+                    const ServingBackend& backend, v1::Collection& message) {
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
-  message.set_progress(static_cast<float>(status.progress));
+  if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
   FallbackBackend fallback;
   if (status.snapshot != nullptr) {
     FillSnapshot(*status.snapshot, message);
+    const CollectionChanges::Origin origin = changes.OriginOf(*status.snapshot);
+    message.set_folder(origin.folder);
+    message.set_rollback_snapshot_id(origin.rollback_snapshot_id);
     fallback = engine::FallbackOf(*status.snapshot);
   }
   FillServedBy(fallback != nullptr ? *fallback : backend.Now(), *message.mutable_backend());

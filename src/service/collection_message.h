@@ -1,14 +1,25 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 
+#include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/snapshot_store.h"
+#include "filter/field_summary.h"
+#include "service/collection_changes.h"
 #include "simile/backend.h"
 
+namespace google::protobuf {
+class Timestamp;
+}
+
 namespace simile::v1 {
-class Backend;
+class BackendStatus;
+class ChangeProgress;
 class Collection;
-class Field;
+class FieldDescription;
+class PayloadField;
 }  // namespace simile::v1
 
 namespace simile::service {
@@ -22,14 +33,21 @@ struct ServingBackend {
   ServedBy Now() const;
 };
 
+void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message);
+
 // A payload field with its type in filters.
-void FillField(const filter::Field& field, v1::Field& message);
+void FillField(const filter::Field& field, v1::PayloadField& message);
+// The same with a summary of its values.
+void FillDescription(const filter::Field& field, std::size_t values_max,
+                     v1::FieldDescription& message);
 
 // What answers now, and the memory on the backend's device.
-void FillBackend(const ServingBackend& backend, v1::Backend& message);
+void FillBackend(const ServingBackend& backend, v1::BackendStatus& message);
 
-// A collection's state and, when it has a snapshot, what that holds.
-void FillCollection(const engine::CollectionStatus& status, const ServingBackend& backend,
-                    v1::Collection& message);
+void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message);
+
+// A collection's state and, when it has a snapshot, what that holds and where it came from.
+void FillCollection(const engine::CollectionStatus& status, const CollectionChanges& changes,
+                    const ServingBackend& backend, v1::Collection& message);
 
 }  // namespace simile::service

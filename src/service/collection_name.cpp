@@ -5,29 +5,36 @@
 #include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
+#include "net/server.h"
 
 namespace simile::service {
 
 absl::Status CheckCollectionName(std::string_view field, std::string_view name,
                                  const Limits& limits) {
+  const auto refuse = [&](std::string_view what) {
+    return base::Error(base::ErrorReason::kInvalidField, fmt::format("{}: {}", field, what), field);
+  };
   if (name.empty()) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: empty; name a collection (CollectionService.List shows them)", field));
+    return refuse("empty; name a collection (CollectionService.ListCollections shows them)");
   }
   if (name.size() > limits.collection_name_bytes_max) {
-    return absl::InvalidArgumentError(fmt::format("{}: {} bytes; a name has at most {}", field,
-                                                  base::Grouped(name.size()),
-                                                  limits.collection_name_bytes_max));
+    return refuse(fmt::format("{} bytes; a name has at most {}", base::Grouped(name.size()),
+                              limits.collection_name_bytes_max));
   }
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
   };
   if (name.front() == '.' || !std::all_of(name.begin(), name.end(), allowed)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: {} is not a name; a name has letters, digits, '-', '_' and '.', and does "
-                    "not start with '.'",
-                    field, base::Quoted(name)));
+    return refuse(
+        fmt::format("{} is not a name; a name has letters, digits, '-', '_' and '.', and does not "
+                    "start with '.'",
+                    base::Quoted(name)));
+  }
+  if (name == net::kLivenessName) {
+    return refuse(
+        fmt::format("{} is the name of a health check; choose another one", base::Quoted(name)));
   }
   return absl::OkStatus();
 }

@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 
 namespace simile::service {
 namespace {
+
+using base::ErrorReason;
 
 constexpr std::size_t kFolderBytesMax = 4'096;
 
@@ -17,43 +20,78 @@ bool IsInside(const std::filesystem::path& root, const std::filesystem::path& pa
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
 
+// The path from the root of the file system as it is written, links not followed, without a slash
+// at the end.
+std::filesystem::path Written(const std::filesystem::path& path) {
+  const std::filesystem::path written = std::filesystem::absolute(path).lexically_normal();
+  return written.has_filename() ? written : written.parent_path();
+}
+
 }  // namespace
 
 absl::StatusOr<std::filesystem::path> ResolveInDataRoot(const std::filesystem::path& data_root,
                                                         const std::string& folder) {
-  const auto refuse = [&](std::string_view what) {
-    return absl::InvalidArgumentError(
+  const auto refuse = [&](ErrorReason reason, std::string_view what) {
+    return base::Error(
+        reason,
         fmt::format("folder: {} {}; name a folder inside the server's data root, relative to it",
-                    base::Quoted(folder), what));
+                    base::Quoted(folder), what),
+        "folder");
   };
   if (data_root.empty()) {
-    return absl::FailedPreconditionError(
-        "folder: this server has no data root to load from; start it with --data-root FOLDER");
+    return base::Error(ErrorReason::kOutsideDataRoot,
+                       "folder: this server has no data root to load from; start it with "
+                       "--data-root FOLDER",
+                       "folder");
   }
   const std::filesystem::path relative(folder);
-  if (folder.empty()) return refuse("is empty");
-  if (folder.size() > kFolderBytesMax) return refuse("is too long");
-  if (folder.find('\0') != std::string::npos) return refuse("contains a NUL byte");
-  if (relative.is_absolute()) return refuse("is absolute");
+  if (folder.empty()) return refuse(ErrorReason::kInvalidField, "is empty");
+  if (folder.size() > kFolderBytesMax) return refuse(ErrorReason::kInvalidField, "is too long");
+  if (folder.find('\0') != std::string::npos) {
+    return refuse(ErrorReason::kInvalidField, "contains a NUL byte");
+  }
+  if (relative.is_absolute()) return refuse(ErrorReason::kOutsideDataRoot, "is absolute");
   if (std::find(relative.begin(), relative.end(), "..") != relative.end()) {
-    return refuse("contains `..`");
+    return refuse(ErrorReason::kOutsideDataRoot, "contains `..`");
   }
 
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(data_root, error);
   if (error) {
-    return absl::FailedPreconditionError(
-        "folder: the server cannot read its data root; its --data-root must name a readable "
-        "folder");
+    return base::Error(ErrorReason::kOutsideDataRoot,
+                       "folder: the server cannot read its data root; its --data-root must name a "
+                       "readable folder",
+                       "folder");
   }
   const std::filesystem::path path = std::filesystem::canonical(root / relative, error);
   if (error) {
-    return absl::NotFoundError(
-        fmt::format("folder: the server's data root has no {}", base::Quoted(folder)));
+    return base::Error(
+        ErrorReason::kInvalidFiles,
+        fmt::format("folder: the server's data root has no {}", base::Quoted(folder)), "folder");
   }
-  if (!IsInside(root, path)) return refuse("leads out of the data root through a link");
-  if (!std::filesystem::is_directory(path, error)) return refuse("is not a folder");
+  if (!IsInside(root, path)) {
+    return refuse(ErrorReason::kOutsideDataRoot, "leads out of the data root through a link");
+  }
+  if (!std::filesystem::is_directory(path, error)) {
+    return refuse(ErrorReason::kInvalidFiles, "is not a folder");
+  }
   return path;
+}
+
+std::string PathInDataRoot(const std::filesystem::path& data_root,
+                           const std::filesystem::path& folder) {
+  if (data_root.empty()) return "";
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(data_root, error);
+  if (error) return "";
+  const std::filesystem::path path = std::filesystem::canonical(folder, error);
+  if (error || !IsInside(root, path)) return "";
+  // As the operator wrote it, if possible: a link to the newest folder stays a link.
+  const std::filesystem::path written = Written(folder);
+  for (const std::filesystem::path& from : {Written(data_root), root}) {
+    if (IsInside(from, written)) return written.lexically_relative(from).string();
+  }
+  return path.lexically_relative(root).string();
 }
 
 }  // namespace simile::service

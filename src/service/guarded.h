@@ -5,19 +5,22 @@
 
 #include <absl/status/status.h>
 
+#include "base/error_detail.h"
+
 namespace simile::service {
 
 // Runs a step of a call and returns its status. Turns exceptions of libraries into errors:
-// bad_alloc into kResourceExhausted, others into kInternal, whose message goes to the log and not
-// to the caller.
+// bad_alloc into OUT_OF_MEMORY, others into INTERNAL, whose message goes to the log and not to the
+// caller.
 template <class Step>
 absl::Status Guarded(Step&& step) noexcept {
   try {
     return step();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the server has no memory for this answer; ask for less");
+    return base::Error(base::ErrorReason::kOutOfMemory,
+                       "the server has no memory for this answer; ask for less");
   } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
+    return base::Error(base::ErrorReason::kInternal, error.what());
   }
 }
 

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "base/fp16.h"
 #include "base/message_text.h"
+#include "service/refuse.h"
 #include "simile/v1/types.pb.h"
 
 namespace simile::service {
@@ -30,42 +29,29 @@ Bits LoadBits(const std::string& data, std::size_t place) {
 absl::StatusOr<std::vector<float>> UnpackVector(const FieldPath& field,
                                                 const v1::PackedVector& packed,
                                                 std::uint32_t dim_max) {
-  const std::string& data = packed.data();
-  const auto refuse = [&](std::string_view part, const std::string& what) {
-    return absl::InvalidArgumentError(fmt::format("{}.{}: {}", field, part, what));
-  };
   std::size_t number_bytes = 0;
-  std::string_view format_name;
   switch (packed.format()) {
-    case v1::PackedVector::F32_LE:
+    case v1::PackedVector::FORMAT_F32_LE:
       number_bytes = 4;
-      format_name = "F32_LE";
       break;
-    case v1::PackedVector::F16_LE:
+    case v1::PackedVector::FORMAT_F16_LE:
       number_bytes = 2;
-      format_name = "F16_LE";
       break;
-    case v1::PackedVector::FORMAT_UNSPECIFIED:
-      return refuse("format", "not set; set F32_LE or F16_LE");
     default:
-      return refuse(
-          "format",
-          fmt::format("{} is not a known format; set F32_LE ({}) or F16_LE ({})",
-                      static_cast<int>(packed.format()), static_cast<int>(v1::PackedVector::F32_LE),
-                      static_cast<int>(v1::PackedVector::F16_LE)));
+      return RefuseEnum({"format", &field}, packed.format(), "FORMAT_F32_LE or FORMAT_F16_LE");
   }
-  if (data.empty()) {
-    return refuse("data", fmt::format("empty; send {} bytes for each dimension", number_bytes));
-  }
+  const std::string& data = packed.data();
+  const FieldPath bytes{"data", &field};
+  if (data.empty()) return Refuse(bytes, "empty; send {} bytes for each dimension", number_bytes);
   if (data.size() % number_bytes != 0) {
-    return refuse("data",
-                  fmt::format("{} bytes; {} takes {} for each dimension, so a multiple of {}",
-                              base::Grouped(data.size()), format_name, number_bytes, number_bytes));
+    return Refuse(bytes, "{} bytes; {} takes {} for each dimension, so a multiple of {}",
+                  base::Grouped(data.size()), v1::PackedVector::Format_Name(packed.format()),
+                  number_bytes, number_bytes);
   }
   const std::size_t dim = data.size() / number_bytes;
   if (dim > dim_max) {
-    return refuse("data", fmt::format("{} dimensions; a vector has at most {}", base::Grouped(dim),
-                                      base::Grouped(dim_max)));
+    return Refuse(bytes, "{} dimensions; a vector has at most {}", base::Grouped(dim),
+                  base::Grouped(dim_max));
   }
   std::vector<float> values(dim);
   for (std::size_t index = 0; index < dim; ++index) {

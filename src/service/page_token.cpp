@@ -1,40 +1,97 @@
 #include "service/page_token.h"
 
-#include <array>
-#include <cstring>
+#include <cassert>
+#include <cstddef>
 
 #include <absl/strings/escaping.h>
+
+#include "base/error_detail.h"
+#include "base/stable_hash.h"
 
 namespace simile::service {
 namespace {
 
-// In memory order: only the server that wrote a token reads it.
-using Words = std::array<std::uint64_t, 4>;
+// A token is base64 (web-safe, without padding) of these bytes; numbers are little-endian:
+//    0  format, 1
+//    1  snapshot id, 16 bytes
+//   17  page
+//   25  request hash
+//   33  checksum: StableHash::Digest64 of all bytes before
+// Every format ends with such a checksum, so that a damaged token is told from one of another
+// format.
+constexpr std::uint8_t kTokenFormat = 1;
+constexpr std::size_t kIdBytes = 16;
+constexpr std::size_t kIdAt = 1;
+constexpr std::size_t kPageAt = kIdAt + kIdBytes;
+constexpr std::size_t kRequestAt = kPageAt + sizeof(std::uint64_t);
+constexpr std::size_t kChecksumAt = kRequestAt + sizeof(std::uint64_t);
+
+void AppendNumber(std::uint64_t number, std::string& bytes) {
+  const auto little_endian = base::LittleEndian(number);
+  bytes.append(little_endian.data(), little_endian.size());
+}
+
+std::uint64_t NumberAt(std::string_view bytes, std::size_t begin) {
+  std::uint64_t number = 0;
+  for (std::size_t i = sizeof(number); i-- > 0;) {
+    number = number << 8 | static_cast<unsigned char>(bytes[begin + i]);
+  }
+  return number;
+}
+
+std::uint64_t Checksum(std::string_view bytes) {
+  base::StableHash hash;
+  hash.Add(bytes);
+  return hash.Digest64();
+}
+
+absl::Status RefuseToken(std::string_view why) {
+  return base::Error(base::ErrorReason::kInvalidPageToken, why, "options.page_token");
+}
+
+// The bytes of a token that is whole; empty for other text.
+std::string WholeToken(std::string_view text) {
+  std::string bytes;
+  const absl::string_view escaped(text.data(), text.size());
+  // Base64 has several texts for the same bytes; only that of WritePageToken is a token.
+  if (!absl::WebSafeBase64Unescape(escaped, &bytes) ||
+      absl::WebSafeBase64Escape(bytes) != escaped || bytes.size() <= sizeof(std::uint64_t)) {
+    return {};
+  }
+  const std::size_t checksum_at = bytes.size() - sizeof(std::uint64_t);
+  const bool is_whole =
+      Checksum(std::string_view(bytes).substr(0, checksum_at)) == NumberAt(bytes, checksum_at);
+  return is_whole ? bytes : std::string();
+}
 
 }  // namespace
 
 std::string WritePageToken(const PageToken& token) {
-  const auto loaded_at = static_cast<std::uint64_t>(token.loaded_at.time_since_epoch().count());
-  const Words words{token.snapshot_version, loaded_at, token.page, token.request_hash};
-  std::array<char, sizeof(Words)> bytes{};
-  std::memcpy(bytes.data(), words.data(), bytes.size());
-  return absl::WebSafeBase64Escape(absl::string_view(bytes.data(), bytes.size()));
+  std::string bytes(1, static_cast<char>(kTokenFormat));
+  bytes += absl::HexStringToBytes(token.snapshot_id);
+  assert(bytes.size() == kPageAt);
+  AppendNumber(token.page, bytes);
+  AppendNumber(token.request_hash, bytes);
+  AppendNumber(Checksum(bytes), bytes);
+  return absl::WebSafeBase64Escape(bytes);
 }
 
 absl::StatusOr<PageToken> ReadPageToken(std::string_view text) {
-  std::string bytes;
-  Words words{};
-  const bool read =
-      absl::WebSafeBase64Unescape(absl::string_view(text.data(), text.size()), &bytes);
-  if (!read || bytes.size() != sizeof(Words)) {
-    return absl::InvalidArgumentError(
-        "options.page_token: not a page token; send an answer's next_page_token unchanged, "
-        "or leave it out for the first page");
+  const std::string bytes = WholeToken(text);
+  if (bytes.empty()) {
+    return RefuseToken(
+        "options.page_token: not a page token; send an answer's next_page_token unchanged, or "
+        "leave it out for the first page");
   }
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  using std::chrono::system_clock;
-  const system_clock::duration loaded_at(static_cast<system_clock::rep>(words[1]));
-  return PageToken{words[0], system_clock::time_point(loaded_at), words[2], words[3]};
+  if (static_cast<std::uint8_t>(bytes[0]) != kTokenFormat ||
+      bytes.size() != kChecksumAt + sizeof(std::uint64_t)) {
+    return RefuseToken(
+        "options.page_token: a server of another version wrote it, in a format that this one does "
+        "not read; start again with the first page");
+  }
+  return PageToken{.snapshot_id = absl::BytesToHexString(bytes.substr(kIdAt, kIdBytes)),
+                   .page = NumberAt(bytes, kPageAt),
+                   .request_hash = NumberAt(bytes, kRequestAt)};
 }
 
 }  // namespace simile::service

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,18 +8,20 @@
 
 namespace simile::service {
 
-// Which page of which request on which snapshot comes next. Opaque to callers: 32 bytes as base64.
+// Which page of which request on which content comes next. Good on any server that has the content,
+// also after a restart. Opaque to callers.
 struct PageToken {
-  std::uint64_t snapshot_version = 0;
-  std::chrono::system_clock::time_point loaded_at{};  // with the version identifies the snapshot
-  std::uint64_t page = 0;                             // pages before this one, from 1
-  std::uint64_t request_hash = 0;                     // HashRequest
+  std::string snapshot_id;         // Snapshot::id: 32 lower-case hex digits
+  std::uint64_t page = 0;          // pages before this one, from 1
+  std::uint64_t request_hash = 0;  // HashRequest
 
   friend bool operator==(const PageToken&, const PageToken&) = default;
 };
 
+// Text that is safe in a URL.
 std::string WritePageToken(const PageToken& token);
-// Errors: kInvalidArgument for text that WritePageToken cannot have written.
+// Errors: INVALID_PAGE_TOKEN for text that WritePageToken has not written: damaged, or of a server
+//         that writes tokens of another format.
 absl::StatusOr<PageToken> ReadPageToken(std::string_view text);
 
 }  // namespace simile::service

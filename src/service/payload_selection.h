@@ -1,13 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "data/payload_table.h"
+#include "service/field_path.h"
+#include "simile/limits.h"
+
+namespace simile::v1 {
+class PayloadSelector;
+}
 
 namespace simile::service {
 
@@ -18,13 +24,19 @@ struct PayloadSelection {
   std::vector<std::uint32_t> field_numbers;  // ascending, distinct; used when neither all nor none
 };
 
-// Finds the named fields; no names select all of them.
-//   path        names the list in messages: "options.payload_fields"
+// Checks what of a selector needs no collection.
+// Errors: INVALID_FIELD for an unknown selection, for fields named beside one, and for too many.
+absl::Status CheckPayloadSelector(const FieldPath& field, const v1::PayloadSelector& selector,
+                                  const Limits& limits);
+
+// Finds the fields that a selector names.
+//   field       of the selector, for errors
 //   collection  its name, for messages
-// Errors: kInvalidArgument for a field that no row has, with the nearest field and a list of all.
-absl::StatusOr<PayloadSelection> SelectPayload(std::string_view path, std::string_view collection,
-                                               const std::vector<std::string>& names,
-                                               bool with_payload,
+// REQUIRES: CheckPayloadSelector allows it.
+// Errors: UNKNOWN_PAYLOAD_FIELD for a field that no row has, with the nearest one and a list of
+// all.
+absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::string_view collection,
+                                               const v1::PayloadSelector& selector,
                                                const data::PayloadTable& payload);
 
 // The selected fields of a row, in the order of its line.

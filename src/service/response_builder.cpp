@@ -5,9 +5,8 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
-#include "base/message_text.h"
+#include "service/backend_kind.h"
+#include "service/reply_size.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
@@ -16,11 +15,13 @@ namespace {
 
 // What a row takes besides its id, payload and vector, at most: the tags, lengths and numbers of a
 // Hit or Item and of the messages around it.
-constexpr std::uint64_t kRowOverheadBytes = 48;
+constexpr std::uint64_t kRowOverheadMax = 48;
+// The least that is around a Hit or Item: a tag and a length.
+constexpr std::uint64_t kRowOverheadMin = 2;
 
 // Moves a payload value into a message.
 struct ValueFiller {
-  v1::Value& message;
+  v1::PayloadValue& message;
 
   void operator()(std::monostate) const { message.set_null_value(true); }
   void operator()(bool flag) const { message.set_bool_value(flag); }
@@ -28,7 +29,7 @@ struct ValueFiller {
   void operator()(double number) const { message.set_double_value(number); }
   void operator()(std::string&& text) const { message.set_string_value(std::move(text)); }
   void operator()(PayloadList&& list) const {
-    v1::ListValue& values = *message.mutable_list_value();
+    v1::PayloadList& values = *message.mutable_list_value();
     for (PayloadValue& value : list) FillValue(std::move(value), *values.add_values());
   }
   void operator()(PayloadObject&& object) const {
@@ -41,7 +42,7 @@ struct ValueFiller {
 template <class Message>
 void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, Message& message) {
   const data::Dataset& dataset = *snapshot.dataset;
-  message.set_row(row);
+  if (shape.with_rows) message.set_row(row);
   message.set_id(dataset.ids.Id(row));
   if (!shape.payload.none) {
     auto& fields = *message.mutable_payload();
@@ -52,12 +53,13 @@ void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, M
   if (shape.with_vectors) {
     const std::span<const float> vector = dataset.vectors.view()[row];
     message.mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
+    message.mutable_vector()->set_as_stored(true);
   }
 }
 
 }  // namespace
 
-void FillValue(PayloadValue&& value, v1::Value& message) {
+void FillValue(PayloadValue&& value, v1::PayloadValue& message) {
   std::visit(ValueFiller{message}, std::move(value.value));
 }
 
@@ -79,22 +81,23 @@ void ResponseBuilder::FillItem(Row row, v1::Item& message) const {
 
 std::uint64_t ResponseBuilder::UpperBoundBytes(Row row) const {
   const data::Dataset& dataset = *snapshot_.dataset;
-  std::uint64_t bytes = kRowOverheadBytes + dataset.ids.IdBytes(row);
+  std::uint64_t bytes = kRowOverheadMax + dataset.ids.IdBytes(row);
   if (!shape_.payload.none) bytes += dataset.payload.RowBytes(row);
   if (shape_.with_vectors) bytes += snapshot_.dim() * sizeof(float);
   return bytes;
 }
 
-std::uint64_t ResponseBuilder::ExactBytes(Row row) const {
+// All but the rank and the score.
+std::uint64_t ResponseBuilder::LowerBoundBytes(Row row) const {
   v1::Hit hit;
   FillRow(snapshot_, shape_, row, hit);
-  return kRowOverheadBytes + hit.ByteSizeLong();
+  return kRowOverheadMin + hit.ByteSizeLong();
 }
 
-absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
-                                             std::string_view remedy,
-                                             std::uint64_t other_bytes) const {
-  std::uint64_t bytes = other_bytes;
+absl::Status ResponseBuilder::CheckRowBytes(std::span<const Row> rows, std::uint64_t bytes_max,
+                                            std::uint64_t counted_max,
+                                            std::string_view remedy) const {
+  std::uint64_t bytes = 0;
   for (const Row row : rows) {
     bytes += UpperBoundBytes(row);
     if (bytes > bytes_max) break;
@@ -102,37 +105,39 @@ absl::Status ResponseBuilder::CheckReplySize(std::span<const Row> rows, std::uin
   if (bytes <= bytes_max) return absl::OkStatus();
 
   // The bound counts every field of a row; the selected ones may be far smaller.
-  bytes = other_bytes;
+  bytes = 0;
   for (const Row row : rows) {
-    bytes += ExactBytes(row);
-    if (bytes > kReplyBytesCountedMax) break;
+    bytes += LowerBoundBytes(row);
+    if (bytes > counted_max) break;
   }
   if (bytes <= bytes_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "the answer needs {} {} bytes and may have {}; {}",
-      bytes > kReplyBytesCountedMax ? "more than" : "about",
-      base::Grouped(std::min(bytes, kReplyBytesCountedMax)), base::Grouped(bytes_max), remedy));
+  return ReplyTooLargeToBuild(std::min(bytes, counted_max), bytes_max, remedy);
 }
 
-void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
-                 std::string_view request_id, v1::Receipt& message) {
-  message.set_backend(receipt.backend);
-  message.set_device(receipt.device);
-  message.set_engine(receipt.engine);
-  message.set_reason(receipt.reason);
-  message.set_snapshot_version(receipt.snapshot_version);
+void FillBriefReceipt(const observe::Receipt& receipt, const engine::Snapshot& snapshot,
+                      std::uint64_t total_us, v1::Receipt& message) {
+  message.set_backend(KindOf(receipt.served_by->info));
+  message.set_snapshot_id(snapshot.id);
+  message.set_exact(true);
+  message.set_total_us(total_us);
+}
+
+void FillReceiptDetail(const observe::Receipt& receipt, const engine::Snapshot& snapshot,
+                       std::string_view request_id, v1::Receipt& message) {
+  message.set_device(receipt.served_by->info.device);
+  for (const std::string_view engine : receipt.engines) message.add_engines(std::string(engine));
+  message.set_reason(receipt.served_by->reason);
+  message.set_snapshot_version(snapshot.version);
+  message.set_request_id(std::string(request_id));
   message.set_batch_size(receipt.batch_size);
   message.set_queue_us(receipt.queue_us);
   message.set_compute_us(receipt.compute_us);
-  message.set_total_us(total_us);
   message.set_rows_scanned(receipt.cost.rows_scanned);
   message.set_rows_rescored(receipt.cost.rows_rescored);
   message.set_rescans(receipt.cost.rescans);
   message.set_rounds(receipt.cost.rounds);
   message.set_device_bytes(receipt.device_bytes);
   message.set_device_bytes_peak(receipt.device_bytes_peak);
-  message.set_exact(true);
-  message.set_request_id(std::string(request_id));
 }
 
 }  // namespace simile::service

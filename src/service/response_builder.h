@@ -11,13 +11,12 @@
 #include "observe/receipt.h"
 #include "service/payload_selection.h"
 #include "simile/hits.h"
-#include "simile/limits.h"
 
 namespace simile::v1 {
 class Hit;
 class Item;
 class Receipt;
-class Value;
+class PayloadValue;
 }  // namespace simile::v1
 
 namespace simile::service {
@@ -26,6 +25,7 @@ namespace simile::service {
 struct RowShape {
   PayloadSelection payload;
   bool with_vectors = false;
+  bool with_rows = false;
 };
 
 // Turns rows of a snapshot into messages. Borrows the snapshot and the shape for its life.
@@ -40,28 +40,31 @@ class ResponseBuilder {
                 google::protobuf::RepeatedPtrField<v1::Hit>& messages) const;
   void FillItem(Row row, v1::Item& message) const;
 
-  // Whether an answer of these rows fits into bytes_max, before any of it is built.
+  // Refuses an answer of which these rows alone are too large, before any of it is built. The whole
+  // answer is measured when it is built (Call::SetReplyLimit).
+  //   bytes_max    that the call allows
+  //   counted_max  rows are not counted beyond this: limits.reply_bytes_max
   //   remedy       what the caller can do, for the message: "lower k, ..."
-  //   other_bytes  of the answer besides its rows
-  // Errors: kInvalidArgument with the bytes needed and allowed.
+  // Errors: REPLY_TOO_LARGE.
   // Cost: one walk over each row's payload; near or above the maximum, also a decode of each row.
-  absl::Status CheckReplySize(std::span<const Row> rows, std::uint64_t bytes_max,
-                              std::string_view remedy, std::uint64_t other_bytes = 0) const;
+  absl::Status CheckRowBytes(std::span<const Row> rows, std::uint64_t bytes_max,
+                             std::uint64_t counted_max, std::string_view remedy) const;
 
  private:
   std::uint64_t UpperBoundBytes(Row row) const;
-  std::uint64_t ExactBytes(Row row) const;
+  std::uint64_t LowerBoundBytes(Row row) const;
 
   const engine::Snapshot& snapshot_;
   const RowShape& shape_;
 };
 
-// No request may raise its maximum further, so larger replies are not counted to their end.
-inline constexpr std::uint64_t kReplyBytesCountedMax = Limits{}.reply_bytes_max;
+void FillValue(PayloadValue&& value, v1::PayloadValue& message);
 
-void FillValue(PayloadValue&& value, v1::Value& message);
-
-void FillReceipt(const observe::Receipt& receipt, std::uint64_t total_us,
-                 std::string_view request_id, v1::Receipt& message);
+// What every receipt has.
+void FillBriefReceipt(const observe::Receipt& receipt, const engine::Snapshot& snapshot,
+                      std::uint64_t total_us, v1::Receipt& message);
+// All the rest.
+void FillReceiptDetail(const observe::Receipt& receipt, const engine::Snapshot& snapshot,
+                       std::string_view request_id, v1::Receipt& message);
 
 }  // namespace simile::service

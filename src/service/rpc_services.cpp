@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <random>
 
+#include "service/admin_handlers.h"
 #include "service/collection_handlers.h"
+#include "service/grpc/progress_stream.h"
+#include "service/grpc/search_stream.h"
+#include "service/grpc/unary_call.h"
 #include "service/lookup_handlers.h"
 #include "service/rpc_environment.h"
 #include "service/search_handlers.h"
 #include "service/search_pipeline.h"
-#include "service/unary_reactor.h"
+#include "simile/v1/admin.grpc.pb.h"
 #include "simile/v1/collections.grpc.pb.h"
 #include "simile/v1/lookup.grpc.pb.h"
 #include "simile/v1/search.grpc.pb.h"
@@ -16,30 +20,55 @@
 namespace simile::service {
 namespace {
 
+using Bytes = grpc::ByteBuffer;
 using Context = grpc::CallbackServerContext;
-using Reactor = grpc::ServerUnaryReactor;
+using Unary = grpc::ServerUnaryReactor;
+using Progress = grpc::ServerWriteReactor<Bytes>;
 
 std::uint64_t RandomSeed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
 }
 
-class SearchRpcs final : public v1::SearchService::CallbackService {
+// The services with raw methods, which get the bytes of requests: gRPC would answer bytes that it
+// cannot parse as if the method were missing.
+using RawSearchService = v1::SearchService::WithRawCallbackMethod_Search<
+    v1::SearchService::WithRawCallbackMethod_Recommend<
+        v1::SearchService::WithRawCallbackMethod_SearchStream<v1::SearchService::Service>>>;
+using RawCollectionService = v1::CollectionService::WithRawCallbackMethod_ListCollections<
+    v1::CollectionService::WithRawCallbackMethod_GetCollection<
+        v1::CollectionService::WithRawCallbackMethod_DescribeFields<
+            v1::CollectionService::WithRawCallbackMethod_LoadCollection<
+                v1::CollectionService::WithRawCallbackMethod_ReloadCollection<
+                    v1::CollectionService::WithRawCallbackMethod_RollbackCollection<
+                        v1::CollectionService::WithRawCallbackMethod_UnloadCollection<
+                            v1::CollectionService::Service>>>>>>>;
+using RawLookupService = v1::LookupService::WithRawCallbackMethod_Fetch<
+    v1::LookupService::WithRawCallbackMethod_Lookup<v1::LookupService::Service>>;
+using RawAdminService =
+    v1::AdminService::WithRawCallbackMethod_GetServerInfo<v1::AdminService::Service>;
+
+class SearchRpcs final : public RawSearchService {
  public:
   SearchRpcs(RpcEnvironment& environment, const SearchPipeline& pipeline)
       : environment_(environment), pipeline_(pipeline) {}
 
-  Reactor* Search(Context* context, const v1::SearchRequest* request,
-                  v1::SearchResponse* response) override {
-    return UnaryReactor::Start(
-        environment_, *context, "simile.v1.SearchService/Search",
-        [&](Call& call) { HandleSearch(pipeline_, call, *request, *response); });
+  Unary* Search(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::SearchRequest, v1::SearchResponse>(
+        environment_, *context, "simile.v1.SearchService/Search", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleSearch(pipeline_, call, asked, answer);
+        });
   }
-  Reactor* Recommend(Context* context, const v1::RecommendRequest* request,
-                     v1::RecommendResponse* response) override {
-    return UnaryReactor::Start(
-        environment_, *context, "simile.v1.SearchService/Recommend",
-        [&](Call& call) { HandleRecommend(pipeline_, call, *request, *response); });
+  Unary* Recommend(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::RecommendRequest, v1::RecommendResponse>(
+        environment_, *context, "simile.v1.SearchService/Recommend", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleRecommend(pipeline_, call, asked, answer);
+        });
+  }
+  grpc::ServerBidiReactor<Bytes, Bytes>* SearchStream(Context* context) override {
+    return service::SearchStream::Start(environment_, *context, pipeline_);
   }
 
  private:
@@ -47,42 +76,53 @@ class SearchRpcs final : public v1::SearchService::CallbackService {
   const SearchPipeline& pipeline_;
 };
 
-class CollectionRpcs final : public v1::CollectionService::CallbackService {
+class CollectionRpcs final : public RawCollectionService {
  public:
   CollectionRpcs(RpcEnvironment& environment, const CollectionParts& parts)
       : environment_(environment), parts_(parts) {}
 
-  Reactor* List(Context* context, const v1::ListCollectionsRequest* /*request*/,
-                v1::ListCollectionsResponse* response) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/List",
-                               [&](Call& call) { HandleList(parts_, call, *response); });
+  Unary* ListCollections(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+        environment_, *context, "simile.v1.CollectionService/ListCollections", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleListCollections(parts_, call, asked, answer);
+        });
   }
-  Reactor* Get(Context* context, const v1::GetCollectionRequest* request,
-               v1::GetCollectionResponse* response) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/Get",
-                               [&](Call& call) { HandleGet(parts_, call, *request, *response); });
+  Unary* GetCollection(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::GetCollectionRequest, v1::GetCollectionResponse>(
+        environment_, *context, "simile.v1.CollectionService/GetCollection", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleGetCollection(parts_, call, asked, answer);
+        });
   }
-  Reactor* DescribeFields(Context* context, const v1::DescribeFieldsRequest* request,
-                          v1::DescribeFieldsResponse* response) override {
-    return UnaryReactor::Start(
-        environment_, *context, "simile.v1.CollectionService/DescribeFields",
-        [&](Call& call) { HandleDescribeFields(parts_, call, *request, *response); });
+  Unary* DescribeFields(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::DescribeFieldsRequest, v1::DescribeFieldsResponse>(
+        environment_, *context, "simile.v1.CollectionService/DescribeFields", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleDescribeFields(parts_, call, asked, answer);
+        });
   }
-  Reactor* Load(Context* context, const v1::LoadCollectionRequest* request,
-                v1::LoadCollectionResponse* response) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/Load",
-                               [&](Call& call) { HandleLoad(parts_, call, *request, *response); });
+  Progress* LoadCollection(Context* context, const Bytes* request) override {
+    return ProgressStream<v1::LoadCollectionRequest, v1::LoadCollectionResponse>::Start(
+        environment_, *context, "simile.v1.CollectionService/LoadCollection", *request,
+        [this](auto& call, const auto& asked) { HandleLoad(parts_, call, asked); });
   }
-  Reactor* Reload(Context* context, const v1::ReloadCollectionRequest* request,
-                  v1::ReloadCollectionResponse* response) override {
-    return UnaryReactor::Start(
-        environment_, *context, "simile.v1.CollectionService/Reload",
-        [&](Call& call) { HandleReload(parts_, call, *request, *response); });
+  Progress* ReloadCollection(Context* context, const Bytes* request) override {
+    return ProgressStream<v1::ReloadCollectionRequest, v1::ReloadCollectionResponse>::Start(
+        environment_, *context, "simile.v1.CollectionService/ReloadCollection", *request,
+        [this](auto& call, const auto& asked) { HandleReload(parts_, call, asked); });
   }
-  Reactor* Unload(Context* context, const v1::UnloadCollectionRequest* request,
-                  v1::UnloadCollectionResponse* /*response*/) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.CollectionService/Unload",
-                               [&](Call& call) { HandleUnload(parts_, call, *request); });
+  Progress* RollbackCollection(Context* context, const Bytes* request) override {
+    return ProgressStream<v1::RollbackCollectionRequest, v1::RollbackCollectionResponse>::Start(
+        environment_, *context, "simile.v1.CollectionService/RollbackCollection", *request,
+        [this](auto& call, const auto& asked) { HandleRollback(parts_, call, asked); });
+  }
+  Unary* UnloadCollection(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::UnloadCollectionRequest, v1::UnloadCollectionResponse>(
+        environment_, *context, "simile.v1.CollectionService/UnloadCollection", *request, *response,
+        [this](Call& call, const auto& asked, auto& /*answer*/) {
+          HandleUnload(parts_, call, asked);
+        });
   }
 
  private:
@@ -90,26 +130,47 @@ class CollectionRpcs final : public v1::CollectionService::CallbackService {
   const CollectionParts parts_;
 };
 
-class LookupRpcs final : public v1::LookupService::CallbackService {
+class LookupRpcs final : public RawLookupService {
  public:
   LookupRpcs(RpcEnvironment& environment, const LookupParts& parts)
       : environment_(environment), parts_(parts) {}
 
-  Reactor* Fetch(Context* context, const v1::FetchRequest* request,
-                 v1::FetchResponse* response) override {
-    return UnaryReactor::Start(environment_, *context, "simile.v1.LookupService/Fetch",
-                               [&](Call& call) { HandleFetch(parts_, call, *request, *response); });
+  Unary* Fetch(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::FetchRequest, v1::FetchResponse>(
+        environment_, *context, "simile.v1.LookupService/Fetch", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleFetch(parts_, call, asked, answer);
+        });
   }
-  Reactor* Lookup(Context* context, const v1::LookupRequest* request,
-                  v1::LookupResponse* response) override {
-    return UnaryReactor::Start(
-        environment_, *context, "simile.v1.LookupService/Lookup",
-        [&](Call& call) { HandleLookup(parts_, call, *request, *response); });
+  Unary* Lookup(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::LookupRequest, v1::LookupResponse>(
+        environment_, *context, "simile.v1.LookupService/Lookup", *request, *response,
+        [this](Call& call, const auto& asked, auto& answer) {
+          HandleLookup(parts_, call, asked, answer);
+        });
   }
 
  private:
   RpcEnvironment& environment_;
   const LookupParts parts_;
+};
+
+class AdminRpcs final : public RawAdminService {
+ public:
+  AdminRpcs(RpcEnvironment& environment, const AdminParts& parts)
+      : environment_(environment), parts_(parts) {}
+
+  Unary* GetServerInfo(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+        environment_, *context, "simile.v1.AdminService/GetServerInfo", *request, *response,
+        [this](Call& call, const auto& /*asked*/, auto& answer) {
+          HandleGetServerInfo(parts_, call, answer);
+        });
+  }
+
+ private:
+  RpcEnvironment& environment_;
+  const AdminParts parts_;
 };
 
 }  // namespace
@@ -120,26 +181,29 @@ class RpcServices::Impl {
       : environment{parts.clock,
                     parts.log,
                     parts.metrics,
+                    parts.limits,
                     parts.log_requests,
                     RequestIds(RandomSeed()),
                     {}},
         pipeline({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits}),
         search(environment, pipeline),
         collections(environment, {parts.store, parts.changes, parts.backend, parts.limits}),
-        lookup(environment, {parts.store, parts.limits}) {}
+        lookup(environment, {parts.store, parts.limits}),
+        admin(environment, parts.admin) {}
 
   RpcEnvironment environment;
   const SearchPipeline pipeline;
   SearchRpcs search;
   CollectionRpcs collections;
   LookupRpcs lookup;
+  AdminRpcs admin;
 };
 
 RpcServices::RpcServices(const Parts& parts) : impl_(std::make_unique<Impl>(parts)) {}
 RpcServices::~RpcServices() = default;
 
 std::vector<grpc::Service*> RpcServices::services() {
-  return {&impl_->search, &impl_->collections, &impl_->lookup};
+  return {&impl_->search, &impl_->collections, &impl_->lookup, &impl_->admin};
 }
 
 net::CallGate& RpcServices::gate() { return impl_->environment.gate; }

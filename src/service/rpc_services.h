@@ -8,6 +8,7 @@
 #include "net/call_gate.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
 #include "simile/clock.h"
@@ -31,6 +32,7 @@ class RpcServices {
     engine::Executor& executor;
     CollectionChanges& changes;
     const ServingBackend& backend;
+    AdminParts admin;
     const Limits& limits;
     bool log_requests = false;
   };

@@ -1,7 +1,9 @@
 #include "service/search_handlers.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -13,26 +15,44 @@ namespace {
 
 using Answer = SearchPipeline::Answer;
 
-// Fills the fields that both kinds of results have.
-//   Message  SearchResult or UserRecommendations
-template <class Message>
+v1::ColdStart::Order OrderOf(query::ColdStart::Order order) {
+  switch (order) {
+    case query::ColdStart::Order::kNewest:
+      return v1::ColdStart::ORDER_NEWEST;
+    case query::ColdStart::Order::kMostPopular:
+      return v1::ColdStart::ORDER_MOST_POPULAR;
+  }
+  return v1::ColdStart::ORDER_UNSPECIFIED;
+}
+
 void FillResult(const ResponseBuilder& builder, const SearchPipeline::ResultPage& page,
-                Message& message) {
+                v1::SearchResult& message) {
   builder.FillHits(page.hits, page.offset, *message.mutable_hits());
+  message.set_score_kind(page.score_kind);
   std::uint32_t rank = page.offset;
   for (const engine::HitGroup& group : page.groups) {
     v1::HitGroup& filled = *message.add_groups();
     filled.set_rank(++rank);
-    filled.set_keyword(std::string(group.keyword));
+    filled.set_keyword(group.keyword);
     builder.FillHits(group.hits, 0, *filled.mutable_hits());
   }
   if (page.rows_passing) message.set_rows_passing(*page.rows_passing);
-  message.set_cold_start_order(page.cold_start_order);
+  if (page.cold_start) {
+    message.mutable_cold_start()->set_order(OrderOf(page.cold_start->order));
+    message.mutable_cold_start()->set_field(page.cold_start->field);
+  }
 }
 
-std::uint32_t SeenCount(const data::Profiles& profiles, const std::string& user_id) {
+// How many of the items that exist for the call a user has seen.
+//   existing  null for all items
+std::uint32_t SeenCount(const data::Profiles& profiles, const std::string& user_id,
+                        const RowMask* existing) {
   const auto user = profiles.ids.Find(user_id);
-  return user ? static_cast<std::uint32_t>(profiles.seen.Of(*user).size()) : 0;
+  if (!user) return 0;
+  const std::span<const Row> seen = profiles.seen.Of(*user);
+  if (existing == nullptr) return static_cast<std::uint32_t>(seen.size());
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(seen, [&](Row row) { return existing->Allows(row); }));
 }
 
 // Validates the request and runs it; `fill` fills each result of the response.
@@ -71,10 +91,11 @@ void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRe
 void HandleRecommend(const SearchPipeline& pipeline, Call& call,
                      const v1::RecommendRequest& request, v1::RecommendResponse& response) {
   Handle(pipeline, call, request, response, ValidateRecommend, "user_ids",
-         [&request](const Answer& answer, std::size_t index, v1::UserRecommendations& result) {
+         [&request](const Answer& answer, std::size_t index, v1::SearchResult& result) {
            const std::string& user_id = request.user_ids(static_cast<int>(index));
            result.set_user_id(user_id);
-           result.set_seen_count(SeenCount(answer.snapshot.dataset->profiles, user_id));
+           result.set_seen_count(
+               SeenCount(answer.snapshot.dataset->profiles, user_id, answer.existing));
            FillResult(answer.builder, answer.pages[index], result);
          });
 }

@@ -6,46 +6,50 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "query/resolve.h"
 #include "service/guarded.h"
 #include "service/page_token.h"
 #include "service/validate_refinement.h"
+#include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
-// A backend that meets its targets empties a full queue in this time.
-constexpr std::chrono::milliseconds kRetryAfter{100};
-
-// Tags, lengths and numbers of a HitGroup message, at most.
-constexpr std::uint64_t kGroupOverheadBytes = 24;
-
 std::string ReplyRemedy(const Limits& limits) {
   return fmt::format(
-      "lower k, name the payload_fields you need or set without_payload, leave out with_vectors, "
-      "or raise options.reply_bytes_max (up to {})",
+      "lower k, select the payload fields you need or none, leave out with_vectors, or raise "
+      "options.reply_bytes_max (up to {})",
       base::Grouped(limits.reply_bytes_max));
 }
 
-// Puts the caller's name of the repeated field (`user_ids`) in place of `queries`, which the
-// messages of ResolveQueries begin with.
-absl::Status Renamed(const absl::Status& status, std::string_view path) {
-  constexpr std::string_view kPath = "queries[";
-  const std::string message(status.message());
-  if (path == "queries" || message.rfind(kPath, 0) != 0) return status;
-  return {status.code(), fmt::format("{}[{}", path, message.substr(kPath.size()))};
+// What the scores of a query's hits are.
+v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
+  if (query.order) return v1::SCORE_KIND_NONE;
+  switch (query.scoring) {
+    case engine::Scoring::kBestScore:
+      return v1::SCORE_KIND_BEST_SCORE;
+    case engine::Scoring::kSumScores:
+      return v1::SCORE_KIND_SUM_SCORES;
+    case engine::Scoring::kSimilarity:
+      break;
+  }
+  return metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
 }
 
 // The result pages as far as they are known before the search: all but hits and groups.
 std::vector<SearchPipeline::ResultPage> StartPages(
     const std::vector<query::QueryRequest>& requests,
-    const std::vector<engine::ResolvedQuery>& queries) {
+    const std::vector<engine::ResolvedQuery>& queries, Metric metric) {
   std::vector<SearchPipeline::ResultPage> pages(requests.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const engine::ResolvedQuery& query = queries[i];
     pages[i].offset = requests[i].offset;
-    if (query.order) pages[i].cold_start_order = query.order->name();
+    pages[i].score_kind = ScoreKindOf(query, metric);
+    if (query.order) {
+      pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};
+    }
     if (query.mask == nullptr) continue;
     // Counted once for each mask: queries of one call mostly share theirs.
     const bool counted = i > 0 && query.mask == queries[i - 1].mask;
@@ -65,6 +69,7 @@ std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_
 struct SearchPipeline::Pending {
   ValidSearch search;
   engine::SnapshotPtr snapshot;
+  std::shared_ptr<const RowMask> existing;  // the items that exist for the call; null for all
   RowShape shape;
   std::vector<ResultPage> pages;  // [queries]
   v1::Receipt& receipt;
@@ -76,38 +81,40 @@ SearchPipeline::SearchPipeline(const Parts& parts)
 
 void SearchPipeline::Run(Call& call, const std::string& collection, ValidSearch search,
                          std::string_view path, v1::Receipt& receipt, Build build) const {
+  call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&] {
     auto pending = std::make_shared<Pending>(
-        Pending{std::move(search), nullptr, {}, {}, receipt, std::move(build)});
+        Pending{std::move(search), nullptr, nullptr, {}, {}, receipt, std::move(build)});
     return Submit(call, collection, path, std::move(pending));
   });
   if (status.ok()) return;  // the executor finishes the call
   CountRefusal(status);
-  if (status.code() == absl::StatusCode::kResourceExhausted) call.SetRetryAfter(kRetryAfter);
   call.Finish(status);
 }
 
 absl::Status SearchPipeline::Submit(Call& call, const std::string& collection,
                                     std::string_view path, std::shared_ptr<Pending> pending) const {
-  auto pinned = Pin(collection, pending->search.paging);
+  const ValidSearch& search = pending->search;
+  auto pinned = Pin(collection, search);
   if (!pinned.ok()) return pinned.status();
   pending->snapshot = *std::move(pinned);
   const engine::Snapshot& snapshot = *pending->snapshot;
-  const AnswerShape& asked = pending->search.shape;
-  auto payload = SelectPayload("options.payload_fields", collection, asked.payload_fields,
-                               asked.with_payload, snapshot.dataset->payload);
+  auto payload = SelectPayload({"options.payload"}, collection, *search.answer.payload,
+                               snapshot.dataset->payload);
   if (!payload.ok()) return payload.status();
-  pending->shape = {*std::move(payload), asked.with_vectors};
+  pending->shape = {*std::move(payload), search.answer.with_vectors, search.answer.with_rows};
 
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = pending->snapshot;
   task->arrived_at = call.arrived_at();
   task->deadline = Deadline(call);
   task->cancelled = [flag = call.cancelled()] { return flag->load(std::memory_order_relaxed); };
-  const absl::Status resolved = query::ResolveQueries(
-      snapshot, pending->search.queries, pending->search.exclude_ids, parts_.clock, *task);
-  if (!resolved.ok()) return Renamed(resolved, path);
-  pending->pages = StartPages(pending->search.queries, task->queries);
+  const query::CallOptions options{path, search.exclude_ids, search.answer.required_filter};
+  absl::Status resolved =
+      query::ResolveQueries(snapshot, search.queries, options, parts_.clock, *task);
+  if (!resolved.ok()) return resolved;
+  pending->existing = task->queries.front().existing;
+  pending->pages = StartPages(search.queries, task->queries, snapshot.dataset->metric);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     if (!answer.ok()) CountRefusal(answer.status());
     call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *answer, *pending); })
@@ -117,17 +124,21 @@ absl::Status SearchPipeline::Submit(Call& call, const std::string& collection,
 }
 
 absl::StatusOr<engine::SnapshotPtr> SearchPipeline::Pin(const std::string& collection,
-                                                        const Paging& paging) const {
-  if (!paging.token) return parts_.store.Pin(collection);
-  return parts_.store.PinVersion(collection, paging.token->snapshot_version,
-                                 paging.token->loaded_at);
+                                                        const ValidSearch& search) const {
+  const std::optional<PageToken>& token = search.paging.token;
+  auto pinned = token ? parts_.store.PinContent(collection, token->snapshot_id)
+                      : parts_.store.Pin(collection);
+  if (!pinned.ok()) return pinned;
+  absl::Status expected = CheckSnapshotId({"options.expected_snapshot_id"},
+                                          search.answer.expected_snapshot_id, **pinned);
+  if (!expected.ok()) return expected;
+  return pinned;
 }
 
 absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& answer,
                                       Pending& pending) const {
   const ResponseBuilder builder(*pending.snapshot, pending.shape);
   std::vector<Row> rows;
-  std::uint64_t group_bytes = 0;
   const auto add_rows = [&](std::span<const Hit> hits) {
     for (const Hit& hit : hits) rows.push_back(hit.row);
   };
@@ -136,18 +147,19 @@ absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& an
     page.hits = SkipFirst(answer.results[i].hits, page.offset);
     page.groups = SkipFirst(answer.results[i].groups, page.offset);
     add_rows(page.hits);
-    for (const engine::HitGroup& group : page.groups) {
-      group_bytes += kGroupOverheadBytes + group.keyword.size();
-      add_rows(group.hits);
-    }
+    for (const engine::HitGroup& group : page.groups) add_rows(group.hits);
   }
-  absl::Status fits = builder.CheckReplySize(rows, pending.search.shape.reply_bytes_max,
-                                             reply_remedy_, group_bytes);
+  absl::Status fits = builder.CheckRowBytes(rows, pending.search.answer.reply_bytes_max,
+                                            parts_.limits.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
-  pending.build({*pending.snapshot, builder, pending.pages, NextPageToken(pending)});
+  pending.build(
+      {*pending.snapshot, builder, pending.pages, pending.existing.get(), NextPageToken(pending)});
   parts_.metrics.RecordCost(answer.receipt.cost);
-  FillReceipt(answer.receipt, Microseconds(parts_.clock.Now() - call.arrived_at()),
-              call.request_id(), pending.receipt);
+  FillBriefReceipt(answer.receipt, *pending.snapshot,
+                   Microseconds(parts_.clock.Now() - call.arrived_at()), pending.receipt);
+  if (!pending.search.brief_receipt) {
+    FillReceiptDetail(answer.receipt, *pending.snapshot, call.request_id(), pending.receipt);
+  }
   return absl::OkStatus();
 }
 
@@ -164,8 +176,7 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
   }
   if (!any_full) return {};
   parts_.store.Lease(*pending.snapshot, parts_.limits.page_lease);
-  return WritePageToken({.snapshot_version = pending.snapshot->version,
-                         .loaded_at = pending.snapshot->loaded_at,
+  return WritePageToken({.snapshot_id = pending.snapshot->id,
                          .page = paging.token ? paging.token->page + 1 : 1,
                          .request_hash = paging.request_hash});
 }
@@ -178,12 +189,12 @@ Clock::TimePoint SearchPipeline::Deadline(const Call& call) const {
 }
 
 void SearchPipeline::CountRefusal(const absl::Status& status) const {
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
+  switch (base::ReasonOf(status)) {
+    case base::ErrorReason::kQueueFull:
       return parts_.metrics.CountRejected(observe::Rejection::kQueueFull);
-    case absl::StatusCode::kDeadlineExceeded:
+    case base::ErrorReason::kDeadlineExceeded:
       return parts_.metrics.CountRejected(observe::Rejection::kDeadline);
-    case absl::StatusCode::kCancelled:
+    case base::ErrorReason::kCancelled:
       return parts_.metrics.CountRejected(observe::Rejection::kCancelled);
     default:
       return;

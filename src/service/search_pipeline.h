@@ -22,7 +22,8 @@
 
 namespace simile::v1 {
 class Receipt;
-}
+enum ScoreKind : int;
+}  // namespace simile::v1
 
 namespace simile::service {
 
@@ -44,21 +45,23 @@ class SearchPipeline {
   struct ResultPage {
     std::span<const Hit> hits;
     std::span<const engine::HitGroup> groups;
-    std::uint32_t offset = 0;                   // rows or groups skipped
-    std::optional<std::uint64_t> rows_passing;  // the filter; nothing without one
-    std::string cold_start_order;               // RowOrder::name of a cold start; else empty
+    std::uint32_t offset = 0;  // rows or groups skipped
+    v1::ScoreKind score_kind{};
+    std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
+    std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
   };
   // What a response is built from.
   struct Answer {
     const engine::Snapshot& snapshot;
     const ResponseBuilder& builder;
     const std::vector<ResultPage>& pages;  // [queries]
+    const RowMask* existing;               // the items that exist for the call; null for all
     std::string next_page_token;           // empty: there is no next page, or none was asked for
   };
   using Build = std::function<void(const Answer&)>;
 
   // Finishes the call: at once with an error, or later from the executor's completion thread, which
-  // checks that the answer fits, calls `build` and fills `receipt` (part of the response).
+  // checks that the rows fit, calls `build` and fills `receipt` (part of the response).
   //   path  the request's repeated field, for messages: "queries", "user_ids"
   void Run(Call& call, const std::string& collection, ValidSearch search, std::string_view path,
            v1::Receipt& receipt, Build build) const;
@@ -68,7 +71,7 @@ class SearchPipeline {
  private:
   struct Pending;
   absl::StatusOr<engine::SnapshotPtr> Pin(const std::string& collection,
-                                          const Paging& paging) const;
+                                          const ValidSearch& search) const;
   absl::Status Submit(Call& call, const std::string& collection, std::string_view path,
                       std::shared_ptr<Pending> pending) const;
   absl::Status Complete(Call& call, const engine::SearchAnswer& answer, Pending& pending) const;

@@ -10,64 +10,59 @@
 namespace simile::service {
 
 absl::Status CheckId(const FieldPath& field, std::string_view id, const Limits& limits) {
-  if (id.empty()) return Refuse("{}: empty; an id has 1 to {} bytes", field, limits.id_bytes_max);
+  if (id.empty()) return Refuse(field, "empty; an id has 1 to {} bytes", limits.id_bytes_max);
   if (id.size() <= limits.id_bytes_max) return absl::OkStatus();
-  return Refuse("{}: {} bytes; an id has at most {}", field, base::Grouped(id.size()),
+  return Refuse(field, "{} bytes; an id has at most {}", base::Grouped(id.size()),
                 limits.id_bytes_max);
 }
 
 absl::Status CheckCount(const FieldPath& field, std::uint64_t count, std::uint32_t most) {
   if (count >= 1 && count <= most) return absl::OkStatus();
-  return Refuse("{}: {} given; a call takes 1 to {}", field, base::Grouped(count),
-                base::Grouped(most));
+  return Refuse(field, "{} given; a call takes 1 to {}", base::Grouped(count), base::Grouped(most));
 }
 
 absl::Status CheckK(const FieldPath& field, std::uint32_t k, const Limits& limits) {
   if (k >= 1 && k <= limits.k_max) return absl::OkStatus();
-  return Refuse("{}: {}; ask for 1 to {}", field, base::Grouped(k), base::Grouped(limits.k_max));
+  return Refuse(field, "{}; ask for 1 to {}", base::Grouped(k), base::Grouped(limits.k_max));
 }
 
 absl::Status CheckScoreThreshold(const FieldPath& field, float score_threshold) {
   if (std::isfinite(score_threshold)) return absl::OkStatus();
-  return Refuse("{}: {}; give a finite number, or leave it out for no threshold", field,
+  return Refuse(field, "{}; give a finite number, or leave it out for no threshold",
                 std::isnan(score_threshold) ? "NaN" : "infinite");
 }
 
-absl::Status CheckPayloadChoice(const FieldPath& field, int field_count, bool without_payload,
-                                const Limits& limits) {
-  if (field_count > 0 && without_payload) {
-    return Refuse("{}: set together with without_payload; set only one of them", field);
-  }
-  if (static_cast<std::uint32_t>(field_count) <= limits.payload_fields_max) return absl::OkStatus();
-  return Refuse("{}: {} named; at most {}", field,
-                base::Counted(static_cast<std::uint64_t>(field_count), "field"),
-                limits.payload_fields_max);
+absl::Status CheckFilterSize(const FieldPath& field, std::string_view filter,
+                             const Limits& limits) {
+  if (filter.size() <= limits.filter_bytes_max) return absl::OkStatus();
+  return Refuse(field, "{} bytes; a filter may have {}", base::Grouped(filter.size()),
+                base::Grouped(limits.filter_bytes_max));
 }
 
-absl::Status ValidateFetch(const v1::FetchRequest& request, const Limits& limits) {
+absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits) {
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   status.Update(
       CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.fetch_ids_max));
   for (int index = 0; status.ok() && index < request.ids_size(); ++index) {
     status = CheckId({"ids", nullptr, index}, request.ids(index), limits);
   }
-  status.Update(CheckPayloadChoice({"payload_fields"}, request.payload_fields_size(),
-                                   request.without_payload(), limits));
-  return status;
+  if (!status.ok()) return status;
+  return ValidateAnswerOptions(nullptr, request, limits);
 }
 
-absl::Status ValidateLookup(const v1::LookupRequest& request, const Limits& limits) {
+absl::StatusOr<AnswerOptions> ValidateLookup(const v1::LookupRequest& request,
+                                             const Limits& limits) {
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   if (!status.ok()) return status;
   if (request.text().empty() || request.text().size() > limits.lookup_text_bytes_max) {
-    return Refuse("text: {}; give 1 to {}", base::Counted(request.text().size(), "byte"),
+    return Refuse({"text"}, "{}; give 1 to {}", base::Counted(request.text().size(), "byte"),
                   limits.lookup_text_bytes_max);
   }
   if (request.has_limit() && (request.limit() < 1 || request.limit() > limits.lookup_hits_max)) {
-    return Refuse("limit: {}; ask for 1 to {}", base::Grouped(request.limit()),
+    return Refuse({"limit"}, "{}; ask for 1 to {}", base::Grouped(request.limit()),
                   base::Grouped(limits.lookup_hits_max));
   }
-  return absl::OkStatus();
+  return ValidateAnswerOptions(nullptr, request, limits);
 }
 
 }  // namespace simile::service

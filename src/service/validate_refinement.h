@@ -18,7 +18,7 @@ class GroupBy;
 namespace simile::service {
 
 // Checks of the options that change what the answer consists of. `field` is the path of the
-// message, such as "options.diversity". All errors are kInvalidArgument; all checks are pure.
+// message, such as "options.diversity". All errors are INVALID_FIELD; all checks are pure.
 
 //   k  of the query, for the default of candidates
 absl::StatusOr<engine::Diversity> ValidateDiversity(const FieldPath& field,
@@ -26,7 +26,8 @@ absl::StatusOr<engine::Diversity> ValidateDiversity(const FieldPath& field,
                                                     const Limits& limits);
 absl::StatusOr<query::GroupRequest> ValidateGroupBy(const FieldPath& field, const v1::GroupBy& from,
                                                     const Limits& limits);
-absl::StatusOr<query::ColdStart> ValidateColdStart(const v1::ColdStart& from, const Limits& limits);
+absl::StatusOr<query::ColdStart> ValidateColdStart(const FieldPath& field,
+                                                   const v1::ColdStart& from, const Limits& limits);
 
 // Checks that the k rows or groups after the first `skipped` are within the query's bounds.
 //   path     "queries[3]"

@@ -9,6 +9,7 @@
 #include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "service/collection_name.h"
 #include "service/refuse.h"
@@ -22,6 +23,7 @@ namespace simile::service {
 namespace {
 
 constexpr std::uint32_t kDefaultK = 10;
+constexpr FieldPath kOptions{"options"};
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
 // Checks the fields that a query and the options share: k, score_threshold, filter, exclude_ids.
@@ -39,40 +41,26 @@ absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
     if (!status.ok()) return status;
   }
   // Checked before it is copied for every query.
-  if (message.filter().size() > limits.filter_bytes_max) {
-    return Refuse("{}.filter: {} bytes; a filter may have {}", path,
-                  base::Grouped(message.filter().size()), base::Grouped(limits.filter_bytes_max));
-  }
+  absl::Status status = CheckFilterSize({"filter", &path}, message.filter(), limits);
+  if (!status.ok()) return status;
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
-    return Refuse("{}.exclude_ids: {} given; at most {}", path,
+    return Refuse({"exclude_ids", &path}, "{} given; at most {}",
                   base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
                   base::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
-    absl::Status status =
-        CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
+    status = CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<AnswerShape> ValidateShape(const v1::SearchOptions& options, const Limits& limits) {
-  absl::Status choice = CheckPayloadChoice(
-      {"options.payload_fields"}, options.payload_fields_size(), options.without_payload(), limits);
-  if (!choice.ok()) return choice;
-  AnswerShape shape;
-  shape.payload_fields.assign(options.payload_fields().begin(), options.payload_fields().end());
-  shape.with_payload = !options.without_payload();
-  shape.with_vectors = options.with_vectors();
-  shape.reply_bytes_max = limits.reply_bytes_default;
-  if (options.has_reply_bytes_max()) {
-    shape.reply_bytes_max = options.reply_bytes_max();
-    if (shape.reply_bytes_max < 1 || shape.reply_bytes_max > limits.reply_bytes_max) {
-      return Refuse("options.reply_bytes_max: {}; give 1 to {}",
-                    base::Grouped(shape.reply_bytes_max), base::Grouped(limits.reply_bytes_max));
-    }
-  }
-  return shape;
+// Whether the options ask for a brief receipt.
+absl::StatusOr<bool> WantsBriefReceipt(const v1::SearchOptions& options) {
+  const v1::ReceiptDetail detail = options.receipt_detail();
+  if (v1::ReceiptDetail_IsValid(detail)) return detail == v1::RECEIPT_DETAIL_BRIEF;
+  return RefuseEnum({"receipt_detail", &kOptions}, detail,
+                    "RECEIPT_DETAIL_FULL or RECEIPT_DETAIL_BRIEF");
 }
 
 // What the options say for every query, but for the excluded ids. Offset and k are checked together
@@ -84,22 +72,31 @@ absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& optio
   query.offset = options.offset();
   query.score_threshold = options.has_score_threshold() ? options.score_threshold() : kNoThreshold;
   query.filter = options.filter();
+  query.filter_is_default = true;
   if (!options.has_cold_start()) return query;
-  auto cold_start = ValidateColdStart(options.cold_start(), limits);
+  auto cold_start = ValidateColdStart({"cold_start", &kOptions}, options.cold_start(), limits);
   if (!cold_start.ok()) return cold_start.status();
   query.cold_start = *std::move(cold_start);
   return query;
 }
 
-absl::Status CheckExclusionCount(std::uint64_t query_count, std::uint64_t shared_count,
-                                 std::uint64_t own_count) {
+// An error of all queries of a call together.
+//   list  the request's queries or user_ids
+absl::Status RefuseTotal(const FieldPath& list, std::string_view message) {
+  return base::Error(base::ErrorReason::kInvalidField, message, list.name);
+}
+
+absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_count,
+                                 std::uint64_t shared_count, std::uint64_t own_count) {
   const std::uint64_t count = query_count * shared_count + own_count;
   if (count <= kExclusionsPerCallMax) return absl::OkStatus();
-  return Refuse(
-      "exclude_ids: {} exclusions, the options' list counted for each of {}; a call may "
-      "have {}: send fewer queries a call or fewer ids",
-      base::Grouped(count), query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
-      base::Grouped(kExclusionsPerCallMax));
+  return RefuseTotal(
+      list, fmt::format(
+                "exclude_ids: {} exclusions, the options' list counted for each of {}; a call may "
+                "have {}: send fewer queries a call or fewer ids",
+                base::Grouped(count),
+                query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
+                base::Grouped(kExclusionsPerCallMax)));
 }
 
 // Sets diversity or group_by: the query's own, or else the options'.
@@ -111,7 +108,7 @@ absl::Status SetRefinement(const FieldPath& path, const Message& own,
   const bool has_own = own.has_diversity() || own.has_group_by();
   const auto set = [&](const FieldPath& at, const auto& from) -> absl::Status {
     if (from.has_diversity() && from.has_group_by()) {
-      return Refuse("{}: diversity and group_by are both set; set only one of them", at);
+      return Refuse(at, "diversity and group_by are both set; set only one of them");
     }
     if (from.has_diversity()) {
       auto diversity = ValidateDiversity({"diversity", &at}, from.diversity(), query.k, limits);
@@ -122,10 +119,11 @@ absl::Status SetRefinement(const FieldPath& path, const Message& own,
       auto group_by = ValidateGroupBy({"group_by", &at}, from.group_by(), limits);
       if (!group_by.ok()) return group_by.status();
       query.group_by = *std::move(group_by);
+      query.group_by_is_default = &at == &kOptions;
     }
     return absl::OkStatus();
   };
-  return has_own ? set(path, own) : set({"options"}, options);
+  return has_own ? set(path, own) : set(kOptions, options);
 }
 
 // Adds the pages before the requested one to the offset, and checks that the page is within bounds.
@@ -149,7 +147,9 @@ std::uint64_t VectorCount(const query::QueryRequest& query) {
 }
 
 // Checks the bounds on all queries of a call together.
-absl::Status CheckTotals(const std::vector<query::QueryRequest>& queries, const Limits& limits) {
+//   list  the request's queries or user_ids
+absl::Status CheckTotals(const FieldPath& list, const std::vector<query::QueryRequest>& queries,
+                         const Limits& limits) {
   std::uint64_t vectors = 0;
   std::uint64_t pairs = 0;
   std::uint64_t group_rows = 0;
@@ -162,20 +162,22 @@ absl::Status CheckTotals(const std::vector<query::QueryRequest>& queries, const 
   // The queue never has space for more. (The configuration guarantees it for queries_per_call_max.)
   const std::uint32_t vectors_max = std::min(limits.vectors_per_call_max, limits.queue_queries_max);
   if (vectors > queries.size() && vectors > vectors_max) {
-    return Refuse("queries: {} vectors, each example counted; a call may have {}",
+    return Refuse(list, "{} vectors, each example counted; a call may have {}",
                   base::Grouped(vectors), base::Grouped(vectors_max));
   }
   if (group_rows > limits.group_rows_per_call_max) {
-    return Refuse(
-        "group_by: {} rows, groups times rows of each; a call may have {}: send fewer "
-        "queries, or ask for fewer or smaller groups",
-        base::Grouped(group_rows), base::Grouped(limits.group_rows_per_call_max));
+    return RefuseTotal(
+        list,
+        fmt::format("group_by: {} rows, groups times rows of each; a call may have {}: send "
+                    "fewer queries, or ask for fewer or smaller groups",
+                    base::Grouped(group_rows), base::Grouped(limits.group_rows_per_call_max)));
   }
   if (pairs > limits.diversity_pairs_per_call_max) {
-    return Refuse(
-        "diversity: {} pairs of rows to compare; a call may have {}: send fewer queries, or ask "
-        "for fewer candidates or a smaller k",
-        base::Grouped(pairs), base::Grouped(limits.diversity_pairs_per_call_max));
+    return RefuseTotal(
+        list,
+        fmt::format("diversity: {} pairs of rows to compare; a call may have {}: send fewer "
+                    "queries, or ask for fewer candidates or a smaller k",
+                    base::Grouped(pairs), base::Grouped(limits.diversity_pairs_per_call_max)));
   }
   return absl::OkStatus();
 }
@@ -193,9 +195,9 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
   if (token->request_hash != paging.request_hash) {
-    return Refuse(
-        "options.page_token: it belongs to another request; only options.page_token may differ "
-        "from the request that returned it");
+    return RefuseFor(base::ErrorReason::kInvalidPageToken, {"page_token", &kOptions},
+                     "it belongs to another request; only options.page_token may differ from the "
+                     "request that returned it");
   }
   paging.token = *token;
   return paging;
@@ -211,7 +213,10 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   if (from.has_k()) query.k = from.k();
   if (from.has_offset()) query.offset = from.offset();
   if (from.has_score_threshold()) query.score_threshold = from.score_threshold();
-  if (from.has_filter()) query.filter = from.filter();
+  if (from.has_filter()) {
+    query.filter = from.filter();
+    query.filter_is_default = false;
+  }
   query.exclude_ids.assign(from.exclude_ids().begin(), from.exclude_ids().end());
   status = SetRefinement(path, from, options, limits, query);
   if (status.ok()) status = SetOffset(path, paging, limits, query);
@@ -233,17 +238,20 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   const auto query_count = static_cast<std::uint64_t>(field_size);
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   status.Update(CheckCount(field, query_count, limits.queries_per_call_max));
-  if (status.ok()) status = CheckSharedFields({"options"}, options, limits);
+  if (status.ok()) status = CheckSharedFields(kOptions, options, limits);
   status.Update(CheckExclusionCount(
-      query_count, static_cast<std::uint64_t>(options.exclude_ids_size()), own_exclusions));
+      field, query_count, static_cast<std::uint64_t>(options.exclude_ids_size()), own_exclusions));
   if (!status.ok()) return status;
-  absl::StatusOr<AnswerShape> shape = ValidateShape(options, limits);
-  if (!shape.ok()) return shape.status();
+  const auto answer = ValidateAnswerOptions(&kOptions, options, limits);
+  if (!answer.ok()) return answer.status();
+  const auto brief_receipt = WantsBriefReceipt(options);
+  if (!brief_receipt.ok()) return brief_receipt.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
   ValidSearch valid{{},
                     {options.exclude_ids().begin(), options.exclude_ids().end()},
-                    *std::move(shape),
+                    *answer,
+                    *brief_receipt,
                     *std::move(paging)};
   valid.queries.reserve(query_count);
   return valid;
@@ -269,11 +277,13 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
     valid->queries.push_back(*std::move(query));
     filters.insert(valid->queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
-      return Refuse("queries[{}].filter: one too many; a call may have {} different filters", index,
+      const FieldPath path{"queries", nullptr, index};
+      return Refuse({"filter", &path}, "one too many; a call may have {} different filters",
                     base::Grouped(limits.filters_per_call_max));
     }
   }
-  if (absl::Status status = CheckTotals(valid->queries, limits); !status.ok()) return status;
+  if (absl::Status status = CheckTotals({"queries"}, valid->queries, limits); !status.ok())
+    return status;
   return valid;
 }
 
@@ -284,14 +294,14 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   if (!valid.ok()) return valid;
   auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();
-  absl::Status status = SetRefinement({"options"}, options, options, limits, *query);
-  if (status.ok()) status = SetOffset({"options"}, valid->paging, limits, *query);
+  absl::Status status = SetRefinement(kOptions, options, options, limits, *query);
+  if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
     status = CheckId({"user_ids", nullptr, index}, request.user_ids(index), limits);
-    query->target = query::ByUser{request.user_ids(index), options.exclude_seen()};
+    query->target = query::ByUser{request.user_ids(index), options.exclude_seen(), {}};
     valid->queries.push_back(*query);
   }
-  if (status.ok()) status = CheckTotals(valid->queries, limits);
+  if (status.ok()) status = CheckTotals({"user_ids"}, valid->queries, limits);
   if (!status.ok()) return status;
   return valid;
 }

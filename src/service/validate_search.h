@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "query/query_request.h"
+#include "service/answer_options.h"
 #include "service/page_token.h"
 #include "simile/limits.h"
 
@@ -23,14 +24,6 @@ namespace simile::service {
 // that they become, one for each query.
 inline constexpr std::uint64_t kExclusionsPerCallMax = 256U << 10;
 
-// What each hit of an answer carries, and how large the answer may be.
-struct AnswerShape {
-  std::vector<std::string> payload_fields;  // empty: all
-  bool with_payload = true;
-  bool with_vectors = false;
-  std::uint64_t reply_bytes_max = 0;
-};
-
 // Which page of the call is requested. The queries' offsets include the pages before it.
 struct Paging {
   bool wanted = false;  // whether the answer carries a token of the next page
@@ -43,12 +36,12 @@ struct Paging {
 struct ValidSearch {
   std::vector<query::QueryRequest> queries;
   std::vector<std::string_view> exclude_ids;  // of every query; views of the request
-  AnswerShape shape;
+  AnswerOptions answer;
+  bool brief_receipt = false;
   Paging paging;
 };
 
-// Errors: kInvalidArgument naming the field with its index (`queries[3].k`), what was found and
-// what would be right. Pure; O(size of the request).
+// Errors: INVALID_FIELD, INVALID_PAGE_TOKEN. Pure; O(size of the request).
 absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits);
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits);

@@ -1,10 +1,10 @@
 #include "service/validate_target.h"
 
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include <absl/status/statusor.h>
-#include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "service/packed_vector.h"
@@ -17,23 +17,27 @@ namespace {
 
 constexpr float kWeightMax = 1e6F;
 
+constexpr std::string_view kVector = "vector";
+constexpr std::string_view kPackedVector = "packed_vector";
+
 absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::FloatVector& from,
                                          const Limits& limits) {
   const auto& values = from.values();
-  if (values.empty()) return Refuse("{}.vector: empty; send a number for each dimension", path);
+  const FieldPath field{kVector, &path};
+  if (values.empty()) return Refuse(field, "empty; send a number for each dimension");
   if (static_cast<std::uint32_t>(values.size()) > limits.dim_max) {
-    return Refuse("{}.vector: {} dimensions; a vector has at most {}", path,
+    return Refuse(field, "{} dimensions; a vector has at most {}",
                   base::Grouped(static_cast<std::uint64_t>(values.size())),
                   base::Grouped(limits.dim_max));
   }
-  return query::ByVector{{values.begin(), values.end()}};
+  return query::ByVector{{values.begin(), values.end()}, from.as_stored(), kVector};
 }
 
 absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::PackedVector& from,
                                          const Limits& limits) {
-  auto values = UnpackVector({"packed_vector", &path}, from, limits.dim_max);
+  auto values = UnpackVector({kPackedVector, &path}, from, limits.dim_max);
   if (!values.ok()) return values.status();
-  return query::ByVector{*std::move(values)};
+  return query::ByVector{*std::move(values), from.as_stored(), kPackedVector};
 }
 
 // The vector or item of a query, an example or a blend.
@@ -44,7 +48,7 @@ absl::StatusOr<std::variant<query::ByVector, query::ByItem>> VectorOrItem(const 
                                                                           const Limits& limits) {
   if (from.has_vector()) return VectorOf(path, from.vector(), limits);
   if (from.has_packed_vector()) return VectorOf(path, from.packed_vector(), limits);
-  if (!from.has_id()) return Refuse("{}: no target; set vector, packed_vector or id", path);
+  if (!from.has_id()) return Refuse(path, "no target; set vector, packed_vector or id");
   if (absl::Status status = CheckId({"id", &path}, from.id(), limits); !status.ok()) return status;
   return query::ByItem{from.id()};
 }
@@ -59,7 +63,7 @@ absl::Status AddExamples(const FieldPath& path,
     const float weight = from[index].has_weight() ? from[index].weight() : 1;
     if (!(weight > 0 && weight <= kWeightMax)) {  // NaN fails both
       return Refuse(
-          "{}.weight: {}; give a number above 0, up to 1,000,000{}", place, weight,
+          {"weight", &place}, "{}; give a number above 0, up to 1,000,000{}", weight,
           weight < 0 ? "; what the rows should be unlike belongs to the negative examples" : "");
     }
     examples.push_back({*std::move(target), weight});
@@ -70,32 +74,29 @@ absl::Status AddExamples(const FieldPath& path,
 absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Examples& from,
                                              const Limits& limits) {
   const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
-  if (count == 0) return Refuse("{}: none; give positive examples, negative ones, or both", path);
+  if (count == 0) return Refuse(path, "none; give positive examples, negative ones, or both");
   if (count > limits.examples_max) {
-    return Refuse("{}: {} examples; at most {}", path, base::Grouped(count), limits.examples_max);
+    return Refuse(path, "{} examples; at most {}", base::Grouped(count), limits.examples_max);
   }
   query::ByExamples examples;
   switch (from.strategy()) {
-    case v1::Examples::AVERAGE_VECTOR:
+    case v1::Examples::STRATEGY_AVERAGE_VECTOR:
       if (from.positive().empty()) {
-        return Refuse(
-            "{}: AVERAGE_VECTOR without a positive example; add one, or take BEST_SCORE or "
-            "SUM_SCORES",
-            path);
+        return Refuse(path,
+                      "STRATEGY_AVERAGE_VECTOR without a positive example; add one, or take "
+                      "STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES");
       }
       examples.strategy = query::Strategy::kAverageVector;
       break;
-    case v1::Examples::BEST_SCORE:
+    case v1::Examples::STRATEGY_BEST_SCORE:
       examples.strategy = query::Strategy::kBestScore;
       break;
-    case v1::Examples::SUM_SCORES:
+    case v1::Examples::STRATEGY_SUM_SCORES:
       examples.strategy = query::Strategy::kSumScores;
       break;
     default:
-      return Refuse("{}.strategy: {}; set AVERAGE_VECTOR, BEST_SCORE or SUM_SCORES", path,
-                    from.strategy() == v1::Examples::STRATEGY_UNSPECIFIED
-                        ? "not set"
-                        : fmt::format("{} is unknown", static_cast<int>(from.strategy())));
+      return RefuseEnum({"strategy", &path}, from.strategy(),
+                        "STRATEGY_AVERAGE_VECTOR, STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES");
   }
   absl::Status status =
       AddExamples({"positive", &path}, from.positive(), limits, examples.positive);
@@ -114,7 +115,7 @@ absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& f
   if (!status.ok()) return status;
   const float user_weight = from.has_user_weight() ? from.user_weight() : 0.5F;
   if (!(user_weight >= 0 && user_weight <= 1)) {
-    return Refuse("{}.user_weight: {}; give 0 (the target alone) to 1 (the user alone)", path,
+    return Refuse({"user_weight", &path}, "{}; give 0 (the target alone) to 1 (the user alone)",
                   user_weight);
   }
   return query::ByBlend{*std::move(target), {from.user_id(), exclude_seen}, user_weight};
@@ -152,11 +153,10 @@ absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclud
       return absl::OkStatus();
     }
     case v1::Query::TARGET_NOT_SET:
-      return Refuse("{}: no target; set vector, packed_vector, id, user_id, examples or blend",
-                    path);
+      return Refuse(path, "no target; set vector, packed_vector, id, user_id, examples or blend");
   }
   if (from.exclude_seen()) {
-    return Refuse("{}.exclude_seen: only queries by user_id or blend have seen anything", path);
+    return Refuse({"exclude_seen", &path}, "only queries by user_id or blend have seen anything");
   }
   return absl::OkStatus();
 }

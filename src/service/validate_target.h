@@ -15,7 +15,7 @@ namespace simile::service {
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"
 //   exclude_seen  for a target with a user
-// Errors: kInvalidArgument naming the field. Pure; O(size of the query).
+// Errors: INVALID_FIELD. Pure; O(size of the query).
 absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclude_seen,
                        const Limits& limits, query::QueryRequest& query);
 

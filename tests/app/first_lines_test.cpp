@@ -19,10 +19,12 @@ engine::Snapshot Films(std::size_t row_count) {
   return snapshot;
 }
 
+constexpr observe::BuildInfo kBuild = {"0.1.0", "g1", "", "GNU 12.2.0", "Release"};
+
 TEST(FirstLinesTest, NameTheBackendAndTheReason) {
-  EXPECT_EQ(BackendLine({"0.1.0", "g1"}, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
+  EXPECT_EQ(BackendLine(kBuild, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
             "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver");
-  EXPECT_EQ(BackendLine({"0.1.0", "g1"},
+  EXPECT_EQ(BackendLine(kBuild,
                         {{"gpu", "fp16-sm90", "NVIDIA H200"}, "NVIDIA H200 (139 GiB), CUDA 13.0"}),
             "simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA "
             "13.0");

@@ -5,21 +5,27 @@
 namespace simile::app {
 namespace {
 
+using engine::ChangeProgress;
 using engine::CollectionState;
+using engine::CollectionStatus;
+
+CollectionStatus Films(CollectionState state, double share) {
+  ChangeProgress progress;
+  progress.share = share;
+  return {"films", state, progress, nullptr};
+}
+CollectionStatus Loading(double share) { return Films(CollectionState::kLoading, share); }
 
 TEST(ProgressTextTest, ShowsTheCollectionThatLoads) {
-  EXPECT_EQ(ProgressText({{"books", CollectionState::kServing, 0, nullptr},
-                          {"films", CollectionState::kLoading, 0.5, nullptr}}),
+  EXPECT_EQ(ProgressText({{"books", CollectionState::kServing, {}, nullptr}, Loading(0.5)}),
             "films |###############---------------| 50 %");
-  EXPECT_EQ(ProgressText({{"films", CollectionState::kLoading, 0, nullptr}}),
-            "films |------------------------------| 0 %");
-  EXPECT_EQ(ProgressText({{"films", CollectionState::kLoading, 1, nullptr}}),
-            "films |##############################| 100 %");
+  EXPECT_EQ(ProgressText({Loading(0)}), "films |------------------------------| 0 %");
+  EXPECT_EQ(ProgressText({Loading(1)}), "films |##############################| 100 %");
 }
 
 TEST(ProgressTextTest, IsEmptyWhenNothingLoads) {
   EXPECT_EQ(ProgressText({}), "");
-  EXPECT_EQ(ProgressText({{"films", CollectionState::kReloading, 0.5, nullptr}}), "");
+  EXPECT_EQ(ProgressText({Films(CollectionState::kReloading, 0.5)}), "");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
   auto app = App::Create(config_);
   ASSERT_TRUE(app.ok()) << app.status();
   const absl::Status loaded = (*app)->LoadCollections({});
-  EXPECT_EQ(loaded.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(loaded.message()), StartsWith("books: "));
 }
 

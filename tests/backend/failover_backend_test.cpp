@@ -11,6 +11,7 @@
 #include "backend/cpu/scan_backend.h"
 #include "backend/fake_gpu.h"
 #include "backend/segments.h"
+#include "base/error_detail.h"
 
 namespace simile::backend {
 namespace {
@@ -180,11 +181,37 @@ TEST_F(FailoverBackendTest, ServesFromTheCpuACollectionThatDoesNotFitOnTheGpu) {
   EXPECT_THAT(Causes(), ElementsAre(Cause::kDoesNotFit));
 }
 
+// Has no memory for an index.
+class FullCpu final : public Backend {
+ public:
+  const BackendInfo& info() const override { return info_; }
+  ResidentPlan Plan(const SegmentShape&) const override { return {}; }
+  absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(const SegmentRows&) override {
+    return base::Error(base::ErrorReason::kDoesNotFit, "no memory for the index");
+  }
+
+ private:
+  const BackendInfo info_{"cpu", "full", "a test"};
+};
+
+TEST_F(FailoverBackendTest, TellsASearchThatNoMemoryIsLeftForTheCpusIndex) {
+  Make(WhenFull::kCpu, std::make_unique<FullCpu>());
+  const auto index = Load();
+  control_.Next(Call::kSearch, GpuLost());
+  const auto queries = tests::UnitRows(1, kDim, random_);
+  SearchResult result;
+  const absl::Status status = index->Search({queries->view(), tests::Specs(1, kHits)}, result);
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kOutOfMemory) << status;
+  // A load on the CPU is told that it does not fit.
+  const auto loaded = backend_->MakeResident(tests::SegmentOf(rows_));
+  EXPECT_EQ(base::ReasonOf(loaded.status()), base::ErrorReason::kDoesNotFit) << loaded.status();
+}
+
 TEST_F(FailoverBackendTest, RefusesACollectionThatDoesNotFitWhenConfiguredTo) {
   Make(WhenFull::kRefuse);
   control_.Next(Call::kLoad, GpuFull());
   const auto refused = backend_->MakeResident(tests::SegmentOf(rows_));
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::ReasonOf(refused.status()), base::ErrorReason::kDoesNotFit);
   EXPECT_EQ(std::string(refused.status().message()),
             "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free; "
             "gpu.when_full = cpu would serve it from the CPU");

@@ -153,9 +153,31 @@ void FakeGpuControl::NextOf(Call call, std::string_view words) {
   }
 }
 
-absl::Status FakeGpuControl::NextOutcome(Call call) {
+void FakeGpuControl::Hold(Call call) {
   const std::lock_guard lock(mutex_);
+  held_.insert(call);
+}
+
+void FakeGpuControl::AwaitHeld() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return waiting_ > 0; });
+}
+
+void FakeGpuControl::Release() {
+  const std::lock_guard lock(mutex_);
+  held_.clear();
+  changed_.notify_all();
+}
+
+absl::Status FakeGpuControl::NextOutcome(Call call) {
+  std::unique_lock lock(mutex_);
   ++calls_[call];
+  if (held_.contains(call)) {
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !held_.contains(call); });
+    --waiting_;
+  }
   if (lost_) {
     ++calls_after_loss_;
     return GpuLost();
@@ -174,6 +196,8 @@ void FakeGpuControl::Reset() {
   calls_.clear();
   lost_ = false;
   calls_after_loss_ = 0;
+  held_.clear();
+  changed_.notify_all();
 }
 
 int FakeGpuControl::calls(Call call) const {

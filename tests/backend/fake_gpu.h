@@ -1,10 +1,12 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 
 #include <absl/status/status.h>
@@ -29,10 +31,15 @@ class FakeGpuControl {
   // Appends one outcome for each word of a list: "ok,full,failed,lost".
   void NextOf(Call call, std::string_view words);
 
-  // Forgets all outcomes and counts.
+  // Every call of this type waits, until Release.
+  void Hold(Call call);
+  void AwaitHeld();  // until a call waits
+  void Release();
+
+  // Forgets all outcomes and counts, and releases what waits.
   void Reset();
 
-  // Called by the fake: counts the call and returns its outcome.
+  // Called by the fake: counts the call and returns its outcome. Waits while the type is held.
   absl::Status NextOutcome(Call call);
 
   int calls(Call call) const;
@@ -40,6 +47,9 @@ class FakeGpuControl {
 
  private:
   mutable std::mutex mutex_;  // guards all of it
+  std::condition_variable changed_;
+  std::set<Call> held_;
+  int waiting_ = 0;  // calls that wait
   std::map<Call, std::deque<absl::Status>> next_;
   std::map<Call, int> calls_;
   bool lost_ = false;

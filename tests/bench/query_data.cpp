@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -83,14 +85,14 @@ std::string IdAt(const engine::Snapshot& snapshot, std::size_t place) {
   return std::string(ids.Id(static_cast<Row>(place * 7'919 % ids.size())));
 }
 
-// The most common values of a field.
+// The most common values of a field of keywords.
 std::vector<std::string> CommonValues(const engine::Snapshot& snapshot, std::string_view field,
                                       std::size_t count) {
   std::vector<std::string> values;
   const filter::Field* const found = snapshot.filters->payload().Find(field);
   if (found == nullptr) return values;
   for (const auto& value : filter::Summarize(*found, count).most_common)
-    values.push_back(value.text);
+    values.push_back(std::get<std::string>(value.value));
   return values;
 }
 

@@ -109,7 +109,7 @@ absl::StatusOr<Rows> GetRows(const Options& options) {
   const Limits limits;
   const auto plan = data::PlanDataset(options.collection, limits);
   if (!plan.ok()) return plan.status();
-  auto dataset = data::LoadDataset(*plan, limits, [](double) {});
+  auto dataset = data::LoadDataset(*plan, limits, {});
   if (!dataset.ok()) return dataset.status();
   return Rows{std::move(dataset->vectors), options.collection};
 }

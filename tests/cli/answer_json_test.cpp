@@ -17,14 +17,14 @@ TEST(AnswerJsonTest, HasTheDocumentedShape) {
   const std::string text = AnswerJson(FilmAnswer());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_TRUE(text.starts_with(
-      R"({"collection":"films","results":[{"query":{"id":"toy-story-1995"},"hits":[{"rank":1,)"
-      R"("row":3001,"id":"toy-story-2-1999","score":0.7029,"payload":{"genres":["Animated",)"
+      R"({"collection":"films","results":[{"query":{"id":"toy-story-1995"},"score_kind":"cosine",)"
+      R"("hits":[{"rank":1,"id":"toy-story-2-1999","score":0.7029,"payload":{"genres":["Animated",)"
       R"("Comedy"],"media_id":"toy-story-2-1999","title":"Toy Story 2","year":1999}},)"))
       << text;
   const json receipt = json::parse(text)["receipt"];
-  for (const char* key : {"backend", "device", "engine", "reason", "snapshot_version", "batch_size",
-                          "queue_us", "compute_us", "total_us", "rows_scanned", "rows_rescored",
-                          "rescans", "exact", "request_id"}) {
+  for (const char* key : {"backend", "device", "engines", "reason", "snapshot_id",
+                          "snapshot_version", "batch_size", "queue_us", "compute_us", "total_us",
+                          "rows_scanned", "rows_rescored", "rescans", "exact", "request_id"}) {
     EXPECT_TRUE(receipt.contains(key)) << key;
   }
 }
@@ -54,6 +54,26 @@ TEST(AnswerJsonTest, NamesEachKindOfQuery) {
   EXPECT_EQ(results[2]["hits"], json::array());
 }
 
+TEST(AnswerJsonTest, HasRowsWhereTheAnswerHas) {
+  Answer answer = FilmAnswer();
+  answer.results[0].hits[1].set_row(0);
+  const json hits = json::parse(AnswerJson(answer))["results"][0]["hits"];
+  EXPECT_FALSE(hits[0].contains("row"));
+  EXPECT_EQ(hits[1]["row"], 0);
+}
+
+TEST(AnswerJsonTest, SaysHowColdStartRowsAreOrdered) {
+  Answer answer = FilmAnswer();
+  answer.results[0].score_kind = v1::SCORE_KIND_NONE;
+  v1::ColdStart& cold_start = answer.results[0].cold_start.emplace();
+  cold_start.set_order(v1::ColdStart::ORDER_MOST_POPULAR);
+  const auto result = [&] { return json::parse(AnswerJson(answer))["results"][0]; };
+  EXPECT_EQ(result()["cold_start"], json({{"order", "most_popular"}, {"field", nullptr}}));
+  EXPECT_EQ(result()["score_kind"], "none");
+  cold_start.set_field("votes");
+  EXPECT_EQ(result()["cold_start"]["field"], "votes");
+}
+
 TEST(AnswerJsonTest, KeepsEveryKindOfPayloadValue) {
   Answer answer = FilmAnswer();
   auto& payload = *answer.results[0].hits[0].mutable_payload();
@@ -78,12 +98,11 @@ TEST(AnswerJsonTest, ListsTheCandidatesOfAnAmbiguousTitle) {
   v1::LookupResponse found;
   found.set_match_count(16);
   v1::LookupMatch& match = *found.add_matches();
-  match.set_quality(v1::LookupMatch::WHOLE);
+  match.set_quality(v1::LookupMatch::QUALITY_WHOLE);
   match.mutable_item()->set_id("batman-1989");
-  match.mutable_item()->set_row(2'816);
   const json parsed = json::parse(CandidatesJson("films", "Batman", found));
   EXPECT_EQ(parsed, json::parse(R"({"collection":"films","title":"Batman","match_count":16,
-      "candidates":[{"row":2816,"id":"batman-1989","match":"whole","payload":{}}]})"));
+      "candidates":[{"id":"batman-1989","match":"whole","payload":{}}]})"));
 }
 
 }  // namespace

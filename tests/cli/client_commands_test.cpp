@@ -77,10 +77,13 @@ TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
   EXPECT_EQ(answer["results"][1]["query"], json({{"id", "batman-1989"}}));
   const json& hit = answer["results"][0]["hits"][0];
   EXPECT_EQ(hit["rank"], 1);
-  EXPECT_EQ(hit["row"], 3'349);
+  EXPECT_FALSE(hit.contains("row"));
   EXPECT_EQ(hit["id"], "toy-story-2-1999");
   EXPECT_EQ(hit["payload"], json({{"year", 1999}}));
+  EXPECT_EQ(answer["results"][0]["score_kind"], "cosine");
   EXPECT_EQ(answer["receipt"]["exact"], true);
+  EXPECT_EQ(answer["receipt"]["backend"], "cpu");
+  EXPECT_EQ(answer["receipt"]["snapshot_id"].get<std::string>().size(), 32U);
   EXPECT_EQ(answer["receipt"]["rows_scanned"], 10'000);
 }
 
@@ -116,18 +119,105 @@ TEST_F(ClientCommandsTest, SearchRefusesAVectorOfAnotherModel) {
             "cannot be compared.\n");
 }
 
-TEST_F(ClientCommandsTest, LoadReloadAndUnloadChangeWhatIsServed) {
-  EXPECT_EQ(RunJson({"load", "copy", "films"})["snapshot_version"], 1);
-  EXPECT_EQ(RunJson({"reload", "copy"})["snapshot_version"], 2);
-  EXPECT_EQ(RunJson({"list"})["collections"].size(), 2U);
-  const ProgramRun unnamed = Run({"similar", "--title", "Toy Story"});
-  EXPECT_EQ(unnamed.exit_code, 1);
-  EXPECT_THAT(unnamed.errors, HasSubstr("name one with --collection: copy, films"));
-  EXPECT_EQ(Run({"unload", "copy"}).printed, "copy is no longer served\n");
-  const ProgramRun list = Run({"list"});
-  EXPECT_THAT(list.printed, HasSubstr("films"));
-  EXPECT_THAT(list.printed, Not(HasSubstr("copy")));
-  EXPECT_EQ(Run({"reload", "copy"}).exit_code, 1);
+TEST_F(ClientCommandsTest, SimilarShowsRowsOnRequest) {
+  const json answer = RunJson({"similar", "--id", "toy-story-1995", "-k", "1", "--with-rows"});
+  EXPECT_EQ(answer["results"][0]["hits"][0]["row"], 3'349);
+  EXPECT_THAT(Run({"similar", "--id", "toy-story-1995", "-k", "1", "--with-rows"}).printed,
+              HasSubstr("   1  0.7029  3,349  Toy Story 2  1999"));
+}
+
+TEST_F(ClientCommandsTest, ARequiredFilterHidesRowsFromEveryPartOfACall) {
+  const std::string westerns = "genres:Western";
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--required-filter", westerns, "-k", "5", "--json"});
+    return Run(arguments);
+  };
+  const auto count = [&](const ProgramRun& answer) {
+    const json hits = json::parse(answer.printed)["results"][0]["hits"];
+    for (const json& hit : hits) {
+      EXPECT_THAT(hit["payload"]["genres"], testing::Contains("Western"));
+    }
+    return hits.size();
+  };
+  EXPECT_EQ(count(run({"recommend", "--user", "user_00042"})), 5U);
+  EXPECT_EQ(count(run({"recommend", "--user", "user_00042", "--filter", "year >= 1960"})), 5U);
+  EXPECT_EQ(run({"similar", "--id", "toy-story-1995"}).exit_code, 1);
+  EXPECT_EQ(run({"similar", "--like", "toy-story-1995"}).exit_code, 1);
+  EXPECT_THAT(run({"similar", "--title", "Toy Story 2"}).errors,
+              HasSubstr("no title in films contains \"Toy Story 2\""));
+}
+
+TEST_F(ClientCommandsTest, SearchesOnlyTheExpectedSnapshot) {
+  const std::string served = RunJson({"list", "films"})["snapshot_id"];
+  for (const std::string& id : {served, served.substr(0, 8)}) {
+    EXPECT_EQ(Run({"similar", "--id", "heat-1995", "--expect-snapshot", id}).exit_code, 0) << id;
+    EXPECT_EQ(Run({"recommend", "--user", "user_00042", "--expect-snapshot", id}).exit_code, 0);
+  }
+  const std::string other(32, '0');
+  const ProgramRun run =
+      Run({"similar", "--id", "heat-1995", "--expect-snapshot", other, "--json"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(json::parse(run.printed)["error"]["reason"], "SNAPSHOT_MISMATCH");
+  EXPECT_THAT(Run({"similar", "--id", "heat-1995", "--expect-snapshot", "00000000"}).errors,
+              StartsWith("error: films serves snapshot " + served.substr(0, 8)));
+}
+
+TEST_F(ClientCommandsTest, ErrorsInJsonCarryTheServersDetails) {
+  const ProgramRun run = Run({"recommend", "--user", "user_42", "--json"});
+  EXPECT_EQ(run.exit_code, 1);
+  const json error = json::parse(run.printed)["error"];
+  EXPECT_EQ(error["code"], "NOT_FOUND");
+  EXPECT_EQ(error["reason"], "USER_NOT_FOUND");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("user_42"));
+  EXPECT_THAT(run.errors, StartsWith("error: no user \"user_42\" in films"));
+  const ProgramRun filter =
+      Run({"similar", "--id", "heat-1995", "--filter", "genre:Drama", "--json"});
+  EXPECT_EQ(json::parse(filter.printed)["error"]["reason"], "INVALID_FILTER");
+}
+
+TEST_F(ClientCommandsTest, InfoShowsWhatTheServerIs) {
+  const ProgramRun run = Run({"info"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("simile 0."));
+  EXPECT_THAT(run.printed, HasSubstr("\n  changes  allowed\n"));
+  EXPECT_THAT(Run({"info", "--limits"}).printed, HasSubstr("\nreply_bytes_max "));
+  EXPECT_EQ(RunJson({"info"})["changes_allowed"], true);
+}
+
+TEST_F(ClientCommandsTest, LookupListsWhatATitleMayMean) {
+  const ProgramRun run = Run({"lookup", "BATMAN", "--limit", "3"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("16 films match \"BATMAN\", 3 exactly:\n"
+                                      "  batman-1943  Batman  1943  "));
+  EXPECT_THAT(run.printed, testing::EndsWith("\n  and 13 more; --limit shows more\n"));
+  const json found = RunJson({"lookup", "toy story", "--with-rows", "--fields", "year"});
+  EXPECT_EQ(found["whole_match_count"], 1);
+  EXPECT_EQ(found["matches"][0]["match"], "whole");
+  EXPECT_EQ(found["matches"][0]["id"], "toy-story-1995");
+  EXPECT_EQ(found["matches"][0]["payload"], json({{"year", 1995}}));
+  EXPECT_TRUE(found["matches"][0].contains("row"));
+  EXPECT_EQ(Run({"lookup", "no such film"}).printed, "0 films match \"no such film\"\n");
+  EXPECT_THAT(Run({"lookup", "heat", "--field", "genres"}).errors,
+              HasSubstr("films cannot be searched by \"genres\""));
+}
+
+TEST_F(ClientCommandsTest, FetchShowsItemsWithAllTheyHave) {
+  const ProgramRun run = Run({"fetch", "--id", "heat-1995", "toy-story-1995"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("heat-1995\n  cast      Al Pacino, "));
+  EXPECT_THAT(run.printed, HasSubstr("\ntoy-story-1995\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  year      1995\n"));
+  const json fetched =
+      RunJson({"fetch", "--id", "heat-1995", "--with-vectors", "--fields", "year"});
+  EXPECT_EQ(fetched["items"][0]["vector"].size(), 384U);
+  EXPECT_EQ(fetched["items"][0]["payload"], json({{"year", 1995}}));
+  EXPECT_FALSE(fetched["items"][0].contains("row"));
+  EXPECT_EQ(fetched["snapshot_id"].get<std::string>().size(), 32U);
+  const ProgramRun hidden =
+      Run({"fetch", "--id", "heat-1995", "--required-filter", "genres:Western", "--json"});
+  EXPECT_EQ(hidden.exit_code, 1);
+  EXPECT_EQ(json::parse(hidden.printed)["error"]["reason"], "ITEM_NOT_FOUND");
+  EXPECT_EQ(Run({"fetch"}).exit_code, 64);
 }
 
 TEST_F(ClientCommandsTest, HealthDistinguishesServerAndCollection) {
@@ -136,6 +226,9 @@ TEST_F(ClientCommandsTest, HealthDistinguishesServerAndCollection) {
   const ProgramRun unknown = Run({"health", "--collection", "songs", "--json"});
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_EQ(unknown.printed, "{\"status\":\"UNKNOWN\"}\n");
+  EXPECT_EQ(Run({"health", "--liveness"}).printed, "alive\n");
+  EXPECT_EQ(RunJson({"health", "--liveness"})["status"], "SERVING");
+  EXPECT_EQ(Run({"health", "--liveness", "--collection", "films"}).exit_code, 64);
 }
 
 TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
@@ -158,7 +251,7 @@ TEST_F(ClientCommandsTest, SimilarCombinesLikedAndUnlikedFilms) {
             json({{"like", {"heat-1995", "alien-1979"}}, {"unlike", {"toy-story-1995"}}}));
   EXPECT_EQ(answer["results"][0]["hits"].size(), 3U);
   EXPECT_THAT(Run({"similar", "--unlike", "heat-1995", "-k", "1"}).printed,
-              StartsWith("films unlike 1 item\n  1  -0."));
+              StartsWith("films unlike 1 item (scores are of best_score, -1 to 1)\n  1  -0."));
 }
 
 TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
@@ -200,10 +293,12 @@ TEST_F(ClientCommandsTest, RecommendServesUsersWithoutProfilesAndBlends) {
   const ProgramRun newest =
       Run({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "newest"});
   EXPECT_EQ(newest.exit_code, 0) << newest.errors;
-  EXPECT_THAT(newest.printed, StartsWith("for nobody, who has no profile: by year\n  1  Plane  "));
+  EXPECT_THAT(newest.printed,
+              StartsWith("for nobody, who has no profile: newest by year\n  1  Plane  "));
   const json popular =
       RunJson({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "most-popular"});
-  EXPECT_EQ(popular["results"][0]["cold_start_order"], "users who have seen it");
+  EXPECT_EQ(popular["results"][0]["cold_start"],
+            json({{"order", "most_popular"}, {"field", nullptr}}));
   EXPECT_THAT(Run({"recommend", "--user", "user_00042", "--like", "heat-1995", "-k", "1"}).printed,
               StartsWith("for user_00042, like heat-1995\n  1  0.59"));
 }

@@ -4,30 +4,41 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/json_line.h"
+
 namespace simile::cli {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
 
+v1::BackendStatus Cpu() {
+  v1::BackendStatus cpu;
+  cpu.set_kind(v1::BACKEND_KIND_CPU);
+  cpu.set_device("AMD EPYC, 2 threads");
+  cpu.set_engine("int8-avx2");
+  cpu.set_reason("no NVIDIA driver");
+  return cpu;
+}
+
 v1::Collection Films() {
   v1::Collection films;
   films.set_name("films");
-  films.set_state(v1::Collection::SERVING);
+  films.set_state(v1::Collection::STATE_SERVING);
   films.set_snapshot_version(2);
+  films.set_snapshot_id("3f9a12c4d5e6f708192a3b4c5d6e7f80");
   films.mutable_loaded_at()->set_seconds(1'700'000'000);
   films.set_rows(5'000);
   films.set_dim(384);
-  films.set_metric(v1::Collection::COSINE);
+  films.set_metric(v1::Collection::METRIC_COSINE);
   films.set_users(500);
   films.set_interactions(2'500);
   films.mutable_bytes()->set_vectors(7'680'000);
   films.mutable_bytes()->set_payload(1 << 20);
-  films.mutable_backend()->set_name("cpu");
-  films.mutable_backend()->set_reason("no NVIDIA driver");
-  v1::Field& title = *films.add_fields();
+  *films.mutable_backend() = Cpu();
+  v1::PayloadField& title = *films.add_fields();
   title.set_name("title");
-  title.set_type("string");
+  title.set_type(v1::FIELD_TYPE_KEYWORD);
   title.set_rows(4'999);
   films.add_lookup_fields("title");
   films.set_index_built(1);
@@ -35,38 +46,44 @@ v1::Collection Films() {
   return films;
 }
 
-TEST(CollectionTextTest, PrintsOneLinePerCollection) {
+v1::ListCollectionsResponse Listed(const std::vector<v1::Collection>& collections) {
+  v1::ListCollectionsResponse listed;
+  for (const v1::Collection& collection : collections) *listed.add_collections() = collection;
+  *listed.mutable_backend() = Cpu();
+  return listed;
+}
+
+TEST(CollectionTextTest, PrintsOneLinePerCollectionAndTheBackend) {
   v1::Collection books;
   books.set_name("books");
-  books.set_state(v1::Collection::LOADING);
-  books.set_progress(0.4F);
-  EXPECT_EQ(CollectionTable({books, Films()}, Terminal{}),
-            "collection  state         rows x dim  metric  users   memory  snapshot  backend\n"
-            "books       loading 40%        0 x 0              0      0 B         0\n"
-            "films       serving      5,000 x 384  cosine    500  8.3 MiB         2  "
+  books.set_state(v1::Collection::STATE_LOADING);
+  books.mutable_progress()->set_share(0.4);
+  EXPECT_EQ(CollectionTable(Listed({books, Films()}), Terminal{}),
+            "collection  state         rows x dim  metric  users   memory  snapshot      backend\n"
+            "books       loading 40%\n"
+            "films       serving      5,000 x 384  cosine    500  8.3 MiB  2 (3f9a12c4)  cpu\n"
             "cpu: no NVIDIA driver\n");
 }
 
-TEST(CollectionTextTest, ShowsGpuMemoryWhenACollectionHasSome) {
+TEST(CollectionTextTest, ShowsGpuMemoryAndFoldersWhereACollectionHasThem) {
   v1::Collection films = Films();
   films.mutable_bytes()->set_device(3 << 20);
-  EXPECT_EQ(CollectionTable({films}, Terminal{}),
-            "collection  state     rows x dim  metric  users   memory  on the GPU  snapshot  "
-            "backend\n"
-            "films       serving  5,000 x 384  cosine    500  8.3 MiB     3.0 MiB         2  "
+  films.set_folder("films-2");
+  EXPECT_EQ(CollectionTable(Listed({films}), Terminal{}),
+            "collection  state     rows x dim  metric  users   memory  on the GPU  snapshot      "
+            "folder   backend\n"
+            "films       serving  5,000 x 384  cosine    500  8.3 MiB     3.0 MiB  2 (3f9a12c4)  "
+            "films-2  cpu\n"
             "cpu: no NVIDIA driver\n");
 }
 
-TEST(CollectionTextTest, ShowsGpuMemoryByPurpose) {
-  v1::Backend backend;
-  EXPECT_EQ(DeviceMemoryTable(backend, Terminal{}), "");
-  v1::DeviceMemory& memory = *backend.add_device_memory();
-  memory.set_kind("rows-fp16");
-  memory.set_bytes(2 << 20);
-  memory.set_peak_bytes(4 << 20);
-  EXPECT_EQ(DeviceMemoryTable(backend, Terminal{}),
-            "GPU memory      now     peak\n"
-            "rows-fp16   2.0 MiB  4.0 MiB\n");
+TEST(CollectionTextTest, SaysWhyACollectionHasAnotherBackendThanTheServer) {
+  v1::Collection films = Films();
+  films.mutable_backend()->set_reason("does not fit");
+  v1::ListCollectionsResponse listed = Listed({films});
+  listed.mutable_backend()->set_kind(v1::BACKEND_KIND_GPU);
+  listed.mutable_backend()->clear_reason();
+  EXPECT_THAT(CollectionTable(listed, Terminal{}), HasSubstr("  cpu: does not fit\ngpu\n"));
 }
 
 TEST(CollectionTextTest, ShowsTheProgressOfTheIndex) {
@@ -85,23 +102,53 @@ TEST(CollectionTextTest, ShowsDetailsFieldsAndNotes) {
   EXPECT_THAT(details, HasSubstr("users     500, 2,500 interactions\n"));
   EXPECT_THAT(details, HasSubstr("memory    8.3 MiB: vectors 7.3 MiB, payload 1.0 MiB\n"));
   EXPECT_THAT(details, HasSubstr("snapshot  2, loaded 2023-11-14 22:13:20 UTC\n"));
-  EXPECT_THAT(details, HasSubstr("title  string  4,999\n"));
+  EXPECT_THAT(details, HasSubstr("content   3f9a12c4d5e6f708192a3b4c5d6e7f80\n"));
+  EXPECT_THAT(details, HasSubstr("engine    int8-avx2 on AMD EPYC, 2 threads\n"));
+  EXPECT_THAT(details, HasSubstr("title  keyword  4,999\n"));
   EXPECT_THAT(details, HasSubstr("note: 500 user vectors were normalized\n"));
+}
+
+TEST(CollectionTextTest, SaysWhereRollbackReturnsTo) {
+  v1::Collection films = Films();
+  EXPECT_THAT(CollectionDetails(films, Terminal{}), testing::Not(HasSubstr("rollback")));
+  films.set_rollback_snapshot_id("7d02e1aa5b6c7d8e9fa0b1c2d3e4f506");
+  EXPECT_THAT(CollectionDetails(films, Terminal{}),
+              HasSubstr("rollback  returns to 7d02e1aa5b6c7d8e9fa0b1c2d3e4f506\n"));
+}
+
+TEST(CollectionTextTest, ShowsAChangeInProgress) {
+  v1::Collection films = Films();
+  films.set_state(v1::Collection::STATE_RELOADING);
+  v1::ChangeProgress& progress = *films.mutable_progress();
+  progress.set_stage(v1::ChangeProgress::STAGE_READING);
+  progress.set_file("content_vectors.npy");
+  progress.set_share(0.4);
+  progress.set_bytes_read(3 << 20);
+  progress.set_bytes_total(8 << 20);
+  EXPECT_THAT(
+      CollectionDetails(films, Terminal{}),
+      HasSubstr("state     reloading 40%: reading 3.0 MiB of 8.0 MiB, content_vectors.npy\n"));
+  films.clear_snapshot_version();
+  films.set_state(v1::Collection::STATE_LOADING);
+  EXPECT_THAT(CollectionDetails(films, Terminal{}), testing::Not(HasSubstr("dimensions")));
 }
 
 TEST(CollectionTextTest, DescribesACollectionInOneLine) {
   EXPECT_EQ(CollectionLine(Films()),
-            "films: 5,000 rows x 384 (cosine), 500 users, 8.3 MiB, snapshot 2");
+            "films: 5,000 rows x 384 (cosine), 500 users, 8.3 MiB, snapshot 2 (3f9a12c4)");
 }
 
 TEST(CollectionJsonTest, HasTheProtoFieldsByName) {
-  const json films = json::parse(CollectionJson(Films()));
+  const json films = json::parse(JsonLine(CollectionJson(Films())));
   EXPECT_EQ(films["state"], "serving");
   EXPECT_EQ(films["metric"], "cosine");
   EXPECT_EQ(films["loaded_at"], "2023-11-14T22:13:20Z");
   EXPECT_EQ(films["bytes"]["vectors"], 7'680'000);
-  EXPECT_EQ(films["fields"], json::parse(R"([{"name":"title","type":"string","rows":4999}])"));
+  EXPECT_EQ(films["fields"], json::parse(R"([{"name":"title","type":"keyword","rows":4999}])"));
+  EXPECT_EQ(films["backend"]["kind"], "cpu");
   EXPECT_EQ(films["backend"]["reason"], "no NVIDIA driver");
+  EXPECT_EQ(films["snapshot_id"], "3f9a12c4d5e6f708192a3b4c5d6e7f80");
+  EXPECT_TRUE(films["progress"].is_null());
   EXPECT_EQ(films["notes"].size(), 1U);
 }
 
@@ -114,19 +161,28 @@ TEST(CollectionJsonTest, ListsCollectionsUnderOneKey) {
 
 TEST(CollectionJsonTest, ShowsTheBackendWithItsDeviceMemory) {
   v1::ListCollectionsResponse listed;
-  listed.mutable_backend()->set_name("gpu");
+  listed.mutable_backend()->set_kind(v1::BACKEND_KIND_GPU);
   v1::DeviceMemory& memory = *listed.mutable_backend()->add_device_memory();
   memory.set_kind("workspace");
   memory.set_bytes(7);
   memory.set_peak_bytes(9);
   const json backend = json::parse(CollectionsJson(listed))["backend"];
-  EXPECT_EQ(backend["name"], "gpu");
+  EXPECT_EQ(backend["kind"], "gpu");
   EXPECT_EQ(backend["device_memory"],
             json::parse(R"([{"kind":"workspace","bytes":7,"peak_bytes":9}])"));
 }
 
+TEST(CollectionJsonTest, HasTheProgressOfAChange) {
+  v1::Collection films = Films();
+  films.mutable_progress()->set_stage(v1::ChangeProgress::STAGE_INDEXING);
+  films.mutable_progress()->set_share(0.5);
+  EXPECT_EQ(
+      json::parse(JsonLine(CollectionJson(films)))["progress"],
+      json::parse(R"({"stage":"indexing","file":"","share":0.5,"bytes_read":0,"bytes_total":0})"));
+}
+
 TEST(CollectionJsonTest, HasNoTimeBeforeTheFirstLoad) {
-  EXPECT_TRUE(json::parse(CollectionJson(v1::Collection()))["loaded_at"].is_null());
+  EXPECT_TRUE(json::parse(JsonLine(CollectionJson(v1::Collection())))["loaded_at"].is_null());
 }
 
 }  // namespace

@@ -10,26 +10,27 @@ namespace {
 v1::DescribeFieldsResponse FilmFields() {
   v1::DescribeFieldsResponse described;
   described.set_rows(5'000);
+  described.set_snapshot_id("3f9a12c4d5e6f708192a3b4c5d6e7f80");
   described.set_snapshot_version(2);
   v1::FieldDescription& genres = *described.add_fields();
   genres.mutable_field()->set_name("genres");
-  genres.mutable_field()->set_type("list of keywords");
+  genres.mutable_field()->set_type(v1::FIELD_TYPE_KEYWORD_LIST);
   genres.mutable_field()->set_rows(4'984);
   genres.set_distinct_values(42);
   genres.set_bytes(40'960);
   v1::ValueCount& drama = *genres.add_values();
-  drama.set_value("Drama");
+  drama.mutable_value()->set_string_value("Drama");
   drama.set_rows(1'850);
   v1::ValueCount& comedy = *genres.add_values();
-  comedy.set_value("Comedy");
+  comedy.mutable_value()->set_string_value("Comedy");
   comedy.set_rows(1'409);
   v1::FieldDescription& year = *described.add_fields();
   year.mutable_field()->set_name("year");
-  year.mutable_field()->set_type("integer");
+  year.mutable_field()->set_type(v1::FIELD_TYPE_INTEGER);
   year.mutable_field()->set_rows(5'000);
   year.set_distinct_values(121);
-  year.set_least("1902");
-  year.set_greatest("2023");
+  year.mutable_least()->set_int_value(1902);
+  year.mutable_greatest()->set_int_value(2023);
   year.set_bytes(61'440);
   return described;
 }
@@ -49,7 +50,11 @@ TEST(FieldsCommandTest, PrintsTheSameAsJson) {
   EXPECT_EQ(fields["fields"][0]["values"][1]["value"], "Comedy");
   EXPECT_EQ(fields["fields"][0]["values"][1]["rows"], 1'409);
   EXPECT_EQ(fields["fields"][1]["type"], "integer");
-  EXPECT_EQ(fields["fields"][1]["least"], "1902");
+  EXPECT_EQ(fields["snapshot_id"], "3f9a12c4d5e6f708192a3b4c5d6e7f80");
+  EXPECT_EQ(fields["fields"][0]["least"], nullptr);
+  EXPECT_EQ(fields["fields"][0]["type"], "list of keywords");
+  EXPECT_EQ(fields["fields"][1]["least"], 1902);
+  EXPECT_EQ(fields["fields"][1]["greatest"], 2023);
   EXPECT_EQ(fields["fields"][1]["distinct_values"], 121);
 }
 

@@ -26,12 +26,11 @@ bool WaitUntilListening(int output, std::string& printed) {
 
 }  // namespace
 
-LiveServer::LiveServer() {
-  const std::string examples = SIMILE_SOURCE_DIR "/examples";
+LiveServer::LiveServer(const std::string& folder, const std::string& data_root) {
   std::vector<std::string> texts{
-      SIMILE_PROGRAM, "serve",  "--collection",    "films=" + examples + "/films",
-      "--data-root",  examples, "--allow-changes", "--no-metrics",
-      "--port",       "0",      "--port-file",     scratch_.path() / "port"};
+      SIMILE_PROGRAM, "serve",   "--collection",    "films=" + folder,
+      "--data-root",  data_root, "--allow-changes", "--no-metrics",
+      "--port",       "0",       "--port-file",     scratch_.path() / "port"};
   std::vector<char*> argv;
   argv.reserve(texts.size() + 1);
   for (std::string& text : texts) argv.push_back(text.data());

@@ -8,11 +8,12 @@
 
 namespace simile::cli {
 
-// build/bin/simile serving the films on a free port, with changes allowed and examples/ as its data
-// root. The destructor stops it with SIGTERM.
+// build/bin/simile serving the films, or another folder, as "films" on a free port, with changes
+// allowed and examples/ or another folder as its data root. The destructor stops it with SIGTERM.
 class LiveServer {
  public:
-  LiveServer();
+  explicit LiveServer(const std::string& folder = SIMILE_SOURCE_DIR "/examples/films",
+                      const std::string& data_root = SIMILE_SOURCE_DIR "/examples");
   ~LiveServer();
   LiveServer(const LiveServer&) = delete;
   LiveServer& operator=(const LiveServer&) = delete;

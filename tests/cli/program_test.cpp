@@ -56,8 +56,9 @@ TEST(ProgramTest, PrintsItsVersion) {
 }
 
 TEST(ProgramTest, ExplainsEveryCommand) {
-  for (const char* command : {"serve", "health", "search", "similar", "recommend", "list", "load",
-                              "reload", "unload", "inspect", "config"}) {
+  for (const char* command :
+       {"serve", "health", "search", "similar", "recommend", "fields", "info", "list", "load",
+        "reload", "rollback", "unload", "inspect", "config"}) {
     const ProgramRun run = RunProgram({command, "--help"});
     EXPECT_EQ(run.exit_code, 0) << command;
     EXPECT_THAT(run.printed, HasSubstr("Usage: simile " + std::string(command))) << command;
@@ -99,6 +100,27 @@ TEST(ProgramTest, SaysHowToStartAServerWhenThereIsNone) {
                             " (connection refused); start one with: simile serve --collection "
                             "NAME=FOLDER\n");
   EXPECT_EQ(run.printed, "");
+}
+
+TEST(ProgramTest, PrintsErrorsAsJsonToo) {
+  const ClosedPort port;
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"list"},
+                                             {"info"},
+                                             {"fields"},
+                                             {"similar", "--id", "a"},
+                                             {"recommend", "--user", "u"},
+                                             {"load", "a", "b"},
+                                             {"reload", "a"},
+                                             {"rollback", "a"},
+                                             {"unload", "a"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--json", "--server", port.address()});
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(json::parse(run.printed)["error"]["code"], "UNAVAILABLE") << command[0];
+    EXPECT_THAT(run.errors, StartsWith("error: cannot reach a server at "));
+  }
 }
 
 TEST(ProgramTest, TakesTheServerFromTheEnvironment) {

@@ -11,8 +11,9 @@ namespace {
 
 v1::Receipt PlainReceipt() {
   v1::Receipt receipt;
-  receipt.set_backend("cpu");
+  receipt.set_backend(v1::BACKEND_KIND_CPU);
   receipt.set_reason("no NVIDIA driver on this machine");
+  receipt.set_snapshot_id("3f9a12c4d5e6f708192a3b4c5d6e7f80");
   receipt.set_snapshot_version(1);
   receipt.set_batch_size(1);
   receipt.set_queue_us(12);
@@ -25,14 +26,16 @@ v1::Receipt PlainReceipt() {
 TEST(ReceiptLineTest, SaysWhichBackendAnsweredAndTheCost) {
   EXPECT_EQ(ReceiptLine(PlainReceipt()),
             "exact · cpu: no NVIDIA driver on this machine · 94 us in the engine · 5,000 rows "
-            "scanned · snapshot 1");
+            "scanned · snapshot 1 (3f9a12c4)");
 }
 
 TEST(ReceiptLineTest, SaysHowManyRowsPassTheFilter) {
   v1::Receipt receipt = PlainReceipt();
   EXPECT_THAT(ReceiptLine(receipt, 397), testing::HasSubstr(" · 397 rows pass the filter · "));
   EXPECT_THAT(ReceiptLine(receipt, 1), testing::HasSubstr(" · 1 row passes the filter · "));
-  receipt.set_engine("gather-avx2");
+  receipt.add_engines("int8-avx2");
+  EXPECT_THAT(ReceiptLine(receipt, 5), testing::HasSubstr(" · 5 rows pass the filter · "));
+  receipt.add_engines("gather-avx2");
   EXPECT_THAT(ReceiptLine(receipt, 0),
               testing::HasSubstr(" · 0 rows pass the filter, gathered · "));
 }
@@ -45,7 +48,7 @@ TEST(ReceiptLineTest, AddsBatchQueueAndRescoredRowsWhenUnusual) {
   receipt.clear_reason();
   EXPECT_EQ(ReceiptLine(receipt),
             "exact · cpu · 94 us in the engine for a batch of 38 after 2,500 us in the queue · "
-            "5,000 rows scanned, 14 re-scored · snapshot 1");
+            "5,000 rows scanned, 14 re-scored · snapshot 1 (3f9a12c4)");
 }
 
 TEST(ReceiptLineTest, ChoosesTheUnitOfADuration) {

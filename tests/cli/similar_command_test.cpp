@@ -12,12 +12,12 @@ v1::LookupResponse Found(unsigned whole_count, unsigned part_count) {
   found.set_match_count(whole_count + part_count);
   for (unsigned i = 0; i < whole_count; ++i) {
     v1::LookupMatch& match = *found.add_matches();
-    match.set_quality(v1::LookupMatch::WHOLE);
+    match.set_quality(v1::LookupMatch::QUALITY_WHOLE);
     match.mutable_item()->set_id("whole-" + std::to_string(i));
   }
   for (unsigned i = 0; i < part_count; ++i) {
     v1::LookupMatch& match = *found.add_matches();
-    match.set_quality(v1::LookupMatch::PART);
+    match.set_quality(v1::LookupMatch::QUALITY_PART);
     match.mutable_item()->set_id("part-" + std::to_string(i));
   }
   return found;

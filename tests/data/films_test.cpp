@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "data/inspect.h"
 #include "data/load.h"
 #include "files/scratch_folder.h"
@@ -35,7 +37,11 @@ class FilmsTest : public testing::Test {
     ASSERT_TRUE(plan.ok()) << plan.status();
     plan_ = *plan;
     absl::StatusOr<Dataset> films =
-        LoadDataset(plan_, Limits{}, [](double fraction) { progress_.push_back(fraction); });
+        LoadDataset(plan_, Limits{}, [](const ReadProgress& progress) {
+          bytes_read_.push_back(progress.bytes_read);
+          bytes_total_ = progress.bytes_total;
+          files_.insert(std::string(progress.file));
+        });
     ASSERT_TRUE(films.ok()) << films.status();
     films_ = *std::move(films);
   }
@@ -43,7 +49,9 @@ class FilmsTest : public testing::Test {
 
   static inline DatasetPlan plan_;
   static inline Dataset films_;
-  static inline std::vector<double> progress_;
+  static inline std::vector<std::uint64_t> bytes_read_;
+  static inline std::uint64_t bytes_total_ = 0;
+  static inline std::set<std::string> files_;
 };
 
 TEST_F(FilmsTest, LoadsItemsAndUsers) {
@@ -114,18 +122,22 @@ TEST_F(FilmsTest, PlansTheMemoryOfTheLoad) {
 }
 
 TEST_F(FilmsTest, ReportsProgressFromStartToEnd) {
-  ASSERT_FALSE(progress_.empty());
-  EXPECT_TRUE(std::is_sorted(progress_.begin(), progress_.end()));
-  EXPECT_LT(progress_.front(), 0.2);
-  EXPECT_EQ(progress_.back(), 1.0);
+  ASSERT_FALSE(bytes_read_.empty());
+  EXPECT_TRUE(std::is_sorted(bytes_read_.begin(), bytes_read_.end()));
+  EXPECT_LT(bytes_read_.front(), bytes_total_ / 5);
+  EXPECT_EQ(bytes_read_.back(), bytes_total_);
+  EXPECT_EQ(files_, (std::set<std::string>{"", plan_.files.vectors, plan_.files.payload,
+                                           plan_.files.user_ids, plan_.files.user_vectors,
+                                           plan_.files.interactions}));
 }
 
 TEST_F(FilmsTest, IsNotLoadedWhenAFileHasChangedSinceThePlan) {
   DatasetPlan plan = plan_;
   plan.row_count = 4'999;
   EXPECT_EQ(LoadDataset(plan, Limits{}, nullptr).status(),
-            absl::AbortedError("content_vectors.npy: has changed since the load was planned: 5,000 "
-                               "rows of 384 dimensions now, 4,999 of 384 then; load again"));
+            base::Error(base::ErrorReason::kFilesChanged,
+                        "content_vectors.npy: has changed since the load was planned: 5,000 rows "
+                        "of 384 dimensions now, 4,999 of 384 then; load again"));
 }
 
 TEST(InspectTest, DescribesVectors) {
@@ -174,7 +186,8 @@ TEST(InspectTest, PlansAFolder) {
   EXPECT_TRUE(inspection->status.ok());
   EXPECT_THAT(inspection->facts, Contains(Pair("users", "500")));
   const ScratchFolder empty;
-  EXPECT_EQ(InspectFile(empty.path(), Limits{})->status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(base::ReasonOf(InspectFile(empty.path(), Limits{})->status),
+            base::ErrorReason::kInvalidFiles);
 }
 
 TEST(InspectTest, RefusesFilesItCannotOpenOrRead) {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "data/buffered_reader.h"
 #include "data/load.h"
 #include "files/scratch_folder.h"
@@ -126,8 +127,8 @@ TEST_F(FolderTest, ReportsAFileThatIsCutWhileItIsRead) {
   ASSERT_EQ(truncate((inside_.path() / "big").c_str(), 300'000), 0);
   std::string rest((1 << 20) - 1000, '\0');
   EXPECT_EQ(reader.ReadExact(rest),
-            absl::DataLossError("big: ended at byte 300,000 of 1,048,576; it was cut while being "
-                                "read"));
+            base::Error(base::ErrorReason::kFilesChanged,
+                        "big: ended at byte 300,000 of 1,048,576; it was cut while being read"));
 }
 
 TEST_F(FolderTest, ReadsNoFurtherThanTheCheckedSize) {

@@ -27,7 +27,10 @@ class DripSource final : public ByteSource {
     rest_.remove_prefix(count);
     return count;
   }
-  void Skip(std::uint64_t count) override { rest_.remove_prefix(count); }
+  absl::Status Skip(std::uint64_t count) override {
+    rest_.remove_prefix(count);
+    return absl::OkStatus();
+  }
 
  private:
   std::string_view rest_;
@@ -76,7 +79,7 @@ class BreakingSource final : public ByteSource {
     constexpr std::string_view kFirst = "[\"a\", \"b";
     return kFirst.copy(into.data(), into.size());
   }
-  void Skip(std::uint64_t) override {}
+  absl::Status Skip(std::uint64_t) override { return absl::OkStatus(); }
 
  private:
   bool broken_ = false;

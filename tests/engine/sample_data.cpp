@@ -46,6 +46,7 @@ std::shared_ptr<data::Dataset> RandomDataset(std::size_t row_count, std::size_t 
                                              std::uint64_t seed) {
   auto dataset = std::make_shared<data::Dataset>();
   dataset->vectors = RandomMatrix(row_count, dim, seed);
+  dataset->longest_row = 1 + 0x1p-20;  // unit length, rounded
   dataset->ids = data::IdIndex::OfRowNumbers(row_count);
   return dataset;
 }

@@ -128,17 +128,32 @@ TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
   const FieldSummary genre = Summarize(*index.Find("genre"), 2);
   EXPECT_EQ(genre.distinct_values, 3U);
   ASSERT_EQ(genre.most_common.size(), 2U);
-  EXPECT_EQ(genre.most_common[0].text, "Drama");
+  EXPECT_EQ(genre.most_common[0].value, SummaryValue("Drama"));
   EXPECT_EQ(genre.most_common[0].rows, 2U);
-  EXPECT_EQ(genre.most_common[1].text, "Comedy");
+  EXPECT_EQ(genre.most_common[1].value, SummaryValue("Comedy"));
   const FieldSummary year = Summarize(*index.Find("year"), 2);
   EXPECT_EQ(year.distinct_values, 2U);
-  EXPECT_EQ(year.least, "1972");
-  EXPECT_EQ(year.greatest, "1990");
+  EXPECT_EQ(year.least, SummaryValue(std::int64_t{1972}));
+  EXPECT_EQ(year.greatest, SummaryValue(std::int64_t{1990}));
   const FieldSummary sold = Summarize(*index.Find("sold"), 1);
   EXPECT_EQ(sold.distinct_values, 2U);
+  EXPECT_EQ(sold.least, std::nullopt);
   ASSERT_EQ(sold.most_common.size(), 1U);
-  EXPECT_EQ(sold.most_common[0].text, "false");
+  EXPECT_EQ(sold.most_common[0].value, SummaryValue(false));
+}
+
+TEST(FieldSummaryTest, HasNumbersAsNumbersAndTimesAsText) {
+  const data::PayloadTable table = TableOf({
+      {{"rating", Number(7.5)}, {"added", Text("2024-05-31")}},
+      {{"rating", Number(-1)}, {"added", Text("2024-05-31T12:00:00Z")}},
+  });
+  const PayloadIndex index = PayloadIndex::Build(table, {}).value();
+  const FieldSummary rating = Summarize(*index.Find("rating"), 2);
+  EXPECT_EQ(rating.least, SummaryValue(-1.0));
+  EXPECT_EQ(rating.greatest, SummaryValue(7.5));
+  const FieldSummary added = Summarize(*index.Find("added"), 2);
+  EXPECT_EQ(added.least, SummaryValue("2024-05-31T00:00:00Z"));
+  EXPECT_EQ(added.greatest, SummaryValue("2024-05-31T12:00:00Z"));
 }
 
 }  // namespace

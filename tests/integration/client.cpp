@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "simile/v1/admin.grpc.pb.h"
 #include "simile/v1/collections.grpc.pb.h"
 #include "simile/v1/lookup.grpc.pb.h"
 #include "simile/v1/search.grpc.pb.h"
@@ -45,8 +49,23 @@ void Prepare(const CallOptions& options, grpc::ClientContext& context) {
   for (const auto& [key, value] : options.metadata) context.AddMetadata(key, value);
 }
 
+// Fills in reason and field.
+void ReadDetails(const std::string& bytes, Outcome& outcome) {
+  google::rpc::Status status;
+  google::rpc::ErrorInfo info;
+  google::rpc::BadRequest request;
+  if (!status.ParseFromString(bytes)) return;
+  for (const google::protobuf::Any& detail : status.details()) {
+    if (detail.UnpackTo(&info)) outcome.reason = info.reason();
+    if (detail.UnpackTo(&request) && request.field_violations_size() > 0) {
+      outcome.field = request.field_violations(0).field();
+    }
+  }
+}
+
 Outcome End(const grpc::Status& status, const grpc::ClientContext& context) {
   Outcome outcome{static_cast<absl::StatusCode>(status.error_code()), status.error_message(), {}};
+  ReadDetails(status.error_details(), outcome);
   for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
     outcome.trailers[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
   }
@@ -59,6 +78,53 @@ Outcome Make(const Method& method, const CallOptions& options = {}) {
   Prepare(options, context);
   const grpc::Status status = method(&context);
   return End(status, context);
+}
+
+// Reads the messages of Load, Reload or Rollback.
+template <class Response, class Start>
+Outcome MakeChange(const Start& start, ChangeAnswer& answer, const CallOptions& options,
+                   const OnProgress& on_progress) {
+  grpc::ClientContext context;
+  Prepare(options, context);
+  const std::unique_ptr<grpc::ClientReader<Response>> reader = start(&context);
+  answer = {};
+  Response message;
+  while (reader->Read(&message)) {
+    if (message.has_collection()) answer.collection = message.collection();
+    if (!message.has_progress()) continue;
+    answer.progress.push_back(message.progress());
+    if (on_progress && !on_progress(message.progress())) context.TryCancel();
+  }
+  return End(reader->Finish(), context);
+}
+
+// The fields of this number in a message whose .proto file is not compiled in.
+std::vector<std::string> FieldsOf(const std::string& message, int number) {
+  google::protobuf::UnknownFieldSet fields;
+  fields.ParseFromString(message);
+  std::vector<std::string> found;
+  for (int index = 0; index < fields.field_count(); ++index) {
+    const google::protobuf::UnknownField& field = fields.field(index);
+    if (field.number() == number &&
+        field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+      found.push_back(field.length_delimited());
+    }
+  }
+  return found;
+}
+
+// ServerReflectionResponse.list_services_response.service.name.
+std::vector<std::string> ServicesOf(const grpc::ByteBuffer& response) {
+  grpc::Slice slice;
+  std::vector<std::string> names;
+  if (!response.DumpToSingleSlice(&slice).ok()) return names;
+  const std::string bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  for (const std::string& list : FieldsOf(bytes, 6)) {
+    for (const std::string& service : FieldsOf(list, 1)) {
+      for (std::string& name : FieldsOf(service, 1)) names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -76,6 +142,7 @@ class Client::Impl {
   std::unique_ptr<v1::CollectionService::Stub> collections =
       v1::CollectionService::NewStub(channel);
   std::unique_ptr<v1::LookupService::Stub> lookup = v1::LookupService::NewStub(channel);
+  std::unique_ptr<v1::AdminService::Stub> admin = v1::AdminService::NewStub(channel);
   std::unique_ptr<grpc::health::v1::Health::Stub> health =
       grpc::health::v1::Health::NewStub(channel);
 };
@@ -94,13 +161,19 @@ Outcome Client::Recommend(const v1::RecommendRequest& request, v1::RecommendResp
   return Make([&](auto* context) { return impl_->search->Recommend(context, request, &response); },
               options);
 }
-Outcome Client::List(v1::ListCollectionsResponse& response) const {
-  return Make([&](auto* context) { return impl_->collections->List(context, {}, &response); });
+Outcome Client::List(const v1::ListCollectionsRequest& request,
+                     v1::ListCollectionsResponse& response) const {
+  return Make([&](auto* context) {
+    return impl_->collections->ListCollections(context, request, &response);
+  });
 }
-Outcome Client::Get(const std::string& name, v1::GetCollectionResponse& response) const {
+Outcome Client::List(v1::ListCollectionsResponse& response) const { return List({}, response); }
+Outcome Client::Get(const std::string& collection, v1::GetCollectionResponse& response) const {
   v1::GetCollectionRequest request;
-  request.set_name(name);
-  return Make([&](auto* context) { return impl_->collections->Get(context, request, &response); });
+  request.set_collection(collection);
+  return Make([&](auto* context) {
+    return impl_->collections->GetCollection(context, request, &response);
+  });
 }
 Outcome Client::DescribeFields(const v1::DescribeFieldsRequest& request,
                                v1::DescribeFieldsResponse& response) const {
@@ -108,31 +181,63 @@ Outcome Client::DescribeFields(const v1::DescribeFieldsRequest& request,
     return impl_->collections->DescribeFields(context, request, &response);
   });
 }
-Outcome Client::Load(const std::string& name, const std::string& folder,
-                     v1::LoadCollectionResponse& response) const {
+
+Outcome Client::Load(const v1::LoadCollectionRequest& request, ChangeAnswer& answer,
+                     const CallOptions& options, const OnProgress& on_progress) const {
+  return MakeChange<v1::LoadCollectionResponse>(
+      [&](auto* context) { return impl_->collections->LoadCollection(context, request); }, answer,
+      options, on_progress);
+}
+Outcome Client::Load(const std::string& collection, const std::string& folder,
+                     ChangeAnswer& answer) const {
   v1::LoadCollectionRequest request;
-  request.set_name(name);
+  request.set_collection(collection);
   request.set_folder(folder);
-  return Make([&](auto* context) { return impl_->collections->Load(context, request, &response); });
+  return Load(request, answer);
 }
-Outcome Client::Reload(const std::string& name, v1::ReloadCollectionResponse& response) const {
+Outcome Client::Reload(const v1::ReloadCollectionRequest& request, ChangeAnswer& answer,
+                       const CallOptions& options, const OnProgress& on_progress) const {
+  return MakeChange<v1::ReloadCollectionResponse>(
+      [&](auto* context) { return impl_->collections->ReloadCollection(context, request); }, answer,
+      options, on_progress);
+}
+Outcome Client::Reload(const std::string& collection, ChangeAnswer& answer) const {
   v1::ReloadCollectionRequest request;
-  request.set_name(name);
-  return Make(
-      [&](auto* context) { return impl_->collections->Reload(context, request, &response); });
+  request.set_collection(collection);
+  return Reload(request, answer);
 }
-Outcome Client::Unload(const std::string& name) const {
-  v1::UnloadCollectionRequest request;
-  request.set_name(name);
+Outcome Client::Rollback(const v1::RollbackCollectionRequest& request, ChangeAnswer& answer,
+                         const CallOptions& options, const OnProgress& on_progress) const {
+  return MakeChange<v1::RollbackCollectionResponse>(
+      [&](auto* context) { return impl_->collections->RollbackCollection(context, request); },
+      answer, options, on_progress);
+}
+Outcome Client::Rollback(const std::string& collection, ChangeAnswer& answer) const {
+  v1::RollbackCollectionRequest request;
+  request.set_collection(collection);
+  return Rollback(request, answer);
+}
+Outcome Client::Unload(const v1::UnloadCollectionRequest& request) const {
   v1::UnloadCollectionResponse response;
-  return Make(
-      [&](auto* context) { return impl_->collections->Unload(context, request, &response); });
+  return Make([&](auto* context) {
+    return impl_->collections->UnloadCollection(context, request, &response);
+  });
 }
+Outcome Client::Unload(const std::string& collection) const {
+  v1::UnloadCollectionRequest request;
+  request.set_collection(collection);
+  return Unload(request);
+}
+
 Outcome Client::Fetch(const v1::FetchRequest& request, v1::FetchResponse& response) const {
   return Make([&](auto* context) { return impl_->lookup->Fetch(context, request, &response); });
 }
 Outcome Client::Lookup(const v1::LookupRequest& request, v1::LookupResponse& response) const {
   return Make([&](auto* context) { return impl_->lookup->Lookup(context, request, &response); });
+}
+
+Outcome Client::GetServerInfo(v1::GetServerInfoResponse& response) const {
+  return Make([&](auto* context) { return impl_->admin->GetServerInfo(context, {}, &response); });
 }
 
 Outcome Client::SearchRaw(const std::string& bytes) const {
@@ -169,7 +274,7 @@ Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
   return End(status, context);
 }
 
-Outcome Client::TryReflection() const {
+Outcome Client::ListServices(std::vector<std::string>& services) const {
   grpc::ClientContext context;
   Prepare({}, context);
   grpc::GenericStub stub(impl_->channel);
@@ -178,13 +283,20 @@ Outcome Client::TryReflection() const {
     void* tag = nullptr;
     bool succeeded = false;
     queue.Next(&tag, &succeeded);
+    return succeeded;
   };
   const auto call = stub.PrepareCall(
       &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
   call->StartCall(nullptr);
   await();
+  const grpc::Slice list_services("\x3a\x01*");  // ServerReflectionRequest.list_services, field 7
+  call->Write(grpc::ByteBuffer(&list_services, 1), nullptr);
+  await();
   call->WritesDone(nullptr);
   await();
+  grpc::ByteBuffer response;
+  call->Read(&response, nullptr);
+  if (await()) services = ServicesOf(response);
   grpc::Status status;
   call->Finish(&status, nullptr);
   await();

@@ -2,14 +2,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include <absl/status/status.h>
 
+#include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
@@ -21,17 +24,28 @@ struct Outcome {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message;
   std::map<std::string, std::string> trailers;
+  // From the details of an error; empty without them.
+  std::string reason = {};  // of google.rpc.ErrorInfo
+  std::string field = {};   // of google.rpc.BadRequest: which field is wrong
 
   bool ok() const { return code == absl::StatusCode::kOk; }
 };
 void PrintTo(const Outcome& outcome, std::ostream* out);
+
+// What Load, Reload and Rollback send.
+struct ChangeAnswer {
+  std::vector<v1::ChangeProgress> progress;
+  v1::Collection collection;  // what is served now
+};
+// Called with each progress; returns whether to stay. A caller that leaves cancels its call.
+using OnProgress = std::function<bool(const v1::ChangeProgress& progress)>;
 
 struct CallOptions {
   std::optional<std::chrono::milliseconds> timeout;
   std::map<std::string, std::string> metadata;
 };
 
-enum class Health { kServing, kNotServing, kUnknownService, kUnreachable };
+enum class Health : std::uint8_t { kServing, kNotServing, kUnknownService, kUnreachable };
 
 // A gRPC client with a connection of its own. Only client.cpp includes gRPC's headers. Calls block;
 // safe to use from several threads.
@@ -45,25 +59,38 @@ class Client {
                  const CallOptions& options = {}) const;
   Outcome Recommend(const v1::RecommendRequest& request, v1::RecommendResponse& response,
                     const CallOptions& options = {}) const;
-  Outcome List(v1::ListCollectionsResponse& response) const;
-  Outcome Get(const std::string& name, v1::GetCollectionResponse& response) const;
+  Outcome List(const v1::ListCollectionsRequest& request,
+               v1::ListCollectionsResponse& response) const;
+  Outcome List(v1::ListCollectionsResponse& response) const;  // the first page
+  Outcome Get(const std::string& collection, v1::GetCollectionResponse& response) const;
   Outcome DescribeFields(const v1::DescribeFieldsRequest& request,
                          v1::DescribeFieldsResponse& response) const;
-  Outcome Load(const std::string& name, const std::string& folder,
-               v1::LoadCollectionResponse& response) const;
-  Outcome Reload(const std::string& name, v1::ReloadCollectionResponse& response) const;
-  Outcome Unload(const std::string& name) const;
+
+  Outcome Load(const v1::LoadCollectionRequest& request, ChangeAnswer& answer,
+               const CallOptions& options = {}, const OnProgress& on_progress = {}) const;
+  Outcome Load(const std::string& collection, const std::string& folder,
+               ChangeAnswer& answer) const;
+  Outcome Reload(const v1::ReloadCollectionRequest& request, ChangeAnswer& answer,
+                 const CallOptions& options = {}, const OnProgress& on_progress = {}) const;
+  Outcome Reload(const std::string& collection, ChangeAnswer& answer) const;
+  Outcome Rollback(const v1::RollbackCollectionRequest& request, ChangeAnswer& answer,
+                   const CallOptions& options = {}, const OnProgress& on_progress = {}) const;
+  Outcome Rollback(const std::string& collection, ChangeAnswer& answer) const;
+  Outcome Unload(const v1::UnloadCollectionRequest& request) const;
+  Outcome Unload(const std::string& collection) const;
+
   Outcome Fetch(const v1::FetchRequest& request, v1::FetchResponse& response) const;
   Outcome Lookup(const v1::LookupRequest& request, v1::LookupResponse& response) const;
+  Outcome GetServerInfo(v1::GetServerInfoResponse& response) const;
 
   // A Search whose serialized request is `bytes`.
   Outcome SearchRaw(const std::string& bytes) const;
   // A Search that is cancelled at once, perhaps before the server receives it.
   Outcome SearchAndCancel(const v1::SearchRequest& request) const;
-  // Whether the server offers grpc.reflection.v1alpha.
-  Outcome TryReflection() const;
+  // The services that grpc.reflection.v1alpha lists.
+  Outcome ListServices(std::vector<std::string>& services) const;
 
-  //   service  a collection, or "" for the server as a whole
+  //   service  a collection, "" for the server as a whole, or "liveness"
   Health CheckHealth(const std::string& service) const;
 
  private:

@@ -13,13 +13,14 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 // A server whose data root has a copy of the films, an empty folder and a link that leads out.
 class CollectionsTest : public testing::Test {
  protected:
   CollectionsTest() {
-    std::filesystem::copy(kFilmsFolder, root_ / "more");
+    CopyFilms(root_ / "more");
     std::filesystem::create_directory(root_ / "empty");
     std::filesystem::create_directory_symlink(kFilmsFolder, root_ / "out");
     server_ = std::make_unique<FilmsServer>([this](app::Config& config) {
@@ -30,12 +31,15 @@ class CollectionsTest : public testing::Test {
   }
 
   Outcome Load(const std::string& name, const std::string& folder) {
-    v1::LoadCollectionResponse response;
-    return client_->Load(name, folder, response);
+    ChangeAnswer answer;
+    return client_->Load(name, folder, answer);
   }
-  Outcome Reload(const std::string& name) {
-    v1::ReloadCollectionResponse response;
-    return client_->Reload(name, response);
+  Outcome Reload(const std::string& name, const std::string& folder = "") {
+    v1::ReloadCollectionRequest request;
+    request.set_collection(name);
+    request.set_folder(folder);
+    ChangeAnswer answer;
+    return client_->Reload(request, answer);
   }
   v1::Collection Get(const std::string& name) {
     v1::GetCollectionResponse response;
@@ -57,12 +61,16 @@ TEST_F(CollectionsTest, DescribesACollection) {
   const v1::Collection films = Get("films");
   EXPECT_EQ(films.DebugString(), list.collections(0).DebugString());
   EXPECT_EQ(films.name(), "films");
-  EXPECT_EQ(films.state(), v1::Collection::SERVING);
+  EXPECT_EQ(films.state(), v1::Collection::STATE_SERVING);
+  EXPECT_FALSE(films.has_progress());
+  EXPECT_THAT(films.snapshot_id(), MatchesRegex("[0-9a-f]{32}"));
   EXPECT_EQ(films.snapshot_version(), 1U);
+  EXPECT_EQ(films.rollback_snapshot_id(), "");
+  EXPECT_EQ(films.folder(), "") << "outside the data root";
   EXPECT_GT(films.loaded_at().seconds(), 1'700'000'000);
   EXPECT_EQ(films.rows(), static_cast<std::uint64_t>(kFilmsRows));
   EXPECT_EQ(films.dim(), static_cast<std::uint32_t>(kFilmsDim));
-  EXPECT_EQ(films.metric(), v1::Collection::COSINE);
+  EXPECT_EQ(films.metric(), v1::Collection::METRIC_COSINE);
   EXPECT_EQ(films.users(), 500U);
   EXPECT_GT(films.interactions(), 0U);
   EXPECT_EQ(films.bytes().vectors(), std::uint64_t{kFilmsRows} * kFilmsDim * 4);
@@ -73,23 +81,28 @@ TEST_F(CollectionsTest, DescribesACollection) {
   EXPECT_EQ(films.index_problem(), "");
   ASSERT_EQ(films.fields_size(), 5);
   EXPECT_EQ(films.fields(4).name(), "year");
-  EXPECT_EQ(films.fields(4).type(), "integer");
+  EXPECT_EQ(films.fields(4).type(), v1::FIELD_TYPE_INTEGER);
   EXPECT_EQ(films.fields(4).rows(), static_cast<std::uint64_t>(kFilmsRows));
   EXPECT_THAT(films.lookup_fields(), Contains("title"));
-  EXPECT_EQ(films.backend().name(), "cpu");
+  EXPECT_EQ(films.backend().kind(), v1::BACKEND_KIND_CPU);
   EXPECT_FALSE(films.backend().reason().empty());
   EXPECT_THAT(films.notes(), Contains(HasSubstr("preference_vectors.npy: 500 rows normalized")));
 }
 
 TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
   EXPECT_EQ(client_->CheckHealth("more"), Health::kUnknownService);
-  v1::LoadCollectionResponse response;
-  const Outcome loaded = client_->Load("more", "more", response);
+  ChangeAnswer answer;
+  const Outcome loaded = client_->Load("more", "more", answer);
   ASSERT_TRUE(loaded.ok()) << testing::PrintToString(loaded);
-  EXPECT_EQ(response.collection().rows(), static_cast<std::uint64_t>(kFilmsRows));
-  EXPECT_EQ(response.collection().state(), v1::Collection::SERVING);
+  EXPECT_EQ(answer.collection.rows(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_EQ(answer.collection.state(), v1::Collection::STATE_SERVING);
+  EXPECT_EQ(answer.collection.folder(), "more");
+  EXPECT_EQ(answer.collection.snapshot_id(), Get("films").snapshot_id()) << "the same files";
   EXPECT_EQ(client_->CheckHealth("more"), Health::kServing);
-  EXPECT_EQ(Load("more", "more").code, absl::StatusCode::kAlreadyExists);
+  CopyFilms(root_ / "other", 2);
+  const Outcome other = Load("more", "other");
+  EXPECT_EQ(other.code, absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(other.reason, "COLLECTION_EXISTS");
 
   ASSERT_TRUE(client_->Unload("more").ok());
   EXPECT_EQ(client_->CheckHealth("more"), Health::kNotServing);
@@ -98,9 +111,22 @@ TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
   EXPECT_EQ(Reload("more").message, "no collection \"more\"");
 }
 
-TEST_F(CollectionsTest, ReloadsAsTheNextVersion) {
+TEST_F(CollectionsTest, ReloadsOtherContentAsTheNextVersion) {
+  CopyFilms(root_ / "other", 2);
+  const v1::Collection before = Get("films");
+  ASSERT_TRUE(Reload("films", "other").ok());
+  const v1::Collection after = Get("films");
+  EXPECT_EQ(after.snapshot_version(), 2U);
+  EXPECT_NE(after.snapshot_id(), before.snapshot_id());
+  EXPECT_EQ(after.rollback_snapshot_id(), before.snapshot_id());
+  EXPECT_EQ(after.folder(), "other");
+}
+
+TEST_F(CollectionsTest, ReloadsTheSameContentAsTheSameVersion) {
+  const v1::Collection before = Get("films");
   ASSERT_TRUE(Reload("films").ok());
-  EXPECT_EQ(Get("films").snapshot_version(), 2U);
+  EXPECT_EQ(Get("films").snapshot_version(), 1U);
+  EXPECT_EQ(Get("films").snapshot_id(), before.snapshot_id());
 }
 
 TEST_F(CollectionsTest, KeepsServingTheOldSnapshotWhenAReloadFails) {
@@ -111,7 +137,7 @@ TEST_F(CollectionsTest, KeepsServingTheOldSnapshotWhenAReloadFails) {
   EXPECT_THAT(outcome.message, HasSubstr("content_vectors.npy"));
   EXPECT_THAT(outcome.message, Not(HasSubstr(root_.string())));
   EXPECT_EQ(Get("more").snapshot_version(), 1U);
-  EXPECT_EQ(Get("more").state(), v1::Collection::SERVING);
+  EXPECT_EQ(Get("more").state(), v1::Collection::STATE_SERVING);
   const std::string metrics = ScrapeMetrics(*server_->app().metrics_port());
   EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"failed\"}"), 1);
   EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"published\"}"), 2);
@@ -136,16 +162,17 @@ TEST_F(CollectionsTest, LoadsNothingOutsideItsDataRoot) {
 TEST(CollectionChangesTest, AreRefusedUnlessAllowed) {
   const FilmsServer server;
   const Client client = server.NewClient();
-  v1::ReloadCollectionResponse response;
+  ChangeAnswer answer;
   const std::string message =
       "this server does not let collections be changed over the wire; start it with "
       "--allow-changes (collections.changes_allowed)";
-  const Outcome reload = client.Reload("films", response);
+  const Outcome reload = client.Reload("films", answer);
   EXPECT_EQ(reload.code, absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(reload.reason, "CHANGES_NOT_ALLOWED");
   EXPECT_EQ(reload.message, message);
   EXPECT_EQ(client.Unload("films").message, message);
-  v1::LoadCollectionResponse load;
-  EXPECT_EQ(client.Load("films", "x", load).message, message);
+  EXPECT_EQ(client.Load("films", "x", answer).message, message);
+  EXPECT_EQ(client.Rollback("films", answer).message, message);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ TEST_F(ExpectedAnswersTest, SimilarFilmsOneByOne) {
     v1::Query& query = *request.add_queries();
     query.set_id(answer.id);
     query.set_k(20);
+    request.mutable_options()->set_with_rows(true);
     v1::SearchResponse response;
     const Outcome outcome = client_.Search(request, response);
     ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
@@ -34,6 +35,7 @@ TEST_F(ExpectedAnswersTest, SimilarFilmsInOneCall) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.mutable_options()->set_k(20);
+  request.mutable_options()->set_with_rows(true);
   for (const ExpectedAnswer& answer : expected) request.add_queries()->set_id(answer.id);
   v1::SearchResponse response;
   const Outcome outcome = client_.Search(request, response);
@@ -52,6 +54,7 @@ TEST_F(ExpectedAnswersTest, RecommendationsWithoutWhatWasSeen) {
   v1::RecommendRequest request;
   request.set_collection("films");
   request.mutable_options()->set_k(20);
+  request.mutable_options()->set_with_rows(true);
   request.mutable_options()->set_exclude_seen(true);
   for (const ExpectedAnswer& answer : expected) request.add_user_ids(answer.id);
   v1::RecommendResponse response;
@@ -59,7 +62,7 @@ TEST_F(ExpectedAnswersTest, RecommendationsWithoutWhatWasSeen) {
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   ASSERT_EQ(response.results_size(), 100);
   for (std::size_t index = 0; index < expected.size(); ++index) {
-    const v1::UserRecommendations& result = response.results(static_cast<int>(index));
+    const v1::SearchResult& result = response.results(static_cast<int>(index));
     EXPECT_EQ(result.user_id(), expected[index].id);
     EXPECT_GT(result.seen_count(), 0U);
     EXPECT_TRUE(SameAnswer(result.hits(), expected[index]));
@@ -74,6 +77,7 @@ TEST_F(ExpectedAnswersTest, RecommendationsUnderFilters) {
     v1::SearchRequest request;
     request.set_collection("films");
     request.mutable_options()->set_k(20);
+    request.mutable_options()->set_with_rows(true);
     request.mutable_options()->set_exclude_seen(exclude_seen);
     for (const ExpectedAnswer& answer : expected) {
       v1::Query& query = *request.add_queries();
@@ -98,6 +102,7 @@ TEST_F(ExpectedAnswersTest, AUserQueryOfSearchAnswersAsRecommendDoes) {
   v1::Query& query = *request.add_queries();
   query.set_user_id(answer.id);
   query.set_exclude_seen(true);
+  request.mutable_options()->set_with_rows(true);
   query.set_k(20);
   v1::SearchResponse response;
   ASSERT_TRUE(client_.Search(request, response).ok());

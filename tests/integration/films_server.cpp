@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "net/loopback.h"
@@ -15,6 +17,17 @@ namespace {
 }
 
 }  // namespace
+
+void CopyFilms(const std::filesystem::path& folder, int edition) {
+  std::filesystem::copy(kFilmsFolder, folder);
+  if (edition == 1) return;
+  const std::filesystem::path metadata = folder / "metadata.jsonl";
+  std::ifstream before(metadata);
+  std::string text{std::istreambuf_iterator<char>(before), {}};
+  const std::string title = "Feeding Sea Lions";
+  text.insert(text.find(title) + title.size(), " " + std::to_string(edition));
+  std::ofstream(metadata) << text;
+}
 
 std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change) {
   app::Config config;
@@ -32,6 +45,13 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change)
 FilmsServer::FilmsServer(const Change& change) : app_(StartWithoutLoading(change)) {
   const absl::Status loaded = app_->LoadCollections({});
   if (!loaded.ok()) Abort(loaded);
+}
+
+v1::SearchRequest ToyStory() {
+  v1::SearchRequest request;
+  request.set_collection("films");
+  request.add_queries()->set_id("toy-story-1995");
+  return request;
 }
 
 std::string ScrapeMetrics(std::uint16_t port) {

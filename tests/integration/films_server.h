@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,8 +29,15 @@ class FilmsServer {
   std::unique_ptr<app::App> app_;
 };
 
+// Copies the films into a folder. Each edition has other content, with the same ids, vectors and
+// answers; edition 1 is examples/films itself.
+void CopyFilms(const std::filesystem::path& folder, int edition = 1);
+
 // A server that answers but has not loaded its collections.
 std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {});
+
+// A search for what is like Toy Story.
+v1::SearchRequest ToyStory();
 
 // The body of GET /metrics.
 std::string ScrapeMetrics(std::uint16_t port);

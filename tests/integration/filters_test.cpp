@@ -32,7 +32,7 @@ class FiltersTest : public FilmsClientTest {
 
 std::vector<std::string> Genres(const v1::Hit& hit) {
   std::vector<std::string> genres;
-  for (const v1::Value& value : hit.payload().at("genres").list_value().values())
+  for (const v1::PayloadValue& value : hit.payload().at("genres").list_value().values())
     genres.push_back(value.string_value());
   return genres;
 }
@@ -106,17 +106,20 @@ TEST_F(FiltersTest, DescribesFieldsWithTheirCommonValues) {
   v1::DescribeFieldsResponse response;
   ASSERT_TRUE(client_.DescribeFields(request, response).ok());
   EXPECT_EQ(response.rows(), static_cast<std::uint64_t>(kFilmsRows));
+  EXPECT_EQ(response.snapshot_id().size(), 32U);
+  EXPECT_EQ(response.snapshot_version(), 1U);
   ASSERT_EQ(response.fields_size(), 5);
   const v1::FieldDescription& genres = response.fields(1);
   EXPECT_EQ(genres.field().name(), "genres");
-  EXPECT_EQ(genres.field().type(), "list of keywords");
+  EXPECT_EQ(genres.field().type(), v1::FIELD_TYPE_KEYWORD_LIST);
   ASSERT_EQ(genres.values_size(), 3);
+  EXPECT_FALSE(genres.values(0).value().string_value().empty());
   EXPECT_GE(genres.values(0).rows(), genres.values(1).rows());
   EXPECT_GT(genres.distinct_values(), 10U);
   const v1::FieldDescription& year = response.fields(4);
-  EXPECT_EQ(year.field().type(), "integer");
-  EXPECT_LT(std::stoi(year.least()), 1930);
-  EXPECT_GT(std::stoi(year.greatest()), 2000);
+  EXPECT_EQ(year.field().type(), v1::FIELD_TYPE_INTEGER);
+  EXPECT_EQ(year.least().int_value(), 1900);
+  EXPECT_GT(year.greatest().int_value(), 2000);
   request.set_values_max(1'001);
   EXPECT_EQ(client_.DescribeFields(request, response).message,
             "values_max: 1,001; give 0 to 1,000");

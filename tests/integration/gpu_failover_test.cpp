@@ -19,6 +19,8 @@ using simile::tests::FakeGpuControl;
 using simile::tests::GpuFailed;
 using simile::tests::GpuFull;
 using simile::tests::GpuLost;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Call = FakeGpuControl::Call;
@@ -29,7 +31,7 @@ const char kDescription[] = "NVIDIA H200 (139 GiB), CUDA 13.0";
 // first must match.
 class GpuFailoverTest : public ::testing::Test {
  protected:
-  GpuFailoverTest() { std::filesystem::copy(kFilmsFolder, scratch_.path() / "more"); }
+  GpuFailoverTest() { CopyFilms(scratch_.path() / "more"); }
 
   void Start(const FilmsServer::Change& change = {}) {
     server_ = std::make_unique<FilmsServer>([&](app::Config& config) {
@@ -40,6 +42,16 @@ class GpuFailoverTest : public ::testing::Test {
       if (change) change(config);
     });
     client_ = std::make_unique<Client>(server_->NewClient());
+  }
+
+  // Reloads the films with other content than any edition before.
+  Outcome Reload(ChangeAnswer& answer) {
+    const std::string folder = "edition-" + std::to_string(++edition_);
+    CopyFilms(scratch_.path() / folder, edition_);
+    v1::ReloadCollectionRequest request;
+    request.set_collection("films");
+    request.set_folder(folder);
+    return client_->Reload(request, answer);
   }
 
   static v1::SearchRequest ToyStory(bool diverse = false) {
@@ -86,14 +98,15 @@ class GpuFailoverTest : public ::testing::Test {
   const Client cpu_client_ = cpu_server_.NewClient();
   std::unique_ptr<FilmsServer> server_;
   std::unique_ptr<Client> client_;
+  int edition_ = 1;
 };
 
 TEST_F(GpuFailoverTest, AnswersOnTheGpuAndReportsItsMemory) {
   Start();
   const v1::Receipt receipt = Search();
-  EXPECT_EQ(receipt.backend(), "gpu");
+  EXPECT_EQ(receipt.backend(), kGpu);
   EXPECT_EQ(receipt.device(), "NVIDIA H200");
-  EXPECT_EQ(receipt.engine(), "cuda-fake");
+  EXPECT_THAT(receipt.engines(), ElementsAre("cuda-fake"));
   EXPECT_EQ(receipt.reason(), kDescription);
   const std::uint64_t fp16_bytes = std::uint64_t{kFilmsRows} * kFilmsDim * 2;
   const std::uint64_t rows_bytes = 3 * fp16_bytes;
@@ -101,11 +114,11 @@ TEST_F(GpuFailoverTest, AnswersOnTheGpuAndReportsItsMemory) {
   EXPECT_EQ(receipt.device_bytes_peak(), receipt.device_bytes());
 
   const v1::ListCollectionsResponse list = List();
-  EXPECT_EQ(list.collections(0).backend().name(), "gpu");
+  EXPECT_EQ(list.collections(0).backend().kind(), kGpu);
   EXPECT_EQ(list.collections(0).backend().reason(), kDescription);
   EXPECT_EQ(list.collections(0).bytes().device(), rows_bytes);
   EXPECT_EQ(list.collections(0).bytes().index(), 0U);
-  EXPECT_EQ(list.backend().name(), "gpu");
+  EXPECT_EQ(list.backend().kind(), kGpu);
   ASSERT_EQ(list.backend().device_memory_size(), 3);
   EXPECT_EQ(list.backend().device_memory(0).kind(), "rows-fp16");
   EXPECT_EQ(list.backend().device_memory(0).bytes(), fp16_bytes);
@@ -126,13 +139,13 @@ TEST_F(GpuFailoverTest, AnswersABatchOnTheCpuWhenTheGpuFails) {
   Start();
   gpu_.Next(Call::kSearch, GpuFull());
   const v1::Receipt full = Search();
-  EXPECT_EQ(full.backend(), "cpu");
-  EXPECT_THAT(full.engine(), StartsWith("int8-"));
+  EXPECT_EQ(full.backend(), kCpu);
+  EXPECT_THAT(full.engines(), ElementsAre(StartsWith("int8-")));
   EXPECT_EQ(full.reason(),
             "the GPU had no memory for this batch: 300.0 MiB are needed and 12.0 MiB are free");
   gpu_.Next(Call::kSearch, GpuFailed());
   EXPECT_THAT(Search().reason(), StartsWith("the GPU failed at this batch: cudaErrorInvalidValue"));
-  EXPECT_EQ(Search().backend(), "gpu");
+  EXPECT_EQ(Search().backend(), kGpu);
   EXPECT_EQ(Fallbacks("out_of_memory"), 1);
   EXPECT_EQ(Fallbacks("call_failed"), 1);
   EXPECT_EQ(Metric("simile_device_errors_total{code=\"1\"}"), 1);
@@ -144,12 +157,12 @@ TEST_F(GpuFailoverTest, AnswersABatchOnTheCpuWhenTheGpuFails) {
 
 TEST_F(GpuFailoverTest, ReportsTheCpuWhenOnlyScoresRanOnIt) {
   Start();
-  EXPECT_EQ(Search(ToyStory(true)).backend(), "gpu");
+  EXPECT_EQ(Search(ToyStory(true)).backend(), kGpu);
   gpu_.Next(Call::kScore, GpuFailed());
   const v1::Receipt receipt = Search(ToyStory(true));
-  EXPECT_EQ(receipt.backend(), "cpu");
+  EXPECT_EQ(receipt.backend(), kCpu);
   EXPECT_THAT(receipt.reason(), StartsWith("the GPU failed at this batch"));
-  EXPECT_THAT(receipt.engine(), HasSubstr("cuda-fake"));
+  EXPECT_THAT(receipt.engines(), Contains("cuda-fake"));
 }
 
 TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
@@ -160,12 +173,12 @@ TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
       "cudaEventQuery: an illegal memory access was encountered";
   for (int turn = 0; turn < 3; ++turn) {
     const v1::Receipt receipt = Search(ToyStory(turn == 2));
-    EXPECT_EQ(receipt.backend(), "cpu");
+    EXPECT_EQ(receipt.backend(), kCpu);
     EXPECT_EQ(receipt.reason(), reason);
   }
   EXPECT_EQ(gpu_.calls_after_loss(), 0);
   EXPECT_EQ(List().collections(0).backend().reason(), reason);
-  EXPECT_EQ(List().backend().name(), "cpu");
+  EXPECT_EQ(List().backend().kind(), kCpu);
   EXPECT_EQ(client_->CheckHealth(""), Health::kServing);
   EXPECT_EQ(Fallbacks("device_lost"), 1);
   EXPECT_EQ(Metric("simile_device_errors_total{code=\"700\"}"), 1);
@@ -177,9 +190,9 @@ TEST_F(GpuFailoverTest, StaysOnTheCpuOnceTheGpuIsLost) {
   ASSERT_EQ(faults->size(), 1U);
   EXPECT_THAT(faults->front().reason, StartsWith("cudaErrorIllegalAddress at cudaEventQuery"));
   // A reload goes to the CPU.
-  v1::ReloadCollectionResponse reloaded;
-  ASSERT_TRUE(client_->Reload("films", reloaded).ok());
-  EXPECT_EQ(reloaded.collection().backend().reason(), reason);
+  ChangeAnswer reloaded;
+  ASSERT_TRUE(Reload(reloaded).ok());
+  EXPECT_EQ(reloaded.collection.backend().reason(), reason);
   EXPECT_EQ(Search().reason(), reason);
   EXPECT_EQ(gpu_.calls_after_loss(), 0);
 }
@@ -204,27 +217,27 @@ TEST_F(GpuFailoverTest, AnswersConcurrentCallsWhileTheGpuIsLost) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Search().backend(), "cpu");
+  EXPECT_EQ(Search().backend(), kCpu);
   EXPECT_EQ(Fallbacks("device_lost"), 1);
 }
 
 TEST_F(GpuFailoverTest, ServesFromTheCpuACollectionThatDoesNotFit) {
   Start();
   gpu_.Next(Call::kLoad, GpuFull());
-  v1::LoadCollectionResponse loaded;
+  ChangeAnswer loaded;
   ASSERT_TRUE(client_->Load("more", "more", loaded).ok());
   const std::string reason =
       "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free";
-  EXPECT_EQ(loaded.collection().backend().name(), "cpu");
-  EXPECT_EQ(loaded.collection().backend().reason(), reason);
-  EXPECT_EQ(loaded.collection().bytes().device(), 0U);
+  EXPECT_EQ(loaded.collection.backend().kind(), kCpu);
+  EXPECT_EQ(loaded.collection.backend().reason(), reason);
+  EXPECT_EQ(loaded.collection.bytes().device(), 0U);
   v1::SearchRequest request = ToyStory();
   request.set_collection("more");
   v1::SearchResponse response;
   ASSERT_TRUE(client_->Search(request, response).ok());
-  EXPECT_EQ(response.receipt().backend(), "cpu");
+  EXPECT_EQ(response.receipt().backend(), kCpu);
   EXPECT_EQ(response.receipt().reason(), reason);
-  EXPECT_EQ(Search().backend(), "gpu");
+  EXPECT_EQ(Search().backend(), kGpu);
   EXPECT_EQ(Fallbacks("does_not_fit"), 1);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"gpu\"}"), 1);
 }
@@ -232,19 +245,19 @@ TEST_F(GpuFailoverTest, ServesFromTheCpuACollectionThatDoesNotFit) {
 TEST_F(GpuFailoverTest, ServesANewGenerationFromTheCpuUntilItFits) {
   Start();
   const auto reload = [&] {
-    v1::ReloadCollectionResponse reloaded;
-    const Outcome outcome = client_->Reload("films", reloaded);
+    ChangeAnswer reloaded;
+    const Outcome outcome = Reload(reloaded);
     EXPECT_TRUE(outcome.ok()) << ::testing::PrintToString(outcome);
-    return reloaded.collection();
+    return reloaded.collection;
   };
   gpu_.Next(Call::kLoad, GpuFull());  // the first generation still holds its memory
-  EXPECT_EQ(reload().backend().name(), "cpu");
+  EXPECT_EQ(reload().backend().kind(), kCpu);
   const v1::Receipt second = Search();
   EXPECT_EQ(second.snapshot_version(), 2U);
   EXPECT_THAT(second.reason(), StartsWith("it does not fit on the GPU"));
-  EXPECT_EQ(reload().backend().name(), "gpu");
+  EXPECT_EQ(reload().backend().kind(), kGpu);
   const v1::Receipt third = Search();
-  EXPECT_EQ(third.backend(), "gpu");
+  EXPECT_EQ(third.backend(), kGpu);
   EXPECT_EQ(third.snapshot_version(), 3U);
   // The first generation was freed before the third was loaded.
   EXPECT_EQ(third.device_bytes_peak(), third.device_bytes());
@@ -253,12 +266,12 @@ TEST_F(GpuFailoverTest, ServesANewGenerationFromTheCpuUntilItFits) {
 TEST_F(GpuFailoverTest, RefusesAReloadThatDoesNotFitAndKeepsServing) {
   Start([](app::Config& config) { config.backend.gpu_when_full = backend::WhenFull::kRefuse; });
   gpu_.Next(Call::kLoad, GpuFull());
-  v1::ReloadCollectionResponse reloaded;
-  const Outcome outcome = client_->Reload("films", reloaded);
+  ChangeAnswer reloaded;
+  const Outcome outcome = Reload(reloaded);
   EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(outcome.message, HasSubstr("it does not fit on the GPU: 300.0 MiB are needed"));
   const v1::Receipt receipt = Search();
-  EXPECT_EQ(receipt.backend(), "gpu");
+  EXPECT_EQ(receipt.backend(), kGpu);
   EXPECT_EQ(receipt.snapshot_version(), 1U);
 }
 
@@ -268,7 +281,7 @@ TEST_F(GpuFailoverTest, DoesNotUseAGpuThatEarlierServersLost) {
   }
   Start();
   const v1::Receipt receipt = Search();
-  EXPECT_EQ(receipt.backend(), "cpu");
+  EXPECT_EQ(receipt.backend(), kCpu);
   EXPECT_THAT(receipt.reason(), StartsWith("the GPU was lost 3 times in the last 10 minutes, the "
                                            "last time to an Xid 79; a start from "));
   EXPECT_EQ(receipt.device_bytes(), 0U);

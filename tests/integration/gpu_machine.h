@@ -6,8 +6,12 @@
 #include "backend/fake_gpu.h"
 #include "backend/gpu_search.h"
 #include "files/scratch_folder.h"
+#include "simile/v1/types.pb.h"
 
 namespace simile::integration {
+
+inline constexpr auto kCpu = v1::BACKEND_KIND_CPU;
+inline constexpr auto kGpu = v1::BACKEND_KIND_GPU;
 
 // Returns where a server in this process finds the fake driver and this plug-in ("working",
 // "no_blas", ...).

@@ -17,6 +17,7 @@
 namespace simile::integration {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -51,13 +52,13 @@ v1::Receipt Search(const std::string& address) {
 }
 
 // Checks that the program serves, and names this backend and reason in its first line and receipts.
-void ExpectServes(const ServerProcess::Circumstances& circumstances, const std::string& backend,
+void ExpectServes(const ServerProcess::Circumstances& circumstances, v1::BackendKind backend,
                   const std::string& reason) {
   ServerProcess server(ServeFilms(), circumstances);
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
   const std::string first_line = server.output().substr(0, server.output().find('\n'));
-  EXPECT_THAT(first_line, HasSubstr("  " + backend + " engine ("));
+  EXPECT_THAT(first_line, HasSubstr(backend == kGpu ? "  gpu engine (" : "  cpu engine ("));
   EXPECT_THAT(first_line, HasSubstr("): " + reason));
   const v1::Receipt receipt = Search(address);
   EXPECT_EQ(receipt.backend(), backend);
@@ -74,32 +75,32 @@ TEST(GpuProgramTest, ServesOnTheCpuWithoutADriver) {
   const GpuMachine machine("working");
   ServerProcess::Circumstances circumstances = On(machine);
   circumstances.variables = {"SIMILE_GPU_FAULT_JOURNAL="};
-  ExpectServes(circumstances, "cpu", "no NVIDIA driver on this machine (libcuda.so.1 not found)");
+  ExpectServes(circumstances, kCpu, "no NVIDIA driver on this machine (libcuda.so.1 not found)");
 }
 
 TEST(GpuProgramTest, ServesOnTheCpuWithoutAPlugin) {
-  ExpectServes(On(GpuMachine("")), "cpu",
+  ExpectServes(On(GpuMachine("")), kCpu,
                "an NVIDIA driver is here, but libsimile_cuda.so is not beside the server");
 }
 
 TEST(GpuProgramTest, ServesOnTheCpuWithoutCublas) {
-  ExpectServes(On(GpuMachine("no_blas")), "cpu",
+  ExpectServes(On(GpuMachine("no_blas")), kCpu,
                "NVIDIA H200 (139 GiB) cannot be used: cuBLAS cannot be loaded: ");
 }
 
 TEST(GpuProgramTest, ServesOnTheCpuWithAPluginOfAnotherBuild) {
-  ExpectServes(On(GpuMachine("other_build")), "cpu",
+  ExpectServes(On(GpuMachine("other_build")), kCpu,
                "libsimile_cuda.so is from another build (it is 0.0.1-of-yesterday with interface ");
 }
 
 TEST(GpuProgramTest, ServesOnTheCpuWhenConfiguredTo) {
   const GpuMachine machine("working");
-  ExpectServes(On(machine, {"USE_GPU=false"}), "cpu", "the configuration asks for the CPU");
+  ExpectServes(On(machine, {"USE_GPU=false"}), kCpu, "the configuration asks for the CPU");
 }
 
 TEST(GpuProgramTest, ServesOnTheGpuWhenThereIsOne) {
   const GpuMachine machine("working");
-  ExpectServes(On(machine, {"USE_GPU=true"}), "gpu", "NVIDIA H200 (139 GiB), CUDA 13.0");
+  ExpectServes(On(machine, {"USE_GPU=true"}), kGpu, "NVIDIA H200 (139 GiB), CUDA 13.0");
 }
 
 // The real engine, from the wire to its kernels and back.
@@ -117,11 +118,12 @@ TEST(GpuProgramTest, AnswersFilmsQueriesOnTheEmulatedDevice) {
   v1::SearchRequest search;
   search.set_collection("films");
   search.mutable_options()->set_k(20);
+  search.mutable_options()->set_with_rows(true);
   for (const ExpectedAnswer& answer : similar) search.add_queries()->set_id(answer.id);
   v1::SearchResponse found;
   ASSERT_TRUE(Client(address).Search(search, found).ok());
-  EXPECT_EQ(found.receipt().backend(), "gpu");
-  EXPECT_THAT(found.receipt().engine(), HasSubstr("fp16-gemm-sm90"));
+  EXPECT_EQ(found.receipt().backend(), kGpu);
+  EXPECT_THAT(found.receipt().engines(), Contains("fp16-gemm-sm90"));
   ASSERT_EQ(found.results_size(), static_cast<int>(similar.size()));
   for (std::size_t i = 0; i < similar.size(); ++i) {
     EXPECT_TRUE(SameAnswer(found.results(static_cast<int>(i)).hits(), similar[i]));
@@ -131,6 +133,7 @@ TEST(GpuProgramTest, AnswersFilmsQueriesOnTheEmulatedDevice) {
   v1::RecommendRequest recommend;
   recommend.set_collection("films");
   recommend.mutable_options()->set_k(20);
+  recommend.mutable_options()->set_with_rows(true);
   recommend.mutable_options()->set_exclude_seen(true);
   for (const std::size_t i : {0U, 1U, 2U}) {
     recommend.clear_user_ids();
@@ -138,7 +141,7 @@ TEST(GpuProgramTest, AnswersFilmsQueriesOnTheEmulatedDevice) {
     recommend.mutable_options()->set_filter(recommended[i].filter);
     v1::RecommendResponse response;
     ASSERT_TRUE(Client(address).Recommend(recommend, response).ok());
-    EXPECT_EQ(response.receipt().backend(), "gpu");
+    EXPECT_EQ(response.receipt().backend(), kGpu);
     EXPECT_TRUE(SameAnswer(response.results(0).hits(), recommended[i]));
   }
   server.Signal(SIGTERM);
@@ -161,8 +164,8 @@ TEST(GpuProgramTest, StaysOnTheCpuAfterLosingTheGpuAndStopsCleanly) {
   ServerProcess server(ServeFilms(), On(machine, {"FAKE_GPU_SEARCHES=ok,ok,lost"}));
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
-  EXPECT_EQ(Search(address).backend(), "gpu");
-  EXPECT_EQ(Search(address).backend(), "cpu");
+  EXPECT_EQ(Search(address).backend(), kGpu);
+  EXPECT_EQ(Search(address).backend(), kCpu);
   EXPECT_THAT(Search(address).reason(), StartsWith("the GPU was lost and is left alone"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
@@ -178,7 +181,7 @@ TEST(GpuProgramTest, ExitsForARestartThreeTimesAndThenStaysOnTheCpu) {
     const std::string address = server.AwaitListening();
     ASSERT_NE(address, "") << server.output();
     EXPECT_THAT(server.output(), HasSubstr("  gpu engine (cuda-fake on NVIDIA H200): "));
-    EXPECT_EQ(Search(address).backend(), "cpu") << "the call that lost the GPU is answered";
+    EXPECT_EQ(Search(address).backend(), kCpu) << "the call that lost the GPU is answered";
     EXPECT_EQ(server.AwaitExit(), 75);
     EXPECT_EQ(Client(address).CheckHealth(""), Health::kUnreachable);
     EXPECT_EQ(app::ReadFaultJournal(machine.journal()).value().size(), times);
@@ -187,7 +190,7 @@ TEST(GpuProgramTest, ExitsForARestartThreeTimesAndThenStaysOnTheCpu) {
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
   EXPECT_THAT(server.output(), HasSubstr("): the GPU was lost 3 times in the last 10 minutes"));
-  EXPECT_EQ(Search(address).backend(), "cpu");
+  EXPECT_EQ(Search(address).backend(), kCpu);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }

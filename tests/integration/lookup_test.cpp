@@ -36,12 +36,14 @@ class LookupTest : public testing::Test {
 };
 
 TEST_F(LookupTest, FetchesItemsInTheRequestsOrder) {
+  v1::FetchRequest request = Fetch({"toy-story-2-1999", "feeding-sea-lions-1900"});
+  request.set_with_rows(true);
   v1::FetchResponse response;
-  const Outcome outcome =
-      client_.Fetch(Fetch({"toy-story-2-1999", "feeding-sea-lions-1900"}), response);
+  const Outcome outcome = client_.Fetch(request, response);
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   ASSERT_EQ(response.items_size(), 2);
   EXPECT_EQ(response.items(0).payload().at("title").string_value(), "Toy Story 2");
+  EXPECT_TRUE(response.items(1).has_row());
   EXPECT_EQ(response.items(1).row(), 0U);
   EXPECT_EQ(response.items(1).payload().at("cast").list_value().values(0).string_value(),
             "Paul Boyton");
@@ -50,7 +52,7 @@ TEST_F(LookupTest, FetchesItemsInTheRequestsOrder) {
 
 TEST_F(LookupTest, FetchesOnlyTheSelectedFields) {
   v1::FetchRequest request = Fetch({"toy-story-1995"});
-  request.add_payload_fields("year");
+  request.mutable_payload()->add_fields("year");
   request.set_with_vectors(true);
   v1::FetchResponse response;
   ASSERT_TRUE(client_.Fetch(request, response).ok());
@@ -81,8 +83,8 @@ TEST_F(LookupTest, FindsTitlesWholeMatchesFirst) {
   for (const v1::LookupMatch& match : response.matches()) ids.push_back(match.item().id());
   EXPECT_THAT(ids, ElementsAre("toy-story-1995", "toy-story-2-1999", "toy-story-3-2010",
                                "toy-story-4-2019"));
-  EXPECT_EQ(response.matches(0).quality(), v1::LookupMatch::WHOLE);
-  EXPECT_EQ(response.matches(1).quality(), v1::LookupMatch::PREFIX);
+  EXPECT_EQ(response.matches(0).quality(), v1::LookupMatch::QUALITY_WHOLE);
+  EXPECT_EQ(response.matches(1).quality(), v1::LookupMatch::QUALITY_PREFIX);
   EXPECT_EQ(response.match_count(), 4U);
   EXPECT_EQ(response.whole_match_count(), 1U);
 }

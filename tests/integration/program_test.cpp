@@ -96,8 +96,9 @@ TEST(ProgramTest, LogsFailedCallsOnly) {
   EXPECT_THAT(server.output(),
               ContainsRegex("\\{\"time\":\"[^\"]*\",\"level\":\"warning\",\"message\":\"request "
                             "failed\",\"request_id\":\"the failed one\",\"rpc\":\"simile.v1."
-                            "SearchService/Search\",\"code\":\"INVALID_ARGUMENT\",\"duration_us\":"
-                            "[0-9]+,\"error\":\"queries.0..k: 0; ask for 1 to 10,000\"\\}\n"));
+                            "SearchService/Search\",\"duration_us\":[0-9]+,\"code\":"
+                            "\"INVALID_ARGUMENT\",\"reason\":\"INVALID_FIELD\",\"error\":"
+                            "\"queries.0..k: 0; ask for 1 to 10,000\"\\}\n"));
 }
 
 TEST(ProgramTest, ServesAgainAfterAKillAtAnyTime) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/scratch_folder.h"
 #include "integration/films_client_test.h"
 
 namespace simile::integration {
@@ -21,10 +22,16 @@ class QueriesTest : public FilmsClientTest {
   QueriesTest() : FilmsClientTest(*server_) {}
 
   static void SetUpTestSuite() {
-    server_ =
-        std::make_unique<FilmsServer>([](app::Config& config) { config.changes_allowed = true; });
+    root_ = std::make_unique<ScratchFolder>();
+    server_ = std::make_unique<FilmsServer>([](app::Config& config) {
+      config.changes_allowed = true;
+      config.data_root = root_->path();
+    });
   }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void TearDownTestSuite() {
+    server_.reset();
+    root_.reset();
+  }
 
   static v1::SearchRequest Films() {
     v1::SearchRequest request;
@@ -37,13 +44,21 @@ class QueriesTest : public FilmsClientTest {
     request.add_user_ids(user);
     return request;
   }
+  // Reloads the films with other content than any edition before.
   void Reload() {
-    v1::ReloadCollectionResponse response;
-    const Outcome outcome = client_.Reload("films", response);
+    const std::string folder = "edition-" + std::to_string(++edition_);
+    CopyFilms(root_->path() / folder, edition_);
+    v1::ReloadCollectionRequest request;
+    request.set_collection("films");
+    request.set_folder(folder);
+    ChangeAnswer answer;
+    const Outcome outcome = client_.Reload(request, answer);
     ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   }
 
+  inline static std::unique_ptr<ScratchFolder> root_;
   inline static std::unique_ptr<FilmsServer> server_;
+  inline static int edition_ = 1;
 };
 
 template <class Hits>
@@ -56,7 +71,8 @@ std::vector<std::string> Ids(const Hits& hits) {
 TEST_F(QueriesTest, ExamplesRankRowsLikePositivesAboveRowsLikeNegatives) {
   v1::SearchRequest request = Films();
   for (const auto strategy :
-       {v1::Examples::AVERAGE_VECTOR, v1::Examples::BEST_SCORE, v1::Examples::SUM_SCORES}) {
+       {v1::Examples::STRATEGY_AVERAGE_VECTOR, v1::Examples::STRATEGY_BEST_SCORE,
+        v1::Examples::STRATEGY_SUM_SCORES}) {
     v1::Examples& examples = *request.add_queries()->mutable_examples();
     examples.set_strategy(strategy);
     examples.add_positive()->set_id("toy-story-1995");
@@ -71,7 +87,7 @@ TEST_F(QueriesTest, ExamplesRankRowsLikePositivesAboveRowsLikeNegatives) {
   // Without the negative example, its sequels come first.
   request.clear_queries();
   v1::Examples& alone = *request.add_queries()->mutable_examples();
-  alone.set_strategy(v1::Examples::BEST_SCORE);
+  alone.set_strategy(v1::Examples::STRATEGY_BEST_SCORE);
   alone.add_positive()->set_id("toy-story-1995");
   EXPECT_THAT(Ids(Search(request).results(0).hits()), Contains("toy-story-3-2010"));
   EXPECT_THAT(Ids(response.results(1).hits()), Not(Contains("toy-story-3-2010")))
@@ -121,7 +137,7 @@ TEST_F(QueriesTest, GroupsHoldTheBestRowsOfTheBestKeywords) {
     best = group.hits(0).score();
     for (const v1::Hit& hit : group.hits()) {
       std::vector<std::string> genres;
-      for (const v1::Value& value : hit.payload().at("genres").list_value().values())
+      for (const v1::PayloadValue& value : hit.payload().at("genres").list_value().values())
         genres.push_back(value.string_value());
       EXPECT_THAT(genres, Contains(group.keyword())) << hit.id();
     }
@@ -153,10 +169,12 @@ TEST_F(QueriesTest, AUserWithoutAProfileIsNotFoundUnlessThereIsAColdStart) {
   EXPECT_EQ(outcome.code, absl::StatusCode::kNotFound);
   EXPECT_THAT(outcome.message, testing::HasSubstr("user_ids[0]: no user \"a-new-user\" in films"));
 
-  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::NEWEST);
+  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
   request.mutable_options()->set_filter("genres:Western");
   response = Recommend(request);
-  EXPECT_EQ(response.results(0).cold_start_order(), "year");
+  EXPECT_EQ(response.results(0).cold_start().order(), v1::ColdStart::ORDER_NEWEST);
+  EXPECT_EQ(response.results(0).cold_start().field(), "year");
+  EXPECT_EQ(response.results(0).score_kind(), v1::SCORE_KIND_NONE);
   ASSERT_EQ(response.results(0).hits_size(), 10);
   std::int64_t year = 3'000;
   for (const v1::Hit& hit : response.results(0).hits()) {
@@ -164,11 +182,14 @@ TEST_F(QueriesTest, AUserWithoutAProfileIsNotFoundUnlessThereIsAColdStart) {
     year = hit.payload().at("year").int_value();
     EXPECT_EQ(hit.score(), 0);
   }
-  EXPECT_EQ(response.results(1).cold_start_order(), "");
+  EXPECT_FALSE(response.results(1).has_cold_start());
+  EXPECT_EQ(response.results(1).score_kind(), v1::SCORE_KIND_COSINE);
   EXPECT_GT(response.results(1).hits(0).score(), 0);
 
-  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::MOST_POPULAR);
-  EXPECT_EQ(Recommend(request).results(0).cold_start_order(), "users who have seen it");
+  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_MOST_POPULAR);
+  response = Recommend(request);
+  EXPECT_EQ(response.results(0).cold_start().order(), v1::ColdStart::ORDER_MOST_POPULAR);
+  EXPECT_EQ(response.results(0).cold_start().field(), "") << "how many users have seen the row";
 }
 
 class PagesTest : public QueriesTest {
@@ -186,14 +207,14 @@ class PagesTest : public QueriesTest {
         EXPECT_EQ(hit.rank(), ids.size());
       }
       request.mutable_options()->set_page_token(response.next_page_token());
-      if (page == 0) version_ = response.receipt().snapshot_version();
-      EXPECT_EQ(response.receipt().snapshot_version(), version_);
+      if (page == 0) snapshot_id_ = response.receipt().snapshot_id();
+      EXPECT_EQ(response.receipt().snapshot_id(), snapshot_id_);
       if (reload && page == 1) Reload();
     }
     return ids;
   }
 
-  std::uint64_t version_ = 0;
+  std::string snapshot_id_;
 };
 
 TEST_F(PagesTest, NeitherRepeatNorSkipRowsAcrossAReload) {
@@ -212,10 +233,12 @@ TEST_F(PagesTest, AreAbortedOnceTheirSnapshotIsGone) {
   v1::SearchResponse response = Search(request);
   request.mutable_options()->set_page_token(response.next_page_token());
   Reload();
-  Reload();  // no page of the version between has been requested
+  Reload();  // no page of the content between has been requested
   const Outcome outcome = client_.Search(request, response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kAborted);
-  EXPECT_THAT(outcome.message, testing::EndsWith(" is gone; start again with the first page"));
+  EXPECT_EQ(outcome.reason, "PAGE_SNAPSHOT_GONE");
+  EXPECT_EQ(outcome.message,
+            "films no longer has the content of this page token; start again with the first page");
 }
 
 TEST_F(PagesTest, EndWhereTheRowsDo) {
@@ -243,7 +266,7 @@ TEST_F(PagesTest, EndAtTenThousand) {
   request.mutable_options()->set_k(1'000);
   request.mutable_options()->set_offset(3'500);
   request.mutable_options()->set_paged(true);
-  request.mutable_options()->set_without_payload(true);
+  request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   EXPECT_NE(Search(request).next_page_token(), "");
   request.mutable_options()->mutable_diversity()->set_candidates(1'000);
   request.mutable_options()->set_k(600);
@@ -253,7 +276,7 @@ TEST_F(PagesTest, EndAtTenThousand) {
 
 TEST_F(PagesTest, ColdStartsHavePagesAndGroups) {
   v1::RecommendRequest request = ForUser("a-new-user");
-  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::NEWEST);
+  request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
   request.mutable_options()->mutable_group_by()->set_field("genres");
   request.mutable_options()->mutable_group_by()->set_group_size(40);
   request.mutable_options()->set_k(5);
@@ -262,7 +285,7 @@ TEST_F(PagesTest, ColdStartsHavePagesAndGroups) {
   std::set<std::string> keywords;
   for (int page = 0; page < 2; ++page) {
     const v1::RecommendResponse response = Recommend(request);
-    EXPECT_EQ(response.receipt().engine(), "order");
+    EXPECT_THAT(response.receipt().engines(), ElementsAre("order"));
     ASSERT_EQ(response.results(0).groups_size(), 5);
     for (const v1::HitGroup& group : response.results(0).groups()) {
       EXPECT_TRUE(keywords.insert(group.keyword()).second) << group.keyword();

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "files/scratch_folder.h"
 #include "integration/expected_answers.h"
 #include "integration/films_server.h"
 
@@ -15,7 +16,13 @@ namespace {
 TEST(ReloadUnderLoadTest, EveryAnswerIsExactAndVersionsOnlyGrow) {
   constexpr int kReloads = 10;
   constexpr int kClients = 4;
-  FilmsServer server([](app::Config& config) { config.changes_allowed = true; });
+  const ScratchFolder scratch;
+  CopyFilms(scratch.path() / "1");
+  CopyFilms(scratch.path() / "2", 2);
+  FilmsServer server([&](app::Config& config) {
+    config.changes_allowed = true;
+    config.data_root = scratch.path();
+  });
   const std::vector<ExpectedAnswer> expected = ExpectedSimilar();
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> answers = 0;
@@ -32,6 +39,7 @@ TEST(ReloadUnderLoadTest, EveryAnswerIsExactAndVersionsOnlyGrow) {
         request.set_collection("films");
         request.add_queries()->set_id(answer.id);
         request.mutable_options()->set_k(20);
+        request.mutable_options()->set_with_rows(true);
         v1::SearchResponse response;
         const Outcome outcome = client.Search(request, response);
         ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
@@ -44,10 +52,13 @@ TEST(ReloadUnderLoadTest, EveryAnswerIsExactAndVersionsOnlyGrow) {
   }
   const Client client = server.NewClient();
   for (int reload = 0; reload < kReloads; ++reload) {
-    v1::ReloadCollectionResponse response;
-    const Outcome outcome = client.Reload("films", response);
+    v1::ReloadCollectionRequest request;
+    request.set_collection("films");
+    request.set_folder(reload % 2 == 0 ? "2" : "1");
+    ChangeAnswer answer;
+    const Outcome outcome = client.Reload(request, answer);
     EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-    EXPECT_EQ(response.collection().snapshot_version(), static_cast<std::uint64_t>(reload) + 2);
+    EXPECT_EQ(answer.collection.snapshot_version(), static_cast<std::uint64_t>(reload) + 2);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();

@@ -69,14 +69,16 @@ TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
   EXPECT_EQ(first.payload().at("year").int_value(), 1999);
   EXPECT_EQ(first.payload().at("genres").list_value().values(0).string_value(), "Animated");
   EXPECT_FALSE(first.has_vector());
+  EXPECT_FALSE(first.has_row());
 }
 
 TEST_F(SearchOptionsTest, FillsTheReceipt) {
   const v1::Receipt receipt = Search(ToyStory(3), {{}, {{"x-request-id", "a test"}}}).receipt();
-  EXPECT_EQ(receipt.backend(), "cpu");
-  EXPECT_THAT(receipt.engine(), testing::StartsWith("int8-"));
+  EXPECT_EQ(receipt.backend(), v1::BACKEND_KIND_CPU);
+  EXPECT_THAT(receipt.engines(), ElementsAre(testing::StartsWith("int8-")));
   EXPECT_FALSE(receipt.device().empty());
   EXPECT_FALSE(receipt.reason().empty());
+  EXPECT_THAT(receipt.snapshot_id(), testing::MatchesRegex("[0-9a-f]{32}"));
   EXPECT_EQ(receipt.snapshot_version(), 1U);
   EXPECT_GE(receipt.batch_size(), 1U);
   EXPECT_GE(receipt.total_us(), receipt.queue_us());
@@ -107,7 +109,7 @@ TEST_F(SearchOptionsTest, OffsetSkipsTheBestAndRanksTheRest) {
 TEST_F(SearchOptionsTest, OffsetReachesTheLastRow) {
   v1::SearchRequest request = ToyStory(10);
   request.mutable_options()->set_offset(kFilmsRows - 3);
-  request.mutable_options()->set_without_payload(true);
+  request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   const v1::SearchResponse response = Search(request);
   ASSERT_EQ(response.results(0).hits_size(), 2);  // its own row is never returned
   EXPECT_EQ(response.results(0).hits(1).rank(), static_cast<std::uint32_t>(kFilmsRows - 1));
@@ -133,11 +135,12 @@ TEST_F(SearchOptionsTest, ReturnsTheSelectedPayload) {
   v1::SearchRequest request = ToyStory(1);
   EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)),
               ElementsAre("cast", "genres", "media_id", "title", "year"));
-  request.mutable_options()->add_payload_fields("year");
-  request.mutable_options()->add_payload_fields("title");
+  v1::PayloadSelector& payload = *request.mutable_options()->mutable_payload();
+  payload.add_fields("year");
+  payload.add_fields("title");
   EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)), ElementsAre("title", "year"));
-  request.mutable_options()->clear_payload_fields();
-  request.mutable_options()->set_without_payload(true);
+  payload.clear_fields();
+  payload.set_selection(v1::PayloadSelector::SELECTION_NONE);
   EXPECT_THAT(FieldNames(Search(request).results(0).hits(0)), ElementsAre());
 }
 
@@ -156,12 +159,13 @@ TEST_F(SearchOptionsTest, ReturnsVectorsOfUnitLengthWithVectors) {
 TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
   const std::vector<float> vector = VectorOf("toy-story-1995");
   v1::SearchRequest request = ToyStory(20);
+  request.mutable_options()->set_with_rows(true);
   request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
   const v1::SearchResult floats = Search(request).results(0);
   EXPECT_EQ(floats.hits(0).id(), "toy-story-1995");
 
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
-  packed.set_format(v1::PackedVector::F32_LE);
+  packed.set_format(v1::PackedVector::FORMAT_F32_LE);
   packed.mutable_data()->assign(reinterpret_cast<const char*>(vector.data()),
                                 vector.size() * sizeof(float));
   const v1::SearchResult packed_floats = Search(request).results(0);
@@ -176,7 +180,7 @@ TEST_F(SearchOptionsTest, Fp16VectorsAnswerAsFloatsDoWithinRounding) {
   const std::vector<float> vector = VectorOf("toy-story-1995");
   v1::SearchRequest request = ToyStory(3);
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
-  packed.set_format(v1::PackedVector::F16_LE);
+  packed.set_format(v1::PackedVector::FORMAT_F16_LE);
   for (const float value : vector) {
     // The nearest binary16, but 0 for magnitudes below 2^-14, which changes no score here by more
     // than the tolerance.
@@ -205,11 +209,56 @@ TEST_F(SearchOptionsTest, VectorsNeedNotBeOfUnitLength) {
   EXPECT_NEAR(Search(request).results(0).hits(0).score(), 1, 1e-6);
 }
 
+// Queries by a vector that the server returned are queries by its item, to the bit.
+TEST_F(SearchOptionsTest, AVectorSentBackAsStoredAnswersAsItsItemDoes) {
+  v1::SearchRequest request = ToyStory(50);
+  request.mutable_options()->set_with_vectors(true);
+  const v1::SearchResponse films = Search(request);
+  request.clear_queries();
+  request.mutable_options()->set_with_vectors(false);
+  v1::SearchRequest by_vector = request;
+  v1::SearchRequest by_bytes = request;
+  for (const v1::Hit& film : films.results(0).hits()) {
+    EXPECT_TRUE(film.vector().as_stored());
+    request.add_queries()->set_id(film.id());
+    *by_vector.add_queries()->mutable_vector() = film.vector();
+    by_vector.mutable_queries()->rbegin()->add_exclude_ids(film.id());
+    v1::PackedVector& packed = *by_bytes.add_queries()->mutable_packed_vector();
+    packed.set_format(v1::PackedVector::FORMAT_F32_LE);
+    packed.set_as_stored(true);
+    packed.set_data(film.vector().values().data(), kFilmsDim * sizeof(float));
+    by_bytes.mutable_queries()->rbegin()->add_exclude_ids(film.id());
+  }
+  const v1::SearchResponse items = Search(request);
+  for (const v1::SearchResponse& vectors : {Search(by_vector), Search(by_bytes)}) {
+    ASSERT_EQ(vectors.results_size(), items.results_size());
+    for (int query = 0; query < items.results_size(); ++query) {
+      EXPECT_EQ(Ids(vectors.results(query)), Ids(items.results(query)));
+      for (int hit = 0; hit < items.results(query).hits_size(); ++hit) {
+        EXPECT_EQ(vectors.results(query).hits(hit).score(), items.results(query).hits(hit).score());
+      }
+    }
+  }
+}
+
+TEST_F(SearchOptionsTest, RefusesAVectorAsStoredOfAnotherLength) {
+  v1::SearchRequest request = ToyStory(1);
+  v1::FloatVector& vector = *request.mutable_queries(0)->mutable_vector();
+  for (const float value : VectorOf("toy-story-1995")) vector.add_values(value * 1.00002F);
+  EXPECT_EQ(Ids(Search(request).results(0)), std::vector<std::string>{"toy-story-1995"});
+  vector.set_as_stored(true);
+  v1::SearchResponse response;
+  const Outcome outcome = client_.Search(request, response);
+  EXPECT_EQ(outcome.reason, "INVALID_FIELD");
+  EXPECT_EQ(outcome.field, "queries[0].vector");
+  EXPECT_THAT(outcome.message, testing::HasSubstr("length 1.00002 and is marked as_stored"));
+}
+
 TEST_F(SearchOptionsTest, AnswersTheLargestBatch) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.mutable_options()->set_k(3);
-  request.mutable_options()->set_without_payload(true);
+  request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   for (int index = 0; index < 1'024; ++index) request.add_queries()->set_id("toy-story-1995");
   const v1::SearchResponse response = Search(request, {std::chrono::seconds(60), {}});
   ASSERT_EQ(response.results_size(), 1'024);

@@ -6,17 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/scratch_folder.h"
 #include "integration/films_server.h"
 
 namespace simile::integration {
 namespace {
-
-v1::SearchRequest ToyStory() {
-  v1::SearchRequest request;
-  request.set_collection("films");
-  request.add_queries()->set_id("toy-story-1995");
-  return request;
-}
 
 TEST(ServingStateTest, AnswersHealthBeforeAndAfterLoading) {
   const auto app = StartWithoutLoading();
@@ -29,12 +23,60 @@ TEST(ServingStateTest, AnswersHealthBeforeAndAfterLoading) {
   EXPECT_EQ(client.CheckHealth("films"), Health::kServing);
 }
 
+TEST(ServingStateTest, IsAliveAndServesWhileCollectionsComeAndGo) {
+  const ScratchFolder root;
+  CopyFilms(root.path() / "more");
+  const FilmsServer server([&](app::Config& config) {
+    config.changes_allowed = true;
+    config.data_root = root.path();
+  });
+  const Client client = server.NewClient();
+  v1::LoadCollectionRequest request;
+  request.set_collection("more");
+  request.set_folder("more");
+  int checks = 0;
+  ChangeAnswer answer;
+  const Outcome outcome = client.Load(request, answer, {}, [&](const v1::ChangeProgress&) {
+    ++checks;
+    EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
+    EXPECT_EQ(client.CheckHealth(""), Health::kServing);
+    EXPECT_EQ(client.CheckHealth("films"), Health::kServing);
+    return true;
+  });
+  EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+  EXPECT_GT(checks, 0);
+  EXPECT_EQ(client.CheckHealth("more"), Health::kServing);
+  ASSERT_TRUE(client.Unload("films").ok());
+  ASSERT_TRUE(client.Unload("more").ok());
+  EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
+  EXPECT_EQ(client.CheckHealth(""), Health::kServing);
+}
+
+TEST(ServingStateTest, LetsNoCollectionTakeTheNameOfItsLiveness) {
+  const FilmsServer server([](app::Config& config) {
+    config.changes_allowed = true;
+    config.data_root = kFilmsFolder;
+  });
+  ChangeAnswer answer;
+  const Outcome outcome = server.NewClient().Load("liveness", ".", answer);
+  EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument) << testing::PrintToString(outcome);
+  EXPECT_EQ(outcome.reason, "INVALID_FIELD");
+  EXPECT_EQ(outcome.field, "collection");
+  EXPECT_EQ(server.NewClient().CheckHealth("liveness"), Health::kServing);
+}
+
 TEST(ServingStateTest, OffersReflectionOnlyWhenEnabled) {
   const auto closed = StartWithoutLoading();
-  EXPECT_EQ(Client(closed->address()).TryReflection().code, absl::StatusCode::kUnimplemented);
+  std::vector<std::string> services;
+  EXPECT_EQ(Client(closed->address()).ListServices(services).code,
+            absl::StatusCode::kUnimplemented);
   const auto open = StartWithoutLoading([](app::Config& config) { config.reflection = true; });
-  const Outcome outcome = Client(open->address()).TryReflection();
+  const Outcome outcome = Client(open->address()).ListServices(services);
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+  EXPECT_THAT(services, testing::UnorderedElementsAre(
+                            "simile.v1.SearchService", "simile.v1.LookupService",
+                            "simile.v1.CollectionService", "simile.v1.AdminService",
+                            "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"));
 }
 
 TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
@@ -62,6 +104,7 @@ TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {
         ASSERT_EQ(outcome.message, "the server is stopping; retry on another server, or later");
         ASSERT_EQ(client.CheckHealth(""), Health::kNotServing);
         ASSERT_EQ(client.CheckHealth("films"), Health::kNotServing);
+        ASSERT_EQ(client.CheckHealth("liveness"), Health::kServing);
         return;
       }
     });

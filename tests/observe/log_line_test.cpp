@@ -9,6 +9,13 @@
 namespace simile::observe {
 namespace {
 
+std::string TextLine(std::string_view message, std::initializer_list<LogField> fields) {
+  return observe::TextLine(message, {fields.begin(), fields.size()});
+}
+std::string JsonMembers(std::string_view message, std::initializer_list<LogField> fields) {
+  return observe::JsonMembers(message, {fields.begin(), fields.size()});
+}
+
 TEST(TextLineTest, WritesPlainFieldsWithoutQuotes) {
   EXPECT_EQ(TextLine("request failed", {{"request_id", "4f1c"}, {"duration_us", 812U}}),
             "request failed request_id=4f1c duration_us=812");

@@ -40,7 +40,8 @@ std::string Get(std::uint16_t port, const std::string& path) {
 }
 
 TEST(MetricsEndpointTest, ServesMetricsOnAnyFreePort) {
-  const Metrics metrics({.version = "0.1.0", .build = "g1"});
+  const Metrics metrics(
+      {.version = "0.1.0", .build = "g1", .commit = {}, .compiler = {}, .build_type = {}});
   const auto endpoint = MetricsEndpoint::Start("127.0.0.1", 0, metrics.Collectables());
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   ASSERT_NE((*endpoint)->port(), 0);

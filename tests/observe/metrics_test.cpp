@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
-  const Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  const Metrics metrics(
+      {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
   const std::string text = Exposed(metrics);
   for (const char* reason : {"queue_full", "deadline", "cancelled", "draining", "connections",
                              "connections_per_peer", "descriptors"}) {
@@ -29,7 +30,8 @@ TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
 }
 
 TEST(MetricsTest, ExposesEveryFallbackFromTheStart) {
-  Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  Metrics metrics(
+      {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
   for (const char* reason : {"out_of_memory", "call_failed", "device_lost", "does_not_fit"}) {
     EXPECT_THAT(Exposed(metrics),
                 HasSubstr("simile_fallback_total{reason=\"" + std::string(reason) + "\"} 0\n"));
@@ -41,7 +43,8 @@ TEST(MetricsTest, ExposesEveryFallbackFromTheStart) {
 }
 
 TEST(MetricsTest, ReportsOneActiveBackend) {
-  Metrics metrics({.version = "0.1.0", .build = "g1234"});
+  Metrics metrics(
+      {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
   metrics.SetGpuRequested(true);
   metrics.SetBackendActive("gpu");
   EXPECT_THAT(Exposed(metrics), HasSubstr("simile_gpu_requested 1\n"));

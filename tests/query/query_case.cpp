@@ -207,7 +207,9 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
       return std::ranges::find(shared, id) != shared.end();
     });
   }
-  const absl::Status status = ResolveQueries(*snapshot, own, shared, clock, *task);
+  CallOptions options;
+  options.exclude_ids = shared;
+  const absl::Status status = ResolveQueries(*snapshot, own, options, clock, *task);
   EXPECT_TRUE(status.ok()) << status;
   return task;
 }

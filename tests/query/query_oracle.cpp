@@ -7,7 +7,6 @@
 #include <string>
 
 #include "certificate/canonical_score.h"
-#include "query/query_case.h"
 
 namespace simile::query {
 namespace {
@@ -140,11 +139,11 @@ std::vector<Hit> Diverse(const data::Dataset& dataset, const engine::Diversity& 
 }  // namespace
 
 ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
-                          MatrixView vectors) {
+                          MatrixView vectors, const std::function<bool(Row)>& passes) {
   const std::set<Row> excluded = ExcludedRows(dataset, request);
   std::vector<Hit> hits;
   for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
-    if (excluded.contains(row) || !FilterPasses(request.filter, dataset, row)) continue;
+    if (excluded.contains(row) || !passes(row)) continue;
     const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
     if (score >= request.score_threshold) hits.push_back({row, score});
   }

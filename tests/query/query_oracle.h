@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct ExpectedAnswer {
 // that passes with the canonical reference, then sorts, groups or diversifies, one row at a time.
 // The first `offset` hits or groups are included.
 //   vectors  [vectors of the resolved request, dim]
+//   passes   whether the filters let a row pass
 ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
-                          MatrixView vectors);
+                          MatrixView vectors, const std::function<bool(Row)>& passes);
 
 }  // namespace simile::query

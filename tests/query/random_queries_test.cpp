@@ -64,8 +64,9 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
       ASSERT_EQ(results[i].size(), tasks[i]->queries.size());
       for (std::size_t q = 0; q < tasks[i]->queries.size(); ++q, ++request) {
         const std::uint32_t count = tasks[i]->queries[q].vector_count;
-        const ExpectedAnswer expected =
-            BruteForce(*dataset, requests[request], tasks[i]->vectors.view().Slice(vector, count));
+        const ExpectedAnswer expected = BruteForce(
+            *dataset, requests[request], tasks[i]->vectors.view().Slice(vector, count),
+            [&](Row row) { return FilterPasses(requests[request].filter, *dataset, row); });
         vector += count;
         rounds_ += results[i][q].execution.cost.rounds;
         ExpectSame(results[i][q], expected, request);

@@ -2,11 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "data/payload_builder.h"
 #include "engine/fake_clock.h"
 #include "engine/sample_data.h"
@@ -14,6 +17,7 @@
 namespace simile::query {
 namespace {
 
+using base::ErrorReason;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -45,7 +49,7 @@ class ResolveTest : public testing::Test {
   }
 
   absl::Status Resolve(const std::vector<QueryRequest>& requests) {
-    return ResolveQueries(snapshot_, requests, shared_exclude_ids_, clock_, task_);
+    return ResolveQueries(snapshot_, requests, options_, clock_, task_);
   }
   std::vector<float> Vector(std::size_t query) const {
     const std::span<const float> row = task_.vectors.view()[query];
@@ -55,7 +59,7 @@ class ResolveTest : public testing::Test {
   std::shared_ptr<data::Dataset> dataset_;
   engine::Snapshot snapshot_;
   engine::FakeClock clock_;
-  std::vector<std::string_view> shared_exclude_ids_;
+  CallOptions options_;
   engine::SearchTask task_;
 };
 
@@ -63,6 +67,14 @@ class ResolveDotTest : public ResolveTest {
  protected:
   ResolveDotTest() : ResolveTest(Metric::kDot) {}
 };
+
+void ExpectError(const absl::Status& status, ErrorReason reason, std::string_view field,
+                 const std::string& message) {
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(base::InfoOf(base::ReasonOf(status)).name, base::InfoOf(reason).name);
+  EXPECT_EQ(base::FieldOf(status), field);
+  EXPECT_EQ(std::string(status.message()), message);
+}
 
 QueryRequest Of(decltype(QueryRequest::target) target) {
   QueryRequest request;
@@ -100,35 +112,35 @@ TEST_F(ResolveDotTest, UsesAVectorAsGiven) {
 
 TEST_F(ResolveTest, RefusesAnotherDimensionNamingTheQuery) {
   const QueryRequest good = Of(ByVector{{1, 0, 0}});
-  EXPECT_EQ(Resolve({good, good, good, Of(ByVector{std::vector<float>(768, 1)})}),
-            absl::InvalidArgumentError("queries[3]: vector holds 768 dimensions, films has 3; a "
-                                       "vector from another model cannot be compared"));
+  ExpectError(Resolve({good, good, good, Of(ByVector{std::vector<float>(768, 1)})}),
+              ErrorReason::kDimensionMismatch, "queries[3].vector",
+              "queries[3]: vector holds 768 dimensions, films has 3; a vector from another model "
+              "cannot be compared");
 }
 
 TEST_F(ResolveTest, NamesNoQueryWhenThereIsOnlyOne) {
-  EXPECT_EQ(Resolve({Of(ByVector{{1}})}),
-            absl::InvalidArgumentError("vector holds 1 dimension, films has 3; a vector from "
-                                       "another model cannot be compared"));
+  ExpectError(
+      Resolve({Of(ByVector{{1}})}), ErrorReason::kDimensionMismatch, "queries[0].vector",
+      "vector holds 1 dimension, films has 3; a vector from another model cannot be compared");
 }
 
 TEST_F(ResolveTest, RefusesAnEmptyVector) {
-  EXPECT_EQ(Resolve({Of(ByVector{})}),
-            absl::InvalidArgumentError("vector holds 0 dimensions, films has 3; a vector from "
-                                       "another model cannot be compared"));
+  ExpectError(
+      Resolve({Of(ByVector{})}), ErrorReason::kDimensionMismatch, "queries[0].vector",
+      "vector holds 0 dimensions, films has 3; a vector from another model cannot be compared");
 }
 
 TEST_F(ResolveTest, RefusesNumbersThatAreNotFinite) {
-  EXPECT_EQ(Resolve({Of(ByVector{{0, kNaN, 0}})}),
-            absl::InvalidArgumentError("vector holds NaN at column 1; vectors must be finite"));
-  EXPECT_EQ(
-      Resolve({Of(ByVector{{0, 1, -kInfinity}})}),
-      absl::InvalidArgumentError("vector holds infinity at column 2; vectors must be finite"));
+  ExpectError(Resolve({Of(ByVector{{0, kNaN, 0}})}), ErrorReason::kInvalidField,
+              "queries[0].vector", "vector holds NaN at column 1; vectors must be finite");
+  ExpectError(Resolve({Of(ByVector{{0, 1, -kInfinity}})}), ErrorReason::kInvalidField,
+              "queries[0].vector", "vector holds infinity at column 2; vectors must be finite");
 }
 
 TEST_F(ResolveTest, RefusesLengthsOutsideTheRange) {
   const absl::Status zero = Resolve({Of(ByVector{{0, -0.0F, 0}})});
-  EXPECT_EQ(zero, absl::InvalidArgumentError("vector has length 0; lengths from 2^-60 to 2^60 can "
-                                             "be compared"));
+  ExpectError(zero, ErrorReason::kInvalidField, "queries[0].vector",
+              "vector has length 0; lengths from 2^-60 to 2^60 can be compared");
   EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Resolve({Of(ByVector{{0x1p60F, 0x1p60F, 0}})}).code(),
             absl::StatusCode::kInvalidArgument);
@@ -149,11 +161,11 @@ TEST_F(ResolveTest, SearchesWithAnItemsStoredRowAndExcludesIt) {
 }
 
 TEST_F(ResolveTest, SuggestsTheNearestItem) {
-  EXPECT_EQ(
-      Resolve({Of(ByItem{"toy-story-95"})}),
-      absl::NotFoundError("no item \"toy-story-95\" in films. Did you mean \"toy-story-1995\"?"));
-  EXPECT_EQ(Resolve({Of(ByItem{"heat-1995"}), Of(ByItem{"qqqqqqqqqqqqqqqqqqqq"})}),
-            absl::NotFoundError("queries[1]: no item \"qqqqqqqqqqqqqqqqqqqq\" in films"));
+  ExpectError(Resolve({Of(ByItem{"toy-story-95"})}), ErrorReason::kItemNotFound, "queries[0].id",
+              "no item \"toy-story-95\" in films. Did you mean \"toy-story-1995\"?");
+  ExpectError(Resolve({Of(ByItem{"heat-1995"}), Of(ByItem{"qqqqqqqqqqqqqqqqqqqq"})}),
+              ErrorReason::kItemNotFound, "queries[1].id",
+              "queries[1]: no item \"qqqqqqqqqqqqqqqqqqqq\" in films");
 }
 
 TEST_F(ResolveTest, SearchesWithAUsersProfile) {
@@ -167,15 +179,14 @@ TEST_F(ResolveTest, SearchesWithAUsersProfile) {
 }
 
 TEST_F(ResolveTest, SuggestsTheNearestUser) {
-  EXPECT_EQ(Resolve({Of(ByUser{"user_42"})}),
-            absl::NotFoundError("no user \"user_42\" in films. Did you mean \"user_00042\"?"));
+  ExpectError(Resolve({Of(ByUser{"user_42"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
+              "no user \"user_42\" in films. Did you mean \"user_00042\"?");
 }
 
 TEST_F(ResolveTest, RefusesUsersOfACollectionWithoutProfiles) {
   dataset_->profiles = {};
-  EXPECT_EQ(
-      Resolve({Of(ByUser{"user_00042"})}),
-      absl::FailedPreconditionError("films has no user profiles (no user_ids.json in its folder)"));
+  ExpectError(Resolve({Of(ByUser{"user_00042"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
+              "films has no user profiles (no user_ids.json in its folder)");
 }
 
 TEST_F(ResolveTest, JoinsAllExclusionsAscendingAndDistinct) {
@@ -241,23 +252,28 @@ TEST_F(ResolveTest, ResolvesEqualFiltersToOneMask) {
 }
 
 TEST_F(ResolveTest, NamesTheWrongFilter) {
-  EXPECT_EQ(Resolve({Filtered("yeer < 1990")}).message(),
-            "filter, column 1: films has no field \"yeer\". Did you mean \"year\"? Fields: year.");
-  EXPECT_EQ(Resolve({Filtered("year < 1990"), Filtered("year <")}).code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(Resolve({Filtered(""), Filtered("year <")}).message()),
-              testing::StartsWith("queries[1]: filter, column "));
+  ExpectError(
+      Resolve({Filtered("yeer < 1990")}), ErrorReason::kInvalidFilter, "queries[0].filter",
+      "filter, column 1: films has no field \"yeer\". Did you mean \"year\"? Fields: year.");
+  const absl::Status second = Resolve({Filtered("year < 1990"), Filtered("year <")});
+  EXPECT_EQ(base::ReasonOf(second), ErrorReason::kInvalidFilter);
+  EXPECT_EQ(base::FieldOf(second), "queries[1].filter");
+  QueryRequest by_default = Filtered("year <");
+  by_default.filter_is_default = true;
+  const absl::Status options = Resolve({Filtered(""), by_default});
+  EXPECT_EQ(base::FieldOf(options), "options.filter");
+  EXPECT_THAT(std::string(options.message()), testing::StartsWith("queries[1]: filter, column "));
 }
 
 TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
   task_.deadline = clock_.Now();
-  EXPECT_EQ(Resolve({Filtered("year < 1990")}),
-            absl::DeadlineExceededError("the deadline passed before the filters were evaluated"));
+  ExpectError(Resolve({Filtered("year < 1990")}), ErrorReason::kDeadlineExceeded, "",
+              "the deadline passed before the filters were evaluated");
   EXPECT_TRUE(Resolve({Filtered("")}).ok()) << "the executor reports other calls";
   task_.deadline = Clock::TimePoint::max();
   task_.cancelled = [] { return true; };
-  EXPECT_EQ(Resolve({Filtered("year < 1990")}),
-            absl::CancelledError("the caller gave up before the filters were evaluated"));
+  ExpectError(Resolve({Filtered("year < 1990")}), ErrorReason::kCancelled, "",
+              "the caller gave up before the filters were evaluated");
 }
 
 ByExamples ExamplesOf(Strategy strategy, const std::vector<std::string>& positive,
@@ -308,10 +324,9 @@ TEST_F(ResolveDotTest, KeepsTheLengthOfAnAverage) {
 TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
   ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
   examples.positive.push_back({ByVector{{-1, 0, 0}}});
-  EXPECT_EQ(Resolve({Of(examples)}),
-            absl::InvalidArgumentError(
-                "examples: positive and negative ones cancel each other out, so that no direction "
-                "is left to search in; BEST_SCORE and SUM_SCORES take them"));
+  ExpectError(Resolve({Of(examples)}), ErrorReason::kInvalidField, "queries[0].examples",
+              "examples: positive and negative ones cancel each other out, so that no direction is "
+              "left to search in; STRATEGY_BEST_SCORE and STRATEGY_SUM_SCORES take them");
 }
 
 TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
@@ -334,11 +349,11 @@ TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
 
 TEST_F(ResolveTest, NamesTheUnknownExample) {
   const QueryRequest good = Of(ByItem{"heat-1995"});
-  EXPECT_EQ(
-      Resolve(
-          {good, Of(ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {"heat-1995", "heat-95"}))}),
-      absl::NotFoundError("queries[1]: examples.negative[1]: no item \"heat-95\" in films. Did you "
-                          "mean \"heat-1995\"?"));
+  ExpectError(Resolve({good, Of(ExamplesOf(Strategy::kSumScores, {"heat-1995"},
+                                           {"heat-1995", "heat-95"}))}),
+              ErrorReason::kItemNotFound, "queries[1].examples.negative[1].id",
+              "queries[1]: examples.negative[1]: no item \"heat-95\" in films. Did you mean "
+              "\"heat-1995\"?");
 }
 
 TEST_F(ResolveDotTest, RefusesExamplesWhoseSumsCouldOverflow) {
@@ -364,12 +379,13 @@ TEST_F(ResolveTest, BlendsAnItemWithAUser) {
 }
 
 TEST_F(ResolveTest, NamesTheErrorOfABlend) {
-  EXPECT_EQ(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_42"}})}),
-            absl::NotFoundError("blend: no user \"user_42\" in films. Did you mean "
-                                "\"user_00042\"?"));
-  EXPECT_EQ(Resolve({Of(ByBlend{ByVector{{0, 0, -2}}, ByUser{"user_00007"}})}),
-            absl::InvalidArgumentError("blend: its two vectors cancel each other out, so that no "
-                                       "direction is left to search in; give another user_weight"));
+  ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_42"}})}),
+              ErrorReason::kUserNotFound, "queries[0].blend.user_id",
+              "blend: no user \"user_42\" in films. Did you mean \"user_00042\"?");
+  ExpectError(Resolve({Of(ByBlend{ByVector{{0, 0, -2}}, ByUser{"user_00007"}})}),
+              ErrorReason::kInvalidField, "queries[0].blend",
+              "blend: its two vectors cancel each other out, so that no direction is left to "
+              "search in; give another user_weight");
 }
 
 QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
@@ -385,7 +401,9 @@ std::vector<Row> FirstRows(const engine::ResolvedQuery& query) {
 }
 
 TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
-  shared_exclude_ids_ = {"stalker-1979", "gone-2001", "toy-story-1995", "stalker-1979"};
+  const std::vector<std::string_view> shared = {"stalker-1979", "gone-2001", "toy-story-1995",
+                                                "stalker-1979"};
+  options_.exclude_ids = shared;
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"toy-story-1995"};
   ASSERT_TRUE(Resolve({request, Of(ByVector{{1, 0, 0}}), WithColdStart("nobody", {})}).ok());
@@ -400,7 +418,7 @@ TEST_F(ResolveTest, AnswersAUserWithoutAProfileWithTheNewestRows) {
   ASSERT_TRUE(Resolve({request, Of(ByItem{"heat-1995"})}).ok());
   const engine::ResolvedQuery& query = task_.queries[0];
   ASSERT_TRUE(query.order.has_value());
-  EXPECT_EQ(query.order->name(), "year");
+  EXPECT_EQ(query.order->field(), "year");
   EXPECT_THAT(FirstRows(query), ElementsAre(1, 2, 3)) << "equal years by row";
   EXPECT_EQ(query.vector_count, 0U);
   EXPECT_EQ(task_.vectors.row_count(), 1U);
@@ -412,7 +430,7 @@ TEST_F(ResolveTest, AnswersWithWhatMostUsersHaveSeenThenTheOthers) {
   QueryRequest request =
       WithColdStart("nobody", {.order = ColdStart::Order::kMostPopular, .field = {}});
   ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_EQ(task_.queries[0].order->name(), "users who have seen it");
+  EXPECT_EQ(task_.queries[0].order->field(), "") << "how many users have seen a row";
   EXPECT_THAT(FirstRows(task_.queries[0]), ElementsAre(3, 1, 0));
   request.filter = "year > 1990";
   ASSERT_TRUE(Resolve({request}).ok());
@@ -433,27 +451,134 @@ TEST_F(ResolveTest, DoesNotDiversifyAColdStart) {
 }
 
 TEST_F(ResolveTest, NamesTheFieldsThatAColdStartCanBeOrderedBy) {
-  EXPECT_EQ(
+  ExpectError(
       Resolve({WithColdStart("nobody", {.order = ColdStart::Order::kMostPopular, .field = {}})}),
-      absl::InvalidArgumentError("cold_start: films has no interactions to tell what is "
-                                 "popular; name a field; fields with an order: year"));
-  EXPECT_EQ(
+      ErrorReason::kInvalidField, "options.cold_start",
+      "cold_start: films has no interactions to tell what is popular; name a field; fields with an "
+      "order: year");
+  ExpectError(
       Resolve({WithColdStart("nobody", {.order = {}, .field = "years"})}),
-      absl::InvalidArgumentError("cold_start.field: films has no field \"years\". Did you mean "
-                                 "\"year\"? Fields: year."));
+      ErrorReason::kUnknownPayloadField, "options.cold_start.field",
+      "cold_start.field: films has no field \"years\". Did you mean \"year\"? Fields: year.");
   dataset_->payload = {};
   snapshot_ = engine::SnapshotOf(dataset_);
-  EXPECT_EQ(Resolve({WithColdStart("nobody", {})}),
-            absl::InvalidArgumentError("cold_start.field: films does not tell by itself which rows "
-                                       "are newest; name a field; no field of it has an order"));
+  ExpectError(Resolve({WithColdStart("nobody", {})}), ErrorReason::kInvalidField,
+              "options.cold_start.field",
+              "cold_start.field: films does not tell by itself which rows are newest; name a "
+              "field; no field of it has an order");
 }
 
 TEST_F(ResolveTest, RefusesGroupsByFieldsWithoutKeywords) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.group_by = {"year", 1};
-  EXPECT_EQ(Resolve({request}),
-            absl::InvalidArgumentError("group_by: year is of type integer; rows are grouped by "
-                                       "keywords: this collection has none"));
+  ExpectError(
+      Resolve({request}), ErrorReason::kInvalidField, "queries[0].group_by.field",
+      "group_by: year is of type integer; rows are grouped by keywords: this collection has none");
+}
+
+TEST_F(ResolveTest, SearchesBitForBitWithAVectorAsStored) {
+  const std::vector<float> stored = {0.600003F, 0.8F, 0};  // within 1e-5 of unit length
+  ASSERT_TRUE(Resolve({Of(ByVector{stored}), Of(ByVector{stored, true})}).ok());
+  EXPECT_NE(Vector(0), stored);
+  EXPECT_EQ(Vector(1), stored);
+  ByExamples examples;
+  examples.strategy = Strategy::kBestScore;
+  examples.positive.push_back({ByVector{stored, true}});
+  ASSERT_TRUE(Resolve({Of(examples)}).ok());
+  EXPECT_EQ(Vector(0), stored);
+}
+
+TEST_F(ResolveTest, RefusesAVectorAsStoredOfAnotherLength) {
+  ExpectError(Resolve({Of(ByVector{{1.0002F, 0, 0}, true})}), ErrorReason::kInvalidField,
+              "queries[0].vector",
+              "vector has length 1.0002 and is marked as_stored; vectors that films stores have "
+              "length 1 within 1e-05; leave out as_stored to have it brought to that length");
+  EXPECT_TRUE(Resolve({Of(ByVector{{1.0000099F, 0, 0}, true})}).ok());
+  EXPECT_FALSE(Resolve({Of(ByVector{{1.0000102F, 0, 0}, true})}).ok());
+  EXPECT_TRUE(Resolve({Of(ByVector{{0.9999901F, 0, 0}, true})}).ok());
+  EXPECT_FALSE(Resolve({Of(ByVector{{0.9999898F, 0, 0}, true})}).ok());
+  ExpectError(Resolve({Of(ByVector{{1, kNaN, 0}, true, "packed_vector"})}),
+              ErrorReason::kInvalidField, "queries[0].packed_vector",
+              "vector holds NaN at column 1; vectors must be finite");
+}
+
+TEST_F(ResolveDotTest, TakesAVectorAsStoredOfAnyLength) {
+  ASSERT_TRUE(Resolve({Of(ByVector{{3, -7.5F, 4}, true})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(3, -7.5F, 4));
+}
+
+// Calls whose required filter only the two films of 1979 pass, rows 2 and 3.
+class RequiredFilterTest : public ResolveTest {
+ protected:
+  RequiredFilterTest() { options_.required_filter = "year < 1990"; }
+
+  static QueryRequest ByAVector(const std::string& filter) {
+    QueryRequest request = Of(ByVector{{1, 0, 0}});
+    request.filter = filter;
+    return request;
+  }
+};
+
+TEST_F(RequiredFilterTest, IsJoinedWithEveryQuerysFilter) {
+  ASSERT_TRUE(Resolve({ByAVector(""), ByAVector("year = 1995"), ByAVector("id = \"alien-1979\""),
+                       ByAVector(""), ByAVector("year = 1995")})
+                  .ok());
+  for (const engine::ResolvedQuery& query : task_.queries) ASSERT_NE(query.mask, nullptr);
+  EXPECT_EQ(task_.queries[0].mask->AllowedCount(), 2U);
+  EXPECT_TRUE(task_.queries[0].mask->Allows(2));
+  EXPECT_EQ(task_.queries[1].mask->AllowedCount(), 0U);
+  EXPECT_EQ(task_.queries[2].mask->AllowedCount(), 1U);
+  EXPECT_TRUE(task_.queries[2].mask->Allows(2));
+  EXPECT_EQ(task_.queries[3].mask, task_.queries[0].mask);
+  EXPECT_EQ(task_.queries[4].mask, task_.queries[1].mask) << "made once for the call";
+  for (const engine::ResolvedQuery& query : task_.queries) {
+    EXPECT_EQ(query.existing, task_.queries[0].mask);
+  }
+}
+
+TEST_F(RequiredFilterTest, HidesItemsThatDoNotPass) {
+  ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"})}).ok());
+  // The same message as for an item that nobody has, and nothing offered in its place.
+  ExpectError(Resolve({Of(ByItem{"heat-1995"})}), ErrorReason::kItemNotFound, "queries[0].id",
+              "no item \"heat-1995\" in films");
+  ExpectError(Resolve({Of(ByItem{"heat-199"})}), ErrorReason::kItemNotFound, "queries[0].id",
+              "no item \"heat-199\" in films");
+  for (const Strategy strategy :
+       {Strategy::kAverageVector, Strategy::kBestScore, Strategy::kSumScores}) {
+    ExpectError(Resolve({Of(ExamplesOf(strategy, {"alien-1979"}, {"heat-1995"}))}),
+                ErrorReason::kItemNotFound, "queries[0].examples.negative[0].id",
+                "examples.negative[0]: no item \"heat-1995\" in films");
+  }
+  ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00042"}})}),
+              ErrorReason::kItemNotFound, "queries[0].blend.id",
+              "blend: no item \"heat-1995\" in films");
+}
+
+TEST_F(RequiredFilterTest, OffersNoUserEither) {
+  ExpectError(Resolve({Of(ByUser{"user_42"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
+              "no user \"user_42\" in films");
+}
+
+TEST_F(RequiredFilterTest, AppliesToAColdStart) {
+  QueryRequest request = WithColdStart("nobody", {});
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_THAT(FirstRows(task_.queries[0]), ElementsAre(2, 3));
+}
+
+TEST_F(RequiredFilterTest, NamesItsErrorAndItsColumn) {
+  options_.required_filter = "yeer < 1990";
+  ExpectError(Resolve({ByAVector("")}), ErrorReason::kInvalidFilter, "options.required_filter",
+              "options.required_filter, column 1: films has no field \"yeer\". Did you mean "
+              "\"year\"? Fields: year.");
+  options_.required_filter = " ";
+  EXPECT_EQ(base::ReasonOf(Resolve({ByAVector("")})), ErrorReason::kInvalidFilter)
+      << "never taken for no filter";
+}
+
+TEST_F(RequiredFilterTest, IsNotEvaluatedForACallThatIsOver) {
+  task_.deadline = clock_.Now();
+  ExpectError(Resolve({ByAVector("")}), ErrorReason::kDeadlineExceeded, "",
+              "the deadline passed before the filters were evaluated");
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ TEST(CollectionNameTest, RefusesOtherNames) {
   EXPECT_EQ(Error(".hidden"), "name: \".hidden\" is not a name" + rule);
   EXPECT_EQ(Error("a/../b"), "name: \"a/../b\" is not a name" + rule);
   EXPECT_EQ(Error("caf\xC3\xA9"), "name: \"caf\xC3\xA9\" is not a name" + rule);
+  EXPECT_EQ(Error("liveness"),
+            "name: \"liveness\" is the name of a health check; choose another one");
   EXPECT_EQ(Error(std::string(129, 'x')), "name: 129 bytes; a name has at most 128");
 }
 

@@ -6,10 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "files/scratch_folder.h"
 
 namespace simile::service {
 namespace {
+
+using base::ErrorReason;
 
 // A data root with a collection, a file, and links that lead inside and out.
 class DataRootTest : public testing::Test {
@@ -28,6 +31,10 @@ class DataRootTest : public testing::Test {
   std::string Error(const std::string& folder) const {
     const auto path = ResolveInDataRoot(root_, folder);
     return path.ok() ? "resolved to " + path->string() : std::string(path.status().message());
+  }
+
+  ErrorReason ReasonFor(const std::string& folder) const {
+    return base::ReasonOf(ResolveInDataRoot(root_, folder).status());
   }
 
   const ScratchFolder scratch_;
@@ -62,16 +69,26 @@ TEST_F(DataRootTest, RefusesPathsThatLeadOut) {
   EXPECT_EQ(Error("file"), "folder: \"file\" is not a folder" + rule);
 }
 
+TEST_F(DataRootTest, TellsWrongTextsFromPathsThatLeadOutAndFromFilesThatAreWrong) {
+  for (const std::string& text : {std::string(), std::string("a\0b", 3), std::string(5'000, 'a')}) {
+    EXPECT_EQ(ReasonFor(text), ErrorReason::kInvalidField) << text;
+  }
+  for (const char* const outside : {"/etc", "../root-of-another", "out", "sibling"}) {
+    EXPECT_EQ(ReasonFor(outside), ErrorReason::kOutsideDataRoot) << outside;
+  }
+  EXPECT_EQ(ReasonFor("file"), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(base::FieldOf(ResolveInDataRoot(root_, "file").status()), "folder");
+}
+
 TEST_F(DataRootTest, SaysThatAFolderDoesNotExist) {
-  const auto path = ResolveInDataRoot(root_, "book");
-  EXPECT_EQ(path.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReasonFor("book"), ErrorReason::kInvalidFiles);
   EXPECT_EQ(Error("book"), "folder: the server's data root has no \"book\"");
 }
 
 TEST_F(DataRootTest, NeedsADataRoot) {
-  EXPECT_EQ(ResolveInDataRoot("", "films").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(base::ReasonOf(ResolveInDataRoot("", "films").status()), ErrorReason::kOutsideDataRoot);
   const auto gone = ResolveInDataRoot(base_ / "gone", "films");
-  EXPECT_EQ(gone.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(base::ReasonOf(gone.status()), ErrorReason::kOutsideDataRoot);
   EXPECT_EQ(std::string(gone.status().message()).find(base_.string()), std::string::npos);
 }
 

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "data/payload_builder.h"
+#include "service/refusal.h"
 #include "simile/limits.h"
+#include "simile/v1/types.pb.h"
 
 namespace simile::service {
 namespace {
@@ -21,23 +23,40 @@ data::PayloadTable Films() {
   return std::move(builder).Build();
 }
 
+v1::PayloadSelector Fields(const std::vector<std::string>& names) {
+  v1::PayloadSelector selector;
+  for (const std::string& name : names) selector.add_fields(name);
+  return selector;
+}
+
+v1::PayloadSelector Of(v1::PayloadSelector::Selection selection) {
+  v1::PayloadSelector selector;
+  selector.set_selection(selection);
+  return selector;
+}
+
 TEST(SelectPayloadTest, SelectsAllWithoutNames) {
   const data::PayloadTable payload = Films();
-  const auto selection = SelectPayload("f", "films", {}, true, payload);
-  ASSERT_TRUE(selection.ok());
-  EXPECT_EQ(ReadSelected(payload, 0, *selection), payload.Read(0));
+  for (const v1::PayloadSelector& all :
+       {v1::PayloadSelector(), Of(v1::PayloadSelector::SELECTION_ALL)}) {
+    EXPECT_TRUE(CheckPayloadSelector({"f"}, all, Limits{}).ok());
+    const auto selection = SelectPayload({"f"}, "films", all, payload);
+    ASSERT_TRUE(selection.ok());
+    EXPECT_EQ(ReadSelected(payload, 0, *selection), payload.Read(0));
+  }
 }
 
 TEST(SelectPayloadTest, SelectsNoneWithoutPayload) {
   const data::PayloadTable payload = Films();
-  const auto selection = SelectPayload("f", "films", {}, false, payload);
+  const auto selection =
+      SelectPayload({"f"}, "films", Of(v1::PayloadSelector::SELECTION_NONE), payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_TRUE(ReadSelected(payload, 0, *selection).empty());
 }
 
 TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
   const data::PayloadTable payload = Films();
-  const auto selection = SelectPayload("f", "films", {"year", "title", "year"}, true, payload);
+  const auto selection = SelectPayload({"f"}, "films", Fields({"year", "title", "year"}), payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_EQ(ReadSelected(payload, 0, *selection),
             (PayloadObject{{"title", PayloadValue{std::string("Toy Story")}},
@@ -46,22 +65,21 @@ TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
 
 TEST(SelectPayloadTest, NamesTheNearestFieldAndAllOthers) {
   const auto selection =
-      SelectPayload("options.payload_fields", "films", {"year", "genre"}, true, Films());
-  ASSERT_FALSE(selection.ok());
-  EXPECT_EQ(selection.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(std::string(selection.status().message()),
-            "options.payload_fields[1]: films has no field \"genre\". Did you mean \"genres\"? "
-            "Fields: genres, title, year.");
+      SelectPayload({"options.payload"}, "films", Fields({"year", "genre"}), Films());
+  ExpectRefused(selection.status(),
+                "options.payload.fields[1]: films has no field \"genre\". Did you mean \"genres\"? "
+                "Fields: genres, title, year.",
+                base::ErrorReason::kUnknownPayloadField);
 }
 
 TEST(SelectPayloadTest, SaysWhenThereIsNoPayloadAtAll) {
   const data::PayloadTable empty;
-  const auto all = SelectPayload("f", "vectors", {}, true, empty);
+  const auto all = SelectPayload({"f"}, "vectors", {}, empty);
   ASSERT_TRUE(all.ok());
   EXPECT_TRUE(all->none);
-  const auto selection = SelectPayload("f", "vectors", {"title"}, true, empty);
+  const auto selection = SelectPayload({"f"}, "vectors", Fields({"title"}), empty);
   EXPECT_EQ(std::string(selection.status().message()),
-            "f[0]: vectors has no field \"title\". It has no payload (no metadata.jsonl).");
+            "f.fields[0]: vectors has no field \"title\". It has no payload (no metadata.jsonl).");
 }
 
 TEST(SelectPayloadTest, CutsLongListsOfFields) {
@@ -72,7 +90,7 @@ TEST(SelectPayloadTest, CutsLongListsOfFields) {
   }
   ASSERT_TRUE(builder.Add(row).ok());
   const auto selection =
-      SelectPayload("f", "wide", {"something else"}, true, std::move(builder).Build());
+      SelectPayload({"f"}, "wide", Fields({"something else"}), std::move(builder).Build());
   EXPECT_TRUE(std::string(selection.status().message()).ends_with("field119 and 5 more."))
       << selection.status();
 }

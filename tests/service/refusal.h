@@ -8,6 +8,8 @@
 
 #include <absl/status/status.h>
 
+#include "base/error_detail.h"
+
 namespace simile::service {
 
 // Requests as protobuf's text.
@@ -21,19 +23,32 @@ Message Parse(const std::string& text) {
   return message;
 }
 
-// A request and the message it must be refused with.
+// A request and the message it must be refused with, which begins with the field that is wrong.
 struct Refusal {
   const char* name;
   std::string request;
   std::string message;
+  base::ErrorReason reason = base::ErrorReason::kInvalidField;
 };
 inline void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
 
 inline std::string Name(const testing::TestParamInfo<Refusal>& info) { return info.param.name; }
 
-inline void ExpectRefused(const absl::Status& status, const std::string& message) {
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+inline void ExpectRefused(const absl::Status& status, const std::string& message,
+                          base::ErrorReason reason = base::ErrorReason::kInvalidField) {
+  ASSERT_FALSE(status.ok());
   EXPECT_EQ(std::string(status.message()), message);
+  EXPECT_EQ(base::InfoOf(base::ReasonOf(status)).name, base::InfoOf(reason).name);
+  EXPECT_EQ(base::FieldOf(status), message.substr(0, message.find(": ")));
+}
+
+// The same for a bound on all queries of a call together: the field is the list of them.
+inline void ExpectTotalRefused(const absl::Status& status, const std::string& message,
+                               const std::string& list = "queries") {
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(std::string(status.message()), message);
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kInvalidField);
+  EXPECT_EQ(base::FieldOf(status), list);
 }
 
 }  // namespace simile::service

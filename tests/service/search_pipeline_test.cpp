@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "engine/fake_segment.h"
 #include "engine/gate.h"
@@ -24,6 +25,7 @@
 namespace simile::service {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -36,7 +38,10 @@ class FakeCall final : public Call {
   Clock::TimePoint arrived_at() const override { return arrived_at_; }
   std::optional<Clock::TimePoint> deadline() const override { return deadline_; }
   std::shared_ptr<const std::atomic<bool>> cancelled() const override { return cancelled_; }
-  void SetRetryAfter(std::chrono::milliseconds wait) override { retry_after_ = wait; }
+  void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
+    reply_bytes_max_ = bytes_max;
+    reply_remedy_ = remedy;
+  }
   void Finish(const absl::Status& status) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(end_.has_value()) << "finished twice";
@@ -51,13 +56,15 @@ class FakeCall final : public Call {
     finished_.wait(lock, [this] { return end_.has_value(); });
     return *end_;
   }
-  std::optional<std::chrono::milliseconds> retry_after() const { return retry_after_; }
+  std::uint64_t reply_bytes_max() const { return reply_bytes_max_; }
+  std::string_view reply_remedy() const { return reply_remedy_; }
 
  private:
   const Clock::TimePoint arrived_at_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<Clock::TimePoint> deadline_;
-  std::optional<std::chrono::milliseconds> retry_after_;
+  std::uint64_t reply_bytes_max_ = 0;
+  std::string_view reply_remedy_;
   std::mutex mutex_;  // guards end_
   std::condition_variable finished_;
   std::optional<absl::Status> end_;
@@ -120,7 +127,8 @@ TEST_F(SearchPipelineTest, AnswersWithHitsAndReceipt) {
   ASSERT_EQ(response.results(0).hits_size(), 3);
   EXPECT_EQ(response.results(0).hits(0).rank(), 2U);
   for (const v1::Hit& hit : response.results(0).hits()) EXPECT_NE(hit.id(), "7");
-  EXPECT_EQ(response.receipt().engine(), "scan-fake");
+  EXPECT_EQ(response.results(0).score_kind(), v1::SCORE_KIND_COSINE);
+  EXPECT_THAT(response.receipt().engines(), ElementsAre("scan-fake"));
   EXPECT_EQ(response.receipt().reason(), "the test says so");
   EXPECT_EQ(response.receipt().request_id(), "4f1c");
   EXPECT_EQ(response.receipt().snapshot_version(), 1U);
@@ -149,8 +157,8 @@ TEST_F(SearchPipelineTest, RefusesCallsThatDoNotFitTheQueueAndSaysWhenToRetry) {
   const v1::SearchRequest one = Query("4");
   v1::SearchResponse third_response;
   HandleSearch(pipeline_, third, one, third_response);
-  EXPECT_EQ(third.AwaitEnd().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(third.retry_after(), std::chrono::milliseconds(100));
+  EXPECT_EQ(base::ReasonOf(third.AwaitEnd()), base::ErrorReason::kQueueFull);
+  EXPECT_TRUE(base::RetryAfterOf(third.AwaitEnd()).has_value());
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"queue_full\"} 1\n"));
   gate_.Open();
   EXPECT_TRUE(first_.AwaitEnd().ok());
@@ -207,17 +215,56 @@ TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_reply_bytes_max(100);
+  request.mutable_options()->set_with_vectors(true);
   v1::SearchResponse response;
   HandleSearch(pipeline_, call, request, response);
   const absl::Status status = call.AwaitEnd();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), StartsWith("the answer needs about "));
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kReplyTooLarge);
+  EXPECT_THAT(std::string(status.message()), StartsWith("the answer needs more than "));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("bytes and may have 100; lower k, name the payload_fields you need or set "
-                        "without_payload, leave out with_vectors, or raise "
-                        "options.reply_bytes_max (up to 67,108,864)"));
-  EXPECT_FALSE(call.retry_after().has_value());
-  EXPECT_EQ(response.results_size(), 0);
+              HasSubstr("bytes and may have 100; lower k, select the payload fields you need or "
+                        "none, leave out with_vectors, or raise options.reply_bytes_max (up to "
+                        "67,108,864)"));
+  EXPECT_FALSE(base::RetryAfterOf(status).has_value());
+  EXPECT_EQ(response.results_size(), 0) << "refused before it is built";
+}
+
+TEST_F(SearchPipelineTest, LeavesTheExactSizeToTheCall) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_reply_bytes_max(100);
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  ASSERT_TRUE(call.AwaitEnd().ok()) << "its rows alone fit: " << call.AwaitEnd();
+  EXPECT_GT(response.ByteSizeLong(), 100U);
+  EXPECT_EQ(call.reply_bytes_max(), 100U);
+  EXPECT_THAT(std::string(call.reply_remedy()), StartsWith("lower k, "));
+}
+
+TEST_F(SearchPipelineTest, ABriefReceiptHasFourFields) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_BRIEF);
+  v1::SearchResponse response;
+  clock_.Advance(std::chrono::microseconds(25));
+  HandleSearch(pipeline_, call, request, response);
+  ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  v1::Receipt brief;
+  brief.set_backend(v1::BACKEND_KIND_CPU);
+  brief.set_snapshot_id(store_.Pin("films").value()->id);
+  brief.set_exact(true);
+  brief.set_total_us(25);
+  EXPECT_EQ(response.receipt().ShortDebugString(), brief.ShortDebugString());
+}
+
+TEST_F(SearchPipelineTest, RefusesOtherContentThanExpected) {
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_expected_snapshot_id("00000000000000000000000000000000");
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  EXPECT_EQ(base::ReasonOf(call.AwaitEnd()), base::ErrorReason::kSnapshotMismatch);
+  EXPECT_EQ(base::FieldOf(call.AwaitEnd()), "options.expected_snapshot_id");
 }
 
 TEST_F(SearchPipelineTest, NamesAnUnknownCollection) {
@@ -239,7 +286,8 @@ TEST_F(SearchPipelineTest, SaysThatThereAreNoUsers) {
   request.add_user_ids("ben");
   v1::RecommendResponse response;
   HandleRecommend(pipeline_, call, request, response);
-  EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(base::ReasonOf(call.AwaitEnd()), base::ErrorReason::kUserNotFound);
+  EXPECT_EQ(base::FieldOf(call.AwaitEnd()), "user_ids[0]");
   // The message names the field that the caller sent.
   EXPECT_THAT(std::string(call.AwaitEnd().message()), StartsWith("user_ids[0]: "));
 }

@@ -13,33 +13,40 @@ namespace {
 std::string FetchError(const std::string& text) {
   v1::FetchRequest request;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
-  return std::string(ValidateFetch(request, Limits{}).message());
+  return std::string(ValidateFetch(request, Limits{}).status().message());
 }
 
 std::string LookupError(const std::string& text) {
   v1::LookupRequest request;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
-  return std::string(ValidateLookup(request, Limits{}).message());
+  return std::string(ValidateLookup(request, Limits{}).status().message());
 }
 
 TEST(ValidateFetchTest, AllowsRequestsWithinLimits) {
-  EXPECT_EQ(FetchError("collection: 'films' ids: ['a', 'b'] payload_fields: 'title'"), "");
+  EXPECT_EQ(FetchError("collection: 'films' ids: ['a', 'b'] payload { fields: 'title' }"), "");
 }
 
 TEST(ValidateFetchTest, NamesWhatIsWrong) {
   EXPECT_EQ(FetchError("ids: 'a'"),
-            "collection: empty; name a collection (CollectionService.List shows them)");
+            "collection: empty; name a collection (CollectionService.ListCollections shows them)");
   EXPECT_EQ(FetchError("collection: 'films'"), "ids: 0 given; a call takes 1 to 1,024");
   EXPECT_EQ(FetchError("collection: 'films' ids: ['a', '']"),
             "ids[1]: empty; an id has 1 to 512 bytes");
-  EXPECT_EQ(FetchError("collection: 'films' ids: 'a' payload_fields: 'x' without_payload: true"),
-            "payload_fields: set together with without_payload; set only one of them");
+  EXPECT_EQ(FetchError("collection: 'films' ids: 'a' payload { fields: 'x' "
+                       "selection: SELECTION_NONE }"),
+            "payload.fields: 1 field named together with SELECTION_NONE; leave one of them out");
+  EXPECT_EQ(FetchError("collection: 'films' ids: 'a' reply_bytes_max: 0"),
+            "reply_bytes_max: 0; give 1 to 67,108,864");
+  EXPECT_EQ(
+      FetchError("collection: 'films' ids: 'a' required_filter: '" + std::string(8'193, 'x') + "'"),
+      "required_filter: 8,193 bytes; a filter may have 8,192");
 }
 
 TEST(ValidateFetchTest, RefusesMoreFieldsThanItsBound) {
-  std::string text = "collection: 'films' ids: 'a' ";
-  for (int field = 0; field < 257; ++field) text += "payload_fields: 'x' ";
-  EXPECT_EQ(FetchError(text), "payload_fields: 257 fields named; at most 256");
+  std::string text = "collection: 'films' ids: 'a' payload { ";
+  for (int field = 0; field < 256; ++field) text += "fields: 'x' ";
+  EXPECT_EQ(FetchError(text + "}"), "");
+  EXPECT_EQ(FetchError(text + "fields: 'y' }"), "payload.fields: 257 fields named; at most 256");
 }
 
 TEST(ValidateLookupTest, AllowsRequestsWithinLimits) {
@@ -57,6 +64,9 @@ TEST(ValidateLookupTest, NamesWhatIsWrong) {
             "limit: 0; ask for 1 to 1,000");
   EXPECT_EQ(LookupError("collection: 'films' text: 'Toy' limit: 1001"),
             "limit: 1,001; ask for 1 to 1,000");
+  EXPECT_EQ(LookupError("collection: 'films' text: 'Toy' payload { selection: 3 }"),
+            "payload.selection: 3 is unknown; set SELECTION_ALL or SELECTION_NONE, or name fields "
+            "instead");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class RefinementRefusalTest : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefinementRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
   const auto valid = ValidateSearch(Parse<v1::SearchRequest>(GetParam().request), Limits{});
-  ExpectRefused(valid.status(), GetParam().message);
+  ExpectRefused(valid.status(), GetParam().message, GetParam().reason);
 }
 
 std::string Examples(const std::string& rest) {
@@ -30,30 +30,37 @@ std::string Blend(const std::string& rest) { return kFilms + "queries { blend { 
 INSTANTIATE_TEST_SUITE_P(
     All, RefinementRefusalTest,
     testing::Values(
-        Refusal{"NoExamples", Examples("strategy: BEST_SCORE"),
+        Refusal{"NoExamples", Examples("strategy: STRATEGY_BEST_SCORE"),
                 "queries[0].examples: none; give positive examples, negative ones, or both"},
         Refusal{"NoStrategy", Examples("positive { id: 'a' }"),
-                "queries[0].examples.strategy: not set; set AVERAGE_VECTOR, BEST_SCORE or "
-                "SUM_SCORES"},
+                "queries[0].examples.strategy: not set; set STRATEGY_AVERAGE_VECTOR, "
+                "STRATEGY_BEST_SCORE "
+                "or STRATEGY_SUM_SCORES"},
         Refusal{"UnknownStrategy", Examples("positive { id: 'a' } strategy: 9"),
-                "queries[0].examples.strategy: 9 is unknown; set AVERAGE_VECTOR, BEST_SCORE or "
-                "SUM_SCORES"},
-        Refusal{"AverageOfNegatives", Examples("negative { id: 'a' } strategy: AVERAGE_VECTOR"),
-                "queries[0].examples: AVERAGE_VECTOR without a positive example; add one, or take "
-                "BEST_SCORE or SUM_SCORES"},
-        Refusal{"ExampleWithoutTarget", Examples("positive { weight: 2 } strategy: SUM_SCORES"),
+                "queries[0].examples.strategy: 9 is unknown; set STRATEGY_AVERAGE_VECTOR, "
+                "STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES"},
+        Refusal{
+            "AverageOfNegatives",
+            Examples("negative { id: 'a' } strategy: STRATEGY_AVERAGE_VECTOR"),
+            "queries[0].examples: STRATEGY_AVERAGE_VECTOR without a positive example; add one, or "
+            "take STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES"},
+        Refusal{"ExampleWithoutTarget",
+                Examples("positive { weight: 2 } strategy: STRATEGY_SUM_SCORES"),
                 "queries[0].examples.positive[0]: no target; set vector, packed_vector or id"},
-        Refusal{"ExampleWithEmptyId", Examples("negative { id: '' } strategy: SUM_SCORES"),
+        Refusal{"ExampleWithEmptyId", Examples("negative { id: '' } strategy: STRATEGY_SUM_SCORES"),
                 "queries[0].examples.negative[0].id: empty; an id has 1 to 512 bytes"},
-        Refusal{"NegativeWeight", Examples("positive { id: 'a' weight: -1 } strategy: BEST_SCORE"),
+        Refusal{"NegativeWeight",
+                Examples("positive { id: 'a' weight: -1 } strategy: STRATEGY_BEST_SCORE"),
                 "queries[0].examples.positive[0].weight: -1; give a number above 0, up to "
                 "1,000,000; what the rows should be unlike belongs to the negative examples"},
-        Refusal{"WeightNaN", Examples("positive { id: 'a' weight: nan } strategy: BEST_SCORE"),
+        Refusal{"WeightNaN",
+                Examples("positive { id: 'a' weight: nan } strategy: STRATEGY_BEST_SCORE"),
                 "queries[0].examples.positive[0].weight: nan; give a number above 0, up to "
                 "1,000,000"},
         Refusal{"SeenByExamples",
-                kFilms + "queries { examples { positive { id: 'a' } strategy: BEST_SCORE } "
-                         "exclude_seen: true }",
+                kFilms +
+                    "queries { examples { positive { id: 'a' } strategy: STRATEGY_BEST_SCORE } "
+                    "exclude_seen: true }",
                 "queries[0].exclude_seen: only queries by user_id or blend have seen anything"},
         Refusal{"BlendWithoutTarget", Blend("user_id: 'u'"),
                 "queries[0].blend: no target; set vector, packed_vector or id"},
@@ -76,8 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
                 kQuery + "options { group_by { field: '" + std::string(513, 'x') + "' } }",
                 "options.group_by.field: 513 bytes; a field's name has at most 512"},
         Refusal{"LongColdStartField",
-                kQuery + "options { cold_start { order: NEWEST field: '" + std::string(513, 'x') +
-                    "' } }",
+                kQuery + "options { cold_start { order: ORDER_NEWEST field: '" +
+                    std::string(513, 'x') + "' } }",
                 "options.cold_start.field: 513 bytes; a field's name has at most 512"},
         Refusal{"GroupSizeZero", kQuery + "options { group_by { field: 'genres' group_size: 0 } }",
                 "options.group_by.group_size: 0; ask for 1 to 10,000"},
@@ -89,37 +96,38 @@ INSTANTIATE_TEST_SUITE_P(
                 kQuery + "options { diversity { } group_by { field: 'genres' } }",
                 "options: diversity and group_by are both set; set only one of them"},
         Refusal{"ColdStartWithoutOrder", kQuery + "options { cold_start { field: 'year' } }",
-                "options.cold_start.order: not set; set NEWEST or MOST_POPULAR"},
+                "options.cold_start.order: not set; set ORDER_NEWEST or ORDER_MOST_POPULAR"},
         Refusal{"UnknownColdStart", kQuery + "options { cold_start { order: 7 } }",
-                "options.cold_start.order: 7 is unknown; set NEWEST or MOST_POPULAR"},
+                "options.cold_start.order: 7 is unknown; set ORDER_NEWEST or ORDER_MOST_POPULAR"},
         Refusal{"PageToken", kQuery + "options { page_token: 'next' }",
                 "options.page_token: not a page token; send an answer's next_page_token unchanged, "
-                "or leave it out for the first page"}),
+                "or leave it out for the first page",
+                base::ErrorReason::kInvalidPageToken}),
     Name);
 
 TEST(ValidateRefinementTest, CountsEveryExampleAsAVector) {
   v1::SearchRequest request = Parse<v1::SearchRequest>(kFilms);
   for (int query = 0; query < 17; ++query) {
     v1::Examples& examples = *request.add_queries()->mutable_examples();
-    examples.set_strategy(v1::Examples::SUM_SCORES);
+    examples.set_strategy(v1::Examples::STRATEGY_SUM_SCORES);
     for (int i = 0; i < 64; ++i) examples.add_positive()->set_id("a");
   }
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries: 1,088 vectors, each example counted; a call may have 1,024");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries: 1,088 vectors, each example counted; a call may have 1,024");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
   request.mutable_queries(0)->mutable_examples()->add_negative()->set_id("b");
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries[0].examples: 65 examples; at most 64");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries[0].examples: 65 examples; at most 64");
 }
 
 TEST(ValidateRefinementTest, AllowsNoMoreVectorsThanFitTheQueue) {
   const v1::SearchRequest request = Parse<v1::SearchRequest>(
-      Examples("positive { id: 'a' } positive { id: 'b' } strategy: SUM_SCORES"));
+      Examples("positive { id: 'a' } positive { id: 'b' } strategy: STRATEGY_SUM_SCORES"));
   Limits limits;
   limits.queue_queries_max = 1;
-  EXPECT_EQ(std::string(ValidateSearch(request, limits).status().message()),
-            "queries: 2 vectors, each example counted; a call may have 1");
+  ExpectRefused(ValidateSearch(request, limits).status(),
+                "queries: 2 vectors, each example counted; a call may have 1");
   limits.queue_queries_max = 2;
   EXPECT_TRUE(ValidateSearch(request, limits).ok());
 }
@@ -128,9 +136,10 @@ TEST(ValidateRefinementTest, BoundsTheRowsOfAllGroups) {
   v1::SearchRequest request = Parse<v1::SearchRequest>(
       kFilms + "options { k: 100 group_by { field: 'genres' group_size: 100 } }");
   for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "group_by: 210,000 rows, groups times rows of each; a call may have 200,000: send "
-            "fewer queries, or ask for fewer or smaller groups");
+  ExpectTotalRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "group_by: 210,000 rows, groups times rows of each; a call may have 200,000: send "
+      "fewer queries, or ask for fewer or smaller groups");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
@@ -139,9 +148,10 @@ TEST(ValidateRefinementTest, BoundsThePairsThatDiversityCompares) {
   v1::SearchRequest request =
       Parse<v1::SearchRequest>(kFilms + "options { k: 100 diversity { candidates: 1000 } }");
   for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "diversity: 2,100,000 pairs of rows to compare; a call may have 2,000,000: send fewer "
-            "queries, or ask for fewer candidates or a smaller k");
+  ExpectTotalRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "diversity: 2,100,000 pairs of rows to compare; a call may have 2,000,000: send fewer "
+      "queries, or ask for fewer candidates or a smaller k");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
@@ -173,7 +183,7 @@ TEST(ValidateRefinementTest, DiversityChoosesFromTenTimesKByDefault) {
 TEST(ValidateRefinementTest, ReadsExamplesAndBlends) {
   const auto valid = Validate(
       "queries { examples { positive { id: 'a' weight: 2 } positive { vector { values: [1, 2] } } "
-      "negative { id: 'b' } strategy: SUM_SCORES } } "
+      "negative { id: 'b' } strategy: STRATEGY_SUM_SCORES } } "
       "queries { blend { id: 'a' user_id: 'u' user_weight: 0.75 } exclude_seen: true }");
   ASSERT_TRUE(valid.ok()) << valid.status();
   const auto& examples = std::get<query::ByExamples>(valid->queries[0].target);
@@ -190,6 +200,8 @@ TEST(ValidateRefinementTest, ReadsExamplesAndBlends) {
   EXPECT_EQ(blend.user_weight, 0.75F);
 }
 
+const std::string kSnapshotId = "0123456789abcdef0123456789abcdef";
+
 class PagesTest : public testing::Test {
  protected:
   // Validates the request with the token of the page after `page` others.
@@ -197,8 +209,8 @@ class PagesTest : public testing::Test {
     request.mutable_options()->set_paged(true);
     const auto first = ValidateSearch(request, Limits{});
     EXPECT_TRUE(first.ok()) << first.status();
-    request.mutable_options()->set_page_token(
-        WritePageToken({.page = page, .request_hash = first->paging.request_hash}));
+    request.mutable_options()->set_page_token(WritePageToken(
+        {.snapshot_id = kSnapshotId, .page = page, .request_hash = first->paging.request_hash}));
     return ValidateSearch(request, Limits{});
   }
 };
@@ -218,13 +230,14 @@ TEST_F(PagesTest, ATokenContinuesItsOwnRequestOnly) {
   v1::SearchRequest request = Parse<v1::SearchRequest>(kQuery);
   const auto first =
       ValidateSearch(Parse<v1::SearchRequest>(kQuery + "options { paged: true }"), Limits{});
-  request.mutable_options()->set_page_token(
-      WritePageToken({.page = 1, .request_hash = first->paging.request_hash}));
+  request.mutable_options()->set_page_token(WritePageToken(
+      {.snapshot_id = kSnapshotId, .page = 1, .request_hash = first->paging.request_hash}));
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok()) << "a token implies paged";
   request.mutable_options()->set_filter("year > 1990");
   ExpectRefused(ValidateSearch(request, Limits{}).status(),
                 "options.page_token: it belongs to another request; only options.page_token may "
-                "differ from the request that returned it");
+                "differ from the request that returned it",
+                base::ErrorReason::kInvalidPageToken);
 }
 
 TEST_F(PagesTest, RefusesPagesOutOfReach) {

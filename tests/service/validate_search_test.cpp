@@ -33,8 +33,9 @@ TEST_P(SearchRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
 INSTANTIATE_TEST_SUITE_P(
     All, SearchRefusalTest,
     testing::Values(
-        Refusal{"NoCollection", "queries { id: 'a' }",
-                "collection: empty; name a collection (CollectionService.List shows them)"},
+        Refusal{
+            "NoCollection", "queries { id: 'a' }",
+            "collection: empty; name a collection (CollectionService.ListCollections shows them)"},
         Refusal{"CollectionOfOtherLetters", "collection: 'a/b' queries { id: 'a' }",
                 "collection: \"a/b\" is not a name; a name has letters, digits, '-', '_' and '.', "
                 "and does not start with '.'"},
@@ -67,13 +68,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"EmptyVector", kFilms + "queries { vector { } }",
                 "queries[0].vector: empty; send a number for each dimension"},
         Refusal{"PackedWithoutFormat", kFilms + "queries { packed_vector { data: 'abcd' } }",
-                "queries[0].packed_vector.format: not set; set F32_LE or F16_LE"},
-        Refusal{"PackedWithoutData", kFilms + "queries { packed_vector { format: F16_LE } }",
+                "queries[0].packed_vector.format: not set; set FORMAT_F32_LE or FORMAT_F16_LE"},
+        Refusal{"PackedWithoutData", kFilms + "queries { packed_vector { format: FORMAT_F16_LE } }",
                 "queries[0].packed_vector.data: empty; send 2 bytes for each dimension"},
         Refusal{"PackedCutOff",
-                kQuery + "queries { packed_vector { format: F32_LE data: 'abcdef' } }",
-                "queries[1].packed_vector.data: 6 bytes; F32_LE takes 4 for each dimension, so a "
-                "multiple of 4"},
+                kQuery + "queries { packed_vector { format: FORMAT_F32_LE data: 'abcdef' } }",
+                "queries[1].packed_vector.data: 6 bytes; FORMAT_F32_LE takes 4 for each "
+                "dimension, so a multiple of 4"},
         Refusal{"EmptyExcludedId", kFilms + "queries { id: 'a' exclude_ids: ['b', ''] }",
                 "queries[0].exclude_ids[1]: empty; an id has 1 to 512 bytes"},
         Refusal{"LongExcludedId",
@@ -82,8 +83,22 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"SeenByAnItem", kQuery + "queries { id: 'a' exclude_seen: true }",
                 "queries[1].exclude_seen: only queries by user_id or blend have seen anything"},
         Refusal{"FieldsAndNone",
-                kQuery + "options { payload_fields: 'title' without_payload: true }",
-                "options.payload_fields: set together with without_payload; set only one of them"},
+                kQuery + "options { payload { fields: 'title' selection: SELECTION_NONE } }",
+                "options.payload.fields: 1 field named together with SELECTION_NONE; leave one of "
+                "them out"},
+        Refusal{"FieldsAndAll",
+                kQuery + "options { payload { fields: ['a', 'b'] selection: SELECTION_ALL } }",
+                "options.payload.fields: 2 fields named together with SELECTION_ALL; leave one of "
+                "them out"},
+        Refusal{"UnknownSelection", kQuery + "options { payload { selection: 9 } }",
+                "options.payload.selection: 9 is unknown; set SELECTION_ALL or SELECTION_NONE, or "
+                "name fields instead"},
+        Refusal{"UnknownReceiptDetail", kQuery + "options { receipt_detail: 9 }",
+                "options.receipt_detail: 9 is unknown; set RECEIPT_DETAIL_FULL or "
+                "RECEIPT_DETAIL_BRIEF"},
+        Refusal{"LongRequiredFilter",
+                kQuery + "options { required_filter: '" + std::string(8'193, 'a') + "' }",
+                "options.required_filter: 8,193 bytes; a filter may have 8,192"},
         Refusal{"ReplyZero", kQuery + "options { reply_bytes_max: 0 }",
                 "options.reply_bytes_max: 0; give 1 to 67,108,864"},
         Refusal{"ReplyTooLarge", kQuery + "options { reply_bytes_max: 67108865 }",
@@ -100,8 +115,9 @@ TEST_P(RecommendRefusalTest, SaysWhatWhereAndWhatWouldBeRight) {
 INSTANTIATE_TEST_SUITE_P(
     All, RecommendRefusalTest,
     testing::Values(
-        Refusal{"NoCollection", "user_ids: 'u'",
-                "collection: empty; name a collection (CollectionService.List shows them)"},
+        Refusal{
+            "NoCollection", "user_ids: 'u'",
+            "collection: empty; name a collection (CollectionService.ListCollections shows them)"},
         Refusal{"NoUsers", kFilms, "user_ids: 0 given; a call takes 1 to 1,024"},
         Refusal{"EmptyUser", kFilms + "user_ids: ['u', '']",
                 "user_ids[1]: empty; an id has 1 to 512 bytes"},
@@ -111,15 +127,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "options.offset: 10,000 with k 10 reaches past 10,000; offset + k may be at most "
                 "that"},
         Refusal{"FieldsAndNone",
-                kFilms + "user_ids: 'u' options { payload_fields: 'title' without_payload: true }",
-                "options.payload_fields: set together with without_payload; set only one of them"}),
+                kFilms + "user_ids: 'u' options { payload { fields: 'title' selection: "
+                         "SELECTION_NONE } }",
+                "options.payload.fields: 1 field named together with SELECTION_NONE; leave one of "
+                "them out"}),
     Name);
 
 TEST(ValidateSearchTest, RefusesOneQueryTooMany) {
   v1::SearchRequest request = Search("");
   for (int index = 0; index < 1'025; ++index) request.add_queries()->set_id("a");
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries: 1,025 given; a call takes 1 to 1,024");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries: 1,025 given; a call takes 1 to 1,024");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
@@ -129,9 +147,9 @@ TEST(ValidateSearchTest, RefusesAnUnknownFormat) {
   // A newer client may send it: proto3 keeps unknown enum numbers.
   request.mutable_queries(0)->mutable_packed_vector()->set_format(
       static_cast<v1::PackedVector::Format>(7));
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries[0].packed_vector.format: 7 is not a known format; set F32_LE (1) or F16_LE "
-            "(2)");
+  ExpectRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "queries[0].packed_vector.format: 7 is unknown; set FORMAT_F32_LE or FORMAT_F16_LE");
 }
 
 TEST(ValidateSearchTest, RefusesVectorsOfTooManyDimensions) {
@@ -140,21 +158,21 @@ TEST(ValidateSearchTest, RefusesVectorsOfTooManyDimensions) {
   values.Resize(4'096, 1.0F);
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
   values.Add(1.0F);
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries[0].vector: 4,097 dimensions; a vector has at most 4,096");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries[0].vector: 4,097 dimensions; a vector has at most 4,096");
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
-  packed.set_format(v1::PackedVector::F16_LE);
+  packed.set_format(v1::PackedVector::FORMAT_F16_LE);
   packed.set_data(std::string(std::size_t{2} * 4'097, '\0'));
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "queries[0].packed_vector.data: 4,097 dimensions; a vector has at most 4,096");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries[0].packed_vector.data: 4,097 dimensions; a vector has at most 4,096");
 }
 
 TEST(ValidateSearchTest, RefusesTooManyExcludedIds) {
   const std::string id = "x";
   v1::SearchRequest request = Search("queries { id: 'a' }");
   for (int index = 0; index < 10'001; ++index) request.mutable_options()->add_exclude_ids(id);
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "options.exclude_ids: 10,001 ids given; at most 10,000");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "options.exclude_ids: 10,001 ids given; at most 10,000");
 }
 
 TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
@@ -164,9 +182,10 @@ TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
   for (int index = 0; index < 256; ++index) request.mutable_options()->add_exclude_ids(id);
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
   request.mutable_queries(5)->add_exclude_ids(id);
-  EXPECT_EQ(std::string(ValidateSearch(request, Limits{}).status().message()),
-            "exclude_ids: 262,145 exclusions, the options' list counted for each of 1,024 queries; "
-            "a call may have 262,144: send fewer queries a call or fewer ids");
+  ExpectTotalRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "exclude_ids: 262,145 exclusions, the options' list counted for each of 1,024 queries; "
+      "a call may have 262,144: send fewer queries a call or fewer ids");
 }
 
 TEST(ValidateSearchTest, RefusesAFilterThatIsTooLong) {
@@ -195,6 +214,40 @@ TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
+TEST(ValidateSearchTest, TakesTheConfiguredBounds) {
+  Limits limits;
+  limits.filter_bytes_max = 4;
+  limits.reply_bytes_default = 10;
+  limits.reply_bytes_max = 20;
+  EXPECT_EQ(ValidateSearch(Search("queries { id: 'a' filter: 'x=1' }"), limits)
+                .value()
+                .answer.reply_bytes_max,
+            10U);
+  ExpectRefused(ValidateSearch(Search("queries { id: 'a' filter: 'x=100' }"), limits).status(),
+                "queries[0].filter: 5 bytes; a filter may have 4");
+  ExpectRefused(
+      ValidateSearch(Search("queries { id: 'a' } options { reply_bytes_max: 21 }"), limits)
+          .status(),
+      "options.reply_bytes_max: 21; give 1 to 20");
+}
+
+TEST(ValidateSearchTest, ReadsWhichVectorsAreAsStored) {
+  const auto valid = ValidateSearch(
+      Search("queries { vector { values: 1 as_stored: true } } "
+             "queries { packed_vector { format: FORMAT_F32_LE data: 'abcd' as_stored: true } } "
+             "queries { packed_vector { format: FORMAT_F32_LE data: 'abcd' } }"),
+      Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  const auto vector = [&](std::size_t query) {
+    return std::get<query::ByVector>(valid->queries[query].target);
+  };
+  EXPECT_TRUE(vector(0).as_stored);
+  EXPECT_EQ(vector(0).field, "vector");
+  EXPECT_TRUE(vector(1).as_stored);
+  EXPECT_EQ(vector(1).field, "packed_vector");
+  EXPECT_FALSE(vector(2).as_stored);
+}
+
 TEST(ValidateSearchTest, PrefersAQuerysFilterToTheOptions) {
   const auto valid = ValidateSearch(
       Search(
@@ -205,6 +258,8 @@ TEST(ValidateSearchTest, PrefersAQuerysFilterToTheOptions) {
   EXPECT_EQ(valid->queries[0].filter, "a = 1");
   EXPECT_EQ(valid->queries[1].filter, "b = 1");
   EXPECT_EQ(valid->queries[2].filter, "");
+  EXPECT_TRUE(valid->queries[0].filter_is_default);
+  EXPECT_FALSE(valid->queries[1].filter_is_default);
 }
 
 TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
@@ -213,7 +268,9 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
       "queries { user_id: 'u' k: 7 offset: 2 score_threshold: 0.5 exclude_ids: 'c' }"
       "queries { user_id: 'u' exclude_seen: false }"
       "options { k: 3 offset: 1 score_threshold: 0.25 exclude_ids: 'b' exclude_seen: true "
-      "          with_vectors: true payload_fields: ['year', 'title'] reply_bytes_max: 99 }");
+      "          with_vectors: true with_rows: true payload { fields: ['year', 'title'] } "
+      "          required_filter: 'a = 1' expected_snapshot_id: 'f00d' reply_bytes_max: 99 "
+      "          receipt_detail: RECEIPT_DETAIL_BRIEF }");
   const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 3U);
@@ -231,10 +288,13 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
   EXPECT_EQ(own.score_threshold, 0.5F);
   EXPECT_EQ(own.exclude_ids, std::vector<std::string>{"c"});
   EXPECT_FALSE(std::get<query::ByUser>(valid->queries[2].target).exclude_seen);
-  EXPECT_TRUE(valid->shape.with_payload);
-  EXPECT_TRUE(valid->shape.with_vectors);
-  EXPECT_EQ(valid->shape.payload_fields, (std::vector<std::string>{"year", "title"}));
-  EXPECT_EQ(valid->shape.reply_bytes_max, 99U);
+  EXPECT_EQ(valid->answer.payload, &request.options().payload());
+  EXPECT_TRUE(valid->answer.with_vectors);
+  EXPECT_TRUE(valid->answer.with_rows);
+  EXPECT_EQ(valid->answer.required_filter, "a = 1");
+  EXPECT_EQ(valid->answer.expected_snapshot_id, "f00d");
+  EXPECT_EQ(valid->answer.reply_bytes_max, 99U);
+  EXPECT_TRUE(valid->brief_receipt);
 }
 
 TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
@@ -245,8 +305,13 @@ TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   EXPECT_EQ(query.k, 10U);
   EXPECT_EQ(query.offset, 0U);
   EXPECT_EQ(query.score_threshold, -std::numeric_limits<float>::infinity());
-  EXPECT_EQ(valid->shape.reply_bytes_max, 4U << 20);
-  EXPECT_FALSE(valid->shape.with_vectors);
+  EXPECT_EQ(valid->answer.reply_bytes_max, 4U << 20);
+  EXPECT_FALSE(valid->answer.with_vectors);
+  EXPECT_FALSE(valid->answer.with_rows);
+  EXPECT_TRUE(valid->answer.required_filter.empty());
+  EXPECT_TRUE(valid->answer.expected_snapshot_id.empty());
+  EXPECT_FALSE(valid->brief_receipt);
+  EXPECT_FALSE(std::get<query::ByVector>(query.target).as_stored);
 }
 
 TEST(ValidateRecommendTest, MakesOneQueryForEachUser) {

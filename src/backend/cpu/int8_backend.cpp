@@ -21,6 +21,7 @@
 #include "backend/cpu/row_scores.h"
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/error_detail.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -305,7 +306,8 @@ class Int8Index final : public SegmentIndex {
       }
       return Check();
     } catch (const std::bad_alloc&) {
-      return absl::ResourceExhaustedError(
+      return base::Error(
+          base::ErrorReason::kDoesNotFit,
           fmt::format("no memory for the index of {} rows, {} bytes", row_count(), shape_.bytes()));
     }
   }
@@ -335,7 +337,8 @@ class Int8Index final : public SegmentIndex {
     if (absl::Status status = Search(nullptr, {queries, specs}, plain); !status.ok()) return status;
     for (std::size_t query = 0; query < specs.size(); ++query) {
       if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
-      return absl::InternalError(
+      return base::Error(
+          base::ErrorReason::kInternal,
           "the index failed its check and is not used: its answers are not those of the scan");
     }
     return absl::OkStatus();

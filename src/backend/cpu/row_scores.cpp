@@ -9,6 +9,7 @@
 
 #include "backend/cpu/grow_to.h"
 #include "backend/cpu/scan_plan.h"
+#include "base/error_detail.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -31,7 +32,8 @@ absl::StatusOr<FallbackBackend> RowScores::Run(ThreadPool& pool, const SegmentRo
   try {
     Score(pool, rows, queries, wanted, scores);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
+    return base::Error(
+        base::ErrorReason::kOutOfMemory,
         fmt::format("no memory to score {} rows with {} vectors; ask for fewer at once",
                     wanted.size(), queries.row_count()));
   }

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_name.h"
 #include "backend/cpu/scan_plan.h"
+#include "base/error_detail.h"
 
 namespace simile::backend::cpu {
 
@@ -17,7 +18,8 @@ std::string DeviceName(const ThreadPool& pool) {
 
 absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                              const ThreadPool& pool) {
-  return absl::ResourceExhaustedError(
+  return base::Error(
+      base::ErrorReason::kOutOfMemory,
       fmt::format("no memory to collect the hits of {} queries over {} rows with {} threads; "
                   "send fewer queries at once or ask for a smaller k",
                   batch.specs.size(), rows.rows.row_count(), pool.thread_count()));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 
 namespace simile::engine {
@@ -18,7 +19,9 @@ std::uint32_t Weight(const SearchTask& task) {
   return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
 }
 
-absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+absl::Status Stopping() {
+  return base::Error(base::ErrorReason::kStopping, "the server is stopping");
+}
 
 // The real time to sleep until a moment of the injected clock. Bounded, because wait_for adds it to
 // the present time, and the moment of "no deadline" would overflow.
@@ -32,7 +35,7 @@ Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
 Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
                    ReadDeviceMemory read)
     : options_(options),
-      served_by_(std::move(served_by)),
+      served_by_(std::make_shared<const ServedBy>(std::move(served_by))),
       clock_(clock),
       observer_(std::move(observer)),
       read_device_memory_(std::move(read)),
@@ -51,10 +54,7 @@ absl::Status Executor::Submit(TaskPtr task) {
     if (phase_ != Phase::kRunning) return Stopping();
     if (counts_.queue_depth + query_count > options_.queue_queries_max) {
       counts_.rejected += query_count;
-      return absl::ResourceExhaustedError(
-          fmt::format("{} queries wait already and the queue holds {}: no space for {} more",
-                      base::Grouped(counts_.queue_depth), base::Grouped(options_.queue_queries_max),
-                      base::Grouped(query_count)));
+      return QueueFull(query_count);
     }
     counts_.queue_depth += query_count;
     nearer_deadline = task->deadline < next_expiry_;
@@ -119,6 +119,7 @@ bool Executor::FormBatch() {
   ChooseBatch(waiting_view_, options_.batch_queries_max, taken_);
   for (const std::size_t index : taken_) {
     counts_.queue_depth -= Weight(*waiting_[index]);
+    running_searches_ += Weight(*waiting_[index]);
     batch_.push_back(std::move(waiting_[index]));
   }
   std::erase(waiting_, nullptr);
@@ -131,7 +132,9 @@ void Executor::DropCancelled() {
     if (!task->cancelled || !task->cancelled()) continue;
     const std::lock_guard lock(mutex_);
     counts_.cancelled += Weight(*task);
-    Finish(std::move(task), absl::CancelledError("the caller gave up before the query was run"));
+    running_searches_ -= Weight(*task);
+    Finish(std::move(task), base::Error(base::ErrorReason::kCancelled,
+                                        "the caller gave up before the query was run"));
   }
   std::erase(batch_, nullptr);
 }
@@ -146,9 +149,14 @@ void Executor::RunBatch() {
   };
   CountBatch(started_at);
   const absl::Status status = runner_.Run(batch_, answers_, finish);
-  report_.compute_us = Microseconds(clock_.Now() - started_at);
+  const Clock::Duration duration = clock_.Now() - started_at;
+  report_.compute_us = Microseconds(duration);
+  {
+    const std::lock_guard lock(mutex_);
+    drain_rate_.AddBatch(std::exchange(running_searches_, 0), duration);
+  }
   const FallbackBackend& fallback = answers_.fallback;
-  report_.backend = fallback != nullptr ? fallback->info.name : served_by_.info.name;
+  report_.backend = fallback != nullptr ? fallback->info.name : served_by_->info.name;
   if (observer_) observer_(report_);
   for (std::size_t index = 0; index < batch_.size(); ++index) {
     if (batch_[index] == nullptr) continue;  // completed in an earlier round
@@ -167,21 +175,15 @@ absl::StatusOr<SearchAnswer> Executor::BuildAnswer(std::size_t index, std::uint6
   if (!results.ok()) return results.status();
   Execution execution;
   for (const QueryResult& result : *results) execution.Add(result.execution);
-  const Snapshot& snapshot = *batch_[index]->snapshot;
-  std::string engine = execution.engines.Joined();
-  if (engine.empty()) {  // nothing was searched: the engine that would have
-    engine = served_by_.info.engine;
-    execution.AddFallback(FallbackOf(snapshot));
-  }
-  const ServedBy& served_by = execution.fallback != nullptr ? *execution.fallback : served_by_;
+  const bool searched = !execution.engines.names().empty();
+  if (!searched) execution.AddFallback(FallbackOf(*batch_[index]->snapshot));
+  const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
+  if (!searched) execution.engines.Add(served_by->info.engine);  // the one that would have
   return SearchAnswer{.results = *std::move(results),
-                      .receipt = {.backend = served_by.info.name,
-                                  .device = served_by.info.device,
-                                  .engine = std::move(engine),
-                                  .reason = served_by.reason,
+                      .receipt = {.served_by = served_by,
+                                  .engines = execution.engines.names(),
                                   .device_bytes = device_bytes_,
                                   .device_bytes_peak = device_bytes_peak_,
-                                  .snapshot_version = snapshot.version,
                                   .batch_size = report_.batch_size,
                                   .queue_us = report_.queue_us[index],
                                   .compute_us = compute_us,
@@ -252,7 +254,8 @@ void Executor::ExpireWaiting(Clock::TimePoint now) {
     counts_.queue_depth -= query_count;
     const std::uint64_t waited_us = Microseconds(now - task->arrived_at);
     Finish(std::move(task),
-           absl::DeadlineExceededError(
+           base::Error(
+               base::ErrorReason::kDeadlineExceeded,
                fmt::format("the deadline passed after {} ms in the queue; nothing was computed",
                            base::Grouped(waited_us / 1000))));
   }
@@ -263,6 +266,16 @@ void Executor::StopWaiting() {
   for (TaskPtr& task : waiting_) Finish(std::move(task), Stopping());
   waiting_.clear();
   counts_.queue_depth = 0;
+}
+
+absl::Status Executor::QueueFull(std::uint32_t query_count) const {
+  return base::WithRetryAfter(
+      base::Error(
+          base::ErrorReason::kQueueFull,
+          fmt::format("{} queries wait already and the queue holds {}: no space for {} more",
+                      base::Grouped(counts_.queue_depth), base::Grouped(options_.queue_queries_max),
+                      base::Grouped(query_count))),
+      drain_rate_.TimeFor(running_searches_ + counts_.queue_depth));
 }
 
 void Executor::Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer) {

@@ -14,6 +14,7 @@
 #include <absl/status/statusor.h>
 
 #include "engine/queue/batch_policy.h"
+#include "engine/queue/drain_rate.h"
 #include "engine/search/batch_runner.h"
 #include "engine/search/search_task.h"
 #include "simile/backend.h"
@@ -66,10 +67,10 @@ class Executor {
 
   // Queues a task, or refuses it without keeping it.
   // REQUIRES: the task has a snapshot, at least one query, their vectors, and `done`.
-  // Errors: kResourceExhausted when the queue is full (with how many wait); kUnavailable after
-  //         Stop or Drain.
+  // Errors: QUEUE_FULL (with how many wait, and when the queue as it is should be empty); STOPPING
+  //         after Stop or Drain.
   absl::Status Submit(std::unique_ptr<SearchTask> task);
-  // Answers what waits with kUnavailable, finishes the pass under way, joins. Idempotent; cuts a
+  // Answers what waits with STOPPING, finishes the pass under way, joins. Idempotent; cuts a
   // Drain short.
   void Stop();
   // Refuses new tasks, answers all that wait, joins. Idempotent.
@@ -104,15 +105,16 @@ class Executor {
   // REQUIRES of these: mutex_ is held.
   void ExpireWaiting(Clock::TimePoint now);
   void StopWaiting();
+  absl::Status QueueFull(std::uint32_t query_count) const;
   void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
 
   const Options options_;
-  const ServedBy served_by_;
+  const std::shared_ptr<const ServedBy> served_by_;
   const Clock& clock_;
   const Observer observer_;
   const ReadDeviceMemory read_device_memory_;
 
-  mutable std::mutex mutex_;               // guards what follows, up to counts_
+  mutable std::mutex mutex_;               // guards what follows, up to drain_rate_
   std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
   std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
   std::vector<TaskPtr> waiting_;           // oldest first
@@ -125,6 +127,8 @@ class Executor {
   Phase phase_ = Phase::kRunning;
   bool dispatch_ended_ = false;
   ExecutorCounts counts_;
+  std::uint32_t running_searches_ = 0;  // of the batch under way
+  DrainRate drain_rate_;
 
   // Used by the dispatch thread only, kept from batch to batch.
   std::vector<TaskPtr> batch_;

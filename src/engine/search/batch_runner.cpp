@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
 
 namespace simile::engine {
 namespace {
@@ -17,6 +22,11 @@ QuerySpec SpecOf(const ResolvedQuery& query) {
 
 bool AllPlain(const SearchTask& task) {
   return std::ranges::all_of(task.queries, &ResolvedQuery::IsPlain);
+}
+
+absl::Status NoMemory(std::string_view what) {
+  return base::Error(base::ErrorReason::kOutOfMemory,
+                     fmt::format("no memory for the {}; ask for fewer hits at a time", what));
 }
 
 // Calls visit(index of the query, the query, its vectors) for each of a task's.
@@ -40,7 +50,7 @@ absl::Status BatchRunner::Run(std::span<const std::unique_ptr<SearchTask>> tasks
     status = RunRounds(tasks, answers, on_completed);
   } catch (const std::bad_alloc&) {
     // A batch of large k can ask for much; the server outlives it.
-    status = absl::ResourceExhaustedError("no memory for the batch; ask for fewer hits at a time");
+    status = NoMemory("batch");
   }
   pending_.clear();  // they borrow the tasks
   return status;
@@ -145,8 +155,7 @@ void BatchRunner::ReadPendingResult(Pending& pending,
   try {
     complete = pending.refinement->ReadResults(result_);
   } catch (const std::bad_alloc&) {
-    complete =
-        absl::ResourceExhaustedError("no memory for the answer; ask for fewer hits at a time");
+    complete = NoMemory("answer");
   }
   if (!complete.ok()) {
     answer = complete.status();

@@ -5,6 +5,7 @@
 #include <absl/status/status.h>
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "engine/search/search_task.h"
 #include "simile/clock.h"
 
@@ -17,13 +18,15 @@ class CallContext {
   CallContext(const SearchTask& task, const Clock& clock) : task_(task), clock_(clock) {}
 
   //   step  what the call has not reached yet, for the message
-  // Errors: kCancelled when the caller is gone, kDeadlineExceeded when its deadline has passed.
+  // Errors: CANCELLED when the caller is gone, DEADLINE_EXCEEDED when its deadline has passed.
   absl::Status Check(std::string_view step = "the answer was found") const {
     if (task_.cancelled && task_.cancelled()) {
-      return absl::CancelledError(fmt::format("the caller gave up before {}", step));
+      return base::Error(base::ErrorReason::kCancelled,
+                         fmt::format("the caller gave up before {}", step));
     }
     if (clock_.Now() >= task_.deadline) {
-      return absl::DeadlineExceededError(fmt::format("the deadline passed before {}", step));
+      return base::Error(base::ErrorReason::kDeadlineExceeded,
+                         fmt::format("the deadline passed before {}", step));
     }
     return absl::OkStatus();
   }

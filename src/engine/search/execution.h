@@ -1,12 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
-#include <absl/container/inlined_vector.h>
-#include <fmt/format.h>
-
+#include "observe/receipt.h"
 #include "simile/hits.h"
 #include "simile/served_by.h"
 
@@ -23,11 +20,11 @@ class EngineNames {
   void Add(const EngineNames& others) {
     for (const std::string_view name : others.names_) Add(name);
   }
-  // "int8-amx + gather-avx512"; empty when nothing was searched.
-  std::string Joined() const { return fmt::format("{}", fmt::join(names_, " + ")); }
+  // None when nothing was searched.
+  const observe::Receipt::Names& names() const { return names_; }
 
  private:
-  absl::InlinedVector<std::string_view, 2> names_;  // most answers come from one engine
+  observe::Receipt::Names names_;
 };
 
 // How an answer was computed: what it cost, by which engines, and by which fallback backend. Every

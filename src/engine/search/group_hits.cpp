@@ -91,7 +91,8 @@ std::vector<HitGroup> GroupHits::Groups() && {
   std::vector<HitGroup> groups;
   groups.reserve(groups_.size());
   for (Group& group : groups_) {
-    groups.push_back({column_.Spelling(group.keyword), std::move(group.hits)});
+    groups.push_back({query_.grouping->field.Spelling(group.keyword, query_.existing.get()),
+                      std::move(group.hits)});
   }
   return groups;
 }

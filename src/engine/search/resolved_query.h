@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "engine/search/execution.h"
@@ -46,6 +46,9 @@ struct ResolvedQuery {
   float score_threshold = 0;            // -inf for none
   std::vector<Row> excluded_rows;       // ascending, distinct
   std::shared_ptr<const RowMask> mask;  // null lets every row pass
+  // The rows that exist for the call, null for all: those that pass its required filter. The mask
+  // lets no others pass.
+  std::shared_ptr<const RowMask> existing;
 
   // How many rows of the task's matrix of vectors are its own, in the order of the queries.
   std::uint32_t vector_count = 1;
@@ -66,8 +69,8 @@ struct ResolvedQuery {
 
 // Rows that share a keyword.
 struct HitGroup {
-  std::string_view keyword;  // as the first row that holds it spells it; owned by the snapshot
-  std::vector<Hit> hits;     // best first
+  std::string keyword;    // as the first row that holds it, of those that exist, spells it
+  std::vector<Hit> hits;  // best first
 
   friend bool operator==(const HitGroup&, const HitGroup&) = default;
 };

@@ -20,18 +20,18 @@ class RowOrder {
  public:
   using Column = std::variant<const filter::OrderedColumn<std::int64_t>*,
                               const filter::OrderedColumn<double>*, const std::vector<Row>*>;
-  //   name  what the rows are ordered by, for the answer: "year"
-  RowOrder(std::string_view name, Column column, std::size_t row_count)
-      : name_(name), column_(column), row_count_(row_count) {}
+  //   field  whose values the column has; empty for a list of rows
+  RowOrder(std::string_view field, Column column, std::size_t row_count)
+      : field_(field), column_(column), row_count_(row_count) {}
 
-  const std::string& name() const { return name_; }
+  const std::string& field() const { return field_; }
   // The first rows that pass the mask (null: all) and are not excluded (ascending).
   // Cost: visits rows until there are enough, at most all.
   std::vector<Row> First(std::size_t wanted, const RowMask* mask,
                          std::span<const Row> excluded) const;
 
  private:
-  std::string name_;
+  std::string field_;
   Column column_;
   std::size_t row_count_;
 };

@@ -31,8 +31,8 @@ struct SearchTask {
   std::function<bool()> cancelled;
   // Called exactly once, from the completion thread, never from Submit; a task that Submit refused
   // is dropped without the call. May Submit, must not Stop or Drain.
-  // Errors: kDeadlineExceeded (expired in the queue, where nothing was computed, or between two
-  //         rounds), kCancelled, kUnavailable when the executor stops, and the backend's own.
+  // Errors: DEADLINE_EXCEEDED (expired in the queue, where nothing was computed, or between two
+  //         rounds), CANCELLED, OUT_OF_MEMORY, STOPPING, and the backend's own.
   std::function<void(absl::StatusOr<SearchAnswer>)> done;
 };
 

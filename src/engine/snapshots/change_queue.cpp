@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
+
 namespace simile::engine {
 
 ChangeQueue::ChangeQueue(std::size_t waiting_max)
@@ -18,9 +20,12 @@ absl::Status ChangeQueue::Submit(Change change, Change abandoned) {
   assert(change != nullptr);
   {
     const std::lock_guard lock(mutex_);
-    if (stopped_) return absl::UnavailableError("the server is stopping");
+    if (stopped_) {
+      return base::Error(base::ErrorReason::kStopping, "the server is stopping");
+    }
     if (waiting_.size() >= waiting_max_) {
-      return absl::ResourceExhaustedError(
+      return base::Error(
+          base::ErrorReason::kChangeQueueFull,
           fmt::format("{} changes to collections wait already; try again later", waiting_.size()));
     }
     waiting_.push_back({std::move(change), std::move(abandoned)});

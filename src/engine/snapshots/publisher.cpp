@@ -8,65 +8,189 @@
 #include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 
 namespace simile::engine {
 namespace {
 
-// A change's progress when its dataset is read, and when its index is made; reading dominates.
+// The share of a change that is done when its dataset is read, and when its index is made; reading
+// takes the longest.
 constexpr double kDatasetRead = 0.8;
 constexpr double kIndexBuilt = 0.95;
 
+std::string ShapeText(std::uint64_t dim, Metric metric) {
+  return fmt::format("{} ({})", base::Counted(dim, "dimension"),
+                     metric == Metric::kCosine ? "cosine" : "dot");
+}
+
+absl::Status OtherContent(const std::string& collection) {
+  return base::Error(base::ErrorReason::kNothingToRollBack,
+                     fmt::format("{}: the folder of the generation before holds other content by "
+                                 "now; nothing was changed",
+                                 collection));
+}
+
+// A backend's error, with its reason.
+absl::Status IndexError(const absl::Status& error) {
+  return base::WithReason(error, error.code() == absl::StatusCode::kResourceExhausted
+                                     ? base::ErrorReason::kDoesNotFit
+                                     : base::ErrorReason::kInternal);
+}
+
+absl::Status OutOfMemory(const std::string& collection) {
+  return base::Error(
+      base::ErrorReason::kDoesNotFit,
+      fmt::format("{} does not fit: memory ran out while it was loaded", collection));
+}
+
 }  // namespace
+
+absl::Status CheckShape(const Snapshot& served, std::uint64_t dim, Metric metric) {
+  const Metric served_metric = served.dataset->metric;
+  if (dim == served.dim() && metric == served_metric) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kShapeChange,
+      fmt::format("{} has {}, the new snapshot would have {}: vectors that callers send would no "
+                  "longer fit; set allow_shape_change to accept that",
+                  served.collection, ShapeText(served.dim(), served_metric),
+                  ShapeText(dim, metric)),
+      "allow_shape_change");
+}
+
+// The progress of one change. One thread at a time.
+class Publisher::Report {
+ public:
+  Report(SnapshotStore& store, const Change& change) : store_(store), change_(change) {
+    Enter(ChangeStage::kReading, 0);
+  }
+
+  void Read(const data::ReadProgress& read) {
+    progress_.file = read.file;
+    progress_.bytes_read = read.bytes_read;
+    progress_.bytes_total = read.bytes_total;
+    const double bytes = std::max(1.0, static_cast<double>(read.bytes_total));
+    progress_.share = kDatasetRead * static_cast<double>(read.bytes_read) / bytes;
+    Send();
+  }
+  void Enter(ChangeStage stage, double share) {
+    progress_.stage = stage;
+    progress_.share = share;
+    progress_.file.clear();
+    Send();
+  }
+
+ private:
+  void Send() const {
+    store_.SetProgress(change_.collection, progress_);
+    if (change_.progress) change_.progress(progress_);
+  }
+
+  SnapshotStore& store_;
+  const Change& change_;
+  ChangeProgress progress_;
+};
+
+// A claimed collection. Its end gives the claim up, unless something was published.
+class Publisher::Claim {
+ public:
+  Claim(SnapshotStore& store, const std::string& collection)
+      : store_(store), collection_(collection) {}
+  ~Claim() {
+    if (!published_) store_.AbandonChange(collection_);
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+  SnapshotPtr Publish(Snapshot snapshot) {
+    SnapshotPtr current = store_.Publish(collection_, std::move(snapshot)).current;
+    published_ = true;
+    return current;
+  }
+
+ private:
+  SnapshotStore& store_;
+  const std::string& collection_;
+  bool published_ = false;
+};
 
 Publisher::Publisher(Options options, Backend& backend, SnapshotStore& store, const Clock& clock)
     : options_(std::move(options)), backend_(backend), store_(store), clock_(clock) {}
 
-absl::StatusOr<SnapshotPtr> Publisher::Create(const std::string& collection,
-                                              const std::filesystem::path& folder) {
-  if (absl::Status status = store_.BeginCreate(collection); !status.ok()) return status;
-  return BuildAndPublish(collection, folder);
+absl::StatusOr<Publisher::Loaded> Publisher::Create(const Change& change) {
+  if (absl::Status status = store_.BeginCreate(change.collection); !status.ok()) return status;
+  Claim claim(store_, change.collection);
+  return LoadAndPublish(change, nullptr, claim);
 }
 
-absl::StatusOr<SnapshotPtr> Publisher::Replace(const std::string& collection,
-                                               const std::filesystem::path& folder) {
+absl::StatusOr<Publisher::Loaded> Publisher::Replace(const Change& change) {
+  if (absl::Status status = store_.BeginReplace(change.collection); !status.ok()) return status;
+  Claim claim(store_, change.collection);
+  return LoadAndPublish(change, store_.Pin(change.collection).value(), claim);
+}
+
+absl::StatusOr<Publisher::Loaded> Publisher::Restore(const std::string& collection,
+                                                     const Snapshot& earlier) {
   if (absl::Status status = store_.BeginReplace(collection); !status.ok()) return status;
-  return BuildAndPublish(collection, folder);
-}
-
-absl::StatusOr<SnapshotPtr> Publisher::BuildAndPublish(const std::string& collection,
-                                                       const std::filesystem::path& folder) {
-  absl::Cleanup abandon = [&] { store_.AbandonChange(collection); };
-  absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, options_.limits);
-  if (!plan.ok()) return plan.status();
-  const absl::StatusOr<std::uint64_t> reserved = Reserve(collection, *plan);
-  if (!reserved.ok()) return reserved.status();
-  const absl::Cleanup release = [&] {
-    const std::lock_guard lock(mutex_);
-    reserved_bytes_ -= *reserved;
-  };
+  Claim claim(store_, collection);
   try {
-    absl::StatusOr<Snapshot> snapshot = Build(collection, *plan);
-    if (!snapshot.ok()) return snapshot.status();
-    std::move(abandon).Cancel();
-    return store_.Publish(collection, *std::move(snapshot)).current;
+    return Loaded{claim.Publish(earlier), {}, true};
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        fmt::format("{} does not fit: memory ran out while it was loaded", collection));
+    return OutOfMemory(collection);
   }
 }
 
-absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
-                                          const data::DatasetPlan& plan) {
-  absl::StatusOr<data::Dataset> loaded = data::LoadDataset(
-      plan, options_.limits,
-      [&](double fraction) { store_.SetProgress(collection, kDatasetRead * fraction); });
-  if (!loaded.ok()) return loaded.status();
-  const auto dataset = std::make_shared<const data::Dataset>(*std::move(loaded));
+absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change,
+                                                            const SnapshotPtr& served,
+                                                            Claim& claim) {
+  try {
+    Report report(store_, change);
+    const absl::StatusOr<data::DatasetPlan> plan =
+        data::PlanDataset(change.folder, options_.limits);
+    if (!plan.ok()) return plan.status();
+    if (served != nullptr && !change.allow_shape_change) {
+      if (absl::Status same = CheckShape(*served, plan->dim, plan->files.metric); !same.ok()) {
+        return same;
+      }
+    }
+    const absl::StatusOr<std::uint64_t> reserved = Reserve(change.collection, *plan);
+    if (!reserved.ok()) return reserved.status();
+    const absl::Cleanup release = [&] {
+      const std::lock_guard lock(mutex_);
+      reserved_bytes_ -= *reserved;
+    };
+    absl::StatusOr<data::Dataset> dataset = data::LoadDataset(
+        *plan, options_.limits, [&](const data::ReadProgress& read) { report.Read(read); });
+    if (!dataset.ok()) return dataset.status();
+    if (!change.required_id.empty() && dataset->content_id != change.required_id) {
+      return OtherContent(change.collection);
+    }
+    Loaded loaded;
+    loaded.fingerprint = dataset->fingerprint;
+    if (served != nullptr && served->id == dataset->content_id) {
+      loaded.snapshot = served;
+      loaded.published = false;
+      return loaded;
+    }
+    absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
+    if (!snapshot.ok()) return snapshot.status();
+    // Last: nothing may fail once it serves.
+    loaded.snapshot = claim.Publish(*std::move(snapshot));
+    return loaded;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(change.collection);
+  }
+}
 
+absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::Dataset loaded,
+                                          Report& report) {
+  report.Enter(ChangeStage::kIndexing, kDatasetRead);
+  const auto dataset = std::make_shared<const data::Dataset>(std::move(loaded));
   Snapshot snapshot;
+  snapshot.id = dataset->content_id;
   snapshot.dataset = dataset;
-  snapshot.text_index = filter::TextIndex::Build(dataset->payload, dataset->lookup_fields);
+  snapshot.text_index = std::make_shared<const filter::TextIndex>(
+      filter::TextIndex::Build(dataset->payload, dataset->lookup_fields));
   auto filters = filter::Filters::Create(*dataset, collection);
   if (!filters.ok()) return filters.status();
   snapshot.filters = *std::move(filters);
@@ -74,11 +198,12 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection,
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> segment = backend_.MakeResident(rows);
-  if (!segment.ok()) return segment.status();
-  store_.SetProgress(collection, kIndexBuilt);
+  if (!segment.ok()) return IndexError(segment.status());
+  report.Enter(ChangeStage::kVerifying, kIndexBuilt);
   if (absl::Status status = VerifyIndex(**segment, rows.rows, rows.first_row); !status.ok()) {
     return status;
   }
+  report.Enter(ChangeStage::kVerifying, 1);
   snapshot.segments.push_back(*std::move(segment));
   snapshot.loaded_at = clock_.WallNow();
   return snapshot;
@@ -103,12 +228,15 @@ absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
                                      ? ""
                                      : fmt::format(", less {} promised to a load under way",
                                                    base::BytesText(reserved_bytes_));
-    return absl::ResourceExhaustedError(fmt::format(
-        "{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}); {} may be "
-        "taken: {}{}",
-        collection, base::BytesText(needed), base::BytesText(plan.vector_bytes),
-        base::BytesText(plan.payload_bytes + plan.filter_bytes), base::BytesText(plan.user_bytes),
-        base::BytesText(index_bytes), base::BytesText(free), budget->reason, promised));
+    return base::Error(
+        base::ErrorReason::kDoesNotFit,
+        fmt::format(
+            "{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}); {} may be "
+            "taken: {}{}",
+            collection, base::BytesText(needed), base::BytesText(plan.vector_bytes),
+            base::BytesText(plan.payload_bytes + plan.filter_bytes),
+            base::BytesText(plan.user_bytes), base::BytesText(index_bytes), base::BytesText(free),
+            budget->reason, promised));
   }
   reserved_bytes_ += needed;
   return needed;
@@ -118,7 +246,8 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
   if (options_.memory_bytes_max == 0) {
     absl::StatusOr<HostMemory> memory = options_.read_memory();
     if (!memory.ok()) {
-      return absl::UnavailableError(
+      return base::Error(
+          base::ErrorReason::kInternal,
           fmt::format("cannot tell how much memory is free ({}); set collections.memory_bytes_max",
                       std::string(memory.status().message())));
     }

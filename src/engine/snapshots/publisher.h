@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include <absl/status/statusor.h>
 
+#include "data/folder_fingerprint.h"
 #include "data/load.h"
+#include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/host_memory.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "engine/snapshots/verify_index.h"
@@ -17,6 +20,10 @@
 #include "simile/limits.h"
 
 namespace simile::engine {
+
+// Refuses a dimension or metric other than those of what is served.
+// Errors: SHAPE_CHANGE, with both shapes.
+absl::Status CheckShape(const Snapshot& served, std::uint64_t dim, Metric metric);
 
 // Turns a folder into a serving snapshot: plan (will it fit?) -> load -> make resident -> verify ->
 // publish. Any failure leaves what was served before in place, with an error that names the file,
@@ -36,20 +43,42 @@ class Publisher {
   // All borrowed for the publisher's life.
   Publisher(Options options, Backend& backend, SnapshotStore& store, const Clock& clock);
 
-  // Loads `folder` as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
-  // kResourceExhausted when the plan does not fit, with bytes needed and free; kInternal when the
-  // index fails its verification (then nothing was published).
-  absl::StatusOr<SnapshotPtr> Create(const std::string& collection,
-                                     const std::filesystem::path& folder);
-  // Loads the folder again in place of what is served.
-  absl::StatusOr<SnapshotPtr> Replace(const std::string& collection,
-                                      const std::filesystem::path& folder);
+  // A load that a caller asks for.
+  struct Change {
+    std::string collection;
+    std::filesystem::path folder;
+    bool allow_shape_change = false;  // Replace: may the dimension or the metric be another?
+    std::string required_id;          // Replace: the only content to publish; empty: any
+    // Called on the loading thread after each read and at each new stage; may be empty.
+    std::function<void(const ChangeProgress& progress)> progress;
+  };
+  struct Loaded {
+    SnapshotPtr snapshot;
+    data::FolderFingerprint fingerprint;  // of the files that were read; empty when none was
+    bool published = true;                // false: that content was served already, and still is
+  };
+  // Loads the folder as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
+  // DOES_NOT_FIT when the plan does not fit, with bytes needed and free; kInternal when the index
+  // fails its verification (then nothing was published).
+  absl::StatusOr<Loaded> Create(const Change& change);
+  // Loads the folder in place of what is served. Content that is served already is not published
+  // again. Errors: those of BeginReplace, and the others of Create; SHAPE_CHANGE, before anything
+  // but headers is read; NOTHING_TO_ROLL_BACK when the folder does not have the required content.
+  absl::StatusOr<Loaded> Replace(const Change& change);
+  // Publishes a generation that is still in memory again, in place of what is served.
+  // Errors: those of BeginReplace.
+  absl::StatusOr<Loaded> Restore(const std::string& collection, const Snapshot& earlier);
 
  private:
-  absl::StatusOr<SnapshotPtr> BuildAndPublish(const std::string& collection,
-                                              const std::filesystem::path& folder);
-  // Loads, indexes and verifies; publishes nothing.
-  absl::StatusOr<Snapshot> Build(const std::string& collection, const data::DatasetPlan& plan);
+  class Claim;
+  class Report;
+
+  //   served  what the change replaces; null for none
+  absl::StatusOr<Loaded> LoadAndPublish(const Change& change, const SnapshotPtr& served,
+                                        Claim& claim);
+  // Indexes and verifies; publishes nothing.
+  absl::StatusOr<Snapshot> Build(const std::string& collection, data::Dataset loaded,
+                                 Report& report);
   // Returns the bytes that a load is promised from its plan to its end, so that two loads at once
   // are never promised the same memory. What the other load has already allocated is counted twice,
   // so a load may be refused that would fit; never the reverse.

@@ -26,7 +26,7 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
   const ResidentPlan index = IndexBytes(snapshot);
   return {
       .vectors = dataset.vectors.bytes(),
-      .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index.bytes() +
+      .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index->bytes() +
                  snapshot.filters->bytes(),
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
                dataset.profiles.seen.bytes() + dataset.profiles.most_seen.capacity() * sizeof(Row),

@@ -16,13 +16,16 @@ namespace simile::engine {
 // One generation of a collection: its data and the segments that are searched. Immutable; a query
 // holds it from validation to answer, so that a swap never falls between check and use. Dropping
 // the last reference only hands it to the store's reclaimer: no request ever waits for an unmap.
+// Its parts are shared, so that the generation before a change can be published again.
 struct Snapshot {
   std::string collection;
+  std::string id;             // Dataset::content_id: equal wherever the same files are loaded
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
   std::shared_ptr<const data::Dataset> dataset;
-  filter::TextIndex text_index;
-  std::unique_ptr<const filter::Filters> filters;             // never null once published
+  // Never null.
+  std::shared_ptr<const filter::TextIndex> text_index = std::make_shared<const filter::TextIndex>();
+  std::shared_ptr<const filter::Filters> filters;             // never null once published
   std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
   ResidentPlan index_plan;                                    // the most that the indexes take
 

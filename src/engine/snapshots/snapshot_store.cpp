@@ -2,13 +2,36 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/nearest_name.h"
 
 namespace simile::engine {
+namespace {
+
+using base::ErrorReason;
+
+// When to ask again for a collection that loads: most loads end within seconds.
+constexpr std::chrono::milliseconds kRetryLoading{1'000};
+
+absl::Status IsLoading(std::string_view collection, const ChangeProgress& progress) {
+  return base::WithRetryAfter(
+      base::Error(ErrorReason::kCollectionLoading,
+                  fmt::format("{} is loading ({:.0f}% done); try again soon", collection,
+                              100 * progress.share)),
+      kRetryLoading);
+}
+
+absl::Status ChangeInProgress(const std::string& collection) {
+  return base::Error(ErrorReason::kChangeInProgress,
+                     fmt::format("{} is being loaded already", collection));
+}
+
+}  // namespace
 
 void SnapshotStore::SetListener(Listener listener) { listener_ = std::move(listener); }
 
@@ -17,26 +40,25 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Pin(std::string_view collection) cons
   DropExpiredLeases();
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  if (slot->second.current == nullptr) {
-    return absl::FailedPreconditionError(fmt::format("{} is loading ({:.0f}% done); try again soon",
-                                                     collection, 100 * slot->second.progress));
-  }
+  if (slot->second.current == nullptr) return IsLoading(collection, slot->second.progress);
   return slot->second.current;
 }
 
-absl::StatusOr<SnapshotPtr> SnapshotStore::PinVersion(
-    std::string_view collection, std::uint64_t version,
-    std::chrono::system_clock::time_point loaded_at) const {
+absl::StatusOr<SnapshotPtr> SnapshotStore::PinContent(std::string_view collection,
+                                                      std::string_view id) const {
   const std::lock_guard lock(mutex_);
   DropExpiredLeases();
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
+  if (slot->second.current == nullptr) return IsLoading(collection, slot->second.progress);
   for (const SnapshotPtr& snapshot : {slot->second.current, slot->second.replaced}) {
-    if (snapshot == nullptr || snapshot->version != version) continue;
-    if (snapshot->loaded_at == loaded_at) return snapshot;
+    if (snapshot != nullptr && snapshot->id == id) return snapshot;
   }
-  return absl::AbortedError(fmt::format("version {} of {} is gone; start again with the first page",
-                                        version, collection));
+  return base::Error(
+      ErrorReason::kPageSnapshotGone,
+      fmt::format(
+          "{} no longer has the content of this page token; start again with the first page",
+          collection));
 }
 
 void SnapshotStore::Lease(const Snapshot& snapshot, Clock::Duration duration) {
@@ -66,7 +88,7 @@ std::vector<CollectionStatus> SnapshotStore::List() const {
   DropExpiredLeases();
   list.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) {
-    list.push_back({name, slot.state, slot.progress, slot.current});
+    list.push_back(StatusOf(name, slot));
   }
   return list;
 }
@@ -75,8 +97,7 @@ absl::StatusOr<CollectionStatus> SnapshotStore::Get(std::string_view collection)
   const std::lock_guard lock(mutex_);
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  return CollectionStatus{slot->first, slot->second.state, slot->second.progress,
-                          slot->second.current};
+  return StatusOf(slot->first, slot->second);
 }
 
 absl::Status SnapshotStore::BeginCreate(const std::string& collection) {
@@ -84,10 +105,12 @@ absl::Status SnapshotStore::BeginCreate(const std::string& collection) {
   const auto [slot, inserted] = slots_.try_emplace(collection);
   if (inserted) return absl::OkStatus();
   if (slot->second.current == nullptr) {
-    return absl::AbortedError(fmt::format("{} is being loaded already", collection));
+    return ChangeInProgress(collection);
   }
-  return absl::AlreadyExistsError(fmt::format(
-      "collection \"{}\" is served already; reload it, or choose another name", collection));
+  return base::Error(
+      ErrorReason::kCollectionExists,
+      fmt::format("collection \"{}\" is served already; reload it, or choose another name",
+                  collection));
 }
 
 absl::Status SnapshotStore::BeginReplace(const std::string& collection) {
@@ -95,16 +118,16 @@ absl::Status SnapshotStore::BeginReplace(const std::string& collection) {
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
   if (slot->second.state != CollectionState::kServing) {
-    return absl::AbortedError(fmt::format("{} is being loaded already", collection));
+    return ChangeInProgress(collection);
   }
   slot->second.state = CollectionState::kReloading;
-  slot->second.progress = 0;
+  slot->second.progress = {};
   return absl::OkStatus();
 }
 
-void SnapshotStore::SetProgress(const std::string& collection, double fraction) {
+void SnapshotStore::SetProgress(const std::string& collection, const ChangeProgress& progress) {
   const std::lock_guard lock(mutex_);
-  ClaimedSlot(collection).progress = std::clamp(fraction, 0.0, 1.0);
+  ClaimedSlot(collection).progress = progress;
 }
 
 SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, Snapshot snapshot) {
@@ -114,14 +137,16 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     const std::lock_guard lock(mutex_);
     Slot& slot = ClaimedSlot(collection);
     snapshot.collection = collection;
-    snapshot.version = ++slot.last_version;
+    snapshot.version = slot.last_version + 1;
     published.version = snapshot.version;
-    published.current = reclaimer_.Adopt(std::move(snapshot));
+    published.current =
+        reclaimer_.Adopt(std::move(snapshot));  // may throw: nothing has changed yet
+    slot.last_version = published.version;
+    const Clock::TimePoint leased_until = LeaseOf(slot, published.current->id);
     published.previous = std::exchange(slot.current, published.current);
-    slot.replaced_until = std::exchange(slot.leased_until, Clock::TimePoint::min());
+    slot.replaced_until = std::exchange(slot.leased_until, leased_until);
     slot.replaced = clock_.Now() < slot.replaced_until ? published.previous : nullptr;
     slot.state = CollectionState::kServing;
-    slot.progress = 1;
   }
   if (published.previous == nullptr) NotifyListener(collection);
   return published;
@@ -135,7 +160,6 @@ void SnapshotStore::AbandonChange(const std::string& collection) {
     return;
   }
   slot.state = CollectionState::kServing;
-  slot.progress = 1;
 }
 
 absl::StatusOr<SnapshotPtr> SnapshotStore::Remove(const std::string& collection) {
@@ -145,7 +169,8 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Remove(const std::string& collection)
     const auto slot = slots_.find(collection);
     if (slot == slots_.end()) return UnknownCollection(collection);
     if (slot->second.state != CollectionState::kServing) {
-      return absl::AbortedError(
+      return base::Error(
+          ErrorReason::kChangeInProgress,
           fmt::format("{} is being loaded; unload it when that is over", collection));
     }
     last = std::move(slot->second.current);
@@ -157,15 +182,33 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Remove(const std::string& collection)
 
 absl::Status SnapshotStore::UnknownCollection(std::string_view collection) const {
   if (slots_.empty()) {
-    return absl::NotFoundError(
-        fmt::format("no collection \"{}\"; this server has none loaded", collection));
+    return base::Error(ErrorReason::kCollectionNotFound,
+                       fmt::format("no collection \"{}\"; this server has none loaded", collection),
+                       "collection");
   }
   std::vector<std::string> names;
   names.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) names.push_back(name);
   const std::string offer = base::DidYouMean(base::NearestName(collection, names));
-  return absl::NotFoundError(
-      fmt::format("no collection \"{}\"{}{}", collection, offer.empty() ? "" : ".", offer));
+  return base::Error(
+      ErrorReason::kCollectionNotFound,
+      fmt::format("no collection \"{}\"{}{}", collection, offer.empty() ? "" : ".", offer),
+      "collection");
+}
+
+Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
+  Clock::TimePoint until = Clock::TimePoint::min();
+  if (slot.current != nullptr && slot.current->id == id) until = slot.leased_until;
+  if (slot.replaced != nullptr && slot.replaced->id == id) {
+    until = std::max(until, slot.replaced_until);
+  }
+  return until;
+}
+
+CollectionStatus SnapshotStore::StatusOf(const std::string& collection, const Slot& slot) {
+  CollectionStatus status{collection, slot.state, std::nullopt, slot.current};
+  if (slot.state != CollectionState::kServing) status.progress = slot.progress;
+  return status;
 }
 
 SnapshotStore::Slot& SnapshotStore::ClaimedSlot(const std::string& collection) {

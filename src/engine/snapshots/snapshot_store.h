@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +12,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/reclaimer.h"
 #include "engine/snapshots/snapshot.h"
 #include "simile/clock.h"
@@ -24,8 +25,8 @@ enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading };
 struct CollectionStatus {
   std::string name;
   CollectionState state = CollectionState::kLoading;
-  double progress = 0;   // of the change under way, 0..1
-  SnapshotPtr snapshot;  // null before the first publish
+  std::optional<ChangeProgress> progress;  // of the load under way; nothing while kServing
+  SnapshotPtr snapshot;                    // null before the first publish
 };
 
 // The collections being served: for each a slot with the current snapshot. Owned by wiring; all
@@ -48,33 +49,36 @@ class SnapshotStore {
 
   // Called when a collection starts or stops serving, outside the mutex, on the thread that made
   // the change. Calls never overlap, and the last one for a name has its current state. Drives the
-  // health service. It may read the store but not change it.
+  // health service. It may read the store but not change it, and must not throw.
   using Listener = std::function<void(const std::string& name, bool serving)>;
   void SetListener(Listener listener);  // REQUIRES: called before any other thread uses the store
 
   // The current snapshot.
-  // Errors: kNotFound, with the nearest known name; kFailedPrecondition while the first load runs,
-  //         with its progress.
+  // Errors: COLLECTION_NOT_FOUND, with the nearest known name; COLLECTION_LOADING while the first
+  //         load runs, with its progress.
   absl::StatusOr<SnapshotPtr> Pin(std::string_view collection) const;
-  // The snapshot of this version that was loaded at this time, if it is still kept.
-  // Errors: kAborted when it is not; kNotFound as Pin.
-  absl::StatusOr<SnapshotPtr> PinVersion(std::string_view collection, std::uint64_t version,
-                                         std::chrono::system_clock::time_point loaded_at) const;
+  // The snapshot with this content (Snapshot::id): the current one, or a replaced one that is still
+  // kept.
+  // Errors: PAGE_SNAPSHOT_GONE when there is none; those of Pin.
+  absl::StatusOr<SnapshotPtr> PinContent(std::string_view collection, std::string_view id) const;
   // Keeps the snapshot for `duration` from now, even when it is replaced. Does nothing when it is
   // neither the current one nor kept by a lease.
   void Lease(const Snapshot& snapshot, Clock::Duration duration);
   // Drops all snapshots that only leases keep.
   void EndLeases();
   std::vector<CollectionStatus> List() const;  // by name
-  // Errors: kNotFound.
+  // Errors: COLLECTION_NOT_FOUND.
   absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
 
   // Claims a new name (must not exist) or an existing one (must exist and be idle).
-  // Errors: kAlreadyExists / kNotFound; kAborted when a change of it is under way.
+  // Errors: COLLECTION_EXISTS / COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::Status BeginCreate(const std::string& collection);
   absl::Status BeginReplace(const std::string& collection);
-  void SetProgress(const std::string& collection, double fraction);
-  // Ends the claim: the snapshot becomes current under the next version.
+  // REQUIRES: the collection is claimed.
+  void SetProgress(const std::string& collection, const ChangeProgress& progress);
+  // Ends the claim: the snapshot becomes current under the next version. It may be a copy of one
+  // that was published before, which is how a change is taken back; leases of its content then hold
+  // for it.
   // REQUIRES: the collection is claimed; the snapshot holds a dataset.
   struct Published {
     std::uint64_t version = 0;
@@ -87,7 +91,7 @@ class SnapshotStore {
   void AbandonChange(const std::string& collection);
   // Removes a collection and returns its last snapshot. Calls under way keep theirs. A collection
   // created under the same name later starts again from version 1.
-  // Errors: kNotFound, kAborted when a change is under way.
+  // Errors: COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::StatusOr<SnapshotPtr> Remove(const std::string& collection);
 
   // Returns when every snapshot released before the call is freed.
@@ -96,7 +100,7 @@ class SnapshotStore {
  private:
   struct Slot {
     CollectionState state = CollectionState::kLoading;
-    double progress = 0;
+    ChangeProgress progress;  // of the claim
     std::uint64_t last_version = 0;
     SnapshotPtr current;
     Clock::TimePoint leased_until = Clock::TimePoint::min();  // current
@@ -106,6 +110,9 @@ class SnapshotStore {
   using Slots = std::map<std::string, Slot, std::less<>>;
   // REQUIRES of these: mutex_ is held.
   absl::Status UnknownCollection(std::string_view collection) const;
+  // Until when content is leased by those who page through it.
+  static Clock::TimePoint LeaseOf(const Slot& slot, std::string_view id);
+  static CollectionStatus StatusOf(const std::string& collection, const Slot& slot);
   Slot& ClaimedSlot(const std::string& collection);
   void DropExpiredLeases() const;
 

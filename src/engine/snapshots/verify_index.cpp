@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "certificate/canonical_score.h"
 #include "data/matrix.h"
@@ -97,7 +98,8 @@ class Checker {
   }
 
   absl::Status Wrong(const Answered& answered, const std::string& what) const {
-    return absl::InternalError(
+    return base::Error(
+        base::ErrorReason::kInternal,
         fmt::format("the index failed its check and is not published: neighbours of row {}: {}",
                     first_row_ + answered.query_row, what));
   }
@@ -110,9 +112,11 @@ class Checker {
 
 absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_row) {
   if (index.row_count() != rows.row_count() || index.dim() != rows.dim()) {
-    return absl::InternalError(fmt::format(
-        "the index failed its check and is not published: it holds {} x {}, the data {} x {}",
-        index.row_count(), index.dim(), rows.row_count(), rows.dim()));
+    return base::Error(
+        base::ErrorReason::kInternal,
+        fmt::format(
+            "the index failed its check and is not published: it holds {} x {}, the data {} x {}",
+            index.row_count(), index.dim(), rows.row_count(), rows.dim()));
   }
   if (rows.row_count() == 0) return absl::OkStatus();
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "engine/queue/executor_fixture.h"
 
 namespace simile::engine {
@@ -23,7 +24,7 @@ TEST_F(ExecutorTest, StopAnswersWaitingTasksAndFinishesThePass) {
   EXPECT_TRUE(answers_.Await(1).answer.ok());
   for (int number = 2; number < refused; ++number) {
     EXPECT_EQ(answers_.Await(number).answer.status(),
-              absl::UnavailableError("the server is stopping"));
+              base::Error(base::ErrorReason::kStopping, "the server is stopping"));
   }
   EXPECT_EQ(answers_.CountOf(refused), 0U);
   EXPECT_EQ(segment_->passes().size(), 1U);
@@ -57,7 +58,8 @@ TEST_F(ExecutorTest, DrainStillHonoursDeadlines) {
   clock_.Advance(milliseconds(5));
   gate_.Open();
   drainer.join();
-  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()),
+            base::ErrorReason::kDeadlineExceeded);
 }
 
 TEST_F(ExecutorTest, EndsOnceHoweverOftenItIsCalled) {
@@ -67,7 +69,7 @@ TEST_F(ExecutorTest, EndsOnceHoweverOftenItIsCalled) {
   executor_->Drain();
   executor_->Stop();
   EXPECT_TRUE(answers_.Await(1).answer.ok());
-  EXPECT_EQ(executor_->Submit(Task(2)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(base::ReasonOf(executor_->Submit(Task(2))), base::ErrorReason::kStopping);
   EXPECT_EQ(answers_.CountOf(1), 1U);
 }
 
@@ -83,7 +85,7 @@ TEST_F(ExecutorTest, StopDuringADrainEndsBoth) {
   for (int number = 1; number < 40; ++number) {
     ASSERT_EQ(answers_.CountOf(number), 1U);
     const auto answer = answers_.Await(number).answer;
-    EXPECT_TRUE(answer.ok() || answer.status().code() == absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(answer.ok() || base::ReasonOf(answer.status()) == base::ErrorReason::kStopping);
   }
 }
 
@@ -100,7 +102,7 @@ TEST_F(ExecutorTest, DelaysPassesWhileCompletionsLagBehind) {
   Submit(std::move(slow));
   completing.AwaitArrivals(1);
   Submit(Task(2, 2));
-  EXPECT_EQ(executor_->Submit(Task(3)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::ReasonOf(executor_->Submit(Task(3))), base::ErrorReason::kQueueFull);
   EXPECT_EQ(segment_->passes().size(), 1U);
   completing.Open();
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 2));

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "engine/queue/executor_fixture.h"
 
 namespace simile::engine {
@@ -33,11 +34,10 @@ TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
   const auto answer = answers_.Await(1).answer;
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(HitsOf(answer), Expected(1, 2));
-  EXPECT_EQ(answer->receipt.backend, "cpu");
-  EXPECT_EQ(answer->receipt.engine, "scan-fake");
-  EXPECT_EQ(answer->receipt.device, "a test, 1 thread");
-  EXPECT_EQ(answer->receipt.reason, "the test says so");
-  EXPECT_EQ(answer->receipt.snapshot_version, 1U);
+  EXPECT_EQ(answer->receipt.served_by->info.name, "cpu");
+  EXPECT_THAT(answer->receipt.engines, ElementsAre("scan-fake"));
+  EXPECT_EQ(answer->receipt.served_by->info.device, "a test, 1 thread");
+  EXPECT_EQ(answer->receipt.served_by->reason, "the test says so");
   EXPECT_EQ(answer->receipt.batch_size, 2U);
   EXPECT_EQ(answer->receipt.queue_us, 100U);
   EXPECT_EQ(answer->receipt.compute_us, 250U);
@@ -63,14 +63,14 @@ TEST_F(ExecutorTest, NamesTheFallbackBackendOnReceiptAndReport) {
   Submit(Task(1));
   const auto fallen = answers_.Await(1).answer;
   ASSERT_TRUE(fallen.ok()) << fallen.status();
-  EXPECT_EQ(fallen->receipt.backend, "other");
-  EXPECT_EQ(fallen->receipt.device, "another test");
-  EXPECT_EQ(fallen->receipt.reason, "it failed");
+  EXPECT_EQ(fallen->receipt.served_by->info.name, "other");
+  EXPECT_EQ(fallen->receipt.served_by->info.device, "another test");
+  EXPECT_EQ(fallen->receipt.served_by->reason, "it failed");
   Submit(Task(2));
   const auto usual = answers_.Await(2).answer;
   ASSERT_TRUE(usual.ok()) << usual.status();
-  EXPECT_EQ(usual->receipt.backend, "cpu");
-  EXPECT_EQ(usual->receipt.reason, "the test says so");
+  EXPECT_EQ(usual->receipt.served_by->info.name, "cpu");
+  EXPECT_EQ(usual->receipt.served_by->reason, "the test says so");
   executor_->Stop();
   EXPECT_THAT(backends, ElementsAre("other", "cpu"));
 }
@@ -195,8 +195,9 @@ TEST_F(ExecutorTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
   BlockWithTask(1);
   Submit(Task(2, 3));
   const absl::Status status = executor_->Submit(Task(3, 2));
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
   EXPECT_EQ(status.message(), "3 queries wait already and the queue holds 4: no space for 2 more");
+  EXPECT_EQ(base::RetryAfterOf(status), DrainRate::kUnmeasured);
   EXPECT_EQ(executor_->counts().rejected, 2U);
   EXPECT_EQ(executor_->counts().queue_depth, 3U);
   Submit(Task(4, 1));
@@ -205,6 +206,26 @@ TEST_F(ExecutorTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
   executor_->Stop();
   EXPECT_EQ(answers_.CountOf(3), 0U);
   EXPECT_EQ(executor_->counts().queue_depth, 0U);
+}
+
+TEST_F(ExecutorTest, SaysWhenAFullQueueShouldBeEmpty) {
+  segment_->on_search = [this] {
+    gate_.Pass();
+    clock_.Advance(milliseconds(50));
+  };
+  Start(4);
+  Submit(Task(1));
+  answers_.Await(1);
+  gate_.Close();
+  Submit(Task(2));
+  gate_.AwaitArrivals(2);
+  Submit(Task(3, 4));
+  const absl::Status status = executor_->Submit(Task(4));
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
+  // One search under way and four that wait, of 50 ms each.
+  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(250));
+  gate_.Open();
+  answers_.Await(3);
 }
 
 TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
@@ -217,8 +238,8 @@ TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
   clock_.Advance(milliseconds(1'500));
   gate_.Open();
   EXPECT_EQ(answers_.Await(2).answer.status(),
-            absl::DeadlineExceededError(
-                "the deadline passed after 1,500 ms in the queue; nothing was computed"));
+            base::Error(base::ErrorReason::kDeadlineExceeded,
+                        "the deadline passed after 1,500 ms in the queue; nothing was computed"));
   EXPECT_TRUE(answers_.Await(3).answer.ok());
   EXPECT_EQ(executor_->counts().expired, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
@@ -232,7 +253,8 @@ TEST_F(ExecutorTest, AnswersAnExpiredTaskWhileThePassBeforeItStillRuns) {
   task->deadline = clock_.Now() + milliseconds(1);
   Submit(std::move(task));
   clock_.Advance(milliseconds(1));
-  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()),
+            base::ErrorReason::kDeadlineExceeded);
   EXPECT_EQ(answers_.CountOf(1), 0U);
   gate_.Open();
   EXPECT_TRUE(answers_.Await(1).answer.ok());
@@ -256,7 +278,7 @@ TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
   Submit(std::move(cancelled));
   Submit(std::move(waiting));
   gate_.Open();
-  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()), base::ErrorReason::kCancelled);
   EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
   EXPECT_EQ(executor_->counts().cancelled, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
@@ -267,7 +289,7 @@ TEST_F(ExecutorTest, RunsNoPassWhenAllOfABatchWereCancelled) {
   auto task = Task(1);
   task->cancelled = [] { return true; };
   Submit(std::move(task));
-  EXPECT_EQ(answers_.Await(1).answer.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
   executor_->Stop();
   EXPECT_EQ(executor_->counts().batches, 0U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre());
@@ -296,7 +318,7 @@ TEST_F(ExecutorTest, SurvivesABatchThereIsNoMemoryFor) {
   };
   Start();
   Submit(Task(1));
-  EXPECT_EQ(answers_.Await(1).answer.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kOutOfMemory);
   Submit(Task(2));
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
 }
@@ -397,7 +419,8 @@ TEST_F(HardQueriesTest, AreAbandonedBetweenRoundsWhenTheirDeadlineHasPassed) {
   segment_of_large_->on_search = [this] { clock_.Advance(std::chrono::seconds(6)); };
   RunTogether();
   EXPECT_EQ(answers_.Await(2).answer.status(),
-            absl::DeadlineExceededError("the deadline passed before the answer was found"));
+            base::Error(base::ErrorReason::kDeadlineExceeded,
+                        "the deadline passed before the answer was found"));
   EXPECT_TRUE(answers_.Await(3).answer.ok()) << "it had its answer after the first round";
   EXPECT_EQ(segment_of_large_->passes().size(), 2U);
 }
@@ -409,8 +432,9 @@ TEST_F(HardQueriesTest, AreAbandonedBetweenRoundsWhenTheirCallerIsGone) {
   hard->snapshot = large_;
   hard->cancelled = [&gone] { return gone.load(); };
   Submit(std::move(hard));
-  EXPECT_EQ(answers_.Await(2).answer.status(),
-            absl::CancelledError("the caller gave up before the answer was found"));
+  EXPECT_EQ(
+      answers_.Await(2).answer.status(),
+      base::Error(base::ErrorReason::kCancelled, "the caller gave up before the answer was found"));
   EXPECT_EQ(segment_of_large_->passes().size(), 1U);
 }
 
@@ -436,7 +460,8 @@ TEST_F(HardQueriesTest, AreAbandonedWhileEveryRowIsScored) {
     query.positive_count = 1;
   }
   Submit(std::move(task));
-  EXPECT_EQ(answers_.Await(2).answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()),
+            base::ErrorReason::kDeadlineExceeded);
   EXPECT_EQ(scored, 2) << "the third began after the deadline";
 }
 
@@ -465,18 +490,18 @@ TEST_F(HardQueriesTest, NameTheFallbackBackendThatScoredForThemOnly) {
   RunTogether();
   const auto hard = answers_.Await(2).answer;
   ASSERT_TRUE(hard.ok()) << hard.status();
-  EXPECT_EQ(hard->receipt.backend, "other");
-  EXPECT_EQ(hard->receipt.reason, "it failed at scoring");
+  EXPECT_EQ(hard->receipt.served_by->info.name, "other");
+  EXPECT_EQ(hard->receipt.served_by->reason, "it failed at scoring");
   const auto plain = answers_.Await(3).answer;
   ASSERT_TRUE(plain.ok()) << plain.status();
-  EXPECT_EQ(plain->receipt.backend, "cpu");
+  EXPECT_EQ(plain->receipt.served_by->info.name, "cpu");
 }
 
 TEST_F(HardQueriesTest, NameEveryRowAsTheEngine) {
   RunTogether();
   const auto answer = answers_.Await(2).answer;
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->receipt.engine, "every-row");
+  EXPECT_THAT(answer->receipt.engines, ElementsAre("every-row"));
   EXPECT_GE(answer->receipt.cost.rows_scanned, 20'000U);
   EXPECT_GT(answer->receipt.cost.rounds, 0U);
 }

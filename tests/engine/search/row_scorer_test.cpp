@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "engine/fake_segment.h"
 #include "engine/sample_data.h"
@@ -64,7 +65,8 @@ TEST_F(RowScorerTest, StopsAtOnceWhenTheCallerIsGoneAndCountsOnlyRowsScored) {
     return absl::OkStatus();
   };
   task_.cancelled = [&] { return scored == 2; };
-  const absl::Status gone = absl::CancelledError("the caller gave up before the answer was found");
+  const absl::Status gone =
+      base::Error(base::ErrorReason::kCancelled, "the caller gave up before the answer was found");
   EXPECT_EQ(scorer_.BestOfAll(nullptr, 3).status(), gone);
   EXPECT_EQ(scored, 2U);
   EXPECT_EQ(execution_.cost.rows_scanned, 2 * kRowsAtOnce);

@@ -8,17 +8,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 
 namespace simile::engine {
 namespace {
 
+using base::ErrorReason;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
+constexpr const char* kFirst = "first content";
+constexpr const char* kSecond = "second content";
+
 Snapshot Small(std::uint64_t seed = 1) { return SnapshotOf(RandomDataset(3, 4, seed)); }
+
+Snapshot WithContent(std::string id) {
+  Snapshot snapshot = Small();
+  snapshot.id = std::move(id);
+  return snapshot;
+}
+
+absl::Status Unknown(std::string_view message) {
+  return base::Error(ErrorReason::kCollectionNotFound, message, "collection");
+}
 
 void Serve(SnapshotStore& store, const std::string& name) {
   ASSERT_TRUE(store.BeginCreate(name).ok());
@@ -29,25 +44,30 @@ TEST(SnapshotStoreTest, SuggestsTheNearestNameWhenUnknown) {
   const FakeClock clock;
   SnapshotStore store(clock);
   EXPECT_EQ(store.Pin("films").status(),
-            absl::NotFoundError("no collection \"films\"; this server has none loaded"));
+            Unknown("no collection \"films\"; this server has none loaded"));
   Serve(store, "films");
-  EXPECT_EQ(store.Pin("film").status(),
-            absl::NotFoundError("no collection \"film\". Did you mean \"films\"?"));
-  EXPECT_EQ(store.Get("zebra-crossings").status(),
-            absl::NotFoundError("no collection \"zebra-crossings\""));
+  EXPECT_EQ(store.Pin("film").status(), Unknown("no collection \"film\". Did you mean \"films\"?"));
+  EXPECT_EQ(store.Get("zebra-crossings").status(), Unknown("no collection \"zebra-crossings\""));
 }
 
 TEST(SnapshotStoreTest, ReportsTheProgressOfTheFirstLoad) {
   const FakeClock clock;
   SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
-  store.SetProgress("films", 0.42);
+  ChangeProgress reading;
+  reading.share = 0.42;
+  store.SetProgress("films", reading);
   EXPECT_EQ(store.Pin("films").status(),
-            absl::FailedPreconditionError("films is loading (42% done); try again soon"));
+            base::WithRetryAfter(base::Error(ErrorReason::kCollectionLoading,
+                                             "films is loading (42% done); try again soon"),
+                                 std::chrono::seconds(1)));
+  EXPECT_EQ(base::ReasonOf(store.PinContent("films", kFirst).status()),
+            ErrorReason::kCollectionLoading);
   const auto status = store.Get("films");
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->state, CollectionState::kLoading);
-  EXPECT_EQ(status->progress, 0.42);
+  ASSERT_TRUE(status->progress.has_value());
+  EXPECT_EQ(status->progress->share, 0.42);
   EXPECT_EQ(status->snapshot, nullptr);
 }
 
@@ -74,7 +94,7 @@ TEST(SnapshotStoreTest, ServesTheOldSnapshotWhileTheNextOneLoads) {
   Serve(store, "films");
   ASSERT_TRUE(store.BeginReplace("films").ok());
   EXPECT_EQ(store.Get("films")->state, CollectionState::kReloading);
-  EXPECT_EQ(store.Get("films")->progress, 0);
+  EXPECT_EQ(store.Get("films")->progress->share, 0);
   EXPECT_EQ(store.Pin("films").value()->version, 1U);
   store.AbandonChange("films");
   EXPECT_EQ(store.Get("films")->state, CollectionState::kServing);
@@ -85,15 +105,15 @@ TEST(SnapshotStoreTest, RefusesTwoChangesOfOneCollectionAtATime) {
   const FakeClock clock;
   SnapshotStore store(clock);
   ASSERT_TRUE(store.BeginCreate("films").ok());
-  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(store.BeginReplace("films").code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(store.Remove("films").status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(base::ReasonOf(store.BeginCreate("films")), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(base::ReasonOf(store.BeginReplace("films")), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(base::ReasonOf(store.Remove("films").status()), ErrorReason::kChangeInProgress);
   EXPECT_TRUE(store.BeginCreate("books").ok());
   store.Publish("films", Small());
-  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(base::ReasonOf(store.BeginCreate("films")), ErrorReason::kCollectionExists);
   ASSERT_TRUE(store.BeginReplace("films").ok());
-  EXPECT_EQ(store.BeginReplace("films").code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(store.BeginCreate("films").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(base::ReasonOf(store.BeginReplace("films")), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(base::ReasonOf(store.BeginCreate("films")), ErrorReason::kCollectionExists);
 }
 
 TEST(SnapshotStoreTest, ForgetsANameWhoseFirstLoadFailed) {
@@ -121,8 +141,8 @@ TEST(SnapshotStoreTest, KeepsARemovedSnapshotForCallsUnderWay) {
   Serve(store, "films");
   const SnapshotPtr pinned = store.Pin("films").value();
   EXPECT_EQ(store.Remove("films").value(), pinned);
-  EXPECT_EQ(store.Pin("films").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store.Remove("films").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(base::ReasonOf(store.Pin("films").status()), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(base::ReasonOf(store.Remove("films").status()), ErrorReason::kCollectionNotFound);
   EXPECT_EQ(pinned->row_count(), 3U);
 }
 
@@ -284,77 +304,119 @@ TEST(SnapshotTest, ReturnsTheFallbackBackendOfAnySegment) {
 // A store of one collection, on a clock that the test sets.
 class LeaseTest : public testing::Test {
  protected:
-  LeaseTest() { Serve(store_, "films"); }
-
-  void Reload() {
-    ASSERT_TRUE(store_.BeginReplace("films").ok());
-    Snapshot snapshot = Small(2);
-    snapshot.loaded_at = std::chrono::system_clock::time_point(std::chrono::seconds(5));
-    store_.Publish("films", std::move(snapshot));
+  LeaseTest() {
+    EXPECT_TRUE(store_.BeginCreate("films").ok());
+    store_.Publish("films", WithContent(kFirst));
   }
-  // Whether the first version is still kept.
-  bool Kept() const { return store_.PinVersion("films", 1, {}).ok(); }
+
+  void Replace(Snapshot next) {
+    ASSERT_TRUE(store_.BeginReplace("films").ok());
+    store_.Publish("films", std::move(next));
+  }
+  void LeaseCurrent() { store_.Lease(**store_.Pin("films"), std::chrono::seconds(60)); }
+  bool Kept(const char* id) const { return store_.PinContent("films", id).ok(); }
 
   FakeClock clock_;
   SnapshotStore store_{clock_};
 };
 
 TEST_F(LeaseTest, DoesNotKeepAReplacedSnapshotWithoutOne) {
-  EXPECT_TRUE(Kept());
-  Reload();
-  EXPECT_EQ(store_.PinVersion("films", 1, {}).status(),
-            absl::AbortedError("version 1 of films is gone; start again with the first page"));
-  EXPECT_TRUE(
-      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
-          .ok());
+  EXPECT_TRUE(Kept(kFirst));
+  Replace(WithContent(kSecond));
+  EXPECT_EQ(store_.PinContent("films", kFirst).status(),
+            base::Error(ErrorReason::kPageSnapshotGone,
+                        "films no longer has the content of this page token; start again with the "
+                        "first page"));
+  EXPECT_EQ(store_.PinContent("films", kSecond).value(), store_.Pin("films").value());
 }
 
 TEST_F(LeaseTest, KeepsAReplacedSnapshotUntilItExpires) {
-  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
-  Reload();
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
   clock_.Advance(std::chrono::seconds(59));
-  ASSERT_TRUE(Kept());
-  EXPECT_EQ((*store_.PinVersion("films", 1, {}))->version, 1U);
+  ASSERT_TRUE(Kept(kFirst));
+  EXPECT_EQ((*store_.PinContent("films", kFirst))->version, 1U);
   EXPECT_EQ((*store_.Pin("films"))->version, 2U);
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_FALSE(Kept());
+  EXPECT_FALSE(Kept(kFirst));
 }
 
 TEST_F(LeaseTest, IsRenewedByEveryPage) {
-  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
-  Reload();
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
   clock_.Advance(std::chrono::seconds(50));
-  store_.Lease(**store_.PinVersion("films", 1, {}), std::chrono::seconds(60));
+  store_.Lease(**store_.PinContent("films", kFirst), std::chrono::seconds(60));
   clock_.Advance(std::chrono::seconds(50));
-  EXPECT_TRUE(Kept());
+  EXPECT_TRUE(Kept(kFirst));
 }
 
 TEST_F(LeaseTest, EndsWithEndLeases) {
-  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
-  Reload();
-  ASSERT_TRUE(Kept());
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
+  ASSERT_TRUE(Kept(kFirst));
   store_.EndLeases();
-  EXPECT_FALSE(Kept());
+  EXPECT_FALSE(Kept(kFirst));
 }
 
 TEST_F(LeaseTest, KeepsOnlyTheGenerationThatHasIt) {
-  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
-  Reload();
-  Reload();  // version 2 has no lease
-  EXPECT_FALSE(Kept());
-  EXPECT_FALSE(
-      store_.PinVersion("films", 2, std::chrono::system_clock::time_point(std::chrono::seconds(5)))
-          .ok());
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
+  Replace(WithContent("third content"));  // the second has no lease
+  EXPECT_FALSE(Kept(kFirst));
+  EXPECT_FALSE(Kept(kSecond));
 }
 
-TEST_F(LeaseTest, DistinguishesSnapshotsOfOneVersionByTheirTime) {
-  EXPECT_EQ(
-      store_.PinVersion("films", 1, std::chrono::system_clock::time_point(std::chrono::seconds(1)))
-          .status()
-          .code(),
-      absl::StatusCode::kAborted)
-      << "another server's version 1";
-  EXPECT_EQ(store_.PinVersion("film", 1, {}).status().code(), absl::StatusCode::kNotFound);
+TEST_F(LeaseTest, FindsContentWhateverItsVersion) {
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
+  Replace(WithContent(kFirst));
+  EXPECT_EQ(store_.PinContent("films", kFirst).value()->version, 3U);
+  EXPECT_EQ(base::ReasonOf(store_.PinContent("film", kFirst).status()),
+            ErrorReason::kCollectionNotFound);
+}
+
+TEST_F(LeaseTest, PublishesAKeptGenerationAgain) {
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
+  const SnapshotPtr kept = store_.PinContent("films", kFirst).value();
+  Replace(*kept);
+  const SnapshotPtr current = store_.Pin("films").value();
+  EXPECT_EQ(current->version, 3U) << "versions count what was published";
+  EXPECT_EQ(kept->version, 1U) << "calls under way see no change";
+  EXPECT_EQ(current->id, kFirst);
+  EXPECT_EQ(current->loaded_at, kept->loaded_at);
+  EXPECT_EQ(current->dataset, kept->dataset);
+  EXPECT_EQ(current->segments, kept->segments);
+  EXPECT_EQ(current->filters, kept->filters);
+  EXPECT_EQ(current->text_index, kept->text_index);
+  EXPECT_FALSE(Kept(kSecond)) << "nobody leased it";
+}
+
+TEST_F(LeaseTest, HoldsForContentThatIsPublishedAgain) {
+  LeaseCurrent();
+  Replace(WithContent(kSecond));
+  Replace(*store_.PinContent("films", kFirst).value());
+  Replace(WithContent("third content"));
+  clock_.Advance(std::chrono::seconds(59));
+  EXPECT_TRUE(Kept(kFirst)) << "pages of it are still under way";
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_FALSE(Kept(kFirst));
+}
+
+TEST_F(LeaseTest, FreesTheSharedPartsWithTheLastGenerationThatHasThem) {
+  std::atomic<std::thread::id> destroyed_on;
+  Snapshot witnessed = WithContent(kSecond);
+  witnessed.segments = {std::make_shared<Witness>(destroyed_on)};
+  Replace(std::move(witnessed));
+  LeaseCurrent();
+  Replace(WithContent(kFirst));
+  Replace(*store_.PinContent("films", kSecond).value());
+  store_.AwaitReclaimed();
+  EXPECT_EQ(destroyed_on.load(), std::thread::id()) << "freed while it is served";
+  ASSERT_TRUE(store_.Remove("films").ok());
+  store_.AwaitReclaimed();
+  EXPECT_NE(destroyed_on.load(), std::thread::id());
+  EXPECT_NE(destroyed_on.load(), std::this_thread::get_id());
 }
 
 }  // namespace

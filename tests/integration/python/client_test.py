@@ -8,37 +8,16 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from server_process import ServerProcess
 
 SIMILE, SOURCE, STUBS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 FILMS = SOURCE / "examples" / "films"
 
 
-class Server:
-    """A server of the films on a free port, stopped by SIGTERM on exit."""
-
-    def __enter__(self):
-        self._folder = tempfile.TemporaryDirectory()
-        port_file = pathlib.Path(self._folder.name) / "port"
-        self._process = subprocess.Popen(
-            [SIMILE, "serve", "--collection", f"films={FILMS}", "--port", "0", "--port-file",
-             port_file, "--no-metrics"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=dict(os.environ, SIMILE_BACKEND_TUNING="defaults"))
-        printed = []
-        for line in self._process.stdout:  # waits for each line, and ends when the server does
-            printed.append(line)
-            if "listening on" in line:
-                break
-        else:
-            raise RuntimeError("the server ended before it listened:\n" + "".join(printed))
-        self.address = "127.0.0.1:" + port_file.read_text().strip()
-        return self
-
-    def __exit__(self, *error):
-        self._process.terminate()
-        self._process.communicate()
-        self._folder.cleanup()
+def films_server():
+    return ServerProcess(SIMILE, "--collection", f"films={FILMS}")
 
 
 def run_client(*arguments):
@@ -67,7 +46,7 @@ class ClientTest(unittest.TestCase):
         expected = json.loads((FILMS / "expected.json").read_text(encoding="utf-8"))
         similar = expected["similar_films"][0]
         user = expected["user_recommendations"][0]
-        with Server() as server:
+        with films_server() as server:
             run = run_client(server.address, similar["query_media_id"], user["user_id"])
         self.assertEqual(run.returncode, 0, run.stderr)
         lines = run.stdout.splitlines()
@@ -79,17 +58,19 @@ class ClientTest(unittest.TestCase):
         self.assertRegex(lines[12], r"^exact: True, \d+ us, cpu: .+$")
 
     def test_prints_the_servers_message_for_an_unknown_user(self):
-        with Server() as server:
+        with films_server() as server:
             run = run_client(server.address, "toy-story-1995", "user_42")
         self.assertEqual(run.returncode, 1)
         self.assertTrue(run.stderr.startswith("error: "), run.stderr)
         self.assertIn("user_42", run.stderr)
+        self.assertTrue(run.stderr.endswith(" (USER_NOT_FOUND)\n"), run.stderr)
 
     def test_says_what_is_wrong_without_a_server(self):
         # Port 1 is reserved; nothing listens there.
         run = run_client("127.0.0.1:1")
         self.assertEqual(run.returncode, 1)
         self.assertTrue(run.stderr.startswith("error: "), run.stderr)
+        self.assertTrue(run.stderr.endswith(" (DEADLINE_EXCEEDED)\n"), run.stderr)
 
 
 if __name__ == "__main__":

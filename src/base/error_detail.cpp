@@ -1,0 +1,190 @@
+#include "base/error_detail.h"
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+
+#include <absl/strings/cord.h>
+
+namespace simile::base {
+namespace {
+
+using absl::StatusCode;
+
+constexpr std::array kReasons{
+    ErrorReasonInfo{ErrorReason::kRequestNotParsed, "REQUEST_NOT_PARSED",
+                    StatusCode::kInvalidArgument,
+                    "the bytes of the request are not a message of the method's type",
+                    "generate its classes from the current contract"},
+    ErrorReasonInfo{ErrorReason::kInvalidField, "INVALID_FIELD", StatusCode::kInvalidArgument,
+                    "a field of the request has a value that is not allowed, or is missing", ""},
+    ErrorReasonInfo{ErrorReason::kInvalidFilter, "INVALID_FILTER", StatusCode::kInvalidArgument,
+                    "a filter cannot be parsed, or does not fit the collection's fields", ""},
+    ErrorReasonInfo{ErrorReason::kUnknownPayloadField, "UNKNOWN_PAYLOAD_FIELD",
+                    StatusCode::kInvalidArgument, "no row of the collection has this payload field",
+                    ""},
+    ErrorReasonInfo{ErrorReason::kDimensionMismatch, "DIMENSION_MISMATCH",
+                    StatusCode::kInvalidArgument,
+                    "a vector has another number of dimensions than the collection", ""},
+    ErrorReasonInfo{
+        ErrorReason::kInvalidPageToken, "INVALID_PAGE_TOKEN", StatusCode::kInvalidArgument,
+        "the page token is damaged, has an unknown format, or belongs to another request",
+        "start again with the first page"},
+    ErrorReasonInfo{ErrorReason::kReplyTooLarge, "REPLY_TOO_LARGE", StatusCode::kInvalidArgument,
+                    "the answer would be larger than the call allows",
+                    "ask for less, or raise `reply_bytes_max`"},
+    ErrorReasonInfo{ErrorReason::kInvalidFiles, "INVALID_FILES", StatusCode::kInvalidArgument,
+                    "the folder to load, or a file in it, is missing, unreadable or invalid", ""},
+    ErrorReasonInfo{ErrorReason::kOutsideDataRoot, "OUTSIDE_DATA_ROOT",
+                    StatusCode::kInvalidArgument,
+                    "the folder to load is not inside the server's data root, or it has none", ""},
+    ErrorReasonInfo{ErrorReason::kCollectionNotFound, "COLLECTION_NOT_FOUND", StatusCode::kNotFound,
+                    "no collection has this name", ""},
+    ErrorReasonInfo{ErrorReason::kItemNotFound, "ITEM_NOT_FOUND", StatusCode::kNotFound,
+                    "the collection has no item with this id, or `required_filter` excludes it",
+                    ""},
+    ErrorReasonInfo{ErrorReason::kUserNotFound, "USER_NOT_FOUND", StatusCode::kNotFound,
+                    "the collection has no profile vector of this user", "ask with `cold_start`"},
+    ErrorReasonInfo{ErrorReason::kCollectionExists, "COLLECTION_EXISTS", StatusCode::kAlreadyExists,
+                    "other content is served under this name",
+                    "reload it, or load under another name"},
+    ErrorReasonInfo{ErrorReason::kCollectionLoading, "COLLECTION_LOADING",
+                    StatusCode::kFailedPrecondition, "the collection loads for the first time",
+                    "repeat after `RetryInfo`"},
+    ErrorReasonInfo{ErrorReason::kSnapshotMismatch, "SNAPSHOT_MISMATCH",
+                    StatusCode::kFailedPrecondition,
+                    "other content is served than `expected_snapshot_id` says",
+                    "ask another server, or accept what is served"},
+    ErrorReasonInfo{ErrorReason::kShapeChange, "SHAPE_CHANGE", StatusCode::kFailedPrecondition,
+                    "the dimension or metric would change, and `allow_shape_change` is not set",
+                    "set it when callers are ready for the change"},
+    ErrorReasonInfo{
+        ErrorReason::kNothingToRollBack, "NOTHING_TO_ROLL_BACK", StatusCode::kFailedPrecondition,
+        "there is no earlier generation, or its folder is gone or holds other content by now", ""},
+    ErrorReasonInfo{ErrorReason::kPageSnapshotGone, "PAGE_SNAPSHOT_GONE", StatusCode::kAborted,
+                    "the server does not have the content of the page token, or no longer",
+                    "start again with the first page, or continue on another server"},
+    ErrorReasonInfo{ErrorReason::kChangeInProgress, "CHANGE_IN_PROGRESS", StatusCode::kAborted,
+                    "another change of the same collection is under way",
+                    "repeat when it has ended"},
+    ErrorReasonInfo{ErrorReason::kFilesChanged, "FILES_CHANGED", StatusCode::kAborted,
+                    "the files changed while they were read", "repeat when they are complete"},
+    ErrorReasonInfo{ErrorReason::kChangesNotAllowed, "CHANGES_NOT_ALLOWED",
+                    StatusCode::kPermissionDenied,
+                    "the server was not started with `--allow-changes`", ""},
+    ErrorReasonInfo{ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
+                    "too many searches wait", "repeat after `RetryInfo`, or on another server"},
+    ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",
+                    StatusCode::kResourceExhausted, "too many changes of collections wait",
+                    "repeat later"},
+    ErrorReasonInfo{ErrorReason::kDoesNotFit, "DOES_NOT_FIT", StatusCode::kResourceExhausted,
+                    "the collection to load does not fit in memory", "unload another collection"},
+    ErrorReasonInfo{ErrorReason::kOutOfMemory, "OUT_OF_MEMORY", StatusCode::kResourceExhausted,
+                    "no memory is left to answer the call", "ask for less"},
+    ErrorReasonInfo{ErrorReason::kDeadlineExceeded, "DEADLINE_EXCEEDED",
+                    StatusCode::kDeadlineExceeded,
+                    "the deadline of the call, or the timeout of a stream's request, passed",
+                    "repeat, if the answer is still wanted"},
+    ErrorReasonInfo{ErrorReason::kCancelled, "CANCELLED", StatusCode::kCancelled,
+                    "the caller cancelled the call", ""},
+    ErrorReasonInfo{ErrorReason::kStopping, "STOPPING", StatusCode::kUnavailable,
+                    "the server is stopping", "repeat on another server"},
+    ErrorReasonInfo{ErrorReason::kInternal, "INTERNAL", StatusCode::kInternal,
+                    "a fault of the server; its log has the details under the request id",
+                    "report it with the request id"},
+};
+
+constexpr absl::string_view kReasonKey = "simile/reason";
+constexpr absl::string_view kFieldKey = "simile/field";
+constexpr absl::string_view kRetryKey = "simile/retry-after-ms";
+
+// The reason of an error that was made without one. NOT_FOUND and its like have no general reason.
+ErrorReason ReasonOfCode(StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kOutOfRange:
+      return ErrorReason::kInvalidField;
+    case StatusCode::kResourceExhausted:
+      return ErrorReason::kOutOfMemory;
+    case StatusCode::kDeadlineExceeded:
+      return ErrorReason::kDeadlineExceeded;
+    case StatusCode::kCancelled:
+      return ErrorReason::kCancelled;
+    default:
+      return ErrorReason::kInternal;
+  }
+}
+
+std::string_view ToView(absl::string_view text) { return {text.data(), text.size()}; }
+
+void CopyPayloads(const absl::Status& from, absl::Status& to) {
+  from.ForEachPayload(
+      [&](absl::string_view key, const absl::Cord& payload) { to.SetPayload(key, payload); });
+}
+
+constexpr bool InOrderOfTheEnum() {
+  for (std::size_t i = 0; i < kReasons.size(); ++i) {
+    if (kReasons.at(i).reason != static_cast<ErrorReason>(i)) return false;
+  }
+  return true;
+}
+static_assert(InOrderOfTheEnum() && kReasons.back().reason == ErrorReason::kInternal);
+
+}  // namespace
+
+std::span<const ErrorReasonInfo> ErrorReasons() { return kReasons; }
+
+const ErrorReasonInfo& InfoOf(ErrorReason reason) {
+  return kReasons.at(static_cast<std::size_t>(reason));
+}
+
+absl::Status Error(ErrorReason reason, std::string_view message, std::string_view field) {
+  absl::Status status(InfoOf(reason).code, absl::string_view(message.data(), message.size()));
+  status.SetPayload(kReasonKey, absl::Cord(std::to_string(static_cast<int>(reason))));
+  return field.empty() ? status : WithField(std::move(status), field);
+}
+
+absl::Status WithReason(absl::Status status, ErrorReason reason) {
+  assert(!status.ok());
+  if (status.GetPayload(kReasonKey)) return status;
+  absl::Status with_reason = Error(reason, ToView(status.message()));
+  CopyPayloads(status, with_reason);
+  return with_reason;
+}
+
+absl::Status WithMessage(const absl::Status& status, std::string_view message) {
+  absl::Status with_message(status.code(), absl::string_view(message.data(), message.size()));
+  CopyPayloads(status, with_message);
+  return with_message;
+}
+
+absl::Status WithField(absl::Status status, std::string_view field) {
+  status.SetPayload(kFieldKey, absl::Cord(absl::string_view(field.data(), field.size())));
+  return status;
+}
+
+absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait) {
+  status.SetPayload(kRetryKey, absl::Cord(std::to_string(wait.count())));
+  return status;
+}
+
+ErrorReason ReasonOf(const absl::Status& status) {
+  assert(!status.ok());
+  const auto number = status.GetPayload(kReasonKey);
+  return number ? static_cast<ErrorReason>(std::stoi(std::string(*number)))
+                : ReasonOfCode(status.code());
+}
+
+std::string FieldOf(const absl::Status& status) {
+  const auto field = status.GetPayload(kFieldKey);
+  return field ? std::string(*field) : std::string();
+}
+
+std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status) {
+  const auto wait = status.GetPayload(kRetryKey);
+  if (!wait) return std::nullopt;
+  return std::chrono::milliseconds(std::stoll(std::string(*wait)));
+}
+
+}  // namespace simile::base

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/terminal.h"
+#include "simile/v1/collections.pb.h"
+
+namespace simile::cli {
+
+// `cpu: no NVIDIA driver on this machine`; `gpu` when there is nothing to say about it.
+std::string BackendText(const v1::BackendStatus& backend);
+
+// `int8-amx on AMD EPYC 9B14, 2 threads`
+std::string EngineText(const v1::BackendStatus& backend);
+
+// One line per purpose of GPU memory, with its bytes now and at peak; empty without a GPU.
+std::string DeviceMemoryTable(const v1::BackendStatus& backend, const Terminal& terminal);
+
+// {"kind", "device", "engine", "reason"}
+nlohmann::ordered_json BackendJson(const v1::BackendStatus& backend);
+
+// [{"kind", "bytes", "peak_bytes"}]
+nlohmann::ordered_json DeviceMemoryJson(const v1::BackendStatus& backend);
+
+}  // namespace simile::cli

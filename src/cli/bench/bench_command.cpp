@@ -1,0 +1,194 @@
+#include <fstream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/message_text.h"
+#include "cli/bench/a100_report.h"
+#include "cli/bench/a100_run.h"
+#include "cli/bench/bench_options.h"
+#include "cli/bench/live_line.h"
+#include "cli/bench/load_plot.h"
+#include "cli/bench/mix_file.h"
+#include "cli/bench/run_report.h"
+#include "cli/bench/server_process.h"
+#include "cli/bench/vector_check.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json_line.h"
+
+namespace simile::cli::bench {
+namespace {
+
+// Of the calls that prepare a run: a server that loads may answer them late.
+constexpr double kPrepareTimeoutSeconds = 30;
+
+absl::Status WriteTextFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::DataLossError(path + ": cannot be written");
+}
+
+std::string IndentedJson(const nlohmann::ordered_json& json) {
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+PlotTexts TextsOf(const BenchSetup& setup, const RunPlan& plan) {
+  const std::string loop = plan.load.rate ? "open loop, Poisson arrivals" : "closed loop";
+  return {fmt::format("Latency against load: {}", setup.collection),
+          fmt::format("{} x {}, {}, {}", base::Grouped(setup.rows), setup.dim, loop,
+                      plan.transport == Transport::kStream ? "streamed" : "unary calls"),
+          "queries answered per second", "latency, ms"};
+}
+
+absl::Status DrawPlot(const std::string& path, const BenchSetup& setup,
+                      const std::vector<ReportedRun>& runs) {
+  std::vector<PlotSeries> series = {{"p50", {}}, {"p99", {}}, {"p99.9", {}}};
+  constexpr double kShares[] = {0.5, 0.99, 0.999};
+  for (const ReportedRun& run : runs) {
+    const LatencyHistogram latency = run.result.tally.All();
+    if (latency.count() == 0) continue;
+    const double load =
+        static_cast<double>(run.result.tally.queries_in_window) / run.result.seconds;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const auto ns = static_cast<double>(latency.Percentile(kShares[i]).count());
+      series[i].points.push_back({load, std::max(ns, 1.0) / 1e6});
+    }
+  }
+  if (series[0].points.empty()) return absl::UnavailableError("no call succeeded: nothing to plot");
+  return WriteTextFile(path, LoadPlot(TextsOf(setup, runs.front().result.plan), series));
+}
+
+// 0 when calls succeeded and no answer was wrong.
+int ExitCodeOf(const std::vector<ReportedRun>& runs) {
+  for (const ReportedRun& run : runs) {
+    const bool wrong = run.checks && run.checks->wrong > 0;
+    const bool nothing_compared = run.checks && run.checks->compared == 0;
+    if (wrong)
+      return Fail(
+          absl::DataLossError(fmt::format("{} of {} wrong", run.checks->wrong,
+                                          base::Counted(run.checks->compared, "compared answer"))));
+    if (nothing_compared) {
+      return Fail(absl::FailedPreconditionError("--verify: no answer could be compared"));
+    }
+    if (run.result.tally.All().count() == 0) {
+      return Fail(absl::UnavailableError("no call succeeded"));
+    }
+  }
+  return kSucceeded;
+}
+
+// All loads, one after the other.
+absl::StatusOr<std::vector<ReportedRun>> RunAll(const BenchOptions& options,
+                                                const RequestPool& pool,
+                                                const QuerySamples& samples) {
+  std::vector<ReportedRun> runs;
+  for (const RunPlan& plan : options.plans) {
+    LiveLine live;
+    auto result = RunLoad(plan, pool, live.Drawing());
+    if (!result.ok()) return result.status();
+    ReportedRun& run = runs.emplace_back();
+    run.result = *std::move(result);
+    for (const PreparedKind& kind : pool.kinds()) run.kind_names.push_back(kind.name);
+    run.expected_interval = options.expected_interval;
+    if (plan.verify_share > 0) {
+      run.checks = CheckKept(run.result.kept, pool, plan.transport, VectorCheck(samples));
+      run.result.kept.clear();
+    }
+  }
+  return runs;
+}
+
+absl::Status Show(const BenchFlags& flags, const BenchSetup& setup,
+                  const std::vector<ReportedRun>& runs) {
+  const nlohmann::ordered_json json = RunsJson(setup, runs);
+  if (flags.client.json) {
+    fmt::print("{}", JsonLine(json));
+  } else if (runs.size() == 1) {
+    fmt::print("{}", RunText(runs.front(), StandardOutput()));
+  } else {
+    fmt::print("{}", SweepText(runs, StandardOutput()));
+  }
+  if (flags.out) {
+    if (absl::Status status = WriteTextFile(*flags.out, IndentedJson(json)); !status.ok()) {
+      return status;
+    }
+  }
+  return flags.plot ? DrawPlot(*flags.plot, setup, runs) : absl::OkStatus();
+}
+
+// Returns the exit code: a missed target is a result and no failure.
+int RunReport(const BenchFlags& flags, const Connection& connection,
+              const v1::Collection& collection, const QuerySamples& samples,
+              const std::vector<pid_t>& processes) {
+  absl::StatusOr<A100Measurements> measured =
+      MeasureA100(connection, collection, samples, processes);
+  if (!measured.ok()) return Fail(measured.status(), flags.client.json);
+  measured->hourly_price = flags.hourly_price;
+  const nlohmann::ordered_json json = A100Json(*measured);
+  fmt::print("{}", flags.client.json ? JsonLine(json) : A100Text(*measured, StandardOutput()));
+  if (!flags.out) return kSucceeded;
+  const absl::Status status = WriteTextFile(*flags.out, IndentedJson(json));
+  return status.ok() ? kSucceeded : Fail(status, flags.client.json);
+}
+
+int RunBench(const BenchFlags& flags) {
+  absl::StatusOr<BenchOptions> options = OptionsOf(flags);
+  if (!options.ok()) return Fail(options.status(), flags.client.json);
+  const Connection connection = Connect(flags.client, kPrepareTimeoutSeconds);
+  const absl::StatusOr<v1::Collection> collection = ChooseCollection(connection, flags.collection);
+  if (!collection.ok()) return Fail(collection.status(), flags.client.json);
+  const std::vector<pid_t> processes =
+      flags.server_pid ? std::vector<pid_t>{static_cast<pid_t>(*flags.server_pid)}
+                       : FindListeners(connection.address());
+
+  SampleNeeds needs = NeedsOf(options->specs);
+  needs.rows |= flags.verify_share.value_or(0) > 0 || flags.report.has_value();
+  needs.query_vectors |= flags.report.has_value();
+  needs.fields |= flags.report.has_value();
+  const SampleSources sources{flags.vectors, flags.users, flags.folder, flags.seed.value_or(1)};
+  const absl::StatusOr<QuerySamples> samples =
+      CollectSamples(connection, *collection, sources, needs);
+  if (!samples.ok()) return Fail(samples.status(), flags.client.json);
+  if (flags.report) {
+    return RunReport(flags, connection, *collection, *samples, processes);
+  }
+
+  const absl::StatusOr<RequestPool> pool =
+      RequestPool::Make(options->specs, *samples, flags.seed.value_or(1));
+  if (!pool.ok()) return Fail(pool.status(), flags.client.json);
+  for (RunPlan& plan : options->plans) {
+    plan.address = connection.address();
+    plan.server_processes = processes;
+  }
+  const auto runs = RunAll(*options, *pool, *samples);
+  if (!runs.ok()) return Fail(runs.status(), flags.client.json);
+  const BenchSetup setup{connection.address(), samples->collection, samples->row_count,
+                         static_cast<std::uint32_t>(samples->dim), samples->snapshot_id};
+  if (absl::Status status = Show(flags, setup, *runs); !status.ok())
+    return Fail(status, flags.client.json);
+  const int code = ExitCodeOf(*runs);
+  if (code == kSucceeded && runs->size() == 1 && !flags.client.json) {
+    SuggestNext("simile bench --in-flight 1,8,64,256 --plot load.svg");
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace simile::cli::bench
+
+namespace simile::cli {
+
+void AddBenchCommand(CommandLine& line) {
+  auto flags = std::make_shared<bench::BenchFlags>();
+  Command command = line.Add("bench", "Load a server and measure its latencies and throughput");
+  bench::AddBenchFlags(command, *flags);
+  command
+      .Footer(
+          "simile bench --in-flight 1,8,64 --plot load.svg\nsimile bench --rate 5000 --verify 0.01")
+      .Run([flags] { return bench::RunBench(*flags); });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "cli/bench/call_kinds.h"
+#include "cli/bench/load_run.h"
+#include "cli/client_flags.h"
+#include "cli/command_line.h"
+
+namespace simile::cli::bench {
+
+// The flags of `simile bench` as they were given.
+struct BenchFlags {
+  ClientFlags client;
+  std::optional<std::string> collection;
+  std::vector<std::string> in_flight;
+  std::vector<std::string> rate;
+  std::optional<std::uint32_t> connections;
+  std::optional<std::uint32_t> threads;
+  bool stream = false;
+  std::optional<std::string> duration;
+  std::optional<std::string> warm_up;
+  std::optional<std::uint32_t> batch;
+  std::optional<std::uint32_t> k;
+  std::vector<std::string> payload;
+  std::optional<std::string> filter;
+  std::optional<std::string> mix;
+  std::optional<std::string> vectors;
+  std::optional<std::string> users;
+  std::optional<std::string> folder;
+  std::optional<std::uint32_t> seed;
+  std::optional<std::string> expected_interval;
+  std::optional<double> verify_share;
+  std::optional<std::string> plot;
+  std::optional<std::string> out;
+  std::optional<std::uint32_t> server_pid;
+  std::optional<std::string> report;
+  std::optional<double> hourly_price;
+};
+void AddBenchFlags(Command& command, BenchFlags& flags);
+
+// What the flags mean.
+struct BenchOptions {
+  // One run for each; all with a rate, or none. Address, processes and connections of a plan that
+  // the flags leave open are set by the command.
+  std::vector<RunPlan> plans;
+  std::vector<CallSpec> specs;
+  std::optional<Nanoseconds> expected_interval;
+};
+// Errors: kInvalidArgument naming the flag and what would be right; those of ReadMixFile.
+absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags);
+
+// "30s", "500ms", "2m", or seconds as a number.
+absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// Connections for so many calls under way: 4, or more where 64 calls each are exceeded.
+std::uint32_t DefaultConnections(std::uint32_t in_flight);
+
+}  // namespace simile::cli::bench

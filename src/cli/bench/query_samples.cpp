@@ -1,0 +1,275 @@
+#include "cli/bench/query_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "cli/bench/random_draw.h"
+#include "data/folder.h"
+#include "data/id_list_reader.h"
+#include "data/load.h"
+#include "data/vector_format.h"
+#include "data/vector_reader.h"
+
+namespace simile::cli::bench {
+namespace {
+
+// Sampled from a server that has more rows than one answer holds.
+constexpr std::size_t kSampledRows = 4'000;
+constexpr std::size_t kDirections = 8;
+// A row's id, score and fields beside its vector in an answer.
+constexpr std::uint64_t kHitBytesMax = 1'024;
+// Of vectors in one answer: leaves space for the rest within limits.reply_bytes_max.
+constexpr std::uint64_t kAnswerBytesMax = 48U << 20;
+constexpr std::size_t kQueryVectors = 2'000;
+constexpr double kOtherRowShare = 0.2;
+constexpr std::uint32_t kFilterValues = 10;  // of each field
+
+std::vector<float> ToUnitLength(std::vector<float> vector) {
+  const double square = std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0);
+  const double scale = square > 0 ? 1 / std::sqrt(square) : 1;
+  for (float& value : vector) value = static_cast<float>(value * scale);
+  return vector;
+}
+
+// Opens a file by a path of the caller's.
+absl::StatusOr<std::unique_ptr<data::FileSource>> OpenPath(const std::string& path) {
+  const std::filesystem::path file(path);
+  const absl::StatusOr<data::Folder> folder =
+      data::Folder::Open(file.has_parent_path() ? file.parent_path() : ".");
+  if (!folder.ok()) return folder.status();
+  return folder->OpenFile(file.filename().string());
+}
+
+std::vector<float> RowOf(const MatrixView& matrix, std::size_t index) {
+  return {matrix[index].begin(), matrix[index].end()};
+}
+
+absl::Status ReadVectorsFile(const std::string& path, QuerySamples& samples) {
+  auto file = OpenPath(path);
+  if (!file.ok()) return file.status();
+  data::BufferedReader reader(**file);
+  const auto layout = data::ReadVectorLayout(reader, "", Limits{});
+  if (!layout.ok()) return layout.status();
+  if (layout->dim != samples.dim) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} holds {} dimensions, {} has {}. A vector from another model cannot be "
+                    "compared.",
+                    path, layout->dim, samples.collection, samples.dim));
+  }
+  data::LengthRange lengths;
+  const auto matrix = data::ReadMatrix(reader, *layout, Metric::kDot, lengths);
+  if (!matrix.ok()) return matrix.status();
+  for (std::size_t i = 0; i < matrix->row_count(); ++i) {
+    samples.query_vectors.push_back(RowOf(matrix->view(), i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadUsersFile(const std::string& path, QuerySamples& samples) {
+  auto file = OpenPath(path);
+  if (!file.ok()) return file.status();
+  data::BufferedReader reader(**file);
+  const auto ids = data::ReadIdList(reader, std::nullopt, Limits{});
+  if (!ids.ok()) return ids.status();
+  samples.users.clear();
+  samples.seen_ids.clear();
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    samples.users.push_back({ids->Id(static_cast<Row>(i)), {}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadFolder(const std::string& folder, QuerySamples& samples) {
+  const auto plan = data::PlanDataset(folder, Limits{});
+  if (!plan.ok()) return plan.status();
+  if (plan->row_count != samples.row_count || plan->dim != samples.dim) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} holds {} x {}, the server's {} {} x {}: give the folder that the server loaded", folder,
+        base::Grouped(plan->row_count), plan->dim, samples.collection,
+        base::Grouped(samples.row_count), samples.dim));
+  }
+  const auto dataset = data::LoadDataset(*plan, Limits{}, [](const data::ReadProgress&) {});
+  if (!dataset.ok()) return dataset.status();
+  if (!samples.snapshot_id.empty() && dataset->content_id != samples.snapshot_id) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} holds other content ({}) than the server's {} ({}): give the folder that the "
+        "server loaded, unchanged",
+        folder, dataset->content_id, samples.collection, samples.snapshot_id));
+  }
+  for (std::size_t i = 0; i < dataset->vectors.row_count(); ++i) {
+    samples.rows.push_back(
+        {dataset->ids.Id(static_cast<Row>(i)), RowOf(dataset->vectors.view(), i)});
+  }
+  for (std::size_t i = 0; i < dataset->profiles.ids.size(); ++i) {
+    samples.users.push_back({dataset->profiles.ids.Id(static_cast<Row>(i)),
+                             RowOf(dataset->profiles.vectors.view(), i)});
+    std::vector<std::string>& seen = samples.seen_ids.emplace_back();
+    for (const Row row : dataset->profiles.seen.Of(static_cast<Row>(i))) {
+      seen.push_back(dataset->ids.Id(row));
+    }
+  }
+  samples.has_all_rows = true;
+  return absl::OkStatus();
+}
+
+// The rows nearest to a random direction, with their vectors.
+absl::StatusOr<v1::SearchResponse> SearchDirection(const Connection& connection,
+                                                   const QuerySamples& samples, std::size_t k,
+                                                   RandomDraw& random) {
+  v1::SearchRequest request;
+  request.set_collection(samples.collection);
+  auto& values = *request.add_queries()->mutable_vector()->mutable_values();
+  for (std::size_t i = 0; i < samples.dim; ++i) values.Add(static_cast<float>(random.Normal()));
+  v1::SearchOptions& options = *request.mutable_options();
+  options.set_k(static_cast<std::uint32_t>(k));
+  options.set_with_vectors(true);
+  options.set_with_rows(true);
+  options.mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
+  options.set_reply_bytes_max(Limits{}.reply_bytes_max);
+  options.set_expected_snapshot_id(samples.snapshot_id);
+  return connection.Search(request);
+}
+
+// Whether ids are row numbers, as far as these hits tell.
+bool HasRowNumberIds(const v1::SearchResponse& response) {
+  return std::ranges::all_of(response.results(0).hits(), [](const v1::Hit& hit) {
+    return hit.has_row() && hit.id() == std::to_string(hit.row());
+  });
+}
+
+absl::Status FetchRowNumbers(const Connection& connection, QuerySamples& samples,
+                             RandomDraw& random) {
+  std::unordered_set<std::uint64_t> numbers;
+  const std::size_t wanted = std::min<std::size_t>(kSampledRows, samples.row_count);
+  while (numbers.size() < wanted) numbers.insert(random.Bits() % samples.row_count);
+  // Ascending: the order of a set differs between machines.
+  std::vector<std::uint64_t> rows(numbers.begin(), numbers.end());
+  std::ranges::sort(rows);
+  const std::size_t page = std::clamp<std::size_t>(
+      kAnswerBytesMax / (samples.dim * sizeof(float) + kHitBytesMax), 1, Limits{}.fetch_ids_max);
+  for (std::size_t first = 0; first < rows.size(); first += page) {
+    v1::FetchRequest request;
+    request.set_collection(samples.collection);
+    for (std::size_t i = first; i < std::min(first + page, rows.size()); ++i) {
+      request.add_ids(std::to_string(rows[i]));
+    }
+    request.set_with_vectors(true);
+    request.mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
+    request.set_reply_bytes_max(Limits{}.reply_bytes_max);
+    request.set_expected_snapshot_id(samples.snapshot_id);
+    const auto response = connection.Fetch(request);
+    if (!response.ok()) return response.status();
+    for (const v1::Item& item : response->items()) {
+      samples.rows.push_back(
+          {item.id(), {item.vector().values().begin(), item.vector().values().end()}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+void AddHits(const v1::SearchResponse& response, std::unordered_set<std::string>& known,
+             QuerySamples& samples) {
+  for (const v1::Hit& hit : response.results(0).hits()) {
+    if (!known.insert(hit.id()).second) continue;
+    samples.rows.push_back(
+        {hit.id(), {hit.vector().values().begin(), hit.vector().values().end()}});
+  }
+}
+
+absl::Status AskForRows(const Connection& connection, QuerySamples& samples, RandomDraw& random) {
+  if (samples.row_count == 0) return absl::OkStatus();
+  const std::uint64_t row_bytes = samples.dim * sizeof(float) + kHitBytesMax;
+  const std::uint64_t k_max =
+      std::clamp<std::uint64_t>(kAnswerBytesMax / row_bytes, 1, Limits{}.k_max);
+  const bool all = samples.row_count <= k_max;
+  const std::size_t k =
+      all ? samples.row_count : std::min<std::uint64_t>(k_max, kSampledRows / kDirections);
+  std::unordered_set<std::string> known;
+  for (std::size_t i = 0; i < (all ? 1 : kDirections); ++i) {
+    const auto response = SearchDirection(connection, samples, k, random);
+    if (!response.ok()) return response.status();
+    if (response->results().empty()) return absl::DataLossError("the server answered no query");
+    if (!all && i == 0 && HasRowNumberIds(*response)) {
+      return FetchRowNumbers(connection, samples, random);
+    }
+    AddHits(*response, known, samples);
+  }
+  samples.has_all_rows = samples.rows.size() == samples.row_count;
+  return absl::OkStatus();
+}
+
+void MakeQueryVectors(QuerySamples& samples, RandomDraw& random) {
+  if (samples.rows.empty()) return;
+  for (std::size_t i = 0; i < kQueryVectors; ++i) {
+    const SampledRow& row = samples.rows[random.Below(samples.rows.size())];
+    const SampledRow& other = samples.rows[random.Below(samples.rows.size())];
+    std::vector<float> vector(row.vector.size());
+    for (std::size_t j = 0; j < vector.size(); ++j) {
+      vector[j] = static_cast<float>((1 - kOtherRowShare) * row.vector[j] +
+                                     kOtherRowShare * other.vector[j]);
+    }
+    const bool is_zero = std::ranges::all_of(vector, [](float value) { return value == 0; });
+    if (is_zero) vector = row.vector;
+    samples.query_vectors.push_back(
+        samples.metric == Metric::kCosine ? ToUnitLength(std::move(vector)) : std::move(vector));
+  }
+}
+
+absl::Status AskForFields(const Connection& connection, QuerySamples& samples) {
+  v1::DescribeFieldsRequest request;
+  request.set_collection(samples.collection);
+  request.set_values_max(kFilterValues);
+  const auto response = connection.DescribeFields(request);
+  if (!response.ok()) return response.status();
+  std::uint64_t fewest = 0;
+  for (const v1::FieldDescription& described : response->fields()) {
+    std::ranges::move(SampleFilters(described), std::back_inserter(samples.filters));
+    const v1::FieldType type = described.field().type();
+    const bool groups = type == v1::FIELD_TYPE_KEYWORD || type == v1::FIELD_TYPE_KEYWORD_LIST;
+    if (!groups || described.distinct_values() < 2) continue;
+    if (samples.group_field.empty() || described.distinct_values() < fewest) {
+      samples.group_field = described.field().name();
+      fewest = described.distinct_values();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<QuerySamples> CollectSamples(const Connection& connection,
+                                            const v1::Collection& collection,
+                                            const SampleSources& sources,
+                                            const SampleNeeds& needs) {
+  QuerySamples samples;
+  samples.collection = collection.name();
+  samples.dim = collection.dim();
+  samples.metric =
+      collection.metric() == v1::Collection::METRIC_DOT ? Metric::kDot : Metric::kCosine;
+  samples.snapshot_id = collection.snapshot_id();
+  samples.row_count = collection.rows();
+  RandomDraw random(sources.seed);
+  absl::Status status = absl::OkStatus();
+  if (sources.folder) {
+    status = ReadFolder(*sources.folder, samples);
+  } else if (needs.rows || (needs.query_vectors && !sources.vectors)) {
+    status = AskForRows(connection, samples, random);
+  }
+  if (status.ok() && sources.users) status = ReadUsersFile(*sources.users, samples);
+  if (status.ok() && sources.vectors) status = ReadVectorsFile(*sources.vectors, samples);
+  if (status.ok() && needs.fields) status = AskForFields(connection, samples);
+  if (!status.ok()) return status;
+  if (needs.query_vectors && samples.query_vectors.empty()) MakeQueryVectors(samples, random);
+  return samples;
+}
+
+}  // namespace simile::cli::bench

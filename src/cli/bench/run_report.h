@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/bench/answer_check.h"
+#include "cli/bench/load_run.h"
+#include "cli/terminal.h"
+
+namespace simile::cli::bench {
+
+// One run with what was made of it.
+struct ReportedRun {
+  RunResult result;
+  std::vector<std::string> kind_names;  // by index in the tally
+  // Of a closed loop: the latencies a caller would have seen who calls this often.
+  std::optional<Nanoseconds> expected_interval;
+  std::optional<CheckSummary> checks;  // with --verify
+};
+
+// What all runs of a command have in common.
+struct BenchSetup {
+  std::string address;
+  std::string collection;
+  std::uint64_t rows = 0;
+  std::uint32_t dim = 0;
+  std::string snapshot_id;
+};
+
+// 0.84 ms, 12.3 ms, 1.20 s.
+std::string LatencyText(Nanoseconds latency);
+
+// A run on a terminal: rates, latencies by kind, CPU per call, errors, comparison.
+std::string RunText(const ReportedRun& run, const Terminal& terminal);
+// Several runs: a line each.
+std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& terminal);
+
+// Everything, histograms too. docs/bench.md describes it.
+nlohmann::ordered_json RunsJson(const BenchSetup& setup, const std::vector<ReportedRun>& runs);
+
+// The line that is redrawn during a run, without '\n'.
+std::string LiveText(const LiveState& state);
+
+}  // namespace simile::cli::bench

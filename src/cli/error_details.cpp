@@ -1,0 +1,90 @@
+#include "cli/error_details.h"
+
+#include <utility>
+
+#include <absl/strings/cord.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/json_line.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr const char* kRpcStatusKey = "type.googleapis.com/google.rpc.Status";
+
+nlohmann::ordered_json TextOrNull(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+// 40 ms, 1.3 s: rounded up, because a call that comes too early is refused again.
+std::string WaitText(std::int64_t wait_ms) {
+  if (wait_ms < 1'000) return fmt::format("{} ms", wait_ms);
+  const std::int64_t tenths = (wait_ms + 99) / 100;
+  return fmt::format("{}.{} s", tenths / 10, tenths % 10);
+}
+
+}  // namespace
+
+absl::Status WithDetails(absl::Status status, const std::string& rpc_status) {
+  if (!rpc_status.empty()) status.SetPayload(kRpcStatusKey, absl::Cord(rpc_status));
+  return status;
+}
+
+absl::Status WithServersReason(absl::Status status, base::ErrorReason reason) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(std::string(base::InfoOf(reason).name));
+  google::rpc::Status rpc_status;
+  rpc_status.add_details()->PackFrom(info);
+  return WithDetails(std::move(status), rpc_status.SerializeAsString());
+}
+
+ErrorDetails DetailsOf(const absl::Status& status) {
+  ErrorDetails details;
+  const auto payload = status.GetPayload(kRpcStatusKey);
+  google::rpc::Status rpc_status;
+  if (!payload || !rpc_status.ParseFromString(std::string(*payload))) return details;
+  google::rpc::ErrorInfo info;
+  google::rpc::BadRequest bad_request;
+  google::rpc::RetryInfo retry;
+  for (const google::protobuf::Any& detail : rpc_status.details()) {
+    if (detail.UnpackTo(&info)) details.reason = info.reason();
+    if (detail.UnpackTo(&bad_request) && bad_request.field_violations_size() > 0) {
+      details.field = bad_request.field_violations(0).field();
+    }
+    if (detail.UnpackTo(&retry)) {
+      details.retry_after_ms =
+          retry.retry_delay().seconds() * 1'000 + retry.retry_delay().nanos() / 1'000'000;
+    }
+  }
+  return details;
+}
+
+absl::Status WithMessage(const absl::Status& status, const std::string& message) {
+  absl::Status changed(status.code(), message);
+  status.ForEachPayload(
+      [&](absl::string_view key, const absl::Cord& payload) { changed.SetPayload(key, payload); });
+  return changed;
+}
+
+std::string ErrorText(const absl::Status& status) {
+  std::string text(status.message());
+  const std::optional<std::int64_t> wait_ms = DetailsOf(status).retry_after_ms;
+  if (wait_ms) text += "; try again in " + WaitText(*wait_ms);
+  return text;
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
+                                  {"reason", TextOrNull(details.reason)},
+                                  {"field", TextOrNull(details.field)},
+                                  {"retry_after_ms", nullptr},
+                                  {"message", std::string(status.message())}};
+  if (details.retry_after_ms) error["retry_after_ms"] = *details.retry_after_ms;
+  return JsonLine({{"error", std::move(error)}});
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <absl/status/status.h>
+
+#include "base/error_detail.h"
+
+namespace simile::cli {
+
+// What a server's error says to programs, besides its code and message.
+struct ErrorDetails {
+  std::string
+      reason;  // "COLLECTION_NOT_FOUND"; docs/api.md lists them. Empty for the program's own errors
+  std::string field;  // the field of the request that is wrong: "queries[3].k"; empty for none
+  std::optional<std::int64_t> retry_after_ms;
+};
+
+// Attaches the details that a server sent.
+//   rpc_status  a serialized google.rpc.Status; empty, or any other bytes: no details
+absl::Status WithDetails(absl::Status status, const std::string& rpc_status);
+// Attaches the reason that a server would give, to an error that the program finds before it asks.
+absl::Status WithServersReason(absl::Status status, base::ErrorReason reason);
+ErrorDetails DetailsOf(const absl::Status& status);
+
+// The same error, details included, with another message.
+absl::Status WithMessage(const absl::Status& status, const std::string& message);
+
+// The message for people, with how long to wait where the server says so: `the queue is full; try
+// again in 40 ms`.
+std::string ErrorText(const absl::Status& status);
+
+// {"error": {"code", "reason", "field", "retry_after_ms", "message"}} on one line, ended by '\n'.
+// What the error does not say is null.
+std::string ErrorJson(const absl::Status& status);
+
+}  // namespace simile::cli

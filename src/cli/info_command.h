@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "simile/v1/admin.pb.h"
+
+namespace simile::cli {
+
+// What a server is and can do, one fact per line.
+std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& address,
+                     const Terminal& terminal);
+
+// One bound per line, by name, with its unit: `reply_bytes_max  64.0 MiB`.
+std::string LimitsTable(const v1::GetServerInfoResponse& info, const Terminal& terminal);
+
+// {"version", "commit", "compiler", "build_type", "started_at", "backend", "changes_allowed",
+//  "capabilities", "limits": {name: number}} on one line, ended by '\n'.
+std::string InfoJson(const v1::GetServerInfoResponse& info);
+
+}  // namespace simile::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/verify/oracle.h"
+#include "simile/matrix_view.h"
+
+// Pure comparisons of answers with what the files say. Each returns what is wrong in one sentence,
+// or nothing.
+namespace simile::cli {
+
+struct ReturnedHit {
+  std::uint32_t rank = 0;
+  Row row = 0;
+  float score = 0;
+};
+
+struct ReturnedGroup {
+  std::uint32_t rank = 0;
+  std::string keyword;  // folded
+  std::vector<ReturnedHit> hits;
+};
+
+// Which rows a query may return, and how many.
+struct Expectation {
+  std::vector<ScoreRange> scores = {};  // [row_count]
+  std::vector<bool> allowed = {};       // [row_count] passes the filter and is not excluded
+  std::size_t k = 0;
+  std::size_t offset = 0;
+  std::optional<double> score_threshold = {};
+};
+
+// The best rows by score, equal scores by row; every better row is returned or skipped by offset.
+std::optional<std::string> CheckHits(const Expectation& expected,
+                                     std::span<const ReturnedHit> hits);
+
+// The best groups: keyword -> rows that hold it (allowed or not).
+struct KeywordRows {
+  std::string keyword;  // folded
+  std::vector<Row> rows;
+};
+std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t group_size,
+                                       std::span<const KeywordRows> keywords,
+                                       std::span<const ReturnedGroup> groups);
+
+// Maximal marginal relevance, as Diversity in search.proto defines it.
+struct DiversityRule {
+  double lambda = 0.5;
+  std::size_t candidates = 100;
+};
+std::optional<std::string> CheckDiverse(const Expectation& expected, const DiversityRule& rule,
+                                        const Oracle& oracle, std::span<const ReturnedHit> hits);
+
+// These rows in this order, scores 0.
+std::optional<std::string> CheckOrder(std::span<const Row> expected,
+                                      std::span<const ReturnedHit> hits);
+
+}  // namespace simile::cli

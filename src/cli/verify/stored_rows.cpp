@@ -1,0 +1,178 @@
+#include "cli/verify/stored_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "cli/payload_text.h"
+#include "service/response_builder.h"
+
+namespace simile::cli {
+namespace {
+
+// Of one Fetch: below every server's limit of ids, and of bytes with vectors of 4,096 dimensions.
+constexpr std::size_t kRowsPerFetch = 128;
+
+bool Equals(const PayloadValue& stored, const v1::PayloadValue& served);
+
+struct ValueComparison {
+  const v1::PayloadValue& served;
+
+  bool operator()(std::monostate) const { return served.null_value(); }
+  bool operator()(bool flag) const {
+    return served.kind_case() == v1::PayloadValue::kBoolValue && served.bool_value() == flag;
+  }
+  bool operator()(std::int64_t number) const {
+    return served.kind_case() == v1::PayloadValue::kIntValue && served.int_value() == number;
+  }
+  bool operator()(double number) const {
+    return served.kind_case() == v1::PayloadValue::kDoubleValue && served.double_value() == number;
+  }
+  bool operator()(const std::string& text) const {
+    return served.kind_case() == v1::PayloadValue::kStringValue && served.string_value() == text;
+  }
+  bool operator()(const PayloadList& list) const {
+    return served.kind_case() == v1::PayloadValue::kListValue &&
+           std::equal(list.begin(), list.end(), served.list_value().values().begin(),
+                      served.list_value().values().end(), Equals);
+  }
+  bool operator()(const PayloadObject& object) const {
+    const auto& fields = served.object_value().fields();
+    return served.kind_case() == v1::PayloadValue::kObjectValue && fields.size() == object.size() &&
+           std::all_of(object.begin(), object.end(), [&](const PayloadMember& member) {
+             const auto field = fields.find(member.first);
+             return field != fields.end() && Equals(member.second, field->second);
+           });
+  }
+};
+
+bool Equals(const PayloadValue& stored, const v1::PayloadValue& served) {
+  return std::visit(ValueComparison{served}, stored.value);
+}
+
+std::string CompareVector(std::span<const float> stored, const v1::FloatVector& served) {
+  if (static_cast<std::size_t>(served.values_size()) != stored.size()) {
+    return fmt::format("{} served, {} in the files",
+                       base::Counted(static_cast<std::uint64_t>(served.values_size()), "dimension"),
+                       stored.size());
+  }
+  std::size_t different = 0;
+  std::string first;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const float value = served.values(static_cast<int>(i));
+    if (std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(stored[i])) continue;
+    if (different++ == 0) {
+      first =
+          fmt::format("at column {} {:.9g} is served and {:.9g} in the files", i, value, stored[i]);
+    }
+  }
+  if (different == 0) return {};
+  return fmt::format("its vector differs in {} of {} numbers; {}", different, stored.size(), first);
+}
+
+std::string StoredText(PayloadValue stored) {
+  v1::PayloadValue value;
+  service::FillValue(std::move(stored), value);
+  return ValueText(value);
+}
+
+std::string ComparePayload(const PayloadObject& stored, const PayloadMap& served) {
+  for (const PayloadMember& member : stored) {
+    const auto field = served.find(member.first);
+    if (field == served.end()) {
+      return fmt::format("payload field {} is not served", base::Quoted(member.first));
+    }
+    if (Equals(member.second, field->second)) continue;
+    return fmt::format("payload field {} is {}, but {} in the files", base::Quoted(member.first),
+                       base::Quoted(ValueText(field->second)),
+                       base::Quoted(StoredText(member.second)));
+  }
+  for (const auto& [name, value] : served) {
+    const bool stored_too = std::any_of(stored.begin(), stored.end(),
+                                        [&](const auto& member) { return member.first == name; });
+    if (!stored_too) return fmt::format("payload field {} is not in the files", base::Quoted(name));
+  }
+  return {};
+}
+
+// Compares the rows of one Fetch, again without each id that the server does not know.
+absl::Status CompareSome(const Connection& connection, const std::string& collection,
+                         const data::Dataset& dataset, std::vector<Row> rows,
+                         std::size_t findings_max, StoredRows& result) {
+  const auto add = [&](std::string finding) {
+    ++result.different;
+    if (result.findings.size() < findings_max) result.findings.push_back(std::move(finding));
+  };
+  while (!rows.empty()) {
+    v1::FetchRequest request;
+    request.set_collection(collection);
+    request.set_with_vectors(true);
+    request.set_reply_bytes_max(kReplyBytesMax);
+    for (const Row row : rows) request.add_ids(dataset.ids.Id(row));
+    const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
+    if (fetched.ok()) {
+      for (int i = 0; i < fetched->items_size(); ++i) {
+        ++result.compared;
+        std::string finding =
+            CompareRow(dataset, rows[static_cast<std::size_t>(i)], fetched->items(i));
+        if (!finding.empty()) add(std::move(finding));
+      }
+      return absl::OkStatus();
+    }
+    // The first unknown id; found by asking for one after another.
+    if (!absl::IsNotFound(fetched.status())) return fetched.status();
+    if (rows.size() == 1) {
+      ++result.compared;
+      add(fmt::format("row {} ({}): the server does not have it", rows.front(),
+                      dataset.ids.Id(rows.front())));
+      return absl::OkStatus();
+    }
+    const auto half = static_cast<std::ptrdiff_t>(rows.size() / 2);
+    absl::Status first = CompareSome(connection, collection, dataset,
+                                     {rows.begin(), rows.begin() + half}, findings_max, result);
+    if (!first.ok()) return first;
+    rows.erase(rows.begin(), rows.begin() + half);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string CompareRow(const data::Dataset& dataset, Row row, const v1::Item& served) {
+  const std::string id = dataset.ids.Id(row);
+  std::string difference;
+  if (served.id() != id) {
+    difference = fmt::format("served with id {}", base::Quoted(served.id()));
+  } else {
+    difference = CompareVector(dataset.vectors.view()[row], served.vector());
+  }
+  if (difference.empty() && dataset.payload.row_count() > 0) {
+    difference = ComparePayload(dataset.payload.Read(row), served.payload());
+  }
+  return difference.empty() ? difference : fmt::format("row {} ({}): {}", row, id, difference);
+}
+
+absl::StatusOr<StoredRows> CompareStoredRows(const Connection& connection,
+                                             const std::string& collection,
+                                             const data::Dataset& dataset, std::uint64_t rows_max,
+                                             std::size_t findings_max) {
+  const std::uint64_t row_count = dataset.vectors.row_count();
+  const std::uint64_t count = std::min(row_count, rows_max);
+  StoredRows result;
+  std::vector<Row> rows;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    rows.push_back(static_cast<Row>(i * row_count / count));
+    if (rows.size() < kRowsPerFetch && i + 1 < count) continue;
+    absl::Status compared =
+        CompareSome(connection, collection, dataset, std::exchange(rows, {}), findings_max, result);
+    if (!compared.ok()) return compared;
+  }
+  return result;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,46 @@
+#include "data/content_id.h"
+
+#include <cassert>
+
+#include <absl/strings/escaping.h>
+
+namespace simile::data {
+namespace {
+
+// The first byte that is hashed. A change to what is hashed, or of what a load makes of the same
+// files, takes the next number: servers of different builds then do not mix their answers.
+constexpr std::uint8_t kFormat = 1;
+
+std::string_view TextOf(const base::StableHash::Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+}  // namespace
+
+void ContentIdBuilder::AddFile(FileRole role) { files_[static_cast<std::size_t>(role)].emplace(); }
+
+void ContentIdBuilder::AddBytes(FileRole role, std::string_view bytes) {
+  std::optional<File>& file = files_[static_cast<std::size_t>(role)];
+  assert(file.has_value());
+  file->hash.Add(bytes);
+  file->bytes += bytes.size();
+}
+
+// Each file is hashed by itself, because a load reads the headers of all before the rest of any.
+std::string ContentIdBuilder::Id() const {
+  base::StableHash all;
+  const auto add = [&](const auto& bytes) { all.Add({bytes.data(), bytes.size()}); };
+  add(base::LittleEndian(kFormat));
+  for (std::size_t role = 0; role < files_.size(); ++role) {
+    const std::optional<File>& file = files_[role];
+    if (!file) continue;
+    add(base::LittleEndian(static_cast<std::uint8_t>(role)));
+    add(base::LittleEndian(file->bytes));
+    all.Add(TextOf(file->hash.Digest128()));
+  }
+  const base::StableHash::Digest digest = all.Digest128();
+  const std::string_view text = TextOf(digest);
+  return absl::BytesToHexString(absl::string_view(text.data(), text.size()));
+}
+
+}  // namespace simile::data

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "simile/limits.h"
+
+namespace simile::data {
+
+class Folder;
+struct CollectionFiles;
+
+// What a file of a collection is for. The numbers are a part of the content id.
+enum class FileRole : std::uint8_t {
+  kSettings = 0,  // collection.json
+  kVectors = 1,
+  kPayload = 2,
+  kUserIds = 3,
+  kUserVectors = 4,
+  kInteractions = 5,
+};
+inline constexpr std::size_t kFileRoleCount = 6;
+
+// A file as its file system describes it. A file that was written, replaced, renamed or given other
+// rights since has another one.
+struct FileFingerprint {
+  std::string display_name;  // empty: the collection has no file of this role
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t written_ns = 0;  // mtime, since 1970
+  std::int64_t changed_ns = 0;  // ctime, since 1970
+
+  friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
+};
+
+// The files of a collection's folder: equal ones have the same content, so that nothing needs to be
+// read to know it. Unequal ones may have the same content, too: Dataset::content_id tells.
+struct FolderFingerprint {
+  std::array<FileFingerprint, kFileRoleCount> files;  // by FileRole
+
+  friend bool operator==(const FolderFingerprint&, const FolderFingerprint&) = default;
+};
+
+// Finds the files of the folder as a load does and describes them. Only collection.json is read.
+// Cost: a few system calls a file, and the waiting of FileSource::TakeFingerprint.
+// Errors: as PlanDataset, except those of the files' headers.
+absl::StatusOr<FolderFingerprint> TakeFingerprint(const std::filesystem::path& folder,
+                                                  const Limits& limits);
+// The same for files that are found already.
+absl::StatusOr<FolderFingerprint> TakeFingerprint(const Folder& folder,
+                                                  const CollectionFiles& files);
+
+}  // namespace simile::data

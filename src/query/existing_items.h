@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <absl/status/statusor.h>
+
+#include "engine/snapshots/snapshot.h"
+#include "simile/row_mask.h"
+
+namespace simile::query {
+
+// The items of a snapshot that exist for a call: all of them, or those that pass its required
+// filter. A caller cannot tell an item that does not pass from one that the collection does not
+// have. Borrows the snapshot.
+class ExistingItems {
+ public:
+  //   required_filter  empty for all items
+  //   field            its name in the request: "options.required_filter"
+  // Errors: INVALID_FILTER, "options.required_filter, column N: ...".
+  // Cost: evaluating the filter, unless its rows are cached.
+  static absl::StatusOr<ExistingItems> Create(const engine::Snapshot& snapshot,
+                                              std::string_view required_filter,
+                                              std::string_view field);
+
+  std::optional<Row> Find(std::string_view id) const;
+  // Their rows; null for all.
+  const std::shared_ptr<const RowMask>& mask() const { return mask_; }
+
+  // What an error says of an id that was not found, with the nearest known one unless there is a
+  // required filter: it would name what the caller must not see.
+  //   kind  "item", "user"
+  //   ids   of that kind
+  std::string NotFoundText(std::string_view kind, std::string_view id,
+                           const data::IdIndex& ids) const;
+
+ private:
+  ExistingItems(const engine::Snapshot& snapshot, std::shared_ptr<const RowMask> mask)
+      : snapshot_(&snapshot), mask_(std::move(mask)) {}
+
+  const engine::Snapshot* snapshot_;
+  std::shared_ptr<const RowMask> mask_;
+};
+
+}  // namespace simile::query

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+#include "base/error_detail.h"
+
+namespace simile::query {
+
+// Where in a request an error is: a query, or a part of one. Formatted only when there is an error,
+// so that resolving a valid call formats nothing. Borrows its names.
+struct Place {
+  std::string_view list = "queries";  // the request's repeated field
+  std::size_t index = 0;
+  bool alone = true;      // messages do not name a call's only query
+  std::string_view part;  // of the query: "blend", "examples.positive"; empty for the whole query
+  int part_index = -1;    // in a repeated part; -1 for none
+};
+
+// The field `leaf` of a place; the place itself when it is empty:
+// "queries[3].examples.positive[0].id".
+std::string FieldAt(const Place& place, std::string_view leaf);
+
+// What an error there says: "queries[3]: examples.positive[0]: what".
+std::string MessageAt(const Place& place, std::string_view what);
+
+// Both together.
+absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
+                     std::string_view what);
+
+}  // namespace simile::query

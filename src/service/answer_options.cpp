@@ -1,0 +1,51 @@
+#include "service/answer_options.h"
+
+#include "base/message_text.h"
+#include "service/payload_selection.h"
+#include "service/refuse.h"
+#include "service/validate_fields.h"
+#include "simile/v1/lookup.pb.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+
+template <class Message>
+absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, const Message& message,
+                                                    const Limits& limits) {
+  absl::Status status =
+      CheckFilterSize({"required_filter", parent}, message.required_filter(), limits);
+  status.Update(CheckPayloadSelector({"payload", parent}, message.payload(), limits));
+  if (!status.ok()) return status;
+  AnswerOptions options{.expected_snapshot_id = message.expected_snapshot_id(),
+                        .required_filter = message.required_filter(),
+                        .payload = &message.payload(),
+                        .with_vectors = message.with_vectors(),
+                        .with_rows = message.with_rows(),
+                        .reply_bytes_max = limits.reply_bytes_default};
+  if (!message.has_reply_bytes_max()) return options;
+  options.reply_bytes_max = message.reply_bytes_max();
+  if (options.reply_bytes_max >= 1 && options.reply_bytes_max <= limits.reply_bytes_max) {
+    return options;
+  }
+  return Refuse({"reply_bytes_max", parent}, "{}; give 1 to {}",
+                base::Grouped(options.reply_bytes_max), base::Grouped(limits.reply_bytes_max));
+}
+
+template absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath*,
+                                                             const v1::SearchOptions&,
+                                                             const Limits&);
+template absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath*,
+                                                             const v1::FetchRequest&,
+                                                             const Limits&);
+template absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath*,
+                                                             const v1::LookupRequest&,
+                                                             const Limits&);
+
+absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
+                             const engine::Snapshot& snapshot) {
+  if (expected.empty() || expected == snapshot.id) return absl::OkStatus();
+  return RefuseFor(base::ErrorReason::kSnapshotMismatch, field, "{} has content {}, not {}",
+                   snapshot.collection, base::Quoted(snapshot.id), base::Quoted(expected));
+}
+
+}  // namespace simile::service

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "engine/snapshots/snapshot.h"
+#include "service/field_path.h"
+#include "simile/limits.h"
+
+namespace simile::v1 {
+class PayloadSelector;
+}
+
+namespace simile::service {
+
+// What Search, Recommend, Fetch and Lookup all can be told: which content and rows they answer
+// from, what each row of the answer has, and how large the answer may be. Views of the request.
+struct AnswerOptions {
+  std::string_view expected_snapshot_id;  // empty for any
+  std::string_view required_filter;       // empty for none
+  const v1::PayloadSelector* payload = nullptr;
+  bool with_vectors = false;
+  bool with_rows = false;
+  std::uint64_t reply_bytes_max = 0;
+};
+
+// Errors: INVALID_FIELD. Pure.
+//   parent   of the fields: "options"; null when they are the request's own
+//   Message  SearchOptions, FetchRequest or LookupRequest
+template <class Message>
+absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, const Message& message,
+                                                    const Limits& limits);
+
+// Checks that a snapshot has the content that the caller expects.
+//   expected  empty for any
+// Errors: SNAPSHOT_MISMATCH with both ids.
+absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
+                             const engine::Snapshot& snapshot);
+
+}  // namespace simile::service

@@ -1,0 +1,169 @@
+#include "service/changes_under_way.h"
+
+#include <cassert>
+#include <chrono>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "base/message_text.h"
+
+namespace simile::service {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressInterval{200};
+
+std::string_view NameOf(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kLoad:
+      return "load";
+    case ChangeKind::kReload:
+      return "reload";
+    case ChangeKind::kRollback:
+      return "rollback";
+    case ChangeKind::kUnload:
+      return "unload";
+  }
+  return "change";
+}
+
+absl::Status InProgress(const ChangeRequest& running) {
+  const FolderName& folder = running.folder;
+  const bool named = !folder.path.empty() && !folder.configured;
+  return base::Error(
+      base::ErrorReason::kChangeInProgress,
+      fmt::format(
+          "a {} of {}{} is under way: the same call again joins it, any other change has to "
+          "wait for its end",
+          NameOf(running.kind), running.collection,
+          named ? fmt::format(" from {}", base::Quoted(folder.path)) : std::string()),
+      "collection");
+}
+
+void SendTo(const ChangeCaller& caller, const engine::ChangeProgress& progress) {
+  if (caller.progress) caller.progress(progress);
+}
+
+void AnswerAll(const std::list<ChangeCaller>& callers,
+               const absl::StatusOr<engine::SnapshotPtr>& result) {
+  for (const ChangeCaller& caller : callers) caller.done(result);
+}
+
+}  // namespace
+
+ChangesUnderWay::ChangesUnderWay(const Clock& clock)
+    : clock_(clock),
+      stopping_(base::Error(base::ErrorReason::kStopping,
+                            "the server is stopping; ask another one, or again later")),
+      left_(base::Error(base::ErrorReason::kCancelled,
+                        "the caller left; the change goes on without it")) {}
+
+absl::Status ChangesUnderWay::Join(const ChangeRequest& request, ChangeCaller caller, bool& began) {
+  Callers left;
+  absl::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    status = AddCaller(request, std::move(caller), began);
+    left = TakeThoseWhoLeft();  // else callers that come and leave would add up
+  }
+  AnswerAll(left, left_);
+  return status;
+}
+
+absl::Status ChangesUnderWay::AddCaller(const ChangeRequest& request, ChangeCaller caller,
+                                        bool& began) {
+  if (stopped_) return stopping_;
+  const auto place = changes_.find(request.collection);
+  began = place == changes_.end();
+  if (began) {
+    // Complete before it is added, so that nothing is under way that nobody makes.
+    Change change;
+    change.request = request;
+    change.sent_at = clock_.Now();
+    change.callers.push_back(std::move(caller));
+    const auto added = changes_.emplace(request.collection, std::move(change)).first;
+    SendTo(added->second.callers.back(), added->second.progress);
+    return absl::OkStatus();
+  }
+  Change& change = place->second;
+  if (change.request != request || request.kind == ChangeKind::kUnload) {
+    return InProgress(change.request);
+  }
+  change.callers.push_back(std::move(caller));
+  SendTo(change.callers.back(), change.progress);
+  return absl::OkStatus();
+}
+
+void ChangesUnderWay::Report(const std::string& collection,
+                             const engine::ChangeProgress& progress) {
+  Callers left;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = changes_.find(collection);
+    assert(place != changes_.end());
+    Change& change = place->second;
+    const bool of_note = change.progress.stage != progress.stage || progress.share >= 1;
+    change.progress = progress;
+    const Clock::TimePoint now = clock_.Now();
+    if (!of_note && now - change.sent_at < kProgressInterval) return;
+    change.sent_at = now;
+    left = TakeThoseWhoLeft();
+    for (const ChangeCaller& caller : change.callers) SendTo(caller, progress);
+  }
+  AnswerAll(left, left_);
+}
+
+void ChangesUnderWay::End(const std::string& collection,
+                          const absl::StatusOr<engine::SnapshotPtr>& result) {
+  Callers callers;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = changes_.find(collection);
+    assert(place != changes_.end());
+    callers = std::move(place->second.callers);
+    changes_.erase(place);
+  }
+  AnswerAll(callers, result);
+}
+
+bool ChangesUnderWay::Has(const std::string& collection) const {
+  const std::lock_guard lock(mutex_);
+  return changes_.contains(collection);
+}
+
+bool ChangesUnderWay::empty() const {
+  const std::lock_guard lock(mutex_);
+  return changes_.empty();
+}
+
+void ChangesUnderWay::Stop() {
+  Callers callers;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    for (auto& [collection, change] : changes_) {
+      callers.splice(callers.end(), change.callers);
+    }
+  }
+  AnswerAll(callers, stopping_);
+}
+
+ChangesUnderWay::Callers ChangesUnderWay::TakeThoseWhoLeft() {
+  Callers left;
+  for (auto& [collection, change] : changes_) {
+    Callers& callers = change.callers;
+    for (auto caller = callers.begin(); caller != callers.end();) {
+      const auto next = std::next(caller);
+      const bool has_left =
+          caller->left != nullptr && caller->left->load(std::memory_order_relaxed);
+      if (has_left) left.splice(left.end(), callers, caller);
+      caller = next;
+    }
+  }
+  return left;
+}
+
+}  // namespace simile::service

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "engine/snapshots/change_progress.h"
+#include "engine/snapshots/snapshot.h"
+#include "simile/clock.h"
+
+namespace simile::service {
+
+enum class ChangeKind : std::uint8_t { kLoad, kReload, kRollback, kUnload };
+
+// A folder to load from.
+struct FolderName {
+  std::string path;         // relative to the data root
+  bool configured = false;  // by the operator: then an absolute path, to anywhere
+
+  friend bool operator==(const FolderName&, const FolderName&) = default;
+};
+
+// A change as its caller asks for it. Equal ones are the same change.
+struct ChangeRequest {
+  ChangeKind kind = ChangeKind::kLoad;
+  std::string collection;
+  FolderName folder;  // kReload: empty for the folder served now; kRollback and kUnload: empty
+  bool allow_shape_change = false;   // kReload, kRollback
+  std::string expected_snapshot_id;  // all but kLoad; empty: any
+
+  friend bool operator==(const ChangeRequest&, const ChangeRequest&) = default;
+};
+
+// A call that waits for a change.
+struct ChangeCaller {
+  // Called at each new stage and at the end, and otherwise at most five times a second; never after
+  // `done`, and never twice at once. May be empty. Must not block or throw.
+  std::function<void(const engine::ChangeProgress& progress)> progress;
+  // Called exactly once. Must not throw.
+  std::function<void(const absl::StatusOr<engine::SnapshotPtr>& result)> done;
+  // Becomes true when the caller has left: `done` then follows with CANCELLED when any change
+  // reports or is asked for. May be null.
+  std::shared_ptr<const std::atomic<bool>> left;
+};
+
+// The changes of collections that are under way, waiting ones included, and the calls that wait for
+// each: at most one change of a collection at a time. Safe to use from any thread. Callers are
+// called back on the thread that reports, and are answered even when memory runs out.
+class ChangesUnderWay {
+ public:
+  // clock  borrowed
+  explicit ChangesUnderWay(const Clock& clock);
+
+  // Adds the caller to the change under way when that is the same, or begins a change.
+  //   began  whether it was begun: then the caller of Join makes the change and calls End
+  // Errors: CHANGE_IN_PROGRESS when another change of the collection is under way; STOPPING. `done`
+  // is not called then, nor after an exception.
+  absl::Status Join(const ChangeRequest& request, ChangeCaller caller, bool& began);
+  // REQUIRES of both: the change was begun and has not ended.
+  void Report(const std::string& collection, const engine::ChangeProgress& progress);
+  void End(const std::string& collection, const absl::StatusOr<engine::SnapshotPtr>& result);
+
+  bool Has(const std::string& collection) const;
+  bool empty() const;
+
+  // Answers every caller with STOPPING and refuses changes from now on. The changes themselves go
+  // on: what begins one still ends it.
+  void Stop();
+
+ private:
+  using Callers = std::list<ChangeCaller>;  // moved from list to list without allocating
+  struct Change {
+    ChangeRequest request;
+    engine::ChangeProgress progress;
+    Clock::TimePoint sent_at;
+    Callers callers;
+  };
+
+  // REQUIRES of both: mutex_ is held.
+  absl::Status AddCaller(const ChangeRequest& request, ChangeCaller caller, bool& began);
+  // Removes the callers that have left.
+  Callers TakeThoseWhoLeft();
+
+  const Clock& clock_;
+  // Made before they are needed: copies of them share their text.
+  const absl::Status stopping_;
+  const absl::Status left_;
+  mutable std::mutex mutex_;  // guards everything below, and is held while progress is sent
+  std::map<std::string, Change> changes_;
+  bool stopped_ = false;
+};
+
+}  // namespace simile::service

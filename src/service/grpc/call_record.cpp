@@ -1,0 +1,98 @@
+#include "service/grpc/call_record.h"
+
+#include <chrono>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "google/rpc/status.pb.h"
+#include "service/error_encoding.h"
+
+namespace simile::service {
+namespace {
+
+constexpr char kRetryAfterKey[] = "retry-after-ms";
+constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
+
+// The value of a metadata entry of the caller; empty for none.
+std::string_view Sent(const grpc::CallbackServerContext& context, const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto entry = metadata.find(key);
+  if (entry == metadata.end()) return {};
+  return {entry->second.data(), entry->second.size()};
+}
+
+std::string RequestIdOf(const grpc::CallbackServerContext& context, RequestIds& request_ids) {
+  const std::string_view sent = Sent(context, kRequestIdKey);
+  return IsUsableRequestId(sent) ? std::string(sent) : request_ids.Next();
+}
+
+}  // namespace
+
+CallRecord::CallRecord(RpcEnvironment& environment, const grpc::CallbackServerContext& context,
+                       std::string_view method)
+    : environment_(&environment),
+      method_(method),
+      arrived_at_(environment.clock.Now()),
+      request_id_(RequestIdOf(context, environment.request_ids)),
+      trace_(ParseTraceParent(Sent(context, kTraceParentKey))) {}
+
+CallRecord CallRecord::OfMessage(std::uint64_t number) const {
+  CallRecord record = *this;
+  record.arrived_at_ = environment_->clock.Now();
+  record.request_id_ = fmt::format("{}/{}", request_id_, number);
+  return record;
+}
+
+void CallRecord::Ended(const absl::Status& status) const {
+  const Clock::Duration duration = environment_->clock.Now() - arrived_at_;
+  const absl::StatusCode sent_code =
+      status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
+  const std::string code = absl::StatusCodeToString(sent_code);
+  environment_->metrics.RecordCall(method_, code, duration);
+  if (status.ok() && !environment_->log_requests) return;
+
+  std::vector<observe::LogField> fields = {
+      {"request_id", request_id_}, {"rpc", method_}, {"duration_us", Microseconds(duration)}};
+  if (trace_) {
+    fields.emplace_back("trace_id", trace_->trace_id);
+    fields.emplace_back("parent_span_id", trace_->parent_span_id);
+  }
+  if (status.ok())
+    return environment_->log.Write(observe::LogLevel::kInfo, "request served", fields);
+  const std::string message(status.message());
+  fields.emplace_back("code", code);
+  fields.emplace_back("reason", base::InfoOf(base::ReasonOf(status)).name);
+  fields.emplace_back("error", message);
+  environment_->log.Write(
+      IsServerFault(status) ? observe::LogLevel::kError : observe::LogLevel::kWarning,
+      "request failed", fields);
+}
+
+std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
+                                           const grpc::CallbackServerContext& context,
+                                           Clock::TimePoint arrived_at) {
+  const std::chrono::system_clock::time_point wall = context.deadline();
+  if (wall == std::chrono::system_clock::time_point::max()) return std::nullopt;
+  // A deadline years away must not overflow the sum; no call takes a day.
+  constexpr std::chrono::hours kLongest{24};
+  const auto left = wall - environment.clock.WallNow();
+  return arrived_at + (left < kLongest ? std::chrono::duration_cast<Clock::Duration>(left)
+                                       : Clock::Duration(kLongest));
+}
+
+grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
+                        grpc::CallbackServerContext& context) {
+  context.AddTrailingMetadata(kRequestIdKey, record.request_id());
+  if (status.ok()) return grpc::Status::OK;
+  if (const auto wait = base::RetryAfterOf(status)) {
+    const std::string milliseconds = std::to_string(wait->count());
+    context.AddTrailingMetadata(kRetryAfterKey, milliseconds);
+    context.AddTrailingMetadata(kRetryPushbackKey, milliseconds);
+  }
+  const google::rpc::Status error = EncodeError(status, record.request_id());
+  return {static_cast<grpc::StatusCode>(error.code()), error.message(), error.SerializeAsString()};
+}
+
+}  // namespace simile::service

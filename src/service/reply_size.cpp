@@ -1,0 +1,29 @@
+#include "service/reply_size.h"
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "base/message_text.h"
+
+namespace simile::service {
+namespace {
+
+absl::Status TooLarge(std::string_view more_than, std::uint64_t bytes, std::uint64_t bytes_max,
+                      std::string_view remedy) {
+  return base::Error(base::ErrorReason::kReplyTooLarge,
+                     fmt::format("the answer needs {}{} bytes and may have {}; {}", more_than,
+                                 base::Grouped(bytes), base::Grouped(bytes_max), remedy));
+}
+
+}  // namespace
+
+absl::Status ReplyTooLarge(std::uint64_t bytes, std::uint64_t bytes_max, std::string_view remedy) {
+  return TooLarge("", bytes, bytes_max, remedy);
+}
+
+absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
+                                  std::string_view remedy) {
+  return TooLarge("more than ", bytes_min, bytes_max, remedy);
+}
+
+}  // namespace simile::service

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+namespace simile::service {
+
+// REPLY_TOO_LARGE: the response may not have as many bytes as it has.
+//   bytes   of the whole response message, serialized
+//   remedy  what the caller can do: "lower k, ..."
+absl::Status ReplyTooLarge(std::uint64_t bytes, std::uint64_t bytes_max, std::string_view remedy);
+
+// The same, before the response is built.
+//   bytes_min  the response has more than this
+absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
+                                  std::string_view remedy);
+
+}  // namespace simile::service

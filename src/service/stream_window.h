@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace simile::service {
+
+// Decides which requests of a stream are worked on, and in which order their answers are sent. A
+// request counts from Add until its answer is Sent. Knows requests by their numbers, in the order
+// of Add; keeps nothing of those that do not count. Not thread-safe.
+class StreamWindow {
+ public:
+  struct Limits {
+    std::size_t requests_max = 0;
+    std::uint64_t reply_bytes_max = 0;  // sum over the requests
+  };
+  explicit StreamWindow(const Limits& limits) : limits_(limits) {}
+
+  // Answers are sent in the order of the requests, or of their completion. Before the first Add.
+  void SetAsCompleted(bool as_completed) { as_completed_ = as_completed; }
+
+  std::size_t count() const { return open_.size(); }
+  bool empty() const { return open_.empty(); }
+  // Whether a request that needs no reply bytes would be taken.
+  bool has_place() const { return open_.size() < limits_.requests_max; }
+  // Whether a request whose answer may have so many bytes is taken now. One alone always is.
+  bool Admits(std::uint64_t reply_bytes) const;
+  // Takes it and returns its number. REQUIRES: Admits(reply_bytes).
+  std::uint64_t Add(std::uint64_t reply_bytes);
+
+  // Its answer is ready. REQUIRES: added, and called once.
+  void Complete(std::uint64_t number);
+  // The request whose answer is to be sent next; nothing while that is not ready.
+  std::optional<std::uint64_t> NextToSend() const;
+  // Its answer is sent, or will never be. REQUIRES: completed.
+  void Sent(std::uint64_t number);
+
+ private:
+  struct Request {
+    std::uint64_t reply_bytes = 0;
+    std::uint64_t completion = 0;  // 1 for the first that completed; 0: has not
+  };
+  const Limits limits_;
+  bool as_completed_ = false;
+  std::uint64_t added_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t reply_bytes_ = 0;                         // sum over open_
+  std::map<std::uint64_t, Request> open_;                 // by number
+  std::map<std::uint64_t, std::uint64_t> by_completion_;  // completion -> number
+};
+
+}  // namespace simile::service

@@ -1,0 +1,212 @@
+// `simile bench` as a shell runs it, against a real server of the films and against one that
+// answers wrongly.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/bench/altering_server.h"
+#include "cli/live_server.h"
+#include "cli/program_run.h"
+#include "files/scratch_folder.h"
+
+namespace simile::cli::bench {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kFilms = SIMILE_SOURCE_DIR "/examples/films";
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class BenchCommandTest : public testing::Test {
+ protected:
+  ProgramRun Bench(const std::string& server, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "bench");
+    return RunProgram(arguments, "", {"SIMILE_SERVER=" + server});
+  }
+  // Short runs; what they measure does not matter.
+  json BenchJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--json", "--duration", "300ms", "--warm-up", "100ms", "--connections", "2"});
+    const ProgramRun run = Bench(server_.address(), arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.errors << run.printed;
+    return json::parse(run.printed, nullptr, false);
+  }
+  static void ExpectAnswers(const json& run) {
+    EXPECT_GT(run["queries_per_s"].get<double>(), 0);
+    EXPECT_GT(run["latency"]["count"].get<int>(), 0);
+    EXPECT_GE(run["latency"]["p99_us"].get<double>(), run["latency"]["p50_us"].get<double>());
+    EXPECT_EQ(run["errors"], json::object()) << run["errors"];
+    EXPECT_GT(run["receipts"]["read"].get<int>(), 0);
+    EXPECT_GT(run["server_cpu_us_per_call"].get<double>(), 0);
+    EXPECT_GT(run["client_cpu_us_per_call"].get<double>(), 0);
+  }
+
+  const LiveServer server_;
+};
+
+TEST_F(BenchCommandTest, RunsAClosedLoopOfUnaryCalls) {
+  const json report = BenchJson({"--in-flight", "1,8", "--verify", "0.2"});
+  EXPECT_EQ(report["rows"], 5'000);
+  ASSERT_EQ(report["runs"].size(), 2U);
+  for (const json& run : report["runs"]) {
+    ExpectAnswers(run);
+    EXPECT_EQ(run["loop"], "closed");
+    EXPECT_GT(run["verify"]["compared"].get<int>(), 0);
+    EXPECT_EQ(run["verify"]["wrong"], 0) << run["verify"];
+    EXPECT_EQ(run["verify"]["unchecked"], json::object());
+  }
+}
+
+TEST_F(BenchCommandTest, RunsAnOpenLoop) {
+  const json run = BenchJson({"--rate", "200", "--verify", "0.5"})["runs"][0];
+  ExpectAnswers(run);
+  EXPECT_EQ(run["loop"], "open");
+  EXPECT_EQ(run["verify"]["wrong"], 0);
+}
+
+TEST_F(BenchCommandTest, RunsOverStreams) {
+  for (const std::vector<std::string>& load :
+       {std::vector<std::string>{"--in-flight", "150"}, {"--rate", "200"}}) {
+    std::vector<std::string> arguments = load;
+    arguments.insert(arguments.end(), {"--stream", "--verify", "0.2", "--batch", "3"});
+    const json run = BenchJson(arguments)["runs"][0];
+    ExpectAnswers(run);
+    EXPECT_EQ(run["transport"], "stream");
+    EXPECT_EQ(run["verify"]["wrong"], 0) << run["verify"];
+    EXPECT_GT(run["verify"]["compared"].get<int>(), 0);
+  }
+}
+
+TEST_F(BenchCommandTest, RunsAMixOfAllKinds) {
+  const ScratchFolder folder;
+  folder.Write("mix.json", R"({"calls": [
+    {"kind": "vector", "weight": 5}, {"kind": "id", "k": 3, "payload": "all"}, {"kind": "user"},
+    {"kind": "recommend", "batch": 4, "exclude_seen": true}, {"kind": "filter"},
+    {"kind": "examples", "positive": 2, "negative": 1, "strategy": "sum_scores"},
+    {"kind": "blend"}, {"kind": "groups"}, {"kind": "diversity", "lambda": 0.3},
+    {"kind": "recommend"}]})");
+  for (const char* transport : {"", "--stream"}) {
+    std::vector<std::string> arguments = {"--mix",       (folder.path() / "mix.json").string(),
+                                          "--folder",    kFilms,
+                                          "--verify",    "0.3",
+                                          "--in-flight", "32"};
+    if (*transport != '\0') arguments.emplace_back(transport);
+    const json run = BenchJson(arguments)["runs"][0];
+    ExpectAnswers(run);
+    ASSERT_EQ(run["kinds"].size(), 10U);
+    for (const auto& [kind, latency] : run["kinds"].items()) {
+      EXPECT_GT(latency["count"].get<int>(), 0) << kind;
+    }
+    EXPECT_TRUE(run["kinds"].contains("recommend 2"));
+    EXPECT_EQ(run["verify"]["wrong"], 0) << run["verify"];
+    EXPECT_TRUE(run["verify"]["unchecked"].contains("filters"));
+  }
+}
+
+TEST_F(BenchCommandTest, WritesAPlotAndItsFigures) {
+  const ScratchFolder folder;
+  const ProgramRun run =
+      Bench(server_.address(), {"--in-flight", "1,4", "--duration", "200ms", "--warm-up", "0s",
+                                "--plot", (folder.path() / "load.svg").string(), "--out",
+                                (folder.path() / "load.json").string()});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, HasSubstr("in flight  queries/s"));
+  EXPECT_THAT(ReadText(folder.path() / "load.svg"), HasSubstr("Latency against load: films"));
+  EXPECT_EQ(json::parse(ReadText(folder.path() / "load.json"))["runs"].size(), 2U);
+}
+
+// Requests that collect samples ask for rows; the load does not.
+bool IsOfLoad(const v1::SearchRequest& request) { return !request.options().with_rows(); }
+
+TEST_F(BenchCommandTest, VerifyFindsWrongAnswers) {
+  const std::pair<AlteringServer::Alter, const char*> cases[] = {
+      {[](const v1::SearchRequest& request, v1::SearchResponse& response) {
+         if (!IsOfLoad(request)) return;
+         response.mutable_results(0)->mutable_hits()->DeleteSubrange(2, 1);
+         for (int i = 0; i < response.results(0).hits_size(); ++i) {
+           response.mutable_results(0)->mutable_hits(i)->set_rank(static_cast<std::uint32_t>(i) +
+                                                                  1);
+         }
+       },
+       "9 hits, where k is 10"},
+      {[](const v1::SearchRequest& request, v1::SearchResponse& response) {
+         if (IsOfLoad(request)) {
+           auto& hit = *response.mutable_results(0)->mutable_hits(9);
+           hit.set_score(hit.score() - 1e-5F);
+         }
+       },
+       "rank 10, "},
+      {[](const v1::SearchRequest& request, v1::SearchResponse& response) {
+         if (IsOfLoad(request))
+           response.mutable_results(0)->mutable_hits(9)->set_id("toy-story-1995");
+       },
+       "its score is "},
+  };
+  for (const auto& [alter, finding] : cases) {
+    const AlteringServer wrong(server_.address(), alter);
+    for (const char* transport : {"", "--stream"}) {
+      std::vector<std::string> arguments = {"--in-flight", "2",  "--duration", "200ms",
+                                            "--warm-up",   "0s", "--verify",   "1"};
+      if (*transport != '\0') arguments.emplace_back(transport);
+      const ProgramRun run = Bench(wrong.address(), arguments);
+      EXPECT_EQ(run.exit_code, 1);
+      EXPECT_THAT(run.printed, HasSubstr("WRONG  vector: queries[0]: "));
+      EXPECT_THAT(run.printed, HasSubstr(finding));
+      EXPECT_THAT(run.errors, HasSubstr(" wrong"));
+    }
+  }
+  const AlteringServer right(server_.address(),
+                             [](const v1::SearchRequest&, v1::SearchResponse&) {});
+  EXPECT_EQ(Bench(right.address(),
+                  {"--in-flight", "2", "--duration", "200ms", "--warm-up", "0s", "--verify", "1"})
+                .exit_code,
+            0);
+}
+
+TEST_F(BenchCommandTest, WritesTheA100Report) {
+  const ProgramRun run = Bench(server_.address(), {"--report", "a100", "--folder", kFilms,
+                                                   "--hourly-price", "1.5", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const json report = json::parse(run.printed);
+  EXPECT_EQ(report["test_1_similarity"]["results"].size(), 10U);
+  EXPECT_GT(report["test_1_similarity"]["gpu_time_ms"].get<double>(), 0);
+  EXPECT_EQ(report["test_1_similarity"]["franchises"].size(), 10U);
+  EXPECT_EQ(report["test_2_personalization"]["user_results"].size(), 100U);
+  EXPECT_EQ(report["test_3_batch"].size(), 3U);
+  EXPECT_GT(report["test_4_filtering"]["filters"].size(), 10U);
+  EXPECT_GT(report["test_5_memory"]["allocated_gb"].get<double>(), 0);
+  EXPECT_GT(report["test_5_memory"]["peak_reserved_gb"].get<double>(), 0);
+  EXPECT_GT(report["cost"]["per_million_queries"]["batch_100"].get<double>(), 0);
+  for (const json& target : report["targets"]) {
+    EXPECT_NE(target["outcome"], "not applicable") << target;
+    if (target["target"] == "filter match") {
+      EXPECT_EQ(target["outcome"], "pass") << target;
+    }
+  }
+}
+
+TEST_F(BenchCommandTest, SaysWhatIsMissing) {
+  const ScratchFolder folder;
+  folder.Write("mix.json", R"({"calls": [{"kind": "user"}]})");
+  const ProgramRun users =
+      Bench(server_.address(), {"--mix", (folder.path() / "mix.json").string()});
+  EXPECT_EQ(users.exit_code, 1);
+  EXPECT_THAT(users.errors, HasSubstr("need user ids, which a server does not list"));
+  const ProgramRun none = Bench("127.0.0.1:1", {});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.errors, HasSubstr("error: "));
+  const ProgramRun wrong = Bench(server_.address(), {"--plot", "x.svg"});
+  EXPECT_THAT(wrong.errors, HasSubstr("--plot: needs several loads"));
+}
+
+}  // namespace
+}  // namespace simile::cli::bench

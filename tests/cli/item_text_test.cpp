@@ -1,0 +1,65 @@
+#include "cli/item_text.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace simile::cli {
+namespace {
+
+v1::Item Film(const std::string& id, const std::string& title, std::int64_t year) {
+  v1::Item item;
+  item.set_id(id);
+  (*item.mutable_payload())["title"].set_string_value(title);
+  (*item.mutable_payload())["year"].set_int_value(year);
+  return item;
+}
+
+v1::LookupResponse Found() {
+  v1::LookupResponse found;
+  *found.add_matches()->mutable_item() = Film("heat-1995", "Heat", 1995);
+  *found.add_matches()->mutable_item() = Film("red-heat-1988", "Red Heat", 1988);
+  return found;
+}
+
+TEST(ItemTextTest, ShowsAllThatAnItemHas) {
+  v1::Item item = Film("heat-1995", "Heat", 1995);
+  EXPECT_EQ(ItemDetails(item, Terminal{}), "heat-1995\n  title  Heat\n  year   1995\n");
+  item.set_row(1'234);
+  for (const float number : {0.25F, -1.0F, 0.0F, 1.0F, 2.0F}) {
+    item.mutable_vector()->add_values(number);
+  }
+  EXPECT_EQ(ItemDetails(item, Terminal{}),
+            "heat-1995\n"
+            "  (row)     1,234\n"
+            "  title     Heat\n"
+            "  year      1995\n"
+            "  (vector)  0.2500, -1.0000, 0.0000, 1.0000, ... (5 numbers; --json prints all)\n");
+}
+
+TEST(ItemTextTest, ListsMatchesByIdTitleAndYear) {
+  EXPECT_EQ(MatchTable(Found(), {}, Terminal{}),
+            "  heat-1995      Heat      1995\n"
+            "  red-heat-1988  Red Heat  1988\n");
+}
+
+TEST(ItemTextTest, NamesTheColumnsThatWereAskedFor) {
+  v1::LookupResponse found = Found();
+  for (v1::LookupMatch& match : *found.mutable_matches()) match.mutable_item()->set_row(7);
+  EXPECT_EQ(MatchTable(found, {"year"}, Terminal{}),
+            "  id             row  year\n"
+            "  heat-1995        7  1995\n"
+            "  red-heat-1988    7  1988\n");
+  EXPECT_EQ(MatchTable(v1::LookupResponse(), {"year"}, Terminal{}), "");
+}
+
+TEST(ItemTextTest, JsonLeavesOutWhatWasNotAskedFor) {
+  v1::Item item = Film("heat-1995", "Heat", 1995);
+  EXPECT_EQ(ItemJson(item).dump(), R"({"id":"heat-1995","payload":{"title":"Heat","year":1995}})");
+  item.set_row(0);
+  item.mutable_vector()->add_values(0.1F);
+  EXPECT_EQ(ItemJson(item).dump(),
+            R"({"id":"heat-1995","row":0,"payload":{"title":"Heat","year":1995},"vector":[0.1]})");
+}
+
+}  // namespace
+}  // namespace simile::cli

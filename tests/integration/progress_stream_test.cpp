@@ -1,0 +1,219 @@
+#include "service/grpc/progress_stream.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "integration/raw_call.h"
+#include "observe/build_info.h"
+#include "simile/v1/collections.grpc.pb.h"
+
+// The transport of Load, Reload and Rollback, with a handler of the test's own.
+namespace simile::integration {
+namespace {
+
+using ProgressCall = service::ProgressCall<v1::LoadCollectionResponse>;
+using RawService =
+    v1::CollectionService::WithRawCallbackMethod_LoadCollection<v1::CollectionService::Service>;
+
+constexpr char kLoad[] = "/simile.v1.CollectionService/LoadCollection";
+
+// Gives each call that arrives to the test.
+class LoadService final : public RawService {
+ public:
+  explicit LoadService(service::RpcEnvironment& environment) : environment_(environment) {}
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* LoadCollection(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
+    return service::ProgressStream<v1::LoadCollectionRequest, v1::LoadCollectionResponse>::Start(
+        environment_, *context, kLoad + 1, *request,
+        [this](ProgressCall& call, const v1::LoadCollectionRequest& asked) {
+          EXPECT_EQ(asked.collection(), "films");
+          std::exchange(arrived_, {}).set_value(&call);
+        });
+  }
+  std::future<ProgressCall*> next() { return arrived_.get_future(); }
+
+ private:
+  service::RpcEnvironment& environment_;
+  std::promise<ProgressCall*> arrived_;
+};
+
+class ProgressStreamTest : public testing::Test {
+ protected:
+  ProgressStreamTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service_);
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    server_ = builder.BuildAndStart();
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  ~ProgressStreamTest() override { server_->Shutdown(); }
+
+  // Starts a call, and returns both sides of it.
+  std::pair<RawCall, ProgressCall*> Begin() {
+    std::future<ProgressCall*> arrived = service_.next();
+    RawCall caller(address_, kLoad);
+    v1::LoadCollectionRequest request;
+    request.set_collection("films");
+    EXPECT_TRUE(caller.Send(request.SerializeAsString()));
+    caller.HalfClose();
+    return {std::move(caller), arrived.get()};
+  }
+  void AwaitNoCalls() { EXPECT_TRUE(environment_.gate.AwaitEmpty(std::chrono::hours(1))); }
+
+  const RealClock clock_;
+  const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kError, nullptr}};
+  observe::Metrics metrics_{observe::GetBuildInfo()};
+  Limits limits_;
+  service::RpcEnvironment environment_{
+      clock_, log_, metrics_, limits_, false, service::RequestIds(1), {}};
+  LoadService service_{environment_};
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+//   padding  bytes beside the number
+v1::LoadCollectionResponse ProgressMessage(std::uint64_t number, std::size_t padding = 0) {
+  v1::LoadCollectionResponse message;
+  message.mutable_progress()->set_bytes_read(number);
+  message.mutable_progress()->set_file(std::string(padding, 'x'));
+  return message;
+}
+
+// The numbers of the messages that are still to come.
+std::vector<std::uint64_t> ReadAll(RawCall& caller) {
+  std::vector<std::uint64_t> numbers;
+  while (const auto bytes = caller.Read()) {
+    v1::LoadCollectionResponse message;
+    EXPECT_TRUE(message.ParseFromString(*bytes));
+    numbers.push_back(message.progress().bytes_read());
+  }
+  return numbers;
+}
+
+TEST_F(ProgressStreamTest, SendsTheLatestMessageToACallerThatReadsSlowly) {
+  constexpr std::uint64_t kMessages = 5'000;
+  constexpr std::size_t kPadding = 100'000;  // half a gigabyte together
+  auto [caller, call] = Begin();
+  for (std::uint64_t number = 1; number <= kMessages; ++number) {
+    call->Send(ProgressMessage(number, kPadding));
+  }
+  call->Finish(absl::OkStatus());
+  const std::vector<std::uint64_t> numbers = ReadAll(caller);
+  EXPECT_TRUE(caller.AwaitEnd().ok());
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_EQ(numbers.back(), kMessages);
+  // Only what the buffers on the way took.
+  EXPECT_LT(numbers.size(), kMessages / 2);
+  for (std::size_t i = 1; i < numbers.size(); ++i) EXPECT_LT(numbers[i - 1], numbers[i]);
+}
+
+TEST_F(ProgressStreamTest, SendsEachMessageToACallerThatReadsAtOnce) {
+  auto [caller, call] = Begin();
+  for (std::uint64_t number = 1; number <= 100; ++number) {
+    call->Send(ProgressMessage(number));
+    v1::LoadCollectionResponse message;
+    ASSERT_TRUE(message.ParseFromString(caller.Read().value_or("")));
+    ASSERT_EQ(message.progress().bytes_read(), number);
+  }
+  call->Finish(absl::OkStatus());
+  EXPECT_TRUE(ReadAll(caller).empty());
+  EXPECT_TRUE(caller.AwaitEnd().ok());
+}
+
+TEST_F(ProgressStreamTest, AlwaysSendsTheLastMessageBeforeTheEnd) {
+  constexpr std::uint32_t kRounds = 300;
+  for (std::uint32_t seed = 1; seed <= kRounds; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    auto [caller, call] = Begin();
+    const std::uint64_t messages = 1 + random() % 20;
+    const std::size_t padding = random() % 3 == 0 ? 20'000 : 0;
+    std::thread sending([&, call = call] {
+      for (std::uint64_t number = 1; number <= messages; ++number) {
+        call->Send(ProgressMessage(number, padding));
+      }
+      call->Finish(absl::OkStatus());
+    });
+    const std::vector<std::uint64_t> numbers = ReadAll(caller);
+    sending.join();
+    EXPECT_TRUE(caller.AwaitEnd().ok());
+    ASSERT_FALSE(numbers.empty());
+    ASSERT_EQ(numbers.back(), messages);
+  }
+  AwaitNoCalls();
+}
+
+TEST_F(ProgressStreamTest, EndsWithAnErrorAfterProgress) {
+  constexpr std::uint64_t kMessages = 5'000;
+  auto [caller, call] = Begin();
+  for (std::uint64_t number = 1; number <= kMessages; ++number) {
+    call->Send(ProgressMessage(number, 100'000));
+  }
+  call->Finish(base::Error(base::ErrorReason::kDoesNotFit, "too large"));
+  EXPECT_LT(ReadAll(caller).size(), kMessages / 2);
+  const Outcome end = caller.AwaitEnd();
+  EXPECT_EQ(end.code, absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(end.reason, "DOES_NOT_FIT");
+  EXPECT_EQ(end.message, "too large");
+}
+
+TEST_F(ProgressStreamTest, NoticesACallerThatLeaves) {
+  auto [caller, call] = Begin();
+  const auto left = call->cancelled();
+  EXPECT_FALSE(left->load());
+  call->Send(ProgressMessage(1));
+  caller.Cancel();
+  while (!left->load()) {
+  }
+  // Nobody reads them.
+  for (std::uint64_t number = 2; number <= 1'000; ++number)
+    call->Send(ProgressMessage(number, 100'000));
+  call->Finish(absl::OkStatus());
+  AwaitNoCalls();
+}
+
+TEST_F(ProgressStreamTest, RefusesAMessageThatIsTooLargeUnlessAnotherOneFollows) {
+  {
+    auto [caller, call] = Begin();
+    call->SetReplyLimit(100, "ask for less");
+    call->Send(ProgressMessage(1, 1'000));
+    call->Finish(absl::OkStatus());
+    EXPECT_TRUE(ReadAll(caller).empty());
+    EXPECT_EQ(caller.AwaitEnd().reason, "REPLY_TOO_LARGE");
+  }
+  auto [caller, call] = Begin();
+  call->SetReplyLimit(100, "ask for less");
+  call->Send(ProgressMessage(1, 1'000));
+  call->Send(ProgressMessage(2));
+  call->Finish(absl::OkStatus());
+  EXPECT_EQ(ReadAll(caller), std::vector<std::uint64_t>{2});
+  EXPECT_TRUE(caller.AwaitEnd().ok());
+}
+
+TEST_F(ProgressStreamTest, RefusesCallsAfterTheServerBeganToStop) {
+  environment_.gate.Close();
+  RawCall caller(address_, kLoad);
+  caller.Send(v1::LoadCollectionRequest().SerializeAsString());
+  EXPECT_TRUE(ReadAll(caller).empty());
+  const Outcome end = caller.AwaitEnd();
+  EXPECT_EQ(end.code, absl::StatusCode::kUnavailable);
+  EXPECT_EQ(end.reason, "STOPPING");
+}
+
+}  // namespace
+}  // namespace simile::integration

@@ -1,0 +1,109 @@
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/films_server.h"
+
+namespace simile::integration {
+namespace {
+
+using std::chrono::system_clock;
+using ::testing::ElementsAreArray;
+using ::testing::MatchesRegex;
+
+v1::GetServerInfoResponse InfoOf(const std::string& address) {
+  v1::GetServerInfoResponse info;
+  const Outcome outcome = Client(address).GetServerInfo(info);
+  EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+  return info;
+}
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(SIMILE_SOURCE_DIR "/" + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The first group of every match.
+std::vector<std::string> FoundIn(const std::string& text, const std::regex& pattern) {
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+TEST(ServerInfoTest, DescribesTheBuild) {
+  const auto before = system_clock::to_time_t(system_clock::now());
+  const auto app = StartWithoutLoading();
+  const v1::GetServerInfoResponse info = InfoOf(app->address());
+  EXPECT_THAT(info.version(), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_THAT(info.commit(), MatchesRegex("|[0-9a-f]{7,40}.*"));
+  EXPECT_THAT(info.compiler(), MatchesRegex("[A-Za-z]+ [0-9.]+"));
+  EXPECT_FALSE(info.build_type().empty());
+  EXPECT_GE(info.started_at().seconds(), before);
+  EXPECT_LE(info.started_at().seconds(), system_clock::to_time_t(system_clock::now()));
+}
+
+TEST(ServerInfoTest, ListsTheCapabilitiesOfTheDocument) {
+  const std::regex row(R"(\n\| `([a-z_]+)` \| \d+\.\d+\.\d+ \|)");  // name, since
+  const std::vector<std::string> documented = FoundIn(TextOf("docs/api.md"), row);
+  ASSERT_FALSE(documented.empty());
+  const auto app = StartWithoutLoading();
+  EXPECT_THAT(InfoOf(app->address()).capabilities(), ElementsAreArray(documented));
+}
+
+TEST(ServerInfoTest, ListsTheLimitsInForce) {
+  const auto app = StartWithoutLoading([](app::Config& config) {
+    config.limits.k_max = 77;
+    config.limits.search_deadline_max = std::chrono::milliseconds(1'234);
+  });
+  const auto info = InfoOf(app->address());
+  EXPECT_EQ(info.limits().at("k_max"), 77U);
+  EXPECT_EQ(info.limits().at("search_deadline_max_ms"), 1'234U);
+  EXPECT_EQ(info.limits().at("reply_bytes_default"), std::uint64_t{4} << 20);
+  EXPECT_EQ(info.limits().at("stream_requests_max"), 64U);
+  EXPECT_EQ(info.limits().at("collections_page_max"), 1'000U);
+}
+
+// Every bound that a .proto file names is among them.
+TEST(ServerInfoTest, HasEveryLimitThatTheContractNames) {
+  const auto app = StartWithoutLoading();
+  const auto info = InfoOf(app->address());
+  const std::regex name(R"(\(limits\.([a-z0-9_]+)\))");
+  int named = 0;
+  for (const std::string file : {"admin", "collections", "lookup", "search", "types"}) {
+    for (const std::string& limit : FoundIn(TextOf("proto/simile/v1/" + file + ".proto"), name)) {
+      EXPECT_TRUE(info.limits().contains(limit) || info.limits().contains(limit + "_ms")) << limit;
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 20);
+}
+
+TEST(ServerInfoTest, SaysWhatAnswersAndWhy) {
+  const FilmsServer server;
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(server.NewClient().GetServerInfo(info).ok());
+  EXPECT_EQ(info.backend().kind(), v1::BACKEND_KIND_CPU);
+  EXPECT_FALSE(info.backend().device().empty());
+  EXPECT_FALSE(info.backend().reason().empty());
+  EXPECT_EQ(info.backend().device_memory_size(), 0);
+  v1::ListCollectionsResponse list;
+  ASSERT_TRUE(server.NewClient().List(list).ok());
+  EXPECT_EQ(info.backend().DebugString(), list.backend().DebugString());
+}
+
+TEST(ServerInfoTest, SaysWhetherChangesAreAllowed) {
+  EXPECT_FALSE(InfoOf(StartWithoutLoading()->address()).changes_allowed());
+  const auto open = StartWithoutLoading([](app::Config& config) { config.changes_allowed = true; });
+  EXPECT_TRUE(InfoOf(open->address()).changes_allowed());
+}
+
+}  // namespace
+}  // namespace simile::integration

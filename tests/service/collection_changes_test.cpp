@@ -1,0 +1,587 @@
+#include "service/collection_changes.h"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "engine/fake_backend.h"
+#include "engine/fake_clock.h"
+#include "files/film_folder.h"
+#include "files/scratch_folder.h"
+#include "observe/build_info.h"
+#include "observe/exposed.h"
+
+namespace simile::service {
+namespace {
+
+using base::ErrorReason;
+using engine::ChangeProgress;
+using engine::ChangeStage;
+using engine::SnapshotPtr;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using Result = absl::StatusOr<SnapshotPtr>;
+
+ErrorReason ReasonOf(const Result& result) { return base::ReasonOf(result.status()); }
+
+// Shares no error with the thread that has it: ThreadSanitizer cannot see the reference counts of
+// absl's library.
+Result CopyOf(const Result& result) {
+  if (result.ok()) return result;
+  const absl::Status& error = result.status();
+  return base::Error(base::ReasonOf(error), {error.message().data(), error.message().size()},
+                     base::FieldOf(error));
+}
+
+// A call that waits for a change.
+class Waiting {
+ public:
+  ChangeCaller Caller() {
+    ChangeCaller caller;
+    caller.progress = [this](const ChangeProgress& progress) { stages_.push_back(progress.stage); };
+    caller.done = [this](const Result& result) { answer_.set_value(CopyOf(result)); };
+    caller.left = left_;
+    return caller;
+  }
+  void Leave() { *left_ = true; }
+  // REQUIRES: called once.
+  Result Await() { return answer_.get_future().get(); }
+  // After Await: the stages of the progress that was sent.
+  const std::vector<ChangeStage>& stages() const { return stages_; }
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<ChangeStage> stages_;
+  std::promise<Result> answer_;
+};
+
+// Folders of the data root, loaded into a backend that can be held up.
+class CollectionChangesTest : public testing::Test {
+ protected:
+  ~CollectionChangesTest() override {
+    backend_.gate.Open();
+    queue_.Stop();
+  }
+
+  void Write(const std::string& folder, std::size_t row_count, float shift = 1) const {
+    WriteFilmFolder(root_ / folder, row_count, shift);
+  }
+  static ChangeRequest Of(ChangeKind kind, const std::string& folder = "") {
+    ChangeRequest request;
+    request.kind = kind;
+    request.collection = "films";
+    request.folder.path = folder;
+    return request;
+  }
+  static ChangeRequest LoadOf(const std::string& folder) { return Of(ChangeKind::kLoad, folder); }
+  static ChangeRequest ReloadOf(const std::string& folder = "") {
+    return Of(ChangeKind::kReload, folder);
+  }
+  static ChangeRequest Rollback() { return Of(ChangeKind::kRollback); }
+
+  // Makes a change and returns its end.
+  Result Make(const ChangeRequest& request) {
+    Waiting waiting;
+    return Make(request, waiting);
+  }
+  Result Make(const ChangeRequest& request, Waiting& waiting) {
+    const absl::Status started = changes_.Start(request, waiting.Caller());
+    if (!started.ok()) return started;
+    return waiting.Await();
+  }
+  SnapshotPtr MustMake(const ChangeRequest& request) {
+    const Result result = Make(request);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : nullptr;
+  }
+  // Starts a change that the backend holds up.
+  void Hold(const ChangeRequest& request, Waiting& waiting) {
+    backend_.gate.Close();
+    const std::size_t arrived = backend_.segments_made;
+    ASSERT_TRUE(changes_.Start(request, waiting.Caller()).ok());
+    backend_.gate.AwaitArrivals(arrived + 1);
+  }
+  std::string RollbackId() { return changes_.OriginOf(**store_.Pin("films")).rollback_snapshot_id; }
+  std::string FolderServed() { return changes_.OriginOf(**store_.Pin("films")).folder; }
+  // The value of simile_reload_total{result}.
+  std::string Counted(const std::string& result) const {
+    const std::string name = "simile_reload_total{result=\"" + result + "\"} ";
+    const std::string exposed = observe::Exposed(metrics_);
+    const std::size_t place = exposed.find(name);
+    if (place == std::string::npos) return "0";
+    const std::size_t value = place + name.size();
+    return exposed.substr(value, exposed.find('\n', value) - value);
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path& root_ = scratch_.path();
+  const Limits limits_;
+  engine::FakeClock clock_;
+  engine::FakeBackend backend_;
+  std::ostringstream written_;
+  const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kInfo, &written_}};
+  observe::Metrics metrics_{observe::GetBuildInfo()};
+  engine::SnapshotStore store_{clock_};
+  engine::Publisher publisher_{{limits_, 64U << 20}, backend_, store_, clock_};
+  engine::ChangeQueue queue_{1};
+  CollectionChanges changes_{{true, root_},
+                             {publisher_, store_, queue_, metrics_, log_, clock_, limits_}};
+};
+
+TEST_F(CollectionChangesTest, LoadsAFolderOfTheDataRoot) {
+  Write("a", 30);
+  Waiting waiting;
+  const Result loaded = Make(LoadOf("a/"), waiting);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->row_count(), 30U);
+  EXPECT_EQ((*loaded)->version, 1U);
+  EXPECT_EQ(store_.Pin("films").value(), *loaded);
+  EXPECT_EQ(FolderServed(), "a");
+  EXPECT_EQ(RollbackId(), "");
+  EXPECT_EQ(waiting.stages().front(), ChangeStage::kWaiting);
+  EXPECT_THAT(waiting.stages(), Contains(ChangeStage::kReading));
+  EXPECT_EQ(waiting.stages().back(), ChangeStage::kVerifying);
+  EXPECT_EQ(Counted("published"), "1");
+}
+
+TEST_F(CollectionChangesTest, LoadsOnceForAllWhoAsk) {
+  Write("a", 30);
+  Waiting first;
+  Waiting second;
+  Waiting third;
+  Hold(LoadOf("a"), first);
+  ASSERT_TRUE(changes_.Start(LoadOf("a"), second.Caller()).ok());
+  ASSERT_TRUE(changes_.Start(LoadOf("a/"), third.Caller()).ok());
+  EXPECT_TRUE(changes_.AnyUnderWay());
+  backend_.gate.Open();
+  const Result loaded = first.Await();
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(second.Await().value(), *loaded);
+  EXPECT_EQ(third.Await().value(), *loaded);
+  EXPECT_EQ(backend_.segments_made, 1U);
+  EXPECT_EQ(Counted("published"), "1");
+  EXPECT_EQ(second.stages().front(), ChangeStage::kIndexing) << "how far it was";
+}
+
+TEST_F(CollectionChangesTest, GoesOnWhenItsCallerLeaves) {
+  Write("a", 30);
+  Waiting leaves;
+  Hold(LoadOf("a"), leaves);
+  leaves.Leave();
+  Waiting again;
+  ASSERT_TRUE(changes_.Start(LoadOf("a"), again.Caller()).ok());
+  EXPECT_EQ(ReasonOf(leaves.Await()), ErrorReason::kCancelled);
+  backend_.gate.Open();
+  EXPECT_EQ(again.Await().value()->version, 1U);
+  EXPECT_EQ(backend_.segments_made, 1U);
+}
+
+TEST_F(CollectionChangesTest, RefusesAnotherChangeMeanwhile) {
+  Write("a", 30);
+  Write("b", 31);
+  Waiting waiting;
+  Hold(LoadOf("a"), waiting);
+  EXPECT_EQ(ReasonOf(Make(LoadOf("b"))), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kChangeInProgress);
+  backend_.gate.Open();
+  EXPECT_TRUE(waiting.Await().ok());
+  EXPECT_TRUE(Make(ReloadOf("b")).ok());
+}
+
+TEST_F(CollectionChangesTest, ReadsNothingWhenTheFilesAreServedAlready) {
+  Write("a", 30);
+  const SnapshotPtr loaded = MustMake(LoadOf("a"));
+  for (const ChangeRequest& again : {LoadOf("a"), ReloadOf(), ReloadOf("a")}) {
+    Waiting waiting;
+    EXPECT_EQ(Make(again, waiting).value(), loaded);
+    EXPECT_THAT(waiting.stages(), ElementsAre(ChangeStage::kWaiting));
+  }
+  EXPECT_EQ(Counted("published"), "1");
+  EXPECT_EQ(RollbackId(), "");
+}
+
+TEST_F(CollectionChangesTest, DoesNotPublishTheSameContentOfOtherFiles) {
+  Write("a", 30);
+  Write("b", 30);
+  const SnapshotPtr loaded = MustMake(LoadOf("a"));
+  Waiting reads;
+  EXPECT_EQ(Make(ReloadOf("b"), reads).value(), loaded);
+  EXPECT_THAT(reads.stages(), Contains(ChangeStage::kReading));
+  EXPECT_EQ(FolderServed(), "b");
+  EXPECT_EQ(RollbackId(), "");
+  Waiting again;
+  EXPECT_EQ(Make(ReloadOf(), again).value(), loaded);
+  EXPECT_THAT(again.stages(), ElementsAre(ChangeStage::kWaiting));
+  EXPECT_EQ(backend_.segments_made, 1U);
+}
+
+TEST_F(CollectionChangesTest, RefusesToLoadOtherFilesUnderTheName) {
+  Write("a", 30);
+  Write("b", 31);
+  MustMake(LoadOf("a"));
+  EXPECT_EQ(ReasonOf(Make(LoadOf("b"))), ErrorReason::kCollectionExists);
+  Write("a", 31);
+  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kCollectionExists);
+  EXPECT_EQ(store_.Pin("films").value()->version, 1U);
+}
+
+TEST_F(CollectionChangesTest, ReloadsFromAnotherFolderAndThenFromThat) {
+  Write("a", 30);
+  Write("b", 31);
+  const SnapshotPtr first = MustMake(LoadOf("a"));
+  EXPECT_EQ(MustMake(ReloadOf("b"))->row_count(), 31U);
+  EXPECT_EQ(FolderServed(), "b");
+  EXPECT_EQ(RollbackId(), first->id);
+  Write("b", 32);
+  const SnapshotPtr third = MustMake(ReloadOf());
+  EXPECT_EQ(third->row_count(), 32U);
+  EXPECT_EQ(third->version, 3U);
+}
+
+TEST_F(CollectionChangesTest, FollowsALinkToTheFolderOfTheDay) {
+  Write("1", 30);
+  Write("2", 31);
+  std::filesystem::create_directory_symlink("1", root_ / "today");
+  MustMake(LoadOf("today"));
+  std::filesystem::remove(root_ / "today");
+  std::filesystem::create_directory_symlink("2", root_ / "today");
+  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+  EXPECT_EQ(MustMake(Rollback())->row_count(), 30U) << "what the link led to at the time";
+  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+}
+
+TEST_F(CollectionChangesTest, RollsBackInMemoryWhileTheGenerationIsThere) {
+  Write("a", 30);
+  Write("b", 31);
+  const SnapshotPtr first = MustMake(LoadOf("a"));
+  store_.Lease(*first, std::chrono::seconds(60));
+  MustMake(ReloadOf("b"));
+  std::filesystem::remove_all(root_ / "a");
+  Waiting waiting;
+  const Result back = Make(Rollback(), waiting);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ((*back)->dataset, first->dataset);
+  EXPECT_EQ((*back)->version, 3U);
+  EXPECT_THAT(waiting.stages(), ElementsAre(ChangeStage::kWaiting));
+  EXPECT_EQ(FolderServed(), "a");
+  EXPECT_EQ(RollbackId(), "");
+}
+
+TEST_F(CollectionChangesTest, RollsBackByReadingTheFolderAgain) {
+  Write("a", 30);
+  Write("b", 31);
+  const std::string first = MustMake(LoadOf("a"))->id;
+  MustMake(ReloadOf("b"));
+  Waiting waiting;
+  const Result back = Make(Rollback(), waiting);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ((*back)->id, first);
+  EXPECT_EQ((*back)->version, 3U);
+  EXPECT_THAT(waiting.stages(), Contains(ChangeStage::kReading));
+  EXPECT_EQ(backend_.segments_made, 3U);
+  EXPECT_EQ(RollbackId(), "");
+  EXPECT_EQ(Counted("published"), "3");
+}
+
+TEST_F(CollectionChangesTest, RollsBackOnceHoweverOftenItIsAsked) {
+  Write("a", 30);
+  Write("b", 31);
+  MustMake(LoadOf("a"));
+  const std::string second = MustMake(ReloadOf("b"))->id;
+  const SnapshotPtr back = MustMake(Rollback());
+  ChangeRequest again = Rollback();
+  again.expected_snapshot_id = second;  // as the first call had it
+  EXPECT_EQ(MustMake(again), back);
+  EXPECT_EQ(MustMake(Rollback()), back);
+  EXPECT_EQ(store_.Pin("films").value()->version, 3U);
+
+  EXPECT_EQ(MustMake(ReloadOf("b"))->id, second);
+  EXPECT_EQ(RollbackId(), back->id);
+  EXPECT_EQ(MustMake(Rollback())->id, back->id) << "another change was made";
+}
+
+TEST_F(CollectionChangesTest, RollsBackOnlyWhenSomethingElseWasServed) {
+  Write("a", 30);
+  MustMake(LoadOf("a"));
+  EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
+  MustMake(ReloadOf());
+  EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
+  ChangeRequest unknown = Rollback();
+  unknown.collection = "film";
+  const Result result = Make(unknown);
+  EXPECT_EQ(ReasonOf(result), ErrorReason::kCollectionNotFound);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("Did you mean \"films\"?"));
+}
+
+// How the folder of the earlier generation comes to hold something else.
+struct Spoiling {
+  const char* name;
+  void (*spoil)(const std::filesystem::path& folder);
+};
+void PrintTo(const Spoiling& spoiling, std::ostream* out) { *out << spoiling.name; }
+
+class SpoiledFolderTest : public CollectionChangesTest,
+                          public testing::WithParamInterface<Spoiling> {};
+
+TEST_P(SpoiledFolderTest, IsNotRolledBackTo) {
+  Write("a", 30);
+  Write("b", 30, 2);
+  MustMake(LoadOf("a"));
+  MustMake(ReloadOf("b"));
+  GetParam().spoil(root_ / "a");
+  const Result refused = Make(Rollback());
+  EXPECT_EQ(ReasonOf(refused), ErrorReason::kNothingToRollBack) << refused.status();
+  EXPECT_EQ(base::FieldOf(refused.status()), "collection");
+  EXPECT_THAT(std::string(refused.status().message()), Not(HasSubstr(root_.string())));
+  const engine::CollectionStatus status = store_.Get("films").value();
+  EXPECT_EQ(status.state, engine::CollectionState::kServing);
+  EXPECT_EQ(status.snapshot->version, 2U);
+  EXPECT_EQ(FolderServed(), "b");
+  EXPECT_NE(RollbackId(), "") << "the files may come back";
+  WriteFilmFolder(root_ / "a", 30, 1);
+  EXPECT_TRUE(Make(Rollback()).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CollectionChangesTest, SpoiledFolderTest,
+    testing::Values(
+        Spoiling{"OtherSize", [](const auto& folder) { WriteFilmFolder(folder, 31, 1); }},
+        Spoiling{"OtherBytes", [](const auto& folder) { WriteFilmFolder(folder, 30, 3); }},
+        Spoiling{"WhatIsServed", [](const auto& folder) { WriteFilmFolder(folder, 30, 2); }},
+        Spoiling{
+            "NoVectors",
+            [](const auto& folder) { std::filesystem::remove(folder / "content_vectors.npy"); }},
+        Spoiling{"BadHeader",
+                 [](const auto& folder) {
+                   std::fstream(folder / "content_vectors.npy") << "something else";
+                 }},
+        Spoiling{"Gone", [](const auto& folder) { std::filesystem::remove_all(folder); }}),
+    [](const auto& spoiling) { return spoiling.param.name; });
+
+TEST_F(CollectionChangesTest, RollsBackNothingWhenItsFolderWasWrittenOver) {
+  Write("a", 30);
+  MustMake(LoadOf("a"));
+  Write("a", 30, 2);
+  MustMake(ReloadOf());
+  Waiting waiting;
+  EXPECT_EQ(ReasonOf(Make(Rollback(), waiting)), ErrorReason::kNothingToRollBack);
+  EXPECT_THAT(waiting.stages(), ElementsAre(ChangeStage::kWaiting)) << "without reading";
+}
+
+TEST_F(CollectionChangesTest, ChangesTheShapeOnlyWhenAllowed) {
+  Write("a", 30);
+  Write("b", 30);
+  std::ofstream(root_ / "b" / "collection.json") << "{\"metric\": \"dot\"}";
+  const std::string first = MustMake(LoadOf("a"))->id;
+  ChangeRequest reload = ReloadOf("b");
+  EXPECT_EQ(ReasonOf(Make(reload)), ErrorReason::kShapeChange);
+  EXPECT_EQ(store_.Pin("films").value()->version, 1U);
+  reload.allow_shape_change = true;
+  const SnapshotPtr second = MustMake(reload);
+  EXPECT_EQ(second->dataset->metric, Metric::kDot);
+
+  ChangeRequest rollback = Rollback();
+  EXPECT_EQ(ReasonOf(Make(rollback)), ErrorReason::kShapeChange) << "from its folder";
+  rollback.allow_shape_change = true;
+  store_.Lease(*second, std::chrono::seconds(60));
+  EXPECT_EQ(MustMake(rollback)->id, first);
+  MustMake(reload);
+  store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
+  EXPECT_EQ(MustMake(rollback)->id, first);
+}
+
+TEST_F(CollectionChangesTest, ChecksTheShapeOfAGenerationInMemory) {
+  Write("a", 30);
+  Write("b", 30);
+  std::ofstream(root_ / "b" / "collection.json") << "{\"metric\": \"dot\"}";
+  store_.Lease(*MustMake(LoadOf("a")), std::chrono::seconds(60));
+  ChangeRequest reload = ReloadOf("b");
+  reload.allow_shape_change = true;
+  MustMake(reload);
+  ChangeRequest rollback = Rollback();
+  EXPECT_EQ(ReasonOf(Make(rollback)), ErrorReason::kShapeChange);
+  rollback.allow_shape_change = true;
+  EXPECT_TRUE(Make(rollback).ok());
+  EXPECT_EQ(backend_.segments_made, 2U);
+}
+
+TEST_F(CollectionChangesTest, ChecksTheContentThatTheCallerExpects) {
+  Write("a", 30);
+  Write("b", 31);
+  const std::string first = MustMake(LoadOf("a"))->id;
+  ChangeRequest reload = ReloadOf("b");
+  reload.expected_snapshot_id = std::string(32, '0');
+  const Result refused = Make(reload);
+  EXPECT_EQ(ReasonOf(refused), ErrorReason::kSnapshotMismatch);
+  EXPECT_EQ(base::FieldOf(refused.status()), "expected_snapshot_id");
+  reload.expected_snapshot_id = first;
+  const SnapshotPtr second = MustMake(reload);
+  EXPECT_EQ(MustMake(reload), second) << "served already, so the repeated call succeeds";
+
+  ChangeRequest rollback = Rollback();
+  rollback.expected_snapshot_id = first;
+  EXPECT_EQ(ReasonOf(Make(rollback)), ErrorReason::kSnapshotMismatch);
+  EXPECT_EQ(base::ReasonOf(changes_.Unload("films", first)), ErrorReason::kSnapshotMismatch);
+  rollback.expected_snapshot_id = second->id;
+  EXPECT_EQ(MustMake(rollback)->id, first);
+  EXPECT_TRUE(changes_.Unload("films", first).ok());
+}
+
+TEST_F(CollectionChangesTest, KeepsServingAfterAFailure) {
+  Write("a", 30);
+  Write("bad", 30);
+  std::ofstream(root_ / "bad" / "metadata.jsonl", std::ios::app) << "{\"id\": \"one too many\"}\n";
+  const SnapshotPtr first = MustMake(LoadOf("a"));
+  EXPECT_EQ(ReasonOf(Make(ReloadOf("bad"))), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(ReloadOf("none"))), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(ReloadOf("../a"))), ErrorReason::kOutsideDataRoot);
+  Write("b", 31);
+  backend_.out_of_memory = true;
+  EXPECT_EQ(ReasonOf(Make(ReloadOf("b"))), ErrorReason::kDoesNotFit);
+  EXPECT_EQ(store_.Pin("films").value(), first);
+  EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kServing);
+  EXPECT_EQ(FolderServed(), "a");
+  EXPECT_EQ(Counted("failed"), "2") << "that read files";
+  EXPECT_THAT(written_.str(), HasSubstr("collection not published"));
+  EXPECT_FALSE(changes_.AnyUnderWay());
+}
+
+TEST_F(CollectionChangesTest, UnloadsAndForgets) {
+  Write("a", 30);
+  Write("b", 31);
+  MustMake(LoadOf("a"));
+  MustMake(ReloadOf("b"));
+  EXPECT_TRUE(changes_.Unload("films", "").ok());
+  EXPECT_THAT(store_.List(), IsEmpty());
+  EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(MustMake(LoadOf("a"))->version, 1U);
+  EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
+}
+
+TEST_F(CollectionChangesTest, RefusesWhatFindsTheQueueFull) {
+  Write("a", 30);
+  Waiting running;
+  Hold(LoadOf("a"), running);
+  ChangeRequest books = LoadOf("a");
+  books.collection = "books";
+  Waiting waiting;
+  ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
+  ChangeRequest songs = LoadOf("a");
+  songs.collection = "songs";
+  EXPECT_EQ(ReasonOf(Make(songs)), ErrorReason::kChangeQueueFull);
+  backend_.gate.Open();
+  EXPECT_TRUE(running.Await().ok());
+  EXPECT_TRUE(waiting.Await().ok());
+  EXPECT_TRUE(Make(songs).ok()) << "the refused one is not under way";
+}
+
+TEST_F(CollectionChangesTest, StopAnswersThoseWhoWait) {
+  Write("a", 30);
+  Waiting running;
+  Hold(LoadOf("a"), running);
+  ChangeRequest books = LoadOf("a");
+  books.collection = "books";
+  Waiting waiting;
+  ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
+  changes_.Stop();
+  EXPECT_EQ(ReasonOf(running.Await()), ErrorReason::kStopping);
+  EXPECT_EQ(ReasonOf(waiting.Await()), ErrorReason::kStopping);
+  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kStopping);
+  EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kStopping);
+  EXPECT_TRUE(changes_.AnyUnderWay());
+  std::thread stopper([&] { queue_.Stop(); });
+  backend_.gate.Open();
+  stopper.join();
+  EXPECT_FALSE(changes_.AnyUnderWay());
+}
+
+TEST_F(CollectionChangesTest, AbandonsWhatWaitsWhenTheQueueStops) {
+  Write("a", 30);
+  Waiting running;
+  Hold(LoadOf("a"), running);
+  ChangeRequest books = LoadOf("a");
+  books.collection = "books";
+  Waiting waiting;
+  ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
+  std::thread stopper([&] { queue_.Stop(); });
+  // Stop has begun once the queue refuses.
+  while (queue_.Submit([] {}).code() != absl::StatusCode::kUnavailable) std::this_thread::yield();
+  backend_.gate.Open();
+  EXPECT_TRUE(running.Await().ok());
+  EXPECT_EQ(ReasonOf(waiting.Await()), ErrorReason::kStopping);
+  stopper.join();
+  ChangeRequest songs = LoadOf("a");
+  songs.collection = "songs";
+  EXPECT_EQ(ReasonOf(Make(songs)), ErrorReason::kStopping);
+}
+
+TEST_F(CollectionChangesTest, LoadsConfiguredFoldersAtStart) {
+  const ScratchFolder elsewhere;
+  WriteFilmFolder(elsewhere.path(), 30, 1);
+  const Result loaded = changes_.LoadAtStart("films", elsewhere.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(FolderServed(), "") << "outside the data root";
+  WriteFilmFolder(elsewhere.path(), 31, 1);
+  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+
+  Write("inside", 30);
+  ASSERT_TRUE(changes_.LoadAtStart("books", root_ / "inside").ok());
+  EXPECT_EQ(changes_.OriginOf(**store_.Pin("books")).folder, "inside");
+  ChangeRequest again = LoadOf("inside");
+  again.collection = "books";
+  EXPECT_EQ(MustMake(again)->version, 1U);
+}
+
+TEST_F(CollectionChangesTest, StopEndsALoadAtStart) {
+  Write("a", 30);
+  backend_.gate.Close();
+  Result loaded;
+  std::thread loader([&] { loaded = changes_.LoadAtStart("films", root_ / "a"); });
+  backend_.gate.AwaitArrivals(1);
+  changes_.Stop();
+  backend_.gate.Open();
+  loader.join();
+  EXPECT_EQ(ReasonOf(loaded), ErrorReason::kStopping);
+}
+
+TEST_F(CollectionChangesTest, ChangesNothingUnlessAllowed) {
+  CollectionChanges changes({false, root_},
+                            {publisher_, store_, queue_, metrics_, log_, clock_, limits_});
+  Write("a", 30);
+  ASSERT_TRUE(changes.LoadAtStart("films", root_ / "a").ok());
+  Waiting waiting;
+  for (const ChangeRequest& request : {LoadOf("a"), ReloadOf(), Rollback()}) {
+    EXPECT_EQ(base::ReasonOf(changes.Start(request, waiting.Caller())),
+              ErrorReason::kChangesNotAllowed);
+  }
+  EXPECT_EQ(base::ReasonOf(changes.Unload("films", "")), ErrorReason::kChangesNotAllowed);
+}
+
+TEST_F(CollectionChangesTest, RefusesNamesThatAreNone) {
+  for (const std::string name : {"", "a/b", "liveness"}) {
+    ChangeRequest request = LoadOf("a");
+    request.collection = name;
+    EXPECT_EQ(ReasonOf(Make(request)), ErrorReason::kInvalidField) << name;
+  }
+}
+
+}  // namespace
+}  // namespace simile::service
