@@ -36,12 +36,11 @@ class FilmsTest : public testing::Test {
     const absl::StatusOr<DatasetPlan> plan = PlanDataset(kFilms, Limits{});
     ASSERT_TRUE(plan.ok()) << plan.status();
     plan_ = *plan;
-    absl::StatusOr<Dataset> films =
-        LoadDataset(plan_, Limits{}, [](const ReadProgress& progress) {
-          bytes_read_.push_back(progress.bytes_read);
-          bytes_total_ = progress.bytes_total;
-          files_.insert(std::string(progress.file));
-        });
+    absl::StatusOr<Dataset> films = LoadDataset(plan_, Limits{}, [](const ReadProgress& progress) {
+      bytes_read_.push_back(progress.bytes_read);
+      bytes_total_ = progress.bytes_total;
+      files_.insert(std::string(progress.file));
+    });
     ASSERT_TRUE(films.ok()) << films.status();
     films_ = *std::move(films);
   }
