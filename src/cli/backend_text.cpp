@@ -1,6 +1,7 @@
 #include "cli/backend_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
@@ -17,6 +18,10 @@ using Json = nlohmann::ordered_json;
 std::string BackendText(const v1::BackendStatus& backend) {
   const std::string name = BackendName(backend.kind());
   return backend.reason().empty() ? name : fmt::format("{}: {}", name, backend.reason());
+}
+
+std::string BackendText(const v1::Receipt& receipt) {
+  return fmt::format("{}: {}", BackendName(receipt.backend()), fmt::join(receipt.engines(), " + "));
 }
 
 std::string EngineText(const v1::BackendStatus& backend) {

@@ -6,11 +6,15 @@
 
 #include "cli/terminal.h"
 #include "simile/v1/collections.pb.h"
+#include "simile/v1/types.pb.h"
 
 namespace simile::cli {
 
 // `cpu: no NVIDIA driver on this machine`; `gpu` when there is nothing to say about it.
 std::string BackendText(const v1::BackendStatus& backend);
+
+// What computed an answer: `cpu: scan-avx2 + gather-avx2`
+std::string BackendText(const v1::Receipt& receipt);
 
 // `int8-amx on AMD EPYC 9B14, 2 threads`
 std::string EngineText(const v1::BackendStatus& backend);

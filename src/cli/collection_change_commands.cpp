@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error_detail.h"
 #include "cli/change_progress_display.h"
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
-#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
@@ -66,7 +66,7 @@ absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* ve
   display.reset();  // erases the bar
   if (absl::IsDeadlineExceeded(served.status())) {
     const std::string message(served.status().message());
-    return WithMessage(served.status(), message + "; " + GoesOnText(*flags.name));
+    return base::WithMessage(served.status(), message + "; " + GoesOnText(*flags.name));
   }
   if (!served.ok()) return served.status();
   const bool changed = before.snapshot_version() != served->snapshot_version();

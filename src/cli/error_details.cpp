@@ -42,14 +42,18 @@ absl::Status WithServersReason(absl::Status status, base::ErrorReason reason) {
 }
 
 ErrorDetails DetailsOf(const absl::Status& status) {
-  ErrorDetails details;
   const auto payload = status.GetPayload(kRpcStatusKey);
   google::rpc::Status rpc_status;
-  if (!payload || !rpc_status.ParseFromString(std::string(*payload))) return details;
+  if (!payload || !rpc_status.ParseFromString(std::string(*payload))) return {};
+  return DetailsOf(rpc_status);
+}
+
+ErrorDetails DetailsOf(const google::rpc::Status& status) {
+  ErrorDetails details;
   google::rpc::ErrorInfo info;
   google::rpc::BadRequest bad_request;
   google::rpc::RetryInfo retry;
-  for (const google::protobuf::Any& detail : rpc_status.details()) {
+  for (const google::protobuf::Any& detail : status.details()) {
     if (detail.UnpackTo(&info)) details.reason = info.reason();
     if (detail.UnpackTo(&bad_request) && bad_request.field_violations_size() > 0) {
       details.field = bad_request.field_violations(0).field();
@@ -60,13 +64,6 @@ ErrorDetails DetailsOf(const absl::Status& status) {
     }
   }
   return details;
-}
-
-absl::Status WithMessage(const absl::Status& status, const std::string& message) {
-  absl::Status changed(status.code(), message);
-  status.ForEachPayload(
-      [&](absl::string_view key, const absl::Cord& payload) { changed.SetPayload(key, payload); });
-  return changed;
 }
 
 std::string ErrorText(const absl::Status& status) {

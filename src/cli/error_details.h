@@ -8,12 +8,16 @@
 
 #include "base/error_detail.h"
 
+namespace google::rpc {  // NOLINT(readability-identifier-naming): another project's name
+class Status;
+}
+
 namespace simile::cli {
 
 // What a server's error says to programs, besides its code and message.
 struct ErrorDetails {
-  std::string
-      reason;  // "COLLECTION_NOT_FOUND"; docs/api.md lists them. Empty for the program's own errors
+  // "COLLECTION_NOT_FOUND"; docs/api.md lists them. Empty for the program's own errors.
+  std::string reason;
   std::string field;  // the field of the request that is wrong: "queries[3].k"; empty for none
   std::optional<std::int64_t> retry_after_ms;
 };
@@ -24,9 +28,7 @@ absl::Status WithDetails(absl::Status status, const std::string& rpc_status);
 // Attaches the reason that a server would give, to an error that the program finds before it asks.
 absl::Status WithServersReason(absl::Status status, base::ErrorReason reason);
 ErrorDetails DetailsOf(const absl::Status& status);
-
-// The same error, details included, with another message.
-absl::Status WithMessage(const absl::Status& status, const std::string& message);
+ErrorDetails DetailsOf(const google::rpc::Status& status);
 
 // The message for people, with how long to wait where the server says so: `the queue is full; try
 // again in 40 ms`.

@@ -91,9 +91,10 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
     const std::string message(fetched.status().message());
-    return WithMessage(fetched.status(),
-                       fmt::format("{}{} --title TEXT finds an item by its {}.", message,
-                                   message.ends_with('?') ? "" : ".", collection.lookup_fields(0)));
+    return base::WithMessage(
+        fetched.status(),
+        fmt::format("{}{} --title TEXT finds an item by its {}.", message,
+                    message.ends_with('?') ? "" : ".", collection.lookup_fields(0)));
   }
   if (!fetched.ok()) return fetched.status();
   std::vector<Start> starts;

@@ -15,8 +15,8 @@ bool CallGate::Enter() {
 std::optional<std::uint64_t> CallGate::EnterUntilClosed(std::function<void()> closing) {
   const std::lock_guard lock(mutex_);
   if (closed_) return std::nullopt;
+  closing_.emplace(++tickets_, std::move(closing));  // may throw: the call is not inside yet
   ++inside_;
-  closing_.emplace(++tickets_, std::move(closing));
   return tickets_;
 }
 

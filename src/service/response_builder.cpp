@@ -95,9 +95,9 @@ std::uint64_t ResponseBuilder::LowerBoundBytes(Row row) const {
 }
 
 absl::Status ResponseBuilder::CheckRowBytes(std::span<const Row> rows, std::uint64_t bytes_max,
-                                            std::uint64_t counted_max,
-                                            std::string_view remedy) const {
-  std::uint64_t bytes = 0;
+                                            std::uint64_t counted_max, std::string_view remedy,
+                                            std::uint64_t other_bytes) const {
+  std::uint64_t bytes = other_bytes;
   for (const Row row : rows) {
     bytes += UpperBoundBytes(row);
     if (bytes > bytes_max) break;
@@ -105,10 +105,10 @@ absl::Status ResponseBuilder::CheckRowBytes(std::span<const Row> rows, std::uint
   if (bytes <= bytes_max) return absl::OkStatus();
 
   // The bound counts every field of a row; the selected ones may be far smaller.
-  bytes = 0;
+  bytes = other_bytes;
   for (const Row row : rows) {
-    bytes += LowerBoundBytes(row);
     if (bytes > counted_max) break;
+    bytes += LowerBoundBytes(row);
   }
   if (bytes <= bytes_max) return absl::OkStatus();
   return ReplyTooLargeToBuild(std::min(bytes, counted_max), bytes_max, remedy);

@@ -45,10 +45,12 @@ class ResponseBuilder {
   //   bytes_max    that the call allows
   //   counted_max  rows are not counted beyond this: limits.reply_bytes_max
   //   remedy       what the caller can do, for the message: "lower k, ..."
+  //   other_bytes  that the answer has at least besides its rows
   // Errors: REPLY_TOO_LARGE.
   // Cost: one walk over each row's payload; near or above the maximum, also a decode of each row.
   absl::Status CheckRowBytes(std::span<const Row> rows, std::uint64_t bytes_max,
-                             std::uint64_t counted_max, std::string_view remedy) const;
+                             std::uint64_t counted_max, std::string_view remedy,
+                             std::uint64_t other_bytes = 0) const;
 
  private:
   std::uint64_t UpperBoundBytes(Row row) const;

@@ -139,6 +139,7 @@ absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& an
                                       Pending& pending) const {
   const ResponseBuilder builder(*pending.snapshot, pending.shape);
   std::vector<Row> rows;
+  std::uint64_t keyword_bytes = 0;
   const auto add_rows = [&](std::span<const Hit> hits) {
     for (const Hit& hit : hits) rows.push_back(hit.row);
   };
@@ -147,10 +148,14 @@ absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& an
     page.hits = SkipFirst(answer.results[i].hits, page.offset);
     page.groups = SkipFirst(answer.results[i].groups, page.offset);
     add_rows(page.hits);
-    for (const engine::HitGroup& group : page.groups) add_rows(group.hits);
+    for (const engine::HitGroup& group : page.groups) {
+      keyword_bytes += group.keyword.size();
+      add_rows(group.hits);
+    }
   }
-  absl::Status fits = builder.CheckRowBytes(rows, pending.search.answer.reply_bytes_max,
-                                            parts_.limits.reply_bytes_max, reply_remedy_);
+  absl::Status fits =
+      builder.CheckRowBytes(rows, pending.search.answer.reply_bytes_max,
+                            parts_.limits.reply_bytes_max, reply_remedy_, keyword_bytes);
   if (!fits.ok()) return fits;
   pending.build(
       {*pending.snapshot, builder, pending.pages, pending.existing.get(), NextPageToken(pending)});

@@ -196,8 +196,8 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   if (!token.ok()) return token.status();
   if (token->request_hash != paging.request_hash) {
     return RefuseFor(base::ErrorReason::kInvalidPageToken, {"page_token", &kOptions},
-                     "it belongs to another request; only options.page_token may differ from the "
-                     "request that returned it");
+                     "it belongs to another request; repeat the request that returned it, with "
+                     "options.page_token added");
   }
   paging.token = *token;
   return paging;

@@ -3,23 +3,17 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/format.h>
-
-#include "base/error_detail.h"
 #include "base/message_text.h"
+#include "service/refuse.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
-absl::Status InvalidTimeout(const google::protobuf::Duration& timeout, const Limits& limits) {
-  constexpr std::string_view kField = "timeout";
-  return base::Error(
-      base::ErrorReason::kInvalidField,
-      fmt::format("{}: {} s and {} ns; give more than 0 and up to {} ms", kField, timeout.seconds(),
-                  timeout.nanos(),
-                  base::Grouped(static_cast<std::uint64_t>(limits.search_deadline_max.count()))),
-      kField);
+absl::Status RefuseTimeout(const google::protobuf::Duration& timeout, const Limits& limits) {
+  return Refuse({"timeout"}, "{} s and {} ns; give more than 0 and up to {} ms", timeout.seconds(),
+                timeout.nanos(),
+                base::Grouped(static_cast<std::uint64_t>(limits.search_deadline_max.count())));
 }
 
 }  // namespace
@@ -33,37 +27,30 @@ absl::StatusOr<Clock::Duration> ValidateTimeout(const v1::SearchStreamRequest& r
       std::chrono::duration_cast<std::chrono::seconds>(limits.search_deadline_max).count();
   if (timeout.seconds() < 0 || timeout.seconds() > seconds_max || timeout.nanos() < 0 ||
       timeout.nanos() > kNanosMax) {
-    return InvalidTimeout(timeout, limits);
+    return RefuseTimeout(timeout, limits);
   }
   const auto duration =
       std::chrono::seconds(timeout.seconds()) + std::chrono::nanoseconds(timeout.nanos());
   if (duration <= duration.zero() || duration > limits.search_deadline_max) {
-    return InvalidTimeout(timeout, limits);
+    return RefuseTimeout(timeout, limits);
   }
   return duration;
 }
 
 absl::Status StreamOrder::Agree(const v1::SearchStreamRequest& request) {
-  constexpr std::string_view kField = "answer_order";
+  constexpr FieldPath kField{"answer_order"};
   const v1::AnswerOrder asked = request.answer_order();
   const bool first = !as_completed_.has_value();
   if (first) as_completed_ = asked == v1::ANSWER_ORDER_AS_COMPLETED;
   if (!v1::AnswerOrder_IsValid(asked)) {
-    return base::Error(base::ErrorReason::kInvalidField,
-                       fmt::format("{}: unknown value {}; give ANSWER_ORDER_AS_SENT or "
-                                   "ANSWER_ORDER_AS_COMPLETED",
-                                   kField, static_cast<int>(asked)),
-                       kField);
+    return RefuseEnum(kField, asked, "ANSWER_ORDER_AS_SENT or ANSWER_ORDER_AS_COMPLETED");
   }
   const bool same = (asked == v1::ANSWER_ORDER_AS_COMPLETED) == *as_completed_;
   if (same || asked == v1::ANSWER_ORDER_UNSPECIFIED) return absl::OkStatus();
-  return base::Error(
-      base::ErrorReason::kInvalidField,
-      fmt::format(
-          "{}: {}, but the first message of the stream chose {}; leave it out in later ones",
-          kField, v1::AnswerOrder_Name(asked),
-          *as_completed_ ? "ANSWER_ORDER_AS_COMPLETED" : "ANSWER_ORDER_AS_SENT"),
-      kField);
+  return Refuse(kField,
+                "{}, but the first message of the stream chose {}; leave it out in later ones",
+                v1::AnswerOrder_Name(asked),
+                *as_completed_ ? "ANSWER_ORDER_AS_COMPLETED" : "ANSWER_ORDER_AS_SENT");
 }
 
 std::uint64_t ReplyBytesMax(const v1::SearchStreamRequest& request, const Limits& limits) {

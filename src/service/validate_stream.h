@@ -15,8 +15,8 @@ class SearchStreamRequest;
 
 namespace simile::service {
 
-// Checks of a message of SearchStream, except of the request in it. Errors are kInvalidArgument and
-// name the field; all are pure.
+// Checks of a message of SearchStream, except of the request in it. All errors are
+// INVALID_FIELD; all checks are pure.
 
 // How long the request may take: its timeout, or the default.
 absl::StatusOr<Clock::Duration> ValidateTimeout(const v1::SearchStreamRequest& request,

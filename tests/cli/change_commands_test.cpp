@@ -6,7 +6,7 @@
 
 #include "cli/live_server.h"
 #include "cli/program_run.h"
-#include "data/sample_folder.h"
+#include "files/npy_file.h"
 #include "files/scratch_folder.h"
 
 namespace simile::cli {
@@ -31,7 +31,7 @@ class ChangeCommandsTest : public testing::Test {
   }
 
   void WriteRows(const std::string& folder, const std::vector<float>& numbers, std::size_t dim) {
-    root_.Write(folder + "/content_vectors.npy", data::NpyFile(numbers, dim));
+    root_.Write(folder + "/content_vectors.npy", NpyFile(numbers, dim));
   }
 
   ProgramRun Run(const std::vector<std::string>& arguments) {

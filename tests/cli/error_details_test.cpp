@@ -46,7 +46,7 @@ TEST(ErrorDetailsTest, IsEmptyWithoutDetailsOrWithOtherBytes) {
 }
 
 TEST(ErrorDetailsTest, KeepsDetailsUnderAnotherMessage) {
-  const absl::Status changed = WithMessage(
+  const absl::Status changed = base::WithMessage(
       WithDetails(absl::ResourceExhaustedError("the queue is full"), RpcStatus()), "try later");
   EXPECT_EQ(changed.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(changed.message(), "try later");

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 
-#include "files/scratch_folder.h"
+#include "integration/server_process.h"
 
 namespace simile::cli {
 
@@ -21,10 +19,8 @@ class LiveServer {
   const std::string& address() const { return address_; }
 
  private:
-  const ScratchFolder scratch_;
-  pid_t process_ = -1;
-  int output_ = -1;  // the reading end of its standard output
-  std::string address_;
+  integration::ServerProcess process_;
+  const std::string address_;
 };
 
 }  // namespace simile::cli

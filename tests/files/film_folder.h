@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
+
+#include "files/npy_file.h"
 
 namespace simile {
 
@@ -12,18 +15,13 @@ namespace simile {
 inline std::filesystem::path WriteFilmFolder(const std::filesystem::path& folder,
                                              std::size_t row_count, float shift) {
   std::filesystem::create_directories(folder);
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
-  header.append(std::to_string(row_count)).append(", 2), }");
-  header.resize(117, ' ');
-  header += '\n';
-  std::ofstream vectors(folder / "content_vectors.npy", std::ios::binary);
-  vectors << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header;
+  std::vector<float> vectors;
   std::ofstream payload(folder / "metadata.jsonl");
   for (std::size_t row = 0; row < row_count; ++row) {
-    const float values[2] = {static_cast<float>(row + 1), shift};
-    vectors.write(reinterpret_cast<const char*>(values), sizeof(values));
+    vectors.insert(vectors.end(), {static_cast<float>(row + 1), shift});
     payload << "{\"id\": \"film-" << row << "\", \"title\": \"Film " << row << "\"}\n";
   }
+  std::ofstream(folder / "content_vectors.npy", std::ios::binary) << NpyFile(vectors, 2);
   return folder;
 }
 

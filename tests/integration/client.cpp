@@ -63,21 +63,12 @@ void ReadDetails(const std::string& bytes, Outcome& outcome) {
   }
 }
 
-Outcome End(const grpc::Status& status, const grpc::ClientContext& context) {
-  Outcome outcome{static_cast<absl::StatusCode>(status.error_code()), status.error_message(), {}};
-  ReadDetails(status.error_details(), outcome);
-  for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
-    outcome.trailers[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
-  }
-  return outcome;
-}
-
 template <class Method>
 Outcome Make(const Method& method, const CallOptions& options = {}) {
   grpc::ClientContext context;
   Prepare(options, context);
   const grpc::Status status = method(&context);
-  return End(status, context);
+  return OutcomeOf(status, context);
 }
 
 // Reads the messages of Load, Reload or Rollback.
@@ -95,7 +86,7 @@ Outcome MakeChange(const Start& start, ChangeAnswer& answer, const CallOptions& 
     answer.progress.push_back(message.progress());
     if (on_progress && !on_progress(message.progress())) context.TryCancel();
   }
-  return End(reader->Finish(), context);
+  return OutcomeOf(reader->Finish(), context);
 }
 
 // The fields of this number in a message whose .proto file is not compiled in.
@@ -128,6 +119,15 @@ std::vector<std::string> ServicesOf(const grpc::ByteBuffer& response) {
 }
 
 }  // namespace
+
+Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context) {
+  Outcome outcome{static_cast<absl::StatusCode>(status.error_code()), status.error_message(), {}};
+  ReadDetails(status.error_details(), outcome);
+  for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
+    outcome.trailers[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
+  }
+  return outcome;
+}
 
 void PrintTo(const Outcome& outcome, std::ostream* out) {
   *out << absl::StatusCodeToString(outcome.code) << ": " << outcome.message;
@@ -256,7 +256,7 @@ Outcome Client::SearchRaw(const std::string& bytes) const {
   void* tag = nullptr;
   bool succeeded = false;
   queue.Next(&tag, &succeeded);
-  return End(status, context);
+  return OutcomeOf(status, context);
 }
 
 Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
@@ -271,7 +271,7 @@ Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
   void* tag = nullptr;
   bool succeeded = false;
   queue.Next(&tag, &succeeded);
-  return End(status, context);
+  return OutcomeOf(status, context);
 }
 
 Outcome Client::ListServices(std::vector<std::string>& services) const {
@@ -300,7 +300,7 @@ Outcome Client::ListServices(std::vector<std::string>& services) const {
   grpc::Status status;
   call->Finish(&status, nullptr);
   await();
-  return End(status, context);
+  return OutcomeOf(status, context);
 }
 
 Health Client::CheckHealth(const std::string& service) const {

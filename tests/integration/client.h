@@ -17,6 +17,11 @@
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
+namespace grpc {
+class ClientContext;
+class Status;
+}  // namespace grpc
+
 namespace simile::integration {
 
 // How a call ended.
@@ -31,6 +36,8 @@ struct Outcome {
   bool ok() const { return code == absl::StatusCode::kOk; }
 };
 void PrintTo(const Outcome& outcome, std::ostream* out);
+// REQUIRES: the call of the context has ended with the status.
+Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context);
 
 // What Load, Reload and Rollback send.
 struct ChangeAnswer {
@@ -47,8 +54,8 @@ struct CallOptions {
 
 enum class Health : std::uint8_t { kServing, kNotServing, kUnknownService, kUnreachable };
 
-// A gRPC client with a connection of its own. Only client.cpp includes gRPC's headers. Calls block;
-// safe to use from several threads.
+// A gRPC client with a connection of its own. Keeps gRPC's headers out of the tests. Calls
+// block; safe to use from several threads.
 class Client {
  public:
   explicit Client(const std::string& address);

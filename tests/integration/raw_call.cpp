@@ -6,8 +6,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "google/rpc/error_details.pb.h"
-
 namespace simile::integration {
 namespace {
 
@@ -29,17 +27,6 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   }
   return bytes;
-}
-
-void ReadDetails(const google::rpc::Status& details, Outcome& outcome) {
-  for (const google::protobuf::Any& detail : details.details()) {
-    google::rpc::ErrorInfo info;
-    if (detail.UnpackTo(&info)) outcome.reason = info.reason();
-    google::rpc::BadRequest bad;
-    if (detail.UnpackTo(&bad) && bad.field_violations_size() > 0) {
-      outcome.field = bad.field_violations(0).field();
-    }
-  }
 }
 
 }  // namespace
@@ -113,15 +100,8 @@ void RawCall::Cancel() { impl_->context.TryCancel(); }
 
 Outcome RawCall::AwaitEnd() {
   const grpc::Status status = impl_->Finish();
-  Outcome outcome;
-  outcome.code = static_cast<absl::StatusCode>(status.error_code());
-  outcome.message = status.error_message();
-  for (const auto& [key, value] : impl_->context.GetServerTrailingMetadata()) {
-    outcome.trailers[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
-  }
   EXPECT_TRUE(impl_->details.ParseFromString(status.error_details()));
-  ReadDetails(impl_->details, outcome);
-  return outcome;
+  return OutcomeOf(status, impl_->context);
 }
 
 const google::rpc::Status& RawCall::details() const { return impl_->details; }

@@ -4,10 +4,12 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
+#include "simile/v1/search.grpc.pb.h"
 
 namespace simile::integration {
 namespace {
@@ -125,6 +127,18 @@ TEST(ServingStateTest, EndsACallWhoseDeadlineHasPassed) {
   const Outcome outcome =
       server.NewClient().Search(ToyStory(), response, {std::chrono::seconds(-1), {}});
   EXPECT_EQ(outcome.code, absl::StatusCode::kDeadlineExceeded) << testing::PrintToString(outcome);
+}
+
+// Beyond what nanoseconds since 1970 can say.
+TEST(ServingStateTest, AnswersACallWithADeadlineInTheYear3000) {
+  FilmsServer server;
+  const auto stub = v1::SearchService::NewStub(
+      grpc::CreateChannel(server.app().address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(gpr_timespec{32'503'680'000, 0, GPR_CLOCK_REALTIME});
+  v1::SearchResponse response;
+  const grpc::Status status = stub->Search(&context, ToyStory(), &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST(ServingStateTest, KeepsServingAfterCancelledCalls) {

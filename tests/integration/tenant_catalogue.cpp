@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "data/sample_folder.h"
+#include "files/npy_file.h"
 
 namespace simile::integration {
 namespace {
@@ -136,7 +136,7 @@ void TenantCatalogue::DrawUsers(SeededRandom& random) {
     }
   }
   user_ids_ = fmt::format("[{}]\n", fmt::join(ids, ", "));
-  user_vectors_ = data::NpyFile(vectors, kDim);
+  user_vectors_ = NpyFile(vectors, kDim);
 }
 
 void TenantCatalogue::Write(const std::string& collection) const {
@@ -155,7 +155,7 @@ void TenantCatalogue::Write(const std::string& collection) const {
     vectors.insert(vectors.end(), begin, begin + kDim);
   }
   const std::string at = collection + "/";
-  folder_.Write(at + "vectors.npy", data::NpyFile(vectors, kDim));
+  folder_.Write(at + "vectors.npy", NpyFile(vectors, kDim));
   folder_.Write(at + "metadata.jsonl", metadata);
   folder_.Write(at + "user_ids.json", user_ids_);
   folder_.Write(at + "preference_vectors.npy", user_vectors_);

@@ -21,6 +21,7 @@
 #include "files/scratch_folder.h"
 #include "observe/build_info.h"
 #include "observe/exposed.h"
+#include "service/unshared_error.h"
 
 namespace simile::service {
 namespace {
@@ -39,22 +40,15 @@ using Result = absl::StatusOr<SnapshotPtr>;
 
 ErrorReason ReasonOf(const Result& result) { return base::ReasonOf(result.status()); }
 
-// Shares no error with the thread that has it: ThreadSanitizer cannot see the reference counts of
-// absl's library.
-Result CopyOf(const Result& result) {
-  if (result.ok()) return result;
-  const absl::Status& error = result.status();
-  return base::Error(base::ReasonOf(error), {error.message().data(), error.message().size()},
-                     base::FieldOf(error));
-}
-
 // A call that waits for a change.
 class Waiting {
  public:
   ChangeCaller Caller() {
     ChangeCaller caller;
     caller.progress = [this](const ChangeProgress& progress) { stages_.push_back(progress.stage); };
-    caller.done = [this](const Result& result) { answer_.set_value(CopyOf(result)); };
+    caller.done = [this](const Result& result) {
+      answer_.set_value(result.ok() ? result : UnsharedError(result.status()));
+    };
     caller.left = left_;
     return caller;
   }

@@ -113,6 +113,19 @@ TEST(ResponseBuilderTest, RefusesRowsThatAloneAreTooLarge) {
       << "counts no further";
 }
 
+TEST(ResponseBuilderTest, CountsWhatTheAnswerHasBesidesItsRows) {
+  const engine::Snapshot snapshot = FilmsSnapshot();
+  const RowShape shape{{.none = true, .all = false, .field_numbers = {}}};
+  const ResponseBuilder builder(snapshot, shape);
+  const std::vector<Row> rows = {0, 1};
+  EXPECT_TRUE(builder.CheckRowBytes(rows, 1'000, 1'000'000, "", 800).ok());
+  EXPECT_TRUE(builder.CheckRowBytes(rows, 1'000, 1'000'000, "", 950).ok());
+  EXPECT_EQ(base::ReasonOf(builder.CheckRowBytes(rows, 1'000, 1'000'000, "", 1'000)),
+            base::ErrorReason::kReplyTooLarge);
+  EXPECT_EQ(std::string(builder.CheckRowBytes(rows, 5'000, 15'000, "k", 20'000).message()),
+            "the answer needs more than 15,000 bytes and may have 5,000; k");
+}
+
 TEST(ResponseBuilderTest, CountsOnlyTheSelectedFieldsNearTheMaximum) {
   const engine::Snapshot snapshot = FilmsSnapshot();
   const auto year = snapshot.dataset->payload.FieldNumber("year");

@@ -14,12 +14,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "data/payload_builder.h"
 #include "engine/fake_clock.h"
 #include "engine/fake_segment.h"
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
 #include "service/search_handlers.h"
+#include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -45,7 +47,7 @@ class FakeCall final : public Call {
   void Finish(const absl::Status& status) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(end_.has_value()) << "finished twice";
-    end_ = status;
+    end_ = UnsharedError(status);
     finished_.notify_all();
   }
 
@@ -227,6 +229,30 @@ TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
                         "67,108,864)"));
   EXPECT_FALSE(base::RetryAfterOf(status).has_value());
   EXPECT_EQ(response.results_size(), 0) << "refused before it is built";
+}
+
+TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLargeBeforeTheyAreCopied) {
+  constexpr std::size_t kRows = 20;
+  auto dataset = engine::RandomDataset(kRows, kDim, 98);
+  data::PayloadTableBuilder payload(kRows, limits_);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::string studio(1'000, static_cast<char>('a' + row));
+    ASSERT_TRUE(payload.Add({{"studio", PayloadValue{studio}}}).ok());
+  }
+  dataset->payload = std::move(payload).Build();
+  ASSERT_TRUE(store_.BeginCreate("plays").ok());
+  store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.set_collection("plays");
+  request.mutable_options()->mutable_group_by()->set_field("studio");
+  request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
+  request.mutable_options()->set_reply_bytes_max(5'000);
+  v1::SearchResponse response;
+  HandleSearch(pipeline_, call, request, response);
+  const absl::Status status = call.AwaitEnd();
+  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kReplyTooLarge) << status;
+  EXPECT_EQ(response.results_size(), 0);
 }
 
 TEST_F(SearchPipelineTest, LeavesTheExactSizeToTheCall) {

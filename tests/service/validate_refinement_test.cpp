@@ -234,10 +234,11 @@ TEST_F(PagesTest, ATokenContinuesItsOwnRequestOnly) {
       {.snapshot_id = kSnapshotId, .page = 1, .request_hash = first->paging.request_hash}));
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok()) << "a token implies paged";
   request.mutable_options()->set_filter("year > 1990");
-  ExpectRefused(ValidateSearch(request, Limits{}).status(),
-                "options.page_token: it belongs to another request; only options.page_token may "
-                "differ from the request that returned it",
-                base::ErrorReason::kInvalidPageToken);
+  ExpectRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "options.page_token: it belongs to another request; repeat the request that returned "
+      "it, with options.page_token added",
+      base::ErrorReason::kInvalidPageToken);
 }
 
 TEST_F(PagesTest, RefusesPagesOutOfReach) {

@@ -100,8 +100,7 @@ TEST(StreamOrderTest, RefusesAnUnknownOrder) {
   const absl::Status refused = order.Agree(WithOrder(9));
   EXPECT_EQ(base::ReasonOf(refused), base::ErrorReason::kInvalidField);
   EXPECT_EQ(std::string(refused.message()),
-            "answer_order: unknown value 9; give ANSWER_ORDER_AS_SENT or "
-            "ANSWER_ORDER_AS_COMPLETED");
+            "answer_order: 9 is unknown; set ANSWER_ORDER_AS_SENT or ANSWER_ORDER_AS_COMPLETED");
   EXPECT_TRUE(order.Agree(WithOrder(v1::ANSWER_ORDER_AS_SENT)).ok());
   EXPECT_FALSE(order.Agree(WithOrder(v1::ANSWER_ORDER_AS_COMPLETED)).ok());
 }

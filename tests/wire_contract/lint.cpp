@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "google/protobuf/descriptor.pb.h"
-#include "wire_contract/descriptor_walk.h"
 #include "wire_contract/file_options.h"
 #include "wire_contract/name_case.h"
 
@@ -143,11 +142,12 @@ std::set<const FileDescriptor*> FilesUsedBy(const FileDescriptor& file) {
     if (field.message_type() != nullptr) used.insert(field.message_type()->file());
     if (field.enum_type() != nullptr) used.insert(field.enum_type()->file());
   };
-  ForEachField(file, [&](const FieldDescriptor& field) {
+  const FileDescriptor* const one[] = {&file};
+  ForEachField(one, [&](const FieldDescriptor& field) {
     add_field(field);
     if (field.is_map()) add_field(*field.message_type()->map_value());
   });
-  ForEachMethod(file, [&](const MethodDescriptor& method) {
+  ForEachMethod(one, [&](const MethodDescriptor& method) {
     used.insert(method.input_type()->file());
     used.insert(method.output_type()->file());
   });
@@ -167,140 +167,112 @@ void ImportUsed(FilesView files, Findings& findings) {
 // Messages and fields.
 
 void MessagePascalCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMessage(*file, [&](const Descriptor& message) {
-      if (!IsPascalCase(message.name())) Add(findings, message.full_name(), "is not PascalCase");
-    });
-  }
+  ForEachMessage(files, [&](const Descriptor& message) {
+    if (!IsPascalCase(message.name())) Add(findings, message.full_name(), "is not PascalCase");
+  });
 }
 
 void FieldLowerSnakeCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachField(*file, [&](const FieldDescriptor& field) {
-      if (!IsLowerSnakeCase(field.name())) {
-        Add(findings, field.full_name(), "is not lower_snake_case");
-      }
-    });
-  }
+  ForEachField(files, [&](const FieldDescriptor& field) {
+    if (!IsLowerSnakeCase(field.name())) {
+      Add(findings, field.full_name(), "is not lower_snake_case");
+    }
+  });
 }
 
 void FieldNotRequired(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachField(*file, [&](const FieldDescriptor& field) {
-      if (field.is_required()) Add(findings, field.full_name(), "is required");
-    });
-  }
+  ForEachField(files, [&](const FieldDescriptor& field) {
+    if (field.is_required()) Add(findings, field.full_name(), "is required");
+  });
 }
 
 void OneofLowerSnakeCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMessage(*file, [&](const Descriptor& message) {
-      for (int index = 0; index < message.real_oneof_decl_count(); ++index) {
-        const auto& oneof = *message.oneof_decl(index);
-        if (!IsLowerSnakeCase(oneof.name())) {
-          Add(findings, oneof.full_name(), "is not lower_snake_case");
-        }
+  ForEachMessage(files, [&](const Descriptor& message) {
+    for (int index = 0; index < message.real_oneof_decl_count(); ++index) {
+      const auto& oneof = *message.oneof_decl(index);
+      if (!IsLowerSnakeCase(oneof.name())) {
+        Add(findings, oneof.full_name(), "is not lower_snake_case");
       }
-    });
-  }
+    }
+  });
 }
 
 // Enums.
 
 void EnumPascalCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnum(*file, [&](const EnumDescriptor& type) {
-      if (!IsPascalCase(type.name())) Add(findings, type.full_name(), "is not PascalCase");
-    });
-  }
+  ForEachEnum(files, [&](const EnumDescriptor& type) {
+    if (!IsPascalCase(type.name())) Add(findings, type.full_name(), "is not PascalCase");
+  });
 }
 
 void EnumNoAllowAlias(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnum(*file, [&](const EnumDescriptor& type) {
-      if (type.options().allow_alias()) Add(findings, type.full_name(), "allows aliases");
-    });
-  }
+  ForEachEnum(files, [&](const EnumDescriptor& type) {
+    if (type.options().allow_alias()) Add(findings, type.full_name(), "allows aliases");
+  });
 }
 
 void EnumFirstValueZero(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnum(*file, [&](const EnumDescriptor& type) {
-      if (type.value(0)->number() != 0) Add(findings, type.full_name(), "does not begin with 0");
-    });
-  }
+  ForEachEnum(files, [&](const EnumDescriptor& type) {
+    if (type.value(0)->number() != 0) Add(findings, type.full_name(), "does not begin with 0");
+  });
 }
 
 void EnumZeroValueSuffix(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnumValue(*file, [&](const EnumValueDescriptor& value) {
-      if (value.number() == 0 && !value.name().ends_with("_UNSPECIFIED")) {
-        Add(findings, value.full_name(), "does not end in _UNSPECIFIED");
-      }
-    });
-  }
+  ForEachEnumValue(files, [&](const EnumValueDescriptor& value) {
+    if (value.number() == 0 && !value.name().ends_with("_UNSPECIFIED")) {
+      Add(findings, value.full_name(), "does not end in _UNSPECIFIED");
+    }
+  });
 }
 
 void EnumValuePrefix(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnumValue(*file, [&](const EnumValueDescriptor& value) {
-      const std::string prefix = UpperSnakeCaseOf(value.type()->name()) + "_";
-      if (!value.name().starts_with(prefix)) {
-        Add(findings, value.full_name(), "does not begin with " + prefix);
-      }
-    });
-  }
+  ForEachEnumValue(files, [&](const EnumValueDescriptor& value) {
+    const std::string prefix = UpperSnakeCaseOf(value.type()->name()) + "_";
+    if (!value.name().starts_with(prefix)) {
+      Add(findings, value.full_name(), "does not begin with " + prefix);
+    }
+  });
 }
 
 void EnumValueUpperSnakeCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachEnumValue(*file, [&](const EnumValueDescriptor& value) {
-      if (!IsUpperSnakeCase(value.name())) {
-        Add(findings, value.full_name(), "is not UPPER_SNAKE_CASE");
-      }
-    });
-  }
+  ForEachEnumValue(files, [&](const EnumValueDescriptor& value) {
+    if (!IsUpperSnakeCase(value.name())) {
+      Add(findings, value.full_name(), "is not UPPER_SNAKE_CASE");
+    }
+  });
 }
 
 // Services.
 
 void ServicePascalCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachService(*file, [&](const ServiceDescriptor& service) {
-      if (!IsPascalCase(service.name())) Add(findings, service.full_name(), "is not PascalCase");
-    });
-  }
+  ForEachService(files, [&](const ServiceDescriptor& service) {
+    if (!IsPascalCase(service.name())) Add(findings, service.full_name(), "is not PascalCase");
+  });
 }
 
 void ServiceSuffix(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachService(*file, [&](const ServiceDescriptor& service) {
-      if (!service.name().ends_with("Service")) {
-        Add(findings, service.full_name(), "does not end in Service");
-      }
-    });
-  }
+  ForEachService(files, [&](const ServiceDescriptor& service) {
+    if (!service.name().ends_with("Service")) {
+      Add(findings, service.full_name(), "does not end in Service");
+    }
+  });
 }
 
 void RpcPascalCase(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      if (!IsPascalCase(method.name())) Add(findings, method.full_name(), "is not PascalCase");
-    });
-  }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    if (!IsPascalCase(method.name())) Add(findings, method.full_name(), "is not PascalCase");
+  });
 }
 
 void RpcRequestResponseUnique(FilesView files, Findings& findings) {
   std::set<const Descriptor*> seen;
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      for (const Descriptor* type : {method.input_type(), method.output_type()}) {
-        if (!seen.insert(type).second) {
-          Add(findings, method.full_name(), type->full_name() + " has another use already");
-        }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    for (const Descriptor* type : {method.input_type(), method.output_type()}) {
+      if (!seen.insert(type).second) {
+        Add(findings, method.full_name(), type->full_name() + " has another use already");
       }
-    });
-  }
+    }
+  });
 }
 
 // Reports a type that is neither MethodSuffix nor ServiceMethodSuffix.
@@ -313,19 +285,15 @@ void CheckStandardName(const MethodDescriptor& method, const Descriptor& type,
 }
 
 void RpcRequestStandardName(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      CheckStandardName(method, *method.input_type(), "Request", findings);
-    });
-  }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    CheckStandardName(method, *method.input_type(), "Request", findings);
+  });
 }
 
 void RpcResponseStandardName(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      CheckStandardName(method, *method.output_type(), "Response", findings);
-    });
-  }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    CheckStandardName(method, *method.output_type(), "Response", findings);
+  });
 }
 
 // Our own.
@@ -334,14 +302,12 @@ void RpcResponseStandardName(FilesView files, Findings& findings) {
 void RpcReadsHaveNoSideEffects(FilesView files, Findings& findings) {
   static const std::set<std::string> changes = {"LoadCollection", "ReloadCollection",
                                                 "RollbackCollection", "UnloadCollection"};
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      const bool reads = method.options().idempotency_level() == MethodOptions::NO_SIDE_EFFECTS;
-      if (reads == changes.contains(method.name())) {
-        Add(findings, method.full_name(), reads ? "changes what is served" : "only reads");
-      }
-    });
-  }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    const bool reads = method.options().idempotency_level() == MethodOptions::NO_SIDE_EFFECTS;
+    if (reads == changes.contains(method.name())) {
+      Add(findings, method.full_name(), reads ? "changes what is served" : "only reads");
+    }
+  });
 }
 
 // Generated code has one namespace for the whole package, so a name in it says what it belongs to.
@@ -360,13 +326,11 @@ void PackageNameHasNoun(FilesView files, Findings& findings) {
 }
 
 void RequestSaysCollection(FilesView files, Findings& findings) {
-  for (const FileDescriptor* file : files) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      if (const FieldDescriptor* name = method.input_type()->FindFieldByName("name")) {
-        Add(findings, name->full_name(), "should be called collection");
-      }
-    });
-  }
+  ForEachMethod(files, [&](const MethodDescriptor& method) {
+    if (const FieldDescriptor* name = method.input_type()->FindFieldByName("name")) {
+      Add(findings, name->full_name(), "should be called collection");
+    }
+  });
 }
 
 constexpr auto kLintRules = std::to_array<LintRule>({

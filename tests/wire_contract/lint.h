@@ -3,13 +3,10 @@
 #include <span>
 #include <string_view>
 
-#include <google/protobuf/descriptor.h>
-
+#include "wire_contract/descriptor_walk.h"
 #include "wire_contract/finding.h"
 
 namespace simile::wire_contract {
-
-using FilesView = std::span<const google::protobuf::FileDescriptor* const>;
 
 // What one rule finds in a contract, added to findings without the rule's name.
 using LintCheck = void (*)(FilesView files, Findings& findings);

@@ -209,12 +209,10 @@ TEST(LintTest, FindsNothingInTheWireContract) {
 // Clients and proxies repeat a call by what it says of itself.
 TEST(LintTest, SaysOfEveryMethodWhetherItMayBeRepeated) {
   std::map<std::string, std::string> levels;
-  for (const FileDescriptor* file : CurrentFiles()) {
-    ForEachMethod(*file, [&](const MethodDescriptor& method) {
-      levels[method.name()] =
-          MethodOptions::IdempotencyLevel_Name(method.options().idempotency_level());
-    });
-  }
+  ForEachMethod(CurrentFiles(), [&](const MethodDescriptor& method) {
+    levels[method.name()] =
+        MethodOptions::IdempotencyLevel_Name(method.options().idempotency_level());
+  });
   EXPECT_THAT(
       levels,
       testing::UnorderedElementsAre(

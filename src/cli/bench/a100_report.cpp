@@ -1,7 +1,6 @@
 #include "cli/bench/a100_report.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -104,14 +103,12 @@ A100Target FilterTarget(const A100Measurements& measured) {
 A100Target MemoryTarget(const A100Memory& memory) {
   const std::string name = "memory";
   const std::string wanted = fmt::format("below {:.0f} GB", kMemoryGbMax);
-  // The largest figure that is known.
-  for (const auto& bytes : {memory.peak_reserved_bytes, memory.reserved_bytes,
-                            memory.peak_allocated_bytes, memory.allocated_bytes}) {
-    if (!bytes) continue;
-    const double gb = static_cast<double>(*bytes) / kBytesPerGb;
-    return Compared(name, wanted, fmt::format("{:.3f} GB", gb), gb < kMemoryGbMax);
-  }
-  return NotApplicable(name, wanted, "unknown");
+  // Unknown figures are less than any other.
+  const auto largest = std::max({memory.peak_reserved_bytes, memory.reserved_bytes,
+                                 memory.peak_allocated_bytes, memory.allocated_bytes});
+  if (!largest) return NotApplicable(name, wanted, "unknown");
+  const double gb = static_cast<double>(*largest) / kBytesPerGb;
+  return Compared(name, wanted, fmt::format("{:.3f} GB", gb), gb < kMemoryGbMax);
 }
 
 Json GbJson(const std::optional<std::uint64_t>& bytes) {

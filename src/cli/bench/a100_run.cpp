@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/message_text.h"
+#include "cli/backend_text.h"
 #include "cli/bench/random_draw.h"
 #include "cli/bench/server_process.h"
 #include "cli/payload_text.h"
@@ -30,9 +29,16 @@ constexpr std::size_t kUserGenres = 3;
 const std::string kTitle = "title";
 const std::string kGenres = "genres";
 
+// FIELD_TYPE_UNSPECIFIED when there is none.
+v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) {
+  for (const v1::PayloadField& field : collection.fields()) {
+    if (field.name() == name) return field.type();
+  }
+  return v1::FIELD_TYPE_UNSPECIFIED;
+}
+
 bool HasField(const v1::Collection& collection, const std::string& name) {
-  return std::ranges::any_of(collection.fields(),
-                             [&](const v1::PayloadField& field) { return field.name() == name; });
+  return TypeOf(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
 }
 
 double Median(std::vector<double> values) {
@@ -78,19 +84,6 @@ std::vector<A100Hit> HitsOf(const v1::SearchResult& result) {
     hits.push_back({hit.rank(), TitleOf(hit.payload(), hit.id()), hit.score()});
   }
   return hits;
-}
-
-std::vector<std::string> GenresOf(const PayloadMap& payload) {
-  std::vector<std::string> genres;
-  const auto found = payload.find(kGenres);
-  if (found == payload.end()) return genres;
-  if (found->second.kind_case() == v1::PayloadValue::kStringValue) {
-    genres.push_back(found->second.string_value());
-  }
-  for (const v1::PayloadValue& genre : found->second.list_value().values()) {
-    genres.push_back(genre.string_value());
-  }
-  return genres;
 }
 
 // The five tests against one collection. Each adds its part to the measurements.
@@ -151,6 +144,7 @@ class A100Run {
             v1::PayloadSelector::SELECTION_NONE);
         const auto response = calls.Time([&] { return connection_.Search(request); });
         if (!response.ok()) return response.status();
+        NoteMemory(response->receipt());
       }
       measured_.batches.push_back({size, calls.Times()});
     }
@@ -165,6 +159,7 @@ class A100Run {
       request.mutable_options()->clear_payload();  // all fields: the filter's too
       const auto response = calls.Time([&] { return connection_.Search(request); });
       if (!response.ok()) return response.status();
+      NoteMemory(response->receipt());
       A100Filter& result = measured_.filters.emplace_back();
       result.text = filter.text;
       if (response->results(0).has_rows_passing()) {
@@ -242,9 +237,12 @@ class A100Run {
 
   void SetBackend(const v1::Receipt& receipt) {
     on_gpu_ = receipt.backend() == v1::BACKEND_KIND_GPU;
-    measured_.backend =
-        fmt::format("{}: {}", on_gpu_ ? "gpu" : "cpu", fmt::join(receipt.engines(), " + "));
+    measured_.backend = BackendText(receipt);
     measured_.device = receipt.device();
+    NoteMemory(receipt);
+  }
+
+  void NoteMemory(const v1::Receipt& receipt) {
     device_bytes_ = receipt.device_bytes();
     device_bytes_peak_ = receipt.device_bytes_peak();
   }
@@ -297,6 +295,12 @@ class A100Run {
       result.top = std::move(hits);
     }
     return absl::OkStatus();
+  }
+
+  std::vector<std::string> GenresOf(const PayloadMap& payload) const {
+    const auto found = payload.find(kGenres);
+    if (found == payload.end()) return {};
+    return KeywordsOf(TypeOf(collection_, kGenres), found->second);
   }
 
   // The genres that most of what a user has seen has.

@@ -61,6 +61,9 @@ absl::Status DrawPlot(const std::string& path, const BenchSetup& setup,
   return WriteTextFile(path, LoadPlot(TextsOf(setup, runs.front().result.plan), series));
 }
 
+// Calls that were never sent have latencies as well.
+bool AnyAnswered(const RunResult& result) { return result.tally.All().count() > result.unsent; }
+
 // 0 when calls succeeded and no answer was wrong.
 int ExitCodeOf(const std::vector<ReportedRun>& runs) {
   for (const ReportedRun& run : runs) {
@@ -70,11 +73,9 @@ int ExitCodeOf(const std::vector<ReportedRun>& runs) {
       return Fail(
           absl::DataLossError(fmt::format("{} of {} wrong", run.checks->wrong,
                                           base::Counted(run.checks->compared, "compared answer"))));
+    if (!AnyAnswered(run.result)) return Fail(absl::UnavailableError("no call succeeded"));
     if (nothing_compared) {
       return Fail(absl::FailedPreconditionError("--verify: no answer could be compared"));
-    }
-    if (run.result.tally.All().count() == 0) {
-      return Fail(absl::UnavailableError("no call succeeded"));
     }
   }
   return kSucceeded;

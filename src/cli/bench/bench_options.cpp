@@ -9,6 +9,7 @@
 
 #include "base/message_text.h"
 #include "cli/bench/mix_file.h"
+#include "cli/bench/server_process.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
@@ -52,6 +53,11 @@ absl::StatusOr<std::chrono::nanoseconds> DurationOf(std::string_view flag,
   auto duration = ParseDuration(*text);
   if (!duration.ok()) return RefuseFlag(flag, std::string(duration.status().message()));
   return duration;
+}
+
+bool IsProcess(std::uint32_t number) {
+  const auto process = static_cast<pid_t>(number);
+  return process > 0 && CpuSecondsOf({process}).has_value();
 }
 
 absl::StatusOr<std::vector<Load>> LoadsOf(const BenchFlags& flags) {
@@ -111,8 +117,8 @@ absl::Status CheckReport(const BenchFlags& flags) {
   for (const auto& [flag, given] : of_load) {
     if (given) return RefuseFlag(flag, "not together with --report, whose calls are fixed");
   }
-  if (flags.hourly_price && !(*flags.hourly_price >= 0)) {
-    return RefuseFlag("--hourly-price", fmt::format("{} is below 0", *flags.hourly_price));
+  if (flags.hourly_price && !(*flags.hourly_price >= 0 && std::isfinite(*flags.hourly_price))) {
+    return RefuseFlag("--hourly-price", fmt::format("{} is no price", *flags.hourly_price));
   }
   return absl::OkStatus();
 }
@@ -141,6 +147,10 @@ absl::Status CheckTogether(const BenchFlags& flags) {
   if (flags.verify_share && !(*flags.verify_share >= 0 && *flags.verify_share <= 1)) {
     return RefuseFlag("--verify",
                       fmt::format("{} is not a share from 0 to 1", *flags.verify_share));
+  }
+  if (flags.server_pid && !IsProcess(*flags.server_pid)) {
+    return RefuseFlag("--server-pid",
+                      fmt::format("there is no process {} on this machine", *flags.server_pid));
   }
   if (flags.report) return CheckReport(flags);
   if (flags.hourly_price) return RefuseFlag("--hourly-price", "needs --report a100");

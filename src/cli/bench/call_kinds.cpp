@@ -100,24 +100,15 @@ constexpr KindNeeds kVectorsAndUsers{.query_vectors = true, .users = true};
 constexpr KindNeeds kVectorsAndGroups{.query_vectors = true, .group_field = true};
 
 constexpr std::array<CallKind, 9> kCallKinds = {{
-    {"vector", "the rows nearest to a vector", CallMethod::kSearch, kVectors, {}, SetVector},
-    {"id", "the rows nearest to an item", CallMethod::kSearch, kItemIds, {}, SetId},
-    {"user", "Search for a user", CallMethod::kSearch, kUserIds, kUserKeys, SetUser},
-    {"recommend", "Recommend for a user", CallMethod::kRecommend, kUserIds, kUserKeys, SetNothing},
-    {"filter",
-     "a vector and a filter, of common values unless given",
-     CallMethod::kSearch,
-     kVectorsAndFilters,
-     {},
-     SetVector},
-    {"examples", "rows like some items and unlike others", CallMethod::kSearch, kItemIds,
-     kExampleKeys, SetExamples},
-    {"blend", "a vector moved towards a user", CallMethod::kSearch, kVectorsAndUsers, kBlendKeys,
-     SetBlend},
-    {"groups", "the best groups by a keyword field", CallMethod::kSearch, kVectorsAndGroups,
-     kGroupKeys, SetGroups},
-    {"diversity", "a vector's nearest rows, unlike each other (MMR)", CallMethod::kSearch, kVectors,
-     kDiversityKeys, SetDiversity},
+    {"vector", CallMethod::kSearch, kVectors, {}, SetVector},
+    {"id", CallMethod::kSearch, kItemIds, {}, SetId},
+    {"user", CallMethod::kSearch, kUserIds, kUserKeys, SetUser},
+    {"recommend", CallMethod::kRecommend, kUserIds, kUserKeys, SetNothing},
+    {"filter", CallMethod::kSearch, kVectorsAndFilters, {}, SetVector},
+    {"examples", CallMethod::kSearch, kItemIds, kExampleKeys, SetExamples},
+    {"blend", CallMethod::kSearch, kVectorsAndUsers, kBlendKeys, SetBlend},
+    {"groups", CallMethod::kSearch, kVectorsAndGroups, kGroupKeys, SetGroups},
+    {"diversity", CallMethod::kSearch, kVectors, kDiversityKeys, SetDiversity},
 }};
 
 constexpr std::pair<std::string_view, v1::Examples::Strategy> kStrategies[] = {

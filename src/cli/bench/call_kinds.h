@@ -51,7 +51,6 @@ struct KindNeeds {
 // A kind of call. The one place that a new kind is added to is the table in call_kinds.cpp.
 struct CallKind {
   std::string_view name;
-  std::string_view meaning;  // for the help
   CallMethod method;
   KindNeeds needs;
   // Keys of a mix file that this kind takes besides those of every kind.

@@ -6,8 +6,7 @@
 
 #include <absl/status/status.h>
 
-#include "google/protobuf/any.pb.h"
-#include "google/rpc/error_details.pb.h"
+#include "cli/error_details.h"
 #include "google/rpc/status.pb.h"
 
 namespace simile::cli::bench {
@@ -51,12 +50,8 @@ bool ReadReceiptOfResponse(CodedInputStream& in, std::optional<v1::Receipt>& rec
 }  // namespace
 
 CallError ErrorOf(const google::rpc::Status& status) {
-  CallError error{NameOf(status.code()), status.message()};
-  for (const google::protobuf::Any& detail : status.details()) {
-    google::rpc::ErrorInfo info;
-    if (detail.UnpackTo(&info) && !info.reason().empty()) error.reason = info.reason();
-  }
-  return error;
+  const std::string reason = DetailsOf(status).reason;
+  return {reason.empty() ? NameOf(status.code()) : reason, status.message()};
 }
 
 CallError ErrorOf(const grpc::Status& status) {

@@ -1,17 +1,8 @@
 #include "cli/bench/load_tally.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "cli/backend_text.h"
 
 namespace simile::cli::bench {
-namespace {
-
-std::string BackendText(const v1::Receipt& receipt) {
-  const std::string kind = receipt.backend() == v1::BACKEND_KIND_GPU ? "gpu" : "cpu";
-  return fmt::format("{}: {}", kind, fmt::join(receipt.engines(), " + "));
-}
-
-}  // namespace
 
 void ReceiptTally::Add(const v1::Receipt& receipt) {
   ++receipts;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "filter/separated_keywords.h"
 #include "filter/text_index.h"
 
 namespace simile::cli::bench {
@@ -17,15 +18,6 @@ bool IsPlainName(const std::string& name) {
          std::ranges::all_of(name, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
          });
-}
-
-bool HasKeyword(const v1::PayloadValue& value, const std::string& folded) {
-  if (value.has_list_value()) {
-    return std::ranges::any_of(value.list_value().values(), [&](const v1::PayloadValue& item) {
-      return filter::FoldText(item.string_value()) == folded;
-    });
-  }
-  return filter::FoldText(value.string_value()) == folded;
 }
 
 }  // namespace
@@ -40,7 +32,7 @@ std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described) 
       const std::string& text = value.value().string_value();
       if (value.rows() < 2 || text.find_first_of("\"\\") != std::string::npos) continue;
       filters.push_back({fmt::format("{}{}\"{}\"", field.name(), is_list ? ":" : " = ", text),
-                         field.name(), filter::FoldText(text), 0});
+                         field.name(), field.type(), filter::FoldText(text), 0});
     }
   }
   if (field.type() == v1::FIELD_TYPE_INTEGER) {
@@ -48,16 +40,37 @@ std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described) 
     const auto greatest = static_cast<double>(described.greatest().int_value());
     for (const double share : {0.25, 0.5, 0.75}) {
       const std::int64_t from = std::llround(least + share * (greatest - least));
-      filters.push_back({fmt::format("{} >= {}", field.name(), from), field.name(), "", from});
+      filters.push_back(
+          {fmt::format("{} >= {}", field.name(), from), field.name(), field.type(), "", from});
     }
   }
   return filters;
 }
 
+std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& value) {
+  std::vector<std::string> keywords;
+  if (value.has_list_value()) {
+    for (const v1::PayloadValue& item : value.list_value().values()) {
+      keywords.push_back(item.string_value());
+    }
+  } else if (value.has_string_value() && type == v1::FIELD_TYPE_KEYWORD_LIST) {
+    for (const std::string_view part : filter::SplitKeywords(value.string_value())) {
+      keywords.emplace_back(part);
+    }
+  } else if (value.has_string_value()) {
+    keywords.push_back(value.string_value());
+  }
+  return keywords;
+}
+
 bool Passes(const SampledFilter& filter, const PayloadMap& payload) {
   const auto found = payload.find(filter.field);
   if (found == payload.end()) return false;
-  if (!filter.keyword.empty()) return HasKeyword(found->second, filter.keyword);
+  if (filter.type != v1::FIELD_TYPE_INTEGER) {
+    return std::ranges::any_of(KeywordsOf(filter.type, found->second), [&](const auto& keyword) {
+      return filter::FoldText(keyword) == filter.keyword;
+    });
+  }
   return found->second.kind_case() == v1::PayloadValue::kIntValue &&
          found->second.int_value() >= filter.least;
 }

@@ -14,12 +14,17 @@ namespace simile::cli::bench {
 struct SampledFilter {
   std::string text;
   std::string field;
-  std::string keyword;  // folded; empty: `least` is meant
-  std::int64_t least = 0;
+  v1::FieldType type = v1::FIELD_TYPE_UNSPECIFIED;
+  std::string keyword;     // folded; not of FIELD_TYPE_INTEGER
+  std::int64_t least = 0;  // of FIELD_TYPE_INTEGER
 };
 
 // Filters by the field's common values: none for a type or name that has no simple ones.
 std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described);
+
+// The keywords of a payload's value, as it spells them: in a list of keywords a text such as
+// "Action|Drama" holds several.
+std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& value);
 
 // Whether a row passes, computed from its payload alone.
 bool Passes(const SampledFilter& filter, const PayloadMap& payload);

@@ -75,7 +75,13 @@ class StreamLife {
       : number_(number) {
     context_.set_deadline(end_by);
     call_ = stub.PrepareCall(&context_, kStreamMethod, &queue);
-    pending_events_ = 1;
+  }
+
+  // Begins the call; from then on events come. After the first Send: a call that fails at once
+  // would refuse it.
+  void Begin() {
+    const std::lock_guard lock(mutex_);
+    ++pending_events_;
     call_->StartCall(&started_);
   }
 
@@ -208,6 +214,7 @@ class StreamCalls final : public CallSender {
                                  number, stubs_[number % stubs_.size()], queue_, end_by_))
                              .get();
       streams_[number]->Send(slot, std::move(message));
+      streams_[number]->Begin();
     }
   }
 

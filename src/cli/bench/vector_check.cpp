@@ -108,6 +108,9 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
     if (hit.rank() != static_cast<std::uint32_t>(i) + 1) {
       return wrong(fmt::format("hit {} has rank {}", i + 1, hit.rank()));
     }
+    if (!std::isfinite(hit.score())) {
+      return wrong(fmt::format("rank {}, {}: its score is {}", i + 1, hit.id(), hit.score()));
+    }
     if (i > 0 && hit.score() > result.hits(i - 1).score()) {
       return wrong(fmt::format("rank {} has a better score than rank {}", i + 1, i));
     }

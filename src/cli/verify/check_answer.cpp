@@ -238,6 +238,9 @@ std::optional<std::string> CheckOrder(std::span<const Row> expected,
     if (hits[i].row != expected[i]) {
       return fmt::format("row {} at rank {} instead of row {}", hits[i].row, i + 1, expected[i]);
     }
+    if (hits[i].rank != i + 1) {
+      return fmt::format("hit {} has rank {} instead of {}", i, hits[i].rank, i + 1);
+    }
     if (hits[i].score != 0) return fmt::format("rank {} has a score", i + 1);
   }
   return std::nullopt;

@@ -48,6 +48,9 @@ absl::StatusOr<SampleAnswer> Recommend(const Connection& connection, const Sampl
   const absl::StatusOr<v1::RecommendResponse> response = connection.Recommend(request);
   if (!response.ok()) return response.status();
   if (response->results_size() != 1) return absl::InternalError("it did not answer one user");
+  if (response->results(0).user_id() != request.user_ids(0)) {
+    return absl::InternalError("it answered for another user");
+  }
   return SampleAnswer{response->results(0), response->receipt()};
 }
 

@@ -11,11 +11,14 @@
 #include "base/split_mix.h"
 #include "cli/verify/filter_draw.h"
 #include "filter/text_index.h"
+#include "simile/limits.h"
 
 namespace simile::cli {
 namespace {
 
 constexpr std::uint32_t kMaxK = 50;
+// A query cannot ask for more than limits.k_max hits, those it skips included.
+constexpr std::size_t kOffsetEnd = Limits{}.k_max - kMaxK;
 
 // A query while it is drawn: the message, what it is searched by, and the rows it may return.
 struct Drawing {
@@ -103,10 +106,9 @@ std::string ByAnyVector(SampleDraw& draw, Drawing& drawing) {
 std::optional<Sample> DrawVector(SampleDraw& draw) {
   Drawing drawing = Start(draw);
   std::string label = ByAnyVector(draw, drawing);
-  drawing.expected.offset = draw.Below(2) * draw.Below(draw.oracle().row_count());
+  const std::size_t offset_end = std::min(draw.oracle().row_count(), kOffsetEnd);
+  drawing.expected.offset = draw.Below(2) * draw.Below(offset_end);
   drawing.query().set_offset(static_cast<std::uint32_t>(drawing.expected.offset));
-  // Beyond this no server answers.
-  if (drawing.expected.offset + drawing.expected.k > 10'000) return DrawVector(draw);
   return Finish(draw, std::move(drawing), std::move(label));
 }
 

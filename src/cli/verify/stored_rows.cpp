@@ -115,6 +115,12 @@ absl::Status CompareSome(const Connection& connection, const std::string& collec
     request.set_reply_bytes_max(kReplyBytesMax);
     for (const Row row : rows) request.add_ids(dataset.ids.Id(row));
     const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
+    if (fetched.ok() && static_cast<std::size_t>(fetched->items_size()) != rows.size()) {
+      result.compared += rows.size();
+      add(fmt::format("{} from {} on: {} served", base::Counted(rows.size(), "row"), rows.front(),
+                      base::Counted(static_cast<std::uint64_t>(fetched->items_size()), "item")));
+      return absl::OkStatus();
+    }
     if (fetched.ok()) {
       for (int i = 0; i < fetched->items_size(); ++i) {
         ++result.compared;
@@ -151,8 +157,10 @@ std::string CompareRow(const data::Dataset& dataset, Row row, const v1::Item& se
   } else {
     difference = CompareVector(dataset.vectors.view()[row], served.vector());
   }
-  if (difference.empty() && dataset.payload.row_count() > 0) {
-    difference = ComparePayload(dataset.payload.Read(row), served.payload());
+  if (difference.empty()) {
+    const bool has_payload = dataset.payload.row_count() > 0;
+    difference =
+        ComparePayload(has_payload ? dataset.payload.Read(row) : PayloadObject(), served.payload());
   }
   return difference.empty() ? difference : fmt::format("row {} ({}): {}", row, id, difference);
 }

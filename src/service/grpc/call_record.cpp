@@ -73,13 +73,17 @@ void CallRecord::Ended(const absl::Status& status) const {
 std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
                                            const grpc::CallbackServerContext& context,
                                            Clock::TimePoint arrived_at) {
-  const std::chrono::system_clock::time_point wall = context.deadline();
-  if (wall == std::chrono::system_clock::time_point::max()) return std::nullopt;
-  // A deadline years away must not overflow the sum; no call takes a day.
-  constexpr std::chrono::hours kLongest{24};
-  const auto left = wall - environment.clock.WallNow();
-  return arrived_at + (left < kLongest ? std::chrono::duration_cast<Clock::Duration>(left)
-                                       : Clock::Duration(kLongest));
+  const gpr_timespec wall = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
+  if (gpr_time_cmp(wall, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return std::nullopt;
+  // A deadline centuries away must not overflow a sum of nanoseconds; no call takes a day.
+  constexpr std::chrono::seconds kLongest = std::chrono::hours{24};
+  const Clock::Duration now = environment.clock.WallNow().time_since_epoch();
+  if (std::chrono::seconds(wall.tv_sec) - kLongest >
+      std::chrono::duration_cast<std::chrono::seconds>(now)) {
+    return arrived_at + kLongest;
+  }
+  return arrived_at +
+         (std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec) - now);
 }
 
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,

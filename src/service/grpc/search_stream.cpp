@@ -4,10 +4,10 @@
 
 #include <google/protobuf/arena.h>
 
-#include "base/error_detail.h"
 #include "service/error_encoding.h"
 #include "service/grpc/server_call.h"
 #include "service/guarded.h"
+#include "service/refuse.h"
 #include "service/search_handlers.h"
 #include "simile/v1/search.pb.h"
 
@@ -53,8 +53,7 @@ class SearchStream::Request final : public ServerCall<Call> {
         return HandleRecommend(pipeline, call, call.message_.recommend(),
                                *call.answer_.mutable_recommend());
       case v1::SearchStreamRequest::REQUEST_NOT_SET:
-        return call.Finish(base::Error(base::ErrorReason::kInvalidField,
-                                       "request is missing; set search or recommend", "request"));
+        return call.Finish(Refuse({"request"}, "not set; set search or recommend"));
     }
   }
 

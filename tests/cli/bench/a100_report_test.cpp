@@ -64,6 +64,14 @@ TEST(A100ReportTest, FailsWhatMissesATarget) {
   }
 }
 
+TEST(A100ReportTest, ComparesTheLargestMemoryFigure) {
+  A100Measurements measured = Good();
+  measured.memory.allocated_bytes = 3'000'000'000;  // of mapped files, which are not resident
+  EXPECT_EQ(OutcomeOf(measured, "memory"), TargetOutcome::kFail);
+  measured.memory = {};
+  EXPECT_EQ(OutcomeOf(measured, "memory"), TargetOutcome::kNotApplicable);
+}
+
 TEST(A100ReportTest, SaysWhatTheDataCannotTell) {
   A100Measurements measured = Good();
   measured.users.clear();

@@ -1,5 +1,6 @@
 // `simile bench` as a shell runs it, against a real server of the films and against one that
 // answers wrongly.
+#include <future>
 #include <string>
 #include <vector>
 
@@ -170,6 +171,22 @@ TEST_F(BenchCommandTest, VerifyFindsWrongAnswers) {
                   {"--in-flight", "2", "--duration", "200ms", "--warm-up", "0s", "--verify", "1"})
                 .exit_code,
             0);
+}
+
+// Calls that were never sent have latencies, but are no answers.
+TEST_F(BenchCommandTest, FailsWhenNoCallIsAnswered) {
+  std::promise<void> bench_ended;
+  const AlteringServer slow(server_.address(),
+                            [until = bench_ended.get_future().share()](
+                                const v1::SearchRequest& request, v1::SearchResponse&) {
+                              if (IsOfLoad(request)) until.wait();
+                            });
+  const ProgramRun run = Bench(slow.address(), {"--rate", "200", "--in-flight", "2", "--duration",
+                                                "300ms", "--warm-up", "0s", "--timeout", "1.5"});
+  bench_ended.set_value();
+  EXPECT_EQ(run.exit_code, 1) << run.printed;
+  EXPECT_THAT(run.printed, HasSubstr("never sent"));
+  EXPECT_THAT(run.errors, HasSubstr("no call succeeded"));
 }
 
 TEST_F(BenchCommandTest, WritesTheA100Report) {

@@ -104,7 +104,9 @@ TEST(BenchOptionsTest, NamesTheFlagThatIsWrong) {
          flags.report = "a100";
          flags.hourly_price = -1;
        },
-       "--hourly-price: -1 is below 0"},
+       "--hourly-price: -1 is no price"},
+      {[](auto& flags) { flags.server_pid = 0; }, "--server-pid: there is no process 0"},
+      {[](auto& flags) { flags.server_pid = 4'000'000'000; }, "--server-pid: there is no process"},
   };
   for (const auto& [set, message] : cases) {
     BenchFlags flags;

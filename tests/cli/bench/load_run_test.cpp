@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -78,6 +80,40 @@ TEST(LoadRunTest, OpenLoopShowsAStallInFull) {
     EXPECT_LE(told.Percentile(share), expected + kLate) << share;
   }
   EXPECT_GE(told.Percentile(0.999), kStall - milliseconds(20));
+}
+
+// A server that has no such stream ends each one at once: every request fails, and the run ends.
+TEST(LoadRunTest, RequestsOfStreamsThatEndFail) {
+  const StallingServer server(seconds(60), kStall);
+  for (const Load& load : {Load{32, std::nullopt}, Load{32, kRate}}) {
+    RunPlan plan = Plan(server);
+    plan.transport = Transport::kStream;
+    plan.connections = 2;
+    plan.duration = milliseconds(300);
+    plan.load = load;
+    const auto result = RunLoad(plan, Requests(), nullptr);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->tally.All().count(), 0U);
+    ASSERT_EQ(result->tally.errors.size(), 1U);
+    EXPECT_EQ(result->tally.errors.begin()->first, "UNIMPLEMENTED");
+    EXPECT_GT(result->tally.failed.count(), 0U);
+  }
+}
+
+// A stream that fails while its first request is sent still answers for it.
+TEST(LoadRunTest, RequestsOfStreamsFailWhenTheServerIsGone) {
+  for (const Load& load : {Load{32, std::nullopt}, Load{32, 2'000.0}}) {
+    std::optional<StallingServer> server(std::in_place, seconds(60), kStall);
+    RunPlan plan = Plan(*server);
+    plan.transport = Transport::kStream;
+    plan.connections = 4;
+    plan.duration = milliseconds(1'500);
+    plan.load = load;
+    const auto result = RunLoad(plan, Requests(), [&](const LiveState&) { server.reset(); });
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->tally.errors.contains("UNAVAILABLE"));
+    EXPECT_EQ(result->tally.All().count(), result->unsent);
+  }
 }
 
 // With too few calls in flight the rest is sent late; latencies count from when it was due.

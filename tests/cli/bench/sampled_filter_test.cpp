@@ -41,6 +41,25 @@ TEST(SampledFilterTest, MakesFiltersOfCommonKeywords) {
   EXPECT_FALSE(Passes(filters[0], {}));
 }
 
+TEST(SampledFilterTest, SplitsTheTextsOfListsOnly) {
+  v1::PayloadValue text;
+  text.set_string_value("Action | drama");
+  v1::FieldDescription genres = Field("genres", v1::FIELD_TYPE_KEYWORD_LIST);
+  AddValue(genres, "Drama", 900);
+  EXPECT_TRUE(Passes(SampleFilters(genres)[0], Payload("genres", text)));
+  v1::FieldDescription title = Field("title", v1::FIELD_TYPE_KEYWORD);
+  AddValue(title, "Drama", 2);
+  EXPECT_FALSE(Passes(SampleFilters(title)[0], Payload("title", text)));
+}
+
+TEST(SampledFilterTest, AnEmptyTextIsAKeyword) {
+  v1::FieldDescription title = Field("title", v1::FIELD_TYPE_KEYWORD);
+  AddValue(title, "", 2);
+  v1::PayloadValue text;
+  text.set_string_value("");
+  EXPECT_TRUE(Passes(SampleFilters(title)[0], Payload("title", text)));
+}
+
 TEST(SampledFilterTest, MakesFiltersOfIntegers) {
   v1::FieldDescription year = Field("year", v1::FIELD_TYPE_INTEGER);
   year.mutable_least()->set_int_value(1900);

@@ -1,5 +1,6 @@
 #include "cli/bench/vector_check.h"
 
+#include <cmath>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -83,6 +84,8 @@ TEST_F(VectorCheckTest, NamesWhatIsWrong) {
       {Answer({{"a", 1}, {"a", 1}}), "a is there twice"},
       {Answer({{"a", 1}}), "1 hits, where k is 2 and 4 rows can be returned"},
       {Answer({{"a", 1}, {"x", 0.8F}}), "no item x is known"},
+      {Answer({{"a", 1}, {"b", NAN}}), "rank 2, b: its score is nan"},
+      {Answer({{"a", INFINITY}, {"b", 0.8F}}), "rank 1, a: its score is inf"},
   };
   for (const auto& [response, message] : cases) {
     EXPECT_THAT(Said(ToA(2), response), HasSubstr(message));

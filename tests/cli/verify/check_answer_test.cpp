@@ -189,6 +189,8 @@ TEST(CheckOrderTest, ComparesRowsAndTheirPlaces) {
   EXPECT_EQ(CheckOrder(rows, right), std::nullopt);
   EXPECT_THAT(CheckOrder(rows, std::vector<ReturnedHit>{{1, 4, 0}, {2, 7, 0}, {3, 2, 0}}),
               Optional(HasSubstr("row 7 at rank 2 instead of row 2")));
+  EXPECT_THAT(CheckOrder(rows, std::vector<ReturnedHit>{{1, 4, 0}, {3, 2, 0}, {2, 7, 0}}),
+              Optional(HasSubstr("hit 1 has rank 3 instead of 2")));
   EXPECT_THAT(CheckOrder(rows, std::span(right).first(2)), Optional(HasSubstr("instead of 3")));
 }
 
