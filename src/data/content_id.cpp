@@ -17,7 +17,9 @@ std::string_view TextOf(const base::StableHash::Digest& digest) {
 
 }  // namespace
 
-void ContentIdBuilder::AddFile(FileRole role) { files_[static_cast<std::size_t>(role)].emplace(); }
+void ContentIdBuilder::AddFile(FileRole role) {
+  files_[static_cast<std::size_t>(role)] = File{base::StableHash(), 0};
+}
 
 void ContentIdBuilder::AddBytes(FileRole role, std::string_view bytes) {
   std::optional<File>& file = files_[static_cast<std::size_t>(role)];

@@ -27,7 +27,7 @@ class ContentIdBuilder {
  private:
   struct File {
     base::StableHash hash;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes;
   };
   std::array<std::optional<File>, kFileRoleCount> files_;  // by FileRole
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,11 +61,34 @@ void PackageLowerSnakeCase(FilesView files, Findings& findings) {
   }
 }
 
+// Takes a number without leading zeros from the beginning of the text.
+bool TakeNumber(std::string_view& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool is_number = digits > 0 && text.front() != '0';
+  text.remove_prefix(digits);
+  return is_number;
+}
+
+// "v1", "v2beta1"
+bool IsVersion(std::string_view text) {
+  if (!text.starts_with('v')) return false;
+  text.remove_prefix(1);
+  if (!TakeNumber(text)) return false;
+  for (const std::string_view stage : {"alpha", "beta"}) {
+    if (!text.starts_with(stage)) continue;
+    text.remove_prefix(stage.size());
+    return TakeNumber(text) && text.empty();
+  }
+  return text.empty();
+}
+
 void PackageVersionSuffix(FilesView files, Findings& findings) {
-  static const std::regex version(R"(.*\.v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?)");
   for (const FileDescriptor* file : files) {
-    if (!file->package().empty() && !std::regex_match(file->package(), version)) {
-      Add(findings, file->name(), "package " + file->package() + " does not end in a version");
+    const std::string& package = file->package();
+    const std::size_t dot = package.rfind('.');
+    if (package.empty()) continue;
+    if (dot == std::string::npos || !IsVersion(std::string_view(package).substr(dot + 1))) {
+      Add(findings, file->name(), "package " + package + " does not end in a version");
     }
   }
 }
