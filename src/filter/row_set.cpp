@@ -56,7 +56,8 @@ std::optional<Row> RowSet::FirstAllowed(const RowMask& mask) const {
   if (mask_) {
     for (std::size_t word = 0; word < mask.words().size(); ++word) {
       const std::uint64_t both = mask.words()[word] & mask_->words()[word];
-      if (both != 0) return static_cast<Row>(word * 64 + std::countr_zero(both));
+      if (both != 0)
+        return static_cast<Row>(word * 64 + static_cast<unsigned>(std::countr_zero(both)));
     }
     return std::nullopt;
   }
