@@ -115,6 +115,28 @@ void CompareFields(const FieldDescriptor& released, const FieldDescriptor& curre
   comparison.CheckSame("FIELD_SAME_ONEOF", where, OneofOf(released), OneofOf(current));
 }
 
+// Of messages and enums.
+//   end_offset  1 when a range includes its end, as those of enums do
+template <typename DescriptorType>
+void CompareReserved(std::string_view rule, const DescriptorType& released,
+                     const DescriptorType& current, int end_offset, Comparison& comparison) {
+  for (int index = 0; index < released.reserved_range_count(); ++index) {
+    const auto& range = *released.reserved_range(index);
+    for (int number = range.start; number < range.end + end_offset; ++number) {
+      if (!current.IsReservedNumber(number)) {
+        comparison.Refuse(rule, released.full_name(),
+                          fmt::format("{} is no longer reserved", number));
+      }
+    }
+  }
+  for (int index = 0; index < released.reserved_name_count(); ++index) {
+    if (!current.IsReservedName(released.reserved_name(index))) {
+      comparison.Refuse(rule, released.full_name(),
+                        released.reserved_name(index) + " is no longer reserved");
+    }
+  }
+}
+
 // Enums.
 
 void CompareEnums(const EnumDescriptor& released, const EnumDescriptor& current,
@@ -128,43 +150,10 @@ void CompareEnums(const EnumDescriptor& released, const EnumDescriptor& current,
       comparison.CheckSame("ENUM_VALUE_SAME_NAME", value.full_name(), value.name(), now->name());
     }
   }
-  for (int index = 0; index < released.reserved_range_count(); ++index) {
-    const EnumDescriptor::ReservedRange& range = *released.reserved_range(index);
-    for (int number = range.start; number <= range.end; ++number) {
-      if (!current.IsReservedNumber(number)) {
-        comparison.Refuse("RESERVED_ENUM_NO_DELETE", released.full_name(),
-                          fmt::format("{} is no longer reserved", number));
-      }
-    }
-  }
-  for (int index = 0; index < released.reserved_name_count(); ++index) {
-    if (!current.IsReservedName(released.reserved_name(index))) {
-      comparison.Refuse("RESERVED_ENUM_NO_DELETE", released.full_name(),
-                        released.reserved_name(index) + " is no longer reserved");
-    }
-  }
+  CompareReserved("RESERVED_ENUM_NO_DELETE", released, current, 1, comparison);
 }
 
 // Messages.
-
-void CompareReserved(const Descriptor& released, const Descriptor& current,
-                     Comparison& comparison) {
-  for (int index = 0; index < released.reserved_range_count(); ++index) {
-    const Descriptor::ReservedRange& range = *released.reserved_range(index);
-    for (int number = range.start; number < range.end; ++number) {
-      if (!current.IsReservedNumber(number)) {
-        comparison.Refuse("RESERVED_MESSAGE_NO_DELETE", released.full_name(),
-                          fmt::format("{} is no longer reserved", number));
-      }
-    }
-  }
-  for (int index = 0; index < released.reserved_name_count(); ++index) {
-    if (!current.IsReservedName(released.reserved_name(index))) {
-      comparison.Refuse("RESERVED_MESSAGE_NO_DELETE", released.full_name(),
-                        released.reserved_name(index) + " is no longer reserved");
-    }
-  }
-}
 
 void CompareMessages(const Descriptor& released, const Descriptor& current,
                      Comparison& comparison) {
@@ -182,7 +171,7 @@ void CompareMessages(const Descriptor& released, const Descriptor& current,
       comparison.RefuseGone("ONEOF_NO_DELETE", oneof.full_name());
     }
   }
-  CompareReserved(released, current, comparison);
+  CompareReserved("RESERVED_MESSAGE_NO_DELETE", released, current, 0, comparison);
   for (int index = 0; index < released.enum_type_count(); ++index) {
     const EnumDescriptor& type = *released.enum_type(index);
     if (const EnumDescriptor* now = current.FindEnumTypeByName(type.name())) {
