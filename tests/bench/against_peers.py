@@ -26,6 +26,7 @@ import peer_plots
 import peer_report
 from contender import Failed
 from peer_match import LIBRARIES, DataSet, Match, say
+from processor_name import processor_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCHES, KS = [1, 32, 100, 1000], [10, 100]
@@ -108,13 +109,6 @@ def synthetic_sets(arguments: argparse.Namespace, work: pathlib.Path):
         yield DataSet(name, vectors, queries, metric, arguments.batch or batches, arguments.k or ks)
 
 
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
-
-
 def command_text() -> str:
     """The command line without the machine's folders."""
     words = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else
@@ -124,7 +118,7 @@ def command_text() -> str:
 
 
 def run(arguments: argparse.Namespace, work: pathlib.Path) -> None:
-    about = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "threads": arguments.threads,
+    about = {"date": datetime.date.today().isoformat(), "cpu": processor_name(), "threads": arguments.threads,
              "command": command_text(), "versions": [], "builds": {}}
     results = []
     if arguments.keep and arguments.json and arguments.json.exists():

@@ -12,6 +12,8 @@
 namespace simile::cli {
 namespace {
 
+constexpr std::size_t kFindingsMax = 20;  // described; all are counted
+
 // Stored rows take about as long as the samples.
 constexpr double kRowsShare = 0.3;
 
@@ -85,8 +87,8 @@ class Verifier {
 
   absl::StatusOr<Verification> Run(const std::function<void(double)>& progress) {
     CompareShape();
-    auto rows = CompareStoredRows(connection_, served_.name(), dataset_, options_.rows_max,
-                                  options_.findings_max);
+    auto rows =
+        CompareStoredRows(connection_, served_.name(), dataset_, options_.rows_max, kFindingsMax);
     if (!rows.ok()) return rows.status();
     result_.rows = *std::move(rows);
     result_.different += result_.rows.different;
@@ -106,7 +108,7 @@ class Verifier {
  private:
   void Add(std::string finding) {
     ++result_.different;
-    if (result_.findings.size() < options_.findings_max) {
+    if (result_.findings.size() < kFindingsMax) {
       result_.findings.push_back(std::move(finding));
     }
   }

@@ -18,7 +18,6 @@ struct VerifyOptions {
   std::uint32_t samples = 8;  // of each kind
   std::uint64_t seed = 1;
   std::uint64_t rows_max = 100'000;  // stored rows compared
-  std::size_t findings_max = 20;     // described
 };
 
 // How a server's answers compare with the files.

@@ -28,7 +28,10 @@ import tempfile
 
 import numpy as np
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
 import serving_report
+from processor_name import processor_name
 from servers import Failed, Server, echo, python_servers, simile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -235,13 +238,6 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
-
-
 def command_text() -> str:
     """The command line without the machine's folders."""
     words = [word.split("=")[0] + "=" + ",".join(pathlib.Path(part).name for part in word.split("=", 1)[1].split(","))
@@ -255,7 +251,7 @@ def main() -> int:
     import faiss
     import grpc
     import torch
-    about = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "processors": os.cpu_count(),
+    about = {"date": datetime.date.today().isoformat(), "cpu": processor_name(), "processors": os.cpu_count(),
              "command": command_text(), "duration": arguments.duration,
              "versions": [f"faiss-cpu {faiss.__version__}", f"torch {torch.__version__}", f"numpy {np.__version__}",
                           f"grpcio {grpc.__version__}"]}
