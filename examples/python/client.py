@@ -2,7 +2,7 @@
 """Queries a Simile server for similar films and for a user's recommendations.
 
     examples/python/make_stubs.sh build/python
-    PYTHONPATH=build/python /usr/bin/python3 examples/python/client.py [HOST:PORT [ITEM [USER]]]
+    PYTHONPATH=build/python /usr/bin/python3 examples/python/client.py [HOST:PORT [COLLECTION [ITEM [USER]]]]
 
 Needs Debian's python3-grpcio and python3-protobuf (or grpcio and protobuf from PyPI).
 """
@@ -21,20 +21,20 @@ def show(hits):
         print(f'  {hit.rank}  {hit.score:.4f}  {hit.payload["title"].string_value}')
 
 
-def main(server="localhost:50051", item="toy-story-1995", user="user_00042"):
+def main(server="localhost:50051", collection="films", item="toy-story-1995", user="user_00042"):
     # http_proxy and its like are for the web, not for this server.
     channel = grpc.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)])
     search = SearchServiceStub(channel)
 
     answer = search.Search(
-        SearchRequest(collection="films", queries=[Query(id=item, k=5)]),
+        SearchRequest(collection=collection, queries=[Query(id=item, k=5)]),
         timeout=10, wait_for_ready=True)
     print(f"like {item}:")
     show(answer.results[0].hits)
 
     options = SearchOptions(k=5, exclude_seen=True, payload=PayloadSelector(fields=["title"]))
     answer = search.Recommend(
-        RecommendRequest(collection="films", user_ids=[user], options=options),
+        RecommendRequest(collection=collection, user_ids=[user], options=options),
         timeout=10, wait_for_ready=True)
     print(f"for {user}:")
     show(answer.results[0].hits)

@@ -17,7 +17,10 @@ struct Limits {
   std::uint32_t queries_per_call_max = 1'024;
   std::uint32_t dim_max = 4'096;
   std::uint32_t excluded_ids_max = 10'000;  // per query
-  std::uint32_t payload_fields_max = 256;   // named in one call
+  // Excluded ids of a call, those of its options counted once for each query. Bounds the lists of
+  // rows that they become, one for each query.
+  std::uint32_t exclusions_per_call_max = 256U << 10;
+  std::uint32_t payload_fields_max = 256;  // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
   std::uint32_t filters_per_call_max = 256;    // different ones: each may take a mask over all rows
   std::uint32_t examples_max = 64;             // per query, positive and negative together
@@ -67,12 +70,14 @@ struct Limits {
   std::uint64_t jsonl_line_bytes_max = 64U << 10;
   std::uint64_t id_list_bytes_max = 4ULL << 30;
   std::uint64_t collection_json_bytes_max = 64U << 10;
+  std::uint32_t unread_files_max = 100;  // listed of a collection's folder
   std::uint32_t json_depth_max = 16;
   std::uint32_t payload_fields_per_collection_max = 1'024;
 };
 
 // Vectors whose Euclidean length is outside this range are refused, at load and in requests: within
-// it no product or sum overflows and no NaN arises.
+// it no product or sum overflows and no NaN arises. A vector of zeros scores 0 with every other: it
+// is taken for dot, and refused for cosine, where a row of zeros may be skipped instead.
 inline constexpr double kNormMin = 0x1p-60;
 inline constexpr double kNormMax = 0x1p60;
 

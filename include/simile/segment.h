@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -18,7 +19,8 @@ namespace simile {
 
 // The rows a segment is built from. The backend may keep the view as long as it keeps the owner.
 struct SegmentRows {
-  MatrixView rows;  // [row_count, dim] fp32, unit length for cosine, finite, norms in 2^-60..2^60
+  // [row_count, dim] fp32, finite; norms in 2^-60..2^60, unit length for cosine, or all zeros
+  MatrixView rows;
   std::shared_ptr<const void> owner;  // keeps rows.data() alive
   Metric metric = Metric::kCosine;
   Row first_row = 0;  // the caller's number of rows[0]
@@ -40,9 +42,14 @@ class SegmentIndex {
   virtual std::size_t row_count() const = 0;
   virtual std::size_t dim() const = 0;
 
-  // How far the index is built, 0 .. 1. It answers at any time; below 1 by a slower strategy.
+  // How far the index is built, 0 .. 1: 1 when nothing is left to build, as for a segment that is
+  // scanned plainly. It answers at any time; below 1 by a slower strategy.
   // Errors: why it will never be built, in words for an operator; the slower strategy remains.
   virtual absl::StatusOr<double> Built() const { return 1.0; }
+
+  // The engine with which it begins one query without a mask now, as results name it
+  // (SearchResult::Engine); lives as long as the backend. Empty: the backend's own. Cost O(1).
+  virtual std::string_view engine() const { return {}; }
 
   // The backend that answers instead of the one that made it; null while that one answers.
   // A single search that another backend answered names it in its result.

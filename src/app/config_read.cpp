@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ constexpr std::string_view kPrefix = "SIMILE_";
 constexpr std::string_view kConfigVariable = "SIMILE_CONFIG";
 // Read by the client commands (src/cli); a server may run in the same environment.
 constexpr std::string_view kServerVariable = "SIMILE_SERVER";
+// How the origins of values begin that were given by a flag or a variable.
+constexpr std::string_view kFlagOrigin = "flag ";
+constexpr std::string_view kVariableOrigin = "environment ";
 
 std::size_t IndexOf(std::string_view key) {
   const auto found = std::ranges::find(Settings(), key, &Setting::key);
@@ -27,8 +31,7 @@ std::size_t IndexOf(std::string_view key) {
 absl::Status RecordOrigin(const absl::Status& set, std::string_view name, std::string_view key,
                           const std::string& origin, ConfigReading& reading) {
   if (!set.ok()) {
-    return absl::Status(set.code(),
-                        fmt::format("{}: {} (from {})", name, std::string(set.message()), origin));
+    return absl::Status(set.code(), SettingErrorText(name, origin, std::string(set.message())));
   }
   reading.origins[IndexOf(key)] = origin;
   return absl::OkStatus();
@@ -109,8 +112,8 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
   for (const FamiliarName& familiar : FamiliarNames()) {
     const auto variable = variables.find(familiar.name);
     if (variable == variables.end()) continue;
-    absl::Status applied =
-        ApplyFamiliar(familiar, variable->second, "environment " + familiar.name, reading);
+    absl::Status applied = ApplyFamiliar(
+        familiar, variable->second, fmt::format("{}{}", kVariableOrigin, familiar.name), reading);
     if (!applied.ok()) return applied;
   }
   for (const Setting& setting : Settings()) {
@@ -119,7 +122,8 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
     const std::vector<std::string> values = setting.kind == SettingKind::kCollections
                                                 ? SplitAtCommas(variable->second)
                                                 : std::vector{variable->second};
-    absl::Status applied = Apply(setting, values, "environment " + variable->first, reading);
+    absl::Status applied =
+        Apply(setting, values, fmt::format("{}{}", kVariableOrigin, variable->first), reading);
     if (!applied.ok()) return applied;
   }
   return absl::OkStatus();
@@ -130,7 +134,8 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
     const std::size_t index = IndexOf(flag.key);
     if (index == Settings().size()) return UnknownSetting(flag.key, {}, "flag");
     const Setting& setting = Settings()[index];
-    absl::Status applied = Apply(setting, flag.values, "flag " + setting.flag, reading);
+    absl::Status applied =
+        Apply(setting, flag.values, fmt::format("{}{}", kFlagOrigin, setting.flag), reading);
     if (!applied.ok()) return applied;
   }
   return absl::OkStatus();
@@ -214,6 +219,35 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   }
   if (absl::Status checked = CheckTogether(reading); !checked.ok()) return checked;
   return reading;
+}
+
+std::string SettingErrorText(std::string_view key, std::string_view origin,
+                             std::string_view message) {
+  for (const std::string_view kind : {kFlagOrigin, kVariableOrigin}) {
+    if (origin.starts_with(kind)) {
+      return fmt::format("{}: {}", origin.substr(kind.size()), message);
+    }
+  }
+  return fmt::format("{}: {} (from {})", key, message, origin);
+}
+
+LogFormat ReadLogFormat(ConfigSources sources) {
+  const std::string key = "log.format";
+  std::erase_if(sources.flags, [&](const FlagValue& flag) { return flag.key != key; });
+  const auto keep_variables = [&](std::initializer_list<std::string_view> kept) {
+    std::erase_if(sources.environment, [&](const auto& variable) {
+      return std::ranges::find(kept, variable.first) == kept.end();
+    });
+  };
+  const std::string variable = VariableOf(key);
+  keep_variables({variable, kConfigVariable});
+  absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
+  if (!reading.ok()) {  // the file is what is wrong: ask the others alone
+    sources.file.clear();
+    keep_variables({variable});
+    reading = ReadConfig(sources);
+  }
+  return reading.ok() ? reading->config.log_format : LogFormat::kText;
 }
 
 std::vector<std::pair<std::string, std::string>> ProcessEnvironment() {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,16 @@ struct ConfigReading {
 // Errors: kInvalidArgument with key, value, range and origin of a wrong value, or for an unknown or
 //         renamed key or SIMILE_ variable (UnknownSetting); kNotFound for a missing file.
 absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources);
+
+// An error about a setting, named as its value was given: by the flag or the variable, else by its
+// key and the file: `--port: "99999" is not a whole number from 0 to 65535`.
+//   origin  as in ConfigReading
+std::string SettingErrorText(std::string_view key, std::string_view origin,
+                             std::string_view message);
+
+// The format of the log, of which the error of a ReadConfig that failed becomes a line. A file that
+// is wrong is left out; text when nothing else says.
+LogFormat ReadLogFormat(ConfigSources sources);
 
 // The environment of this process.
 std::vector<std::pair<std::string, std::string>> ProcessEnvironment();

@@ -1,6 +1,7 @@
 #include "app/first_lines.h"
 
 #include <chrono>
+#include <cstddef>
 
 #include <fmt/format.h>
 
@@ -28,12 +29,22 @@ std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration to
   return text;
 }
 
-std::string ListeningLine(std::string_view address, std::string_view metrics_listen,
-                          std::optional<std::uint16_t> metrics_port) {
-  if (!metrics_port) return fmt::format("listening on {}, metrics are off", address);
-  const bool v6 = metrics_listen.find(':') != std::string_view::npos;
-  return fmt::format("listening on {}, metrics on {}{}{}:{}", address, v6 ? "[" : "",
-                     metrics_listen, v6 ? "]" : "", *metrics_port);
+std::string ListeningLine(std::string_view address,
+                          const std::optional<std::string>& metrics_address) {
+  return metrics_address ? fmt::format("listening on {}, metrics on {}", address, *metrics_address)
+                         : fmt::format("listening on {}, metrics are off", address);
+}
+
+std::string ProgressText(const std::vector<engine::CollectionStatus>& collections) {
+  constexpr std::size_t kBarWidth = 30;
+  for (const engine::CollectionStatus& collection : collections) {
+    if (collection.state != engine::CollectionState::kLoading || !collection.progress) continue;
+    const double share = collection.progress->share;
+    const auto filled = static_cast<std::size_t>(share * kBarWidth);
+    return fmt::format("{} |{}{}| {:.0f} %", collection.name, std::string(filled, '#'),
+                       std::string(kBarWidth - filled, '-'), share * 100);
+  }
+  return "";
 }
 
 }  // namespace simile::app

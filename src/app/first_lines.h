@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "engine/snapshots/snapshot.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "observe/build_info.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"
@@ -23,7 +23,10 @@ std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend
 std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took);
 
 // `listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464`
-std::string ListeningLine(std::string_view address, std::string_view metrics_listen,
-                          std::optional<std::uint16_t> metrics_port);
+std::string ListeningLine(std::string_view address,
+                          const std::optional<std::string>& metrics_address);
+
+// `films |############--------| 60 %` for the first collection that is loading; else empty.
+std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 
 }  // namespace simile::app

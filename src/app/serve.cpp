@@ -7,16 +7,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <string>
-
-#include <fmt/format.h>
 
 #include "app/background_task.h"
-#include "app/first_lines.h"
-#include "app/load_progress.h"
+#include "app/start_output.h"
 #include "app/stop_signals.h"
 #include "app/wiring.h"
 #include "net/library_logs.h"
@@ -30,11 +25,6 @@ constexpr int kForEver = -1;
 // EX_TEMPFAIL of sysexits.h: after a restart the GPU may work again.
 constexpr int kExitForRestart = 75;
 
-int Fail(const absl::Status& status) {
-  fmt::print(stderr, "error: {}\n", std::string(status.message()));
-  return EXIT_FAILURE;
-}
-
 // A write to a closed connection then fails with an error and does not end the process.
 void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
@@ -43,8 +33,9 @@ void RaiseDescriptorLimit(const Limits& limits) {
   constexpr rlim_t kForEverythingElse = 128;
   rlimit descriptors{};
   if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
-  const rlim_t wanted =
-      std::min<rlim_t>(limits.connections_max + kForEverythingElse, descriptors.rlim_max);
+  const rlim_t wanted = std::min<rlim_t>(
+      limits.connections_max + net::MetricsEndpointOptions().connections_max + kForEverythingElse,
+      descriptors.rlim_max);
   if (descriptors.rlim_cur >= wanted) return;
   descriptors.rlim_cur = wanted;
   // If it fails, the server accepts fewer connections and reports that itself.
@@ -72,14 +63,14 @@ std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
 
 // Like AwaitStop; also draws the progress of the load.
 std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, StopSignals& signals,
-                                   LoadProgress& progress) {
-  while (progress.is_drawn() && !load.done()) {
-    progress.Draw(app.store().List());
+                                   StartOutput& output) {
+  while (output.draws_progress() && !load.done()) {
+    output.DrawProgress(app.store().List());
     pollfd watched[] = {
         {signals.fd(), POLLIN, 0}, {app.restart_fd(), POLLIN, 0}, {load.done_fd(), POLLIN, 0}};
     if (poll(watched, 3, kProgressTickMs) > 0) break;
   }
-  progress.Clear();
+  output.ClearProgress();
   return AwaitStop(app, &load, signals);
 }
 
@@ -121,10 +112,10 @@ int ExitIfGpuLost(const App& app, int status) {
 }
 
 // Loads the configured collections. A signal or restart during the load ends the process here.
-absl::Status LoadUnlessStopped(App& app, StopSignals& signals, LoadProgress& output) {
+absl::Status LoadUnlessStopped(App& app, StopSignals& signals, StartOutput& output) {
   absl::Status loaded;
   const auto announce = [&output](const engine::Snapshot& snapshot, Clock::Duration took) {
-    output.Print(CollectionLines(snapshot, took));
+    output.Loaded(snapshot, took);
   };
   {
     const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
@@ -143,15 +134,21 @@ int RunServe(const Config& config) {
   IgnoreBrokenPipes();
   RaiseDescriptorLimit(config.limits);
 
+  StartOutput output({config.log_format, config.log_level, nullptr});
+  const net::LibraryLogs library_logs(output.log());
   auto created = App::Create(config);
-  if (!created.ok()) return Fail(created.status());
+  if (!created.ok()) {
+    output.Failed(created.status());
+    return EXIT_FAILURE;
+  }
   App& app = **created;
-  const net::LibraryLogs library_logs(app.log());
-  LoadProgress output;
-  output.Print(BackendLine(observe::GetBuildInfo(), app.backend()));
+  output.Starting(observe::GetBuildInfo(), app.backend());
   const absl::Status loaded = LoadUnlessStopped(app, signals, output);
-  if (!loaded.ok()) return ExitIfGpuLost(app, Fail(loaded));
-  output.Print(ListeningLine(app.address(), config.metrics_listen, app.metrics_port()));
+  if (!loaded.ok()) {
+    output.Failed(loaded);
+    return ExitIfGpuLost(app, EXIT_FAILURE);
+  }
+  output.Listening(app.address(), app.metrics_address());
 
   const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
   const int status = Stop(app, cause, signals);

@@ -55,23 +55,36 @@ absl::StatusOr<std::size_t> ParseChoice(std::string_view text,
   return static_cast<std::size_t>(found - names.begin());
 }
 
-absl::StatusOr<CollectionConfig> ParseCollection(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is not NAME=FOLDER, as in films=examples/films", text));
-  }
-  const std::string_view name = text.substr(0, equals);
+bool IsCollectionName(std::string_view name) {
   const bool well_formed =
       !name.empty() && name.front() != '.' && std::ranges::all_of(name, [](unsigned char c) {
         return (c < 0x80 && std::isalnum(c) != 0) || c == '-' || c == '_' || c == '.';
       });
-  const std::size_t name_bytes_max = Limits{}.collection_name_bytes_max;
-  if (!well_formed || name.size() > name_bytes_max) {
+  return well_formed && name.size() <= Limits{}.collection_name_bytes_max;
+}
+
+// `. Did you mean films=examples/films?` for a folder; empty if there is none.
+std::string NamedAsItsFolder(std::string_view text) {
+  std::error_code error;
+  const std::filesystem::path folder = (std::filesystem::path(text) / "").parent_path();
+  const std::string name = folder.filename().string();
+  if (!IsCollectionName(name) || !std::filesystem::is_directory(folder, error)) return "";
+  return fmt::format(". Did you mean {}={}?", name, folder.string());
+}
+
+absl::StatusOr<CollectionConfig> ParseCollection(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not NAME=FOLDER, as in films=examples/films{}", text,
+                    equals == std::string_view::npos ? NamedAsItsFolder(text) : ""));
+  }
+  const std::string_view name = text.substr(0, equals);
+  if (!IsCollectionName(name)) {
     return absl::InvalidArgumentError(
         fmt::format("\"{}\" is not a name for a collection: letters, digits, '-', '_' and '.', not "
                     "beginning with '.', at most {} bytes",
-                    name, name_bytes_max));
+                    name, Limits{}.collection_name_bytes_max));
   }
   return CollectionConfig{std::string(name), std::filesystem::path(text.substr(equals + 1))};
 }

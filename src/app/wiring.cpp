@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "app/config_check.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"
 #include "observe/build_info.h"
+#include "observe/metrics_text.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
 
@@ -122,10 +124,13 @@ absl::Status App::Start() {
   if (config_.metrics_enabled) {
     auto collectables = metrics_.Collectables();
     collectables.push_back(observe::MakeScrapeCollector(Sources()));
-    auto endpoint = observe::MetricsEndpoint::Start(config_.metrics_listen, config_.metrics_port,
-                                                    std::move(collectables));
-    if (!endpoint.ok()) return endpoint.status();
-    metrics_endpoint_ = *std::move(endpoint);
+    auto socket = net::Listen(config_.metrics_listen, config_.metrics_port,
+                              {" for metrics", "--metrics-listen", "--metrics-port"});
+    if (!socket.ok()) return socket.status();
+    metrics_endpoint_ = std::make_unique<net::MetricsEndpoint>(
+        *std::move(socket),
+        [collectables = std::move(collectables)] { return observe::MetricsText(collectables); },
+        clock_, net::MetricsEndpointOptions());
   }
   server_->Accept();
   if (config_.port_file.empty()) return absl::OkStatus();
@@ -147,8 +152,7 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
     const Clock::TimePoint began = clock_.Now();
     const auto snapshot = changes_.LoadAtStart(collection.name, collection.folder);
     if (!snapshot.ok()) {
-      return {snapshot.status().code(),
-              fmt::format("{}: {}", collection.name, std::string(snapshot.status().message()))};
+      return {snapshot.status().code(), LoadErrorText(collection, snapshot.status())};
     }
     if (loaded) loaded(**snapshot, clock_.Now() - began);
   }
@@ -164,6 +168,11 @@ bool App::Drain() {
 std::optional<std::uint16_t> App::metrics_port() const {
   if (metrics_endpoint_ == nullptr) return std::nullopt;
   return metrics_endpoint_->port();
+}
+
+std::optional<std::string> App::metrics_address() const {
+  if (metrics_endpoint_ == nullptr) return std::nullopt;
+  return metrics_endpoint_->address();
 }
 
 }  // namespace simile::app

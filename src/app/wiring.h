@@ -15,10 +15,10 @@
 #include "engine/snapshots/change_queue.h"
 #include "engine/snapshots/publisher.h"
 #include "engine/snapshots/snapshot_store.h"
+#include "net/metrics_endpoint.h"
 #include "net/server.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "observe/metrics_endpoint.h"
 #include "observe/scrape_sources.h"
 #include "service/admin_handlers.h"
 #include "service/collection_changes.h"
@@ -35,8 +35,8 @@ class App {
  public:
   // Measures the processor if needed (tuning.h), builds everything, writes the port file and starts
   // to answer: health is NOT_SERVING and the collections are missing until LoadCollections has run.
-  // Errors: those of ChooseBackend, Server::Start, MetricsEndpoint::Start and ReplaceFile;
-  //         kInvalidArgument for a malformed collection name.
+  // Errors: those of ChooseBackend, Server::Start, Listen and ReplaceFile; kInvalidArgument for a
+  //         malformed collection name.
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config);
   ~App();  // stops at once; waits for a running load
   App(const App&) = delete;
@@ -59,6 +59,7 @@ class App {
   std::string address() const { return server_->address(); }
   // Nothing when metrics are off.
   std::optional<std::uint16_t> metrics_port() const;
+  std::optional<std::string> metrics_address() const;
 
   // The backend that answers now, and why.
   ServedBy backend() const { return serving_backend_.Now(); }
@@ -99,7 +100,7 @@ class App {
   const service::AdminParts admin_;
   service::RpcServices services_;
   std::unique_ptr<net::Server> server_;
-  std::unique_ptr<observe::MetricsEndpoint> metrics_endpoint_;
+  std::unique_ptr<net::MetricsEndpoint> metrics_endpoint_;
 };
 
 }  // namespace simile::app

@@ -134,6 +134,13 @@ class FailoverIndex final : public SegmentIndex {
     return cpu_ == nullptr ? 0.0 : cpu_->Built();
   }
 
+  // Of a CPU index that is not made yet, which the first search does, only the backend is known.
+  std::string_view engine() const override {
+    if (fallback() == nullptr) return gpu_->engine();
+    const std::lock_guard lock(cpu_mutex_);
+    return cpu_ == nullptr ? std::string_view(backend_.cpu().info().engine) : cpu_->engine();
+  }
+
   FallbackBackend fallback() const override {
     return fallback_ != nullptr ? fallback_ : backend_.fallback();
   }

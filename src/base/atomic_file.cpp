@@ -21,15 +21,7 @@ std::string Reason(int error) { return std::generic_category().message(error); }
 
 // 0, or errno of the call that failed.
 int WriteAndSync(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return fsync(fd) == 0 ? 0 : errno;
+  return WriteAll(fd, text) && fsync(fd) == 0 ? 0 : errno;
 }
 
 // Makes a rename in this folder survive a crash, where the folder can be read and synced. The file

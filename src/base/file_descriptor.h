@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace simile::base {
@@ -37,5 +39,15 @@ class FileDescriptor {
  private:
   int fd_ = -1;
 };
+
+// Writes the whole text. Returns false, with errno, when the descriptor does not take all of it.
+inline bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 }  // namespace simile::base

@@ -68,7 +68,7 @@ SumBound BoundSums(const float* examples, std::size_t padded_dim, std::size_t di
     sum.Add(weight, examples + i * padded_dim);
   }
   std::fill_n(direction, padded_dim, 0.0F);
-  if (sum.Vanishes()) return {};
+  if (sum.reach() == 0 || sum.CancelsOut()) return {};
   const double scale = sum.length();
   const double lengths = sum.reach();
   for (std::size_t column = 0; column < dim; ++column) {

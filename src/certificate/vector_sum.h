@@ -31,8 +31,9 @@ class VectorSum {
   }
   // The length that the sum would have if all vectors were parallel.
   double reach() const { return reach_; }
-  // Whether the terms cancel each other out, so that only rounding is left.
-  bool Vanishes() const { return length() <= reach_ * 0x1p-20; }
+  // Whether the terms cancel each other out, so that only rounding is left. Terms that are all zero
+  // do not: their sum is exact.
+  bool CancelsOut() const { return reach_ > 0 && length() <= reach_ * 0x1p-20; }
 
  private:
   std::vector<double> values_;

@@ -6,22 +6,25 @@
 
 #include "cli/answer_json.h"
 #include "cli/answer_table.h"
+#include "cli/command_line.h"
 #include "cli/exit_code.h"
+#include "cli/next_command.h"
+#include "simile/limits.h"
 
 namespace simile::cli {
-
 namespace {
 
 constexpr std::uint32_t kDefaultK = 10;
 
-// When the first query has as many hits as it asked for, more may follow.
-void SuggestMore(const Answer& answer, const QueryFlags& flags) {
+// The offset of the hits after these; nothing where a server refuses as many more, and on the last
+// page.
+std::optional<std::uint32_t> NextOffset(const QueryFlags& flags) {
+  if (flags.paged || flags.page_token) return std::nullopt;
+  if (flags.diversity) return std::nullopt;  // it chooses from its candidates alone
   const std::uint32_t k = flags.k.value_or(kDefaultK);
-  if (flags.client.json || answer.results.empty()) return;
-  if (!answer.next_page_token.empty()) return;  // the table prints the token
-  const AnsweredQuery& first = answer.results.front();
-  if (static_cast<std::uint32_t>(std::max(first.hits.size(), first.groups.size())) < k) return;
-  SuggestNext(fmt::format("--offset {} shows the next ones", flags.offset.value_or(0) + k));
+  const std::uint64_t next = std::uint64_t{flags.offset.value_or(0)} + k;
+  if ((next + k) * flags.group_size.value_or(1) > kHitsMax) return std::nullopt;
+  return static_cast<std::uint32_t>(next);
 }
 
 }  // namespace
@@ -34,9 +37,34 @@ void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
   if (from.has_cold_start()) query.cold_start = from.cold_start();
 }
 
+std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags) {
+  if (answer.results.empty()) return "";
+  if (!answer.next_page_token.empty()) return "";  // the table prints the token
+  const AnsweredQuery& first = answer.results.front();
+  const auto next = [&](const std::string& words) {
+    return NextCommand(words, flags.client, flags.collection);
+  };
+  if (first.hits.empty() && first.groups.empty()) {
+    return first.rows_passing == 0 ? next("fields") : "";
+  }
+  const auto found = static_cast<std::uint32_t>(std::max(first.hits.size(), first.groups.size()));
+  if (found >= flags.k.value_or(kDefaultK)) {
+    if (const auto offset = NextOffset(flags)) {
+      return fmt::format("--offset {} shows the next ones", *offset);
+    }
+  }
+  const v1::Hit& best = first.hits.empty() ? first.groups[0].hits(0) : first.hits[0];
+  return next(fmt::format("fetch {}", ListFlag("--id", best.id())));
+}
+
 int ShowAnswer(const Answer& answer, const QueryFlags& flags) {
-  fmt::print("{}", flags.client.json ? AnswerJson(answer) : AnswerTable(answer, StandardOutput()));
-  SuggestMore(answer, flags);
+  if (flags.client.json) {
+    fmt::print("{}", AnswerJson(answer));
+    return kSucceeded;
+  }
+  fmt::print("{}", AnswerTable(answer, flags, StandardOutput()));
+  const std::string suggestion = SuggestionAfter(answer, flags);
+  if (!suggestion.empty()) SuggestNext(suggestion);
   return kSucceeded;
 }
 

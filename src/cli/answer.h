@@ -12,7 +12,7 @@ namespace simile::cli {
 
 // The hits of one query, its heading for people and its target for programs.
 struct AnsweredQuery {
-  std::string heading;  // "films like Toy Story (1995)"
+  std::string heading;  // "in films, like Toy Story (1995)"
   // The target; the JSON holds those that are set.
   std::optional<std::string> id;
   std::optional<std::string> user_id;
@@ -34,7 +34,7 @@ void MoveResult(v1::SearchResult& from, AnsweredQuery& query);
 // What `search`, `similar` and `recommend` print.
 struct Answer {
   std::string collection;
-  std::vector<std::string> fields;  // of --fields; empty: all
+  std::string backend_reason;  // why the collection has its backend
   std::vector<AnsweredQuery> results;
   v1::Receipt receipt;
   std::string next_page_token;  // empty: no further page
@@ -42,15 +42,19 @@ struct Answer {
 
 // Starts an answer with what the responses of all calls have in common.
 template <class Response>
-Answer AnswerOf(const std::string& collection, const std::vector<std::string>& fields,
-                const Response& response) {
+Answer AnswerOf(const v1::Collection& collection, const Response& response) {
   Answer answer;
-  answer.collection = collection;
-  answer.fields = fields;
+  answer.collection = collection.name();
+  answer.backend_reason = collection.backend().reason();
   answer.receipt = response.receipt();
   answer.next_page_token = response.next_page_token();
   return answer;
 }
+
+// What to type after this answer: the flag for more hits when the first query has as many as it
+// asked for, else the command that shows its best hit in full; where no rows pass the filter, the
+// command that shows what a filter can test. Empty for nothing.
+std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags);
 
 // Prints the answer: JSON with --json, else tables. Returns kSucceeded.
 int ShowAnswer(const Answer& answer, const QueryFlags& flags);

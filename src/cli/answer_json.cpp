@@ -2,8 +2,12 @@
 
 #include <utility>
 
+#include <absl/status/status.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/error_details.h"
+#include "cli/item_text.h"
 #include "cli/json_line.h"
 #include "cli/payload_json.h"
 #include "cli/receipt_text.h"
@@ -82,10 +86,13 @@ std::string CandidatesJson(const std::string& collection, const std::string& tit
                           {"match", QualityName(match.quality())},
                           {"payload", PayloadJson(match.item().payload())}});
   }
+  const absl::Status ambiguous = absl::InvalidArgumentError(fmt::format(
+      "{} \"{}\"; name one with --id", MatchCountText(found.match_count(), collection), title));
   const Json json = {{"collection", collection},
                      {"title", title},
                      {"match_count", found.match_count()},
-                     {"candidates", std::move(candidates)}};
+                     {"candidates", std::move(candidates)},
+                     {"error", ErrorObject(ambiguous)}};
   return JsonLine(json);
 }
 

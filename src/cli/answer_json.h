@@ -17,8 +17,8 @@ namespace simile::cli {
 std::string AnswerJson(const Answer& answer);
 
 // The items that an ambiguous title may mean:
-//   {"collection", "title", "match_count", "candidates": [{"id", "match", "payload"}]}
-// match is "whole", "prefix" or "part".
+//   {"collection", "title", "match_count", "candidates": [{"id", "match", "payload"}], "error"}
+// error is that of error_details.h; match is "whole", "prefix" or "part".
 std::string CandidatesJson(const std::string& collection, const std::string& title,
                            const v1::LookupResponse& found);
 

@@ -1,59 +1,35 @@
 #include "cli/answer_table.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "cli/display_text.h"
-#include "cli/payload_text.h"
+#include "cli/item_columns.h"
 #include "cli/receipt_text.h"
 #include "cli/table.h"
 
 namespace simile::cli {
 namespace {
 
-// The columns after rank and score.
-struct Columns {
-  bool with_id = false;
-  bool with_row = false;
-  bool with_headings = false;  // not needed for title, year and genres
-  std::vector<std::string> fields;
-};
-
-Columns ChooseColumns(const Answer& answer) {
-  Columns columns;
-  std::set<std::string> present;
+// One choice for the whole answer, so that the tables of its queries look alike.
+ItemColumns ColumnsOf(const Answer& answer, const QueryFlags& flags) {
+  std::vector<ItemView> items;
   for (const AnsweredQuery& result : answer.results) {
-    const auto look = [&](const auto& hits) {
-      for (const v1::Hit& hit : hits) {
-        for (const auto& [field, value] : hit.payload()) present.insert(field);
-        if (hit.has_row()) columns.with_row = true;
-      }
-    };
-    look(result.hits);
-    for (const v1::HitGroup& group : result.groups) look(group.hits());
+    for (const v1::Hit& hit : result.hits) items.push_back(ViewOf(hit));
+    for (const v1::HitGroup& group : result.groups) {
+      for (const v1::Hit& hit : group.hits()) items.push_back(ViewOf(hit));
+    }
   }
-  columns.with_headings = columns.with_row;
-  if (!answer.fields.empty()) {
-    columns.with_id = true;
-    columns.with_headings = true;
-    columns.fields = answer.fields;
-    return columns;
-  }
-  columns.fields = TableFields(present);
-  if (present.contains("title")) return columns;
-  columns.with_id = true;
-  columns.with_headings = columns.with_row || !present.empty();
-  return columns;
+  return ChooseItemColumns(items, flags.fields);
 }
 
 // A table of hits, or of groups of hits; a group's first row starts with its keyword.
 class ResultTable {
  public:
-  ResultTable(const AnsweredQuery& result, const Columns& columns)
+  ResultTable(const AnsweredQuery& result, const ItemColumns& columns)
       : result_(result), columns_(columns), table_(Layout(result, columns)) {
     for (const v1::Hit& hit : result.hits) AddHit(std::to_string(hit.rank()), "", hit);
     for (const v1::HitGroup& group : result.groups) {
@@ -64,22 +40,18 @@ class ResultTable {
     }
   }
 
-  std::string Text(const Terminal& terminal) const {
-    return table_.empty() ? "  no rows pass\n" : table_.Render(terminal, 2);
-  }
+  bool empty() const { return table_.empty(); }
+  std::string Text(const Terminal& terminal) const { return table_.Render(terminal, 2); }
 
  private:
-  static std::vector<Table::Column> Layout(const AnsweredQuery& result, const Columns& columns) {
+  static std::vector<Table::Column> Layout(const AnsweredQuery& result,
+                                           const ItemColumns& columns) {
     const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
     std::vector<Table::Column> layout{{heading("rank"), Align::kRight}};
     if (!result.groups.empty()) layout.push_back({heading("group"), Align::kLeft, true});
     // Cold-start rows have no score.
     if (!result.cold_start) layout.push_back({heading("score"), Align::kRight});
-    if (columns.with_row) layout.push_back({heading("row"), Align::kRight});
-    if (columns.with_id) layout.push_back({heading("id"), Align::kLeft, true});
-    for (const std::string& field : columns.fields) {
-      layout.push_back({heading(field), Align::kLeft, field != "year"});
-    }
+    AddItemColumns(columns, layout);
     return layout;
   }
 
@@ -87,17 +59,28 @@ class ResultTable {
     std::vector<std::string> cells{rank};
     if (!result_.groups.empty()) cells.push_back(keyword);
     if (!result_.cold_start) cells.push_back(fmt::format("{:.4f}", hit.score()));
-    if (columns_.with_row) cells.push_back(base::Grouped(hit.row()));
-    if (columns_.with_id) cells.push_back(hit.id());
-    for (const std::string& field : columns_.fields)
-      cells.push_back(CellText(hit.payload(), field));
+    AddItemCells(columns_, ViewOf(hit), cells);
     table_.AddRow(std::move(cells));
   }
 
   const AnsweredQuery& result_;
-  const Columns& columns_;
+  const ItemColumns& columns_;
   Table table_;
 };
+
+// Why a query has no hits.
+std::string NoHitsText(const AnsweredQuery& result, const QueryFlags& flags) {
+  if (result.rows_passing == 0) return "no rows pass the filter";
+  std::string text = "no hits";
+  if (flags.offset.value_or(0) > 0) {
+    text += fmt::format(" after the first {}", base::Grouped(*flags.offset));
+  }
+  // A cold start has no scores to compare.
+  if (flags.score_threshold && !result.cold_start) {
+    text += fmt::format(" score {} or more", *flags.score_threshold);
+  }
+  return text;
+}
 
 // Says what the scores are where they are not the metric's; empty where they are.
 std::string ScoresText(v1::ScoreKind kind) {
@@ -122,14 +105,18 @@ std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
 
 }  // namespace
 
-std::string AnswerTable(const Answer& answer, const Terminal& terminal) {
-  const Columns columns = ChooseColumns(answer);
+std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal) {
+  const ItemColumns columns = ColumnsOf(answer, flags);
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
     text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';
-    text += ResultTable(result, columns).Text(terminal);
+    const ResultTable table(result, columns);
+    text += table.empty() ? fmt::format("  {}\n", NoHitsText(result, flags)) : table.Text(terminal);
   }
-  text += Dim(Printable(ReceiptLine(answer.receipt, CommonRowsPassing(answer))), terminal) + '\n';
+  const std::string line =
+      ReceiptLine(answer.receipt, answer.backend_reason, CommonRowsPassing(answer));
+  text += Dim(Printable(line), terminal) + '\n';
+  if (flags.whole_receipt) text += ReceiptTable(answer.receipt, terminal);
   if (!answer.next_page_token.empty()) text += "next page: " + answer.next_page_token + '\n';
   return text;
 }

@@ -7,9 +7,8 @@
 
 namespace simile::cli {
 
-// The answer for people: for every query a heading and a ranked table, then the receipt.
-// Columns: the fields of --fields; else title, year and genres if the payload has a title; else the
-// id and the first three fields by name. Rows where the answer has them.
-std::string AnswerTable(const Answer& answer, const Terminal& terminal);
+// The answer for people: for every query a heading and a ranked table in the columns of
+// ChooseItemColumns, or why it has no hits; then the receipt in a line, and whole with --receipt.
+std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal);
 
 }  // namespace simile::cli

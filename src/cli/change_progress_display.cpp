@@ -1,10 +1,13 @@
 #include "cli/change_progress_display.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file_descriptor.h"
 #include "cli/json_line.h"
 
 namespace simile::cli {
@@ -33,9 +36,8 @@ void ChangeProgressDisplay::Set(const v1::ChangeProgress& progress) {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_line_at_) return;
   next_line_at_ = now + kLineInterval;
-  fmt::print(stderr, "{}",
-             json_ ? JsonLine({{"progress", ProgressJson(progress)}})
-                   : ProgressLine(label_, progress) + '\n');
+  base::WriteAll(STDERR_FILENO, json_ ? JsonLine({{"progress", ProgressJson(progress)}})
+                                      : ProgressLine(label_, progress) + '\n');
 }
 
 std::string ChangeProgressDisplay::BarLine() {

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "cli/server_address.h"
+
 namespace simile::cli {
 namespace {
 
@@ -15,11 +18,34 @@ constexpr const char* kDefaultServer = "127.0.0.1:50051";
 constexpr double kTimeoutSecondsMax = 1e6;
 constexpr int kNamesListed = 10;
 
+// Where the address of the server comes from, for messages, and what it is.
+struct NamedServer {
+  std::string origin;  // "--server ", "SIMILE_SERVER="
+  std::string address;
+};
+
 // The flag, else the environment, else the default.
-std::string ServerOf(const ClientFlags& flags) {
-  if (flags.server) return *flags.server;
+NamedServer ServerOf(const ClientFlags& flags) {
+  if (flags.server) return {"--server ", *flags.server};
   const char* named = std::getenv("SIMILE_SERVER");
-  return named == nullptr || *named == '\0' ? kDefaultServer : named;
+  if (named != nullptr && *named != '\0') return {"SIMILE_SERVER=", named};
+  return {"", kDefaultServer};
+}
+
+absl::Status CheckClientFlags(const ClientFlags& flags) {
+  const NamedServer server = ServerOf(flags);
+  const absl::StatusOr<std::string> address = ParseServerAddress(server.address);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}{}: {}", server.origin,
+                                                  base::Quoted(server.address),
+                                                  std::string(address.status().message())));
+  }
+  if (flags.timeout_s && !(*flags.timeout_s > 0)) {  // NaN fails this too
+    return absl::InvalidArgumentError(
+        fmt::format("--timeout {}: give more than 0 seconds, or inf to wait without a limit",
+                    *flags.timeout_s));
+  }
+  return absl::OkStatus();
 }
 
 // `books, films`; of many collections the first ones.
@@ -38,17 +64,19 @@ void AddClientFlags(Command& command, ClientFlags& flags, const std::string& tim
       .Text("--server", flags.server, "HOST:PORT",
             fmt::format("The server to call (default {}, or SIMILE_SERVER)", kDefaultServer))
       .Real("--timeout", flags.timeout_s, "SECONDS",
-            fmt::format("Give up after this long ({})", timeout_help))
-      .Switch("--json", flags.json, "Print JSON for programs");
+            fmt::format("Give up after this long; inf: never ({})", timeout_help))
+      .Switch("--json", flags.json, "Print JSON for programs")
+      .Check([&flags] { return CheckClientFlags(flags); });
+  flags.command = &command.spec();
 }
 
 Connection Connect(const ClientFlags& flags, std::optional<double> timeout_default_s) {
   const std::optional<double> seconds = flags.timeout_s ? flags.timeout_s : timeout_default_s;
   std::optional<std::chrono::milliseconds> timeout;
   if (seconds && *seconds < kTimeoutSecondsMax) {
-    timeout = std::chrono::milliseconds(std::llround(std::max(0.0, *seconds) * 1e3));
+    timeout = std::chrono::milliseconds(std::max<long long>(1, std::llround(*seconds * 1e3)));
   }
-  return {ServerOf(flags), timeout};
+  return {*ParseServerAddress(ServerOf(flags).address), timeout, flags.command};
 }
 
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,

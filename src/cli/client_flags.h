@@ -12,13 +12,16 @@ namespace simile::cli {
 
 // The flags of every command that calls a server.
 struct ClientFlags {
+  const CommandSpec* command = nullptr;  // whose flags they are
   std::optional<std::string> server;
   std::optional<double> timeout_s;
   bool json = false;
 };
+// Adds them, and a check of the address and the timeout.
 //   timeout_help  the help's text about the default timeout
 void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help);
 //   timeout_default_s  used without --timeout; unset: no limit
+// REQUIRES: the check of AddClientFlags was made.
 Connection Connect(const ClientFlags& flags, std::optional<double> timeout_default_s);
 
 // The named collection, else the server's only one.

@@ -18,6 +18,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 #include "cli/snapshot_flag.h"
 #include "cli/wire_names.h"
 
@@ -45,8 +46,9 @@ using ChangeCall = std::function<absl::StatusOr<v1::Collection>(
     const Connection& connection, const v1::Collection& before,
     const Connection::OnProgress& on_progress)>;
 
-std::string GoesOnText(const std::string& name) {
-  return fmt::format("the change goes on at the server; `simile list {}` shows it", name);
+std::string GoesOnText(const ChangeFlags& flags) {
+  return fmt::format("the change goes on at the server; `{}` shows it",
+                     NextCommand(fmt::format("list {}", *flags.name), flags.client, {}));
 }
 
 //   verb  for the progress bar: "loading"
@@ -58,7 +60,7 @@ absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* ve
   if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   const v1::Collection before = known.value_or(v1::Collection());
 
-  interrupt.Set(GoesOnText(*flags.name));
+  interrupt.Set(GoesOnText(flags));
   std::optional<ChangeProgressDisplay> display(
       std::in_place, fmt::format("{} {}", verb, *flags.name), flags.client.json);
   absl::StatusOr<v1::Collection> served =
@@ -66,28 +68,30 @@ absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* ve
   display.reset();  // erases the bar
   if (absl::IsDeadlineExceeded(served.status())) {
     const std::string message(served.status().message());
-    return base::WithMessage(served.status(), message + "; " + GoesOnText(*flags.name));
+    return base::WithMessage(served.status(), message + "; " + GoesOnText(flags));
   }
   if (!served.ok()) return served.status();
   const bool changed = before.snapshot_version() != served->snapshot_version();
   return ServedChange{*std::move(served), changed};
 }
 
-void PrintChange(const ServedChange& change) {
+void PrintChange(const ServedChange& change, const ChangeFlags& flags) {
   fmt::print("{}\n", CollectionLine(change.served));
   if (!change.changed) fmt::print("this content was served already; nothing was loaded\n");
-  const std::string& name = change.served.name();
+  const auto next = [&](const char* command) {
+    return NextCommand(fmt::format("{} {}", command, change.served.name()), flags.client, {});
+  };
   const std::string& former = change.served.rollback_snapshot_id();
-  SuggestNext(former.empty() ? "simile list " + name
-                             : fmt::format("simile rollback {}  (returns to {})", name,
-                                           ShortSnapshotId(former)));
+  SuggestNext(former.empty()
+                  ? next("list")
+                  : fmt::format("{}  (returns to {})", next("rollback"), ShortSnapshotId(former)));
 }
 
 int RunChange(const ChangeFlags& flags, const char* verb, const ChangeCall& make) {
   const absl::StatusOr<ServedChange> change = MakeChange(flags, verb, make);
   if (!change.ok()) return Fail(change.status(), flags.client.json);
   if (!flags.client.json) {
-    PrintChange(*change);
+    PrintChange(*change, flags);
     return kSucceeded;
   }
   nlohmann::ordered_json json = CollectionJson(change->served);
@@ -165,7 +169,7 @@ int RunUnload(const ChangeFlags& flags) {
     return kSucceeded;
   }
   fmt::print("{} is no longer served\n", Printable(*flags.name));
-  SuggestNext("simile list");
+  SuggestNext(NextCommand("list", flags.client, {}));
   return kSucceeded;
 }
 
@@ -187,9 +191,10 @@ void AddReplacingFlags(Command& command, ChangeFlags& flags) {
 void AddLoadCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command = line.Add("load", "Load a folder as a new collection of a running server");
-  command.Positional("NAME", flags->name, "What to call the collection")
+  command.Collection(flags->name, "What to call the collection")
       .Required()
       .Positional("FOLDER", flags->folder, "The folder, relative to the server's data root")
+      .Paths(PathKind::kFolder)
       .Required();
   AddClientFlags(command, flags->client, kUntilItServes);
   command.Footer(fmt::format("simile load books books\n{}", kNeedsChanges)).Run([flags] {
@@ -200,10 +205,11 @@ void AddLoadCommand(CommandLine& line) {
 void AddReloadCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command = line.Add("reload", "Read a collection's folder again and swap it in");
-  command.Positional("NAME", flags->name, "The collection")
+  command.Collection(flags->name, "The collection")
       .Required()
       .Text("--folder", flags->folder, "FOLDER",
-            "Read this folder instead, relative to the server's data root");
+            "Read this folder instead, relative to the server's data root")
+      .Paths(PathKind::kFolder);
   AddReplacingFlags(command, *flags);
   command
       .Footer(fmt::format(
@@ -217,7 +223,7 @@ void AddRollbackCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command =
       line.Add("rollback", "Return to what a collection served before its last load or reload");
-  command.Positional("NAME", flags->name, "The collection").Required();
+  command.Collection(flags->name, "The collection").Required();
   AddReplacingFlags(command, *flags);
   command
       .Footer(fmt::format("simile rollback films\n"
@@ -230,7 +236,7 @@ void AddRollbackCommand(CommandLine& line) {
 void AddUnloadCommand(CommandLine& line) {
   auto flags = std::make_shared<ChangeFlags>();
   Command command = line.Add("unload", "Stop serving a collection");
-  command.Positional("NAME", flags->name, "The collection")
+  command.Collection(flags->name, "The collection")
       .Required()
       .Text("--expect-snapshot", flags->expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kUnloadTimeoutSeconds));

@@ -1,6 +1,7 @@
 #include "cli/collection_text.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -69,11 +70,66 @@ Json PayloadFieldsJson(const v1::Collection& collection) {
 }
 
 Json BytesJson(const v1::ResidentBytes& bytes) {
-  return {{"vectors", bytes.vectors()},
-          {"payload", bytes.payload()},
-          {"users", bytes.users()},
-          {"index", bytes.index()},
-          {"device", bytes.device()}};
+  return {{"vectors", bytes.vectors()}, {"payload", bytes.payload()},   {"users", bytes.users()},
+          {"index", bytes.index()},     {"host", ResidentBytes(bytes)}, {"device", bytes.device()}};
+}
+
+bool WasRead(const v1::CollectionFile& file) {
+  return file.role() != v1::CollectionFile::ROLE_UNSPECIFIED;
+}
+
+Json FilesJson(const v1::Collection& collection) {
+  Json files = Json::array();
+  for (const v1::CollectionFile& file : collection.files()) {
+    Json json = {{"name", file.name()},
+                 {"role", nullptr},
+                 {"bytes", file.bytes()},
+                 {"unread_reason", nullptr}};
+    if (WasRead(file)) {
+      json["role"] = FileRoleName(file.role());
+    } else {
+      json["unread_reason"] = file.unread_reason();
+    }
+    files.push_back(std::move(json));
+  }
+  return files;
+}
+
+std::string UnreadText(const v1::CollectionFile& file) {
+  return fmt::format("not read: {}", file.unread_reason());
+}
+
+// The folder's files, a blank line before them; empty when none is known.
+std::string FilesTable(const v1::Collection& collection, const Terminal& terminal) {
+  if (collection.files().empty()) return "";
+  Table table({{"file"}, {"size", Align::kRight}, {"read as"}});
+  std::uint64_t unread = 0;
+  for (const v1::CollectionFile& file : collection.files()) {
+    if (!WasRead(file)) ++unread;
+    table.AddRow({file.name(), base::BytesText(file.bytes()),
+                  WasRead(file) ? FileRoleName(file.role()) : UnreadText(file)});
+  }
+  std::string text = '\n' + table.Render(terminal, 2);
+  if (collection.unread_files() > unread) {
+    text += fmt::format("  and {}, not read\n",
+                        base::Counted(collection.unread_files() - unread, "more file"));
+  }
+  return text;
+}
+
+// The notes, a blank line before them, but those that FilesTable has printed: that a file was not
+// read, and why.
+std::string NotesText(const v1::Collection& collection) {
+  std::set<std::string> printed;
+  for (const v1::CollectionFile& file : collection.files()) {
+    if (!WasRead(file)) printed.insert(fmt::format("{}: {}", file.name(), UnreadText(file)));
+  }
+  std::string text;
+  for (const std::string& note : collection.notes()) {
+    if (printed.contains(note)) continue;
+    text += fmt::format("{}  note: {}\n", text.empty() ? "\n" : "", Printable(note));
+  }
+  return text;
 }
 
 // The reason too where it is not the server's.
@@ -86,6 +142,10 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
   facts.AddRow(
       {"rows", fmt::format("{} of {} dimensions, {}", base::Grouped(collection.rows()),
                            base::Grouped(collection.dim()), MetricName(collection.metric()))});
+  if (collection.skipped_rows() > 0) {
+    facts.AddRow({"skipped", fmt::format("{} of zeros, which no search returns",
+                                         base::Counted(collection.skipped_rows(), "row"))});
+  }
   facts.AddRow({"users", fmt::format("{}, {}", base::Grouped(collection.users()),
                                      base::Counted(collection.interactions(), "interaction"))});
   facts.AddRow({"memory", BytesDetail(collection.bytes())});
@@ -166,11 +226,7 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
     }
     text += '\n' + fields.Render(terminal, 2);
   }
-  if (!collection.notes().empty()) text += '\n';
-  for (const std::string& note : collection.notes()) {
-    text += fmt::format("  note: {}\n", Printable(note));
-  }
-  return text;
+  return text + FilesTable(collection, terminal) + NotesText(collection);
 }
 
 Json CollectionJson(const v1::Collection& collection) {
@@ -193,6 +249,9 @@ Json CollectionJson(const v1::Collection& collection) {
                {"backend", BackendJson(collection.backend())},
                {"index_built", collection.index_built()},
                {"index_problem", collection.index_problem()},
+               {"files", FilesJson(collection)},
+               {"unread_files", collection.unread_files()},
+               {"skipped_rows", collection.skipped_rows()},
                {"notes", collection.notes()}};
   if (collection.has_progress()) json["progress"] = ProgressJson(collection.progress());
   if (collection.has_loaded_at()) json["loaded_at"] = Rfc3339Text(collection.loaded_at());

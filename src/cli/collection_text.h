@@ -14,14 +14,17 @@ namespace simile::cli {
 // it was chosen; a collection says so only where it differs.
 std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Terminal& terminal);
 
-// Everything about one collection: shape, memory, folder, snapshot, backend, fields and notes.
+// Everything about one collection: shape, memory, folder, snapshot, backend, fields, the folder's
+// files with what each was read as, or why it was not, and notes.
 std::string CollectionDetails(const v1::Collection& collection, const Terminal& terminal);
 
 // `films: 5,000 rows x 384 (cosine), 500 users, 9.5 MiB, snapshot 1 (3f9a12c4)`
 std::string CollectionLine(const v1::Collection& collection);
 
 // One collection as a JSON object: the fields of simile.v1.Collection under their names, enums as
-// words in lower case, loaded_at in RFC 3339; progress is null while nothing loads.
+// words in lower case, loaded_at in RFC 3339; progress is null while nothing loads, the role of a
+// file that was not read and the reason for one that was likewise. `bytes` also has `host`: all but
+// `device`.
 nlohmann::ordered_json CollectionJson(const v1::Collection& collection);
 
 // {"collections": [...], "backend": {...}} on one line, ended by '\n'.

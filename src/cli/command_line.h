@@ -2,80 +2,102 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): another library's name
-class App;
-class Option;
-}  // namespace CLI
+#include "cli/command_tree.h"
 
 namespace simile::cli {
 
-// Describes one command: its flags, each bound to a variable, and the function to run after
-// parsing. The variables must live until CommandLine::Run returns; commands keep them in a
-// shared_ptr that their function holds. Keeps CLI11's large header out of the commands.
+// Describes one command: its flags and arguments, each bound to a variable, and the function to run
+// after parsing. The variables must live until CommandLine::Run returns; commands keep them in a
+// shared_ptr that their function holds.
 class Command {
  public:
-  // names: "--id", or "-k,--count".
+  // name: of a flag, "--id" or "-k"; without a dash, of a positional argument.
   // kind: the name of a flag's value in the help: "ID".
-  // Texts must be UTF-8, as protobuf strings are; file names may be any bytes.
-  Command& Switch(const std::string& names, bool& value, const std::string& help);
-  Command& Text(const std::string& names, std::optional<std::string>& value,
-                const std::string& kind, const std::string& help);
-  Command& File(const std::string& names, std::optional<std::string>& value,
-                const std::string& kind, const std::string& help);
+  // Texts must be UTF-8, as protobuf strings are; file names may be any bytes. An empty text is
+  // refused: it is most often a shell variable that is not set.
+  Command& Switch(const std::string& name, bool& value, const std::string& help);
+  Command& Text(const std::string& name, std::optional<std::string>& value, const std::string& kind,
+                const std::string& help);
+  Command& File(const std::string& name, std::optional<std::string>& value, const std::string& kind,
+                const std::string& help);
   Command& Positional(const std::string& name, std::optional<std::string>& value,
                       const std::string& help);
-  Command& Texts(const std::string& names, std::vector<std::string>& values,
-                 const std::string& kind, const std::string& help);
-  // Values separated by commas or spaces.
-  Command& List(const std::string& names, std::vector<std::string>& values, const std::string& kind,
+  // May be repeated. Each text is one value, whatever commas it holds.
+  Command& Texts(const std::string& name, std::vector<std::string>& values, const std::string& kind,
+                 const std::string& help);
+  // May be repeated. Each text is split by SplitList.
+  Command& List(const std::string& name, std::vector<std::string>& values, const std::string& kind,
                 const std::string& help);
-  Command& Number(const std::string& names, std::optional<std::uint32_t>& value,
-                  const std::string& kind, const std::string& help);
-  Command& Real(const std::string& names, std::optional<double>& value, const std::string& kind,
+  // A single value, written as in a list.
+  Command& ListValue(const std::string& name, std::optional<std::string>& value,
+                     const std::string& kind, const std::string& help);
+  //   min  what is refused below it whatever the server's limits are
+  Command& Number(const std::string& name, std::optional<std::uint32_t>& value,
+                  const std::string& kind, const std::string& help, std::uint32_t min = 0);
+  Command& Real(const std::string& name, std::optional<double>& value, const std::string& kind,
                 const std::string& help);
+
+  // The collection, as the first argument and as the flag --collection; two different ones are
+  // refused. Where a command is given fewer arguments than it has, the collection is the one left
+  // out.
+  Command& Collection(std::optional<std::string>& name, const std::string& help);
 
   // Makes the flag or argument added last mandatory.
   Command& Required();
 
-  // Refuses a flag's former name with a message that names the present one.
-  Command& Renamed(const std::string& former, const std::string& present);
+  // What completion offers for the flag or argument added last.
+  Command& Choices(std::vector<std::string> choices);
+  Command& Paths(PathKind paths);
 
-  // Text printed after the flags in the help.
+  // A check of the flags together, made after parsing: what it returns is wrong usage.
+  Command& Check(std::function<absl::Status()> check);
+
+  // Text printed after the flags in the help: examples first.
   Command& Footer(const std::string& text);
   // The function to run; it returns the exit code.
   Command& Run(std::function<int()> run);
 
+  const CommandSpec& spec() const { return *spec_; }
+
  private:
   friend class CommandLine;
-  Command(CLI::App& app, std::function<int()>& run);
+  explicit Command(CommandSpec& spec) : spec_(&spec) {}
 
-  CLI::App* app_;
-  std::function<int()>* run_;
-  CLI::Option* last_ = nullptr;
+  using Store = std::function<std::string(const std::string& text)>;  // as Argument::store
+  Argument& Add(const std::string& name, const std::string& kind, const std::string& help,
+                Values values, Store store);
+
+  CommandSpec* spec_;
+  Argument* last_ = nullptr;  // added
 };
+
+// Splits a list flag's text at its commas; `\,` is a comma that belongs to a value, and any other
+// backslash is an ordinary character. A value that ends in a backslash comes last in its text.
+std::vector<std::string> SplitList(const std::string& text);
+// A list flag with one value, as a shell takes it: `--id heat-1995`, `--id 'a\,b'`, `--id=-k`.
+std::string ListFlag(const std::string& name, const std::string& value);
 
 // Parses the program's arguments and runs one of its commands.
 class CommandLine {
  public:
   CommandLine(const std::string& description, const std::string& version);
-  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
   Command Add(const std::string& name, const std::string& help);
 
-  // Returns the command's exit code, or kWrongUsage after printing an error. The error for an
-  // unknown command names the nearest known one.
+  const ProgramSpec& program() const { return program_; }
+
+  // Returns the command's exit code, or kWrongUsage after printing an error: also as JSON, if
+  // --json is anywhere among the arguments.
   int Run(int argument_count, const char* const* arguments);
 
  private:
-  struct Parser;
-  const std::unique_ptr<Parser> parser_;
+  ProgramSpec program_;
 };
 
 }  // namespace simile::cli

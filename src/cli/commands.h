@@ -5,7 +5,7 @@
 namespace simile::cli {
 
 // Each adds one command to the command line. One file per command, except that `load`, `reload`,
-// `rollback` and `unload` share one.
+// `rollback` and `unload` share one, and `version`, `help`, `completion` and `man`.
 void AddServeCommand(CommandLine& line);
 void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);
@@ -24,5 +24,6 @@ void AddInspectCommand(CommandLine& line);
 void AddVerifyCommand(CommandLine& line);
 void AddBenchCommand(CommandLine& line);
 void AddConfigCommand(CommandLine& line);
+void AddProgramCommands(CommandLine& line);
 
 }  // namespace simile::cli

@@ -1,6 +1,7 @@
 #include "cli/config_command.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -72,24 +73,45 @@ struct ConfigFlags {
   bool json = false;
 };
 
+void PrintValid(const app::ConfigReading& reading) {
+  const auto changed = std::ranges::count_if(
+      reading.origins, [](const std::string& origin) { return !origin.starts_with("default"); });
+  fmt::print("the configuration is valid; {} of {} differ from their defaults\n", changed,
+             base::Counted(reading.origins.size(), "setting"));
+  SuggestNext("simile config --print");
+}
+
+// kFailed if there are problems. They were printed as JSON already, if that is wanted.
+int FailOn(const std::vector<app::ConfigProblem>& problems) {
+  for (const app::ConfigProblem& problem : problems) {
+    Fail(absl::FailedPreconditionError(app::ProblemText(problem)));
+  }
+  return problems.empty() ? kSucceeded : kFailed;
+}
+
 int RunConfig(const ConfigFlags& flags) {
   const absl::StatusOr<app::ConfigReading> reading = flags.settings.Read();
-  if (!reading.ok()) return Fail(reading.status());
+  if (!reading.ok()) {
+    Fail(reading.status(), flags.json);
+    return kWrongUsage;
+  }
+  const std::vector<app::ConfigProblem> problems = app::FolderProblems(*reading);
   if (flags.json) {
-    fmt::print("{}", SettingsJson(*reading, app::KnownTuning(reading->config)));
-    return kSucceeded;
+    fmt::print("{}", SettingsJson(*reading, app::KnownTuning(reading->config), problems));
+    return FailOn(problems);
   }
   if (flags.print) {
     fmt::print("{}\n{}", SettingsTable(*reading, StandardOutput()),
                TuningTable(app::KnownTuning(reading->config), StandardOutput()));
-    return kSucceeded;
+    std::fflush(stdout);  // so that the problems follow it
+    return FailOn(problems);
   }
-  const auto changed = std::ranges::count_if(
-      reading->origins, [](const std::string& origin) { return !origin.starts_with("default"); });
-  fmt::print("the configuration is valid; {} of {} differ from their defaults\n", changed,
-             base::Counted(reading->origins.size(), "setting"));
-  SuggestNext("simile config --print");
-  return kSucceeded;
+  if (const absl::Status served = app::CheckSomethingToServe(reading->config); !served.ok()) {
+    Fail(served);
+    return kWrongUsage;
+  }
+  if (problems.empty()) PrintValid(*reading);
+  return FailOn(problems);
 }
 
 }  // namespace
@@ -118,7 +140,8 @@ std::string TuningTable(const app::TuningInForce& tuning, const Terminal& termin
   return text;
 }
 
-std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning) {
+std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
+                         const std::vector<app::ConfigProblem>& problems) {
   Json list = Json::array();
   const app::Config defaults;
   for (std::size_t i = 0; i < app::Settings().size(); ++i) {
@@ -133,12 +156,20 @@ std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInF
                     {"flag", setting.flag},
                     {"help", setting.help}});
   }
-  return JsonLine({{"settings", std::move(list)}, {"tuning", TuningJson(tuning)}});
+  Json found = Json::array();
+  for (const app::ConfigProblem& problem : problems) {
+    found.push_back(
+        {{"key", problem.key}, {"origin", problem.origin}, {"message", problem.message}});
+  }
+  return JsonLine({{"settings", std::move(list)},
+                   {"tuning", TuningJson(tuning)},
+                   {"problems", std::move(found)}});
 }
 
 void AddConfigCommand(CommandLine& line) {
   auto flags = std::make_shared<ConfigFlags>();
-  Command command = line.Add("config", "Check the settings that `serve` would use, and show them");
+  Command command =
+      line.Add("config", "Check and show the settings and folders that `serve` would use");
   command
       .Switch("--print", flags->print,
               "Print every setting: value, unit, range, default, origin; and the CPU's tuning")
@@ -148,9 +179,12 @@ void AddConfigCommand(CommandLine& line) {
       .Footer(
           "Settings come from a JSON file, then SIMILE_* variables, then flags; the last one "
           "wins.\n"
-          "server.port is SIMILE_SERVER_PORT, and {\"server\": {\"port\": 50051}} in a file. "
-          "Names\n"
-          "from other servers also work: USE_GPU (true: auto, false: cpu), INFERENCE_BATCH_SIZE.")
+          "server.port is SIMILE_SERVER_PORT, and {\"server\": {\"port\": 50051}} in a file.\n"
+          "Names from other servers also work: USE_GPU (true: auto, false: cpu), "
+          "INFERENCE_BATCH_SIZE.\n"
+          "Of a collection's folder the headers are read; `simile inspect FOLDER` reads all.\n"
+          "Exit codes: 0 valid, 1 a folder is missing or no collection, 64 a wrong setting, or "
+          "nothing to serve.")
       .Run([flags] { return RunConfig(*flags); });
 }
 

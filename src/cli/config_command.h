@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "app/config_check.h"
 #include "app/config_read.h"
 #include "app/tuning.h"
 #include "cli/terminal.h"
@@ -15,9 +17,11 @@ std::string SettingsTable(const app::ConfigReading& reading, const Terminal& ter
 // the tuning cache file, if any.
 std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal);
 
-// Both as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
-// "flag", "help"}], "tuning": [{"name", "value", "unit", "default", "origin", "help"}]} on one
-// line, ended by '\n'. Numbers and switches keep their types.
-std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning);
+// All as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
+// "flag", "help"}], "tuning": [{"name", "value", "unit", "default", "origin", "help"}], "problems":
+// [{"key", "origin", "message"}]} on one line, ended by '\n'. Numbers and switches keep their
+// types.
+std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
+                         const std::vector<app::ConfigProblem>& problems);
 
 }  // namespace simile::cli

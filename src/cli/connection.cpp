@@ -9,7 +9,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "cli/command_tree.h"
 #include "cli/error_details.h"
+#include "cli/flag_names.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "simile/v1/admin.grpc.pb.h"
 #include "simile/v1/collections.grpc.pb.h"
@@ -19,20 +21,12 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::string_view kDefaultPort = "50051";
 constexpr std::string_view kNoReason = "no connection";
+constexpr std::string_view kNoGrpcServer = "no gRPC server";
 constexpr int kConnectsMax = 3;
 // Allowance for what surrounds a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
 constexpr std::uint32_t kCollectionsPerPage = 1'000;  // the most that a server returns
-
-// Adds the default port to a HOST without one. An IPv6 address needs brackets to have a port.
-std::string WithPort(const std::string& address) {
-  if (address.find(':') == std::string::npos || address.ends_with(']')) {
-    return fmt::format("{}:{}", address, kDefaultPort);
-  }
-  return address;
-}
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -49,15 +43,25 @@ std::string_view UnreachedReason(std::string_view message) {
   if (message.find("No route to host") != std::string_view::npos) return "no route to host";
   if (message.find("unreachable") != std::string_view::npos) return "network unreachable";
   if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
+  if (message.find("Socket closed") != std::string_view::npos ||
+      message.find("reset by peer") != std::string_view::npos) {
+    return "it closes the connection";
+  }
+  if (message.find("http1.x") != std::string_view::npos ||
+      message.find("Failed parsing HTTP/2") != std::string_view::npos) {
+    return kNoGrpcServer;
+  }
   return kNoReason;
 }
 
 }  // namespace
 
 struct Connection::Channel {
-  Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout)
-      : address(WithPort(to)),
+  Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout,
+          const CommandSpec* called_for)
+      : address(to),
         timeout(call_timeout),
+        command(called_for),
         channel(OpenChannel(address)),
         search(v1::SearchService::NewStub(channel)),
         collections(v1::CollectionService::NewStub(channel)),
@@ -128,30 +132,54 @@ struct Connection::Channel {
     return Unreached(status) && UnreachedReason(status.error_message()) == kNoReason;
   }
 
+  // An error of a call that did not reach a server.
+  absl::Status UnreachedStatus(std::string_view message) const {
+    const std::string_view reason = UnreachedReason(message);
+    if (reason == kNoGrpcServer) {
+      return absl::UnavailableError(fmt::format(
+          "something other than a gRPC server listens at {}; the metrics have a port of their own: "
+          "give the address that `simile serve` prints after \"listening on\"",
+          address));
+    }
+    return absl::UnavailableError(fmt::format(
+        "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
+        address, reason));
+  }
+
+  // An error of a call that was not answered in time.
+  std::string TimeoutText() const {
+    const double seconds = std::chrono::duration<double>(*timeout).count();
+    if (channel->GetState(false) == GRPC_CHANNEL_READY) {
+      return fmt::format("no answer from {} within {:.4g} s; --timeout allows more", address,
+                         seconds);
+    }
+    return fmt::format(
+        "no connection to a gRPC server at {} within {:.4g} s; check the address, or allow more "
+        "with --timeout",
+        address, seconds);
+  }
+
   absl::Status ToStatus(const grpc::Status& status) const {
     const std::string& message = status.error_message();
-    if (Unreached(status)) {
-      return absl::UnavailableError(fmt::format(
-          "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
-          address, UnreachedReason(message)));
-    }
+    if (Unreached(status)) return UnreachedStatus(message);
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
-      return WithDetails(absl::DeadlineExceededError(
-                             fmt::format("no answer from {} within {:.1f} s; --timeout allows more",
-                                         address, std::chrono::duration<double>(*timeout).count())),
-                         status.error_details());
+      return WithDetails(absl::DeadlineExceededError(TimeoutText()), status.error_details());
     }
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return absl::UnimplementedError(fmt::format(
           "the server at {} does not implement this call; is it a Simile server of this version?",
           address));
     }
-    return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.error_code()), message),
-                       status.error_details());
+    absl::Status error =
+        WithDetails(absl::Status(static_cast<absl::StatusCode>(status.error_code()), message),
+                    status.error_details());
+    if (command == nullptr) return error;
+    return InFlags(error, command->name, command->collection_given_as);
   }
 
   const std::string address;
   const std::optional<std::chrono::milliseconds> timeout;
+  const CommandSpec* const command;
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::SearchService::Stub> search;
   const std::unique_ptr<v1::CollectionService::Stub> collections;
@@ -160,8 +188,9 @@ struct Connection::Channel {
   const std::unique_ptr<grpc::health::v1::Health::Stub> health;
 };
 
-Connection::Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout)
-    : channel_(std::make_unique<Channel>(address, timeout)) {}
+Connection::Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
+                       const CommandSpec* command)
+    : channel_(std::make_unique<Channel>(address, timeout, command)) {}
 
 Connection::~Connection() = default;
 

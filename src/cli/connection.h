@@ -18,6 +18,8 @@ namespace simile::cli {
 
 enum class Health : std::uint8_t { kServing, kNotServing };
 
+struct CommandSpec;
+
 // The calls this program makes to one server. Thread-safe. Connects at the first call. Keeps gRPC's
 // headers out of the commands.
 //
@@ -26,9 +28,11 @@ enum class Health : std::uint8_t { kServing, kNotServing };
 // the timeout.
 class Connection {
  public:
-  //   address  HOST:PORT, or HOST for port 50051
+  //   address  HOST:PORT
   //   timeout  of each call; unset: no limit
-  Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout);
+  //   command  whose flags the errors name instead of fields (flag_names.h), borrowed; null: none
+  Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
+             const CommandSpec* command = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

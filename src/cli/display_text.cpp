@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace simile::cli {
 namespace {
 
@@ -75,6 +77,23 @@ std::string Shortened(std::string_view text, std::size_t width) {
   std::string shortened(text.substr(0, taken_bytes));
   while (shortened.ends_with(' ')) shortened.pop_back();
   return shortened += kEllipsis;
+}
+
+std::string ShellWord(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  // Double quotes where they need no escapes, because titles hold apostrophes.
+  if (text.find_first_of("\"\\$`!") == std::string::npos) return fmt::format("\"{}\"", text);
+  std::string word = "'";
+  for (const char letter : text) {
+    if (letter == '\'') {
+      word += "'\\''";
+    } else {
+      word += letter;
+    }
+  }
+  return word += '\'';
 }
 
 }  // namespace simile::cli

@@ -22,4 +22,7 @@ std::size_t DisplayWidth(std::string_view text);
 // Never separates a character from its combining marks.
 std::string Shortened(std::string_view text, std::size_t width);
 
+// The text as one word of a shell's command line, in quotes where that is necessary.
+std::string ShellWord(const std::string& text);
+
 }  // namespace simile::cli

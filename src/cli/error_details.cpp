@@ -41,6 +41,12 @@ absl::Status WithServersReason(absl::Status status, base::ErrorReason reason) {
   return WithDetails(std::move(status), rpc_status.SerializeAsString());
 }
 
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
+  const std::string message(status.message());
+  const char* const end = message.ends_with('?') || message.ends_with('.') ? "" : ".";
+  return base::WithMessage(status, fmt::format("{}{} {}", message, end, advice));
+}
+
 ErrorDetails DetailsOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kRpcStatusKey);
   google::rpc::Status rpc_status;
@@ -73,7 +79,7 @@ std::string ErrorText(const absl::Status& status) {
   return text;
 }
 
-std::string ErrorJson(const absl::Status& status) {
+nlohmann::ordered_json ErrorObject(const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
   nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
                                   {"reason", TextOrNull(details.reason)},
@@ -81,7 +87,11 @@ std::string ErrorJson(const absl::Status& status) {
                                   {"retry_after_ms", nullptr},
                                   {"message", std::string(status.message())}};
   if (details.retry_after_ms) error["retry_after_ms"] = *details.retry_after_ms;
-  return JsonLine({{"error", std::move(error)}});
+  return error;
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  return JsonLine({{"error", ErrorObject(status)}});
 }
 
 }  // namespace simile::cli

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <absl/status/status.h>
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/error_detail.h"
 
@@ -27,6 +29,8 @@ struct ErrorDetails {
 absl::Status WithDetails(absl::Status status, const std::string& rpc_status);
 // Attaches the reason that a server would give, to an error that the program finds before it asks.
 absl::Status WithServersReason(absl::Status status, base::ErrorReason reason);
+// The same error with a sentence after its message: `no item "x" in films. --title TEXT finds ...`.
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
 ErrorDetails DetailsOf(const absl::Status& status);
 ErrorDetails DetailsOf(const google::rpc::Status& status);
 
@@ -34,8 +38,9 @@ ErrorDetails DetailsOf(const google::rpc::Status& status);
 // again in 40 ms`.
 std::string ErrorText(const absl::Status& status);
 
-// {"error": {"code", "reason", "field", "retry_after_ms", "message"}} on one line, ended by '\n'.
-// What the error does not say is null.
+// {"code", "reason", "field", "retry_after_ms", "message"}. What the error does not say is null.
+nlohmann::ordered_json ErrorObject(const absl::Status& status);
+// {"error": ErrorObject} on one line, ended by '\n'.
 std::string ErrorJson(const absl::Status& status);
 
 }  // namespace simile::cli

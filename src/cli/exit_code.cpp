@@ -1,9 +1,12 @@
 #include "cli/exit_code.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
 #include <fmt/format.h>
 
+#include "base/file_descriptor.h"
 #include "cli/display_text.h"
 #include "cli/error_details.h"
 #include "cli/terminal.h"
@@ -16,8 +19,9 @@ int Fail(const absl::Status& status, bool json) {
     std::fflush(stdout);  // so that the message follows it
   }
   const Terminal terminal = StandardError();
-  fmt::print(stderr, "{} {}\n", Bold("error:", terminal),
-             Printable(ErrorText(status), LineBreaks::kKept));
+  // An error that nobody can read is no second error.
+  base::WriteAll(STDERR_FILENO, fmt::format("{} {}\n", Bold("error:", terminal),
+                                            Printable(ErrorText(status), LineBreaks::kKept)));
   return kFailed;
 }
 
@@ -25,7 +29,7 @@ void SuggestNext(const std::string& command) {
   const Terminal terminal = StandardError();
   if (!terminal.is_terminal) return;
   std::fflush(stdout);  // so that the suggestion follows the answer
-  fmt::print(stderr, "{}\n", Dim("next: " + command, terminal));
+  base::WriteAll(STDERR_FILENO, fmt::format("{}\n", Dim("next: " + command, terminal)));
 }
 
 }  // namespace simile::cli

@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {
@@ -27,6 +29,14 @@ std::string FetchedJson(const std::string& collection, const v1::FetchResponse& 
                    {"items", std::move(items)}});
 }
 
+// An unknown id with no known one near: says how ids are found.
+absl::Status WithWayToIds(const absl::Status& error, const v1::Collection& collection) {
+  const bool offers_one = error.message().find("Did you mean") != std::string_view::npos;
+  if (!absl::IsNotFound(error) || offers_one || collection.lookup_fields().empty()) return error;
+  return WithAdvice(error, fmt::format("`simile lookup TEXT` finds an item by its {}.",
+                                       collection.lookup_fields(0)));
+}
+
 int RunFetch(const FetchFlags& flags) {
   const bool json = flags.item.client.json;
   const Connection connection = Connect(flags.item.client, kItemTimeoutSeconds);
@@ -37,7 +47,7 @@ int RunFetch(const FetchFlags& flags) {
   for (const std::string& id : flags.ids) request->add_ids(id);
   request->set_with_vectors(flags.with_vectors);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(*request);
-  if (!fetched.ok()) return Fail(fetched.status(), json);
+  if (!fetched.ok()) return Fail(WithWayToIds(fetched.status(), *collection), json);
   if (json) {
     fmt::print("{}", FetchedJson(collection->name(), *fetched));
     return kSucceeded;
@@ -45,7 +55,8 @@ int RunFetch(const FetchFlags& flags) {
   for (const v1::Item& item : fetched->items()) {
     fmt::print("{}", ItemDetails(item, StandardOutput()));
   }
-  SuggestNext("simile similar --id " + flags.ids.front());
+  SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", flags.ids.front())),
+                          flags.item.client, flags.item.collection));
   return kSucceeded;
 }
 
@@ -54,11 +65,11 @@ int RunFetch(const FetchFlags& flags) {
 void AddFetchCommand(CommandLine& line) {
   auto flags = std::make_shared<FetchFlags>();
   Command command = line.Add("fetch", "Show items by their ids");
-  command.Texts("--id", flags->ids, "ID", "Show this item; several ids may follow")
+  command.List("--id", flags->ids, "ID", "The items to show")
       .Required()
       .Switch("--with-vectors", flags->with_vectors, "Return each item's stored vector");
-  AddItemFlags(command, flags->item);
-  command.Footer("simile fetch --id toy-story-1995 heat-1995").Run([flags] {
+  AddItemFlags(command, flags->item, kFieldsHelp);
+  command.Footer("simile fetch --id toy-story-1995,heat-1995").Run([flags] {
     return RunFetch(*flags);
   });
 }

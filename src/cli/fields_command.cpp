@@ -1,6 +1,9 @@
 #include "cli/fields_command.h"
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,8 +13,10 @@
 #include "base/message_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
+#include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 #include "cli/payload_json.h"
 #include "cli/snapshot_flag.h"
 #include "cli/table.h"
@@ -34,6 +39,10 @@ std::string ValuesText(const v1::FieldDescription& field) {
 }
 
 constexpr double kFieldsTimeoutSeconds = 10;
+// Narrower terminals show the values instead of their memory.
+constexpr std::size_t kWidthWithMemory = 80;
+// Of a value in the filter that is suggested.
+constexpr std::size_t kExampleWidthMax = 40;
 
 struct FieldsFlags {
   ClientFlags client;
@@ -41,6 +50,32 @@ struct FieldsFlags {
   std::optional<std::uint32_t> values;
   std::optional<std::string> expected_snapshot;
 };
+
+// The id of an item that passes the filter; empty where none is found.
+std::string IdThatPasses(const Connection& connection, const v1::Collection& collection,
+                         const std::string& filter) {
+  v1::SearchRequest request;
+  request.set_collection(collection.name());
+  const int dim = static_cast<int>(collection.dim());
+  request.add_queries()->mutable_vector()->mutable_values()->Resize(dim, 1);
+  request.mutable_options()->set_k(1);
+  request.mutable_options()->set_filter(filter);
+  request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
+  const absl::StatusOr<v1::SearchResponse> found = connection.Search(request);
+  if (!found.ok() || found->results().empty() || found->results(0).hits().empty()) return "";
+  return found->results(0).hits(0).id();
+}
+
+//   filter  empty: none to suggest
+void SuggestFilter(const Connection& connection, const v1::Collection& collection,
+                   const std::string& filter, const FieldsFlags& flags) {
+  if (filter.empty() || !StandardError().is_terminal) return;
+  const std::string id = IdThatPasses(connection, collection, filter);
+  if (id.empty()) return;
+  SuggestNext(
+      NextCommand(fmt::format("similar {} --filter {}", ListFlag("--id", id), ShellWord(filter)),
+                  flags.client, flags.name));
+}
 
 int RunFields(const FieldsFlags& flags) {
   const Connection connection = Connect(flags.client, kFieldsTimeoutSeconds);
@@ -60,6 +95,7 @@ int RunFields(const FieldsFlags& flags) {
     fmt::print("{} has no payload; filters can test ids only\n", collection->name());
   } else {
     fmt::print("{}", FieldsTable(*described, StandardOutput()));
+    SuggestFilter(connection, *collection, FilterExample(*described), flags);
   }
   return kSucceeded;
 }
@@ -67,19 +103,48 @@ int RunFields(const FieldsFlags& flags) {
 }  // namespace
 
 std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal) {
-  Table table({{"field"},
-               {"type"},
-               {"rows", Align::kRight},
-               {"different", Align::kRight},
-               {"most common, or range", Align::kLeft, true},
-               {"memory", Align::kRight}});
+  const bool with_memory = terminal.width == 0 || terminal.width >= kWidthWithMemory;
+  std::vector<Table::Column> columns{{"field"},
+                                     {"type"},
+                                     {"rows", Align::kRight},
+                                     {"different", Align::kRight},
+                                     {"most common, or range", Align::kLeft, true}};
+  if (with_memory) columns.push_back({"memory", Align::kRight});
+  Table table(std::move(columns));
   for (const v1::FieldDescription& field : described.fields()) {
-    table.AddRow({field.field().name(), FieldTypeName(field.field().type()),
-                  base::Grouped(field.field().rows()),
-                  field.distinct_values() == 0 ? "" : base::Grouped(field.distinct_values()),
-                  ValuesText(field), base::BytesText(field.bytes())});
+    std::vector<std::string> cells{
+        field.field().name(), FieldTypeName(field.field().type()),
+        base::Grouped(field.field().rows()),
+        field.distinct_values() == 0 ? "" : base::Grouped(field.distinct_values()),
+        ValuesText(field)};
+    if (with_memory) cells.push_back(base::BytesText(field.bytes()));
+    table.AddRow(std::move(cells));
   }
   return table.Render(terminal, 0);
+}
+
+std::string FilterExample(const v1::DescribeFieldsResponse& described) {
+  const auto plain = [](std::string_view text) {
+    return text.find_first_of("\"'\\") == std::string_view::npos;
+  };
+  const v1::ValueCount* best = nullptr;
+  std::string name;
+  for (const v1::FieldDescription& field : described.fields()) {
+    if (!plain(field.field().name())) continue;
+    for (const v1::ValueCount& value : field.values()) {
+      const std::string& text = value.value().string_value();
+      if (!value.value().has_string_value() || !plain(text)) continue;
+      if (DisplayWidth(text) > kExampleWidthMax) continue;
+      if (best != nullptr && best->rows() >= value.rows()) continue;
+      best = &value;
+      name = field.field().name();
+    }
+  }
+  if (best == nullptr) return "";
+  const bool bare = std::ranges::all_of(
+      name, [](unsigned char letter) { return std::isalpha(letter) != 0 || letter == '_'; });
+  return fmt::format("{}:\"{}\"", bare ? name : fmt::format("\"{}\"", name),
+                     best->value().string_value());
 }
 
 std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsResponse& described) {
@@ -108,7 +173,7 @@ std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsRe
 void AddFieldsCommand(CommandLine& line) {
   auto flags = std::make_shared<FieldsFlags>();
   Command command = line.Add("fields", "Show the fields that --filter can test");
-  command.Positional("NAME", flags->name, "The collection (default: the server's only one)")
+  command.Collection(flags->name, "The collection (default: the server's only one)")
       .Number("--values", flags->values, "COUNT", "Common values of each field (default 5)")
       .Text("--expect-snapshot", flags->expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kFieldsTimeoutSeconds));

@@ -1,10 +1,15 @@
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/client_flags.h"
 #include "cli/commands.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
+#include "cli/json_line.h"
+#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {
@@ -36,11 +41,27 @@ HealthReport Report(const absl::StatusOr<Health>& health) {
                                      : HealthReport{"NOT_SERVING", kExitNotServing};
 }
 
-absl::Status UnknownName(const HealthFlags& flags, const std::string& address) {
-  return absl::NotFoundError(
-      flags.liveness
-          ? fmt::format("the server at {} does not report its liveness", address)
-          : fmt::format("the server at {} has no collection \"{}\"", address, *flags.collection));
+absl::Status CheckNames(const HealthFlags& flags) {
+  if (!flags.liveness || !flags.collection) return absl::OkStatus();
+  return absl::InvalidArgumentError("--liveness and --collection cannot be combined; give one");
+}
+
+// What a collection is called that the health service does not know, and which are served.
+absl::Status UnknownName(const HealthFlags& flags, const Connection& connection) {
+  if (flags.liveness || !flags.collection) {
+    return absl::NotFoundError(
+        fmt::format("the server at {} does not report its health", connection.address()));
+  }
+  const absl::StatusOr<v1::Collection> known = connection.Get(*flags.collection);
+  if (!known.ok()) return known.status();
+  return absl::NotFoundError(fmt::format("{} was not served a moment ago", *flags.collection));
+}
+
+// One line of JSON: the status, and the error if the check failed.
+std::string HealthJson(const HealthReport& report, const absl::Status& error) {
+  nlohmann::ordered_json json = {{"status", report.status}};
+  if (!error.ok()) json["error"] = ErrorObject(error);
+  return JsonLine(json);
 }
 
 void PrintHealth(const HealthFlags& flags, Health health) {
@@ -49,22 +70,21 @@ void PrintHealth(const HealthFlags& flags, Health health) {
     return;
   }
   fmt::print("{}\n", health == Health::kServing ? "serving" : "not serving");
-  if (health != Health::kServing) SuggestNext("simile list");
+  if (health != Health::kServing) SuggestNext(NextCommand("list", flags.client, {}));
 }
 
 int RunHealth(const HealthFlags& flags) {
-  if (flags.liveness && flags.collection) {
-    Fail(absl::InvalidArgumentError("--liveness and --collection cannot be combined; give one"));
-    return kWrongUsage;
-  }
   const Connection connection = Connect(flags.client, kHealthTimeoutSeconds);
   const absl::StatusOr<Health> health = connection.CheckHealth(flags.checked_name());
   const HealthReport report = Report(health);
-  if (flags.client.json) fmt::print("{{\"status\":\"{}\"}}\n", report.status);
-  if (absl::IsNotFound(health.status())) {
-    Fail(UnknownName(flags, connection.address()));
-  } else if (!health.ok()) {
-    Fail(health.status());
+  const absl::Status error =
+      absl::IsNotFound(health.status()) ? UnknownName(flags, connection) : health.status();
+  if (flags.client.json) {
+    fmt::print("{}", HealthJson(report, error));
+    std::fflush(stdout);  // so that the message follows it
+  }
+  if (!error.ok()) {
+    Fail(error);
   } else if (!flags.client.json) {
     PrintHealth(flags, *health);
   }
@@ -77,11 +97,10 @@ void AddHealthCommand(CommandLine& line) {
   auto flags = std::make_shared<HealthFlags>();
   Command command =
       line.Add("health", "Check whether a server, or one of its collections, is serving");
-  command
-      .Text("--collection", flags->collection, "NAME",
-            "Check this collection (default: the whole server)")
+  command.Collection(flags->collection, "Check this collection (default: the whole server)")
       .Switch("--liveness", flags->liveness,
-              "Check only that the process can answer, whatever it loads or serves");
+              "Check only that the process can answer, whatever it loads or serves")
+      .Check([flags] { return CheckNames(*flags); });
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kHealthTimeoutSeconds));
   command
       .Footer(

@@ -15,6 +15,7 @@
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 #include "cli/table.h"
 #include "cli/time_text.h"
 
@@ -71,7 +72,7 @@ int RunInfo(const InfoFlags& flags) {
     return kSucceeded;
   }
   fmt::print("{}", InfoText(*info, connection.address(), StandardOutput()));
-  SuggestNext("simile list");
+  SuggestNext(NextCommand("list", flags.client, {}));
   return kSucceeded;
 }
 

@@ -1,61 +1,220 @@
+#include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <system_error>
+#include <utility>
+#include <variant>
 
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error_detail.h"
+#include "base/message_text.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/progress_bar.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "data/collection_parts.h"
 #include "data/inspect.h"
 
 namespace simile::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct InspectFlags {
   std::optional<std::string> path;
+  bool quick = false;
   bool json = false;
 };
 
-// One fact per line, then `would load` if it would. RunInspect prints the error.
+// A bar on a terminal while a folder is read.
+class InspectProgress {
+ public:
+  InspectProgress() : bar_([this] { return Line(); }) {}
+
+  void Set(const data::ReadProgress& progress) {
+    const std::lock_guard lock(mutex_);
+    file_ = progress.file;
+    bytes_read_ = progress.bytes_read;
+    bytes_total_ = progress.bytes_total;
+  }
+
+ private:
+  std::string Line() {
+    constexpr std::size_t kWidth = 20;
+    const std::lock_guard lock(mutex_);
+    if (bytes_total_ == 0) return "checking ...";
+    const double share = static_cast<double>(bytes_read_) / static_cast<double>(bytes_total_);
+    return fmt::format("checking {}  {} of {}{}{}", BarText(share, kWidth),
+                       base::BytesText(bytes_read_), base::BytesText(bytes_total_),
+                       file_.empty() ? "" : ", ", file_);
+  }
+
+  std::mutex mutex_;  // guards what follows, which the bar's thread reads
+  std::string file_;
+  std::uint64_t bytes_read_ = 0;
+  std::uint64_t bytes_total_ = 0;
+  ProgressBar bar_;  // destroyed first
+};
+
+// `first_id` as people read it.
+std::string LabelOf(std::string key) {
+  for (char& letter : key) {
+    if (letter == '_') letter = ' ';
+  }
+  return key;
+}
+
+// What a file is read as: nothing, if it is why the folder would not load.
+std::string ReadAs(const data::FolderFile& file, const absl::Status& status) {
+  if (!file.role) return fmt::format("not read: {}", file.unread_reason);
+  const bool is_refused = absl::StartsWith(status.message(), fmt::format("{}:", file.display_name));
+  return is_refused ? "refused" : std::string(data::NameOf(*file.role));
+}
+
+// The folder's files, after a blank line; empty when there are none.
+std::string FilesText(const data::Inspection& inspection, const Terminal& terminal) {
+  const data::FolderListing& listing = inspection.listing;
+  if (listing.files.empty()) return "";
+  Table table({{"file"}, {"size", Align::kRight}, {"read as", Align::kLeft, true}});
+  std::uint64_t unread = 0;
+  for (const data::FolderFile& file : listing.files) {
+    if (!file.role) ++unread;
+    table.AddRow({file.display_name, base::BytesText(file.bytes), ReadAs(file, inspection.status)});
+  }
+  std::string text = '\n' + table.Render(terminal, 2);
+  if (listing.unread_files > unread) {
+    fmt::format_to(std::back_inserter(text), "  and {}, not read\n",
+                   base::Counted(listing.unread_files - unread, "more file"));
+  }
+  return text;
+}
+
+// `would load`, and without what.
+std::string LoadsText(const data::Inspection& inspection) {
+  if (inspection.left_out.empty()) return "would load\n";
+  return fmt::format("would load, without {}\n",
+                     Printable(fmt::format("{}", fmt::join(inspection.left_out, "; without "))));
+}
+
+// One fact per line, the files, then `would load` if it would. RunInspect prints the error.
 std::string InspectionText(const std::string& path, const data::Inspection& inspection,
                            const Terminal& terminal) {
   Table facts({{}, {}});
-  for (const auto& [label, value] : inspection.facts) facts.AddRow({label, value});
+  for (const data::InspectedFact& fact : inspection.facts) {
+    facts.AddRow({LabelOf(fact.key), fact.text});
+  }
+  for (const data::FieldInfo& field : inspection.fields) {
+    facts.AddRow({fmt::format("field {}", field.name),
+                  fmt::format("{}, in {}", field.type, base::Counted(field.rows, "row"))});
+  }
+  for (const std::string& note : inspection.notes) facts.AddRow({"note", note});
   const std::string title =
       inspection.kind.empty() ? path : fmt::format("{}: {}", path, inspection.kind);
-  return fmt::format("{}\n{}{}", Bold(Printable(title), terminal), facts.Render(terminal, 2),
-                     inspection.status.ok() ? "would load\n" : "");
+  std::string text = fmt::format("{}\n{}{}", Bold(Printable(title), terminal),
+                                 facts.Render(terminal, 2), FilesText(inspection, terminal));
+  if (!inspection.status.ok()) return text;
+  if (inspection.unchecked.empty()) return text + LoadsText(inspection);
+  fmt::format_to(std::back_inserter(text), "not checked: {}; without --quick they are\n",
+                 Printable(fmt::format("{}", fmt::join(inspection.unchecked, ", "))));
+  return text;
 }
 
-// {"path", "kind", "loads", "facts": {label: value}, "error"} on one line, ended by '\n'. error is
-// null when it loads.
+// One overload for each type of value.
+struct ValueJson {
+  Json operator()(std::monostate) const { return nullptr; }
+  Json operator()(const PayloadList& list) const {
+    Json json = Json::array();
+    for (const PayloadValue& value : list) json.push_back(std::visit(*this, value.value));
+    return json;
+  }
+  Json operator()(const PayloadObject& object) const {
+    Json json = Json::object();
+    for (const auto& [name, value] : object) json[name] = std::visit(*this, value.value);
+    return json;
+  }
+  template <typename Scalar>
+  Json operator()(const Scalar& scalar) const {
+    return scalar;
+  }
+};
+
+Json FilesJson(const data::FolderListing& listing) {
+  Json files = Json::array();
+  for (const data::FolderFile& file : listing.files) {
+    Json json = {{"name", file.display_name},
+                 {"role", nullptr},
+                 {"bytes", file.bytes},
+                 {"unread_reason", nullptr}};
+    if (file.role) {
+      json["role"] = data::NameOf(*file.role);
+    } else {
+      json["unread_reason"] = file.unread_reason;
+    }
+    files.push_back(std::move(json));
+  }
+  return files;
+}
+
+// On one line, ended by '\n'. `loads` is null if --quick left something unchecked; `error` is null
+// unless it would not load.
 std::string InspectionJson(const std::string& path, const data::Inspection& inspection) {
-  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
-  for (const auto& [label, value] : inspection.facts) facts[label] = value;
-  nlohmann::ordered_json json = {{"path", path},
-                                 {"kind", inspection.kind},
-                                 {"loads", inspection.status.ok()},
-                                 {"facts", std::move(facts)},
-                                 {"error", nullptr}};
-  if (!inspection.status.ok()) json["error"] = std::string(inspection.status.message());
+  Json facts = Json::object();
+  for (const data::InspectedFact& fact : inspection.facts) {
+    facts[fact.key] = std::visit(ValueJson{}, fact.value.value);
+  }
+  Json fields = Json::array();
+  for (const data::FieldInfo& field : inspection.fields) {
+    fields.push_back({{"name", field.name}, {"type", field.type}, {"rows", field.rows}});
+  }
+  Json json = {{"path", path},
+               {"kind", inspection.kind},
+               {"loads", inspection.status.ok()},
+               {"facts", std::move(facts)},
+               {"fields", std::move(fields)},
+               {"files", FilesJson(inspection.listing)},
+               {"unread_files", inspection.listing.unread_files},
+               {"notes", inspection.notes},
+               {"left_out", inspection.left_out},
+               {"unchecked", inspection.unchecked},
+               {"error", nullptr}};
+  if (inspection.status.ok() && !inspection.unchecked.empty()) json["loads"] = nullptr;
+  if (!inspection.status.ok()) {
+    json["error"] =
+        ErrorObject(WithServersReason(inspection.status, base::ReasonOf(inspection.status)));
+  }
   return JsonLine(json);
+}
+
+absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
+  if (flags.json)
+    return data::InspectFile(*flags.path, Limits{}, {.quick = flags.quick, .progress = {}});
+  InspectProgress progress;
+  return data::InspectFile(
+      *flags.path, Limits{},
+      {.quick = flags.quick,
+       .progress = [&progress](const data::ReadProgress& read) { progress.Set(read); }});
 }
 
 // Prints the facts to standard output, and to standard error why the file would not load.
 int RunInspect(const InspectFlags& flags) {
-  const absl::StatusOr<data::Inspection> inspection = data::InspectFile(*flags.path, Limits{});
-  if (!inspection.ok()) return Fail(inspection.status());
+  const absl::StatusOr<data::Inspection> inspection = Inspect(flags);
+  if (!inspection.ok()) return Fail(inspection.status(), flags.json);
   fmt::print("{}", flags.json ? InspectionJson(*flags.path, *inspection)
                               : InspectionText(*flags.path, *inspection, StandardOutput()));
-  if (!inspection->status.ok()) return flags.json ? kFailed : Fail(inspection->status);
+  std::fflush(stdout);  // so that the error follows it
+  if (!inspection->status.ok()) return Fail(inspection->status);
   std::error_code error;
   if (!flags.json && std::filesystem::is_directory(*flags.path, error)) {
-    SuggestNext(fmt::format("simile serve --collection NAME={}", *flags.path));
+    SuggestNext(fmt::format("simile serve --collection NAME={}", ShellWord(*flags.path)));
   }
   return kSucceeded;
 }
@@ -70,10 +229,17 @@ void AddInspectCommand(CommandLine& line) {
       .File("PATH", flags->path, "",
             "A .npy, .safetensors, .jsonl or .json file, or a collection's folder")
       .Required()
+      .Switch("--quick", flags->quick,
+              "Read headers, sizes and names alone, and say what was not checked")
       .Switch("--json", flags->json, "Print JSON for programs");
-  command.Footer("Needs no server. Exit codes: 0 it would load, 1 it would not.").Run([flags] {
-    return RunInspect(*flags);
-  });
+  command
+      .Footer(
+          "A folder is read as a load reads it, with every check and the default limits, and "
+          "nothing "
+          "is kept. Needs no server.\nExit codes: 0 it would load, or --quick found nothing wrong; "
+          "1 "
+          "it would not.")
+      .Run([flags] { return RunInspect(*flags); });
 }
 
 }  // namespace simile::cli

@@ -1,13 +1,14 @@
 #include "cli/interrupt_message.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/file_descriptor.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 
@@ -61,7 +62,7 @@ void InterruptMessage::Wait() {
   if (stopping_) return;
   if (!message_.empty()) {
     const char* after_the_bar = StandardError().is_terminal ? "\n" : "";
-    fmt::print(stderr, "{}{}\n", after_the_bar, message_);
+    base::WriteAll(STDERR_FILENO, fmt::format("{}{}\n", after_the_bar, message_));
   }
   std::_Exit(kInterrupted);
 }

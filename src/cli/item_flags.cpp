@@ -4,11 +4,9 @@
 
 namespace simile::cli {
 
-void AddItemFlags(Command& command, ItemFlags& flags) {
-  command
-      .Text("--collection", flags.collection, "NAME",
-            "The collection (default: the server's only one)")
-      .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)")
+void AddItemFlags(Command& command, ItemFlags& flags, const char* fields_help) {
+  command.Collection(flags.collection, "The collection (default: the server's only one)")
+      .List("--fields", flags.fields, "FIELD", fields_help)
       .Switch("--with-rows", flags.with_rows,
               "Return each item's position in the loaded files, from 0")
       .Text("--required-filter", flags.required_filter, "TEXT",

@@ -8,6 +8,7 @@
 
 #include "cli/client_flags.h"
 #include "cli/command_line.h"
+#include "cli/fields_flag.h"
 #include "cli/snapshot_flag.h"
 
 namespace simile::cli {
@@ -21,7 +22,8 @@ struct ItemFlags {
   std::optional<std::string> expected_snapshot;
   bool with_rows = false;
 };
-void AddItemFlags(Command& command, ItemFlags& flags);
+//   fields_help  of --fields
+void AddItemFlags(Command& command, ItemFlags& flags, const char* fields_help);
 
 // The default timeout of these two.
 inline constexpr double kItemTimeoutSeconds = 10;
@@ -34,7 +36,7 @@ absl::StatusOr<Request> ItemRequest(const ItemFlags& flags, const v1::Collection
   if (!expected.ok()) return expected.status();
   Request request;
   request.set_collection(collection.name());
-  for (const std::string& field : flags.fields) request.mutable_payload()->add_fields(field);
+  SelectFields(flags.fields, collection, *request.mutable_payload());
   request.set_required_filter(flags.required_filter.value_or(""));
   request.set_expected_snapshot_id(*std::move(expected));
   request.set_with_rows(flags.with_rows);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,15 @@
 
 namespace simile::cli {
 
-// One item with all it has, one field per line.
+// `16 items of films match`, `1 item of films matches`, `no item of films matches`
+std::string MatchCountText(std::uint64_t count, const std::string& collection);
+
+// One item with all it has, one field per line, under its id. A field that only repeats the id is
+// left out.
 std::string ItemDetails(const v1::Item& item, const Terminal& terminal);
 
-// The items that a text was found in, one per line, best first: the id, the row where the answer
-// has it, and fields.
-//   fields  of --fields; empty: those of TableFields
+// The items that a text was found in, one per line, best first, in the columns of
+// ChooseItemColumns.
 std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::string>& fields,
                        const Terminal& terminal);
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {
@@ -23,8 +24,14 @@ struct ListFlags {
 int ShowOne(const Connection& connection, const ListFlags& flags) {
   const absl::StatusOr<v1::Collection> collection = connection.Get(*flags.name);
   if (!collection.ok()) return Fail(collection.status(), flags.client.json);
-  fmt::print("{}", flags.client.json ? JsonLine(CollectionJson(*collection))
-                                     : CollectionDetails(*collection, StandardOutput()));
+  if (flags.client.json) {
+    fmt::print("{}", JsonLine(CollectionJson(*collection)));
+    return kSucceeded;
+  }
+  fmt::print("{}", CollectionDetails(*collection, StandardOutput()));
+  if (!collection->fields().empty()) {
+    SuggestNext(NextCommand(fmt::format("fields {}", collection->name()), flags.client, {}));
+  }
   return kSucceeded;
 }
 
@@ -37,13 +44,13 @@ int ShowAll(const Connection& connection, const ListFlags& flags) {
   }
   if (listed->collections().empty()) {
     fmt::print("no collections\n");
-    SuggestNext("simile load NAME FOLDER");
+    SuggestNext(NextCommand("load NAME FOLDER", flags.client, {}));
     return kSucceeded;
   }
   fmt::print("{}", CollectionTable(*listed, StandardOutput()));
   const std::string device_memory = DeviceMemoryTable(listed->backend(), StandardOutput());
   if (!device_memory.empty()) fmt::print("\n{}", device_memory);
-  SuggestNext(fmt::format("simile list {}", listed->collections(0).name()));
+  SuggestNext(NextCommand(fmt::format("list {}", listed->collections(0).name()), flags.client, {}));
   return kSucceeded;
 }
 
@@ -52,7 +59,7 @@ int ShowAll(const Connection& connection, const ListFlags& flags) {
 void AddListCommand(CommandLine& line) {
   auto flags = std::make_shared<ListFlags>();
   Command command = line.Add("list", "Show what a server serves");
-  command.Positional("NAME", flags->name, "Show this collection in detail: memory, fields, notes");
+  command.Collection(flags->name, "Show this collection in detail: memory, fields, files, notes");
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kListTimeoutSeconds));
   command.Footer("simile list films").Run([flags] {
     const Connection connection = Connect(flags->client, kListTimeoutSeconds);

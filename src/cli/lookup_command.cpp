@@ -10,6 +10,7 @@
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/json_line.h"
+#include "cli/next_command.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {
@@ -37,11 +38,11 @@ std::string FoundJson(const std::string& collection, const v1::LookupResponse& f
                    {"matches", std::move(matches)}});
 }
 
-// `16 films match "batman", 3 exactly`
+// `16 items of films match "batman", 3 exactly`
 std::string CountText(const std::string& collection, const LookupFlags& flags,
                       const v1::LookupResponse& found) {
-  std::string text = fmt::format("{} {} match \"{}\"", base::Grouped(found.match_count()),
-                                 Printable(collection), Printable(*flags.text));
+  std::string text = fmt::format("{} \"{}\"", MatchCountText(found.match_count(), collection),
+                                 Printable(*flags.text));
   if (found.whole_match_count() > 0) {
     text += fmt::format(", {} exactly", base::Grouped(found.whole_match_count()));
   }
@@ -56,7 +57,9 @@ void PrintFound(const std::string& collection, const LookupFlags& flags,
   if (found.match_count() > listed) {
     fmt::print("  and {} more; --limit shows more\n", base::Grouped(found.match_count() - listed));
   }
-  if (listed > 0) SuggestNext("simile similar --id " + found.matches(0).item().id());
+  if (listed == 0) return;
+  SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", found.matches(0).item().id())),
+                          flags.item.client, flags.item.collection));
 }
 
 int RunLookup(const LookupFlags& flags) {
@@ -88,8 +91,8 @@ void AddLookupCommand(CommandLine& line) {
       .Required()
       .Text("--field", flags->field, "FIELD",
             "The field to search (default: the collection's first look-up field)")
-      .Number("--limit", flags->limit, "COUNT", "Items to show (default 20)");
-  AddItemFlags(command, flags->item);
+      .Number("--limit", flags->limit, "COUNT", "Items to show (default 20)", 1);
+  AddItemFlags(command, flags->item, kTableFieldsHelp);
   command
       .Footer(
           "simile lookup batman --limit 5\n"

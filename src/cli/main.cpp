@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <fmt/format.h>
 
+#include "base/standard_streams.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -14,7 +15,7 @@ namespace {
 
 int Main(int argument_count, char** arguments) {
   const observe::BuildInfo build = observe::GetBuildInfo();
-  CommandLine line("Simile: exact top-k similarity and recommendation over embedding matrices",
+  CommandLine line("exact top-k similarity and recommendation over embedding matrices",
                    fmt::format("simile {} ({})", build.version, build.build));
   AddServeCommand(line);
   AddHealthCommand(line);
@@ -34,6 +35,7 @@ int Main(int argument_count, char** arguments) {
   AddVerifyCommand(line);
   AddBenchCommand(line);
   AddConfigCommand(line);
+  AddProgramCommands(line);
   const int exit_code = line.Run(argument_count, arguments);
   // Losing output, for example to a full disk, is a failure.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -47,6 +49,7 @@ int Main(int argument_count, char** arguments) {
 
 // Libraries throw when memory runs out or standard output cannot be written.
 int main(int argument_count, char** arguments) {
+  simile::base::OpenClosedStandardStreams();
   try {
     return simile::cli::Main(argument_count, arguments);
   } catch (const std::exception& error) {

@@ -1,5 +1,6 @@
 #include "cli/payload_text.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -65,22 +66,26 @@ std::string CellText(const PayloadMap& payload, const std::string& field) {
   return text;
 }
 
-std::vector<std::string> TableFields(const std::set<std::string>& present) {
+std::vector<std::string> TableFields(const std::set<std::string>& present,
+                                     const std::set<std::string>& lists) {
   std::vector<std::string> fields;
-  if (present.contains("title")) {
-    for (const char* field : {"title", "year", "genres"}) {
-      if (present.contains(field)) fields.emplace_back(field);
-    }
-    return fields;
+  const bool has_title = present.contains("title");
+  const std::string list = present.contains("genres") || lists.empty() ? "genres" : *lists.begin();
+  for (const std::string& field :
+       {std::string(has_title ? "title" : "name"), std::string("year"), list}) {
+    if (present.contains(field)) fields.push_back(field);
   }
+  if (has_title) return fields;
   for (const std::string& field : present) {
-    if (fields.size() < kTableFieldsMax) fields.push_back(field);
+    const bool chosen = std::ranges::find(fields, field) != fields.end();
+    if (fields.size() < kTableFieldsMax && !chosen) fields.push_back(field);
   }
   return fields;
 }
 
 std::string RowLabel(const PayloadMap& payload, const std::string& id) {
-  const std::string title = FieldText(payload, "title");
+  std::string title = FieldText(payload, "title");
+  if (title.empty()) title = FieldText(payload, "name");
   if (title.empty()) return id;
   const std::string year = FieldText(payload, "year");
   return year.empty() ? title : fmt::format("{} ({})", title, year);

@@ -8,6 +8,9 @@
 
 namespace simile::cli {
 
+// The name of the ids in tables and in --fields.
+inline constexpr const char* kIdField = "id";
+
 using PayloadMap = google::protobuf::Map<std::string, v1::PayloadValue>;
 
 // A payload value for people: text unchanged, lists as `a, b`, objects as `{key: value}` by key,
@@ -21,12 +24,15 @@ std::string FieldText(const PayloadMap& payload, const std::string& field);
 // lists of genres do.
 std::string CellText(const PayloadMap& payload, const std::string& field);
 
-// The fields that a table shows when nobody chose any: title, year and genres if there is a title,
-// else the first three by name.
+// The fields that a table shows when nobody chose any: title or name, year, and a list, which is
+// genres if that is there and else the first list by name. Without a title, up to three fields,
+// the others by name.
 //   present  the fields that any row has
-std::vector<std::string> TableFields(const std::set<std::string>& present);
+//   lists    those of them that hold a list of texts
+std::vector<std::string> TableFields(const std::set<std::string>& present,
+                                     const std::set<std::string>& lists);
 
-// A row's name in messages: `Toy Story (1995)` when its payload has a title, else its id.
+// A row's name in messages: `Toy Story (1995)` when its payload has a title or a name, else its id.
 std::string RowLabel(const PayloadMap& payload, const std::string& id);
 
 }  // namespace simile::cli

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/fields_flag.h"
 #include "cli/snapshot_flag.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
@@ -13,9 +15,7 @@ absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, boo
   if (!flags.strategy) {
     return has_positive ? v1::Examples::STRATEGY_AVERAGE_VECTOR : v1::Examples::STRATEGY_BEST_SCORE;
   }
-  if (*flags.strategy == "average-vector") return v1::Examples::STRATEGY_AVERAGE_VECTOR;
-  if (*flags.strategy == "best-score") return v1::Examples::STRATEGY_BEST_SCORE;
-  if (*flags.strategy == "sum-scores") return v1::Examples::STRATEGY_SUM_SCORES;
+  if (const auto strategy = StrategyNamed(*flags.strategy)) return *strategy;
   return absl::InvalidArgumentError(
       fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
 }
@@ -23,32 +23,33 @@ absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, boo
 }  // namespace
 
 void AddQueryFlags(Command& command, QueryFlags& flags) {
-  command
-      .Text("--collection", flags.collection, "NAME",
-            "The collection to search (default: the server's only one)")
+  command.Collection(flags.collection, "The collection to search (default: the server's only one)")
       .Number("-k", flags.k, "COUNT", "Hits wanted (default 10)")
       .Number("--offset", flags.offset, "COUNT", "Best hits to skip (default 0)")
       .Real("--score-threshold", flags.score_threshold, "SCORE",
             "Leave out hits with a lower score")
-      .List("--exclude", flags.exclude_ids, "ID,ID", "Items never to return")
+      .List("--exclude", flags.exclude_ids, "ID", "Items never to return")
       .Text("--filter", flags.filter, "TEXT",
             "Only items that pass: 'genres:\"Drama\" AND year >= 1990'; see `simile fields`")
       .Text("--required-filter", flags.required_filter, "TEXT",
             "Treat items that do not pass as not in the collection; --filter narrows further")
       .Text("--group-by", flags.group_by, "FIELD",
             "Return the best groups of items that share a keyword of this field")
-      .Number("--group-size", flags.group_size, "COUNT", "Items in each group (default 1)")
+      .Number("--group-size", flags.group_size, "COUNT", "Items in each group (default 1)", 1)
       .Real("--diversity", flags.diversity, "LAMBDA",
             "Prefer items unlike each other (MMR): 1 ranks by score alone, 0 by difference alone")
       .Number("--candidates", flags.candidates, "COUNT",
-              "Best items that --diversity chooses from (default 10 per hit, at least 100)")
+              "Best items that --diversity chooses from (default 10 per hit, at least 100)", 1)
       .Switch("--paged", flags.paged, "Print a token for the next page")
       .Text("--page-token", flags.page_token, "TOKEN",
             "Print this token's page; repeat the other flags unchanged")
       .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp)
-      .List("--fields", flags.fields, "FIELD,FIELD", "Payload fields to return (default: all)")
+      .List("--fields", flags.fields, "FIELD", kTableFieldsHelp)
       .Switch("--with-rows", flags.with_rows,
-              "Return each item's position in the loaded files, from 0");
+              "Return each item's position in the loaded files, from 0")
+      .Switch("--receipt", flags.whole_receipt,
+              "Print the whole receipt under the answer; --json always has it")
+      .Check([&flags] { return OptionsOf(flags).status(); });
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }
 
@@ -58,6 +59,9 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   }
   if (flags.candidates && !flags.diversity) {
     return absl::InvalidArgumentError("--candidates needs --diversity LAMBDA");
+  }
+  if (flags.diversity && flags.group_by) {
+    return absl::InvalidArgumentError("--diversity and --group-by cannot be combined; give one");
   }
   v1::SearchOptions options;
   if (flags.k) options.set_k(*flags.k);
@@ -76,25 +80,30 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   if (flags.candidates) options.mutable_diversity()->set_candidates(*flags.candidates);
   options.set_paged(flags.paged);
   if (flags.page_token) options.set_page_token(*flags.page_token);
-  for (const std::string& field : flags.fields) options.mutable_payload()->add_fields(field);
   options.set_with_rows(flags.with_rows);
   options.set_reply_bytes_max(kReplyBytesMax);
   return options;
 }
 
-absl::Status SetExpectedSnapshot(const QueryFlags& flags, const v1::Collection& collection,
-                                 v1::SearchOptions& options) {
+absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
+                                  v1::SearchOptions& options) {
   absl::StatusOr<std::string> id = ExpectedSnapshotId(flags.expected_snapshot, collection);
   if (!id.ok()) return id.status();
   options.set_expected_snapshot_id(*std::move(id));
+  SelectFields(flags.fields, collection, *options.mutable_payload());
   return absl::OkStatus();
 }
 
 void AddExampleFlags(Command& command, ExampleFlags& flags) {
-  command.List("--like", flags.like, "ID,ID", "Items to be like")
-      .List("--unlike", flags.unlike, "ID,ID", "Items to be unlike")
+  command.List("--like", flags.like, "ID", "Items to be like")
+      .List("--unlike", flags.unlike, "ID", "Items to be unlike")
       .Text("--strategy", flags.strategy, "NAME",
-            "How --like and --unlike make a score: average-vector, best-score or sum-scores");
+            "How --like and --unlike make a score: average-vector, best-score or sum-scores")
+      .Choices({"average-vector", "best-score", "sum-scores"})
+      .Check([&flags] {
+        v1::Query query;
+        return flags.given() ? TurnIntoExamples(flags, query) : absl::OkStatus();
+      });
 }
 
 absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query) {

@@ -25,6 +25,7 @@ struct QueryFlags {
   std::optional<std::string> required_filter;
   std::vector<std::string> fields;
   bool with_rows = false;
+  bool whole_receipt = false;
   std::optional<std::string> group_by;
   std::optional<std::uint32_t> group_size;
   std::optional<double> diversity;  // MMR lambda
@@ -37,9 +38,10 @@ void AddQueryFlags(Command& command, QueryFlags& flags);
 // Errors: kInvalidArgument for a flag that needs another.
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
 
-// Sets what --expect-snapshot asks for. Errors: those of ExpectedSnapshotId.
-absl::Status SetExpectedSnapshot(const QueryFlags& flags, const v1::Collection& collection,
-                                 v1::SearchOptions& options);
+// Sets what depends on the collection: what --expect-snapshot and --fields ask for.
+// Errors: those of ExpectedSnapshotId.
+absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
+                                  v1::SearchOptions& options);
 
 // The default timeout of these three.
 inline constexpr double kQueryTimeoutSeconds = 10;

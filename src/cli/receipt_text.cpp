@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
+#include "cli/table.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {
@@ -21,12 +23,19 @@ std::string DurationText(std::uint64_t microseconds) {
   return fmt::format("{:.2f} s", number / 1e6);
 }
 
+std::string Queries(std::uint64_t count) {
+  return count == 1 ? "1 query" : fmt::format("{} queries", base::Grouped(count));
+}
+
 }  // namespace
 
-std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t> rows_passing) {
+std::string ReceiptLine(const v1::Receipt& receipt, const std::string& usual_reason,
+                        std::optional<std::uint64_t> rows_passing) {
   std::string line = receipt.exact() ? "exact" : "not exact";
   line += fmt::format(" · {}", BackendName(receipt.backend()));
-  if (!receipt.reason().empty()) line += ": " + receipt.reason();
+  if (receipt.reason() != usual_reason && !receipt.reason().empty()) {
+    line += fmt::format(": {}", receipt.reason());
+  }
   line += fmt::format(" · {} in the engine", DurationText(receipt.compute_us()));
   if (receipt.batch_size() > 1) {
     line += fmt::format(" for a batch of {}", base::Grouped(receipt.batch_size()));
@@ -47,6 +56,29 @@ std::string ReceiptLine(const v1::Receipt& receipt, std::optional<std::uint64_t>
     line += fmt::format(", {} re-scored", base::Grouped(receipt.rows_rescored()));
   }
   return line + " · snapshot " + SnapshotText(receipt.snapshot_version(), receipt.snapshot_id());
+}
+
+std::string ReceiptTable(const v1::Receipt& receipt, const Terminal& terminal) {
+  Table facts({{}, {}});
+  facts.AddRow({"backend", BackendName(receipt.backend())});
+  facts.AddRow({"device", receipt.device()});
+  facts.AddRow({"engines", fmt::format("{}", fmt::join(receipt.engines(), ", "))});
+  facts.AddRow({"reason", receipt.reason()});
+  facts.AddRow({"snapshot_id", receipt.snapshot_id()});
+  facts.AddRow({"snapshot_version", base::Grouped(receipt.snapshot_version())});
+  facts.AddRow({"batch_size", Queries(receipt.batch_size())});
+  facts.AddRow({"queue_us", DurationText(receipt.queue_us())});
+  facts.AddRow({"compute_us", DurationText(receipt.compute_us())});
+  facts.AddRow({"total_us", DurationText(receipt.total_us())});
+  facts.AddRow({"rows_scanned", base::Counted(receipt.rows_scanned(), "row")});
+  facts.AddRow({"rows_rescored", base::Counted(receipt.rows_rescored(), "row")});
+  facts.AddRow({"rescans", base::Grouped(receipt.rescans())});
+  facts.AddRow({"rounds", base::Grouped(receipt.rounds())});
+  facts.AddRow({"device_bytes", base::BytesText(receipt.device_bytes())});
+  facts.AddRow({"device_bytes_peak", base::BytesText(receipt.device_bytes_peak())});
+  facts.AddRow({"exact", receipt.exact() ? "yes" : "no"});
+  facts.AddRow({"request_id", receipt.request_id()});
+  return facts.Render(terminal, 2);
 }
 
 nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {

@@ -8,8 +8,10 @@
 #include "base/message_text.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/query_flags.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
@@ -30,14 +32,12 @@ absl::Status SetColdStart(const RecommendFlags& flags, v1::SearchOptions& option
     return absl::InvalidArgumentError("--cold-start-field needs --cold-start ORDER");
   }
   v1::ColdStart& cold_start = *options.mutable_cold_start();
-  if (*flags.cold_start == "newest") {
-    cold_start.set_order(v1::ColdStart::ORDER_NEWEST);
-  } else if (*flags.cold_start == "most-popular") {
-    cold_start.set_order(v1::ColdStart::ORDER_MOST_POPULAR);
-  } else {
+  const std::optional<v1::ColdStart::Order> order = ColdStartOrderNamed(*flags.cold_start);
+  if (!order) {
     return absl::InvalidArgumentError(
         fmt::format("--cold-start {}: give newest or most-popular", *flags.cold_start));
   }
+  cold_start.set_order(*order);
   if (flags.cold_start_field) cold_start.set_field(*flags.cold_start_field);
   return absl::OkStatus();
 }
@@ -76,6 +76,14 @@ std::string Heading(const std::string& user, const v1::SearchResult& recommended
                      exclude_seen ? ", left out" : "");
 }
 
+// An unknown user's error with the flag that answers such users.
+absl::Status WithColdStartAdvice(const absl::Status& status, const RecommendFlags& flags) {
+  const std::string_view reason = base::InfoOf(base::ErrorReason::kUserNotFound).name;
+  if (flags.cold_start || DetailsOf(status).reason != reason) return status;
+  return WithAdvice(status,
+                    "--cold-start newest, or most-popular, answers users without a profile.");
+}
+
 int RecommendToUsers(const Connection& connection, const v1::Collection& collection,
                      const v1::SearchOptions& options, const RecommendFlags& flags) {
   v1::RecommendRequest request;
@@ -83,9 +91,11 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
   *request.mutable_options() = options;
   for (const std::string& user : flags.users) request.add_user_ids(user);
   absl::StatusOr<v1::RecommendResponse> response = connection.Recommend(request);
-  if (!response.ok()) return Fail(response.status(), flags.query.client.json);
+  if (!response.ok()) {
+    return Fail(WithColdStartAdvice(response.status(), flags), flags.query.client.json);
+  }
 
-  Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
+  Answer answer = AnswerOf(collection, *response);
   for (v1::SearchResult& recommended : *response->mutable_results()) {
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = Heading(recommended.user_id(), recommended, flags.exclude_seen);
@@ -111,7 +121,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
-  Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
+  Answer answer = AnswerOf(collection, *response);
   for (int i = 0; i < response->results_size(); ++i) {
     const std::string& user = flags.users[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();
@@ -131,7 +141,7 @@ int RunRecommend(const RecommendFlags& flags) {
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status(), json);
-  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+  if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);
   }
   return flags.like ? SearchBlends(connection, *collection, *options, flags)
@@ -143,18 +153,18 @@ int RunRecommend(const RecommendFlags& flags) {
 void AddRecommendCommand(CommandLine& line) {
   auto flags = std::make_shared<RecommendFlags>();
   Command command = line.Add("recommend", "Recommend items to users");
-  command.Texts("--user", flags->users, "ID", "Users to recommend to")
+  command.List("--user", flags->users, "ID", "Users to recommend to")
       .Required()
       .Switch("--exclude-seen", flags->exclude_seen, "Leave out items the user has seen")
-      .Text("--like", flags->like, "ID", "An item that the hits should also be like")
+      .ListValue("--like", flags->like, "ID", "An item that the hits should also be like")
       .Real("--user-weight", flags->user_weight, "SHARE",
             "The user's share of the blend with --like: 0 to 1 (default 0.5)")
       .Text("--cold-start", flags->cold_start, "ORDER",
             "For users without a profile: newest or most-popular items")
+      .Choices({"newest", "most-popular"})
       .Text("--cold-start-field", flags->cold_start_field, "FIELD",
             "The field that --cold-start orders by, greatest first")
-      .Renamed("--fallback", "--cold-start")
-      .Renamed("--fallback-field", "--cold-start-field");
+      .Check([flags] { return AllOptions(*flags).status(); });
   AddQueryFlags(command, flags->query);
   command.Footer("simile recommend --user user_00042 -k 5 --exclude-seen").Run([flags] {
     return RunRecommend(*flags);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/query_flags.h"
 #include "cli/vector_file.h"
+#include "simile/zero_vector.h"
 
 namespace simile::cli {
 namespace {
@@ -26,6 +28,17 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
       base::Grouped(collection.dim())));
 }
 
+// The server's error would not say which row of the file it is about.
+absl::Status CheckDirections(const QueryVectors& vectors, const v1::Collection& collection) {
+  if (collection.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
+  const auto zero = std::ranges::find_if(
+      vectors.rows, [](const std::vector<float>& row) { return IsZeroVector(row); });
+  if (zero == vectors.rows.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("{}: row {} is all zeros; a vector needs a direction to be compared",
+                  vectors.source, zero - vectors.rows.begin()));
+}
+
 int RunSearch(const SearchFlags& flags) {
   const bool json = flags.query.client.json;
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
@@ -37,7 +50,10 @@ int RunSearch(const SearchFlags& flags) {
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status(), json);
   if (absl::Status dim = CheckDim(*vectors, *collection); !dim.ok()) return Fail(dim, json);
-  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+  if (absl::Status directions = CheckDirections(*vectors, *collection); !directions.ok()) {
+    return Fail(directions, json);
+  }
+  if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);
   }
 
@@ -54,11 +70,11 @@ int RunSearch(const SearchFlags& flags) {
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), json);
 
-  Answer answer = AnswerOf(collection->name(), flags.query.fields, *response);
+  Answer answer = AnswerOf(*collection, *response);
   const bool several = vectors->rows.size() > 1;
   for (int i = 0; i < response->results_size(); ++i) {
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = fmt::format("{} nearest to {}{}", collection->name(), vectors->source,
+    result.heading = fmt::format("in {}, nearest to {}{}", collection->name(), vectors->source,
                                  several ? fmt::format(", row {}", i) : "");
     result.vector_source = vectors->source;
     result.vector_row = static_cast<std::uint64_t>(i);

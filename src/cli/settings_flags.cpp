@@ -1,6 +1,7 @@
 #include "cli/settings_flags.h"
 
 #include <cctype>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -52,6 +53,18 @@ std::string ValueName(const Setting& setting) {
   }
 }
 
+// `auto, cpu or gpu` as a list; empty for a setting that is no choice.
+std::vector<std::string> ChoicesOf(const Setting& setting) {
+  if (setting.kind != SettingKind::kChoice) return {};
+  std::vector<std::string> choices;
+  std::istringstream words(setting.range);
+  for (std::string word; words >> word;) {
+    if (word == "or") continue;
+    choices.push_back(word.substr(0, word.find(',')));
+  }
+  return choices;
+}
+
 }  // namespace
 
 void SettingsFlags::AddTo(Command& command) {
@@ -59,18 +72,29 @@ void SettingsFlags::AddTo(Command& command) {
   for (const Setting& setting : app::Settings()) {
     if (setting.flag.empty()) continue;
     if (setting.kind == SettingKind::kCollections) {
-      command.Texts(setting.flag, lists_[setting.key], ValueName(setting), HelpFor(setting));
+      std::vector<std::string>& collections = lists_[setting.key];
+      command.Texts(setting.flag, collections, ValueName(setting), HelpFor(setting))
+          .Paths(PathKind::kNamedFolder)
+          .Texts(ValueName(setting), collections, "", fmt::format("The same as {}", setting.flag))
+          .Paths(PathKind::kNamedFolder);
     } else if (!setting.flag_value.empty()) {
       command.Switch(setting.flag, switches_[setting.key], SwitchHelp(setting));
     } else if (setting.kind == SettingKind::kPath) {
       command.File(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
     } else {
-      command.Text(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
+      command.Text(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting))
+          .Choices(ChoicesOf(setting));
     }
   }
 }
 
 absl::StatusOr<app::ConfigReading> SettingsFlags::Read() const {
+  return app::ReadConfig(Sources());
+}
+
+app::LogFormat SettingsFlags::ReadLogFormat() const { return app::ReadLogFormat(Sources()); }
+
+app::ConfigSources SettingsFlags::Sources() const {
   app::ConfigSources sources;
   if (file_) sources.file = *file_;
   sources.environment = app::ProcessEnvironment();
@@ -85,7 +109,7 @@ absl::StatusOr<app::ConfigReading> SettingsFlags::Read() const {
       sources.flags.push_back({setting.key, {*value->second}});
     }
   }
-  return app::ReadConfig(sources);
+  return sources;
 }
 
 }  // namespace simile::cli

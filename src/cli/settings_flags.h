@@ -19,7 +19,13 @@ class SettingsFlags {
   // Reads file, environment and the flags given. Errors: those of app::ReadConfig.
   absl::StatusOr<app::ConfigReading> Read() const;
 
+  // How the log is to be written, as far as it can be told when Read fails, whose error belongs
+  // into a log of JSON too.
+  app::LogFormat ReadLogFormat() const;
+
  private:
+  app::ConfigSources Sources() const;
+
   std::optional<std::string> file_;
   // By key of the setting. Maps, because the parser keeps references to their elements.
   std::map<std::string, bool> switches_;

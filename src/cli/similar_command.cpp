@@ -11,9 +11,10 @@
 #include "cli/display_text.h"
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
+#include "cli/item_text.h"
+#include "cli/next_command.h"
 #include "cli/payload_text.h"
 #include "cli/query_flags.h"
-#include "cli/table.h"
 
 namespace simile::cli {
 namespace {
@@ -33,48 +34,50 @@ struct Start {
   std::string label;  // its name in the heading
 };
 
-std::string CandidatesTable(const std::string& collection, const std::string& title,
-                            const v1::LookupResponse& found) {
-  Table table({{}, {"", Align::kLeft, true}, {}});
-  for (const v1::LookupMatch& match : found.matches()) {
-    const PayloadMap& payload = match.item().payload();
-    table.AddRow({match.item().id(), FieldText(payload, "title"), FieldText(payload, "year")});
+// Prints the items that an ambiguous title may mean.
+void PrintCandidates(const std::string& collection, const SimilarFlags& flags,
+                     const v1::LookupResponse& found) {
+  if (flags.query.client.json) {
+    fmt::print("{}", CandidatesJson(collection, *flags.title, found));
+    return;
   }
   const auto listed = static_cast<std::uint64_t>(found.matches_size());
-  std::string text =
-      fmt::format("{} {} match \"{}\"; name one with --id:\n{}", base::Grouped(found.match_count()),
-                  collection, Printable(title), table.Render(StandardOutput(), 2));
+  fmt::print("{} \"{}\"; name one with --id:\n{}", MatchCountText(found.match_count(), collection),
+             Printable(*flags.title), MatchTable(found, {}, StandardOutput()));
   if (found.match_count() > listed) {
-    text += fmt::format("  and {} more\n", base::Grouped(found.match_count() - listed));
+    fmt::print("  and {} more\n", base::Grouped(found.match_count() - listed));
   }
-  return text;
+  SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", found.matches(0).item().id())),
+                          flags.query.client, flags.query.collection));
 }
 
 // Finds the item with this title. When it is ambiguous, prints the candidates and returns nullopt.
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
                                                   const v1::SearchOptions& options,
-                                                  const std::string& title, bool json) {
+                                                  const SimilarFlags& flags) {
   v1::LookupRequest request;
   request.set_collection(collection.name());
   request.set_required_filter(options.required_filter());
   request.set_expected_snapshot_id(options.expected_snapshot_id());
-  request.set_text(title);
+  request.set_text(*flags.title);
   request.set_limit(kCandidatesMax);
   const absl::StatusOr<v1::LookupResponse> found = connection.Lookup(request);
   if (!found.ok()) return found.status();
   const TitleChoice choice = ChooseByTitle(*found);
   if (const auto* item = std::get_if<TitleFound>(&choice)) {
-    return Start{item->item.id(), RowLabel(item->item.payload(), item->item.id())};
+    const std::string& id = item->item.id();
+    const std::string label = RowLabel(item->item.payload(), id);
+    // The title's id, which the next command needs.
+    return Start{id, label == id ? id : fmt::format("{}, {}", label, id)};
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
     return absl::NotFoundError(
         fmt::format("no {} in {} contains \"{}\". Try fewer words, or name an item with --id.",
                     collection.lookup_fields().empty() ? "title" : collection.lookup_fields(0),
-                    collection.name(), title));
+                    collection.name(), *flags.title));
   }
-  fmt::print("{}", json ? CandidatesJson(collection.name(), title, *found)
-                        : CandidatesTable(collection.name(), title, *found));
+  PrintCandidates(collection.name(), flags, *found);
   return std::nullopt;
 }
 
@@ -90,11 +93,8 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
-    const std::string message(fetched.status().message());
-    return base::WithMessage(
-        fetched.status(),
-        fmt::format("{}{} --title TEXT finds an item by its {}.", message,
-                    message.ends_with('?') ? "" : ".", collection.lookup_fields(0)));
+    return WithAdvice(fetched.status(), fmt::format("--title TEXT finds an item by its {}.",
+                                                    collection.lookup_fields(0)));
   }
   if (!fetched.ok()) return fetched.status();
   std::vector<Start> starts;
@@ -104,16 +104,23 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   return starts;
 }
 
-// "Toy Story (1995) and 2 items more, unlike 1 item"
-std::string LabelOf(const Start* start, const ExampleFlags& examples) {
-  std::string label = start != nullptr ? start->label : "";
+// "heat-1995"; "3 items"
+std::string ExamplesText(const std::vector<std::string>& ids) {
+  return ids.size() == 1 ? ids.front() : base::Counted(ids.size(), "item");
+}
+
+// "in films, like Toy Story (1995) and heat-1995, unlike 2 items"
+std::string HeadingOf(const std::string& collection, const Start* start,
+                      const ExampleFlags& examples) {
+  std::string heading = fmt::format("in {}", collection);
+  if (start != nullptr) heading += fmt::format(", like {}", start->label);
   if (!examples.like.empty()) {
-    const std::string more = base::Counted(examples.like.size(), "item");
-    label += start != nullptr ? fmt::format(" and {} more", more) : more;
+    heading +=
+        fmt::format("{} {}", start != nullptr ? " and" : ", like", ExamplesText(examples.like));
   }
-  if (examples.unlike.empty()) return label;
-  return fmt::format("{}{}unlike {}", label, label.empty() ? "" : ", ",
-                     base::Counted(examples.unlike.size(), "item"));
+  if (!examples.unlike.empty())
+    heading += fmt::format(", unlike {}", ExamplesText(examples.unlike));
+  return heading;
 }
 
 //   starts  one query each; empty: one query for the examples alone
@@ -134,14 +141,11 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
-  Answer answer = AnswerOf(collection.name(), flags.query.fields, *response);
+  Answer answer = AnswerOf(collection, *response);
   for (int i = 0; i < response->results_size(); ++i) {
     const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
-    const std::string label = LabelOf(start, flags.examples);
     AnsweredQuery& result = answer.results.emplace_back();
-    const bool like_something = start != nullptr || !flags.examples.like.empty();
-    result.heading =
-        fmt::format("{} {}{}", collection.name(), like_something ? "like " : "", label);
+    result.heading = HeadingOf(collection.name(), start, flags.examples);
     if (start != nullptr) result.id = start->id;
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;
@@ -150,19 +154,22 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   return ShowAnswer(answer, flags.query);
 }
 
-int RunSimilar(const SimilarFlags& flags) {
+absl::Status CheckTarget(const SimilarFlags& flags) {
   const bool by_id = !flags.ids.empty();
   const bool by_title = flags.title.has_value();
   if (by_id && by_title) {
-    Fail(absl::InvalidArgumentError("--id and --title cannot be combined; give one"));
-    return kWrongUsage;
+    return absl::InvalidArgumentError("--id and --title cannot be combined; give one");
   }
-  if (!by_id && !by_title && !flags.examples.given()) {
-    Fail(
-        absl::InvalidArgumentError("say what to compare with: --id ID..., --title TEXT, or --like "
-                                   "ID,... and --unlike ID,..."));
-    return kWrongUsage;
-  }
+  if (by_id || by_title || flags.examples.given()) return absl::OkStatus();
+  // `similar "Toy Story"` names a collection where a title was meant.
+  const std::optional<std::string>& name = flags.query.collection;
+  return absl::InvalidArgumentError(fmt::format(
+      "{}say what to compare with: --title {}, --id ID,..., or --like ID,... and --unlike ID,...",
+      name ? fmt::format("{} alone names the collection; ", base::Quoted(*name)) : "",
+      name ? ShellWord(*name) : "TEXT"));
+}
+
+int RunSimilar(const SimilarFlags& flags) {
   const bool json = flags.query.client.json;
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
@@ -170,16 +177,16 @@ int RunSimilar(const SimilarFlags& flags) {
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status(), json);
-  if (absl::Status set = SetExpectedSnapshot(flags.query, *collection, *options); !set.ok()) {
+  if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);
   }
-  if (by_id) {
+  if (!flags.ids.empty()) {
     const auto starts = StartsById(connection, *collection, *options, flags.ids);
     if (!starts.ok()) return Fail(starts.status(), json);
     return SearchAround(connection, *collection, *options, *starts, flags);
   }
-  if (!by_title) return SearchAround(connection, *collection, *options, {}, flags);
-  const auto start = StartByTitle(connection, *collection, *options, *flags.title, json);
+  if (!flags.title) return SearchAround(connection, *collection, *options, {}, flags);
+  const auto start = StartByTitle(connection, *collection, *options, flags);
   if (!start.ok()) return Fail(start.status(), json);
   if (!start->has_value()) return kFailed;
   return SearchAround(connection, *collection, *options, {**start}, flags);
@@ -198,14 +205,15 @@ TitleChoice ChooseByTitle(const v1::LookupResponse& found) {
 void AddSimilarCommand(CommandLine& line) {
   auto flags = std::make_shared<SimilarFlags>();
   Command command = line.Add("similar", "Find the items most like given ones");
-  command.Texts("--id", flags->ids, "ID", "Items to compare with, by id")
-      .Text("--title", flags->title, "TEXT", "The item to compare with, by title or a part of it");
+  command.List("--id", flags->ids, "ID", "Items to compare with, by id")
+      .Text("--title", flags->title, "TEXT", "The item to compare with, by title or a part of it")
+      .Check([flags] { return CheckTarget(*flags); });
   AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);
   command
       .Footer(
           "simile similar --title \"Toy Story\" -k 5\n"
-          "simile similar --like heat-1995,ronin-1998 --unlike batman-1989")
+          "simile similar --like heat-1995,alien-1979 --unlike batman-1989")
       .Run([flags] { return RunSimilar(*flags); });
 }
 

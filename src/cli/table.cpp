@@ -40,17 +40,25 @@ std::vector<std::size_t> Table::Widths(const Terminal& terminal, std::size_t ind
   if (terminal.width == 0) return widths;
   std::size_t total = std::accumulate(widths.begin(), widths.end(), indent) +
                       kGap * (columns_.empty() ? 0 : columns_.size() - 1);
-  while (total > terminal.width) {
-    std::size_t widest = columns_.size();
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const bool wider = widest == columns_.size() || widths[i] > widths[widest];
-      if (columns_[i].may_shrink && widths[i] > kShrunkWidthMin && wider) widest = i;
+  for (const bool last : {false, true}) {
+    while (total > terminal.width) {
+      const std::optional<std::size_t> widest = WidestThatShrinks(widths, last);
+      if (!widest) break;
+      --widths[*widest];
+      --total;
     }
-    if (widest == columns_.size()) break;
-    --widths[widest];
-    --total;
   }
   return widths;
+}
+
+std::optional<std::size_t> Table::WidestThatShrinks(const std::vector<std::size_t>& widths,
+                                                    bool last) const {
+  std::optional<std::size_t> widest;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!columns_[i].may_shrink || columns_[i].shrinks_last != last) continue;
+    if (widths[i] > kShrunkWidthMin && (!widest || widths[i] >= widths[*widest])) widest = i;
+  }
+  return widest;
 }
 
 std::string Table::Render(const Terminal& terminal, std::size_t indent) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,14 @@ enum class Align : std::uint8_t { kLeft, kRight };
 
 // Rows of text in aligned columns, two spaces apart. Cells are made printable; widths are in
 // terminal columns, not bytes. On a terminal the widest column that may shrink is shortened until
-// the table fits; in a file or a pipe nothing is cut.
+// the table fits, columns of ids only when no other is left; in a file or a pipe nothing is cut.
 class Table {
  public:
   struct Column {
     std::string heading;  // without any the table has no heading line
     Align align = Align::kLeft;
     bool may_shrink = false;
+    bool shrinks_last = false;  // ids: the next command needs them whole
   };
   explicit Table(std::vector<Column> columns);
 
@@ -31,6 +33,10 @@ class Table {
 
  private:
   std::vector<std::size_t> Widths(const Terminal& terminal, std::size_t indent) const;
+  // The widest column that may still be shortened, of equal ones the last.
+  //   last  of those that shrink last, else of the others
+  std::optional<std::size_t> WidestThatShrinks(const std::vector<std::size_t>& widths,
+                                               bool last) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -1,5 +1,7 @@
 #include "cli/wire_names.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -9,6 +11,11 @@ namespace {
 
 constexpr const char* kUnknownName = "unknown";
 constexpr std::size_t kShortIdDigits = 8;
+
+bool SameWords(std::string_view a, std::string_view b) {
+  const auto joined = [](char letter) { return letter == '-' ? '_' : letter; };
+  return std::ranges::equal(a, b, {}, joined, joined);
+}
 
 }  // namespace
 
@@ -122,6 +129,39 @@ const char* QualityName(v1::LookupMatch::Quality quality) {
     default:
       return kUnknownName;
   }
+}
+
+const char* FileRoleName(v1::CollectionFile::Role role) {
+  switch (role) {
+    case v1::CollectionFile::ROLE_SETTINGS:
+      return "settings";
+    case v1::CollectionFile::ROLE_VECTORS:
+      return "vectors";
+    case v1::CollectionFile::ROLE_PAYLOAD:
+      return "payload";
+    case v1::CollectionFile::ROLE_USER_IDS:
+      return "user_ids";
+    case v1::CollectionFile::ROLE_USER_VECTORS:
+      return "user_vectors";
+    case v1::CollectionFile::ROLE_INTERACTIONS:
+      return "interactions";
+    default:
+      return kUnknownName;
+  }
+}
+
+std::optional<v1::Examples::Strategy> StrategyNamed(std::string_view name) {
+  if (SameWords(name, "average_vector")) return v1::Examples::STRATEGY_AVERAGE_VECTOR;
+  if (SameWords(name, "best_score")) return v1::Examples::STRATEGY_BEST_SCORE;
+  if (SameWords(name, "sum_scores")) return v1::Examples::STRATEGY_SUM_SCORES;
+  return std::nullopt;
+}
+
+std::optional<v1::ColdStart::Order> ColdStartOrderNamed(std::string_view name) {
+  for (const auto order : {v1::ColdStart::ORDER_NEWEST, v1::ColdStart::ORDER_MOST_POPULAR}) {
+    if (SameWords(name, ColdStartOrderName(order))) return order;
+  }
+  return std::nullopt;
 }
 
 std::string ShortSnapshotId(const std::string& id) { return id.substr(0, kShortIdDigits); }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
@@ -19,6 +21,12 @@ const char* StageName(v1::ChangeProgress::Stage stage);      // "reading"
 const char* ScoreKindName(v1::ScoreKind kind);               // "best_score"
 const char* ColdStartOrderName(v1::ColdStart::Order order);  // "most_popular"
 const char* QualityName(v1::LookupMatch::Quality quality);   // "prefix": how a text was found
+const char* FileRoleName(v1::CollectionFile::Role role);     // "user_vectors", as collection.json
+
+// What a flag or a file means by a name, whether '-' or '_' separates its words; nullopt for a name
+// of nothing.
+std::optional<v1::Examples::Strategy> StrategyNamed(std::string_view name);      // "best-score"
+std::optional<v1::ColdStart::Order> ColdStartOrderNamed(std::string_view name);  // "most-popular"
 
 // The first digits of a snapshot's id: enough for people to tell two contents apart.
 std::string ShortSnapshotId(const std::string& id);

@@ -53,13 +53,24 @@ absl::Status BufferedReader::Skip(std::uint64_t count) {
   return source_.Skip(count - buffered);
 }
 
-absl::StatusOr<std::string_view> BufferedReader::ReadSome() {
+absl::StatusOr<std::string_view> BufferedReader::Peek() {
   if (window_.empty()) {
     const absl::StatusOr<bool> filled = Fill();
     if (!filled.ok()) return filled.status();
   }
-  const std::string_view bytes = window_;
-  Consume(bytes.size());
+  return window_;
+}
+
+absl::Status BufferedReader::SkipByteOrderMark() {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const absl::StatusOr<std::string_view> begin = Peek();
+  if (begin.ok() && begin->starts_with(kByteOrderMark)) Consume(kByteOrderMark.size());
+  return begin.status();
+}
+
+absl::StatusOr<std::string_view> BufferedReader::ReadSome() {
+  absl::StatusOr<std::string_view> bytes = Peek();
+  if (bytes.ok()) Consume(bytes->size());
   return bytes;
 }
 

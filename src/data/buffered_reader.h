@@ -30,6 +30,11 @@ class BufferedReader {
   absl::Status Skip(std::uint64_t count);
   // The next bytes, as many as the buffer has; empty at the end. Valid until the next call.
   absl::StatusOr<std::string_view> ReadSome();
+  // The next bytes without moving past them, at least one; empty at the end. Valid likewise.
+  absl::StatusOr<std::string_view> Peek();
+  // Moves past a byte order mark, which some programs write before UTF-8.
+  // REQUIRES: nothing was read yet.
+  absl::Status SkipByteOrderMark();
   // Reads up to the next newline or the end and drops the newline. False at the end of the file.
   //   line_number  what a message calls the line
   // Errors: kInvalidArgument when the line is longer than bytes_max; `line` never grows beyond

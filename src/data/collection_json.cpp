@@ -36,9 +36,10 @@ constexpr std::array<TextKey, 7> kTextKeys = {{
 
 absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
   std::vector<std::string> known;
-  known.reserve(kTextKeys.size() + 3);
+  known.reserve(kTextKeys.size() + 4);
   for (const TextKey& text_key : kTextKeys) known.emplace_back(text_key.key);
   known.emplace_back("metric");
+  known.emplace_back("on_zero_row");
   known.emplace_back("lookup_fields");
   known.emplace_back("field_types");
   const std::string nearest = base::NearestName(key, known);
@@ -67,6 +68,15 @@ absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& va
   if (*text == "dot") return Metric::kDot;
   return Refuse(
       in, fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", base::Quoted(*text)));
+}
+
+absl::StatusOr<OnZeroRow> OnZeroRowOf(const BufferedReader& in, const PayloadValue& value) {
+  const absl::StatusOr<std::string> text = TextOf(in, "on_zero_row", value);
+  if (!text.ok()) return text.status();
+  if (*text == "refuse") return OnZeroRow::kRefuse;
+  if (*text == "skip") return OnZeroRow::kSkip;
+  return Refuse(in, fmt::format("\"on_zero_row\" is {}; \"refuse\" or \"skip\" is needed",
+                                base::Quoted(*text)));
 }
 
 absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in,
@@ -127,6 +137,11 @@ absl::Status StoreMember(const BufferedReader& in, const std::string& key,
     const absl::StatusOr<Metric> metric = MetricOf(in, value);
     if (metric.ok()) files.metric = *metric;
     return metric.status();
+  }
+  if (key == "on_zero_row") {
+    const absl::StatusOr<OnZeroRow> on_zero_row = OnZeroRowOf(in, value);
+    if (on_zero_row.ok()) files.on_zero_row = *on_zero_row;
+    return on_zero_row.status();
   }
   if (key == "lookup_fields") {
     absl::StatusOr<std::vector<std::string>> fields = LookupFieldsOf(in, value);

@@ -11,6 +11,7 @@ namespace simile::data {
 // Reads collection.json, the settings that file names cannot express:
 //   vectors, payload, user_ids, user_vectors, interactions   files inside the folder
 //   metric         "cosine" (default) or "dot"
+//   on_zero_row    what a row of zeros is for cosine: "refuse" (default) or "skip"
 //   id_field       the payload field that holds ids
 //   tensor         which tensor of a file that names several
 //   lookup_fields  the payload fields that a look-up searches, a list

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "data/field_type.h"
+#include "data/folder_files.h"
 #include "data/folder_fingerprint.h"
 #include "data/id_index.h"
 #include "data/matrix.h"
@@ -28,9 +30,12 @@ struct Dataset {
   Metric metric = Metric::kCosine;
   Matrix vectors;                 // [row_count, dim] fp32, unit length for cosine
   double longest_row = kNormMax;  // no row of vectors is longer
-  IdIndex ids;                    // item id <-> row
-  PayloadTable payload;           // row_count rows, or none when there is no metadata.jsonl
-  Profiles profiles;              // no users when there is no user_ids.json
+  // The rows of zeros of a cosine collection whose settings say `"on_zero_row": "skip"`, ascending.
+  // They keep their row number, id and payload, and no search returns them.
+  std::vector<Row> skipped_rows;
+  IdIndex ids;           // item id <-> row
+  PayloadTable payload;  // row_count rows, or none when there is no metadata.jsonl
+  Profiles profiles;     // no users when there is no user_ids.json
   // Payload fields whose text LookupService searches, the most important first.
   std::vector<std::string> lookup_fields;
   // Types given in collection.json; the values decide those of other fields.
@@ -42,6 +47,10 @@ struct Dataset {
   // same files are loaded; see content_id.h.
   std::string content_id;
   FolderFingerprint fingerprint;  // of the files that were loaded
+  // The folder's files: first those that were read, by role, then those that were not, by name, of
+  // which at most limits.unread_files_max are listed.
+  std::vector<FolderFile> files;
+  std::uint64_t unread_files = 0;  // listed or not
 };
 
 }  // namespace simile::data

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "simile/payload.h"
+
 namespace simile::data {
 
 // The type of a payload field in filters.
@@ -31,6 +33,8 @@ struct NamedFieldType {
 std::string_view NameOf(FieldType type);
 // The type of this name.
 std::optional<FieldType> FieldTypeOf(std::string_view name);
+// Whether a value is of the type; null is of every type.
+bool Fits(FieldType type, const PayloadValue& value);
 // All names, in the order of the types.
 std::span<const std::string_view> FieldTypeNames();
 

@@ -1,5 +1,6 @@
 #include "data/folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -20,15 +21,27 @@ namespace fs = std::filesystem;
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
+absl::Status CannotOpen(std::string_view what, int error) {
+  const std::string message = fmt::format("{} cannot be opened: {}", what, ErrorText(error));
+  return error == EACCES || error == EPERM ? absl::PermissionDeniedError(message)
+                                           : absl::InvalidArgumentError(message);
+}
+
 // Why a path of the folder could not be opened.
 absl::Status OpenError(std::string_view display_name, int error) {
   if (error == ENOENT || error == ENOTDIR) {
     return absl::NotFoundError(fmt::format("{}: no such file", display_name));
   }
-  const std::string message =
-      fmt::format("{}: cannot be opened: {}", display_name, ErrorText(error));
-  return error == EACCES || error == EPERM ? absl::PermissionDeniedError(message)
-                                           : absl::InvalidArgumentError(message);
+  return CannotOpen(fmt::format("{}:", display_name), error);
+}
+
+// Why the folder itself could not be opened. Does not name it: to some callers its path is secret.
+absl::Status FolderError(int error) {
+  if (error == ENOENT) return absl::NotFoundError("the folder does not exist");
+  if (error == ENOTDIR) {
+    return absl::InvalidArgumentError("is a file, not a folder; a collection is a folder of files");
+  }
+  return CannotOpen("the folder", error);
 }
 
 // What kind of entry is not a regular file.
@@ -37,6 +50,11 @@ std::string_view KindOf(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
+}
+
+// Describes an entry itself, not what a link leads to. False when there is none.
+bool StatOf(int folder, const std::string& display_name, struct stat& status) {
+  return fstatat(folder, display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 // Opens a path whose links are resolved, part by part and following none, so that a part that has
@@ -59,23 +77,12 @@ base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
 }  // namespace
 
 absl::StatusOr<Folder> Folder::Open(const fs::path& path) {
-  const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
-  const std::string display_name = last.empty() ? std::string("folder") : last.string();
   std::error_code error;
   fs::path real = fs::canonical(path, error);
-  if (error) {
-    return error == std::errc::no_such_file_or_directory
-               ? absl::NotFoundError(fmt::format("{}: no such folder", display_name))
-               : OpenError(display_name, error.value());
-  }
+  if (error) return FolderError(error.value());
   base::FileDescriptor descriptor(open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptor.valid()) {
-    const int reason = errno;
-    if (reason == ENOTDIR) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: is a file; a collection is a folder of files", display_name));
-    }
-    return OpenError(display_name, reason);
+    return FolderError(errno);
   }
   return Folder(std::move(descriptor), std::move(real));
 }
@@ -83,28 +90,68 @@ absl::StatusOr<Folder> Folder::Open(const fs::path& path) {
 bool Folder::IsInside(const std::string& display_name) {
   const fs::path path(display_name);
   return !display_name.empty() && display_name.find('\0') == std::string::npos &&
-         path.is_relative() && path.has_filename() &&
+         path.is_relative() && path.has_filename() && path.filename() != "." &&
          std::find(path.begin(), path.end(), "..") == path.end();
 }
 
 bool Folder::Has(const std::string& display_name) const {
   struct stat status {};
-  return fstatat(descriptor_.get(), display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  return StatOf(descriptor_.get(), display_name, status);
 }
 
-absl::StatusOr<std::unique_ptr<FileSource>> Folder::OpenFile(
-    const std::string& display_name) const {
+std::vector<FolderEntry> Folder::List(const std::string& subfolder, std::size_t count_max) const {
+  std::vector<FolderEntry> entries;
+  const absl::StatusOr<fs::path> relative = Resolve(subfolder);
+  if (!relative.ok()) return entries;
+  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(descriptor.get()), closedir);
+  if (folder == nullptr) return entries;
+  descriptor.Release();  // closedir closes it
+  while (entries.size() < count_max) {
+    const dirent* const entry = readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    FolderEntry& added = entries.emplace_back();
+    added.display_name = fmt::format("{}{}", subfolder, name);
+    added.is_folder = entry->d_type == DT_DIR;
+    struct stat status {};
+    if (entry->d_type == DT_UNKNOWN && StatOf(descriptor_.get(), added.display_name, status)) {
+      added.is_folder = S_ISDIR(status.st_mode);
+    }
+  }
+  return entries;
+}
+
+std::uint64_t Folder::BytesOf(const std::string& display_name) const {
+  struct stat status {};
+  if (!StatOf(descriptor_.get(), display_name, status) || !S_ISREG(status.st_mode)) return 0;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+absl::StatusOr<fs::path> Folder::Resolve(const std::string& display_name) const {
   std::error_code error;
   const fs::path real = fs::canonical(real_ / display_name, error);
+  if (error == std::errc::no_such_file_or_directory && Has(display_name)) {
+    return absl::NotFoundError(fmt::format(
+        "{}: is a link to a file that is not there; put the file itself there", display_name));
+  }
   if (error) return OpenError(display_name, error.value());
-  const fs::path relative = real.lexically_relative(real_);
+  fs::path relative = real.lexically_relative(real_);
   if (relative.empty() || *relative.begin() == "..") {
     return absl::InvalidArgumentError(
         fmt::format("{}: is a link that leads out of the collection's folder; put the file itself "
                     "there",
                     display_name));
   }
-  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), relative);
+  return relative;
+}
+
+absl::StatusOr<std::unique_ptr<FileSource>> Folder::OpenFile(
+    const std::string& display_name) const {
+  const absl::StatusOr<fs::path> relative = Resolve(display_name);
+  if (!relative.ok()) return relative.status();
+  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
   if (!descriptor.valid()) return OpenError(display_name, errno);
   struct stat status {};
   if (fstat(descriptor.get(), &status) != 0) return OpenError(display_name, errno);

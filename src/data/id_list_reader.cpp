@@ -10,6 +10,7 @@
 #include "base/message_text.h"
 #include "data/id_rules.h"
 #include "data/json_reader.h"
+#include "data/text_shape.h"
 
 namespace simile::data {
 namespace {
@@ -131,6 +132,19 @@ class IdListReader {
   IdIndex::Builder ids_;
 };
 
+// Refuses what is no JSON by what it looks like.
+absl::Status CheckShape(BufferedReader& in) {
+  const absl::StatusOr<std::string_view> begin = in.Peek();
+  if (!begin.ok()) return begin.status();
+  const TextShape shape = TextShapeOf(*begin);
+  if (shape == TextShape::kTable || shape == TextShape::kLines) {
+    return Refuse(in, fmt::format("looks like {}; one JSON list of ids is needed, as "
+                                  "`jq -Rn '[inputs]'` writes it of a text with one id a line",
+                                  shape == TextShape::kTable ? "CSV" : "lines of text"));
+  }
+  return CheckEncoding(in, shape);
+}
+
 }  // namespace
 
 absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<ExpectedRows>& expected,
@@ -140,6 +154,7 @@ absl::StatusOr<IdIndex> ReadIdList(BufferedReader& in, const std::optional<Expec
                                                   in.display_name(), base::Grouped(in.size()),
                                                   base::Grouped(limits.id_list_bytes_max)));
   }
+  if (absl::Status shape = CheckShape(in); !shape.ok()) return shape;
   return IdListReader(in, expected, limits).Read();
 }
 

@@ -31,6 +31,7 @@ class UnknownNames {
   void Add(std::uint64_t line, const std::string& id) {
     if (count_++ == 0) first_ = fmt::format("line {}, {}", line, base::Quoted(id));
   }
+  std::uint64_t count() const { return count_; }
   void AppendNote(std::string_view display_name, std::uint64_t line_count, std::string_view noun,
                   std::vector<std::string>& notes) const {
     if (count_ == 0) return;
@@ -56,11 +57,16 @@ InteractionsReader::InteractionsReader(BufferedReader& in, const std::string& id
   }
 }
 
+std::string InteractionsReader::Needed() const {
+  return fmt::format("every line needs \"user_id\" and one of \"{}\"",
+                     fmt::join(item_fields_, "\", \""));
+}
+
 absl::StatusOr<std::string> InteractionsReader::ReadId(const PayloadObject& object,
                                                        std::string_view field) const {
   const PayloadValue* const value = FindMember(object, field);
   if (value == nullptr) {
-    return lines_.ErrorAtLine(fmt::format("has no {}; every line needs it", base::Quoted(field)));
+    return lines_.ErrorAtLine(fmt::format("has no {}; {}", base::Quoted(field), Needed()));
   }
   absl::StatusOr<std::string> id = IdFrom(*value, limits_);
   if (id.ok()) return id;
@@ -101,8 +107,7 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
     if (item_field == nullptr && FindMember(object, field) != nullptr) item_field = &field;
   }
   if (item_field == nullptr) {
-    return lines_.ErrorAtLine(
-        fmt::format("names no item; one of {} is needed", fmt::join(item_fields_, ", ")));
+    return lines_.ErrorAtLine(fmt::format("names no item; {}", Needed()));
   }
   absl::StatusOr<std::string> item = ReadId(object, *item_field);
   if (!item.ok()) return item.status();
@@ -114,7 +119,7 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
 
 absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex& users,
                                               const IdIndex& items, const std::string& id_field,
-                                              const Limits& limits) {
+                                              Keep keep, const Limits& limits) {
   InteractionsReader reader(in, id_field, limits);
   std::vector<std::pair<Row, Row>> pairs;
   UnknownNames unknown_users;
@@ -130,12 +135,14 @@ absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex&
       unknown_users.Add(reader.line(), interaction.user_id);
     } else if (!item) {
       unknown_items.Add(reader.line(), interaction.item_id);
-    } else {
+    } else if (keep == Keep::kRows) {
       pairs.emplace_back(*user, *item);
     }
   }
   Interactions interactions;
   interactions.seen = SeenSets::FromPairs(users.size(), std::move(pairs));
+  const std::uint64_t unknown = unknown_users.count() + unknown_items.count();
+  interactions.all_unknown = unknown > 0 && unknown == reader.line();
   unknown_users.AppendNote(in.display_name(), reader.line(), "user", interactions.notes);
   unknown_items.AppendNote(in.display_name(), reader.line(), "item", interactions.notes);
   return interactions;

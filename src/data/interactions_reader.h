@@ -9,6 +9,7 @@
 #include "data/buffered_reader.h"
 #include "data/id_index.h"
 #include "data/jsonl_reader.h"
+#include "data/keep.h"
 #include "data/seen_sets.h"
 #include "simile/limits.h"
 
@@ -34,6 +35,7 @@ class InteractionsReader {
   std::uint64_t line() const { return lines_.line(); }
 
  private:
+  std::string Needed() const;  // the members that every line has
   absl::StatusOr<std::string> ReadId(const PayloadObject& object, std::string_view field) const;
   absl::Status CheckWeight(const PayloadObject& object) const;
   absl::Status CheckTime(const PayloadObject& object) const;
@@ -48,10 +50,12 @@ struct Interactions {
   // One sentence each about lines that name users or items the collection does not have. Such lines
   // are left out, because logs and catalogues are exported at different times.
   std::vector<std::string> notes;
+  bool all_unknown = false;  // there are lines, and none of them is used
 };
 
+//   keep  kNothing: the same checks and notes, without seen sets
 absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex& users,
                                               const IdIndex& items, const std::string& id_field,
-                                              const Limits& limits);
+                                              Keep keep, const Limits& limits);
 
 }  // namespace simile::data

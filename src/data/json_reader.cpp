@@ -20,6 +20,7 @@ bool IsLetter(int byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' &&
 std::string DescribeByte(int byte) {
   if (byte == kEndOfInput) return "the end";
   if (byte == '\n') return "the end of the line";
+  if (byte == '\'') return "a single quote; JSON takes double quotes";
   if (byte > 0x20 && byte < 0x7F) return fmt::format("'{}'", static_cast<char>(byte));
   return fmt::format("byte 0x{:02x}", byte);
 }
@@ -47,6 +48,7 @@ void JsonReader::Begin(std::string_view text, std::uint64_t line) {
 void JsonReader::Begin(BufferedReader& stream) {
   Begin(std::string_view());
   stream_ = &stream;
+  stream_status_ = stream.SkipByteOrderMark();
 }
 
 bool JsonReader::Refill() {
@@ -106,6 +108,9 @@ absl::StatusOr<JsonToken> JsonReader::Next() {
       if (Peek() != ',') return Expected(in_object ? "',' or '}'" : "',' or ']'");
       Advance();
       SkipSpace();
+      if (Peek() == (in_object ? '}' : ']')) {
+        return ErrorHere(fmt::format("the comma before {} is one too many", DescribeByte(Peek())));
+      }
       token_place_ = place_;
       return in_object ? ReadKey() : ReadValue();
     }
@@ -139,9 +144,6 @@ absl::StatusOr<JsonToken> JsonReader::ReadValue() {
   }
   if (byte == '-' || IsDigit(byte)) return ReadNumber();
   if (IsLetter(byte)) return ReadWord();
-  if (byte == 0xEF && place_.line == 1 && place_.column == 1) {
-    return ErrorHere("begins with a byte order mark; save as UTF-8 without one");
-  }
   return Expected("a value");
 }
 
@@ -272,7 +274,7 @@ absl::Status JsonReader::ReadUtf8Sequence() {
   } while (base::Utf8SequenceLength({sequence, length}) == 0 && length < 4 &&
            Peek() != kEndOfInput && (Peek() & 0xC0) == 0x80);
   if (base::Utf8SequenceLength({sequence, length}) != length) {
-    return Error(place, fmt::format("byte 0x{:02x} begins no valid UTF-8 character",
+    return Error(place, fmt::format("byte 0x{:02x} begins no valid UTF-8 character; save as UTF-8",
                                     static_cast<unsigned char>(sequence[0])));
   }
   text_.append(sequence, length);

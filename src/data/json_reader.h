@@ -38,8 +38,9 @@ struct JsonBounds {
 
 // A strict pull parser for one JSON value (RFC 8259). Hand-written because no library combines
 // constant memory on any input, line and column in every error, and streams of any length. It
-// refuses comments, trailing commas, NaN, a byte order mark, invalid UTF-8, lone surrogates and
-// numbers that do not fit. Callers refuse duplicate names (json_value.h does). Reusable.
+// refuses comments, trailing commas, NaN, invalid UTF-8, lone surrogates and numbers that do not
+// fit; a byte order mark is ignored at the beginning of a stream. Callers refuse duplicate names
+// (json_value.h does). Reusable.
 class JsonReader {
  public:
   JsonReader(std::string display_name, const JsonBounds& bounds)
@@ -47,7 +48,7 @@ class JsonReader {
 
   // Restarts on text, borrowed until the next Begin. `line` is the number of its first line.
   void Begin(std::string_view text, std::uint64_t line = 1);
-  // Restarts on the rest of a stream, borrowed likewise.
+  // Restarts on a stream of which nothing was read yet, borrowed likewise.
   void Begin(BufferedReader& stream);
 
   // The next token. Errors: kInvalidArgument `FILE: line L, column C: ...`, columns counted in

@@ -114,10 +114,12 @@ const PayloadValue* FindMember(const PayloadObject& object, std::string_view nam
   return nullptr;
 }
 
-std::string_view Describe(const PayloadValue& value) {
+std::string_view Describe(const PayloadValue& value) { return DescribeType(value.value.index()); }
+
+std::string_view DescribeType(std::size_t index) {
   constexpr std::array<std::string_view, 7> kNames = {
       "null", "true or false", "an integer", "a number", "a string", "a list", "an object"};
-  return kNames[value.value.index()];
+  return kNames[index];
 }
 
 }  // namespace simile::data

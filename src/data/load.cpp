@@ -111,16 +111,22 @@ absl::Status CheckUnchanged(const FolderFingerprint& planned, const FolderFinger
                                  is_gone ? "has gone" : "has changed"));
 }
 
-// One load, from opening the files to a checked dataset. All files are opened first, so that
-// progress has a total. Steps that need temporary memory (sorting interactions) come before the
-// vectors, the largest part, so that the peak is the finished dataset.
+// One load, from opening the files to a checked dataset, or the same checks alone. All files are
+// opened first, so that progress has a total. Steps that need temporary memory (sorting
+// interactions) come before the vectors, the largest part, so that the peak is the finished
+// dataset.
 class Loader {
  public:
-  Loader(const DatasetPlan& plan, const Limits& limits, const ProgressFn& progress)
-      : plan_(plan), files_(plan.files), limits_(limits), meter_(progress) {}
+  //   keep  kNothing: Load makes every check, and its dataset has no vectors, payload rows or
+  //         seen items
+  Loader(const DatasetPlan& plan, Keep keep, const Limits& limits, const ProgressFn& progress)
+      : plan_(plan), files_(plan.files), keep_(keep), limits_(limits), meter_(progress) {}
 
   absl::StatusOr<Dataset> Load() {
     dataset_.metric = files_.metric;
+    dataset_.files = plan_.listing.files;
+    dataset_.unread_files = plan_.listing.unread_files;
+    dataset_.notes = plan_.listing.notes;
     for (absl::Status (Loader::*const step)() :
          {&Loader::CheckSettings, &Loader::OpenAll, &Loader::ReadLayouts, &Loader::LoadPayload,
           &Loader::ChooseLookupFields, &Loader::ChooseFieldTypes, &Loader::LoadUserIds,
@@ -138,6 +144,12 @@ class Loader {
     meter_.ReportAllRead();
     return std::move(dataset_);
   }
+
+  // Of a load that has succeeded.
+  const VectorFacts& vector_facts() const { return vector_facts_; }
+  const VectorFacts& user_vector_facts() const { return user_vector_facts_; }
+  const std::string& id_field() const { return id_field_; }
+  bool interactions_all_unknown() const { return interactions_all_unknown_; }
 
  private:
   // The plan's settings were read before its fingerprint was taken.
@@ -198,10 +210,15 @@ class Loader {
       dataset_.ids = IdIndex::OfRowNumbers(layout_.row_count);
       return absl::OkStatus();
     }
-    absl::StatusOr<PayloadFile> payload =
-        ReadPayload(*payload_.reader, files_.id_field,
-                    ExpectedRows{.count = layout_.row_count, .said_by = files_.vectors}, limits_);
+    absl::StatusOr<PayloadFile> payload = ReadPayload(
+        *payload_.reader,
+        {.id_field = files_.id_field,
+         .expected = ExpectedRows{.count = layout_.row_count, .said_by = files_.vectors},
+         .field_types = files_.field_types,
+         .keep = keep_},
+        limits_);
     if (!payload.ok()) return payload.status();
+    AddNotes(std::move(payload->notes));
     dataset_.payload = std::move(payload->table);
     dataset_.ids = std::move(payload->ids);
     id_field_ = std::move(payload->id_field);
@@ -263,42 +280,60 @@ class Loader {
       return absl::OkStatus();
     }
     absl::StatusOr<Interactions> interactions = ReadInteractions(
-        *interactions_.reader, dataset_.profiles.ids, dataset_.ids, id_field_, limits_);
+        *interactions_.reader, dataset_.profiles.ids, dataset_.ids, id_field_, keep_, limits_);
     if (!interactions.ok()) return interactions.status();
     dataset_.profiles.seen = std::move(interactions->seen);
     dataset_.profiles.most_seen = dataset_.profiles.seen.MostSeen(layout_.row_count);
-    std::move(interactions->notes.begin(), interactions->notes.end(),
-              std::back_inserter(dataset_.notes));
+    interactions_all_unknown_ = interactions->all_unknown;
+    AddNotes(std::move(interactions->notes));
     return absl::OkStatus();
   }
 
   absl::Status LoadVectors() {
-    LengthRange lengths;
-    absl::Status status = LoadMatrix(vectors_, layout_, dataset_.vectors, lengths);
+    const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
+    absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);
     // Lengths are measured in double; normalizing rounds every number to fp32.
     constexpr double kRounding = 1.0 + 0x1p-20;
-    const double longest = files_.metric == Metric::kCosine ? 1.0 : lengths.longest;
+    const double longest = files_.metric == Metric::kCosine ? 1.0 : vector_facts_.longest;
     dataset_.longest_row = longest * kRounding;
+    dataset_.skipped_rows = vector_facts_.skipped_rows;
+    if (const std::vector<Row>& skipped = dataset_.skipped_rows; status.ok() && !skipped.empty()) {
+      const bool is_one = skipped.size() == 1;
+      dataset_.notes.push_back(fmt::format(
+          "{}: {} of {} {} all zeros and {} skipped, the first is row {}", files_.vectors,
+          base::Grouped(skipped.size()), base::Counted(layout_.row_count, "row"),
+          is_one ? "is" : "are", is_one ? "is" : "are", base::Grouped(skipped.front())));
+    }
     return status;
   }
+
+  // For cosine a user without a direction is refused, also where rows are skipped: nothing would
+  // answer for that user.
   absl::Status LoadUserVectors() {
     if (user_vectors_.reader == nullptr) return absl::OkStatus();
-    LengthRange lengths;
-    return LoadMatrix(user_vectors_, user_layout_, dataset_.profiles.vectors, lengths);
+    const VectorRules rules{.metric = files_.metric, .zero_row_advice = kZeroUserAdvice};
+    return LoadMatrix(user_vectors_, user_layout_, rules, dataset_.profiles.vectors,
+                      user_vector_facts_);
   }
 
-  absl::Status LoadMatrix(OpenFile& file, const VectorLayout& layout, Matrix& kept,
-                          LengthRange& lengths) {
-    absl::StatusOr<Matrix> matrix = ReadMatrix(*file.reader, layout, files_.metric, lengths);
-    if (!matrix.ok()) return matrix.status();
-    kept = *std::move(matrix);
+  absl::Status LoadMatrix(OpenFile& file, const VectorLayout& layout, const VectorRules& rules,
+                          Matrix& kept, VectorFacts& facts) {
+    if (keep_ == Keep::kNothing) {
+      const absl::Status status = CheckRows(*file.reader, layout, rules, facts);
+      if (!status.ok()) return status;
+    } else {
+      absl::StatusOr<Matrix> matrix = ReadMatrix(*file.reader, layout, rules, facts);
+      if (!matrix.ok()) return matrix.status();
+      kept = *std::move(matrix);
+    }
     // Differences from unit length below the precision of fp32 are not reported.
     constexpr double kUnitTolerance = 1e-6;
     if (files_.metric == Metric::kCosine &&
-        (lengths.shortest < 1 - kUnitTolerance || lengths.longest > 1 + kUnitTolerance)) {
+        (facts.shortest < 1 - kUnitTolerance || facts.longest > 1 + kUnitTolerance)) {
       dataset_.notes.push_back(fmt::format(
           "{}: {} normalized; their lengths were {:.6g} to {:.6g}", file.reader->display_name(),
-          base::Counted(layout.row_count, "row"), lengths.shortest, lengths.longest));
+          base::Counted(layout.row_count - facts.skipped_rows.size(), "row"), facts.shortest,
+          facts.longest));
     }
     return absl::OkStatus();
   }
@@ -324,10 +359,15 @@ class Loader {
     return CheckUnchanged(plan_.fingerprint, *now);
   }
 
+  void AddNotes(std::vector<std::string> notes) {
+    std::ranges::move(notes, std::back_inserter(dataset_.notes));
+  }
+
   OpenFile& Of(FileRole role) { return open_[static_cast<std::size_t>(role)]; }
 
   const DatasetPlan& plan_;
   const CollectionFiles& files_;
+  const Keep keep_;
   const Limits& limits_;
   ProgressMeter meter_;
   ContentIdBuilder content_;
@@ -339,7 +379,10 @@ class Loader {
   OpenFile& interactions_ = Of(FileRole::kInteractions);
   VectorLayout layout_;
   VectorLayout user_layout_;
+  VectorFacts vector_facts_;
+  VectorFacts user_vector_facts_;
   std::string id_field_;
+  bool interactions_all_unknown_ = false;
   Dataset dataset_;
 };
 
@@ -347,9 +390,27 @@ class Loader {
 
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress) {
-  absl::StatusOr<Dataset> dataset = Loader(plan, limits, progress).Load();
+  absl::StatusOr<Dataset> dataset = Loader(plan, Keep::kRows, limits, progress).Load();
   if (!dataset.ok()) return LoadError(dataset.status());
   return dataset;
+}
+
+absl::StatusOr<DatasetSummary> CheckDataset(const DatasetPlan& plan, const Limits& limits,
+                                            const ProgressFn& progress) {
+  Loader loader(plan, Keep::kNothing, limits, progress);
+  absl::StatusOr<Dataset> dataset = loader.Load();
+  if (!dataset.ok()) return LoadError(dataset.status());
+  const std::span<const FieldInfo> fields = dataset->payload.fields();
+  return DatasetSummary{.content_id = std::move(dataset->content_id),
+                        .vectors = loader.vector_facts(),
+                        .user_vectors = loader.user_vector_facts(),
+                        .id_field = loader.id_field(),
+                        .first_id = dataset->ids.Id(0),
+                        .last_id = dataset->ids.Id(static_cast<Row>(dataset->ids.size() - 1)),
+                        .fields = {fields.begin(), fields.end()},
+                        .lookup_fields = std::move(dataset->lookup_fields),
+                        .notes = std::move(dataset->notes),
+                        .interactions_all_unknown = loader.interactions_all_unknown()};
 }
 
 }  // namespace simile::data

@@ -2,12 +2,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "data/dataset.h"
+#include "data/payload_table.h"
 #include "data/plan.h"
+#include "data/vector_reader.h"
 #include "simile/limits.h"
 
 namespace simile::data {
@@ -28,5 +32,24 @@ using ProgressFn = std::function<void(const ReadProgress& progress)>;
 //         or line, column or field, and what would be right.
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress);
+
+// What a load would make of a dataset.
+struct DatasetSummary {
+  std::string content_id;    // as Dataset's
+  VectorFacts vectors;       // as stored
+  VectorFacts user_vectors;  // likewise; without users, nothing
+  std::string id_field;      // empty: ids are row numbers
+  std::string first_id;
+  std::string last_id;
+  std::vector<FieldInfo> fields;  // of the payload
+  std::vector<std::string> lookup_fields;
+  std::vector<std::string> notes;
+  bool interactions_all_unknown = false;  // there are lines, and none of them is used
+};
+
+// Does all that LoadDataset does, with the same errors, but keeps no vectors, payload rows or seen
+// items: its memory is that of the ids.
+absl::StatusOr<DatasetSummary> CheckDataset(const DatasetPlan& plan, const Limits& limits,
+                                            const ProgressFn& progress);
 
 }  // namespace simile::data

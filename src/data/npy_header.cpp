@@ -96,6 +96,8 @@ absl::StatusOr<ElementType> TypeOf(const BufferedReader& in, std::string_view de
 
 }  // namespace
 
+bool BeginsNpy(std::string_view bytes) { return bytes.starts_with(kMagic); }
+
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits) {
   const absl::StatusOr<std::string> read = ReadHeaderText(in, limits);
   if (!read.ok()) return read.status();

@@ -14,4 +14,7 @@ namespace simile::data {
 // Errors: kInvalidArgument beginning with the file's name, saying what would be right.
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits);
 
+// Whether a file's first bytes are those of a .npy file.
+bool BeginsNpy(std::string_view bytes);
+
 }  // namespace simile::data

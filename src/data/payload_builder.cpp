@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/json_value.h"
 #include "data/payload_encoding.h"
 
 namespace simile::data {
@@ -26,9 +27,9 @@ bool IsNumeric(std::string_view type) { return type == "integer" || type == "num
 
 }  // namespace
 
-PayloadTableBuilder::PayloadTableBuilder(std::size_t row_count, const Limits& limits)
-    : fields_max_(limits.payload_fields_per_collection_max) {
-  table_.starts_.reserve(row_count);
+PayloadTableBuilder::PayloadTableBuilder(std::size_t row_count, const Limits& limits, Keep keep)
+    : fields_max_(limits.payload_fields_per_collection_max), keep_(keep) {
+  if (keep_ == Keep::kRows) table_.starts_.reserve(row_count);
 }
 
 absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
@@ -37,7 +38,7 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   for (const auto& [name, value] : row) {
     std::uint32_t number = 0;
     if (absl::Status status = NumberOf(name, number); !status.ok()) return status;
-    Describe(table_.fields_[number], value);
+    Describe(number, value);
     AppendVarint(packed_, number);
     AppendValue(packed_, value);
   }
@@ -46,7 +47,8 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
                                                   base::Grouped(packed_.size()),
                                                   base::Grouped(kChunkBytes)));
   }
-  Store(packed_);
+  if (keep_ == Keep::kRows) Store(packed_);
+  ++next_row_;
   return absl::OkStatus();
 }
 
@@ -64,19 +66,39 @@ absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t&
   number = static_cast<std::uint32_t>(table_.fields_.size());
   numbers_.emplace(std::string(name), number);
   table_.fields_.push_back({.name = std::string(name), .type = {}, .rows = 0});
+  first_rows_.emplace_back().fill(kNoRow);
   return absl::OkStatus();
 }
 
-void PayloadTableBuilder::Describe(FieldInfo& field, const PayloadValue& value) {
-  const std::string_view type = kTypeNames[value.value.index()];
+void PayloadTableBuilder::Describe(std::uint32_t number, const PayloadValue& value) {
+  const std::size_t type_index = value.value.index();
+  const std::string_view type = kTypeNames[type_index];
   if (type.empty()) return;
+  FieldInfo& field = table_.fields_[number];
   ++field.rows;
+  Row& first_row = first_rows_[number][type_index];
+  first_row = std::min(first_row, next_row_);
   if (field.type == type) return;
   if (field.type.empty()) {
     field.type = type;
   } else {
     field.type = IsNumeric(field.type) && IsNumeric(type) ? "number" : "mixed";
   }
+}
+
+std::vector<MixedField> PayloadTableBuilder::MixedFields() const {
+  std::vector<MixedField> mixed;
+  for (std::size_t number = 0; number < first_rows_.size(); ++number) {
+    if (table_.fields_[number].type != "mixed") continue;
+    MixedField& field = mixed.emplace_back();
+    field.name = table_.fields_[number].name;
+    for (std::size_t type = 0; type < kTypeNames.size(); ++type) {
+      const Row row = first_rows_[number][type];
+      if (row != kNoRow) field.types.emplace_back(DescribeType(type), row);
+    }
+  }
+  std::ranges::sort(mixed, {}, &MixedField::name);
+  return mixed;
 }
 
 void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {

@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
+#include "data/field_type.h"
 #include "data/id_index.h"
+#include "data/payload_builder.h"
 #include "data/payload_table.h"
 #include "simile/limits.h"
 
@@ -19,19 +22,29 @@ struct ExpectedRows {
   std::string said_by;  // display name of the vectors
 };
 
+// How metadata.jsonl is read.
+struct PayloadRules {
+  // The field of ids; empty: `id` or else `media_id` if line 1 has it, or else ids are row numbers.
+  std::string id_field;
+  // When given, the file must have exactly that many lines; reading stops at one more.
+  std::optional<ExpectedRows> expected;
+  // Types that collection.json gives to fields, and that all of their values must have.
+  std::vector<NamedFieldType> field_types;
+  Keep keep = Keep::kRows;
+};
+
 struct PayloadFile {
-  PayloadTable table;
+  PayloadTable table;  // without rows if none were to be kept
   IdIndex ids;
   std::string id_field;  // the field of the ids; empty: ids are row numbers
+  // One sentence each about fields without a given type whose values are of several types.
+  std::vector<std::string> notes;
 };
 
 // Reads metadata.jsonl: an object a line in row order, and each row's id.
-//   id_field  the field of ids; empty: `id` or else `media_id` if line 1 has it, or else ids are
-//             row numbers
-//   expected  when given, the file must have exactly that many lines; reading stops at one more
-// Errors: kInvalidArgument beginning with the file's name and line.
-absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const std::string& id_field,
-                                        const std::optional<ExpectedRows>& expected,
+// Errors: kInvalidArgument beginning with the file's name and line, or with collection.json for a
+//         value that is not of the type given there.
+absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
                                         const Limits& limits);
 
 }  // namespace simile::data

@@ -103,6 +103,7 @@ absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const L
   absl::StatusOr<FolderFingerprint> fingerprint = TakeFingerprint(*folder, plan.files);
   if (!fingerprint.ok()) return fingerprint.status();
   plan.fingerprint = *std::move(fingerprint);
+  plan.listing = ListFolder(*folder, plan.files, plan.fingerprint, limits);
   const absl::StatusOr<VectorLayout> vectors =
       ReadLayout(*folder, plan.files.vectors, plan.files.tensor, limits);
   if (!vectors.ok()) return vectors.status();

@@ -8,7 +8,9 @@
 #include <absl/status/statusor.h>
 
 #include "data/field_type.h"
+#include "data/folder_files.h"
 #include "data/folder_fingerprint.h"
+#include "data/zero_row.h"
 #include "simile/limits.h"
 #include "simile/query.h"
 
@@ -25,6 +27,7 @@ struct CollectionFiles {
   std::string user_vectors;  // preference_vectors.npy or .safetensors
   std::string interactions;  // interactions.jsonl
   Metric metric = Metric::kCosine;
+  OnZeroRow on_zero_row = OnZeroRow::kRefuse;
   std::string id_field;                    // empty: `id`, else `media_id`, else the row number
   std::string tensor;                      // empty: the file's only tensor
   std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
@@ -40,6 +43,7 @@ const std::string& FileOf(const CollectionFiles& files, FileRole role);
 struct DatasetPlan {
   CollectionFiles files;
   FolderFingerprint fingerprint;  // of these files, taken before their headers were read
+  FolderListing listing;          // of all files of the folder
   std::uint64_t row_count = 0;
   std::uint32_t dim = 0;
   std::uint64_t user_count = 0;     // 0 without users

@@ -17,10 +17,34 @@ absl::StatusOr<VectorLayout> ReadNpy(BufferedReader& in, std::string_view /*tens
   return ReadNpyHeader(in, limits);
 }
 
+// The length of the header in 8 bytes, of which the limits leave at most 4, and its JSON object.
+bool BeginsSafetensors(std::string_view bytes) {
+  constexpr std::string_view kHighBytes("\0\0\0\0", 4);
+  return bytes.size() > 8 && bytes.substr(4, 4) == kHighBytes && bytes[8] == '{';
+}
+
 constexpr auto kFormats = std::to_array<VectorFormat>({
-    {.ending = ".npy", .read_header = ReadNpy},
-    {.ending = ".safetensors", .names_tensors = true, .read_header = ReadSafetensorsHeader},
+    {.ending = ".npy", .begins = BeginsNpy, .read_header = ReadNpy},
+    {.ending = ".safetensors",
+     .begins = BeginsSafetensors,
+     .names_tensors = true,
+     .read_header = ReadSafetensorsHeader},
 });
+
+// Refuses a file that begins as another format than the one its name tells.
+absl::Status CheckBegin(BufferedReader& in, const VectorFormat& format) {
+  const absl::StatusOr<std::string_view> begin = in.Peek();
+  if (!begin.ok()) return begin.status();
+  if (format.begins(*begin)) return absl::OkStatus();
+  for (const VectorFormat& other : kFormats) {
+    if (!other.begins(*begin)) continue;
+    const std::string_view name = in.display_name();
+    return Refuse(in,
+                  fmt::format("looks like a {} file; rename it to {}{}", other.ending,
+                              name.substr(0, name.size() - format.ending.size()), other.ending));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -36,6 +60,7 @@ const VectorFormat* FindVectorFormat(std::string_view name) {
 absl::StatusOr<VectorLayout> ReadVectorLayout(BufferedReader& in, std::string_view tensor,
                                               const Limits& limits) {
   if (const VectorFormat* const format = FindVectorFormat(in.display_name())) {
+    if (absl::Status begin = CheckBegin(in, *format); !begin.ok()) return begin;
     return format->read_header(in, tensor, limits);
   }
   std::string endings;

@@ -15,7 +15,8 @@ namespace simile::data {
 // its row in vector_format.cpp: a new one is a header reader and a row. Its rows must be contiguous
 // and in order behind the header, because a ByteSource cannot seek.
 struct VectorFormat {
-  std::string_view ending;     // of the file's name: ".npy"
+  std::string_view ending;                 // of the file's name: ".npy"
+  bool (*begins)(std::string_view bytes);  // whether a file's first bytes are of this format
   bool names_tensors = false;  // one file holds several matrices, of which `tensor` chooses one
   // Reads the header and leaves the reader at the first row; see ReadVectorLayout.
   absl::StatusOr<VectorLayout> (*read_header)(BufferedReader& in, std::string_view tensor,

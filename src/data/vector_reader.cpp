@@ -52,7 +52,9 @@ enum class Fault : std::uint8_t { kNotFinite, kZero, kLength };
 // Records the first invalid row and counts the rows with the same fault.
 class FaultReport {
  public:
-  // The length of a valid row; nothing for an invalid one.
+  explicit FaultReport(const VectorRules& rules) : rules_(rules) {}
+
+  // The length of a valid row, 0 for one of zeros; nothing for an invalid one.
   std::optional<double> Check(std::uint64_t row, std::span<const double> values) {
     const double sum = SumOfSquares(values);
     if (!std::isfinite(sum)) {
@@ -70,11 +72,7 @@ class FaultReport {
       }
     }
     const double length = Length(values, sum);
-    if (length == 0) {
-      Record(Fault::kZero,
-             [&] { return fmt::format("row {} is all zeros; a vector needs a direction", row); });
-      return std::nullopt;
-    }
+    if (length == 0) return CheckZero(row);
     if (length < kNormMin || length > kNormMax) {
       Record(Fault::kLength, [&] {
         return fmt::format(
@@ -95,6 +93,13 @@ class FaultReport {
   }
 
  private:
+  std::optional<double> CheckZero(std::uint64_t row) {
+    if (rules_.metric == Metric::kDot || rules_.on_zero_row == OnZeroRow::kSkip) return 0.0;
+    Record(Fault::kZero,
+           [&] { return fmt::format("row {} is all zeros; {}", row, rules_.zero_row_advice); });
+    return std::nullopt;
+  }
+
   template <typename MakeMessage>
   void Record(Fault fault, MakeMessage make_message) {
     if (!first_) {
@@ -104,51 +109,69 @@ class FaultReport {
     if (*first_ == fault) ++count_;
   }
 
+  const VectorRules& rules_;
   std::optional<Fault> first_;
   std::string message_;
   std::uint64_t count_ = 0;
 };
 
-// Reads and checks all rows, and calls keep(row, values, length) for each valid one.
-template <typename Keep>
-absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, Metric metric,
-                        LengthRange& lengths, Keep keep) {
+// Rounds the values of a row as the matrix will keep them, so that the length of the fp32 row is
+// checked. A value that fp32 has no number for, being too large or too small, stays as it is, so
+// that the error reports the length with it.
+void RoundToFloat(std::span<double> values) {
+  for (double& value : values) {
+    if (std::abs(value) > kNormMax) continue;
+    const auto rounded = static_cast<double>(static_cast<float>(value));
+    if (rounded != 0) value = rounded;
+  }
+}
+
+// Reads and checks all rows, and calls keep(row, values, length) for each valid one that is not
+// zero.
+template <typename KeepRow>
+absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const VectorRules& rules,
+                        VectorFacts& facts, KeepRow keep) {
   std::vector<char> bytes(layout.row_bytes());
   std::vector<double> values(layout.dim);
-  FaultReport faults;
-  lengths = {.shortest = std::numeric_limits<double>::infinity(), .longest = 0};
+  FaultReport faults(rules);
+  std::uint64_t zero_rows = 0;
+  facts = {.shortest = std::numeric_limits<double>::infinity(), .longest = 0, .skipped_rows = {}};
   for (std::uint64_t row = 0; row < layout.row_count; ++row) {
     if (absl::Status status = in.ReadExact(bytes); !status.ok()) return status;
     DecodeElements(layout.type, bytes, values);
-    if (metric == Metric::kDot && layout.type == ElementType::kFloat64) {
-      // The matrix keeps fp32, so the length of the fp32 row must be within bounds. Values beyond
-      // fp32's range stay double, so that the error reports their length.
-      for (double& value : values) {
-        if (std::abs(value) <= kNormMax) value = static_cast<double>(static_cast<float>(value));
-      }
-    }
+    if (rules.metric == Metric::kDot && layout.type == ElementType::kFloat64) RoundToFloat(values);
     const std::optional<double> length = faults.Check(row, values);
     if (!length) continue;
-    lengths.shortest = std::min(lengths.shortest, *length);
-    lengths.longest = std::max(lengths.longest, *length);
-    keep(row, values, *length);
+    if (*length == 0) {
+      ++zero_rows;
+      if (rules.metric == Metric::kCosine) {
+        facts.skipped_rows.push_back(static_cast<Row>(row));
+        continue;
+      }
+    }
+    facts.shortest = std::min(facts.shortest, *length);
+    facts.longest = std::max(facts.longest, *length);
+    if (*length > 0) keep(row, values, *length);
+  }
+  if (zero_rows == layout.row_count) {
+    return Refuse(in, "holds zeros alone; at least one row needs a direction");
   }
   return faults.ToStatus(in.display_name(), layout.row_count);
 }
 
 }  // namespace
 
-absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout, Metric metric,
-                                  LengthRange& lengths) {
+absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout,
+                                  const VectorRules& rules, VectorFacts& facts) {
   absl::StatusOr<Matrix> matrix = Matrix::Create(layout.row_count, layout.dim);
   if (!matrix.ok()) {
     return absl::ResourceExhaustedError(
         fmt::format("{}: {}", in.display_name(), std::string(matrix.status().message())));
   }
   const absl::Status status =
-      ForEachRow(in, layout, metric, lengths,
+      ForEachRow(in, layout, rules, facts,
                  [&](std::uint64_t row, std::span<const double> values, double length) {
-                   const double scale = metric == Metric::kCosine ? 1 / length : 1;
+                   const double scale = rules.metric == Metric::kCosine ? 1 / length : 1;
                    float* const kept = matrix->MutableRow(row);
                    for (std::size_t i = 0; i < values.size(); ++i) {
                      kept[i] = static_cast<float>(values[i] * scale);
@@ -158,9 +181,9 @@ absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout
   return matrix;
 }
 
-absl::Status CheckRows(BufferedReader& in, const VectorLayout& layout, Metric metric,
-                       LengthRange& lengths) {
-  return ForEachRow(in, layout, metric, lengths,
+absl::Status CheckRows(BufferedReader& in, const VectorLayout& layout, const VectorRules& rules,
+                       VectorFacts& facts) {
+  return ForEachRow(in, layout, rules, facts,
                     [](std::uint64_t, std::span<const double>, double) {});
 }
 

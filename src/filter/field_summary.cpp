@@ -4,7 +4,7 @@
 #include <numeric>
 #include <variant>
 
-#include "filter/time_value.h"
+#include "data/time_value.h"
 
 namespace simile::filter {
 namespace {
@@ -58,7 +58,7 @@ struct Summarizer {
   }
 
   SummaryValue ValueOf(std::int64_t value) const {
-    if (field.type == FieldType::kTime) return TimeText(value);
+    if (field.type == FieldType::kTime) return data::TimeText(value);
     return value;
   }
   SummaryValue ValueOf(double value) const { return value; }

@@ -19,12 +19,10 @@ constexpr std::uint64_t kCacheBytesMax = 64U << 20;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Filters>> Filters::Create(const data::Dataset& dataset,
-                                                               std::string collection) {
-  absl::StatusOr<PayloadIndex> payload = PayloadIndex::Build(dataset.payload, dataset.field_types);
-  if (!payload.ok()) return payload.status();
-  return std::unique_ptr<const Filters>(
-      new Filters(dataset, std::move(collection), *std::move(payload)));
+std::unique_ptr<const Filters> Filters::Create(const data::Dataset& dataset,
+                                               std::string collection) {
+  return std::unique_ptr<const Filters>(new Filters(
+      dataset, std::move(collection), PayloadIndex::Build(dataset.payload, dataset.field_types)));
 }
 
 Filters::Filters(const data::Dataset& dataset, std::string collection, PayloadIndex payload)

@@ -20,9 +20,8 @@ namespace simile::filter {
 class Filters {
  public:
   // Indexes the payload. Borrows the dataset for its life.
-  // Errors: PayloadIndex::Build's.
-  static absl::StatusOr<std::unique_ptr<const Filters>> Create(const data::Dataset& dataset,
-                                                               std::string collection);
+  static std::unique_ptr<const Filters> Create(const data::Dataset& dataset,
+                                               std::string collection);
 
   // The rows that pass. Filters with the same canonical text share a mask while it is cached.
   // Errors: kInvalidArgument, `column N: ` and the reason.

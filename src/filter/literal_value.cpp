@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/time_value.h"
 #include "filter/refusal.h"
 #include "filter/text_index.h"
-#include "filter/time_value.h"
 
 namespace simile::filter {
 namespace {
@@ -61,7 +61,7 @@ absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field)
 }
 
 absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& field) {
-  const std::optional<std::int64_t> time = ParseTime(literal.text);
+  const std::optional<std::int64_t> time = data::ParseTime(literal.text);
   if (time) return *time;
   return RefuseAt(literal.column, fmt::format("{} holds times; {} is none. Write \"2024-05-31\" or "
                                               "\"2024-05-31T12:00:00Z\"",

@@ -9,8 +9,8 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "data/json_value.h"
+#include "data/time_value.h"
 #include "filter/separated_keywords.h"
-#include "filter/time_value.h"
 
 namespace simile::filter {
 namespace {
@@ -26,36 +26,6 @@ void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   }
 }
 
-bool AllTexts(const PayloadList& list) {
-  return std::ranges::all_of(list, [](const PayloadValue& element) {
-    return std::holds_alternative<std::string>(element.value);
-  });
-}
-
-// Whether a value is of the type.
-bool Fits(FieldType type, const PayloadValue& value) {
-  const auto* const text = std::get_if<std::string>(&value.value);
-  const auto* const list = std::get_if<PayloadList>(&value.value);
-  const bool whole = std::holds_alternative<std::int64_t>(value.value);
-  switch (type) {
-    case FieldType::kKeyword:
-      return text != nullptr;
-    case FieldType::kKeywords:
-      return text != nullptr || (list != nullptr && AllTexts(*list));
-    case FieldType::kInteger:
-      return whole;
-    case FieldType::kNumber:
-      return whole || std::holds_alternative<double>(value.value);
-    case FieldType::kBoolean:
-      return std::holds_alternative<bool>(value.value);
-    case FieldType::kTime:
-      return text != nullptr && ParseTime(*text).has_value();
-    case FieldType::kOther:
-      return true;
-  }
-  return false;
-}
-
 // Finds a field's type: the given one, or the one that all of its values have.
 class TypeFinder {
  public:
@@ -63,15 +33,14 @@ class TypeFinder {
   TypeFinder(std::string_view stored, std::optional<FieldType> given)
       : given_(given), stored_(stored) {}
 
-  void Observe(Row row, const PayloadValue& value) {
-    if (given_) {
-      if (!misfit_ && !Fits(*given_, value)) misfit_ = row;
-    } else if (stored_ == "string") {
+  void Observe(const PayloadValue& value) {
+    if (given_) return;
+    if (stored_ == "string") {
       const auto& text = std::get<std::string>(value.value);
-      all_times_ = all_times_ && ParseTime(text).has_value();
+      all_times_ = all_times_ && data::ParseTime(text).has_value();
       any_bar_ = any_bar_ || text.find(kKeywordSeparator) != std::string::npos;
     } else if (stored_ == "list") {
-      all_texts_ = all_texts_ && AllTexts(std::get<PayloadList>(value.value));
+      all_texts_ = all_texts_ && data::Fits(FieldType::kKeywords, value);
     }
   }
   // Whether the type depends on AddEvidence for every value.
@@ -90,29 +59,26 @@ class TypeFinder {
     if (stored_ == "boolean") return FieldType::kBoolean;
     return FieldType::kOther;
   }
-  // The first row whose value is not of the given type.
-  std::optional<Row> misfit() const { return misfit_; }
 
  private:
   const std::optional<FieldType> given_;
   const std::string_view stored_;
-  std::optional<Row> misfit_;
   bool all_times_ = true;
   bool any_bar_ = false;
   bool all_texts_ = true;
   SeparatorEvidence evidence_;
 };
 
-absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& payload,
-                                                 std::span<const data::NamedFieldType> types) {
+std::vector<FieldType> FindTypes(const data::PayloadTable& payload,
+                                 std::span<const data::NamedFieldType> types) {
   std::vector<TypeFinder> finders;
   for (const data::FieldInfo& field : payload.fields()) {
     const auto given = std::ranges::find(types, field.name, &data::NamedFieldType::field);
     finders.emplace_back(field.type,
                          given != types.end() ? std::optional(given->type) : std::nullopt);
   }
-  ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
-    finders[field_number].Observe(row, value);
+  ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
+    finders[field_number].Observe(value);
   });
   if (std::ranges::any_of(finders, &TypeFinder::undecided)) {
     ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
@@ -120,20 +86,8 @@ absl::StatusOr<std::vector<FieldType>> FindTypes(const data::PayloadTable& paylo
     });
   }
   std::vector<FieldType> found;
-  for (std::uint32_t number = 0; number < finders.size(); ++number) {
-    found.push_back(finders[number].type());
-    const std::optional<Row> misfit = finders[number].misfit();
-    if (!misfit) continue;
-    const PayloadValue value = payload.ReadField(*misfit, number);
-    const auto* const text = std::get_if<std::string>(&value.value);
-    return base::Error(
-        base::ErrorReason::kInvalidFiles,
-        fmt::format(
-            "collection.json: \"field_types\" says {} is {}; row {} of the payload holds {}",
-            base::Quoted(payload.fields()[number].name), NameOf(found.back()),
-            base::Grouped(*misfit),
-            text != nullptr ? base::Quoted(*text) : std::string(data::Describe(value))));
-  }
+  found.reserve(finders.size());
+  for (const TypeFinder& finder : finders) found.push_back(finder.type());
   return found;
 }
 
@@ -158,7 +112,7 @@ class FieldBuilder {
       case FieldType::kInteger:
         return whole_.push_back(std::get<std::int64_t>(value.value));
       case FieldType::kTime:
-        return whole_.push_back(ParseTime(std::get<std::string>(value.value)).value());
+        return whole_.push_back(data::ParseTime(std::get<std::string>(value.value)).value());
       case FieldType::kNumber:
         return numbers_.push_back(NumberOf(value));
       case FieldType::kBoolean:
@@ -215,11 +169,10 @@ std::uint64_t Field::bytes() const {
   return present.bytes() + std::visit(column_bytes, column);
 }
 
-absl::StatusOr<PayloadIndex> PayloadIndex::Build(const data::PayloadTable& payload,
-                                                 std::span<const data::NamedFieldType> types) {
-  const absl::StatusOr<std::vector<FieldType>> found = FindTypes(payload, types);
-  if (!found.ok()) return found.status();
-  std::vector<FieldBuilder> builders(found->begin(), found->end());
+PayloadIndex PayloadIndex::Build(const data::PayloadTable& payload,
+                                 std::span<const data::NamedFieldType> types) {
+  const std::vector<FieldType> found = FindTypes(payload, types);
+  std::vector<FieldBuilder> builders(found.begin(), found.end());
   ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
     builders[field_number].Add(row, value);
   });

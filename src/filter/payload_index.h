@@ -7,8 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include <absl/status/statusor.h>
-
 #include "data/field_type.h"
 #include "data/payload_table.h"
 #include "filter/keyword_column.h"
@@ -40,10 +38,10 @@ class PayloadIndex {
  public:
   PayloadIndex() = default;
   //   types  given ones, which take precedence over the values
-  // Errors: kInvalidArgument for a given type that not all values have, naming a row.
+  // REQUIRES: the values are of the given types (data::Fits), as a load has checked.
   // Cost: two or three passes over the payload.
-  static absl::StatusOr<PayloadIndex> Build(const data::PayloadTable& payload,
-                                            std::span<const data::NamedFieldType> types);
+  static PayloadIndex Build(const data::PayloadTable& payload,
+                            std::span<const data::NamedFieldType> types);
 
   // By name.
   std::span<const Field> fields() const { return fields_; }

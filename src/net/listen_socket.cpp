@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,13 +22,16 @@ std::string AddressText(const std::string& host, std::uint16_t port) {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
-absl::Status CannotListen(const std::string& host, std::uint16_t port, int error) {
-  const std::string_view remedy =
-      error == EADDRINUSE      ? "; choose another with --port (0 takes any free one)"
+absl::Status CannotListen(const std::string& host, std::uint16_t port, int error,
+                          const ListenFlags& flags) {
+  const std::string remedy =
+      error == EADDRINUSE
+          ? fmt::format("; choose another with {} (0 takes any free one)", flags.port)
       : error == EACCES        ? "; ports below 1024 need a privilege, choose a higher one"
-      : error == EADDRNOTAVAIL ? "; --listen names an address of this machine"
+      : error == EADDRNOTAVAIL ? fmt::format("; {} names an address of this machine", flags.host)
                                : "";
-  return absl::UnavailableError(fmt::format("cannot listen on {}: {}{}", AddressText(host, port),
+  return absl::UnavailableError(fmt::format("cannot listen{} on {}: {}{}", flags.purpose,
+                                            AddressText(host, port),
                                             std::generic_category().message(error), remedy));
 }
 
@@ -44,7 +46,8 @@ std::uint16_t BoundPort(int fd) {
 
 }  // namespace
 
-absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port) {
+absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
+                                    const ListenFlags& flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -53,9 +56,9 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port)
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(raw, &freeaddrinfo);
   if (lookup != 0) {
     return absl::InvalidArgumentError(fmt::format(
-        "cannot listen on \"{}\": {}; --listen takes an address of this machine, such as "
-        "127.0.0.1, 0.0.0.0 or ::1",
-        host, gai_strerror(lookup)));
+        "cannot listen{} on \"{}\": {}; {} takes an address of this machine, such as 127.0.0.1, "
+        "0.0.0.0 or ::1",
+        flags.purpose, host, gai_strerror(lookup), flags.host));
   }
   base::FileDescriptor fd(
       socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -63,7 +66,7 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port)
   const int reuse = 1;
   if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
       bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
-    return CannotListen(host, port, errno);
+    return CannotListen(host, port, errno, flags);
   }
   const std::uint16_t bound = BoundPort(fd.get());
   return ListenSocket{std::move(fd), bound, AddressText(host, bound)};

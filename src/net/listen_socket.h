@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <absl/status/statusor.h>
 
@@ -16,10 +17,18 @@ struct ListenSocket {
   std::string address;  // "127.0.0.1:50051", "[::1]:50051"
 };
 
+// What the messages of Listen name.
+struct ListenFlags {
+  std::string_view purpose;  // " for metrics"
+  std::string_view host = "--listen";
+  std::string_view port = "--port";
+};
+
 // Listens on host:port. The host is an IPv4 or IPv6 address (no brackets) or a name, of which the
 // first address is used; port 0 chooses a free one.
 // Errors: kInvalidArgument for a host that cannot be found; kUnavailable when the address is not
 //         this machine's or the port is taken or not allowed. The message says what to do.
-absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port);
+absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
+                                    const ListenFlags& flags = {});
 
 }  // namespace simile::net

@@ -1,5 +1,7 @@
 #include "observe/log.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <exception>
 #include <ostream>
@@ -27,7 +29,14 @@ spdlog::sink_ptr MakeSink(std::ostream* sink) {
 }
 
 constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+// Erases a progress bar that the terminal's last line may hold.
+constexpr const char* kTerminalPattern = "\r\x1b[K%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
+
+const char* PatternFor(const Logger::Options& options) {
+  if (options.format == LogFormat::kJson) return kJsonPattern;
+  return options.sink == nullptr && isatty(STDERR_FILENO) == 1 ? kTerminalPattern : kTextPattern;
+}
 
 }  // namespace
 
@@ -36,7 +45,7 @@ class Logger::Impl {
   explicit Impl(const Options& options)
       : format(options.format), logger("simile", MakeSink(options.sink)) {
     logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        format == LogFormat::kJson ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
+        PatternFor(options), spdlog::pattern_time_type::utc));
     logger.set_level(SpdlogLevel(options.level));
     logger.flush_on(spdlog::level::debug);  // so that a crash loses no line
   }

@@ -39,7 +39,8 @@ struct LogField {
 //
 //   log.Warn("request failed", {{"request_id", id}, {"rpc", method}, {"duration_us", 812U}});
 //
-// Values may hold untrusted text: a line stays one line and valid UTF-8. Built by wiring; all
+// Values may hold untrusted text: a line stays one line and valid UTF-8. A line of text to a
+// terminal first erases what its last line holds, which may be a progress bar. Built by wiring; all
 // methods may be called from any thread and never throw.
 class Logger {
  public:

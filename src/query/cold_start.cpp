@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "filter/expression.h"
 #include "filter/payload_index.h"
 #include "filter/unknown_field.h"
@@ -49,30 +50,29 @@ const Field* NewestField(const filter::PayloadIndex& payload) {
   return year != nullptr && year->type == FieldType::kInteger ? year : nullptr;
 }
 
-// An error of `cold_start`, or of a field of it, which the messages name.
-absl::Status Refuse(const Place& place, std::string_view field, base::ErrorReason reason,
-                    std::string_view what) {
-  return base::Error(reason, MessageAt(place, fmt::format("{}: {}", field, what)),
-                     fmt::format("options.{}", field));
+// An error of `cold_start`, or of a field of it, which the messages name. They name no query: all
+// of a call have the options' cold start.
+absl::Status Refuse(std::string_view field, base::ErrorReason reason, std::string_view what) {
+  return base::Error(reason, fmt::format("{}: {}", field, what), fmt::format("options.{}", field));
 }
 
 absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const Place& place) {
+                                         const ColdStart& cold_start) {
   const filter::PayloadIndex& payload = snapshot.filters->payload();
   if (cold_start.field.empty()) {
     if (const Field* const field = NewestField(payload)) return field;
-    return Refuse(place, kFieldOfColdStart, base::ErrorReason::kInvalidField,
+    return Refuse(kFieldOfColdStart, base::ErrorReason::kInvalidField,
                   fmt::format("{} does not tell by itself which rows are newest; name a field{}",
                               snapshot.collection, FieldsWithOrder(payload)));
   }
   const Field* const field = payload.Find(cold_start.field);
   if (field == nullptr) {
-    return Refuse(place, kFieldOfColdStart, base::ErrorReason::kUnknownPayloadField,
+    return Refuse(kFieldOfColdStart, base::ErrorReason::kUnknownPayloadField,
                   filter::UnknownField(snapshot.collection, cold_start.field, payload));
   }
   if (HasOrder(*field)) return field;
   return Refuse(
-      place, kFieldOfColdStart, base::ErrorReason::kInvalidField,
+      kFieldOfColdStart, base::ErrorReason::kInvalidField,
       fmt::format("{} is of type {}, which has no order{}", filter::FieldText(field->name),
                   NameOf(field->type), FieldsWithOrder(payload)));
 }
@@ -80,15 +80,15 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
 }  // namespace
 
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const Place& place) {
+                                         const ColdStart& cold_start) {
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
     const std::vector<Row>& most_seen = snapshot.dataset->profiles.most_seen;
     if (!most_seen.empty()) return engine::RowOrder({}, &most_seen, snapshot.row_count());
-    return Refuse(place, "cold_start", base::ErrorReason::kInvalidField,
+    return Refuse("cold_start", base::ErrorReason::kInvalidField,
                   fmt::format("{} has no interactions to tell what is popular; name a field{}",
                               snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
   }
-  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start, place);
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start);
   if (!chosen.ok()) return chosen.status();
   const Field& field = **chosen;
   using Integers = filter::OrderedColumn<std::int64_t>;

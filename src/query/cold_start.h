@@ -4,17 +4,15 @@
 
 #include "engine/search/row_order.h"
 #include "engine/snapshots/snapshot.h"
-#include "query/place.h"
 #include "query/query_request.h"
 
 namespace simile::query {
 
 // The order of rows that a cold start asks for. Its field is empty for the number of users who have
 // seen a row.
-//   place  of the query, for messages; the field of an error is the options'
 // Errors: UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a field without an order, or when the collection
 //         has no such order by itself. Messages name the fields that have one.
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const Place& place);
+                                         const ColdStart& cold_start);
 
 }  // namespace simile::query

@@ -54,10 +54,10 @@ absl::Status BuildAverage(const VectorBuilder& builder, const Place& query,
   absl::Status status = add(kPositive, examples.positive, examples.negative.empty() ? 1.0 : 2.0);
   if (status.ok()) status = add(kNegative, examples.negative, -1.0);
   if (!status.ok()) return status;
-  if (sum.Vanishes()) {
+  if (sum.CancelsOut()) {
     return ErrorAt(PartOf(query, "examples"), {}, base::ErrorReason::kInvalidField,
                    "positive and negative ones cancel each other out, so that no direction is left "
-                   "to search in; STRATEGY_BEST_SCORE and STRATEGY_SUM_SCORES take them");
+                   "to search in; the strategies best_score and sum_scores take them");
   }
   return builder.Finish(query, "the examples' average vector", sum.values(), row);
 }
@@ -72,10 +72,10 @@ absl::Status BuildBlend(const VectorBuilder& builder, const Place& query, const 
   status = builder.Build(place, blend.user, row, excluded);
   if (!status.ok()) return status;
   sum.Add(blend.user_weight, row);
-  if (sum.Vanishes()) {
+  if (sum.CancelsOut()) {
     return ErrorAt(place, {}, base::ErrorReason::kInvalidField,
                    "its two vectors cancel each other out, so that no direction is left to search "
-                   "in; give another user_weight");
+                   "in; give another weight");
   }
   return builder.Finish(place, "the blended vector", sum.values(), row);
 }

@@ -10,8 +10,6 @@ std::string PartText(const Place& place) {
                               : fmt::format("{}[{}]", place.part, place.part_index);
 }
 
-}  // namespace
-
 std::string FieldAt(const Place& place, std::string_view leaf) {
   std::string field = fmt::format("{}[{}]", place.list, place.index);
   if (!place.part.empty()) field.append(".").append(PartText(place));
@@ -25,6 +23,8 @@ std::string MessageAt(const Place& place, std::string_view what) {
   if (!place.part.empty()) message.append(PartText(place)).append(": ");
   return message.append(what);
 }
+
+}  // namespace
 
 absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
                      std::string_view what) {

@@ -20,14 +20,9 @@ struct Place {
   int part_index = -1;    // in a repeated part; -1 for none
 };
 
-// The field `leaf` of a place; the place itself when it is empty:
-// "queries[3].examples.positive[0].id".
-std::string FieldAt(const Place& place, std::string_view leaf);
-
-// What an error there says: "queries[3]: examples.positive[0]: what".
-std::string MessageAt(const Place& place, std::string_view what);
-
-// Both together.
+// An error of the field `leaf` of a place; of the place itself when it is empty.
+//   field    "queries[3].examples.positive[0].id"
+//   message  "queries[3]: examples.positive[0]: what"
 absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
                      std::string_view what);
 

@@ -54,20 +54,32 @@ std::vector<Row> RowsOf(const data::IdIndex& index, std::span<const std::string_
 
 using MaskPtr = std::shared_ptr<const RowMask>;
 
-// The rows that the queries of one call may return: those that exist for it and pass the query's
-// filter. Makes a mask for each different filter of the call, of which the service bounds the
-// number. Borrows what it is made from, and the filters' texts.
+// The rows of both masks; null for all.
+MaskPtr Intersection(const MaskPtr& a, const MaskPtr& b) {
+  if (a == nullptr) return b;
+  if (b == nullptr) return a;
+  RowMask both = *a;
+  both.IntersectWith(*b);
+  return std::make_shared<const RowMask>(std::move(both));
+}
+
+// The rows that the queries of one call may return: those that are searchable, exist for it and
+// pass the query's filter. Makes a mask for each different filter of the call, of which the service
+// bounds the number. Borrows what it is made from, and the filters' texts.
 class CallMasks {
  public:
   //   query_count  of the call
   CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items,
             const engine::CallContext& context, std::size_t query_count)
-      : snapshot_(snapshot), items_(items), context_(context), is_lone_(query_count == 1) {}
+      : snapshot_(snapshot),
+        context_(context),
+        is_lone_(query_count == 1),
+        unfiltered_(Intersection(snapshot.searchable, items.mask())) {}
 
   // Null for all rows.
   // Errors: Filters::Rows' and CallContext's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
-    if (filter.empty()) return items_.mask();
+    if (filter.empty()) return unfiltered_;
     // Queries of one call mostly share their filter.
     if (last_ != nullptr && filter == last_filter_) return last_;
     if (const auto known = masks_.find(filter); known != masks_.end()) return known->second;
@@ -84,16 +96,14 @@ class CallMasks {
     absl::Status status = context_.Check(kStep);
     if (!status.ok()) return status;
     absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(filter);
-    if (!passing.ok() || items_.mask() == nullptr) return passing;
-    RowMask both = **passing;
-    both.IntersectWith(*items_.mask());
-    return std::make_shared<const RowMask>(std::move(both));
+    if (!passing.ok()) return passing;
+    return Intersection(*passing, unfiltered_);
   }
 
   const engine::Snapshot& snapshot_;
-  const ExistingItems& items_;
   const engine::CallContext& context_;
   const bool is_lone_;
+  const MaskPtr unfiltered_;  // the rows of a query without a filter
   std::string_view last_filter_;
   MaskPtr last_;
   absl::flat_hash_map<std::string_view, MaskPtr> masks_;
@@ -122,6 +132,7 @@ class Resolver {
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
     if (status.ok()) status = ResolveRefinement(request);
+    if (status.ok()) status = CheckColdStart(request);
     if (status.ok()) status = ResolveTarget(request);
     return status;
   }
@@ -136,9 +147,9 @@ class Resolver {
     }
     const base::ErrorReason reason = base::ReasonOf(mask.status());
     if (reason != base::ErrorReason::kInvalidFilter) return mask.status();
-    return base::Error(
-        reason, MessageAt(place_, fmt::format("filter, {}", std::string(mask.status().message()))),
-        request.filter_is_default ? "options.filter" : FieldAt(place_, "filter"));
+    const std::string what = fmt::format("filter, {}", std::string(mask.status().message()));
+    return request.filter_is_default ? base::Error(reason, what, "options.filter")
+                                     : ErrorAt(place_, "filter", reason, what);
   }
 
   absl::Status ResolveRefinement(const QueryRequest& request) {
@@ -148,15 +159,21 @@ class Resolver {
     if (!request.group_by) return absl::OkStatus();
     auto field = snapshot_.filters->FindKeywords(request.group_by->field);
     if (!field.ok()) {
-      return base::Error(
-          base::ReasonOf(field.status()),
-          MessageAt(place_, fmt::format("group_by: {}", std::string(field.status().message()))),
-          request.group_by_is_default ? "options.group_by.field"
-                                      : FieldAt(place_, "group_by.field"));
+      const base::ErrorReason reason = base::ReasonOf(field.status());
+      const std::string what = fmt::format("group_by: {}", std::string(field.status().message()));
+      return request.group_by_is_default ? base::Error(reason, what, "options.group_by.field")
+                                         : ErrorAt(place_, "group_by.field", reason, what);
     }
     query_.k = CountWanted(request, field->column().keyword_count());
     query_.grouping = {*std::move(field), request.group_by->group_size};
     return absl::OkStatus();
+  }
+
+  // Refuses a field that rows cannot be ordered by, whether or not this query needs their order: a
+  // mistake should not wait for the first user without a profile.
+  absl::Status CheckColdStart(const QueryRequest& request) const {
+    if (!request.cold_start || request.cold_start->field.empty()) return absl::OkStatus();
+    return OrderOf(snapshot_, *request.cold_start).status();
   }
 
   // offset + k, of at most count_max rows or groups that exist.
@@ -192,7 +209,7 @@ class Resolver {
   }
 
   absl::Status ResolveColdStart(const ColdStart& cold_start) {
-    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start, place_);
+    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start);
     if (!order.ok()) return order.status();
     query_.order = *std::move(order);
     query_.diversity.reset();  // its rule needs scores

@@ -74,6 +74,13 @@ absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, floa
     return ErrorAt(place, "id", ErrorReason::kItemNotFound,
                    items_.NotFoundText("item", target.id, snapshot_.dataset->ids));
   }
+  if (snapshot_.searchable != nullptr && !snapshot_.searchable->Allows(*item)) {
+    return ErrorAt(
+        place, "id", ErrorReason::kInvalidField,
+        fmt::format("item {} of {} has a vector of zeros, which is like nothing (on_zero_row: "
+                    "skip)",
+                    base::Quoted(target.id), snapshot_.collection));
+  }
   Copy(snapshot_.dataset->vectors.view(), *item, row);
   excluded.push_back(*item);
   return absl::OkStatus();
@@ -88,9 +95,11 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
                                   std::vector<Row>& excluded) const {
   const data::Profiles& profiles = snapshot_.dataset->profiles;
   if (profiles.ids.size() == 0) {
-    return ErrorAt(place, target.field, ErrorReason::kUserNotFound,
-                   fmt::format("{} has no user profiles (no user_ids.json in its folder)",
-                               snapshot_.collection));
+    return ErrorAt(
+        place, target.field, ErrorReason::kUserNotFound,
+        fmt::format("{} has no user profiles: its folder had no user_ids.json when it was loaded; "
+                    "restart or reload after adding it",
+                    snapshot_.collection));
   }
   const std::optional<Row> user = profiles.ids.Find(target.id);
   if (!user) {
@@ -123,6 +132,11 @@ absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::str
   const double length = std::sqrt(squares);
   if (!std::isfinite(length)) {
     return ErrorAt(place, field, ErrorReason::kInvalidField, NotFiniteText(name, values));
+  }
+  if (length == 0) {
+    if (!is_cosine()) return length;  // a vector like any other: all score 0
+    return ErrorAt(place, field, ErrorReason::kInvalidField,
+                   fmt::format("{} is all zeros; a vector needs a direction to be compared", name));
   }
   if (length < kNormMin || length > kNormMax) {
     return ErrorAt(place, field, ErrorReason::kInvalidField,

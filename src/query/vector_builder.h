@@ -24,8 +24,8 @@ class VectorBuilder {
 
   // Each writes one padded row and may add rows to exclude.
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD for a number that is not finite, a length outside
-  //         2^-60..2^60, or one of a vector marked as stored that is not 1; ITEM_NOT_FOUND and
-  //         USER_NOT_FOUND.
+  //         2^-60..2^60 (0 is within for dot), one of a vector marked as stored that is not 1, or
+  //         an item that is not searchable; ITEM_NOT_FOUND and USER_NOT_FOUND.
   absl::Status Build(const Place& place, const ByVector& target, float* row,
                      std::vector<Row>& excluded) const;
   absl::Status Build(const Place& place, const ByItem& target, float* row,

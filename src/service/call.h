@@ -19,7 +19,7 @@ class Call {
  public:
   virtual ~Call() = default;
 
-  // The caller's x-request-id, or one made by the server.
+  // The caller's x-request-id, or one made by the server where the caller sent none that is usable.
   virtual std::string_view request_id() const = 0;
   virtual Clock::TimePoint arrived_at() const = 0;
   // The caller's deadline; nothing when it set none.

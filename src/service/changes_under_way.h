@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -28,15 +29,19 @@ struct FolderName {
   friend bool operator==(const FolderName&, const FolderName&) = default;
 };
 
-// A change as its caller asks for it. Equal ones are the same change.
+// A change as its caller asks for it. Equal ones are the same change, with or without logs_failure.
 struct ChangeRequest {
   ChangeKind kind = ChangeKind::kLoad;
   std::string collection;
   FolderName folder;  // kReload: empty for the folder served now; kRollback and kUnload: empty
   bool allow_shape_change = false;   // kReload, kRollback
   std::string expected_snapshot_id;  // all but kLoad; empty: any
+  bool logs_failure = true;          // false: the program that asks reports it, once
 
-  friend bool operator==(const ChangeRequest&, const ChangeRequest&) = default;
+  friend bool operator==(const ChangeRequest& a, const ChangeRequest& b) {
+    return std::tie(a.kind, a.collection, a.folder, a.allow_shape_change, a.expected_snapshot_id) ==
+           std::tie(b.kind, b.collection, b.folder, b.allow_shape_change, b.expected_snapshot_id);
+  }
 };
 
 // A call that waits for a change.

@@ -35,9 +35,11 @@ absl::Status EarlierFolderChanged(const std::string& collection, std::string_vie
   const std::string why = found.empty() ? "" : fmt::format(" ({})", found);
   return base::Error(
       ErrorReason::kNothingToRollBack,
-      fmt::format("{}: the earlier generation is no longer in memory, and its "
-                  "folder is gone or holds other content by now{}; nothing was changed",
-                  collection, why),
+      fmt::format(
+          "{}: the earlier generation is no longer in memory, and its "
+          "folder is gone or holds other content by now{}; nothing was changed. To keep a way "
+          "back, write changes into a new folder and reload that",
+          collection, why),
       "collection");
 }
 
@@ -82,6 +84,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
   ChangeRequest request;
   request.kind = ChangeKind::kLoad;
   request.collection = name;
+  request.logs_failure = false;
   request.folder.path = PathInDataRoot(options_.data_root, folder);
   if (request.folder.path.empty()) {
     std::error_code error;
@@ -222,7 +225,7 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
         request.collection,
         {{folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id}, {}, false});
   }
-  return Record("load", request.collection, loaded);
+  return Record("load", request, loaded);
 }
 
 CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
@@ -250,7 +253,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
     history->served = {folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id};
     Remember(request.collection, *std::move(history));
   }
-  return Record("reload", request.collection, loaded);
+  return Record("reload", request, loaded);
 }
 
 CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& request) {
@@ -272,7 +275,7 @@ CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& reque
   }
   const auto restored = parts_.publisher.Restore(request.collection, **kept);
   if (restored.ok()) Remember(request.collection, {*std::move(history->earlier), {}, true});
-  return Record("rollback", request.collection, restored);
+  return Record("rollback", request, restored);
 }
 
 CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequest& request,
@@ -291,12 +294,11 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
   change.required_id = earlier.snapshot_id;
   const auto loaded = parts_.publisher.Replace(change);
   if (!loaded.ok()) {
-    return Record("rollback", request.collection,
-                  RollbackError(request.collection, loaded.status()));
+    return Record("rollback", request, RollbackError(request.collection, loaded.status()));
   }
   earlier.fingerprint = loaded->fingerprint;
   Remember(request.collection, {std::move(earlier), {}, true});
-  return Record("rollback", request.collection, loaded);
+  return Record("rollback", request, loaded);
 }
 
 CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request) {
@@ -355,11 +357,13 @@ void CollectionChanges::Remember(const std::string& name, History history) {
 }
 
 CollectionChanges::Result CollectionChanges::Record(
-    const char* change, const std::string& name,
+    const char* change, const ChangeRequest& request,
     const absl::StatusOr<engine::Publisher::Loaded>& loaded) const {
+  const std::string& name = request.collection;
   if (!loaded.ok()) {
     const absl::Status& status = loaded.status();
     parts_.metrics.CountReload(false);
+    if (!request.logs_failure) return status;
     parts_.log.Warn("collection not published", {{"collection", name},
                                                  {"change", change},
                                                  {"code", absl::StatusCodeToString(status.code())},

@@ -42,7 +42,7 @@ class CollectionChanges {
   CollectionChanges(Options options, const Parts& parts);
 
   // Loads a folder that the operator configured, inside the data root or not. Blocking: for
-  // start-up. Does not wait for the change queue. Errors: as Start of a load.
+  // start-up. Does not wait for the change queue. Errors: as Start of a load; they are not logged.
   absl::StatusOr<engine::SnapshotPtr> LoadAtStart(const std::string& name,
                                                   const std::filesystem::path& folder);
 
@@ -125,7 +125,7 @@ class CollectionChanges {
   std::optional<History> HistoryOf(const std::string& name) const;
   void Remember(const std::string& name, History history);
   // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
-  Result Record(const char* change, const std::string& name,
+  Result Record(const char* change, const ChangeRequest& request,
                 const absl::StatusOr<engine::Publisher::Loaded>& loaded) const;
 
   const Options options_;

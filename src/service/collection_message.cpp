@@ -1,8 +1,11 @@
 #include "service/collection_message.h"
 
 #include <chrono>
+#include <optional>
+#include <string_view>
 #include <variant>
 
+#include "data/folder_files.h"
 #include "service/backend_kind.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/types.pb.h"
@@ -57,6 +60,32 @@ v1::FieldType TypeOf(filter::FieldType type) {
   return v1::FIELD_TYPE_UNSPECIFIED;
 }
 
+v1::CollectionFile::Role RoleOf(const std::optional<data::FileRole>& role) {
+  if (!role) return v1::CollectionFile::ROLE_UNSPECIFIED;
+  switch (*role) {
+    case data::FileRole::kSettings:
+      return v1::CollectionFile::ROLE_SETTINGS;
+    case data::FileRole::kVectors:
+      return v1::CollectionFile::ROLE_VECTORS;
+    case data::FileRole::kPayload:
+      return v1::CollectionFile::ROLE_PAYLOAD;
+    case data::FileRole::kUserIds:
+      return v1::CollectionFile::ROLE_USER_IDS;
+    case data::FileRole::kUserVectors:
+      return v1::CollectionFile::ROLE_USER_VECTORS;
+    case data::FileRole::kInteractions:
+      return v1::CollectionFile::ROLE_INTERACTIONS;
+  }
+  return v1::CollectionFile::ROLE_UNSPECIFIED;
+}
+
+void FillFile(const data::FolderFile& file, v1::CollectionFile& message) {
+  message.set_name(file.display_name);
+  message.set_role(RoleOf(file.role));
+  message.set_bytes(file.bytes);
+  message.set_unread_reason(file.unread_reason);
+}
+
 v1::ChangeProgress::Stage StageOf(engine::ChangeStage stage) {
   switch (stage) {
     case engine::ChangeStage::kWaiting:
@@ -102,6 +131,9 @@ void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
   }
   for (const std::string& field : snapshot.text_index->fields()) message.add_lookup_fields(field);
   for (const std::string& note : dataset.notes) message.add_notes(note);
+  for (const data::FolderFile& file : dataset.files) FillFile(file, *message.add_files());
+  message.set_unread_files(dataset.unread_files);
+  message.set_skipped_rows(dataset.skipped_rows.size());
   const engine::IndexState index = engine::IndexStateOf(snapshot);
   message.set_index_built(static_cast<float>(index.built));
   message.set_index_problem(index.problem);
@@ -166,15 +198,19 @@ void FillCollection(const engine::CollectionStatus& status, const CollectionChan
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
-  FallbackBackend fallback;
-  if (status.snapshot != nullptr) {
-    FillSnapshot(*status.snapshot, message);
-    const CollectionChanges::Origin origin = changes.OriginOf(*status.snapshot);
-    message.set_folder(origin.folder);
-    message.set_rollback_snapshot_id(origin.rollback_snapshot_id);
-    fallback = engine::FallbackOf(*status.snapshot);
+  if (status.snapshot == nullptr) {
+    FillServedBy(backend.Now(), *message.mutable_backend());
+    return;
   }
-  FillServedBy(fallback != nullptr ? *fallback : backend.Now(), *message.mutable_backend());
+  FillSnapshot(*status.snapshot, message);
+  const CollectionChanges::Origin origin = changes.OriginOf(*status.snapshot);
+  message.set_folder(origin.folder);
+  message.set_rollback_snapshot_id(origin.rollback_snapshot_id);
+  const FallbackBackend fallback = engine::FallbackOf(*status.snapshot);
+  const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
+  FillServedBy(served_by, *message.mutable_backend());
+  const std::string_view engine = engine::EngineOf(*status.snapshot, served_by);
+  message.mutable_backend()->set_engine(std::string(engine));
 }
 
 }  // namespace simile::service

@@ -16,6 +16,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"queries_per_call_max", &Limits::queries_per_call_max},
     {"dim_max", &Limits::dim_max},
     {"excluded_ids_max", &Limits::excluded_ids_max},
+    {"exclusions_per_call_max", &Limits::exclusions_per_call_max},
     {"payload_fields_max", &Limits::payload_fields_max},
     {"filter_bytes_max", &Limits::filter_bytes_max},
     {"filters_per_call_max", &Limits::filters_per_call_max},
@@ -57,6 +58,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"jsonl_line_bytes_max", &Limits::jsonl_line_bytes_max},
     {"id_list_bytes_max", &Limits::id_list_bytes_max},
     {"collection_json_bytes_max", &Limits::collection_json_bytes_max},
+    {"unread_files_max", &Limits::unread_files_max},
     {"json_depth_max", &Limits::json_depth_max},
     {"payload_fields_per_collection_max", &Limits::payload_fields_per_collection_max},
 };

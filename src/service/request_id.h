@@ -12,6 +12,10 @@ namespace simile::service {
 inline constexpr char kRequestIdKey[] = "x-request-id";
 inline constexpr std::size_t kRequestIdBytesMax = 128;
 
+// The metadata entry of a response whose caller sent an id that is not used, and what it says.
+inline constexpr char kRequestIdReplacedKey[] = "x-request-id-replaced";
+inline constexpr char kRequestIdRule[] = "an id of up to 128 printable ASCII characters is kept";
+
 // Whether a caller's request id may be logged and returned: 1 to 128 printable ASCII characters.
 bool IsUsableRequestId(std::string_view id);
 

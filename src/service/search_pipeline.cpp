@@ -41,16 +41,16 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
 // The result pages as far as they are known before the search: all but hits and groups.
 std::vector<SearchPipeline::ResultPage> StartPages(
     const std::vector<query::QueryRequest>& requests,
-    const std::vector<engine::ResolvedQuery>& queries, Metric metric) {
+    const std::vector<engine::ResolvedQuery>& queries, const engine::Snapshot& snapshot) {
   std::vector<SearchPipeline::ResultPage> pages(requests.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const engine::ResolvedQuery& query = queries[i];
     pages[i].offset = requests[i].offset;
-    pages[i].score_kind = ScoreKindOf(query, metric);
+    pages[i].score_kind = ScoreKindOf(query, snapshot.dataset->metric);
     if (query.order) {
       pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};
     }
-    if (query.mask == nullptr) continue;
+    if (query.mask == snapshot.searchable) continue;  // no filter
     // Counted once for each mask: queries of one call mostly share theirs.
     const bool counted = i > 0 && query.mask == queries[i - 1].mask;
     pages[i].rows_passing = counted ? pages[i - 1].rows_passing : query.mask->AllowedCount();
@@ -114,7 +114,7 @@ absl::Status SearchPipeline::Submit(Call& call, const std::string& collection,
       query::ResolveQueries(snapshot, search.queries, options, parts_.clock, *task);
   if (!resolved.ok()) return resolved;
   pending->existing = task->queries.front().existing;
-  pending->pages = StartPages(search.queries, task->queries, snapshot.dataset->metric);
+  pending->pages = StartPages(search.queries, task->queries, snapshot);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     if (!answer.ok()) CountRefusal(answer.status());
     call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *answer, *pending); })

@@ -83,14 +83,15 @@ absl::Status CheckReach(const FieldPath& path, std::uint64_t skipped,
                   base::Grouped(limits.k_max));
   }
   if (query.diversity && last > query.diversity->candidates) {
-    return Refuse({"diversity", &path},
-                  "{} rows are wanted, offset included, of {} candidates; raise candidates (up to "
-                  "{})",
-                  base::Grouped(last), base::Grouped(query.diversity->candidates),
+    const FieldPath diversity{"diversity", &path};
+    return Refuse({"candidates", &diversity},
+                  "{}; {} rows are wanted, offset included: raise it (up to {}), or lower k",
+                  base::Grouped(query.diversity->candidates), base::Grouped(last),
                   base::Grouped(limits.diversity_candidates_max));
   }
   if (last <= limits.k_max) return absl::OkStatus();
-  return Refuse({"offset", &path}, "{} with k {} reaches past {}; offset + k may be at most that",
+  return Refuse({"offset", &path},
+                "{}; with k {} that reaches past {}, the most that both may add up to",
                 base::Grouped(skipped), base::Grouped(query.k), base::Grouped(limits.k_max));
 }
 

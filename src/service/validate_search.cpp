@@ -7,7 +7,6 @@
 
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/string_view.h>
-#include <fmt/format.h>
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
@@ -80,23 +79,18 @@ absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& optio
   return query;
 }
 
-// An error of all queries of a call together.
 //   list  the request's queries or user_ids
-absl::Status RefuseTotal(const FieldPath& list, std::string_view message) {
-  return base::Error(base::ErrorReason::kInvalidField, message, list.name);
-}
-
 absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_count,
-                                 std::uint64_t shared_count, std::uint64_t own_count) {
+                                 std::uint64_t shared_count, std::uint64_t own_count,
+                                 const Limits& limits) {
   const std::uint64_t count = query_count * shared_count + own_count;
-  if (count <= kExclusionsPerCallMax) return absl::OkStatus();
-  return RefuseTotal(
-      list, fmt::format(
-                "exclude_ids: {} exclusions, the options' list counted for each of {}; a call may "
-                "have {}: send fewer queries a call or fewer ids",
+  if (count <= limits.exclusions_per_call_max) return absl::OkStatus();
+  return Refuse(list,
+                "{} exclusions, those of the options counted for each of {}; a call may have {}: "
+                "send fewer queries a call or exclude fewer ids",
                 base::Grouped(count),
                 query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
-                base::Grouped(kExclusionsPerCallMax)));
+                base::Grouped(limits.exclusions_per_call_max));
 }
 
 // Sets diversity or group_by: the query's own, or else the options'.
@@ -166,18 +160,16 @@ absl::Status CheckTotals(const FieldPath& list, const std::vector<query::QueryRe
                   base::Grouped(vectors), base::Grouped(vectors_max));
   }
   if (group_rows > limits.group_rows_per_call_max) {
-    return RefuseTotal(
-        list,
-        fmt::format("group_by: {} rows, groups times rows of each; a call may have {}: send "
-                    "fewer queries, or ask for fewer or smaller groups",
-                    base::Grouped(group_rows), base::Grouped(limits.group_rows_per_call_max)));
+    return Refuse(list,
+                  "{} rows of groups, groups times rows of each; a call may have {}: send fewer "
+                  "queries, or ask for fewer or smaller groups",
+                  base::Grouped(group_rows), base::Grouped(limits.group_rows_per_call_max));
   }
   if (pairs > limits.diversity_pairs_per_call_max) {
-    return RefuseTotal(
-        list,
-        fmt::format("diversity: {} pairs of rows to compare; a call may have {}: send fewer "
-                    "queries, or ask for fewer candidates or a smaller k",
-                    base::Grouped(pairs), base::Grouped(limits.diversity_pairs_per_call_max)));
+    return Refuse(list,
+                  "{} pairs of rows to compare for diversity; a call may have {}: send fewer "
+                  "queries, or ask for fewer candidates or a smaller k",
+                  base::Grouped(pairs), base::Grouped(limits.diversity_pairs_per_call_max));
   }
   return absl::OkStatus();
 }
@@ -197,7 +189,7 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   if (token->request_hash != paging.request_hash) {
     return RefuseFor(base::ErrorReason::kInvalidPageToken, {"page_token", &kOptions},
                      "it belongs to another request; repeat the request that returned it, with "
-                     "options.page_token added");
+                     "this token added");
   }
   paging.token = *token;
   return paging;
@@ -239,8 +231,9 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   status.Update(CheckCount(field, query_count, limits.queries_per_call_max));
   if (status.ok()) status = CheckSharedFields(kOptions, options, limits);
-  status.Update(CheckExclusionCount(
-      field, query_count, static_cast<std::uint64_t>(options.exclude_ids_size()), own_exclusions));
+  status.Update(CheckExclusionCount(field, query_count,
+                                    static_cast<std::uint64_t>(options.exclude_ids_size()),
+                                    own_exclusions, limits));
   if (!status.ok()) return status;
   const auto answer = ValidateAnswerOptions(&kOptions, options, limits);
   if (!answer.ok()) return answer.status();

@@ -20,10 +20,6 @@ class SearchRequest;
 
 namespace simile::service {
 
-// Excluded ids of a call, counted once for every query that they apply to. Bounds the lists of rows
-// that they become, one for each query.
-inline constexpr std::uint64_t kExclusionsPerCallMax = 256U << 10;
-
 // Which page of the call is requested. The queries' offsets include the pages before it.
 struct Paging {
   bool wanted = false;  // whether the answer carries a token of the next page

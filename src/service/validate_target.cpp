@@ -83,8 +83,8 @@ absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Ex
     case v1::Examples::STRATEGY_AVERAGE_VECTOR:
       if (from.positive().empty()) {
         return Refuse(path,
-                      "STRATEGY_AVERAGE_VECTOR without a positive example; add one, or take "
-                      "STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES");
+                      "the strategy average_vector needs a positive example; add one, or take "
+                      "best_score or sum_scores");
       }
       examples.strategy = query::Strategy::kAverageVector;
       break;

@@ -76,6 +76,28 @@ TEST_F(ConfigReadTest, ReadsTheFileThatTheEnvironmentNames) {
             7);
 }
 
+TEST_F(ConfigReadTest, FindsTheFormatOfTheLogBesideMistakes) {
+  const FlagValue wrong_port = {"server.port", {"99999"}};
+  EXPECT_EQ(ReadLogFormat({{}, {}, {wrong_port}}), LogFormat::kText);
+  EXPECT_EQ(ReadLogFormat({{}, {}, {wrong_port, {"log.format", {"json"}}}}), LogFormat::kJson);
+  EXPECT_EQ(ReadLogFormat(
+                {{}, {{"SIMILE_SERVER_PROT", "1"}, {"SIMILE_LOG_FORMAT", "json"}}, {wrong_port}}),
+            LogFormat::kJson);
+  const std::string file = WriteFile(R"({"log": {"format": "json"}})").string();
+  EXPECT_EQ(ReadLogFormat({file, {}, {wrong_port}}), LogFormat::kJson);
+  EXPECT_EQ(ReadLogFormat({{}, {{"SIMILE_CONFIG", file}}, {wrong_port}}), LogFormat::kJson);
+  EXPECT_EQ(ReadLogFormat({file, {}, {{"log.format", {"text"}}}}), LogFormat::kText);
+}
+
+TEST_F(ConfigReadTest, FindsTheFormatOfTheLogBesideAFileThatIsWrong) {
+  const std::string file = WriteFile(R"({"log": {"format": "json"}, "prot": 1})").string();
+  EXPECT_EQ(ReadLogFormat({file, {}, {}}), LogFormat::kText);
+  EXPECT_EQ(ReadLogFormat({file, {{"SIMILE_CONFIG", file}}, {{"log.format", {"json"}}}}),
+            LogFormat::kJson);
+  EXPECT_EQ(ReadLogFormat({file, {{"SIMILE_LOG_FORMAT", "json"}}, {}}), LogFormat::kJson);
+  EXPECT_EQ(ReadLogFormat({{}, {}, {{"log.format", {"xml"}}}}), LogFormat::kText);
+}
+
 TEST_F(ConfigReadTest, ResolvesRelativePathsFromTheFile) {
   const std::filesystem::path file =
       WriteFile(R"({"collections": {"serve": {"a": "films", "b": "/data/b"}, "data_root": "."}})");
@@ -181,14 +203,15 @@ TEST_F(ConfigReadTest, PrefersItsOwnNameToAFamiliarOne) {
   EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment SIMILE_BACKEND_PREFERENCE");
 }
 
-TEST_F(ConfigReadTest, NamesValueRangeAndOriginOfAWrongValue) {
+TEST_F(ConfigReadTest, NamesFlagVariableOrFileOfAWrongValueAndItsRange) {
   EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_SERVER_PORT", "http"}}, .flags = {}}),
-            "server.port: \"http\" is not a whole number from 0 to 65535 (from environment "
-            "SIMILE_SERVER_PORT)");
+            "SIMILE_SERVER_PORT: \"http\" is not a whole number from 0 to 65535");
   EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"backend.preference", {"tpu"}}}}),
-            "backend.preference: \"tpu\" is not one of auto, cpu or gpu (from flag --backend)");
+            "--backend: \"tpu\" is not one of auto, cpu or gpu");
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"server.port", {"99999"}}}}),
+            "--port: \"99999\" is not a whole number from 0 to 65535");
   EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"USE_GPU", "maybe"}}, .flags = {}}),
-            "USE_GPU: \"maybe\" is neither true nor false (from environment USE_GPU)");
+            "USE_GPU: \"maybe\" is neither true nor false");
   const std::string out_of_range = FileError(R"({"limits": {"k_max": 0}})");
   EXPECT_THAT(out_of_range, HasSubstr("limits.k_max: \"0\" is not a whole number from 1 to 10000 "
                                       "(from file "));
@@ -232,7 +255,7 @@ TEST_F(ConfigReadTest, RefusesDuplicates) {
               HasSubstr("\"port\" is given twice"));
   EXPECT_EQ(
       ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {"a=x", "a=y"}}}}),
-      "collections.serve: \"a\" is named twice (from flag --collection)");
+      "--collection: \"a\" is named twice");
 }
 
 TEST_F(ConfigReadTest, ExplainsWhatIsWrongWithAFile) {

@@ -8,6 +8,9 @@
 namespace simile::app {
 namespace {
 
+using engine::CollectionState;
+using engine::CollectionStatus;
+
 engine::Snapshot Films(std::size_t row_count) {
   auto dataset = std::make_shared<data::Dataset>();
   dataset->vectors = *data::Matrix::Create(row_count, 384);
@@ -15,7 +18,7 @@ engine::Snapshot Films(std::size_t row_count) {
   engine::Snapshot snapshot;
   snapshot.collection = "films";
   snapshot.dataset = dataset;
-  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection);
   return snapshot;
 }
 
@@ -42,7 +45,7 @@ TEST(FirstLinesTest, OmitMissingPartsAndAddNotes) {
   dataset->metric = Metric::kDot;
   dataset->notes = {"one thing", "another"};
   snapshot.dataset = dataset;
-  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection);
   EXPECT_EQ(CollectionLines(snapshot, std::chrono::seconds(1)),
             "films     1 vector x 384 (dot)  1.5 KiB resident  ready in 1.00 s\n"
             "          one thing\n"
@@ -50,12 +53,31 @@ TEST(FirstLinesTest, OmitMissingPartsAndAddNotes) {
 }
 
 TEST(FirstLinesTest, NameTheAddresses) {
-  EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1", 9464),
+  EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1:9464"),
             "listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464");
-  EXPECT_EQ(ListeningLine("[::1]:50051", "::1", 9464),
+  EXPECT_EQ(ListeningLine("[::1]:50051", "[::1]:9464"),
             "listening on [::1]:50051, metrics on [::1]:9464");
-  EXPECT_EQ(ListeningLine("127.0.0.1:50051", "127.0.0.1", std::nullopt),
+  EXPECT_EQ(ListeningLine("127.0.0.1:50051", std::nullopt),
             "listening on 127.0.0.1:50051, metrics are off");
+}
+
+CollectionStatus FilmsAre(CollectionState state, double share) {
+  engine::ChangeProgress progress;
+  progress.share = share;
+  return {"films", state, progress, nullptr};
+}
+CollectionStatus Loading(double share) { return FilmsAre(CollectionState::kLoading, share); }
+
+TEST(ProgressTextTest, ShowsTheCollectionThatLoads) {
+  EXPECT_EQ(ProgressText({{"books", CollectionState::kServing, {}, nullptr}, Loading(0.5)}),
+            "films |###############---------------| 50 %");
+  EXPECT_EQ(ProgressText({Loading(0)}), "films |------------------------------| 0 %");
+  EXPECT_EQ(ProgressText({Loading(1)}), "films |##############################| 100 %");
+}
+
+TEST(ProgressTextTest, IsEmptyWhenNothingLoads) {
+  EXPECT_EQ(ProgressText({}), "");
+  EXPECT_EQ(ProgressText({FilmsAre(CollectionState::kReloading, 0.5)}), "");
 }
 
 }  // namespace

@@ -44,6 +44,8 @@ TEST_F(WiringTest, ServesTheConfiguredCollections) {
   EXPECT_EQ(written, (*app)->port());
   EXPECT_EQ((*app)->address(), "127.0.0.1:" + std::to_string(written));
   EXPECT_NE((*app)->metrics_port().value_or(0), 0);
+  EXPECT_EQ((*app)->metrics_address(),
+            "127.0.0.1:" + std::to_string((*app)->metrics_port().value_or(0)));
   EXPECT_TRUE((*app)->store().List().empty());
 
   std::size_t rows = 0;
@@ -59,7 +61,7 @@ TEST_F(WiringTest, RunsWithoutMetricsWhenConfiguredTo) {
   config_.metrics_enabled = false;
   const auto app = App::Create(config_);
   ASSERT_TRUE(app.ok()) << app.status();
-  EXPECT_FALSE((*app)->metrics_port().has_value());
+  EXPECT_FALSE((*app)->metrics_address().has_value());
 }
 
 TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
@@ -68,7 +70,8 @@ TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
   ASSERT_TRUE(app.ok()) << app.status();
   const absl::Status loaded = (*app)->LoadCollections({});
   EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(loaded.message()), StartsWith("books: "));
+  EXPECT_THAT(std::string(loaded.message()),
+              StartsWith("books=" + scratch_.path().string() + ": no vectors "));
 }
 
 TEST_F(WiringTest, RefusesMalformedCollectionNames) {
@@ -83,7 +86,9 @@ TEST_F(WiringTest, RefusesPortsThatAreTaken) {
   EXPECT_THAT(Error(), HasSubstr("Address already in use"));
   config_.port = 0;
   config_.metrics_port = *(*first)->metrics_port();
-  EXPECT_THAT(Error(), StartsWith("cannot listen for metrics on 127.0.0.1:"));
+  EXPECT_EQ(Error(), "cannot listen for metrics on " + *(*first)->metrics_address() +
+                         ": Address already in use; choose another with --metrics-port (0 takes "
+                         "any free one)");
 }
 
 TEST_F(WiringTest, RefusesAPortFileItCannotWrite) {

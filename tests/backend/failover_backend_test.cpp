@@ -243,13 +243,25 @@ TEST_F(FailoverBackendTest, PlansForTheIndexOnTheCpuAndBuildsItOnlyWhenNeeded) {
   EXPECT_EQ(index->Resident()->host_bytes, 0U);
   EXPECT_EQ(index->Resident()->device_bytes, plan.device_bytes);
   EXPECT_EQ(index->Built().value(), 1.0);
+  EXPECT_EQ(index->engine(), "");
   control_.Next(Call::kSearch, GpuLost());
   EXPECT_STREQ(Search(*index).Engine(0), "int8-portable");
+  EXPECT_EQ(index->engine(), "int8-portable");
   EXPECT_EQ(index->Resident()->host_bytes, index_bytes);
   EXPECT_EQ(index->Built().value(), 1.0);
   // A lost device keeps its memory, and nothing new is loaded onto it.
   EXPECT_EQ(index->Resident()->device_bytes, plan.device_bytes);
   EXPECT_EQ(backend_->Plan({kRows, kDim, Metric::kCosine}).device_bytes, 0U);
+}
+
+// Too few rows to pack: the CPU scans them, whatever its backend is called.
+TEST_F(FailoverBackendTest, NamesTheEngineThatAnswersOnTheCpu) {
+  Make(WhenFull::kCpu, cpu::MakeInt8Backend(cpu::OptionsFor("portable")));
+  control_.Next(Call::kLoad, GpuFull());
+  const auto index = Load();
+  EXPECT_EQ(index->Built().value(), 1.0);
+  EXPECT_EQ(index->engine(), Search(*index).Engine(0));
+  EXPECT_THAT(std::string(index->engine()), StartsWith("scan-"));
 }
 
 TEST_F(FailoverBackendTest, ReportsALostDeviceOnceToItsObserver) {

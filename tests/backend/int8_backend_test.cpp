@@ -159,6 +159,46 @@ TEST_F(Int8BackendTest, ScansSegmentsThatAreTooSmallToPack) {
   EXPECT_THAT(Engine(0), StartsWith("int8-"));
 }
 
+TEST_F(Int8BackendTest, HasNothingLeftToBuildForASegmentThatItScans) {
+  SeededRandom random(85);
+  Int8Options options = SmallBlocks(1);
+  options.tuning.scan_rows_max = 100;
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(UnitRows(100, 20, random)));
+  ASSERT_TRUE(index.ok());
+  EXPECT_EQ(*(*index)->Built(), 1.0);
+}
+
+// int4 is named though bytes may follow it where it drops nothing.
+TEST_F(Int8BackendTest, NamesTheEngineOfOneQueryBeforeItIsAsked) {
+  constexpr std::uint64_t kSeed = 91;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(700, 70, random);
+  const auto queries = UnitRows(1, 70, random);
+  for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
+    for (const std::size_t scan_rows_max : {700U, 699U}) {
+      for (const std::size_t large_batch_min : {1U, 2U}) {
+        Int8Options options = SmallBlocks(1, kernel->isa);
+        options.tuning.scan_rows_max = scan_rows_max;
+        options.tuning.large_batch_min = large_batch_min;
+        const auto backend = MakeInt8Backend(options);
+        const auto index = backend->MakeResident(SegmentOf(rows));
+        ASSERT_TRUE(index.ok());
+        ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(1, 5)},
+                              SeedText(kSeed));
+        EXPECT_EQ((*index)->engine(), Engine(0)) << kernel->isa << ", " << scan_rows_max;
+      }
+    }
+    Int8Options options = SmallBlocks(1, kernel->isa);
+    options.int4_from_code_bytes = 0;
+    const auto backend = MakeInt8Backend(options);
+    const auto index = backend->MakeResident(SegmentOf(rows));
+    ASSERT_TRUE(index.ok());
+    EXPECT_EQ((*index)->engine(),
+              std::string(kernel->reads_int4 ? "int4-" : "int8-") + kernel->isa);
+  }
+}
+
 TEST_F(Int8BackendTest, AnswersFromAnEmptySegmentAndToAnEmptyBatchWithNothing) {
   SeededRandom random(83);
   const auto queries = UnitRows(1, 20, random);
@@ -249,6 +289,32 @@ TEST_F(Int8BackendTest, AnswersABatchWhoseQueriesDifferInEverything) {
     ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows, kFirstRow),
                           {queries->view(), specs}, SeedText(kSeed));
   }
+}
+
+TEST_F(Int8BackendTest, AnswersQueriesOfZerosWithoutAPass) {
+  constexpr std::uint64_t kSeed = 91;
+  constexpr Row kFirstRow = 77;
+  constexpr Row kRowCount = 3'000;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(kRowCount, 48, random);
+  for (std::size_t row = 0; row < kRowCount; row += 3) std::ranges::fill((*rows)[row], 0.0F);
+  const auto queries = UnitRows(7, 48, random);
+  for (std::size_t query = 0; query < 6; ++query) std::ranges::fill((*queries)[query], -0.0F);
+  const RowMask few = MaskOf(kFirstRow + kRowCount, 50, random);
+  const std::vector<Row> excluded{0, kFirstRow, kFirstRow + 2, kFirstRow + kRowCount};
+  std::vector<QuerySpec> specs = Specs(7, 10);
+  specs[1].mask = &few;
+  specs[2].excluded_rows = excluded;
+  specs[3].score_threshold = 0;
+  specs[4].score_threshold = 0x1p-149F;
+  specs[5].k = 2 * kRowCount;
+  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows, kFirstRow), {queries->view(), specs},
+                        SeedText(kSeed));
+  for (std::size_t query = 0; query < 6; ++query) {
+    EXPECT_EQ(Engine(query), "zero-query") << query;
+    EXPECT_EQ(result().Cost(query).rows_rescored, 0U) << query;
+  }
+  EXPECT_THAT(Engine(6), StartsWith("int8-"));
 }
 
 TEST_F(Int8BackendTest, ReturnsTenThousandHits) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,8 +56,12 @@ TEST_F(Int8BuildTest, AnswersThroughTheScanUntilItIsBuilt) {
     constexpr int kTriesMax = 100'000;
     for (int tries = 0; !packed; ++tries) {
       ASSERT_LT(tries, kTriesMax) << "never built";
+      const std::string_view named = (*index)->engine();
       ExpectTheScansAnswers(**index, SegmentOf(rows_), {queries_->view(), specs_}, "while built");
       ASSERT_FALSE(HasFatalFailure());
+      if (named == (*index)->engine()) {  // else it was built meanwhile
+        EXPECT_EQ(Scans(Engine(0)), Scans(std::string(named)));
+      }
       packed = !Scans(Engine(0));
       scanned = scanned || !packed;
       const absl::StatusOr<double> share = (*index)->Built();

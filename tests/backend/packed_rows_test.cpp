@@ -159,6 +159,8 @@ TEST(PackedRowsTest, BoundsEveryRowOfABlock) {
       for (std::size_t r = 0; wild && r < rows->row_count(); ++r) {
         ScaleTo((*rows)[r], std::ldexp(1.0, static_cast<int>(random.Below(119)) - 59));
         if (random.OneIn(4)) (*rows)[r][0] = random.Subnormal() + (*rows)[r][0];
+        // Enough of them for a block that has no others.
+        if (random.OneIn(3)) std::ranges::fill((*rows)[r], 0.0F);
       }
       for (const std::int32_t code_max : {kByteCodeMax, kNarrowCodeMax}) {
         const auto packed = BuildOf(*rows, 8 << 10, code_max);

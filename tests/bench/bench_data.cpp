@@ -26,8 +26,8 @@ absl::StatusOr<data::Matrix> ReadVectors(const std::string& path, Metric metric)
   data::BufferedReader reader(**source);
   const auto layout = data::ReadVectorLayout(reader, "", Limits());
   if (!layout.ok()) return layout.status();
-  data::LengthRange lengths;
-  return data::ReadMatrix(reader, *layout, metric, lengths);
+  data::VectorFacts facts;
+  return data::ReadMatrix(reader, *layout, {.metric = metric}, facts);
 }
 
 absl::StatusOr<BenchData> ReadData(const EngineOptions& options) {

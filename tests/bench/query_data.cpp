@@ -29,9 +29,7 @@ absl::StatusOr<engine::SnapshotPtr> SnapshotOf(std::shared_ptr<const data::Datas
   auto snapshot = std::make_shared<engine::Snapshot>();
   snapshot->collection = "bench";
   snapshot->version = 1;
-  auto filters = filter::Filters::Create(*dataset, snapshot->collection);
-  if (!filters.ok()) return filters.status();
-  snapshot->filters = *std::move(filters);
+  snapshot->filters = filter::Filters::Create(*dataset, snapshot->collection);
   auto segment = backend.MakeResident({dataset->vectors.view(), dataset, dataset->metric, 0});
   if (!segment.ok()) return segment.status();
   snapshot->segments.push_back(*std::move(segment));

@@ -158,6 +158,15 @@ TEST(SumBoundTest, HasScaleZeroWhenNoDirectionIsLeft) {
   EXPECT_GT(opposite.Bound(2, 1).scale, 0);
 }
 
+TEST(SumBoundTest, HasScaleZeroForExamplesOfZeros) {
+  SeededRandom random(17);
+  SumCase zeros(2, 7, 1, random);
+  for (std::size_t example = 0; example < 2; ++example) {
+    std::ranges::fill(zeros.examples[example], 0.0F);
+  }
+  EXPECT_EQ(zeros.Bound(1, 1).scale, 0);
+}
+
 TEST(SumBoundTest, PadsTheDirectionWithZeros) {
   SeededRandom random(16);
   SumCase drawn(3, 5, 1, random);

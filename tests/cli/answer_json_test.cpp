@@ -102,7 +102,9 @@ TEST(AnswerJsonTest, ListsTheCandidatesOfAnAmbiguousTitle) {
   match.mutable_item()->set_id("batman-1989");
   const json parsed = json::parse(CandidatesJson("films", "Batman", found));
   EXPECT_EQ(parsed, json::parse(R"({"collection":"films","title":"Batman","match_count":16,
-      "candidates":[{"id":"batman-1989","match":"whole","payload":{}}]})"));
+      "candidates":[{"id":"batman-1989","match":"whole","payload":{}}],
+      "error":{"code":"INVALID_ARGUMENT","reason":null,"field":null,"retry_after_ms":null,
+               "message":"16 items of films match \"Batman\"; name one with --id"}})"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/film_answer.h"
+#include "cli/payload_text.h"
 
 namespace simile::cli {
 namespace {
@@ -12,11 +13,11 @@ using testing::HasSubstr;
 
 const Terminal kPipe{};
 
-TEST(AnswerTableTest, ShowsTitleYearAndGenresUnderTheHeading) {
-  EXPECT_EQ(AnswerTable(FilmAnswer(), kPipe),
-            "films like Toy Story (1995)\n"
-            "  1  0.7029  Toy Story 2  1999  Animated, Comedy\n"
-            "  2  0.1000  Amélie 七    2001  Animated, Comedy\n"
+TEST(AnswerTableTest, ShowsIdTitleYearAndGenresUnderTheHeading) {
+  EXPECT_EQ(AnswerTable(FilmAnswer(), {}, kPipe),
+            "in films, like Toy Story (1995), toy-story-1995\n"
+            "  1  0.7029  toy-story-2-1999  Toy Story 2  1999  Animated, Comedy\n"
+            "  2  0.1000  amelie-2001       Amélie 七    2001  Animated, Comedy\n"
             "exact · cpu · 0 us in the engine · 0 rows scanned · snapshot 1 (3f9a12c4)\n");
 }
 
@@ -25,15 +26,38 @@ TEST(AnswerTableTest, PrintsGenresDividedByBarsAsAList) {
   for (v1::Hit& hit : answer.results.front().hits) {
     (*hit.mutable_payload())["genres"].set_string_value("Drama|War");
   }
-  EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("1999  Drama, War\n"));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe), HasSubstr("1999  Drama, War\n"));
 }
 
 TEST(AnswerTableTest, ShowsTheRequestedFieldsWithTheirNames) {
-  Answer answer = FilmAnswer();
-  answer.fields = {"year", "missing"};
-  const std::string table = AnswerTable(answer, kPipe);
+  QueryFlags flags;
+  flags.fields = {"year", "missing"};
+  const std::string table = AnswerTable(FilmAnswer(), flags, kPipe);
   EXPECT_THAT(table, HasSubstr("rank   score  id                year  missing\n"));
   EXPECT_THAT(table, HasSubstr("   1  0.7029  toy-story-2-1999  1999\n"));
+}
+
+TEST(AnswerTableTest, ShowsIdsOnceWhateverTheirFieldIsCalled) {
+  QueryFlags flags;
+  flags.fields = {"id", "media_id", "year"};
+  EXPECT_THAT(AnswerTable(FilmAnswer(), flags, kPipe),
+              HasSubstr("rank   score  id                year\n"));
+  Answer answer = FilmAnswer();
+  for (v1::Hit& hit : answer.results.front().hits) {
+    (*hit.mutable_payload())["id"].set_string_value(hit.id());
+  }
+  EXPECT_THAT(AnswerTable(answer, flags, kPipe),
+              HasSubstr("rank   score  id                year\n"));
+}
+
+TEST(AnswerTableTest, CutsIdsAfterEverythingElseOnATerminal) {
+  const auto table = [](std::size_t width) {
+    return AnswerTable(FilmAnswer(), {}, Terminal{true, false, width});
+  };
+  EXPECT_THAT(table(60),
+              HasSubstr("  1  0.7029  toy-story-2-1999  Toy Story 2  1999  Animated,…\n"));
+  EXPECT_THAT(table(55), HasSubstr("  1  0.7029  toy-story-2-1999  Toy Sto…  1999  Animate…\n"));
+  EXPECT_THAT(table(50), HasSubstr("  1  0.7029  toy-story-…  Toy Sto…  1999  Animate…\n"));
 }
 
 TEST(AnswerTableTest, ShowsIdAndFirstFieldsWhenThereIsNoTitle) {
@@ -46,7 +70,7 @@ TEST(AnswerTableTest, ShowsIdAndFirstFieldsWhenThereIsNoTitle) {
     payload["brand"].set_string_value("Acme");
     payload["size"].set_string_value("XL");
   }
-  const std::string table = AnswerTable(answer, kPipe);
+  const std::string table = AnswerTable(answer, {}, kPipe);
   EXPECT_THAT(table, HasSubstr("rank   score  id                brand  in_stock  price\n"));
   EXPECT_THAT(table, HasSubstr("   1  0.7029  toy-story-2-1999  Acme   true      9.5\n"));
 }
@@ -55,38 +79,86 @@ TEST(AnswerTableTest, ShowsRowsWithTheirHeadingWhereTheAnswerHasThem) {
   Answer answer = FilmAnswer();
   answer.results.front().hits[0].set_row(3'349);
   answer.results.front().hits[1].set_row(0);
-  const std::string table = AnswerTable(answer, kPipe);
-  EXPECT_THAT(table, HasSubstr("rank   score    row  title        year  genres\n"));
-  EXPECT_THAT(table, HasSubstr("   1  0.7029  3,349  Toy Story 2  1999  Animated, Comedy\n"));
+  const std::string table = AnswerTable(answer, {}, kPipe);
+  EXPECT_THAT(table,
+              HasSubstr("rank   score  id                  row  title        year  genres\n"));
+  EXPECT_THAT(table, HasSubstr("   1  0.7029  toy-story-2-1999  3,349  Toy Story 2  1999  "));
 }
 
 TEST(AnswerTableTest, SaysWhenScoresAreNotTheMetrics) {
   Answer answer = FilmAnswer();
   answer.results.front().score_kind = v1::SCORE_KIND_BEST_SCORE;
-  EXPECT_THAT(AnswerTable(answer, kPipe),
-              HasSubstr("(1995) (scores are of best_score, -1 to 1)\n  1  0.7029"));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe),
+              HasSubstr("toy-story-1995 (scores are of best_score, -1 to 1)\n  1  0.7029"));
   answer.results.front().score_kind = v1::SCORE_KIND_SUM_SCORES;
-  EXPECT_THAT(AnswerTable(answer, kPipe),
-              HasSubstr("(1995) (scores are sums over the examples)\n  1  0.7029"));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe),
+              HasSubstr("toy-story-1995 (scores are sums over the examples)\n  1  0.7029"));
 }
 
 TEST(AnswerTableTest, ShowsNoScoresOfAColdStart) {
   Answer answer = FilmAnswer();
   answer.results.front().cold_start.emplace().set_order(v1::ColdStart::ORDER_NEWEST);
-  EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("  1  Toy Story 2  1999  Animated, Comedy\n"));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe),
+              HasSubstr("  1  toy-story-2-1999  Toy Story 2  1999  Animated, Comedy\n"));
 }
 
-TEST(AnswerTableTest, SaysWhenNoRowPasses) {
+TEST(AnswerTableTest, SaysWhyThereAreNoHits) {
   Answer answer = FilmAnswer();
-  answer.results.front().hits.Clear();
-  EXPECT_THAT(AnswerTable(answer, kPipe), HasSubstr("(1995)\n  no rows pass\nexact"));
+  AnsweredQuery& result = answer.results.front();
+  result.hits.Clear();
+  QueryFlags flags;
+  const auto reason = [&] {
+    const std::string text = AnswerTable(answer, flags, kPipe);
+    const std::size_t begin = text.find('\n') + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(reason(), "  no hits");
+  flags.score_threshold = 2;
+  EXPECT_EQ(reason(), "  no hits score 2 or more");
+  result.rows_passing = 933;
+  EXPECT_EQ(reason(), "  no hits score 2 or more");
+  result.rows_passing = 0;
+  EXPECT_EQ(reason(), "  no rows pass the filter");
+  result.rows_passing.reset();
+  flags.score_threshold = 0.95;
+  flags.offset = 5'000;
+  EXPECT_EQ(reason(), "  no hits after the first 5,000 score 0.95 or more");
+  flags.score_threshold.reset();
+  EXPECT_EQ(reason(), "  no hits after the first 5,000");
+}
+
+TEST(AnswerTableTest, NamesTheBackendsReasonOnlyWhenItIsNotTheCollections) {
+  Answer answer = FilmAnswer();
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe), HasSubstr("\nexact · cpu · "));
+  answer.receipt.set_reason("the GPU was lost");
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe), HasSubstr("\nexact · cpu: the GPU was lost · "));
+}
+
+TEST(AnswerTableTest, PrintsTheWholeReceiptOnRequest) {
+  QueryFlags flags;
+  flags.whole_receipt = true;
+  const std::string text = AnswerTable(FilmAnswer(), flags, kPipe);
+  EXPECT_THAT(text, HasSubstr("\nexact · cpu · "));
+  EXPECT_THAT(text, HasSubstr("\n  reason             no NVIDIA driver on this machine\n"));
+  EXPECT_THAT(text, testing::EndsWith("\n  request_id\n"));
 }
 
 TEST(AnswerTableTest, ReplacesEscapeSequencesInTitlesAndHeadings) {
   Answer answer = FilmAnswer();
-  answer.results.front().heading = "films like \x1b[2J";
+  answer.results.front().heading = "in films, like \x1b[2J";
   (*answer.results.front().hits[0].mutable_payload())["title"].set_string_value("\x1b[2J");
-  EXPECT_THAT(AnswerTable(answer, kPipe), testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe), testing::Not(HasSubstr("\x1b")));
+}
+
+TEST(TableFieldsTest, ShowsATitleAYearAndAList) {
+  using testing::ElementsAre;
+  EXPECT_THAT(TableFields({"genres", "tags", "title", "year"}, {"genres", "tags"}),
+              ElementsAre("title", "year", "genres"));
+  EXPECT_THAT(TableFields({"a", "cuisines", "tags", "title"}, {"cuisines", "tags"}),
+              ElementsAre("title", "cuisines"));
+  EXPECT_THAT(TableFields({"a", "name", "tags", "year"}, {"tags"}),
+              ElementsAre("name", "year", "tags"));
+  EXPECT_THAT(TableFields({"a", "b", "name"}, {}), ElementsAre("name", "a", "b"));
 }
 
 }  // namespace

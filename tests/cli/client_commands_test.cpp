@@ -1,4 +1,6 @@
 // The client commands as a shell runs them, against a real server of the films.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -36,20 +38,24 @@ TEST_F(ClientCommandsTest, SimilarShowsTheOtherToyStoriesFirst) {
   const ProgramRun run = Run({"similar", "--title", "Toy Story", "-k", "5"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed,
-              StartsWith("films like Toy Story (1995)\n"
-                         "  1  0.7029  Toy Story 2    1999  Animated, Comedy, Family\n"
-                         "  2  0.6979  Toy Story 4    2019  Animated, Comedy, Drama\n"
-                         "  3  0.6709  Toy Story 3    2010  Animated, Comedy, Drama\n"
-                         "  4  0.6164  The Toy        1982  Comedy\n"
-                         "  5  0.6125  A Goofy Movie  1995  Animated, Adventure, Comedy, Musical\n"
-                         "exact · cpu: "));
+              StartsWith("in films, like Toy Story (1995), toy-story-1995\n"
+                         "  1  0.7029  toy-story-2-1999    Toy Story 2    1999  Animated, Comedy, "
+                         "Family\n"
+                         "  2  0.6979  toy-story-4-2019    Toy Story 4    2019  Animated, Comedy, "
+                         "Drama\n"
+                         "  3  0.6709  toy-story-3-2010    Toy Story 3    2010  Animated, Comedy, "
+                         "Drama\n"
+                         "  4  0.6164  the-toy-1982        The Toy        1982  Comedy\n"
+                         "  5  0.6125  a-goofy-movie-1995  A Goofy Movie  1995  Animated, "
+                         "Adventure, Comedy, Musical\n"
+                         "exact · cpu · "));
   EXPECT_EQ(run.errors, "");
 }
 
 TEST_F(ClientCommandsTest, SimilarListsTheCandidatesOfAnAmbiguousTitle) {
   const ProgramRun run = Run({"similar", "--title", "batman"});
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.printed, StartsWith("16 films match \"batman\"; name one with --id:\n"
+  EXPECT_THAT(run.printed, StartsWith("16 items of films match \"batman\"; name one with --id:\n"
                                       "  batman-1943 "));
   const ProgramRun as_json = Run({"similar", "--title", "batman", "--json"});
   EXPECT_EQ(as_json.exit_code, 1);
@@ -66,12 +72,12 @@ TEST_F(ClientCommandsTest, SimilarSuggestsAWayOnAfterAnUnknownTitleOrId) {
   EXPECT_EQ(id.exit_code, 1);
   EXPECT_THAT(id.errors, HasSubstr("Did you mean \"toy-story-1995\"?"));
   EXPECT_EQ(Run({"similar", "--id", "nope"}).errors,
-            "error: ids[0]: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
+            "error: --id: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
 }
 
 TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
   const json answer =
-      RunJson({"similar", "--id", "toy-story-1995", "batman-1989", "-k", "2", "--fields", "year"});
+      RunJson({"similar", "--id", "toy-story-1995,batman-1989", "-k", "2", "--fields", "year"});
   EXPECT_EQ(answer["collection"], "films");
   ASSERT_EQ(answer["results"].size(), 2U);
   EXPECT_EQ(answer["results"][1]["query"], json({{"id", "batman-1989"}}));
@@ -91,8 +97,9 @@ TEST_F(ClientCommandsTest, RecommendLeavesOutSeenItems) {
   const ProgramRun run = Run({"recommend", "--user", "user_00042", "-k", "1", "--exclude-seen"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed, StartsWith("for user_00042 (5 seen, left out)\n"
-                                      "  1  0.6570  The Shooting  1967  Western\n"));
-  const json answer = RunJson({"recommend", "--user", "user_00001", "user_00002", "-k", "3"});
+                                      "  1  0.6570  the-shooting-1967  The Shooting  1967  "
+                                      "Western\n"));
+  const json answer = RunJson({"recommend", "--user", "user_00001,user_00002", "-k", "3"});
   EXPECT_EQ(answer["results"].size(), 2U);
   EXPECT_EQ(answer["results"][0]["query"]["user_id"], "user_00001");
 }
@@ -100,7 +107,10 @@ TEST_F(ClientCommandsTest, RecommendLeavesOutSeenItems) {
 TEST_F(ClientCommandsTest, RecommendNamesTheNearestUser) {
   const ProgramRun run = Run({"recommend", "--user", "user_42"});
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_EQ(run.errors, "error: no user \"user_42\" in films. Did you mean \"user_00042\"?\n");
+  EXPECT_EQ(
+      run.errors,
+      "error: no user \"user_42\" in films. Did you mean \"user_00042\"? --cold-start newest, "
+      "or most-popular, answers users without a profile.\n");
 }
 
 TEST_F(ClientCommandsTest, SearchFindsTheRowsNearestToAVector) {
@@ -123,7 +133,7 @@ TEST_F(ClientCommandsTest, SimilarShowsRowsOnRequest) {
   const json answer = RunJson({"similar", "--id", "toy-story-1995", "-k", "1", "--with-rows"});
   EXPECT_EQ(answer["results"][0]["hits"][0]["row"], 3'349);
   EXPECT_THAT(Run({"similar", "--id", "toy-story-1995", "-k", "1", "--with-rows"}).printed,
-              HasSubstr("   1  0.7029  3,349  Toy Story 2  1999"));
+              HasSubstr("   1  0.7029  toy-story-2-1999  3,349  Toy Story 2  1999"));
 }
 
 TEST_F(ClientCommandsTest, ARequiredFilterHidesRowsFromEveryPartOfACall) {
@@ -187,7 +197,7 @@ TEST_F(ClientCommandsTest, InfoShowsWhatTheServerIs) {
 TEST_F(ClientCommandsTest, LookupListsWhatATitleMayMean) {
   const ProgramRun run = Run({"lookup", "BATMAN", "--limit", "3"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
-  EXPECT_THAT(run.printed, StartsWith("16 films match \"BATMAN\", 3 exactly:\n"
+  EXPECT_THAT(run.printed, StartsWith("16 items of films match \"BATMAN\", 3 exactly:\n"
                                       "  batman-1943  Batman  1943  "));
   EXPECT_THAT(run.printed, testing::EndsWith("\n  and 13 more; --limit shows more\n"));
   const json found = RunJson({"lookup", "toy story", "--with-rows", "--fields", "year"});
@@ -196,17 +206,17 @@ TEST_F(ClientCommandsTest, LookupListsWhatATitleMayMean) {
   EXPECT_EQ(found["matches"][0]["id"], "toy-story-1995");
   EXPECT_EQ(found["matches"][0]["payload"], json({{"year", 1995}}));
   EXPECT_TRUE(found["matches"][0].contains("row"));
-  EXPECT_EQ(Run({"lookup", "no such film"}).printed, "0 films match \"no such film\"\n");
+  EXPECT_EQ(Run({"lookup", "no such film"}).printed, "no item of films matches \"no such film\"\n");
   EXPECT_THAT(Run({"lookup", "heat", "--field", "genres"}).errors,
               HasSubstr("films cannot be searched by \"genres\""));
 }
 
 TEST_F(ClientCommandsTest, FetchShowsItemsWithAllTheyHave) {
-  const ProgramRun run = Run({"fetch", "--id", "heat-1995", "toy-story-1995"});
+  const ProgramRun run = Run({"fetch", "--id", "heat-1995,toy-story-1995"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
-  EXPECT_THAT(run.printed, StartsWith("heat-1995\n  cast      Al Pacino, "));
+  EXPECT_THAT(run.printed, StartsWith("heat-1995\n  cast    Al Pacino, "));
   EXPECT_THAT(run.printed, HasSubstr("\ntoy-story-1995\n"));
-  EXPECT_THAT(run.printed, HasSubstr("\n  year      1995\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  year    1995\n"));
   const json fetched =
       RunJson({"fetch", "--id", "heat-1995", "--with-vectors", "--fields", "year"});
   EXPECT_EQ(fetched["items"][0]["vector"].size(), 384U);
@@ -225,7 +235,9 @@ TEST_F(ClientCommandsTest, HealthDistinguishesServerAndCollection) {
   EXPECT_EQ(Run({"health", "--collection", "films"}).exit_code, 0);
   const ProgramRun unknown = Run({"health", "--collection", "songs", "--json"});
   EXPECT_EQ(unknown.exit_code, 1);
-  EXPECT_EQ(unknown.printed, "{\"status\":\"UNKNOWN\"}\n");
+  EXPECT_EQ(json::parse(unknown.printed)["status"], "UNKNOWN");
+  EXPECT_EQ(json::parse(unknown.printed)["error"]["reason"], "COLLECTION_NOT_FOUND");
+  EXPECT_EQ(std::ranges::count(unknown.printed, '\n'), 1);
   EXPECT_EQ(Run({"health", "--liveness"}).printed, "alive\n");
   EXPECT_EQ(RunJson({"health", "--liveness"})["status"], "SERVING");
   EXPECT_EQ(Run({"health", "--liveness", "--collection", "films"}).exit_code, 64);
@@ -237,21 +249,31 @@ TEST_F(ClientCommandsTest, ListShowsACollectionInDetail) {
   EXPECT_THAT(run.printed, HasSubstr("5,000 of 384 dimensions, cosine"));
   EXPECT_THAT(run.printed, HasSubstr("year      integer           5,000"));
   EXPECT_THAT(run.printed, HasSubstr("note: preference_vectors.npy"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  content_vectors.npy       3.7 MiB  vectors\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  user_ids.json "));
+  EXPECT_THAT(run.printed, HasSubstr("\n  README.md "));
+  EXPECT_THAT(run.printed, HasSubstr("  not read: "));
+  const json films = RunJson({"list", "films"});
+  EXPECT_EQ(films["files"][0]["role"], "vectors");
+  EXPECT_EQ(films["files"].size(), 5U + films["unread_files"].get<std::size_t>());
+  EXPECT_EQ(films["skipped_rows"], 0);
 }
 
 TEST_F(ClientCommandsTest, SimilarCombinesLikedAndUnlikedFilms) {
   const ProgramRun run =
       Run({"similar", "--title", "Toy Story", "--unlike", "toy-story-2-1999", "-k", "2"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
-  EXPECT_THAT(run.printed, StartsWith("films like Toy Story (1995), unlike 1 item\n"
-                                      "  1  0.5394  A Goofy Movie "));
+  EXPECT_THAT(run.printed,
+              StartsWith("in films, like Toy Story (1995), toy-story-1995, unlike "
+                         "toy-story-2-1999\n  1  0.5394  a-goofy-movie-1995  A Goofy "));
   const json answer = RunJson({"similar", "--like", "heat-1995,alien-1979", "--unlike",
                                "toy-story-1995", "--strategy", "sum-scores", "-k", "3"});
   EXPECT_EQ(answer["results"][0]["query"],
             json({{"like", {"heat-1995", "alien-1979"}}, {"unlike", {"toy-story-1995"}}}));
   EXPECT_EQ(answer["results"][0]["hits"].size(), 3U);
-  EXPECT_THAT(Run({"similar", "--unlike", "heat-1995", "-k", "1"}).printed,
-              StartsWith("films unlike 1 item (scores are of best_score, -1 to 1)\n  1  -0."));
+  EXPECT_THAT(
+      Run({"similar", "--unlike", "heat-1995", "-k", "1"}).printed,
+      StartsWith("in films, unlike heat-1995 (scores are of best_score, -1 to 1)\n  1  -0."));
 }
 
 TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
@@ -259,12 +281,16 @@ TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
       {"similar", "--title", "Toy Story", "--group-by", "genres", "--group-size", "2", "-k", "2"});
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed,
-              StartsWith("films like Toy Story (1995)\n"
-                         "  1  Animated  0.7029  Toy Story 2  1999  Animated, Comedy, Family\n"
-                         "               0.6979  Toy Story 4  2019  Animated, Comedy, Drama\n"
-                         "  2  Comedy    0.7029  Toy Story 2  1999  Animated, Comedy, Family\n"
-                         "               0.6979  Toy Story 4  2019  Animated, Comedy, Drama\n"
-                         "exact · cpu: "));
+              StartsWith("in films, like Toy Story (1995), toy-story-1995\n"
+                         "  1  Animated  0.7029  toy-story-2-1999  Toy Story 2  1999  Animated, "
+                         "Comedy, Family\n"
+                         "               0.6979  toy-story-4-2019  Toy Story 4  2019  Animated, "
+                         "Comedy, Drama\n"
+                         "  2  Comedy    0.7029  toy-story-2-1999  Toy Story 2  1999  Animated, "
+                         "Comedy, Family\n"
+                         "               0.6979  toy-story-4-2019  Toy Story 4  2019  Animated, "
+                         "Comedy, Drama\n"
+                         "exact · cpu · "));
   const json answer =
       RunJson({"similar", "--title", "Toy Story", "--group-by", "genres", "-k", "3"});
   EXPECT_EQ(answer["results"][0]["groups"].size(), 3U);
@@ -282,7 +308,8 @@ TEST_F(ClientCommandsTest, SimilarTurnsPages) {
   std::vector<std::string> second = first;
   second.insert(second.end(), {"--page-token", token});
   EXPECT_THAT(Run(second).printed,
-              StartsWith("films like Toy Story (1995)\n  3  0.6709  Toy Story 3"));
+              StartsWith("in films, like Toy Story (1995), toy-story-1995\n  3  0.6709  "
+                         "toy-story-3-2010  Toy Story 3"));
   second[4].replace(0, 1, 1, '3');
   EXPECT_THAT(Run(second).errors, HasSubstr("it belongs to another request"));
 }
@@ -294,13 +321,68 @@ TEST_F(ClientCommandsTest, RecommendServesUsersWithoutProfilesAndBlends) {
       Run({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "newest"});
   EXPECT_EQ(newest.exit_code, 0) << newest.errors;
   EXPECT_THAT(newest.printed,
-              StartsWith("for nobody, who has no profile: newest by year\n  1  Plane  "));
+              StartsWith("for nobody, who has no profile: newest by year\n  1  plane-2023  "));
   const json popular =
       RunJson({"recommend", "--user", "nobody", "-k", "2", "--cold-start", "most-popular"});
   EXPECT_EQ(popular["results"][0]["cold_start"],
             json({{"order", "most_popular"}, {"field", nullptr}}));
   EXPECT_THAT(Run({"recommend", "--user", "user_00042", "--like", "heat-1995", "-k", "1"}).printed,
               StartsWith("for user_00042, like heat-1995\n  1  0.59"));
+}
+
+TEST_F(ClientCommandsTest, NamesOfTwoWordsAreJoinedEitherWay) {
+  for (const std::string name : {"best-score", "best_score"}) {
+    const json answer =
+        RunJson({"similar", "--like", "heat-1995,alien-1979", "--strategy", name, "-k", "1"});
+    EXPECT_EQ(answer["results"][0]["score_kind"], "best_score") << name;
+  }
+  for (const std::string name : {"most-popular", "most_popular"}) {
+    const json answer = RunJson({"recommend", "--user", "nobody", "-k", "1", "--cold-start", name});
+    EXPECT_EQ(answer["results"][0]["cold_start"]["order"], "most_popular") << name;
+  }
+}
+
+TEST_F(ClientCommandsTest, SimilarSaysWhyThereAreNoHits) {
+  const auto reason = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"similar", "--id", "heat-1995", "-k", "3"});
+    const ProgramRun run = Run(flags);
+    EXPECT_EQ(run.exit_code, 0) << run.errors;
+    EXPECT_THAT(run.printed, StartsWith("in films, like Heat (1995)\n  no "));
+    const std::size_t begin = run.printed.find('\n') + 1;
+    return run.printed.substr(begin, run.printed.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(reason({"--score-threshold", "2"}), "  no hits score 2 or more");
+  EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "genres:Western"}),
+            "  no hits score 2 or more");
+  EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "year > 3000"}),
+            "  no rows pass the filter");
+  EXPECT_EQ(reason({"--offset", "9000"}), "  no hits after the first 9,000");
+}
+
+TEST_F(ClientCommandsTest, HitsShowTheirIdsOnce) {
+  const ProgramRun both =
+      Run({"similar", "--id", "toy-story-1995", "-k", "1", "--fields", "media_id,title"});
+  EXPECT_THAT(both.printed, HasSubstr("\n  rank   score  id                title\n"
+                                      "     1  0.7029  toy-story-2-1999  Toy Story 2\n"));
+  const ProgramRun alone = Run({"similar", "--id", "toy-story-1995", "-k", "1", "--fields", "id"});
+  EXPECT_THAT(alone.printed, HasSubstr("\n  rank   score  id\n     1  0.7029  toy-story-2-1999\n"));
+  EXPECT_EQ(Run({"lookup", "toy story", "--limit", "1", "--fields", "id"}).printed,
+            "4 items of films match \"toy story\", 1 exactly:\n"
+            "  id\n"
+            "  toy-story-1995\n"
+            "  and 3 more; --limit shows more\n");
+  EXPECT_EQ(RunJson({"fetch", "--id", "heat-1995", "--fields", "id"})["items"],
+            json::parse(R"([{"id":"heat-1995","payload":{}}])"));
+}
+
+TEST_F(ClientCommandsTest, SimilarPrintsTheWholeReceiptOnRequest) {
+  const ProgramRun run = Run({"similar", "--id", "heat-1995", "-k", "1", "--receipt"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, HasSubstr("\nexact · cpu · "));
+  EXPECT_THAT(run.printed,
+              HasSubstr("\n  reason             the configuration asks for the CPU\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  batch_size         1 query\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  request_id         "));
 }
 
 TEST_F(ClientCommandsTest, FlagsThatNeedAnotherFlagNameIt) {

@@ -108,6 +108,46 @@ TEST(CollectionTextTest, ShowsDetailsFieldsAndNotes) {
   EXPECT_THAT(details, HasSubstr("note: 500 user vectors were normalized\n"));
 }
 
+v1::Collection FilmsWithFiles() {
+  v1::Collection films = Films();
+  const auto add = [&](const char* name, v1::CollectionFile::Role role, std::uint64_t bytes,
+                       const char* unread_reason) {
+    v1::CollectionFile& file = *films.add_files();
+    file.set_name(name);
+    file.set_role(role);
+    file.set_bytes(bytes);
+    file.set_unread_reason(unread_reason);
+  };
+  add("content_vectors.npy", v1::CollectionFile::ROLE_VECTORS, 7'680'128, "");
+  add("users/user_ids.json", v1::CollectionFile::ROLE_USER_IDS, 9'000, "");
+  add("metadata.csv", v1::CollectionFile::ROLE_UNSPECIFIED, 12, "a payload is a .jsonl file");
+  films.set_unread_files(24);
+  return films;
+}
+
+TEST(CollectionTextTest, ShowsWhichFilesWereReadAndWhyOthersWereNot) {
+  EXPECT_THAT(CollectionDetails(FilmsWithFiles(), Terminal{}),
+              HasSubstr("\n\n  file                    size  read as\n"
+                        "  content_vectors.npy  7.3 MiB  vectors\n"
+                        "  users/user_ids.json  8.8 KiB  user_ids\n"
+                        "  metadata.csv            12 B  not read: a payload is a .jsonl file\n"
+                        "  and 23 more files, not read\n\n  note: "));
+  v1::Collection films = FilmsWithFiles();
+  films.add_notes("metadata.csv: not read: a payload is a .jsonl file");
+  EXPECT_EQ(CollectionDetails(films, Terminal{}), CollectionDetails(FilmsWithFiles(), Terminal{}));
+  films.set_unread_files(1);
+  EXPECT_THAT(CollectionDetails(films, Terminal{}), testing::Not(HasSubstr(" more")));
+  EXPECT_THAT(CollectionDetails(Films(), Terminal{}), testing::Not(HasSubstr("read as")));
+}
+
+TEST(CollectionTextTest, SaysHowManyRowsWereSkipped) {
+  v1::Collection films = Films();
+  EXPECT_THAT(CollectionDetails(films, Terminal{}), testing::Not(HasSubstr("skipped")));
+  films.set_skipped_rows(3);
+  EXPECT_THAT(CollectionDetails(films, Terminal{}),
+              HasSubstr("skipped   3 rows of zeros, which no search returns\n"));
+}
+
 TEST(CollectionTextTest, SaysWhereRollbackReturnsTo) {
   v1::Collection films = Films();
   EXPECT_THAT(CollectionDetails(films, Terminal{}), testing::Not(HasSubstr("rollback")));
@@ -150,6 +190,29 @@ TEST(CollectionJsonTest, HasTheProtoFieldsByName) {
   EXPECT_EQ(films["snapshot_id"], "3f9a12c4d5e6f708192a3b4c5d6e7f80");
   EXPECT_TRUE(films["progress"].is_null());
   EXPECT_EQ(films["notes"].size(), 1U);
+}
+
+TEST(CollectionJsonTest, HasTheFilesAndTheSkippedRows) {
+  v1::Collection films = FilmsWithFiles();
+  films.set_skipped_rows(3);
+  const json parsed = json::parse(JsonLine(CollectionJson(films)));
+  ASSERT_EQ(parsed["files"].size(), 3U);
+  EXPECT_EQ(parsed["files"][1], json::parse(R"({"name":"users/user_ids.json","role":"user_ids",
+      "bytes":9000,"unread_reason":null})"));
+  EXPECT_EQ(parsed["files"][2], json::parse(R"({"name":"metadata.csv","role":null,"bytes":12,
+      "unread_reason":"a payload is a .jsonl file"})"));
+  EXPECT_EQ(parsed["unread_files"], 24);
+  EXPECT_EQ(parsed["skipped_rows"], 3);
+}
+
+TEST(CollectionJsonTest, CountsTheIndexAmongTheBytesOfTheHost) {
+  v1::Collection films = Films();
+  films.mutable_bytes()->set_users(500);
+  films.mutable_bytes()->set_index(2'000);
+  films.mutable_bytes()->set_device(30'000);
+  EXPECT_EQ(json::parse(JsonLine(CollectionJson(films)))["bytes"],
+            json::parse(R"({"vectors":7680000,"payload":1048576,"users":500,"index":2000,
+                            "host":8731076,"device":30000})"));
 }
 
 TEST(CollectionJsonTest, ListsCollectionsUnderOneKey) {

@@ -51,7 +51,7 @@ TEST(ConfigCommandTest, ShowsTheTuningWithItsUnitsAndOrigins) {
 }
 
 TEST(ConfigCommandTest, ShowsTheTuningInJson) {
-  const json tuning = json::parse(SettingsJson(Reading(), Measured()))["tuning"];
+  const json tuning = json::parse(SettingsJson(Reading(), Measured(), {}))["tuning"];
   ASSERT_EQ(tuning.size(), 4U);
   EXPECT_EQ(tuning[2]["name"], "gather_share");
   EXPECT_EQ(tuning[2]["value"], 9);
@@ -61,7 +61,7 @@ TEST(ConfigCommandTest, ShowsTheTuningInJson) {
 }
 
 TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
-  const json settings = json::parse(SettingsJson(Reading(), Measured()))["settings"];
+  const json settings = json::parse(SettingsJson(Reading(), Measured(), {}))["settings"];
   ASSERT_EQ(settings.size(), app::Settings().size());
   for (const json& setting : settings) {
     if (setting["key"] == "server.port") {
@@ -77,6 +77,17 @@ TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
       EXPECT_EQ(setting["value"], json({{"films", "examples/films"}}));
     }
   }
+}
+
+TEST(ConfigCommandTest, ShowsProblemsInJson) {
+  EXPECT_EQ(json::parse(SettingsJson(Reading(), Measured(), {}))["problems"], json::array());
+  const json problems =
+      json::parse(SettingsJson(Reading(), Measured(),
+                               {{"collections.data_root", "flag --data-root",
+                                 "/srv: the folder does not exist"}}))["problems"];
+  EXPECT_EQ(problems, json({{{"key", "collections.data_root"},
+                             {"origin", "flag --data-root"},
+                             {"message", "/srv: the folder does not exist"}}}));
 }
 
 }  // namespace

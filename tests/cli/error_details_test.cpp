@@ -53,6 +53,18 @@ TEST(ErrorDetailsTest, KeepsDetailsUnderAnotherMessage) {
   EXPECT_EQ(DetailsOf(changed).reason, "QUEUE_FULL");
 }
 
+TEST(ErrorDetailsTest, AddsAdviceAsASentenceOfItsOwn) {
+  const auto advised = [](const char* message) {
+    return std::string(
+        WithAdvice(WithDetails(absl::NotFoundError(message), RpcStatus()), "Try --id.").message());
+  };
+  EXPECT_EQ(advised("no item"), "no item. Try --id.");
+  EXPECT_EQ(advised("no item. Did you mean \"a\"?"), "no item. Did you mean \"a\"? Try --id.");
+  EXPECT_EQ(advised("no item."), "no item. Try --id.");
+  const absl::Status error = WithDetails(absl::NotFoundError("no item"), RpcStatus());
+  EXPECT_EQ(DetailsOf(WithAdvice(error, "Try --id.")).reason, "QUEUE_FULL");
+}
+
 TEST(ErrorTextTest, SaysHowLongToWait) {
   EXPECT_EQ(ErrorText(absl::NotFoundError("no collection")), "no collection");
   EXPECT_EQ(ErrorText(WithDetails(absl::ResourceExhaustedError("the queue is full"), RpcStatus())),

@@ -43,6 +43,17 @@ TEST(FieldsCommandTest, PrintsOneLinePerField) {
       "year    integer           5,000        121  1902 to 2023                   60.0 KiB\n");
 }
 
+TEST(FieldsCommandTest, LeavesOutTheMemoryOnANarrowTerminal) {
+  Terminal terminal;
+  terminal.width = 80;
+  EXPECT_THAT(FieldsTable(FilmFields(), terminal), testing::HasSubstr("memory"));
+  terminal.width = 60;
+  EXPECT_EQ(FieldsTable(FilmFields(), terminal),
+            "field   type               rows  different  most common, or…\n"
+            "genres  list of keywords  4,984         42  Drama (1,850),…\n"
+            "year    integer           5,000        121  1902 to 2023\n");
+}
+
 TEST(FieldsCommandTest, PrintsTheSameAsJson) {
   const auto fields = nlohmann::json::parse(FieldsJson("films", FilmFields()));
   EXPECT_EQ(fields["collection"], "films");
@@ -56,6 +67,32 @@ TEST(FieldsCommandTest, PrintsTheSameAsJson) {
   EXPECT_EQ(fields["fields"][1]["least"], 1902);
   EXPECT_EQ(fields["fields"][1]["greatest"], 2023);
   EXPECT_EQ(fields["fields"][1]["distinct_values"], 121);
+}
+
+TEST(FieldsCommandTest, PrintsNumbersAsNumbersAndTimesAsText) {
+  v1::DescribeFieldsResponse described = FilmFields();
+  v1::FieldDescription& year = *described.mutable_fields(1);
+  const auto least = [&] {
+    return nlohmann::json::parse(FieldsJson("films", described))["fields"][1]["least"].dump();
+  };
+  year.mutable_least()->set_int_value(9'007'199'254'740'993);
+  EXPECT_EQ(least(), "9007199254740993");
+  year.mutable_least()->set_double_value(-0.5);
+  EXPECT_EQ(least(), "-0.5");
+  year.mutable_least()->set_string_value("2024-05-31T12:00:00Z");
+  EXPECT_EQ(least(), R"("2024-05-31T12:00:00Z")");
+}
+
+TEST(FieldsCommandTest, OffersAFilterThatManyRowsPass) {
+  v1::DescribeFieldsResponse described = FilmFields();
+  EXPECT_EQ(FilterExample(described), "genres:\"Drama\"");
+  described.mutable_fields(0)->mutable_field()->set_name("main genre");
+  EXPECT_EQ(FilterExample(described), "\"main genre\":\"Drama\"");
+  described.mutable_fields(0)->mutable_values(0)->mutable_value()->set_string_value("Rock'n'Roll");
+  EXPECT_EQ(FilterExample(described), "\"main genre\":\"Comedy\"");
+  described.mutable_fields(0)->mutable_values(1)->mutable_value()->set_string_value(
+      std::string(41, 'x'));
+  EXPECT_EQ(FilterExample(described), "");
 }
 
 }  // namespace

@@ -36,6 +36,24 @@ TEST(ItemTextTest, ShowsAllThatAnItemHas) {
             "  (vector)  0.2500, -1.0000, 0.0000, 1.0000, ... (5 numbers; --json prints all)\n");
 }
 
+TEST(ItemTextTest, LeavesOutTheFieldThatRepeatsTheId) {
+  v1::Item item = Film("heat-1995", "Heat", 1995);
+  (*item.mutable_payload())["media_id"].set_string_value("heat-1995");
+  EXPECT_EQ(ItemDetails(item, Terminal{}), "heat-1995\n  title  Heat\n  year   1995\n");
+  item.set_id("1995");  // the year equals it by chance
+  EXPECT_EQ(ItemDetails(item, Terminal{}),
+            "1995\n  media_id  heat-1995\n  title     Heat\n  year      1995\n");
+  (*item.mutable_payload())["id"].set_int_value(1995);
+  EXPECT_EQ(ItemDetails(item, Terminal{}),
+            "1995\n  media_id  heat-1995\n  title     Heat\n  year      1995\n");
+}
+
+TEST(ItemTextTest, CountsMatchesInASentence) {
+  EXPECT_EQ(MatchCountText(1'000, "mine"), "1,000 items of mine match");
+  EXPECT_EQ(MatchCountText(1, "mine"), "1 item of mine matches");
+  EXPECT_EQ(MatchCountText(0, "mine"), "no item of mine matches");
+}
+
 TEST(ItemTextTest, ListsMatchesByIdTitleAndYear) {
   EXPECT_EQ(MatchTable(Found(), {}, Terminal{}),
             "  heat-1995      Heat      1995\n"
@@ -50,6 +68,18 @@ TEST(ItemTextTest, NamesTheColumnsThatWereAskedFor) {
             "  heat-1995        7  1995\n"
             "  red-heat-1988    7  1988\n");
   EXPECT_EQ(MatchTable(v1::LookupResponse(), {"year"}, Terminal{}), "");
+}
+
+TEST(ItemTextTest, ListsMatchesByTheirNamesWhereThereAreNoTitles) {
+  v1::LookupResponse found;
+  v1::Item& item = *found.add_matches()->mutable_item();
+  item.set_id("7");
+  for (const char* field : {"brand", "colour", "name", "price"}) {
+    (*item.mutable_payload())[field].set_string_value(field);
+  }
+  EXPECT_EQ(MatchTable(found, {}, Terminal{}),
+            "  id  name  brand  colour\n"
+            "  7   name  brand  colour\n");
 }
 
 TEST(ItemTextTest, JsonLeavesOutWhatWasNotAskedFor) {

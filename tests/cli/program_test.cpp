@@ -2,16 +2,21 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/program_run.h"
+#include "files/npy_file.h"
 #include "files/scratch_folder.h"
 
 namespace simile::cli {
@@ -55,15 +60,60 @@ TEST(ProgramTest, PrintsItsVersion) {
   EXPECT_THAT(run.printed, StartsWith("simile 0."));
 }
 
-TEST(ProgramTest, ExplainsEveryCommand) {
-  for (const char* command :
-       {"serve", "health", "search", "similar", "recommend", "fields", "info", "list", "load",
-        "reload", "rollback", "unload", "inspect", "config"}) {
+// The names under `Commands:` of --help.
+std::vector<std::string> CommandNames() {
+  std::vector<std::string> names;
+  std::istringstream help(RunProgram({"--help"}).printed);
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with("  ") && line[2] != ' ')
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+TEST(ProgramTest, ExplainsEveryCommandWithin80Columns) {
+  const std::vector<std::string> names = CommandNames();
+  EXPECT_THAT(names, testing::IsSupersetOf(
+                         {"serve",    "health", "search",     "similar", "recommend", "lookup",
+                          "fetch",    "fields", "info",       "list",    "load",      "reload",
+                          "rollback", "unload", "inspect",    "verify",  "bench",     "config",
+                          "version",  "help",   "completion", "man"}));
+  for (const std::string& command : names) {
     const ProgramRun run = RunProgram({command, "--help"});
     EXPECT_EQ(run.exit_code, 0) << command;
-    EXPECT_THAT(run.printed, HasSubstr("Usage: simile " + std::string(command))) << command;
+    EXPECT_THAT(run.printed, HasSubstr("\nUsage: simile " + command)) << command;
     EXPECT_EQ(run.errors, "") << command;
+    EXPECT_EQ(RunProgram({"help", command}).printed, run.printed);
+    std::istringstream help(run.printed);
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80U) << line;
   }
+}
+
+TEST(ProgramTest, TheListOfCommandsFitsOneScreen) {
+  const std::string help = RunProgram({"--help"}).printed;
+  EXPECT_LE(std::ranges::count(help, '\n'), 30);
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(ProgramTest, VersionAndHelpAreCommandsToo) {
+  EXPECT_EQ(RunProgram({"version"}).printed, RunProgram({"--version"}).printed);
+  EXPECT_EQ(RunProgram({"help"}).printed, RunProgram({"--help"}).printed);
+  const ProgramRun unknown = RunProgram({"help", "simlar"});
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_EQ(unknown.errors, "error: no command \"simlar\". Did you mean \"similar\"?\n");
+}
+
+TEST(ProgramTest, EveryCommandOfACollectionOffersBothWaysToNameIt) {
+  for (const std::string command :
+       {"search", "similar", "recommend", "lookup", "fetch", "fields", "list", "load", "reload",
+        "rollback", "unload", "verify", "bench", "health"}) {
+    const std::string help = RunProgram({command, "--help"}).printed;
+    EXPECT_THAT(help, AllOf(HasSubstr("\n  COLLECTION "), HasSubstr("\n  --collection NAME ")))
+        << command;
+  }
+  EXPECT_THAT(RunProgram({"serve", "--help"}).printed,
+              AllOf(HasSubstr("[NAME=FOLDER...]"), HasSubstr("--collection NAME=FOLDER ...")));
 }
 
 TEST(ProgramTest, ExitsWith64OnAWrongCommandLine) {
@@ -82,14 +132,62 @@ TEST(ProgramTest, RefusesFormerFlagsAndNamesThePresentOnes) {
     const ProgramRun run = RunProgram(arguments);
     EXPECT_EQ(run.exit_code, 64);
     EXPECT_EQ(run.errors,
-              "error: --fallback is called --cold-start now\n"
+              "error: recommend has no flag \"--fallback\"; say --cold-start ORDER\n"
               "`simile recommend --help` explains\n");
   }
   const ProgramRun field =
       RunProgram({"recommend", "--user", "user_00042", "--fallback-field", "year"});
   EXPECT_EQ(field.exit_code, 64);
-  EXPECT_THAT(field.errors, StartsWith("error: --fallback-field is called --cold-start-field now"));
+  EXPECT_THAT(field.errors, StartsWith("error: recommend has no flag \"--fallback-field\"; say "
+                                       "--cold-start-field FIELD\n"));
   EXPECT_THAT(RunProgram({"recommend", "--help"}).printed, Not(HasSubstr("fallback")));
+}
+
+TEST(ProgramTest, NamesTheFlagThatWasMeant) {
+  const auto error = [](const std::vector<std::string>& arguments) {
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 64);
+    return run.errors.substr(0, run.errors.find('\n'));
+  };
+  EXPECT_EQ(error({"health", "--colection", "films"}),
+            "error: health has no flag \"--colection\". Did you mean \"--collection\"?");
+  EXPECT_EQ(error({"similar", "--id", "a", "--top-k", "4"}),
+            "error: similar has no flag \"--top-k\"; say -k COUNT");
+  EXPECT_EQ(error({"list", "--host", "localhost:50051"}),
+            "error: list has no flag \"--host\"; say --server HOST:PORT");
+  EXPECT_EQ(error({"serve", "--host", "0.0.0.0"}),
+            "error: serve has no flag \"--host\"; say --listen TEXT");
+  EXPECT_EQ(error({"similar", "--name", "Heat"}),
+            "error: similar has no flag \"--name\"; say --title TEXT");
+  EXPECT_EQ(error({"list", "--name", "films"}),
+            "error: list has no flag \"--name\"; say --collection NAME");
+  EXPECT_EQ(error({"similar", "films", "Toy Story"}),
+            "error: similar takes only COLLECTION; \"Toy Story\" is one too many. Did you mean "
+            "--title \"Toy Story\"?");
+  EXPECT_EQ(error({"list", "--format", "json"}),
+            "error: list has no flag \"--format\"; say --json");
+  EXPECT_EQ(
+      error({"recommend", "user_00042"}),
+      "error: --user ID,... is required; \"user_00042\" alone names the collection. Did you mean "
+      "--user user_00042?");
+  EXPECT_EQ(
+      error({"fetch", "heat-1995"}),
+      "error: --id ID,... is required; \"heat-1995\" alone names the collection. Did you mean "
+      "--id heat-1995?");
+}
+
+TEST(ProgramTest, SimilarSaysHowToNameATitle) {
+  const ProgramRun run = RunProgram({"similar", "Toy Story"});
+  EXPECT_EQ(run.exit_code, 64);
+  EXPECT_EQ(run.errors,
+            "error: \"Toy Story\" alone names the collection; say what to compare with: --title "
+            "\"Toy Story\", --id ID,..., or --like ID,... and --unlike ID,...\n");
+  const ProgramRun as_json = RunProgram({"similar", "Toy Story", "--json"});
+  EXPECT_EQ(as_json.exit_code, 64);
+  EXPECT_EQ(json::parse(as_json.printed)["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(RunProgram({"similar"}).errors,
+            "error: say what to compare with: --title TEXT, --id ID,..., or --like ID,... and "
+            "--unlike ID,...\n");
 }
 
 TEST(ProgramTest, SaysHowToStartAServerWhenThereIsNone) {
@@ -133,7 +231,10 @@ TEST(ProgramTest, HealthExitsWith2WhenUnreachable) {
   const ClosedPort port;
   const ProgramRun run = RunProgram({"health", "--server", port.address(), "--json"});
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_EQ(run.printed, "{\"status\":\"UNREACHABLE\"}\n");
+  EXPECT_EQ(std::ranges::count(run.printed, '\n'), 1);
+  const json printed = json::parse(run.printed);
+  EXPECT_EQ(printed["status"], "UNREACHABLE");
+  EXPECT_EQ(printed["error"]["code"], "UNAVAILABLE");
 }
 
 TEST(ProgramTest, ConfigPrintShowsOriginsOfAllThreeSources) {
@@ -168,8 +269,93 @@ TEST(ProgramTest, ConfigShowsTheTuningWithoutMeasuring) {
 TEST(ProgramTest, ConfigAndServeRefuseTheSameMistakes) {
   for (const char* command : {"config", "serve"}) {
     const ProgramRun run = RunProgram({command}, "", {"SIMILE_SERVER_PROT=1"});
-    EXPECT_EQ(run.exit_code, 1) << command;
+    EXPECT_EQ(run.exit_code, 64) << command;
     EXPECT_THAT(run.errors, HasSubstr("Did you mean \"SIMILE_SERVER_PORT\"?")) << command;
+    const std::vector<std::vector<std::string>> mistakes = {
+        {command},  // nothing to serve
+        {command, "--allow-changes"},
+        {command, "--port", "99999"},
+        {command, "--collection", "x"},
+        {command, "--collection", "my films=examples/films"},
+        {command, "--log-format", "xml"},
+        {command, "--config", "/no/such/file"}};
+    for (const std::vector<std::string>& mistake : mistakes) {
+      const ProgramRun refused = RunProgram(mistake);
+      EXPECT_EQ(refused.exit_code, 64) << refused.errors;
+      EXPECT_THAT(refused.errors, StartsWith("error: "));
+      EXPECT_EQ(refused.printed, "");
+    }
+    EXPECT_THAT(RunProgram({command}).errors,
+                StartsWith("error: nothing to serve: give --collection NAME=FOLDER, or "));
+  }
+}
+
+TEST(ProgramTest, ServeOffersANameForAFolderThatHasNone) {
+  const std::string folder = kFilms.string();
+  EXPECT_EQ(RunProgram({"serve", folder}).errors,
+            "error: --collection: \"" + folder +
+                "\" is not NAME=FOLDER, as in films=examples/films. Did you mean films=" + folder +
+                "?\n");
+  EXPECT_EQ(RunProgram({"serve", "/nowhere/films"}).errors,
+            "error: --collection: \"/nowhere/films\" is not NAME=FOLDER, as in "
+            "films=examples/films\n");
+}
+
+TEST(ProgramTest, ConfigLooksWhetherFoldersHoldCollections) {
+  const ProgramRun valid =
+      RunProgram({"config", "--collection", "films=" + kFilms.string(), "--data-root", kFilms});
+  EXPECT_EQ(valid.exit_code, 0) << valid.errors;
+  EXPECT_THAT(valid.printed, StartsWith("the configuration is valid; 2 of "));
+
+  const std::string gone = "/nowhere/films";
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{}, {"--print"}, {"--json"}}) {
+    std::vector<std::string> arguments = {"config", "--collection", "films=" + gone, "--data-root",
+                                          "/nowhere"};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(run.errors,
+              "error: --collection: films=/nowhere/films: the folder does not exist\n"
+              "error: --data-root: /nowhere: the folder does not exist\n");
+    if (how == std::vector<std::string>{"--json"}) {
+      const json problems = json::parse(run.printed)["problems"];
+      ASSERT_EQ(problems.size(), 2U);
+      EXPECT_EQ(problems[0]["key"], "collections.serve");
+      EXPECT_EQ(problems[1]["message"], "/nowhere: the folder does not exist");
+    }
+  }
+  const ProgramRun served =
+      RunProgram({"serve", "--collection", "films=" + gone, "--port", "0", "--no-metrics"});
+  EXPECT_EQ(served.exit_code, 1);
+  EXPECT_THAT(served.errors,
+              testing::EndsWith("error: films=/nowhere/films: the folder does not exist\n"));
+  const ProgramRun wrong = RunProgram({"config", "--json", "--port", "99999"});
+  EXPECT_EQ(wrong.exit_code, 64);
+  EXPECT_EQ(json::parse(wrong.printed)["error"]["code"], "INVALID_ARGUMENT");
+}
+
+// The exit code of `simile ARGUMENTS` in a shell.
+int ExitInShell(const std::string& arguments) {
+  const int status = std::system((std::string(SIMILE_PROGRAM) + " " + arguments).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(ProgramTest, FailsWhenItsOutputIsLost) {
+  EXPECT_EQ(ExitInShell("version >/dev/null"), 0);
+  EXPECT_EQ(ExitInShell("version 1>&- 2>/dev/null"), 1);
+  EXPECT_EQ(ExitInShell("version >/dev/full 2>/dev/null"), 1);
+  EXPECT_EQ(ExitInShell("version 0<&- 1>&- 2>&-"), 1);
+  EXPECT_EQ(ExitInShell("search --vector - 0<&- 2>/dev/null"), 1);
+}
+
+TEST(ProgramTest, LostErrorsChangeNoExitCode) {
+  for (const std::string lost : {"2>&-", "2>/dev/full", "0<&- 2>&-"}) {
+    EXPECT_EQ(ExitInShell("version >/dev/null " + lost), 0) << lost;
+    EXPECT_EQ(ExitInShell("sevre " + lost), 64) << lost;
+    EXPECT_EQ(ExitInShell("list --colection films " + lost), 64) << lost;
+    EXPECT_EQ(ExitInShell("serve " + lost), 64) << lost;
+    EXPECT_EQ(ExitInShell("inspect /nowhere " + lost), 1) << lost;
   }
 }
 
@@ -180,6 +366,88 @@ TEST(ProgramTest, InspectSaysThatTheFilmsWouldLoad) {
   const ProgramRun file = RunProgram({"inspect", kFilms / "content_vectors.npy", "--json"});
   EXPECT_EQ(file.exit_code, 0) << file.errors;
   EXPECT_EQ(json::parse(file.printed)["loads"], true);
+}
+
+TEST(ProgramTest, InspectGivesNumbersAsNumbers) {
+  const ProgramRun run = RunProgram({"inspect", kFilms, "--json"});
+  EXPECT_EQ(std::ranges::count(run.printed, '\n'), 1);
+  const json said = json::parse(run.printed);
+  EXPECT_EQ(said["loads"], true);
+  EXPECT_EQ(said["error"], nullptr);
+  EXPECT_EQ(said["facts"]["rows"], 5'000);
+  EXPECT_EQ(said["facts"]["dimensions"], 384);
+  EXPECT_TRUE(said["facts"]["memory_bytes"]["total_without_index"].is_number_unsigned());
+  EXPECT_TRUE(said["facts"]["lengths"]["shortest"].is_number_float());
+  EXPECT_EQ(said["fields"].back(), (json{{"name", "year"}, {"type", "integer"}, {"rows", 5'000}}));
+  EXPECT_EQ(said["files"][0], (json{{"name", "content_vectors.npy"},
+                                    {"role", "vectors"},
+                                    {"bytes", 3'840'128},
+                                    {"unread_reason", nullptr}}));
+  EXPECT_EQ(said["unread_files"], said["files"].size() - 5);
+}
+
+TEST(ProgramTest, InspectSaysLastWhatWouldBeMissing) {
+  const ScratchFolder scratch;
+  scratch.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+  scratch.Write("metadata.csv", "id\na\nb\n");
+  scratch.Write("user_ids.json", "[\"u\"]");
+  scratch.Write("preference_vectors.npy", NpyFile({1, 0}, 2));
+  scratch.Write("interactions.jsonl", "{\"user_id\": \"u\", \"id\": \"z\"}\n");
+  const ProgramRun run = RunProgram({"inspect", scratch.path()});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, HasSubstr("\nwould load, without payload: metadata.csv is not read; "
+                                     "pandas.read_csv(\"metadata.csv\")"));
+  EXPECT_TRUE(
+      run.printed.ends_with("; without interactions: no line of interactions.jsonl names a "
+                            "known user and item\n"))
+      << run.printed;
+  EXPECT_THAT(run.printed, HasSubstr(" without the index (vectors "));
+  const json said = json::parse(RunProgram({"inspect", scratch.path(), "--json"}).printed);
+  EXPECT_EQ(said["left_out"].size(), 2U);
+}
+
+TEST(ProgramTest, InspectListsNoRefusedFileAsRead) {
+  const ScratchFolder scratch;
+  scratch.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+  scratch.Write("user_ids.json", "[\"u\"]");
+  scratch.Write("preference_vectors.npy", NpyFile({1, 0}, 2));
+  scratch.Write("interactions.jsonl", "{\"user\": \"u\"}\n");
+  const ProgramRun run = RunProgram({"inspect", scratch.path()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.printed, testing::ContainsRegex("interactions.jsonl +[0-9]+ B +refused\n"));
+  EXPECT_THAT(run.errors, HasSubstr("every line needs \"user_id\" and one of \"media_id\", "
+                                    "\"item_id\", \"id\""));
+}
+
+TEST(ProgramTest, InspectReadsEveryRowUnlessToldToBeQuick) {
+  const ScratchFolder scratch;
+  scratch.Write("content_vectors.npy", NpyFile({1, 0, 0, 0}, 2));
+  scratch.Write("metadata.csv", "id\na\nb\n");
+  const ProgramRun whole = RunProgram({"inspect", scratch.path()});
+  EXPECT_EQ(whole.exit_code, 1);
+  EXPECT_THAT(whole.errors, StartsWith("error: content_vectors.npy: row 1 is all zeros"));
+  EXPECT_THAT(whole.printed, Not(HasSubstr("would load")));
+  EXPECT_THAT(whole.printed, HasSubstr("metadata.csv: not read: payload is read from"));
+
+  const json error = json::parse(RunProgram({"inspect", scratch.path(), "--json"}).printed);
+  EXPECT_EQ(error["loads"], false);
+  EXPECT_EQ(error["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(error["error"]["reason"], "INVALID_FILES");
+
+  const ProgramRun quick = RunProgram({"inspect", "--quick", scratch.path()});
+  EXPECT_EQ(quick.exit_code, 0) << quick.errors;
+  EXPECT_THAT(quick.printed, Not(HasSubstr("would load")));
+  EXPECT_THAT(quick.printed, HasSubstr("not checked: the rows of content_vectors.npy"));
+  const json unchecked =
+      json::parse(RunProgram({"inspect", "--quick", scratch.path(), "--json"}).printed);
+  EXPECT_EQ(unchecked["loads"], nullptr);
+  EXPECT_EQ(unchecked["unchecked"], json::array({"the rows of content_vectors.npy"}));
+}
+
+TEST(ProgramTest, InspectGivesAPathThatCannotBeOpenedAsAnError) {
+  const ProgramRun run = RunProgram({"inspect", "/nowhere/vectors.npy", "--json"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(json::parse(run.printed)["error"]["code"], "NOT_FOUND");
 }
 
 TEST(ProgramTest, InspectSaysWhyAFileWouldNotLoad) {

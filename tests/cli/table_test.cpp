@@ -37,6 +37,14 @@ TEST(TableTest, ShortensTheWidestColumnThatMayShrinkOnATerminal) {
   EXPECT_EQ(table.Render(Narrow(30), 0), "fixed text  a rather lo…  1995\n");
 }
 
+TEST(TableTest, ShortensIdsWhenNothingElseCanBe) {
+  Table table({{"", Align::kLeft, true, true}, {"", Align::kLeft, true}});
+  table.AddRow({"the-id-of-a-film-1995", "its title"});
+  EXPECT_EQ(table.Render(Narrow(31), 0), "the-id-of-a-film-1995  its tit…\n");
+  EXPECT_EQ(table.Render(Narrow(25), 0), "the-id-of-a-fi…  its tit…\n");
+  EXPECT_EQ(table.Render(Narrow(3), 0), "the-id-…  its tit…\n");
+}
+
 TEST(TableTest, CutsNothingInAPipe) {
   Table table({{"", Align::kLeft, true}});
   const std::string text(500, 'x');

@@ -1,5 +1,8 @@
 #include "cli/wire_names.h"
 
+#include <algorithm>
+#include <cctype>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,6 +30,35 @@ TEST(WireNamesTest, HasANameForEveryValueOfTheContract) {
   ExpectNames(*v1::ChangeProgress::Stage_descriptor(), StageName);
   ExpectNames(*v1::ScoreKind_descriptor(), ScoreKindName);
   ExpectNames(*v1::ColdStart::Order_descriptor(), ColdStartOrderName);
+  ExpectNames(*v1::LookupMatch::Quality_descriptor(), QualityName);
+  ExpectNames(*v1::CollectionFile::Role_descriptor(), FileRoleName);
+}
+
+// The wire's name for a value without its enum: "best_score".
+std::string WireWords(const google::protobuf::EnumValueDescriptor& value) {
+  std::string name = value.name().substr(value.name().find('_') + 1);
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return name;
+}
+
+// Every value of the enum but the unspecified one is found by its words, however they are joined.
+template <class Find>
+void ExpectFound(const google::protobuf::EnumDescriptor& values, const Find& find) {
+  for (int i = 1; i < values.value_count(); ++i) {
+    std::string words = WireWords(*values.value(i));
+    EXPECT_EQ(find(words), values.value(i)->number()) << words;
+    std::ranges::replace(words, '_', '-');
+    EXPECT_EQ(find(words), values.value(i)->number()) << words;
+  }
+  EXPECT_EQ(find("bestscore"), std::nullopt);
+  EXPECT_EQ(find(""), std::nullopt);
+}
+
+TEST(WireNamesTest, FindsAValueByItsWordsHoweverTheyAreJoined) {
+  ExpectFound(*v1::Examples::Strategy_descriptor(), StrategyNamed);
+  ExpectFound(*v1::ColdStart::Order_descriptor(), ColdStartOrderNamed);
 }
 
 TEST(WireNamesTest, CallsAValueOfANewerServerUnknown) {

@@ -144,6 +144,48 @@ void FillRows(Rows kind, PaddedRows& rows, SeededRandom& random) {
   }
 }
 
+// Which rows of a case are all zeros, and whether they are skipped.
+struct ZeroRows {
+  std::size_t one_in = 0;  // 0: none; 1: every row
+  bool skipped = false;
+};
+
+// By a generator of its own, so that the rest of the case does not depend on it.
+ZeroRows DrawZeroRows(SeededRandom& random) {
+  if (!random.OneIn(4)) return {};
+  return {std::array<std::size_t, 5>{1, 2, 3, 10, 100}[random.Below(5)], random.OneIn(2)};
+}
+
+std::string TextOf(const ZeroRows& zero) {
+  if (zero.one_in == 0) return "";
+  return fmt::format(", one row in {} of zeros{}", zero.one_in, zero.skipped ? ", skipped" : "");
+}
+
+// Zeros of both signs. Returns which rows are left as they were.
+RowMask ZeroSome(const ZeroRows& zero, Row first_row, PaddedRows& rows, SeededRandom& random) {
+  RowMask left(first_row + rows.row_count());
+  for (std::size_t r = 0; r < rows.row_count(); ++r) {
+    if (zero.one_in == 0 || !random.OneIn(zero.one_in)) {
+      left.Allow(first_row + static_cast<Row>(r));
+      continue;
+    }
+    for (float& value : rows[r]) value = random.OneIn(2) ? 0.0F : -0.0F;
+  }
+  return left;
+}
+
+// Restricts the masks of all queries; those without one share `rows`.
+void RestrictTo(const RowMask& rows, std::vector<std::shared_ptr<RowMask>>& masks) {
+  const auto shared = std::make_shared<RowMask>(rows);
+  for (std::shared_ptr<RowMask>& mask : masks) {
+    if (mask == nullptr) {
+      mask = shared;
+    } else {
+      mask->IntersectWith(rows);
+    }
+  }
+}
+
 void FillQueries(Rows kind, const PaddedRows& rows, PaddedRows& queries, SeededRandom& random) {
   for (std::size_t q = 0; q < queries.row_count(); ++q) {
     const std::span<float> query = queries[q];
@@ -158,9 +200,9 @@ void FillQueries(Rows kind, const PaddedRows& rows, PaddedRows& queries, SeededR
   }
 }
 
-std::unique_ptr<RowMask> DrawMask(Row first_row, std::size_t row_count, SeededRandom& random) {
+std::shared_ptr<RowMask> DrawMask(Row first_row, std::size_t row_count, SeededRandom& random) {
   if (random.OneIn(2)) return nullptr;
-  auto mask = std::make_unique<RowMask>(first_row + row_count);
+  auto mask = std::make_shared<RowMask>(first_row + row_count);
   // From no row to all rows; sometimes only the rows from some row on, as of a sorted field.
   const std::size_t one_in = std::array<std::size_t, 5>{1, 2, 10, 300, 0}[random.Below(5)];
   const std::size_t begin = random.OneIn(3) ? random.Below(row_count) : 0;
@@ -212,6 +254,10 @@ ConformanceCase MakeCase(std::uint64_t seed) {
   drawn.rows = std::make_shared<PaddedRows>(row_count, dim, random.Below(4));
   drawn.queries = std::make_shared<PaddedRows>(batch, dim, random.Below(4));
   FillRows(kind, *drawn.rows, random);
+  SeededRandom zero_random(~seed);
+  const ZeroRows zero = DrawZeroRows(zero_random);
+  if (zero.one_in != 0 && !zero.skipped) drawn.metric = Metric::kDot;
+  const RowMask others = ZeroSome(zero, drawn.first_row, *drawn.rows, zero_random);
   FillQueries(kind, *drawn.rows, *drawn.queries, random);
   drawn.specs.resize(batch);
   drawn.excluded_rows.resize(batch);
@@ -220,13 +266,16 @@ ConformanceCase MakeCase(std::uint64_t seed) {
     drawn.excluded_rows[query] = DrawExcluded(drawn.first_row, row_count, random);
     QuerySpec& spec = drawn.specs[query];
     spec.k = DrawK(row_count, random);
-    spec.mask = drawn.masks.back().get();
     spec.excluded_rows = drawn.excluded_rows[query];
     spec.score_threshold = DrawThreshold(drawn, query, random);
   }
+  if (zero.skipped) RestrictTo(others, drawn.masks);
+  for (std::size_t query = 0; query < batch; ++query) {
+    drawn.specs[query].mask = drawn.masks[query].get();
+  }
   drawn.description =
-      fmt::format("seed {}: {} rows from row {}, dim {}, batch {}, kind {}", seed, row_count,
-                  drawn.first_row, dim, batch, static_cast<std::size_t>(kind));
+      fmt::format("seed {}: {} rows from row {}, dim {}, batch {}, kind {}{}", seed, row_count,
+                  drawn.first_row, dim, batch, static_cast<std::size_t>(kind), TextOf(zero));
   return drawn;
 }
 

@@ -55,7 +55,9 @@ absl::Status ReadOne(const std::string& kind, const std::string& outcome, const 
   if (kind == "folders") {
     const absl::StatusOr<DatasetPlan> plan = PlanDataset(kCorpus / kind / outcome / name, Limits{});
     if (!plan.ok()) return plan.status();
-    return LoadDataset(*plan, Limits{}, nullptr).status();
+    const absl::Status loaded = LoadDataset(*plan, Limits{}, nullptr).status();
+    EXPECT_EQ(CheckDataset(*plan, Limits{}, nullptr).status(), loaded) << name;
+    return loaded;
   }
   const absl::StatusOr<Folder> folder = Folder::Open(kCorpus / kind / outcome);
   if (!folder.ok()) return folder.status();

@@ -12,21 +12,17 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/inspect.h"
 #include "data/load.h"
-#include "files/scratch_folder.h"
 
 namespace simile::data {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::Ge;
 using testing::HasSubstr;
 using testing::Le;
-using testing::Pair;
 
 const fs::path kFilms = fs::path(SIMILE_SOURCE_DIR) / "examples/films";
 
@@ -137,66 +133,6 @@ TEST_F(FilmsTest, IsNotLoadedWhenAFileHasChangedSinceThePlan) {
             base::Error(base::ErrorReason::kFilesChanged,
                         "content_vectors.npy: has changed since the load was planned: 5,000 rows "
                         "of 384 dimensions now, 4,999 of 384 then; load again"));
-}
-
-TEST(InspectTest, DescribesVectors) {
-  const absl::StatusOr<Inspection> inspection =
-      InspectFile(kFilms / "content_vectors.npy", Limits{});
-  ASSERT_TRUE(inspection.ok()) << inspection.status();
-  EXPECT_EQ(inspection->kind, "vectors");
-  EXPECT_TRUE(inspection->status.ok());
-  EXPECT_THAT(inspection->facts, ElementsAre(Pair("file bytes", "3,840,128"), Pair("rows", "5,000"),
-                                             Pair("dimensions", "384"), Pair("type", "float16"),
-                                             Pair("lengths", HasSubstr("0.9999"))));
-}
-
-TEST(InspectTest, DescribesPayloadInteractionsAndIds) {
-  const absl::StatusOr<Inspection> payload = InspectFile(kFilms / "metadata.jsonl", Limits{});
-  ASSERT_TRUE(payload.ok()) << payload.status();
-  EXPECT_EQ(payload->kind, "payload");
-  EXPECT_THAT(payload->facts, Contains(Pair("lines", "5,000")));
-  EXPECT_THAT(payload->facts, Contains(Pair("ids from", "\"media_id\"")));
-  EXPECT_THAT(payload->facts, Contains(Pair("field year", "integer, in 5,000 rows")));
-  const absl::StatusOr<Inspection> interactions =
-      InspectFile(kFilms / "interactions.jsonl", Limits{});
-  ASSERT_TRUE(interactions.ok()) << interactions.status();
-  EXPECT_EQ(interactions->kind, "interactions");
-  EXPECT_THAT(interactions->facts, Contains(Pair("lines", "4,444")));
-  const absl::StatusOr<Inspection> ids = InspectFile(kFilms / "user_ids.json", Limits{});
-  ASSERT_TRUE(ids.ok()) << ids.status();
-  EXPECT_EQ(ids->kind, "ids");
-  EXPECT_THAT(ids->facts, Contains(Pair("last id", "\"user_00500\"")));
-}
-
-TEST(InspectTest, ReportsTheErrorOfALoad) {
-  const absl::StatusOr<Inspection> inspection =
-      InspectFile(fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus/npy/bad/nan.npy", Limits{});
-  ASSERT_TRUE(inspection.ok());
-  EXPECT_THAT(inspection->facts, Contains(Pair("rows", "2")));
-  EXPECT_EQ(
-      std::string(inspection->status.message()),
-      "nan.npy: row 1 holds NaN at column 1; vectors must be finite (1 of 2 rows is affected)");
-}
-
-TEST(InspectTest, PlansAFolder) {
-  const absl::StatusOr<Inspection> inspection = InspectFile(kFilms, Limits{});
-  ASSERT_TRUE(inspection.ok());
-  EXPECT_EQ(inspection->kind, "collection");
-  EXPECT_TRUE(inspection->status.ok());
-  EXPECT_THAT(inspection->facts, Contains(Pair("users", "500")));
-  const ScratchFolder empty;
-  EXPECT_EQ(base::ReasonOf(InspectFile(empty.path(), Limits{})->status),
-            base::ErrorReason::kInvalidFiles);
-}
-
-TEST(InspectTest, RefusesFilesItCannotOpenOrRead) {
-  const ScratchFolder folder;
-  folder.Write("notes.txt", "x");
-  EXPECT_EQ(InspectFile(folder.path() / "none.npy", Limits{}).status(),
-            absl::NotFoundError("none.npy: no such file"));
-  EXPECT_EQ(std::string(InspectFile(folder.path() / "notes.txt", Limits{}).status().message()),
-            "notes.txt: is of no kind that is read here: .npy, .safetensors, .jsonl, .json, or a "
-            "folder");
 }
 
 }  // namespace

@@ -72,6 +72,20 @@ TEST_F(FolderTest, RefusesLinksThatLeadOutWithoutSayingWhereTo) {
   }
 }
 
+TEST_F(FolderTest, ListsASubfolderUnlessALinkLeadsOut) {
+  fs::create_directory_symlink("media", inside_.path() / "linked_folder");
+  fs::create_directory_symlink(outside_.path(), inside_.path() / "users");
+  const Folder folder = Open();
+  ASSERT_EQ(folder.List("media/", 10).size(), 1U);
+  EXPECT_EQ(folder.List("media/", 10).front().display_name, "media/inner");
+  EXPECT_EQ(folder.List("linked_folder/", 10).size(), 1U);
+  EXPECT_TRUE(folder.List("users/", 10).empty());
+  EXPECT_TRUE(folder.List("plain", 10).empty());
+  EXPECT_TRUE(folder.List("absent/", 10).empty());
+  EXPECT_EQ(folder.List("", 10).size(), 4U);
+  EXPECT_EQ(folder.List("", 2).size(), 2U);
+}
+
 TEST_F(FolderTest, RefusesASiblingWithTheSamePrefix) {
   const fs::path sibling = inside_.path().string() + "-more";
   fs::create_directory(sibling);
@@ -94,23 +108,30 @@ TEST_F(FolderTest, NamesAMissingFile) {
   EXPECT_FALSE(folder.Has("none"));
   EXPECT_TRUE(folder.Has("dangling"));
   EXPECT_EQ(folder.OpenFile("none").status(), absl::NotFoundError("none: no such file"));
-  EXPECT_EQ(folder.OpenFile("dangling").status(), absl::NotFoundError("dangling: no such file"));
+  EXPECT_EQ(folder.OpenFile("dangling").status(),
+            absl::NotFoundError(
+                "dangling: is a link to a file that is not there; put the file itself there"));
   EXPECT_EQ(ReadAll(folder, "loop"), "loop: cannot be opened: Too many levels of symbolic links");
 }
 
-TEST_F(FolderTest, NamesAFolderThatCannotBeOpenedByItsLastPart) {
-  const std::string name = inside_.path().filename().string();
+TEST_F(FolderTest, DoesNotNameAFolderThatCannotBeOpened) {
   EXPECT_EQ(Folder::Open(inside_.path() / "none").status(),
-            absl::NotFoundError("none: no such folder"));
-  EXPECT_EQ(Folder::Open(inside_.path() / "plain").status(),
-            absl::InvalidArgumentError("plain: is a file; a collection is a folder of files"));
+            absl::NotFoundError("the folder does not exist"));
+  EXPECT_EQ(
+      Folder::Open(inside_.path() / "plain").status(),
+      absl::InvalidArgumentError("is a file, not a folder; a collection is a folder of files"));
+  fs::create_symlink("loop", inside_.path() / "loop");
+  EXPECT_EQ(
+      Folder::Open(inside_.path() / "loop").status(),
+      absl::InvalidArgumentError("the folder cannot be opened: Too many levels of symbolic links"));
 }
 
 TEST_F(FolderTest, AcceptsOnlyNamesInside) {
   for (const char* const name : {"a", "a.npy", "media/a.npy", "./a", "a..b", "...", "media/./a"}) {
     EXPECT_TRUE(Folder::IsInside(name)) << name;
   }
-  for (const char* const name : {"", "/a", "..", "../a", "media/../../a", "media/..", "media/"}) {
+  for (const char* const name :
+       {"", "/a", ".", "..", "../a", "media/../../a", "media/..", "media/.", "media/"}) {
     EXPECT_FALSE(Folder::IsInside(name)) << name;
   }
   EXPECT_FALSE(Folder::IsInside(std::string("a\0b", 3)));

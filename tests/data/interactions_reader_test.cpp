@@ -18,7 +18,8 @@ using testing::IsEmpty;
 absl::StatusOr<Interactions> Read(std::string_view text, const std::string& id_field) {
   MemorySource source("interactions.jsonl", text);
   BufferedReader in(source);
-  return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b", "7"}), id_field, Limits{});
+  return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b", "7"}), id_field,
+                          Keep::kRows, Limits{});
 }
 
 TEST(ReadInteractionsTest, GathersSeenItemsByUser) {
@@ -51,6 +52,9 @@ TEST(ReadInteractionsTest, CountsLinesWithUnknownNames) {
                           "(first: line 2, \"u9\")",
                           "interactions.jsonl: 2 of 4 lines name unknown items and are left out "
                           "(first: line 3, \"z\")"));
+  EXPECT_FALSE(read->all_unknown);
+  EXPECT_TRUE(Read("{\"user_id\":\"u9\",\"media_id\":\"a\"}\n", "")->all_unknown);
+  EXPECT_FALSE(Read("", "")->all_unknown);
 }
 
 }  // namespace

@@ -258,15 +258,24 @@ def make_jsonl():
     good("empty", "")
     good("names_in_two_objects", '{"id":"a","x":{"id":1},"y":{"id":1}}\n')
     good("id_512_bytes", '{"id":"%s"}\n' % ("x" * 512))
+    good("bom", b'\xef\xbb\xbf{"id":"a"}\n')
+    good("bom_alone", b'\xef\xbb\xbf')
+    good("blank_last", '{"id":"a"}\n\n')
+    good("blank_last_crlf", '{"id":"a"}\r\n\r\n')
+    good("blank_last_spaces", '{"id":"a"}\n  \t\n\n   ')
+    good("blank_only", "\t\n\n")
 
-    bad("bom", b'\xef\xbb\xbf{"id":"a"}\n')
+    bad("bom_twice", b'\xef\xbb\xbf\xef\xbb\xbf{"id":"a"}\n')
+    bad("bom_in_line_2", b'{"id":"a"}\n\xef\xbb\xbf{"id":"b"}\n')
     bad("utf16", '{"id":"a"}\n'.encode("utf-16"))
     bad("blank_first", '\n{"id":"a"}\n')
     bad("blank_between", '{"id":"a"}\n\n{"id":"b"}\n')
-    bad("blank_last", '{"id":"a"}\n\n')
-    bad("blank_crlf", '{"id":"a"}\r\n\r\n')
-    bad("blank_spaces", '{"id":"a"}\n  \t\n')
+    bad("blank_between_crlf", '{"id":"a"}\r\n\r\n \r\n{"id":"b"}\r\n')
+    bad("blank_between_cut", '{"id":"a"}\n\n{"id":')
     bad("top_list", '["a"]\n')
+    bad("list_of_objects", '[{"id":"a"},\n{"id":"b"}]\n')
+    bad("list_in_one_line", ' [ {"id":"%s"}]\n' % ("x" * 70_000))
+    bad("list_indented", b'\xef\xbb\xbf[\r\n  {\r\n    "id": "a"\r\n  }\r\n]\r\n')
     bad("top_string", '"a"\n')
     bad("top_number", "1\n")
     bad("top_null", "null\n")
@@ -348,7 +357,8 @@ def make_ids():
 
     bad("empty", "")
     bad("spaces", " \n ")
-    bad("bom", b'\xef\xbb\xbf["a"]')
+    good("bom", b'\xef\xbb\xbf["a"]')
+    bad("bom_twice", b'\xef\xbb\xbf\xef\xbb\xbf["a"]')
     bad("string", '"a"')
     bad("number", "3")
     bad("lines", "a\nb\nc\n")
@@ -413,7 +423,8 @@ def make_interactions():
     bad("time_fraction", '{"user_id":"u1","media_id":"a","time":1.5}\n')
     bad("csv", "u1,a,4.5\n")
     bad("list", '["u1","a"]\n')
-    bad("blank", '{"user_id":"u1","media_id":"a"}\n\n')
+    good("blank_last", b'\xef\xbb\xbf{"user_id":"u1","media_id":"a"}\n\n')
+    bad("blank", '{"user_id":"u1","media_id":"a"}\n\n{"user_id":"u2","media_id":"a"}\n')
     bad("key_twice", '{"user_id":"u1","user_id":"u2","media_id":"a"}\n')
     bad("cut", '{"user_id":"u1","media_id":"a"}\n{"user_id":"u')
 
@@ -452,7 +463,11 @@ def make_collection_json():
     bad("lookup_fields_empty", {"lookup_fields": []})
     bad("lookup_fields_number", {"lookup_fields": ["title", 2]})
     bad("id_field_list", {"id_field": ["id"]})
-    bad("bom", b'\xef\xbb\xbf{}')
+    good("bom", b'\xef\xbb\xbf{}')
+    good("on_zero_row", {"on_zero_row": "skip", "metric": "dot"})
+    bad("on_zero_row_unknown", {"on_zero_row": "ignore"})
+    bad("on_zero_row_boolean", {"on_zero_row": True})
+    bad("on_zero_row_key", {"on_zero_rows": "skip"})
     bad("invalid_utf8", b'{"id_field":"\xff"}')
     bad("deep", "[" * 40)
 
@@ -487,6 +502,36 @@ def make_folders():
            users=user_vectors, seen=seen + '{"user_id":"u9","media_id":"a"}\n')
     folder("good", "interactions_without_users", vectors=npy(), payload=items, seen=seen)
 
+    zero_row = npy(data=floats(0, 0, 0, 1))
+    folder("good", "zero_row_dot", vectors=zero_row, payload=items,
+           collection=settings({"metric": "dot"}), ids=users,
+           users=npy(shape="(3, 2)", data=floats(1, 1, 1, 1, 0, 0)))
+    folder("good", "zero_row_skipped", vectors=zero_row, payload=items,
+           collection=settings({"on_zero_row": "skip"}))
+    folder("good", "field_types", vectors=npy(),
+           payload='{"id":"a","t":"2024-05-31","n":1}\n{"id":"b","t":null,"n":0.5}\n',
+           collection=settings({"field_types": {"t": "time", "n": "number"}}))
+    folder("good", "unread", vectors=npy(), payload=items, csv="id,title\na,A\nb,B\n")
+
+    folder("bad", "zero_rows_only_dot", vectors=npy(data=floats(0, 0, 0, 0)),
+           collection=settings({"metric": "dot"}))
+    folder("bad", "zero_rows_only_skipped", vectors=npy(data=floats(0, 0, -0.0, 0)),
+           collection=settings({"on_zero_row": "skip"}))
+    folder("bad", "rounded_to_zero_dot",
+           vectors=npy(descr="'<f8'", data=doubles(1e-60, 0, 0, 1)),
+           collection=settings({"metric": "dot"}))
+    folder("bad", "user_vectors_zero_row_skip", vectors=zero_row, ids=users,
+           users=npy(shape="(3, 2)", data=floats(1, 1, 1, 1, 0, 0)),
+           collection=settings({"on_zero_row": "skip"}))
+    folder("bad", "field_type_misfit", vectors=npy(),
+           payload='{"id":"a","year":1995}\n{"id":"b","year":"soon"}\n',
+           collection=settings({"field_types": {"year": "integer"}}))
+    folder("bad", "field_type_unknown_field", vectors=npy(), payload=items,
+           collection=settings({"field_types": {"titel": "keyword"}}))
+    folder("bad", "embeddings_alone", embeddings=npy())
+    folder("bad", "embeddings_two", embeddings=npy(), v=npy(), payload=items)
+    folder("bad", "embeddings_other_format", torch=b"PK")
+    folder("bad", "folder_above", inner=npy())
     folder("bad", "no_vectors", payload=items)
     folder("bad", "two_candidates", vectors=npy(), vectors2=npy())
     folder("bad", "two_candidates_subfolder", vectors=npy(), media_vectors=npy())
@@ -527,7 +572,8 @@ FILE_NAMES = {
     "media_vectors": "media/content_vectors.npy", "media_payload": "media/metadata.jsonl",
     "users_ids": "users/user_ids.json", "users_vectors": "users/preference_vectors.npy",
     "users_seen": "users/interactions.jsonl", "collection": "collection.json", "v": "v.npy",
-    "p": "p.jsonl", "tensors": "vectors.safetensors", "bin": "v.bin", "sub": "sub.npy/inner",
+    "embeddings": "embeddings.npy", "torch": "vectors.pt", "inner": "films/content_vectors.npy",
+    "csv": "metadata.csv", "p": "p.jsonl", "tensors": "vectors.safetensors", "bin": "v.bin", "sub": "sub.npy/inner",
 }
 
 

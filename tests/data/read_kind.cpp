@@ -25,8 +25,8 @@ IdIndex IndexOf(std::initializer_list<std::string_view> ids) {
 absl::Status ReadVectors(BufferedReader& in) {
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
   if (!layout.ok()) return layout.status();
-  LengthRange lengths;
-  return ReadMatrix(in, *layout, Metric::kCosine, lengths).status();
+  VectorFacts facts;
+  return ReadMatrix(in, *layout, {}, facts).status();
 }
 
 }  // namespace
@@ -34,11 +34,12 @@ absl::Status ReadVectors(BufferedReader& in) {
 absl::Status ReadKind(std::string_view kind, ByteSource& source) {
   const Limits limits;
   BufferedReader in(source);
-  if (kind == "jsonl") return ReadPayload(in, "", std::nullopt, limits).status();
+  if (kind == "jsonl") return ReadPayload(in, {}, limits).status();
   if (kind == "ids") return ReadIdList(in, std::nullopt, limits).status();
   if (kind == "collection_json") return ReadCollectionJson(in, limits).status();
   if (kind == "interactions") {
-    return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b"}), "", limits).status();
+    return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b"}), "", Keep::kRows, limits)
+        .status();
   }
   return ReadVectors(in);
 }

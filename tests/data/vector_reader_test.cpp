@@ -36,17 +36,37 @@ std::string NpyOf(const char* descr, std::size_t rows, std::size_t dim,
 
 struct Loaded {
   absl::StatusOr<Matrix> matrix;
-  LengthRange lengths;
+  VectorFacts facts;
 };
 
-Loaded Load(const std::string& file, Metric metric) {
+Loaded Load(const std::string& file, const VectorRules& rules) {
   MemorySource source("v.npy", file);
   BufferedReader in(source);
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
   if (!layout.ok()) return {layout.status(), {}};
-  LengthRange lengths;
-  absl::StatusOr<Matrix> matrix = ReadMatrix(in, *layout, metric, lengths);
-  return {std::move(matrix), lengths};
+  VectorFacts facts;
+  absl::StatusOr<Matrix> matrix = ReadMatrix(in, *layout, rules, facts);
+  return {std::move(matrix), facts};
+}
+
+constexpr VectorRules kCosine{};
+constexpr VectorRules kDot{.metric = Metric::kDot};
+constexpr VectorRules kSkip{.on_zero_row = OnZeroRow::kSkip};
+
+TEST(ReadVectorLayoutTest, NamesTheFormatThatAFileOfAnotherNameHas) {
+  const auto refusal = [](const char* name, const std::string& file) {
+    MemorySource source(name, file);
+    BufferedReader in(source);
+    return std::string(ReadVectorLayout(in, "", Limits{}).status().message());
+  };
+  EXPECT_EQ(refusal("media/v.safetensors", NpyOf<float>("<f4", 1, 2, {1, 0})),
+            "media/v.safetensors: looks like a .npy file; rename it to media/v.npy");
+  const std::string header = R"({"v":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})";
+  std::string tensors(1, static_cast<char>(header.size()));
+  tensors.append(7, '\0').append(header).append(8, '\1');
+  EXPECT_EQ(refusal("v.safetensors", tensors), "");
+  EXPECT_EQ(refusal("v.npy", tensors),
+            "v.npy: looks like a .safetensors file; rename it to v.safetensors");
 }
 
 TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
@@ -60,7 +80,7 @@ TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::ldexp(normal(random), static_cast<int>(i / kDim) - 35);
   }
-  const Loaded loaded = Load(NpyOf("<f8", kRows, kDim, values), Metric::kCosine);
+  const Loaded loaded = Load(NpyOf("<f8", kRows, kDim, values), kCosine);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   const MatrixView view = loaded.matrix->view();
   for (std::size_t row = 0; row < kRows; ++row) {
@@ -82,25 +102,25 @@ TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
 
 TEST(ReadMatrixTest, KeepsRowsAsGivenForDot) {
   const std::vector<float> values = {3, -4, 0x1p-149F, 1e-10F, -0.0F, 7};
-  const Loaded loaded = Load(NpyOf("<f4", 3, 2, values), Metric::kDot);
+  const Loaded loaded = Load(NpyOf("<f4", 3, 2, values), kDot);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(loaded.matrix->view()[i / 2][i % 2]),
               std::bit_cast<std::uint32_t>(values[i]));
   }
-  EXPECT_NEAR(loaded.lengths.shortest, 1e-10, 1e-17);
-  EXPECT_EQ(loaded.lengths.longest, 7);
+  EXPECT_NEAR(loaded.facts.shortest, 1e-10, 1e-17);
+  EXPECT_EQ(loaded.facts.longest, 7);
 }
 
 TEST(ReadMatrixTest, MeasuresTheLengthThatIsKeptForDot) {
   // Rounded to fp32 it is exactly 2^60, which is allowed; as given it is above that.
   const std::vector<double> values = {0x1p60 * (1 + 0x1p-40), 0};
-  EXPECT_TRUE(Load(NpyOf("<f8", 1, 2, values), Metric::kDot).matrix.status().code() ==
+  EXPECT_TRUE(Load(NpyOf("<f8", 1, 2, values), kDot).matrix.status().code() ==
               absl::StatusCode::kInvalidArgument);
   const std::vector<double> below = {0x1p60 * (1 - 0x1p-40), 0};
-  const Loaded loaded = Load(NpyOf("<f8", 1, 2, below), Metric::kDot);
+  const Loaded loaded = Load(NpyOf("<f8", 1, 2, below), kDot);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
-  EXPECT_EQ(loaded.lengths.longest, 0x1p60);
+  EXPECT_EQ(loaded.facts.longest, 0x1p60);
 }
 
 TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
@@ -113,10 +133,68 @@ TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
   at(18, 0) = HUGE_VALF;
   at(4'999, 0) = std::nanf("");
   for (std::size_t column = 0; column < 3; ++column) at(20, column) = 0;
-  EXPECT_EQ(
-      std::string(Load(NpyOf("<f4", kRows, 3, values), Metric::kCosine).matrix.status().message()),
-      "v.npy: row 17 holds NaN at column 2; vectors must be finite (3 of 5,000 rows are "
-      "affected)");
+  EXPECT_EQ(std::string(Load(NpyOf("<f4", kRows, 3, values), kCosine).matrix.status().message()),
+            "v.npy: row 17 holds NaN at column 2; vectors must be finite (3 of 5,000 rows are "
+            "affected)");
+}
+
+TEST(ReadMatrixTest, KeepsRowsOfZerosForDot) {
+  const Loaded loaded = Load(NpyOf("<f4", 3, 2, std::vector<float>{3, 4, -0.0F, 0, 1, 0}), kDot);
+  ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
+  for (const float number : loaded.matrix->view()[1]) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(number), 0U);
+  }
+  EXPECT_EQ(loaded.facts.shortest, 0);
+  EXPECT_EQ(loaded.facts.longest, 5);
+  EXPECT_TRUE(loaded.facts.skipped_rows.empty());
+}
+
+TEST(ReadMatrixTest, SkipsRowsOfZerosForCosineWhereTheRulesSaySo) {
+  const std::string file = NpyOf("<f8", 4, 2, std::vector<double>{0, 0, 3, 4, 0, -0.0, 0, 2});
+  const Loaded loaded = Load(file, kSkip);
+  ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
+  EXPECT_EQ(loaded.facts.skipped_rows, (std::vector<Row>{0, 2}));
+  EXPECT_EQ(loaded.facts.shortest, 2);
+  EXPECT_EQ(loaded.facts.longest, 5);
+  EXPECT_EQ(loaded.matrix->view()[0][0], 0);
+  EXPECT_EQ(loaded.matrix->view()[1][1], 0.8F);
+  EXPECT_EQ(loaded.matrix->view()[2][1], 0);
+  EXPECT_EQ(std::string(Load(file, kCosine).matrix.status().message()),
+            "v.npy: row 0 is all zeros; a vector needs a direction; \"on_zero_row\": \"skip\" in "
+            "collection.json leaves such rows out of every search (2 of 4 rows are affected)");
+}
+
+TEST(ReadMatrixTest, RefusesAFileOfZerosAlone) {
+  const std::string file = NpyOf("<f4", 2, 2, std::vector<float>{0, 0, 0, 0});
+  for (const VectorRules& rules : {kDot, kSkip}) {
+    EXPECT_EQ(Load(file, rules).matrix.status(),
+              absl::InvalidArgumentError("v.npy: holds zeros alone; at least one row needs a "
+                                         "direction"));
+  }
+}
+
+// In fp32 such a row is one of zeros, but as given it has a direction, which would be lost.
+TEST(ReadMatrixTest, RefusesARowThatRoundingMakesZeroForDot) {
+  const std::vector<double> values = {3, 4, 1e-60, 0};
+  EXPECT_EQ(std::string(Load(NpyOf("<f8", 2, 2, values), kDot).matrix.status().message()),
+            "v.npy: row 1 has length 1e-60; lengths must lie between 2^-60 (8.67e-19) and 2^60 "
+            "(1.15e+18) (1 of 2 rows is affected)");
+}
+
+TEST(CheckRowsTest, ChecksAsReadMatrixDoes) {
+  const std::vector<float> zeros = {0, 0, 3, 4, 0, 0};
+  for (const VectorRules& rules : {kCosine, kDot, kSkip}) {
+    const std::string file = NpyOf("<f4", 3, 2, zeros);
+    const Loaded loaded = Load(file, rules);
+    MemorySource source("v.npy", file);
+    BufferedReader in(source);
+    const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+    VectorFacts facts;
+    EXPECT_EQ(CheckRows(in, *layout, rules, facts), loaded.matrix.status());
+    EXPECT_EQ(facts.skipped_rows, loaded.facts.skipped_rows);
+    EXPECT_EQ(facts.shortest, loaded.facts.shortest);
+    EXPECT_EQ(facts.longest, loaded.facts.longest);
+  }
 }
 
 TEST(CheckRowsTest, MeasuresTheValidRowsBesideTheFault) {
@@ -125,10 +203,10 @@ TEST(CheckRowsTest, MeasuresTheValidRowsBesideTheFault) {
   BufferedReader in(source);
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
   ASSERT_TRUE(layout.ok());
-  LengthRange lengths;
-  EXPECT_FALSE(CheckRows(in, *layout, Metric::kCosine, lengths).ok());
-  EXPECT_EQ(lengths.shortest, 1);
-  EXPECT_EQ(lengths.longest, 5);
+  VectorFacts facts;
+  EXPECT_FALSE(CheckRows(in, *layout, kCosine, facts).ok());
+  EXPECT_EQ(facts.shortest, 1);
+  EXPECT_EQ(facts.longest, 5);
 }
 
 TEST(ReadVectorLayoutTest, RefusesOtherEndings) {

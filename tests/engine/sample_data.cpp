@@ -58,7 +58,8 @@ Snapshot SnapshotOf(std::shared_ptr<const data::Dataset> dataset,
   Snapshot snapshot;
   snapshot.collection = "films";
   snapshot.version = 1;
-  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection).value();
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection);
+  snapshot.searchable = SearchableRows(*dataset);
   snapshot.dataset = std::move(dataset);
   snapshot.segments.push_back(std::move(fake));
   return snapshot;

@@ -46,7 +46,7 @@ class FiltersTest : public testing::Test {
          {"rating", Whole(8)}},
         {},
     });
-    filters_ = Filters::Create(dataset_, "films").value();
+    filters_ = Filters::Create(dataset_, "films");
   }
 
   std::vector<Row> Rows(const std::string& filter) const {
@@ -127,7 +127,7 @@ TEST(FilterWorkTest, IsBoundedByTheRowCount) {
   data::Dataset dataset;
   dataset.ids = data::IdIndex::OfRowNumbers(kRowCount);
   dataset.payload = TableOf(rows);
-  const auto filters = Filters::Create(dataset, "films").value();
+  const auto filters = Filters::Create(dataset, "films");
   std::string filter = "year >= 0";
   for (int i = 1; i < 60; ++i) filter += " AND year >= 0";
   EXPECT_EQ(filters->Rows(filter).value()->AllowedCount(), kRowCount);
@@ -144,7 +144,7 @@ TEST(FilterWorkTest, IsBoundedByTheRowCount) {
 TEST_F(FiltersTest, CompareOnlyIdsWithoutAPayload) {
   data::Dataset bare;
   bare.ids = data::IdIndex::OfRowNumbers(2);
-  const auto filters = Filters::Create(bare, "sentences").value();
+  const auto filters = Filters::Create(bare, "sentences");
   EXPECT_EQ(filters->Rows("id = \"1\"").value()->AllowedCount(), 1U);
   EXPECT_EQ(filters->Rows("year > 1").status().message(),
             "column 1: sentences has no payload and so no field \"year\"; only id can be asked");
@@ -161,7 +161,7 @@ TEST(FilmsFiltersTest, TakeAboutThePlannedMemory) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   const auto films = data::LoadDataset(*plan, Limits{}, {});
   ASSERT_TRUE(films.ok()) << films.status();
-  const auto taken = static_cast<double>(Filters::Create(*films, "films").value()->bytes());
+  const auto taken = static_cast<double>(Filters::Create(*films, "films")->bytes());
   EXPECT_THAT(static_cast<double>(plan->filter_bytes),
               testing::AllOf(testing::Ge(taken * 0.7), testing::Le(taken * 1.3)));
 }

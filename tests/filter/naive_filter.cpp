@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/time_value.h"
 #include "filter/operators.h"
 #include "filter/text_index.h"
-#include "filter/time_value.h"
 
 namespace simile::filter {
 namespace {
@@ -76,8 +76,8 @@ bool ValuePasses(std::string_view symbol, FieldType type, const PayloadValue& va
     case FieldType::kNumber:
       return Holds(symbol, NumberOf(value), std::strtold(literal.text.c_str(), nullptr));
     case FieldType::kTime:
-      return Holds(symbol, ParseTime(std::get<std::string>(value.value)).value(),
-                   ParseTime(literal.text).value());
+      return Holds(symbol, data::ParseTime(std::get<std::string>(value.value)).value(),
+                   data::ParseTime(literal.text).value());
     case FieldType::kBoolean:
       return Holds(symbol, std::get<bool>(value.value), FoldText(literal.text) == "true");
     case FieldType::kOther:

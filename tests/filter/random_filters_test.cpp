@@ -133,7 +133,7 @@ void CheckCollection(std::uint64_t seed) {
   std::vector<PayloadObject> rows;
   for (std::size_t r = 0; r < kRowCount; ++r) rows.push_back(DrawRow(random));
   const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex payload = PayloadIndex::Build(table, {}).value();
+  const PayloadIndex payload = PayloadIndex::Build(table, {});
   const data::IdIndex ids = data::IdIndex::OfRowNumbers(kRowCount);
   for (std::size_t i = 0; i < kFiltersOfEach; ++i) {
     const std::string filter = DrawFilter(3, random);

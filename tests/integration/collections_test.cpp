@@ -1,10 +1,15 @@
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/film_folder.h"
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
 
@@ -12,6 +17,7 @@ namespace simile::integration {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -89,6 +95,52 @@ TEST_F(CollectionsTest, DescribesACollection) {
   EXPECT_THAT(films.notes(), Contains(HasSubstr("preference_vectors.npy: 500 rows normalized")));
 }
 
+// One that is scanned plainly, and one with an index.
+TEST_F(CollectionsTest, NamesTheEngineThatReceiptsNameAndLeavesNothingToBuild) {
+  WriteFilmFolder(root_ / "few", 30, 1);
+  ASSERT_TRUE(Load("few", "few").ok());
+  std::set<std::string> engines;
+  for (const auto& [name, id] :
+       {std::pair("films", "toy-story-1995"), std::pair("few", "film-0")}) {
+    v1::SearchRequest request;
+    request.set_collection(name);
+    request.add_queries()->set_id(id);
+    v1::SearchResponse response;
+    ASSERT_TRUE(client_->Search(request, response).ok()) << name;
+    const v1::Collection collection = Get(name);
+    EXPECT_THAT(response.receipt().engines(), Contains(collection.backend().engine())) << name;
+    EXPECT_EQ(collection.index_built(), 1) << name;
+    EXPECT_EQ(collection.index_problem(), "") << name;
+    engines.insert(collection.backend().engine());
+  }
+  EXPECT_EQ(engines.size(), 2U) << "each size has an engine of its own";
+}
+
+TEST_F(CollectionsTest, NamesTheFilesOfTheFolder) {
+  std::ofstream(root_ / "more" / "metadata.csv") << "id,title";
+  ASSERT_TRUE(Load("more", "more").ok());
+  const v1::Collection more = Get("more");
+  std::vector<std::string> read;
+  std::vector<std::string> unread;
+  for (const v1::CollectionFile& file : more.files()) {
+    if (file.role() == v1::CollectionFile::ROLE_UNSPECIFIED) {
+      unread.push_back(file.name());
+      EXPECT_NE(file.unread_reason(), "") << file.name();
+    } else {
+      read.push_back(v1::CollectionFile::Role_Name(file.role()) + ": " + file.name());
+      EXPECT_EQ(file.unread_reason(), "") << file.name();
+      EXPECT_EQ(file.bytes(), std::filesystem::file_size(root_ / "more" / file.name()));
+    }
+  }
+  EXPECT_THAT(
+      read, ElementsAre("ROLE_VECTORS: content_vectors.npy", "ROLE_PAYLOAD: metadata.jsonl",
+                        "ROLE_USER_IDS: user_ids.json", "ROLE_USER_VECTORS: preference_vectors.npy",
+                        "ROLE_INTERACTIONS: interactions.jsonl"));
+  EXPECT_THAT(unread, Contains("metadata.csv"));
+  EXPECT_EQ(more.unread_files(), unread.size());
+  EXPECT_EQ(more.skipped_rows(), 0U);
+}
+
 TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
   EXPECT_EQ(client_->CheckHealth("more"), Health::kUnknownService);
   ChangeAnswer answer;
@@ -108,7 +160,7 @@ TEST_F(CollectionsTest, LoadsServesAndUnloadsACollection) {
   EXPECT_EQ(client_->CheckHealth("more"), Health::kNotServing);
   EXPECT_EQ(client_->CheckHealth("films"), Health::kServing);
   EXPECT_EQ(client_->CheckHealth(""), Health::kServing);
-  EXPECT_EQ(Reload("more").message, "no collection \"more\"");
+  EXPECT_EQ(Reload("more").message, "no collection \"more\"; this server has films");
 }
 
 TEST_F(CollectionsTest, ReloadsOtherContentAsTheNextVersion) {
@@ -173,6 +225,18 @@ TEST(CollectionChangesTest, AreRefusedUnlessAllowed) {
   EXPECT_EQ(client.Unload("films").message, message);
   EXPECT_EQ(client.Load("films", "x", answer).message, message);
   EXPECT_EQ(client.Rollback("films", answer).message, message);
+}
+
+TEST(CollectionChangesTest, NeedADataRootForFoldersThatTheyName) {
+  const FilmsServer server([](app::Config& config) { config.changes_allowed = true; });
+  const Client client = server.NewClient();
+  ChangeAnswer answer;
+  const Outcome load = client.Load("more", "more", answer);
+  EXPECT_EQ(load.code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(load.reason, "OUTSIDE_DATA_ROOT");
+  EXPECT_EQ(load.message,
+            "folder: this server has no data root to load from; start it with --data-root FOLDER");
+  EXPECT_TRUE(client.Reload("films", answer).ok()) << "the folder that it was started with";
 }
 
 }  // namespace

@@ -85,6 +85,9 @@ TEST_F(ErrorDetailsTest, FitTheMetadataOfStockClients) {
     EXPECT_EQ(failed.outcome().code, absl::StatusCode::kInvalidArgument)
         << testing::PrintToString(failed.outcome());
     EXPECT_FALSE(failed.outcome().reason.empty());
+    const FailedSearch replaced(server_->app().address(), request,
+                                {{"x-request-id", std::string(129, 'r')}});
+    EXPECT_EQ(replaced.outcome().reason, failed.outcome().reason);
   }
 }
 

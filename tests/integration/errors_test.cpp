@@ -146,14 +146,23 @@ TEST_F(ErrorsTest, RefusesMetadataBeyondEightKibibytes) {
   EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted) << testing::PrintToString(outcome);
 }
 
-TEST_F(ErrorsTest, ReplacesAnUnusableRequestId) {
-  v1::SearchRequest request;
-  request.set_collection("nowhere");
-  request.add_queries()->set_id("x");
-  v1::SearchResponse response;
-  const std::string sent(200, 'x');
-  const Outcome outcome = client_.Search(request, response, {{}, {{"x-request-id", sent}}});
-  EXPECT_EQ(outcome.trailers.at("x-request-id").size(), 16U);
+TEST_F(ErrorsTest, SaysThatItReplacesAnUnusableRequestId) {
+  const auto trailers = [&](const std::string& collection, const std::string& sent) {
+    v1::SearchRequest request;
+    request.set_collection(collection);
+    request.add_queries()->set_id("toy-story-1995");
+    v1::SearchResponse response;
+    return client_.Search(request, response, {{}, {{"x-request-id", sent}}}).trailers;
+  };
+  for (const std::string collection : {"films", "nowhere"}) {
+    const auto replaced = trailers(collection, std::string(129, 'x'));
+    EXPECT_EQ(replaced.at("x-request-id").size(), 16U);
+    EXPECT_EQ(replaced.at("x-request-id-replaced"),
+              "an id of up to 128 printable ASCII characters is kept");
+    const auto kept = trailers(collection, std::string(128, 'x'));
+    EXPECT_EQ(kept.at("x-request-id"), std::string(128, 'x'));
+    EXPECT_FALSE(kept.contains("x-request-id-replaced"));
+  }
 }
 
 TEST(OverloadTest, SaysWhenToRetry) {

@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
@@ -21,6 +23,7 @@
 namespace simile::integration {
 namespace {
 
+using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -71,12 +74,140 @@ TEST(ProgramTest, WritesItsPortIntoAFile) {
   EXPECT_EQ(address, "127.0.0.1:" + std::to_string(port));
 }
 
+// The address of a program whose output is not read, when it serves; empty when it ended first.
+std::string AwaitServing(ServerProcess& server, const std::filesystem::path& port_file) {
+  while (!server.HasEnded()) {
+    std::uint16_t port = 0;
+    if (!(std::ifstream(port_file) >> port)) continue;
+    std::string address = "127.0.0.1:" + std::to_string(port);
+    if (Client(address).CheckHealth("films") == Health::kServing) return address;
+  }
+  return "";
+}
+
+void ExpectACleanStop(const ServerProcess::Circumstances& circumstances, const std::string& what) {
+  const ScratchFolder scratch;
+  const std::filesystem::path port_file = scratch.path() / "port";
+  std::vector<std::string> arguments = FilmsArguments();
+  arguments.insert(arguments.end(), {"--port-file", port_file.string()});
+  ServerProcess server(arguments, circumstances);
+  EXPECT_NE(AwaitServing(server, port_file), "") << what << server.output();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0) << what << server.output();
+}
+
+TEST(ProgramTest, StopsCleanlyWhicheverStandardStreamsAreClosed) {
+  for (const std::vector<int>& closed :
+       std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}}) {
+    ServerProcess::Circumstances circumstances;
+    circumstances.closed_streams = closed;
+    std::string what = "without";
+    for (const int stream : closed) what += " " + std::to_string(stream);
+    ExpectACleanStop(circumstances, what);
+  }
+}
+
+TEST(ProgramTest, StopsCleanlyWhenItsFirstLinesCannotBeWritten) {
+  ServerProcess::Circumstances circumstances;
+  circumstances.standard_output = ServerProcess::Output::kFullDevice;
+  ExpectACleanStop(circumstances, "/dev/full");
+  circumstances.standard_output = ServerProcess::Output::kBrokenPipe;
+  ExpectACleanStop(circumstances, "a broken pipe");
+}
+
+std::size_t CountOf(const std::string& part, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+const std::vector<std::string> kNotACollection = {
+    "--collection", "books=" SIMILE_SOURCE_DIR "/src", "--port", "0", "--metrics-port", "0"};
+
 TEST(ProgramTest, FailsWhenACollectionDoesNotLoad) {
-  const std::string books = "books=" SIMILE_SOURCE_DIR "/src";
-  ServerProcess server({"--collection", books, "--port", "0", "--metrics-port", "0"});
+  ServerProcess server(kNotACollection);
   EXPECT_EQ(server.AwaitListening(), "");
   EXPECT_EQ(server.AwaitExit(), 1);
-  EXPECT_THAT(server.output(), HasSubstr("error: books: "));
+  EXPECT_THAT(server.output(),
+              HasSubstr("\nerror: books=" SIMILE_SOURCE_DIR "/src: no vectors in the folder"));
+  EXPECT_EQ(CountOf("no vectors in the folder", server.output()), 1U) << server.output();
+}
+
+// The lines that a server with a log of JSON prints to either stream, each of which must be JSON.
+std::vector<json> JsonLines(const std::string& output) {
+  std::vector<json> lines;
+  std::istringstream stream(output);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(json::parse(line, nullptr, false));
+    EXPECT_TRUE(lines.back().is_object()) << line;
+  }
+  return lines;
+}
+
+std::vector<std::string> WithJsonLog(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--log-format", "json"});
+  return arguments;
+}
+
+TEST(ProgramTest, PrintsNothingButALogOfJsonWhenAsked) {
+  ServerProcess server(WithJsonLog({"--collection", std::string("films=") + kFilmsFolder, "--port",
+                                    "0", "--metrics-port", "0"}));
+  const std::string address = server.AwaitListening();
+  EXPECT_EQ(Client(address).CheckHealth("films"), Health::kServing) << server.output();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
+  std::vector<std::string> messages;
+  for (const json& line : JsonLines(server.output())) messages.push_back(line.value("message", ""));
+  EXPECT_THAT(messages,
+              ::testing::IsSupersetOf({"starting", "collection published", "collection ready",
+                                       "note on a collection", "listening", "stopped"}));
+}
+
+TEST(ProgramTest, LogsAFailedStartAsOneLineOfJson) {
+  ServerProcess server(WithJsonLog(kNotACollection));
+  EXPECT_EQ(server.AwaitExit(), 1);
+  const std::vector<json> lines = JsonLines(server.output());
+  ASSERT_EQ(lines.size(), 2U) << server.output();
+  EXPECT_EQ(lines[0].value("message", ""), "starting");
+  EXPECT_EQ(lines[1].value("level", ""), "error");
+  EXPECT_THAT(lines[1].value("message", ""),
+              StartsWith("books=" SIMILE_SOURCE_DIR "/src: no vectors in the folder"));
+}
+
+TEST(ProgramTest, LogsMistakesInTheSettingsAsJsonToo) {
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / "simile.json") << R"({"server": {"prot": 1}})";
+  ServerProcess::Circumstances by_variable;
+  by_variable.variables.emplace_back("SIMILE_LOG_FORMAT=json");
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {},
+           {"--port", "99999"},
+           {"--collection", "x"},
+           {"--config", (scratch.path() / "simile.json").string()}}) {
+    ServerProcess by_flag(WithJsonLog(wrong));
+    EXPECT_EQ(by_flag.AwaitExit(), 64) << by_flag.output();
+    EXPECT_EQ(JsonLines(by_flag.output()).size(), 1U) << by_flag.output();
+    ServerProcess named(wrong, by_variable);
+    EXPECT_EQ(named.AwaitExit(), 64) << named.output();
+    EXPECT_EQ(JsonLines(named.output()).size(), 1U) << named.output();
+  }
+}
+
+TEST(ProgramTest, AnswersScrapesWhileSixtyConnectionsToTheirPortAreSilent) {
+  ServerProcess server(FilmsArguments());
+  ASSERT_NE(server.AwaitListening(), "") << server.output();
+  // The line of addresses is the last one and was written at once.
+  const std::uint16_t port = PortOf(server.output());
+  std::vector<base::FileDescriptor> silent;
+  for (int index = 0; index < 60; ++index) silent.push_back(net::ConnectTo(port));
+  const auto asked = std::chrono::steady_clock::now();
+  EXPECT_EQ(MetricValue(ScrapeMetrics(port), "simile_rows{collection=\"films\"}"), kFilmsRows);
+  const Milliseconds took = std::chrono::steady_clock::now() - asked;
+  std::printf("scrape beside 60 silent connections %.1f ms\n", took.count());
+  // The first of them is given up after two seconds.
+  EXPECT_LT(took.count(), 1'000);
 }
 
 TEST(ProgramTest, LogsFailedCallsOnly) {

@@ -9,6 +9,21 @@
 #include <cstdlib>
 
 namespace simile::integration {
+namespace {
+
+// In the child: puts a standard output in place that takes nothing.
+void Redirect(ServerProcess::Output output) {
+  if (output == ServerProcess::Output::kFullDevice) {
+    dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+  }
+  int ends[2];
+  if (output == ServerProcess::Output::kBrokenPipe && pipe2(ends, O_CLOEXEC) == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+  }
+}
+
+}  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
                              const Circumstances& circumstances) {
@@ -34,6 +49,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   // In the child: only calls that are safe after fork.
   dup2(to.get(), STDOUT_FILENO);
   dup2(to.get(), STDERR_FILENO);
+  Redirect(circumstances.standard_output);
+  for (const int stream : circumstances.closed_streams) close(stream);
   if (circumstances.descriptors) {
     const rlimit descriptors{*circumstances.descriptors, *circumstances.descriptors};
     setrlimit(RLIMIT_NOFILE, &descriptors);
@@ -56,15 +73,29 @@ bool ServerProcess::ReadMore() {
 }
 
 std::string ServerProcess::AwaitListening() {
-  const std::string mark = "listening on ";
   do {
-    const std::size_t place = output_.find(mark);
-    const std::size_t end = output_.find_first_of(",\n", place == std::string::npos ? 0 : place);
-    if (place != std::string::npos && end != std::string::npos) {
-      return output_.substr(place + mark.size(), end - place - mark.size());
+    // In the first lines, and in a log of JSON.
+    for (const std::string& mark :
+         {std::string("listening on "), std::string(R"("message":"listening","address":")")}) {
+      const std::size_t place = output_.find(mark);
+      if (place == std::string::npos) continue;
+      const std::size_t begin = place + mark.size();
+      const std::size_t end = output_.find_first_of(",\"\n", begin);
+      if (end != std::string::npos) return output_.substr(begin, end - begin);
     }
   } while (ReadMore());
   return "";
+}
+
+bool ServerProcess::HasEnded() { return Reap(WNOHANG); }
+
+bool ServerProcess::Reap(int options) {
+  if (exit_) return true;
+  int status = 0;
+  const pid_t ended = waitpid(pid_, &status, options);
+  if (ended < 0) std::abort();
+  if (ended == pid_) exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_.has_value();
 }
 
 bool ServerProcess::AwaitOutput(const std::string& text) {
@@ -77,13 +108,9 @@ bool ServerProcess::AwaitOutput(const std::string& text) {
 void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
 
 int ServerProcess::AwaitExit() {
-  while (!exit_) {
-    while (ReadMore()) {
-    }
-    int status = 0;
-    if (waitpid(pid_, &status, 0) != pid_) std::abort();
-    exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  while (ReadMore()) {
   }
+  Reap(0);
   return *exit_;
 }
 

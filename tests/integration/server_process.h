@@ -14,7 +14,10 @@ namespace simile::integration {
 // The real program in a process of its own, killed and reaped by the destructor.
 class ServerProcess {
  public:
+  enum class Output : std::uint8_t { kRead, kFullDevice, kBrokenPipe };
   struct Circumstances {
+    std::vector<int> closed_streams = {};  // of 0, 1 and 2
+    Output standard_output = Output::kRead;
     std::optional<std::uint64_t> descriptors;  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
     // NAME=VALUE, before those of this process. By default the CPU is used, also where a GPU is.
@@ -37,12 +40,14 @@ class ServerProcess {
   const std::string& output() const { return output_; }  // standard output and error so far
 
   void Signal(int signal) const;
+  bool HasEnded();
   // Reads output to its end and returns the exit status, or 128 + the signal that ended the
   // program.
   int AwaitExit();
 
  private:
   bool ReadMore();
+  bool Reap(int options);  // as waitpid takes them
 
   pid_t pid_ = -1;
   base::FileDescriptor from_;  // its standard output and error

@@ -43,6 +43,18 @@ TEST(ListenTest, SaysThatThePortIsTaken) {
                 ": Address already in use; choose another with --port (0 takes any free one)");
 }
 
+TEST(ListenTest, NamesTheFlagsOfItsCaller) {
+  const ListenFlags flags = {" for metrics", "--metrics-listen", "--metrics-port"};
+  const auto first = Listen("127.0.0.1", 0, flags);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(std::string(Listen("127.0.0.1", first->port, flags).status().message()),
+            "cannot listen for metrics on " + first->address +
+                ": Address already in use; choose another with --metrics-port (0 takes any free "
+                "one)");
+  EXPECT_THAT(std::string(Listen("not an address", 0, flags).status().message()),
+              HasSubstr("; --metrics-listen takes an address of this machine"));
+}
+
 TEST(ListenTest, SaysThatTheAddressIsNotThisMachines) {
   // 192.0.2.0/24 is for documentation (RFC 5737): no machine has it.
   const auto socket = Listen("192.0.2.1", 0);

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "observe/metrics.h"
+#include "observe/metrics_text.h"
 
 namespace simile::observe {
 
-// Returns the text that a scrape reads.
-std::string Exposed(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
-inline std::string Exposed(const Metrics& metrics) { return Exposed(metrics.Collectables()); }
+// The text that a scrape reads.
+inline std::string Exposed(const Metrics& metrics) { return MetricsText(metrics.Collectables()); }
 
 }  // namespace simile::observe

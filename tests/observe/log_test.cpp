@@ -1,10 +1,17 @@
 #include "observe/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/file_descriptor.h"
 
 namespace simile::observe {
 namespace {
@@ -37,6 +44,29 @@ TEST(LoggerTest, DropsLinesBelowItsLevel) {
   log.Warn("three");
   log.Error("four");
   EXPECT_THAT(out.str(), MatchesRegex("[^\n]* warning three\n[^\n]* error four\n"));
+}
+
+TEST(LoggerTest, ErasesAProgressBarOnATerminal) {
+  const base::FileDescriptor terminal(posix_openpt(O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(terminal.valid());
+  ASSERT_EQ(grantpt(terminal.get()), 0);
+  ASSERT_EQ(unlockpt(terminal.get()), 0);
+  const base::FileDescriptor screen(open(ptsname(terminal.get()), O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(screen.valid());
+  const base::FileDescriptor errors(dup(STDERR_FILENO));
+  ASSERT_EQ(dup2(screen.get(), STDERR_FILENO), STDERR_FILENO);
+  ASSERT_TRUE(base::WriteAll(STDERR_FILENO, "films |##--| 22 %"));
+  const Logger log(Logger::Options{});
+  log.Info("ready");
+  ASSERT_EQ(dup2(errors.get(), STDERR_FILENO), STDERR_FILENO);
+  std::string text;
+  while (!text.ends_with('\n')) {
+    std::array<char, 256> bytes;
+    const ssize_t count = read(terminal.get(), bytes.data(), bytes.size());
+    ASSERT_GT(count, 0);
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  EXPECT_THAT(text, MatchesRegex("films [^\r]*%\r\x1b\\[K[0-9-]+T[^\r]* info ready\r\n"));
 }
 
 }  // namespace

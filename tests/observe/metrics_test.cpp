@@ -111,7 +111,7 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
           },
       .device_memory = {},
   });
-  std::string text = Exposed({collector});
+  std::string text = MetricsText({collector});
   EXPECT_THAT(text, HasSubstr("simile_queue_depth 3\n"));
   EXPECT_THAT(text, HasSubstr("simile_connections{state=\"open\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"films\"} 5000\n"));
@@ -119,21 +119,21 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       text,
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
   depth = 0;
-  EXPECT_THAT(Exposed({collector}), HasSubstr("simile_queue_depth 0\n"));
+  EXPECT_THAT(MetricsText({collector}), HasSubstr("simile_queue_depth 0\n"));
 }
 
 TEST(ScrapeCollectorTest, ReportsTheMemoryOfAGpuByKind) {
   ScrapeSources sources;
   sources.device_memory = [] { return std::vector<DeviceMemory>{{"rows-fp16", 100, 200}}; };
-  const std::string text = Exposed({MakeScrapeCollector(std::move(sources))});
+  const std::string text = MetricsText({MakeScrapeCollector(std::move(sources))});
   EXPECT_THAT(text, HasSubstr("simile_gpu_memory_bytes{kind=\"rows-fp16\"} 100\n"));
   EXPECT_THAT(text, HasSubstr("simile_gpu_memory_peak_bytes{kind=\"rows-fp16\"} 200\n"));
   sources.device_memory = [] { return std::vector<DeviceMemory>(); };
-  EXPECT_THAT(Exposed({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
+  EXPECT_THAT(MetricsText({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
 }
 
 TEST(ScrapeCollectorTest, OmitsMetricsWithoutASource) {
-  const std::string text = Exposed({MakeScrapeCollector({})});
+  const std::string text = MetricsText({MakeScrapeCollector({})});
   EXPECT_THAT(text, Not(HasSubstr("simile_")));
 }
 

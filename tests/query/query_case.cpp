@@ -63,9 +63,26 @@ std::vector<float> RandomVector(std::size_t dim, SeededRandom& random) {
   return values;
 }
 
+// Makes some rows zeros, but not the first: rows like any other of dot products, skipped for
+// cosine.
+void ZeroSome(data::Dataset& dataset, SeededRandom& random) {
+  const std::size_t one_in = random.OneIn(2) ? 2 : 20;
+  for (std::size_t row = 1; row < dataset.vectors.row_count(); ++row) {
+    if (!random.OneIn(one_in)) continue;
+    std::fill_n(dataset.vectors.MutableRow(row), dataset.vectors.dim(), 0.0F);
+    if (dataset.metric == Metric::kCosine) dataset.skipped_rows.push_back(static_cast<Row>(row));
+  }
+}
+
+ByItem DrawItem(const data::Dataset& dataset, SeededRandom& random) {
+  std::size_t row = random.Below(dataset.ids.size());
+  while (std::ranges::binary_search(dataset.skipped_rows, row)) --row;
+  return {std::to_string(row)};
+}
+
 std::variant<ByVector, ByItem> DrawTarget(const data::Dataset& dataset, SeededRandom& random) {
   if (random.OneIn(4)) return ByVector{RandomVector(dataset.vectors.dim(), random)};
-  return ByItem{std::to_string(random.Below(dataset.ids.size()))};
+  return DrawItem(dataset, random);
 }
 
 ByExamples DrawExamples(Strategy strategy, const data::Dataset& dataset, SeededRandom& random) {
@@ -89,7 +106,7 @@ decltype(QueryRequest::target) DrawTargetOf(Kind kind, const data::Dataset& data
     case Kind::kVector:
       return ByVector{RandomVector(dataset.vectors.dim(), random)};
     case Kind::kItem:
-      return ByItem{std::to_string(random.Below(dataset.ids.size()))};
+      return DrawItem(dataset, random);
     case Kind::kUser:
       return user;
     case Kind::kAverage:
@@ -145,6 +162,7 @@ std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
   dataset->profiles.vectors = ClusteredRows(kUsers, dim, unit, random);
   dataset->profiles.seen = data::SeenSets::FromPairs(kUsers, std::move(seen));
   dataset->profiles.most_seen = dataset->profiles.seen.MostSeen(row_count);
+  if (random.OneIn(4)) ZeroSome(*dataset, random);
   return dataset;
 }
 
@@ -152,9 +170,10 @@ engine::SnapshotPtr SnapshotOn(Backend& backend, std::shared_ptr<const data::Dat
   auto snapshot = std::make_shared<engine::Snapshot>();
   snapshot->collection = "films";
   snapshot->version = 1;
-  snapshot->filters = filter::Filters::Create(*dataset, snapshot->collection).value();
+  snapshot->filters = filter::Filters::Create(*dataset, snapshot->collection);
   snapshot->segments.push_back(
       backend.MakeResident({dataset->vectors.view(), dataset, dataset->metric, 0}).value());
+  snapshot->searchable = engine::SearchableRows(*dataset);
   snapshot->dataset = std::move(dataset);
   return snapshot;
 }

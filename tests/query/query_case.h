@@ -12,8 +12,9 @@
 
 namespace simile::query {
 
-// A random collection: clustered rows with duplicates among them, tags, series and years, users
-// with tastes and histories. The same for the same seed.
+// A random collection: clustered rows with duplicates among them, in one of four also rows of zeros
+// (which cosine skips), tags, series and years, users with tastes and histories. The same for the
+// same seed.
 std::shared_ptr<const data::Dataset> RandomCollection(tests::SeededRandom& random);
 
 // A snapshot of the dataset with one segment, which the backend made.

@@ -144,6 +144,7 @@ ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& requ
   std::vector<Hit> hits;
   for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
     if (excluded.contains(row) || !passes(row)) continue;
+    if (std::ranges::binary_search(dataset.skipped_rows, row)) continue;
     const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
     if (score >= request.score_threshold) hits.push_back({row, score});
   }

@@ -140,7 +140,7 @@ TEST_F(ResolveTest, RefusesNumbersThatAreNotFinite) {
 TEST_F(ResolveTest, RefusesLengthsOutsideTheRange) {
   const absl::Status zero = Resolve({Of(ByVector{{0, -0.0F, 0}})});
   ExpectError(zero, ErrorReason::kInvalidField, "queries[0].vector",
-              "vector has length 0; lengths from 2^-60 to 2^60 can be compared");
+              "vector is all zeros; a vector needs a direction to be compared");
   EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Resolve({Of(ByVector{{0x1p60F, 0x1p60F, 0}})}).code(),
             absl::StatusCode::kInvalidArgument);
@@ -151,7 +151,83 @@ TEST_F(ResolveTest, RefusesLengthsOutsideTheRange) {
 
 TEST_F(ResolveDotTest, RefusesLengthsOutsideTheRangeAlso) {
   EXPECT_EQ(Resolve({Of(ByVector{{0x1p61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Resolve({Of(ByVector{{0, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ResolveDotTest, TakesVectorsOfZerosAsAnyOther) {
+  dataset_->vectors = engine::MatrixOf({{0, 0, 0}, {0, 1, 0}, {0, 0, 0}, {0, 0.6F, 0.8F}});
+  snapshot_ = engine::SnapshotOf(dataset_);
+  ByExamples average;
+  average.positive.push_back({ByItem{"toy-story-1995"}});
+  average.negative.push_back({ByVector{{0, 0, 0}}});
+  ByVector stored{{0, 0, 0}};
+  stored.as_stored = true;
+  const ByBlend blend{ByItem{"alien-1979"}, ByUser{"user_00042"}, 0};
+  const absl::Status status = Resolve({Of(ByVector{{0, -0.0F, 0}}), Of(stored),
+                                       Of(ByItem{"toy-story-1995"}), Of(average), Of(blend)});
+  ASSERT_TRUE(status.ok()) << status;
+  for (std::size_t query = 0; query < 5; ++query) {
+    EXPECT_THAT(Vector(query), ElementsAre(0, 0, 0)) << query;
+  }
+  EXPECT_THAT(task_.queries[2].excluded_rows, ElementsAre(0));
+}
+
+// A snapshot whose second row is skipped.
+class ResolveSkippedTest : public ResolveTest {
+ protected:
+  ResolveSkippedTest() {
+    dataset_->vectors = engine::MatrixOf({{1, 0, 0}, {0, 0, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
+    dataset_->skipped_rows = {1};
+    snapshot_ = engine::SnapshotOf(dataset_);
+  }
+
+  std::vector<Row> RowsOf(std::size_t query) const {
+    std::vector<Row> rows;
+    task_.queries[query].mask->ForEachAllowed(0, 4, [&](Row row) { rows.push_back(row); });
+    return rows;
+  }
+};
+
+TEST_F(ResolveSkippedTest, RefusesASkippedItemAsATarget) {
+  const std::string message =
+      "item \"heat-1995\" of films has a vector of zeros, which is like nothing (on_zero_row: "
+      "skip)";
+  ExpectError(Resolve({Of(ByItem{"heat-1995"})}), ErrorReason::kInvalidField, "queries[0].id",
+              message);
+  ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00042"}})}),
+              ErrorReason::kInvalidField, "queries[0].blend.id", "blend: " + message);
+  for (const Strategy strategy :
+       {Strategy::kAverageVector, Strategy::kBestScore, Strategy::kSumScores}) {
+    ByExamples examples;
+    examples.strategy = strategy;
+    examples.positive.push_back({ByItem{"alien-1979"}});
+    examples.negative.push_back({ByItem{"heat-1995"}});
+    ExpectError(Resolve({Of(examples)}), ErrorReason::kInvalidField,
+                "queries[0].examples.negative[0].id", "examples.negative[0]: " + message);
+  }
+}
+
+TEST_F(ResolveSkippedTest, LeavesSkippedRowsOutOfEveryMask) {
+  QueryRequest filtered = Of(ByVector{{1, 0, 0}});
+  filtered.filter = "year = 1995";
+  QueryRequest cold = Of(ByUser{"nobody"});
+  cold.cold_start = ColdStart{};
+  ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"}), filtered, cold}).ok());
+  EXPECT_EQ(task_.queries[0].mask, snapshot_.searchable);
+  EXPECT_THAT(RowsOf(0), ElementsAre(0, 2, 3));
+  EXPECT_THAT(RowsOf(1), ElementsAre(0));
+  EXPECT_THAT(RowsOf(2), ElementsAre(0, 2, 3));
+  EXPECT_EQ(task_.queries[0].existing, nullptr);
+}
+
+TEST_F(ResolveSkippedTest, FindsASkippedItemOnlyWhereTheRequiredFilterLetsItPass) {
+  options_.required_filter = "year = 1995";
+  ASSERT_TRUE(Resolve({Of(ByItem{"toy-story-1995"})}).ok());
+  EXPECT_THAT(RowsOf(0), ElementsAre(0));
+  EXPECT_TRUE(task_.queries[0].existing->Allows(1));
+  EXPECT_EQ(base::ReasonOf(Resolve({Of(ByItem{"heat-1995"})})), ErrorReason::kInvalidField);
+  options_.required_filter = "year = 1979";
+  EXPECT_EQ(base::ReasonOf(Resolve({Of(ByItem{"heat-1995"})})), ErrorReason::kItemNotFound);
 }
 
 TEST_F(ResolveTest, SearchesWithAnItemsStoredRowAndExcludesIt) {
@@ -185,8 +261,10 @@ TEST_F(ResolveTest, SuggestsTheNearestUser) {
 
 TEST_F(ResolveTest, RefusesUsersOfACollectionWithoutProfiles) {
   dataset_->profiles = {};
-  ExpectError(Resolve({Of(ByUser{"user_00042"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
-              "films has no user profiles (no user_ids.json in its folder)");
+  ExpectError(
+      Resolve({Of(ByUser{"user_00042"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
+      "films has no user profiles: its folder had no user_ids.json when it was loaded; restart "
+      "or reload after adding it");
 }
 
 TEST_F(ResolveTest, JoinsAllExclusionsAscendingAndDistinct) {
@@ -262,7 +340,7 @@ TEST_F(ResolveTest, NamesTheWrongFilter) {
   by_default.filter_is_default = true;
   const absl::Status options = Resolve({Filtered(""), by_default});
   EXPECT_EQ(base::FieldOf(options), "options.filter");
-  EXPECT_THAT(std::string(options.message()), testing::StartsWith("queries[1]: filter, column "));
+  EXPECT_THAT(std::string(options.message()), testing::StartsWith("filter, column "));
 }
 
 TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
@@ -326,7 +404,7 @@ TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
   examples.positive.push_back({ByVector{{-1, 0, 0}}});
   ExpectError(Resolve({Of(examples)}), ErrorReason::kInvalidField, "queries[0].examples",
               "examples: positive and negative ones cancel each other out, so that no direction is "
-              "left to search in; STRATEGY_BEST_SCORE and STRATEGY_SUM_SCORES take them");
+              "left to search in; the strategies best_score and sum_scores take them");
 }
 
 TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
@@ -385,7 +463,7 @@ TEST_F(ResolveTest, NamesTheErrorOfABlend) {
   ExpectError(Resolve({Of(ByBlend{ByVector{{0, 0, -2}}, ByUser{"user_00007"}})}),
               ErrorReason::kInvalidField, "queries[0].blend",
               "blend: its two vectors cancel each other out, so that no direction is left to "
-              "search in; give another user_weight");
+              "search in; give another weight");
 }
 
 QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
@@ -466,6 +544,21 @@ TEST_F(ResolveTest, NamesTheFieldsThatAColdStartCanBeOrderedBy) {
               "options.cold_start.field",
               "cold_start.field: films does not tell by itself which rows are newest; name a "
               "field; no field of it has an order");
+}
+
+TEST_F(ResolveTest, RefusesAWrongColdStartFieldAlsoWhereNoneIsNeeded) {
+  constexpr char kMessage[] =
+      "cold_start.field: films has no field \"years\". Did you mean \"year\"? Fields: year.";
+  ExpectError(Resolve({WithColdStart("user_00042", {.order = {}, .field = "years"})}),
+              ErrorReason::kUnknownPayloadField, "options.cold_start.field", kMessage);
+  QueryRequest by_item = Of(ByItem{"heat-1995"});
+  by_item.cold_start = {.order = {}, .field = "years"};
+  ExpectError(Resolve({by_item}), ErrorReason::kUnknownPayloadField, "options.cold_start.field",
+              kMessage);
+  // Without a field, the collection need not have an order of its own.
+  dataset_->payload = {};
+  snapshot_ = engine::SnapshotOf(dataset_);
+  EXPECT_TRUE(Resolve({WithColdStart("user_00042", {})}).ok());
 }
 
 TEST_F(ResolveTest, RefusesGroupsByFieldsWithoutKeywords) {

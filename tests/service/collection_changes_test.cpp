@@ -19,8 +19,10 @@
 #include "engine/fake_clock.h"
 #include "files/film_folder.h"
 #include "files/scratch_folder.h"
+#include "google/rpc/status.pb.h"
 #include "observe/build_info.h"
 #include "observe/exposed.h"
+#include "service/error_encoding.h"
 #include "service/unshared_error.h"
 
 namespace simile::service {
@@ -151,6 +153,27 @@ TEST_F(CollectionChangesTest, LoadsAFolderOfTheDataRoot) {
   EXPECT_THAT(waiting.stages(), Contains(ChangeStage::kReading));
   EXPECT_EQ(waiting.stages().back(), ChangeStage::kVerifying);
   EXPECT_EQ(Counted("published"), "1");
+}
+
+TEST_F(CollectionChangesTest, SaysThatAFileWasCutWhileItWasRead) {
+  Write("a", 30'000);
+  Waiting waiting;
+  ChangeCaller caller = waiting.Caller();
+  bool was_cut = false;
+  caller.progress = [&](const ChangeProgress& progress) {
+    clock_.Advance(std::chrono::seconds(1));  // so that the next one is sent too
+    if (progress.bytes_read == 0 || std::exchange(was_cut, true)) return;
+    std::filesystem::resize_file(root_ / "a" / "metadata.jsonl", 1'000);
+  };
+  ASSERT_TRUE(changes_.Start(LoadOf("a"), std::move(caller)).ok());
+  const Result result = waiting.Await();
+  EXPECT_TRUE(was_cut);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(ReasonOf(result), ErrorReason::kFilesChanged);
+  EXPECT_EQ(EncodeError(result.status(), "7").message(),
+            "metadata.jsonl: has changed since the load was planned; load again");
+  EXPECT_EQ(ReasonOf(store_.Pin("films")), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kInvalidFiles) << "it stays cut";
 }
 
 TEST_F(CollectionChangesTest, LoadsOnceForAllWhoAsk) {
@@ -343,7 +366,10 @@ TEST_P(SpoiledFolderTest, IsNotRolledBackTo) {
   const Result refused = Make(Rollback());
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kNothingToRollBack) << refused.status();
   EXPECT_EQ(base::FieldOf(refused.status()), "collection");
-  EXPECT_THAT(std::string(refused.status().message()), Not(HasSubstr(root_.string())));
+  const std::string message(refused.status().message());
+  EXPECT_THAT(message, Not(HasSubstr(root_.string())));
+  EXPECT_THAT(message, HasSubstr("To keep a way back, write changes into a new folder and reload "
+                                 "that"));
   const engine::CollectionStatus status = store_.Get("films").value();
   EXPECT_EQ(status.state, engine::CollectionState::kServing);
   EXPECT_EQ(status.snapshot->version, 2U);

@@ -42,13 +42,4 @@ inline void ExpectRefused(const absl::Status& status, const std::string& message
   EXPECT_EQ(base::FieldOf(status), message.substr(0, message.find(": ")));
 }
 
-// The same for a bound on all queries of a call together: the field is the list of them.
-inline void ExpectTotalRefused(const absl::Status& status, const std::string& message,
-                               const std::string& list = "queries") {
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(std::string(status.message()), message);
-  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kInvalidField);
-  EXPECT_EQ(base::FieldOf(status), list);
-}
-
 }  // namespace simile::service

@@ -39,11 +39,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownStrategy", Examples("positive { id: 'a' } strategy: 9"),
                 "queries[0].examples.strategy: 9 is unknown; set STRATEGY_AVERAGE_VECTOR, "
                 "STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES"},
-        Refusal{
-            "AverageOfNegatives",
-            Examples("negative { id: 'a' } strategy: STRATEGY_AVERAGE_VECTOR"),
-            "queries[0].examples: STRATEGY_AVERAGE_VECTOR without a positive example; add one, or "
-            "take STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES"},
+        Refusal{"AverageOfNegatives",
+                Examples("negative { id: 'a' } strategy: STRATEGY_AVERAGE_VECTOR"),
+                "queries[0].examples: the strategy average_vector needs a positive example; add "
+                "one, or take best_score or sum_scores"},
         Refusal{"ExampleWithoutTarget",
                 Examples("positive { weight: 2 } strategy: STRATEGY_SUM_SCORES"),
                 "queries[0].examples.positive[0]: no target; set vector, packed_vector or id"},
@@ -75,8 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "queries[0].diversity.candidates: 1,001; give 1 to 1,000"},
         Refusal{"FewCandidates",
                 kFilms + "queries { id: 'a' k: 30 offset: 5 diversity { candidates: 20 } }",
-                "queries[0].diversity: 35 rows are wanted, offset included, of 20 candidates; "
-                "raise candidates (up to 1,000)"},
+                "queries[0].diversity.candidates: 20; 35 rows are wanted, offset included: raise "
+                "it (up to 1,000), or lower k"},
         Refusal{"GroupWithoutField", kQuery + "options { group_by { group_size: 2 } }",
                 "options.group_by.field: empty; name a field of keywords"},
         Refusal{"LongGroupField",
@@ -136,9 +135,9 @@ TEST(ValidateRefinementTest, BoundsTheRowsOfAllGroups) {
   v1::SearchRequest request = Parse<v1::SearchRequest>(
       kFilms + "options { k: 100 group_by { field: 'genres' group_size: 100 } }");
   for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
-  ExpectTotalRefused(
+  ExpectRefused(
       ValidateSearch(request, Limits{}).status(),
-      "group_by: 210,000 rows, groups times rows of each; a call may have 200,000: send "
+      "queries: 210,000 rows of groups, groups times rows of each; a call may have 200,000: send "
       "fewer queries, or ask for fewer or smaller groups");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
@@ -148,10 +147,10 @@ TEST(ValidateRefinementTest, BoundsThePairsThatDiversityCompares) {
   v1::SearchRequest request =
       Parse<v1::SearchRequest>(kFilms + "options { k: 100 diversity { candidates: 1000 } }");
   for (int query = 0; query < 21; ++query) request.add_queries()->set_id("a");
-  ExpectTotalRefused(
+  ExpectRefused(
       ValidateSearch(request, Limits{}).status(),
-      "diversity: 2,100,000 pairs of rows to compare; a call may have 2,000,000: send fewer "
-      "queries, or ask for fewer candidates or a smaller k");
+      "queries: 2,100,000 pairs of rows to compare for diversity; a call may have 2,000,000: send "
+      "fewer queries, or ask for fewer candidates or a smaller k");
   request.mutable_queries()->RemoveLast();
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
@@ -237,7 +236,7 @@ TEST_F(PagesTest, ATokenContinuesItsOwnRequestOnly) {
   ExpectRefused(
       ValidateSearch(request, Limits{}).status(),
       "options.page_token: it belongs to another request; repeat the request that returned "
-      "it, with options.page_token added",
+      "it, with this token added",
       base::ErrorReason::kInvalidPageToken);
 }
 

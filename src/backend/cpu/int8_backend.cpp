@@ -21,7 +21,9 @@
 #include "backend/cpu/row_scores.h"
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
+#include "backend/zero_query.h"
 #include "base/error_detail.h"
+#include "simile/zero_vector.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -54,6 +56,9 @@ class Int8Engine {
   const ThreadPool& pool() const { return pool_; }
   const std::string& name() const { return large_name_; }
 
+  // Whether a segment is packed at all; a small one is always scanned.
+  bool Packs(std::size_t row_count) const { return row_count > options_.tuning.scan_rows_max; }
+
   PackedShape ShapeFor(std::size_t row_count, std::size_t dim) const {
     PackedShape shape = ShapeOf(row_count, dim, options_.tuning.block_bytes);
     shape.has_int4 = options_.small->reads_int4 &&
@@ -61,14 +66,20 @@ class Int8Engine {
     return shape;
   }
 
-  //   packed  null while it is being built
+  // As SegmentIndex::engine. Reads nothing that a search changes.
+  //   packed  as for Search
+  const std::string& NameOfOneQuery(const PackedRows* packed) const {
+    return packed == nullptr ? scan_.name() : NameOf(KernelFor(1), WidthFor(1, *packed));
+  }
+
+  //   packed  null where the rows are not packed, or not yet
   // Throws std::bad_alloc.
   void Search(const SegmentRows& rows, const PackedRows* packed, const SearchBatch& batch,
               SearchResult& result) {
     const std::lock_guard lock(mutex_);
     result.Reset(batch.specs.size(), HitsMax(batch, rows));
     if (packed == nullptr) return scan_.Run(pool_, rows, batch, result);
-    SplitByMask(rows, batch);
+    SplitByMask(rows, batch, result);
     RunGathers(rows, batch, result);
     RunPasses(rows, *packed, batch, result);
   }
@@ -80,6 +91,20 @@ class Int8Engine {
   }
 
  private:
+  // The kernel and the codes with which a pass for so many queries begins.
+  const Int8Kernel& KernelFor(std::size_t query_count) const {
+    return query_count >= options_.tuning.large_batch_min ? *options_.large : *options_.small;
+  }
+  static CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed) {
+    return packed.shape().has_int4 && query_count <= kQueriesTogether ? CodeWidth::kInt4
+                                                                      : CodeWidth::kByte;
+  }
+  // What answers name it.
+  const std::string& NameOf(const Int8Kernel& kernel, CodeWidth width) const {
+    if (width == CodeWidth::kInt4) return int4_name_;
+    return &kernel == options_.large ? large_name_ : small_name_;
+  }
+
   // Queries of a batch that share a mask, neighbours in masked_.
   struct MaskGroup {
     std::size_t first;
@@ -88,9 +113,10 @@ class Int8Engine {
     bool gathered;
   };
 
-  // Sorts the batch into queries to scan for and, mask by mask, queries to gather for.
-  void SplitByMask(const SegmentRows& rows, const SearchBatch& batch) {
-    ListMasks(rows, batch);
+  // Answers queries of zeros and sorts the others into queries to scan for and, mask by mask,
+  // queries to gather for.
+  void SplitByMask(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
+    ListMasks(rows, batch, result);
     ChooseGathers(rows.rows.row_count());
     for (const MaskGroup& group : groups_) {
       if (group.gathered) continue;
@@ -103,11 +129,15 @@ class Int8Engine {
     return std::span(masked_).subspan(group.first, group.count);
   }
 
-  void ListMasks(const SegmentRows& rows, const SearchBatch& batch) {
+  void ListMasks(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
     const auto mask_of = [&](std::uint32_t query) { return batch.specs[query].mask; };
     scanned_.clear();
     masked_.clear();
     for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
+      if (IsZeroVector(batch.queries[query])) {
+        AnswerZeroQuery(rows, batch.specs[query], query, result);
+        continue;
+      }
       (mask_of(query) == nullptr ? scanned_ : masked_).push_back(query);
     }
     std::ranges::sort(masked_, [&](std::uint32_t a, std::uint32_t b) {
@@ -162,15 +192,11 @@ class Int8Engine {
           QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), threads);
       const std::span<const std::uint32_t> taken = queries.first(count);
       queries = queries.subspan(count);
-      const bool int4 = packed.shape().has_int4 && count <= kQueriesTogether;
-      const bool large = count >= options_.tuning.large_batch_min;
-      const Int8Segment segment{rows, packed, *(large ? options_.large : options_.small),
-                                scan_.kernel()};
+      const Int8Segment segment{rows, packed, KernelFor(count), scan_.kernel()};
       if (threads > 1 && count / threads >= options_.queries_of_thread_min) {
         RunShares(segment, batch, taken, speculative, result);
       } else {
-        Int8Pass pass(segment, batch, taken, speculative,
-                      int4 ? CodeWidth::kInt4 : CodeWidth::kByte, memory_, result);
+        Int8Pass pass(segment, batch, taken, speculative, WidthFor(count, packed), memory_, result);
         pass.Run(pool_);
         Conclude(pass, segment.kernel, result);
       }
@@ -200,9 +226,7 @@ class Int8Engine {
   }
 
   void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
-    const std::string& name = pass.width() == CodeWidth::kInt4
-                                  ? int4_name_
-                                  : (&kernel == options_.large ? large_name_ : small_name_);
+    const std::string& name = NameOf(kernel, pass.width());
     for (std::size_t i = 0; i < pass.queries().size(); ++i) {
       const std::uint32_t query = pass.queries()[i];
       result.SetEngine(query, name.c_str());
@@ -239,7 +263,8 @@ class Int8Engine {
 constexpr std::size_t kChecks = 8;
 constexpr std::uint32_t kCheckedHits = 10;
 
-// Answers by the plain scan until its packed rows are built.
+// Answers by the plain scan until its packed rows are built, or always where it is too small to
+// pack.
 class Int8Index final : public SegmentIndex {
  public:
   Int8Index(Int8Engine& engine, SegmentRows rows)
@@ -277,7 +302,7 @@ class Int8Index final : public SegmentIndex {
   std::size_t dim() const override { return rows_.rows.dim(); }
 
   absl::StatusOr<double> Built() const override {
-    if (packed_.load(std::memory_order_acquire) != nullptr) return 1.0;
+    if (PackedIfBuilt() != nullptr || !engine_.Packs(row_count())) return 1.0;
     const std::lock_guard lock(problem_mutex_);
     if (!problem_.ok()) return problem_;
     // The check comes after the last chunk.
@@ -285,8 +310,10 @@ class Int8Index final : public SegmentIndex {
     return static_cast<double>(progress_.chunks_done.load(std::memory_order_relaxed)) / chunks;
   }
 
+  std::string_view engine() const override { return engine_.NameOfOneQuery(PackedIfBuilt()); }
+
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    return Search(packed_.load(std::memory_order_acquire), batch, result);
+    return Search(PackedIfBuilt(), batch, result);
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -296,6 +323,9 @@ class Int8Index final : public SegmentIndex {
 
  private:
   static constexpr int kBuilderNiceness = 10;
+
+  // Null where the rows are not packed, or not yet.
+  const PackedRows* PackedIfBuilt() const { return packed_.load(std::memory_order_acquire); }
 
   absl::Status TryBuild() {
     try {
@@ -375,14 +405,14 @@ class Int8Backend final : public Backend {
   const BackendInfo& info() const override { return info_; }
 
   ResidentPlan Plan(const SegmentShape& shape) const override {
-    if (!Packs(shape.row_count)) return {};
+    if (!engine_.Packs(shape.row_count)) return {};
     return {.host_bytes = engine_.ShapeFor(shape.row_count, shape.dim).bytes()};
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override {
     auto index = std::make_shared<Int8Index>(engine_, rows);
-    if (!Packs(rows.rows.row_count())) return index;
+    if (!engine_.Packs(rows.rows.row_count())) return index;
     if (BuildsInBackground({rows.rows.row_count(), rows.rows.dim()})) {
       index->BuildInBackground();
       return index;
@@ -392,10 +422,6 @@ class Int8Backend final : public Backend {
   }
 
  private:
-  bool Packs(std::size_t row_count) const {
-    return row_count > engine_.options().tuning.scan_rows_max;
-  }
-
   bool BuildsInBackground(const SegmentShape& shape) const {
     return shape.row_count * certificate::RotatedDim(shape.dim) >
            engine_.options().foreground_bytes_max;

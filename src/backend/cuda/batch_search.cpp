@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/zero_query.h"
 #include "simile/rank_key.h"
+#include "simile/zero_vector.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -21,6 +23,21 @@ constexpr std::size_t kExcludedOfListMax = 2'048;
 // those of random directions one in a million does, so these scores are denser.
 constexpr std::size_t kOverflowShare = 64;
 
+bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
+  return rows.size().row_count <= tuning.canonical_rows_max;
+}
+
+// What queries need of their pass.
+PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                    unsigned reach_max) {
+  return {.queries = static_cast<unsigned>(queries),
+          .hits_max = hits_max,
+          .reach_max = reach_max,
+          .growth = rows.growth(),
+          .scan_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kFloat)),
+          .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf))};
+}
+
 }  // namespace
 
 StrategyNames::StrategyNames(int capability)
@@ -28,6 +45,16 @@ StrategyNames::StrategyNames(int capability)
       gemm(fmt::format("fp16-gemm-sm{}", capability)),
       gather(fmt::format("gather-sm{}", capability)),
       canonical(fmt::format("scan-sm{}", capability)) {}
+
+const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tuning,
+                                  const StrategyNames& names, const WorkspaceSize& workspace,
+                                  const ResidentRows& rows) {
+  constexpr unsigned kHits = 10;
+  if (NeedsNoPass(rows, tuning)) return names.canonical;
+  const auto plan = PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits));
+  if (!plan) return names.canonical;
+  return plan->strategy() == PassStrategy::kRowScan ? names.row_scan : names.gemm;
+}
 
 void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
@@ -39,6 +66,9 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
 
 void BatchSearch::Add(std::uint32_t index) {
   const QuerySpec& spec = batch_->specs[index];
+  if (IsZeroVector(batch_->queries[index])) {
+    return AnswerZeroQuery(rows_.host(), spec, index, *result_);
+  }
   ListExcluded(spec, excluded_);
   const RowMask* mask = spec.mask;
   const std::size_t excluded_max = runner_.workspace().size().excluded_max;
@@ -60,7 +90,7 @@ void BatchSearch::Add(std::uint32_t index) {
   excluded_rows_.insert(excluded_rows_.end(), excluded_.begin(), excluded_.end());
   if (filter != nullptr && filter->is_list) {
     gathers_.push_back(query);
-  } else if (rows_.size().row_count <= tuning_.canonical_rows_max) {
+  } else if (NeedsNoPass(rows_, tuning_)) {
     canonical_.push_back(query);
   } else {
     passes_.push_back(query);
@@ -132,13 +162,8 @@ void BatchSearch::Flush() {
 void BatchSearch::RunPasses() {
   std::ranges::stable_sort(passes_, std::greater<>(), &DeviceQuery::reach);
   for (std::span<DeviceQuery> left(passes_); !left.empty();) {
-    PassDemand demand;
-    demand.queries = static_cast<unsigned>(left.size());
-    demand.hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
-    demand.reach_max = left.front().reach();
-    demand.growth = rows_.growth();
-    demand.scan_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kFloat));
-    demand.gemm_margin = 2 * static_cast<double>(rows_.bound(CheapStorage::kHalf));
+    const unsigned hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
+    const PassDemand demand = DemandOf(rows_, left.size(), hits_max, left.front().reach());
     const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
     if (!plan) {  // no gate lets so many rows through
       canonical_.push_back(left.front());

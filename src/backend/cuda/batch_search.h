@@ -22,6 +22,12 @@ struct StrategyNames {
   std::string canonical;  // "scan-sm90"
 };
 
+// The strategy with which one query without a filter or exclusions begins.
+//   workspace  any size: one query fits the smallest
+const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tuning,
+                                  const StrategyNames& names, const WorkspaceSize& workspace,
+                                  const ResidentRows& rows);
+
 // One batch against one segment: chooses a strategy for each query, answers unproven queries again
 // from canonical scores, and writes the answers. Borrows everything.
 class BatchSearch {

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,11 +21,12 @@ constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 class CudaIndex final : public SegmentIndex {
  public:
   CudaIndex(std::shared_ptr<CudaEngine> engine, std::unique_ptr<ResidentRows> rows)
-      : engine_(std::move(engine)), rows_(std::move(rows)) {}
+      : engine_(std::move(engine)), rows_(std::move(rows)), name_(engine_->NameFor(*rows_)) {}
   ~CudaIndex() override { engine_->Free(std::move(rows_)); }
 
   std::size_t row_count() const override { return rows_->host().rows.row_count(); }
   std::size_t dim() const override { return rows_->host().rows.dim(); }
+  std::string_view engine() const override { return name_; }
   std::optional<ResidentPlan> Resident() const override {
     return ResidentPlan{.host_bytes = 0, .device_bytes = rows_->device_bytes()};
   }
@@ -43,6 +45,7 @@ class CudaIndex final : public SegmentIndex {
  private:
   const std::shared_ptr<CudaEngine> engine_;
   std::unique_ptr<ResidentRows> rows_;  // used under the engine's lock
+  const std::string_view name_;         // the engine's
 };
 
 class CudaBackend final : public Backend {

@@ -77,6 +77,10 @@ void CudaEngine::Settle() {
   }));
 }
 
+const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {
+  return NameOfOneQuery(device_.traits(), tuning_, names_, sizes_.front(), rows);
+}
+
 absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
                                 SearchResult& result) {
   return WithWorkspace([&](Workspace& workspace) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -33,6 +34,8 @@ class CudaEngine {
   // one exceeds the memory that may be taken, with the bytes needed and free.
   absl::Status OpenWorkspace();
 
+  // As SegmentIndex::engine. REQUIRES: no search of these rows has begun.
+  const std::string& NameFor(const ResidentRows& rows) const;
   // As SegmentIndex::Search and Score.
   absl::Status Search(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,

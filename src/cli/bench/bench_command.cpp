@@ -16,6 +16,7 @@
 #include "cli/bench/vector_check.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt_message.h"
 #include "cli/json_line.h"
 
 namespace simile::cli::bench {
@@ -136,6 +137,8 @@ int RunReport(const BenchFlags& flags, const Connection& connection,
 }
 
 int RunBench(const BenchFlags& flags) {
+  InterruptMessage interrupt;
+  interrupt.Set("stopped before the end; nothing was measured");
   absl::StatusOr<BenchOptions> options = OptionsOf(flags);
   if (!options.ok()) return Fail(options.status(), flags.client.json);
   const Connection connection = Connect(flags.client, kPrepareTimeoutSeconds);

@@ -185,12 +185,10 @@ std::chrono::milliseconds Milliseconds(std::chrono::nanoseconds time) {
 }  // namespace
 
 void AddBenchFlags(Command& command, BenchFlags& flags) {
-  command
-      .Text("--collection", flags.collection, "NAME",
-            "The collection to query (default: the server's only one)")
-      .List("--in-flight", flags.in_flight, "N,N",
+  command.Collection(flags.collection, "The collection to query (default: the server's only one)")
+      .List("--in-flight", flags.in_flight, "N",
             "Closed loop: keep this many calls under way (default 64); several values: a run each")
-      .List("--rate", flags.rate, "R,R",
+      .List("--rate", flags.rate, "R",
             "Open loop: this many calls a second at random times (Poisson), answered or not; "
             "several values: a run each")
       .Number("--connections", flags.connections, "N", "Connections (default 4, or 64 calls each)")
@@ -201,7 +199,7 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
       .Text("--warm-up", flags.warm_up, "TIME", "Load before it that does not count (default 2s)")
       .Number("--batch", flags.batch, "N", "Queries in each call (default 1)")
       .Number("-k", flags.k, "COUNT", "Hits of each query (default 10)")
-      .List("--payload", flags.payload, "none|all|FIELD,FIELD", "Payload to ask for (default none)")
+      .List("--payload", flags.payload, "none|all|FIELD", "Payload to ask for (default none)")
       .Text("--filter", flags.filter, "TEXT", "A filter for every query; see `simile fields`")
       .File("--mix", flags.mix, "FILE",
             "Calls of several kinds with weights, as JSON; docs/bench.md explains")
@@ -211,6 +209,7 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
             "User ids for calls that need them: a JSON list such as user_ids.json")
       .File("--folder", flags.folder, "FOLDER",
             "The collection's own files: items, users, and a complete --verify")
+      .Paths(PathKind::kFolder)
       .Number("--seed", flags.seed, "N", "Of everything random (default 1)")
       .Text("--expected-interval", flags.expected_interval, "TIME",
             "Closed loop: also the latencies of a caller who calls this often")

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/wire_names.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
@@ -111,12 +111,6 @@ constexpr std::array<CallKind, 9> kCallKinds = {{
     {"diversity", CallMethod::kSearch, kVectors, kDiversityKeys, SetDiversity},
 }};
 
-constexpr std::pair<std::string_view, v1::Examples::Strategy> kStrategies[] = {
-    {"average_vector", v1::Examples::STRATEGY_AVERAGE_VECTOR},
-    {"best_score", v1::Examples::STRATEGY_BEST_SCORE},
-    {"sum_scores", v1::Examples::STRATEGY_SUM_SCORES},
-};
-
 // A filter for a query; empty for none.
 std::string AnyFilter(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random) {
   if (!spec.filters.empty()) return spec.filters[random.Below(spec.filters.size())];
@@ -145,9 +139,7 @@ const CallKind* FindCallKind(std::string_view name) {
 }
 
 absl::StatusOr<v1::Examples::Strategy> StrategyOf(std::string_view name) {
-  for (const auto& [known, strategy] : kStrategies) {
-    if (known == name) return strategy;
-  }
+  if (const auto strategy = StrategyNamed(name)) return *strategy;
   return absl::InvalidArgumentError(
       fmt::format("\"{}\" is no strategy; give average_vector, best_score or sum_scores", name));
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/bench/random_draw.h"
 #include "data/folder.h"
@@ -18,6 +19,7 @@
 #include "data/load.h"
 #include "data/vector_format.h"
 #include "data/vector_reader.h"
+#include "simile/zero_vector.h"
 
 namespace simile::cli::bench {
 namespace {
@@ -40,12 +42,16 @@ std::vector<float> ToUnitLength(std::vector<float> vector) {
   return vector;
 }
 
+absl::Status InPath(std::string_view path, const absl::Status& error) {
+  return base::WithMessage(error, fmt::format("{}: {}", path, std::string(error.message())));
+}
+
 // Opens a file by a path of the caller's.
 absl::StatusOr<std::unique_ptr<data::FileSource>> OpenPath(const std::string& path) {
   const std::filesystem::path file(path);
   const absl::StatusOr<data::Folder> folder =
       data::Folder::Open(file.has_parent_path() ? file.parent_path() : ".");
-  if (!folder.ok()) return folder.status();
+  if (!folder.ok()) return InPath(path, folder.status());
   return folder->OpenFile(file.filename().string());
 }
 
@@ -65,9 +71,14 @@ absl::Status ReadVectorsFile(const std::string& path, QuerySamples& samples) {
                     "compared.",
                     path, layout->dim, samples.collection, samples.dim));
   }
-  data::LengthRange lengths;
-  const auto matrix = data::ReadMatrix(reader, *layout, Metric::kDot, lengths);
+  data::VectorFacts facts;
+  const auto matrix = data::ReadMatrix(reader, *layout, {.metric = Metric::kDot}, facts);
   if (!matrix.ok()) return matrix.status();
+  if (samples.metric == Metric::kCosine && facts.shortest == 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} holds a vector of zeros, which has no direction to search {} in", path,
+                    samples.collection));
+  }
   for (std::size_t i = 0; i < matrix->row_count(); ++i) {
     samples.query_vectors.push_back(RowOf(matrix->view(), i));
   }
@@ -90,7 +101,7 @@ absl::Status ReadUsersFile(const std::string& path, QuerySamples& samples) {
 
 absl::Status ReadFolder(const std::string& folder, QuerySamples& samples) {
   const auto plan = data::PlanDataset(folder, Limits{});
-  if (!plan.ok()) return plan.status();
+  if (!plan.ok()) return InPath(folder, plan.status());
   if (plan->row_count != samples.row_count || plan->dim != samples.dim) {
     return absl::InvalidArgumentError(fmt::format(
         "{} holds {} x {}, the server's {} {} x {}: give the folder that the server loaded", folder,
@@ -105,7 +116,9 @@ absl::Status ReadFolder(const std::string& folder, QuerySamples& samples) {
         "server loaded, unchanged",
         folder, dataset->content_id, samples.collection, samples.snapshot_id));
   }
+  samples.skipped_rows = dataset->skipped_rows.size();
   for (std::size_t i = 0; i < dataset->vectors.row_count(); ++i) {
+    if (std::ranges::binary_search(dataset->skipped_rows, i)) continue;
     samples.rows.push_back(
         {dataset->ids.Id(static_cast<Row>(i)), RowOf(dataset->vectors.view(), i)});
   }
@@ -169,8 +182,9 @@ absl::Status FetchRowNumbers(const Connection& connection, QuerySamples& samples
     const auto response = connection.Fetch(request);
     if (!response.ok()) return response.status();
     for (const v1::Item& item : response->items()) {
-      samples.rows.push_back(
-          {item.id(), {item.vector().values().begin(), item.vector().values().end()}});
+      std::vector<float> vector(item.vector().values().begin(), item.vector().values().end());
+      if (samples.metric == Metric::kCosine && IsZeroVector(vector)) continue;  // skipped
+      samples.rows.push_back({item.id(), std::move(vector)});
     }
   }
   return absl::OkStatus();
@@ -203,7 +217,7 @@ absl::Status AskForRows(const Connection& connection, QuerySamples& samples, Ran
     }
     AddHits(*response, known, samples);
   }
-  samples.has_all_rows = samples.rows.size() == samples.row_count;
+  samples.has_all_rows = samples.rows.size() == samples.row_count - samples.skipped_rows;
   return absl::OkStatus();
 }
 
@@ -217,8 +231,7 @@ void MakeQueryVectors(QuerySamples& samples, RandomDraw& random) {
       vector[j] = static_cast<float>((1 - kOtherRowShare) * row.vector[j] +
                                      kOtherRowShare * other.vector[j]);
     }
-    const bool is_zero = std::ranges::all_of(vector, [](float value) { return value == 0; });
-    if (is_zero) vector = row.vector;
+    if (IsZeroVector(vector)) vector = row.vector;
     samples.query_vectors.push_back(
         samples.metric == Metric::kCosine ? ToUnitLength(std::move(vector)) : std::move(vector));
   }
@@ -257,6 +270,7 @@ absl::StatusOr<QuerySamples> CollectSamples(const Connection& connection,
       collection.metric() == v1::Collection::METRIC_DOT ? Metric::kDot : Metric::kCosine;
   samples.snapshot_id = collection.snapshot_id();
   samples.row_count = collection.rows();
+  samples.skipped_rows = collection.skipped_rows();
   RandomDraw random(sources.seed);
   absl::Status status = absl::OkStatus();
   if (sources.folder) {

@@ -24,9 +24,10 @@ struct QuerySamples {
   std::string collection;
   std::size_t dim = 0;
   Metric metric = Metric::kCosine;
-  std::string snapshot_id;       // the content the rows are of
-  std::uint64_t row_count = 0;   // of the collection
-  std::vector<SampledRow> rows;  // distinct; all of the collection when has_all_rows
+  std::string snapshot_id;         // the content the rows are of
+  std::uint64_t row_count = 0;     // of the collection
+  std::uint64_t skipped_rows = 0;  // of these, rows of zeros that no search returns
+  std::vector<SampledRow> rows;    // distinct, none skipped; all of those when has_all_rows
   bool has_all_rows = false;
   std::vector<SampledRow> users;  // with vectors only from a folder
   std::vector<std::vector<float>> query_vectors;

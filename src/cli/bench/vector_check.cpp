@@ -94,7 +94,8 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
     return CheckedAnswer{CheckedAnswer::Result::kWrong, std::move(why)};
   };
   const double tolerance = Tolerance(target);
-  const std::size_t possible = samples_.row_count - (target.excluded_id.empty() ? 0 : 1);
+  const std::size_t possible =
+      samples_.row_count - samples_.skipped_rows - (target.excluded_id.empty() ? 0 : 1);
   const auto hit_count = static_cast<std::size_t>(result.hits_size());
   if (hit_count != std::min<std::size_t>(k, possible)) {
     return wrong(

@@ -83,6 +83,10 @@ std::vector<double> Oracle::UserVector(Row user) const {
   return AsDoubles(dataset_.profiles.vectors.view()[user]);
 }
 
+bool Oracle::IsSearchable(Row row) const {
+  return !std::ranges::binary_search(dataset_.skipped_rows, row);
+}
+
 std::vector<double> Oracle::Normalized(std::vector<double> vector) const {
   if (dataset_.metric != Metric::kCosine) return vector;
   const double length = LengthOf(vector);
@@ -92,7 +96,7 @@ std::vector<double> Oracle::Normalized(std::vector<double> vector) const {
 
 WeightedVector Oracle::Combined(std::vector<double> sum, double reach) const {
   WeightedVector combined;
-  combined.magnification = 1 + reach / LengthOf(sum);
+  if (reach > 0) combined.magnification = 1 + reach / LengthOf(sum);
   combined.values = Normalized(std::move(sum));
   return combined;
 }

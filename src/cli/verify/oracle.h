@@ -46,7 +46,9 @@ class Oracle {
 
   std::vector<double> ItemVector(Row row) const;
   std::vector<double> UserVector(Row user) const;
-  // At unit length for cosine, unchanged for the dot product. REQUIRES: not zero.
+  // Whether a search may return the row: not one that on_zero_row skips.
+  bool IsSearchable(Row row) const;
+  // At unit length for cosine, unchanged for the dot product. REQUIRES: not zero for cosine.
   std::vector<double> Normalized(std::vector<double> vector) const;
   // The weighted mean of `positive`, twice it less that of `negative` when there are any; and the
   // blend of a vector with a profile. Both as a query: Normalized.

@@ -68,6 +68,10 @@ std::optional<std::string> CheckSample(const Sample& sample, const SampleAnswer&
     return fmt::format("its scores are {}, not {}", v1::ScoreKind_Name(result.score_kind()),
                        v1::ScoreKind_Name(sample.score_kind));
   }
+  if (!sample.rows_passing && result.has_rows_passing()) {
+    return fmt::format("it says that {} pass a filter, and has none",
+                       base::Counted(result.rows_passing(), "row"));
+  }
   if (sample.rows_passing && result.rows_passing() != *sample.rows_passing) {
     return fmt::format("{} pass its filter; in the files {} do",
                        base::Counted(result.rows_passing(), "row"),
@@ -122,6 +126,8 @@ class Verifier {
   void CompareShape() {
     Compare("content (snapshot id)", result_.served_snapshot_id, result_.snapshot_id);
     Compare<std::uint64_t>("rows", served_.rows(), dataset_.vectors.row_count());
+    Compare<std::uint64_t>("rows that no search returns", served_.skipped_rows(),
+                           dataset_.skipped_rows.size());
     Compare<std::uint64_t>("dimensions", served_.dim(), dataset_.vectors.dim());
     Compare<std::uint64_t>("users", served_.users(), dataset_.profiles.ids.size());
     Compare<std::uint64_t>("interactions", served_.interactions(),

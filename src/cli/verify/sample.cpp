@@ -38,6 +38,7 @@ Drawing Start(SampleDraw& draw) {
   drawing.expected.k = 1 + draw.Below(std::min<std::size_t>(kMaxK, draw.oracle().row_count()));
   query.set_k(static_cast<std::uint32_t>(drawing.expected.k));
   drawing.expected.allowed.assign(draw.oracle().row_count(), true);
+  for (const Row row : draw.dataset().skipped_rows) drawing.Exclude(row);
   drawing.options().mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   drawing.sample.score_kind =
       draw.dataset().metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
@@ -244,8 +245,9 @@ bool AddFilter(SampleDraw& draw, Drawing& drawing, std::string& label, bool requ
   }
   std::uint64_t passing = 0;
   for (std::size_t row = 0; row < filter->passes.size(); ++row) {
-    if (filter->passes[row]) ++passing;
-    if (!filter->passes[row]) drawing.Exclude(static_cast<Row>(row));
+    const bool passes = filter->passes[row];
+    if (!passes) drawing.Exclude(static_cast<Row>(row));
+    if (passes && draw.oracle().IsSearchable(static_cast<Row>(row))) ++passing;
   }
   drawing.sample.rows_passing = passing;
   label += fmt::format(", {} {}", required ? "required filter" : "filter", filter->text);
@@ -360,6 +362,7 @@ std::optional<Sample> DrawColdStart(SampleDraw& draw) {
   drawing.sample.score_kind = v1::SCORE_KIND_NONE;
   drawing.sample.label = fmt::format("a user without a profile, the first {} by {}",
                                      drawing.expected.k, base::Quoted(order->field));
+  std::erase_if(order->rows, [&](Row row) { return !draw.oracle().IsSearchable(row); });
   order->rows.resize(std::min(order->rows.size(), drawing.expected.k));
   drawing.sample.check = [&dataset = draw.dataset(), rows = std::move(order->rows)](
                              const v1::SearchResult& result) -> std::optional<std::string> {
@@ -393,6 +396,13 @@ std::vector<SampleKind> SampleKinds() {
 
 std::size_t SampleDraw::Below(std::size_t bound) {
   return base::BelowOf(base::NextSplitMix(state_), bound);
+}
+
+Row SampleDraw::AnyRow() {
+  const std::vector<Row>& skipped = dataset().skipped_rows;
+  Row row = static_cast<Row>(Below(oracle_.row_count() - skipped.size()));
+  for (auto next = skipped.begin(); next != skipped.end() && *next <= row; ++next) ++row;
+  return row;
 }
 
 double SampleDraw::Fraction() {

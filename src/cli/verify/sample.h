@@ -46,7 +46,8 @@ class SampleDraw {
   std::size_t Below(std::size_t bound);
   // 0..1
   double Fraction();
-  Row AnyRow() { return static_cast<Row>(Below(oracle_.row_count())); }
+  // One that a search may return.
+  Row AnyRow();
   std::optional<Row> AnyUser();
   // A random direction of a few rows added, with noise.
   std::vector<float> AnyVector();

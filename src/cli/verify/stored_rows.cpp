@@ -93,8 +93,9 @@ std::string ComparePayload(const PayloadObject& stored, const PayloadMap& served
                        base::Quoted(StoredText(member.second)));
   }
   for (const auto& [name, value] : served) {
-    const bool stored_too = std::any_of(stored.begin(), stored.end(),
-                                        [&](const auto& member) { return member.first == name; });
+    const bool stored_too =
+        std::any_of(stored.begin(), stored.end(),
+                    [&name = name](const auto& member) { return member.first == name; });
     if (!stored_too) return fmt::format("payload field {} is not in the files", base::Quoted(name));
   }
   return {};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
@@ -94,7 +95,10 @@ std::string VerifyJson(const VerifyReport& report) {
 absl::StatusOr<data::Dataset> LoadFolder(const std::string& folder) {
   const Limits limits;
   const absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, limits);
-  if (!plan.ok()) return plan.status();
+  if (!plan.ok()) {
+    return base::WithMessage(plan.status(),
+                             fmt::format("{}: {}", folder, std::string(plan.status().message())));
+  }
   return data::LoadDataset(*plan, limits, {});
 }
 
@@ -124,15 +128,16 @@ absl::StatusOr<VerifyReport> RunVerify(const VerifyFlags& flags) {
 
 void AddVerifyCommand(CommandLine& line) {
   auto flags = std::make_shared<VerifyFlags>();
-  Command command = line.Add(
-      "verify", "Compare a server's answers with its files, by a computation of their own");
+  Command command =
+      line.Add("verify", "Compare a server's answers with those computed from its files");
   command
-      .Text("--folder", flags->folder, "FOLDER",
+      .File("--folder", flags->folder, "FOLDER",
             "The files that the collection should have been loaded from")
+      .Paths(PathKind::kFolder)
       .Required();
   const VerifyOptions defaults;
-  command.Text("--collection", flags->collection, "NAME",
-               "Compare this collection (default: the only one)");
+  command.Collection(flags->collection,
+                     "The collection to compare (default: the server's only one)");
   command.Number("--samples", flags->samples, "N",
                  fmt::format("Queries of each kind (default {})", defaults.samples));
   command.Number("--rows", flags->rows, "N",
@@ -144,7 +149,7 @@ void AddVerifyCommand(CommandLine& line) {
   command.Footer("Exit codes: 0 as the files say, 1 a difference, 2 not compared.").Run([flags] {
     const absl::StatusOr<VerifyReport> report = RunVerify(*flags);
     if (!report.ok()) {
-      Fail(report.status());
+      Fail(report.status(), flags->client.json);
       return kNotCompared;
     }
     fmt::print("{}",

@@ -178,7 +178,9 @@ absl::StatusOr<SearchAnswer> Executor::BuildAnswer(std::size_t index, std::uint6
   const bool searched = !execution.engines.names().empty();
   if (!searched) execution.AddFallback(FallbackOf(*batch_[index]->snapshot));
   const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
-  if (!searched) execution.engines.Add(served_by->info.engine);  // the one that would have
+  if (!searched) {  // the one that would have
+    execution.engines.Add(EngineOf(*batch_[index]->snapshot, *served_by));
+  }
   return SearchAnswer{.results = *std::move(results),
                       .receipt = {.served_by = served_by,
                                   .engines = execution.engines.names(),

@@ -42,10 +42,11 @@ struct Grouping {
 
 // One query as the executor holds it. It owns its mask and lists until it is answered.
 struct ResolvedQuery {
-  std::uint32_t k = 10;                 // rows, or groups of rows
-  float score_threshold = 0;            // -inf for none
-  std::vector<Row> excluded_rows;       // ascending, distinct
-  std::shared_ptr<const RowMask> mask;  // null lets every row pass
+  std::uint32_t k = 10;            // rows, or groups of rows
+  float score_threshold = 0;       // -inf for none
+  std::vector<Row> excluded_rows;  // ascending, distinct
+  // The rows that it may return; null for all. Snapshot::searchable itself without any filter.
+  std::shared_ptr<const RowMask> mask;
   // The rows that exist for the call, null for all: those that pass its required filter. The mask
   // lets no others pass.
   std::shared_ptr<const RowMask> existing;

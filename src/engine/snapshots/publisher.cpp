@@ -51,8 +51,8 @@ absl::Status CheckShape(const Snapshot& served, std::uint64_t dim, Metric metric
   if (dim == served.dim() && metric == served_metric) return absl::OkStatus();
   return base::Error(
       base::ErrorReason::kShapeChange,
-      fmt::format("{} has {}, the new snapshot would have {}: vectors that callers send would no "
-                  "longer fit; set allow_shape_change to accept that",
+      fmt::format("allow_shape_change: {} has {}, the new snapshot would have {}: vectors that "
+                  "callers send would no longer fit; set it to accept that",
                   served.collection, ShapeText(served.dim(), served_metric),
                   ShapeText(dim, metric)),
       "allow_shape_change");
@@ -189,11 +189,10 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::D
   Snapshot snapshot;
   snapshot.id = dataset->content_id;
   snapshot.dataset = dataset;
+  snapshot.searchable = SearchableRows(*dataset);
   snapshot.text_index = std::make_shared<const filter::TextIndex>(
       filter::TextIndex::Build(dataset->payload, dataset->lookup_fields));
-  auto filters = filter::Filters::Create(*dataset, collection);
-  if (!filters.ok()) return filters.status();
-  snapshot.filters = *std::move(filters);
+  snapshot.filters = filter::Filters::Create(*dataset, collection);
   snapshot.index_plan =
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};

@@ -21,13 +21,24 @@ ResidentPlan IndexBytes(const Snapshot& snapshot) {
 
 }  // namespace
 
+std::shared_ptr<const RowMask> SearchableRows(const data::Dataset& dataset) {
+  if (dataset.skipped_rows.empty()) return nullptr;
+  auto rows = std::make_shared<RowMask>(dataset.vectors.row_count());
+  rows->Invert();
+  for (const Row row : dataset.skipped_rows) rows->Forbid(row);
+  return rows;
+}
+
 ResidentBytes BytesOf(const Snapshot& snapshot) {
   const data::Dataset& dataset = *snapshot.dataset;
   const ResidentPlan index = IndexBytes(snapshot);
+  const std::uint64_t skipped_bytes =
+      dataset.skipped_rows.capacity() * sizeof(Row) +
+      (snapshot.searchable != nullptr ? snapshot.searchable->bytes() : 0);
   return {
       .vectors = dataset.vectors.bytes(),
       .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index->bytes() +
-                 snapshot.filters->bytes(),
+                 snapshot.filters->bytes() + skipped_bytes,
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
                dataset.profiles.seen.bytes() + dataset.profiles.most_seen.capacity() * sizeof(Row),
       .index = index.host_bytes,
@@ -43,6 +54,13 @@ IndexState IndexStateOf(const Snapshot& snapshot) {
     if (!built.ok() && state.problem.empty()) state.problem = std::string(built.status().message());
   }
   return state;
+}
+
+std::string_view EngineOf(const Snapshot& snapshot, const ServedBy& served_by) {
+  for (const auto& segment : snapshot.segments) {
+    if (const std::string_view engine = segment->engine(); !engine.empty()) return engine;
+  }
+  return served_by.info.engine;
 }
 
 FallbackBackend FallbackOf(const Snapshot& snapshot) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
 #include "filter/filters.h"
 #include "filter/text_index.h"
 #include "simile/backend.h"
+#include "simile/row_mask.h"
 
 namespace simile::engine {
 
@@ -23,6 +25,8 @@ struct Snapshot {
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
   std::shared_ptr<const data::Dataset> dataset;
+  // The rows that a search may return: all but Dataset::skipped_rows. Null where none is skipped.
+  std::shared_ptr<const RowMask> searchable;
   // Never null.
   std::shared_ptr<const filter::TextIndex> text_index = std::make_shared<const filter::TextIndex>();
   std::shared_ptr<const filter::Filters> filters;             // never null once published
@@ -34,6 +38,9 @@ struct Snapshot {
 };
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// Snapshot::searchable of a dataset.
+std::shared_ptr<const RowMask> SearchableRows(const data::Dataset& dataset);
 
 // Resident bytes of a snapshot by what they hold.
 struct ResidentBytes {
@@ -53,6 +60,11 @@ struct IndexState {
   std::string problem;  // of the first segment that has one
 };
 IndexState IndexStateOf(const Snapshot& snapshot);
+
+// The engine that answers one query without a filter, as receipts name it. Lives as long as the
+// backend and served_by.
+//   served_by  what answers for the collection
+std::string_view EngineOf(const Snapshot& snapshot, const ServedBy& served_by);
 
 // The backend that answers instead of the chosen one for any segment, and why; null for none.
 FallbackBackend FallbackOf(const Snapshot& snapshot);

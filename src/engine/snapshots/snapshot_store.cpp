@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
+#include "base/message_text.h"
 #include "base/nearest_name.h"
 
 namespace simile::engine {
@@ -24,6 +27,17 @@ absl::Status IsLoading(std::string_view collection, const ChangeProgress& progre
                   fmt::format("{} is loading ({:.0f}% done); try again soon", collection,
                               100 * progress.share)),
       kRetryLoading);
+}
+
+// "books, films": names in a message, the first ones of many.
+std::string FirstOf(std::span<const std::string> names) {
+  constexpr std::size_t kNamesMax = 10;
+  const auto listed = names.first(std::min(kNamesMax, names.size()));
+  std::string text = fmt::format("{}", fmt::join(listed, ", "));
+  if (names.size() > listed.size()) {
+    text += fmt::format(" and {} more", base::Grouped(names.size() - listed.size()));
+  }
+  return text;
 }
 
 absl::Status ChangeInProgress(const std::string& collection) {
@@ -190,10 +204,11 @@ absl::Status SnapshotStore::UnknownCollection(std::string_view collection) const
   names.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) names.push_back(name);
   const std::string offer = base::DidYouMean(base::NearestName(collection, names));
-  return base::Error(
-      ErrorReason::kCollectionNotFound,
-      fmt::format("no collection \"{}\"{}{}", collection, offer.empty() ? "" : ".", offer),
-      "collection");
+  return base::Error(ErrorReason::kCollectionNotFound,
+                     offer.empty() ? fmt::format("no collection \"{}\"; this server has {}",
+                                                 collection, FirstOf(names))
+                                   : fmt::format("no collection \"{}\".{}", collection, offer),
+                     "collection");
 }
 
 Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {

@@ -14,6 +14,7 @@
 #include "simile/hits.h"
 #include "simile/query.h"
 #include "simile/rank_key.h"
+#include "simile/zero_vector.h"
 
 namespace simile::engine {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::uint32_t kHitsAsked = 10;
 // Multiply-adds for one query: when scoring every row needs more, a sample of this many is scored.
 constexpr std::size_t kProductsPerQuery = 10'000'000;
 constexpr std::uint64_t kSeed = 0x51'31'1e'00;
+// How often a row of zeros is drawn anew as a query: it scores 0 with all rows, which tells little.
+constexpr int kDrawsMax = 16;
 
 // The rows that are scored for each query, as indexes into the segment: all, or a sample.
 std::vector<std::size_t> ChooseRows(std::size_t row_count, std::size_t dim,
@@ -126,7 +129,10 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
   std::vector<std::size_t> query_rows(kQueryCount);
   std::uniform_int_distribution<std::size_t> any_row(0, rows.row_count() - 1);
   for (std::size_t query = 0; query < kQueryCount; ++query) {
-    query_rows[query] = any_row(random);
+    for (int draws = 0; draws < kDrawsMax; ++draws) {
+      query_rows[query] = any_row(random);
+      if (!IsZeroVector(rows[query_rows[query]])) break;
+    }
     std::copy_n(rows.PaddedRow(query_rows[query]), rows.padded_dim(), queries->MutableRow(query));
   }
 

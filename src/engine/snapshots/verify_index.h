@@ -8,10 +8,10 @@
 namespace simile::engine {
 
 // Checks a fresh index before it is published: searches it, in one batch, for the 10 nearest rows
-// of 4 of its own rows (seeded choice) and compares rows, order and score bits with the reference
-// canonical score. With at most 10,000,000 / dim rows, every row is scored and the answer must be
-// the reference's. With more, the hits are scored and a seeded sample of that many rows, none of
-// which may outrank the last hit unless it is a hit itself.
+// of 4 of its own rows (a seeded choice that avoids rows of zeros) and compares rows, order and
+// score bits with the reference canonical score. With at most 10,000,000 / dim rows, every row is
+// scored and the answer must be the reference's. With more, the hits are scored and a seeded sample
+// of that many rows, none of which may outrank the last hit unless it is a hit itself.
 // Not checked: masks, exclusions, thresholds, Score, and any strategy other than the one that
 // answers these searches. An index still being built (Built() < 1) answers by its slower strategy;
 // the CPU engine itself compares its packed rows with the scan once they are built, and keeps

@@ -23,11 +23,6 @@ std::string_view Sent(const grpc::CallbackServerContext& context, const char* ke
   return {entry->second.data(), entry->second.size()};
 }
 
-std::string RequestIdOf(const grpc::CallbackServerContext& context, RequestIds& request_ids) {
-  const std::string_view sent = Sent(context, kRequestIdKey);
-  return IsUsableRequestId(sent) ? std::string(sent) : request_ids.Next();
-}
-
 }  // namespace
 
 CallRecord::CallRecord(RpcEnvironment& environment, const grpc::CallbackServerContext& context,
@@ -35,8 +30,12 @@ CallRecord::CallRecord(RpcEnvironment& environment, const grpc::CallbackServerCo
     : environment_(&environment),
       method_(method),
       arrived_at_(environment.clock.Now()),
-      request_id_(RequestIdOf(context, environment.request_ids)),
-      trace_(ParseTraceParent(Sent(context, kTraceParentKey))) {}
+      request_id_(Sent(context, kRequestIdKey)),
+      trace_(ParseTraceParent(Sent(context, kTraceParentKey))) {
+  if (IsUsableRequestId(request_id_)) return;
+  sent_request_id_ = request_id_.substr(0, kRequestIdBytesMax);
+  request_id_ = environment.request_ids.Next();
+}
 
 CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   CallRecord record = *this;
@@ -55,6 +54,7 @@ void CallRecord::Ended(const absl::Status& status) const {
 
   std::vector<observe::LogField> fields = {
       {"request_id", request_id_}, {"rpc", method_}, {"duration_us", Microseconds(duration)}};
+  if (replaces_request_id()) fields.emplace_back("sent_request_id", sent_request_id_);
   if (trace_) {
     fields.emplace_back("trace_id", trace_->trace_id);
     fields.emplace_back("parent_span_id", trace_->parent_span_id);
@@ -89,6 +89,9 @@ std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
                         grpc::CallbackServerContext& context) {
   context.AddTrailingMetadata(kRequestIdKey, record.request_id());
+  if (record.replaces_request_id()) {
+    context.AddTrailingMetadata(kRequestIdReplacedKey, kRequestIdRule);
+  }
   if (status.ok()) return grpc::Status::OK;
   if (const auto wait = base::RetryAfterOf(status)) {
     const std::string milliseconds = std::to_string(wait->count());

@@ -25,6 +25,8 @@ class CallRecord {
   CallRecord OfMessage(std::uint64_t number) const;
 
   const std::string& request_id() const { return request_id_; }
+  // Whether the caller sent another one, which cannot be used.
+  bool replaces_request_id() const { return !sent_request_id_.empty(); }
   Clock::TimePoint arrived_at() const { return arrived_at_; }
 
   // Logs and counts the end of the call.
@@ -35,6 +37,7 @@ class CallRecord {
   std::string_view method_;
   Clock::TimePoint arrived_at_;
   std::string request_id_;
+  std::string sent_request_id_;  // by the caller, its first bytes, where request_id_ replaces it
   std::optional<TraceParent> trace_;
 };
 
@@ -43,8 +46,8 @@ std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
                                            const grpc::CallbackServerContext& context,
                                            Clock::TimePoint arrived_at);
 
-// The end of a call as gRPC sends it; adds its trailing metadata: the request id, and when to try
-// again.
+// The end of a call as gRPC sends it; adds its trailing metadata: the request id, whether it
+// replaces the caller's, and when to try again.
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
                         grpc::CallbackServerContext& context);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/cpu/scan_backend.h"
@@ -52,6 +53,8 @@ class Bench {
     EXPECT_EQ(emulated_cuda::TakeReport(), "") << what;
     return result_;
   }
+  // What the GPU says of one query before it is asked.
+  std::string_view engine() const { return on_gpu_->engine(); }
 
  private:
   std::unique_ptr<Backend> gpu_;
@@ -98,7 +101,12 @@ TEST_P(GpuStrategyTest, AnswersAsTheScanDoes) {
               tests::UnitRows(strategy.row_count, strategy.dim, random), Metric::kCosine);
   const auto queries = tests::UnitRows(strategy.batch, strategy.dim, random);
   const std::vector<QuerySpec> specs = tests::Specs(strategy.batch, strategy.k);
-  ExpectStrategy(bench.Expect({queries->view(), specs}, strategy.name), strategy.engine);
+  const SearchResult& result = bench.Expect({queries->view(), specs}, strategy.name);
+  ExpectStrategy(result, strategy.engine);
+  const bool is_alike = strategy.batch == 1 || strategy.forced == ForcedStrategy::kCanonical;
+  if (is_alike && Rescans(result) == 0) {
+    EXPECT_EQ(bench.engine(), result.Engine(0));
+  }
 }
 
 constexpr StrategyCase kStrategyCases[] = {

@@ -11,6 +11,7 @@
 #include "cli/bench/altering_server.h"
 #include "cli/live_server.h"
 #include "cli/program_run.h"
+#include "files/npy_file.h"
 #include "files/scratch_folder.h"
 
 namespace simile::cli::bench {
@@ -65,6 +66,42 @@ TEST_F(BenchCommandTest, RunsAClosedLoopOfUnaryCalls) {
     EXPECT_EQ(run["verify"]["wrong"], 0) << run["verify"];
     EXPECT_EQ(run["verify"]["unchecked"], json::object());
   }
+}
+
+// More rows than one answer holds, so that items are fetched by their row numbers.
+TEST_F(BenchCommandTest, AsksForNoRowThatIsSkipped) {
+  constexpr int kRowCount = 12'000;
+  const ScratchFolder scratch;
+  std::vector<float> vectors;
+  for (int row = 0; row < kRowCount; ++row) {
+    const bool zeros = row % 3 == 0;
+    vectors.push_back(zeros ? 0.0F : 1.0F);
+    vectors.push_back(zeros ? 0.0F : static_cast<float>(row));
+  }
+  scratch.Write("rows/vectors.npy", NpyFile(vectors, 2));
+  scratch.Write("rows/collection.json", R"({"on_zero_row": "skip"})");
+  scratch.Write("mix.json", R"({"calls": [{"kind": "id"}, {"kind": "vector"}]})");
+  const LiveServer server((scratch.path() / "rows").string());
+  const ProgramRun run =
+      Bench(server.address(), {"--mix", (scratch.path() / "mix.json").string(), "--verify", "1",
+                               "--json", "--duration", "300ms", "--warm-up", "100ms"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors << run.printed;
+  const json measured = json::parse(run.printed)["runs"][0];
+  EXPECT_EQ(measured["errors"], json::object());
+  EXPECT_GT(measured["verify"]["compared"].get<int>(), 0);
+  EXPECT_EQ(measured["verify"]["wrong"], 0) << measured["verify"];
+}
+
+TEST_F(BenchCommandTest, RefusesQueryVectorsOfZeros) {
+  const ScratchFolder scratch;
+  std::vector<float> vectors(3 * 384);
+  vectors[0] = 1;
+  scratch.Write("queries.npy", NpyFile(vectors, 384));
+  const ProgramRun run =
+      Bench(server_.address(), {"--vectors", (scratch.path() / "queries.npy").string()});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.errors,
+              HasSubstr("holds a vector of zeros, which has no direction to search films in"));
 }
 
 TEST_F(BenchCommandTest, RunsAnOpenLoop) {

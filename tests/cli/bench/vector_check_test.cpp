@@ -76,6 +76,27 @@ TEST_F(VectorCheckTest, AcceptsTheBestRows) {
   EXPECT_EQ(VectorCheck(samples_).Check(user, recommended).result, Result::kRight);
 }
 
+TEST_F(VectorCheckTest, ExpectsNoSkippedRow) {
+  samples_.row_count = 6;
+  EXPECT_THAT(Said(ToA(10), Answer({{"a", 1}, {"b", 0.8F}, {"c", 0.6F}, {"d", 0}})),
+              HasSubstr("6 rows can be returned"));
+  samples_.skipped_rows = 2;
+  EXPECT_EQ(Said(ToA(10), Answer({{"a", 1}, {"b", 0.8F}, {"c", 0.6F}, {"d", 0}})), "right");
+}
+
+TEST_F(VectorCheckTest, TakesRowsOfZerosAsAnyOther) {
+  samples_.metric = Metric::kDot;
+  samples_.rows.push_back({"zero", {0, 0}});
+  samples_.row_count = 5;
+  EXPECT_EQ(Said(ToA(10), Answer({{"a", 2}, {"b", 1.6F}, {"c", 1.2F}, {"d", 0}, {"zero", 0}})),
+            "right");
+  v1::SearchRequest by_zero;
+  by_zero.add_queries()->set_id("zero");
+  EXPECT_EQ(Said(by_zero, Answer({{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}})), "right");
+  EXPECT_THAT(Said(by_zero, Answer({{"a", 0.1F}, {"b", 0}, {"c", 0}, {"d", 0}})),
+              HasSubstr("its score is 0, not 0.1"));
+}
+
 TEST_F(VectorCheckTest, NamesWhatIsWrong) {
   const std::pair<v1::SearchResponse, const char*> cases[] = {
       {Answer({{"a", 1}, {"c", 0.6F}}), "queries[0]: b is missing: its score is 0.8"},

@@ -56,6 +56,26 @@ TEST(OracleTest, BlendsTwoVectorsByWeight) {
   EXPECT_DOUBLE_EQ(blend.values[1], 0.25);
 }
 
+TEST(OracleTest, ScoresVectorsOfZerosAsZero) {
+  const data::Dataset dataset = ThreeRows(Metric::kDot);
+  const Oracle oracle(dataset);
+  const WeightedVector zero{.values = {0, 0}};
+  for (const WeightedVector& vector :
+       {zero, oracle.Average({&zero, 1}, {}), oracle.Blend({0, 0}, {0, 0}, 0.5)}) {
+    for (const ScoreRange& range : oracle.Scores({.positive = {vector}})) ExpectContains(range, 0);
+  }
+}
+
+TEST(OracleTest, KnowsWhichRowsNoSearchReturns) {
+  data::Dataset dataset = ThreeRows(Metric::kCosine);
+  dataset.vectors = engine::MatrixOf({{1, 0}, {0, 0}, {0.6F, 0.8F}});
+  dataset.skipped_rows = {1};
+  const Oracle oracle(dataset);
+  EXPECT_TRUE(oracle.IsSearchable(0));
+  EXPECT_FALSE(oracle.IsSearchable(1));
+  EXPECT_TRUE(oracle.IsSearchable(2));
+}
+
 TEST(OracleTest, RangesContainTheCanonicalScoreAndAreNarrow) {
   const auto dataset = engine::RandomDataset(200, 100, 3);
   const Oracle oracle(*dataset);

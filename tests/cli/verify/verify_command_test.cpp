@@ -65,8 +65,9 @@ void RemoveLine(std::string& text, std::size_t line) {
   text.erase(begin, text.find('\n', begin) + 1 - begin);
 }
 
-ProgramRun RunVerify(const LiveServer& server, std::vector<std::string> flags = {}) {
-  std::vector<std::string> arguments = {"verify", "--folder", kFilms};
+ProgramRun RunVerify(const LiveServer& server, std::vector<std::string> flags = {},
+                     const std::string& folder = kFilms) {
+  std::vector<std::string> arguments = {"verify", "--folder", folder};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   return RunProgram(arguments, "", {"SIMILE_SERVER=" + server.address()});
 }
@@ -83,6 +84,24 @@ TEST(VerifyCommandTest, PassesAGoodServerWithEveryKindOfQuery) {
   EXPECT_EQ(report["snapshot_id"]["served"], report["snapshot_id"]["files"]);
   EXPECT_EQ(report["kinds"].size(), 16U);
   for (const json& kind : report["kinds"]) EXPECT_EQ(kind["asked"], 3) << kind;
+}
+
+// One row in five is zeros: a row like any other of dot products, left out of searches by cosine.
+TEST(VerifyCommandTest, PassesCollectionsWithRowsOfZeros) {
+  const ChangedFilms films("content_vectors.npy", [](std::string& bytes) {
+    for (std::size_t row = 0; row < kRows; row += 5) {
+      const std::size_t begin = RowStart(bytes, row);
+      bytes.replace(begin, RowStart(bytes, row + 1) - begin, RowStart(bytes, row + 1) - begin,
+                    '\0');
+    }
+  });
+  for (const char* const settings : {R"({"metric": "dot"})", R"({"on_zero_row": "skip"})"}) {
+    films.Change("collection.json", [&](std::string& text) { text = settings; });
+    const LiveServer server(films.folder());
+    const ProgramRun run = RunVerify(server, {"--samples", "4", "--json"}, films.folder());
+    EXPECT_EQ(run.exit_code, 0) << settings << ": " << run.printed << run.errors;
+    for (const json& kind : json::parse(run.printed)["kinds"]) EXPECT_EQ(kind["asked"], 4) << kind;
+  }
 }
 
 TEST(VerifyCommandTest, NamesAChangedVector) {

@@ -84,6 +84,23 @@ TEST_F(PublisherTest, PublishesAFolderAsAServingSnapshot) {
   EXPECT_EQ(store_.Pin("films").value(), *snapshot);
 }
 
+TEST_F(PublisherTest, LeavesSkippedRowsOutOfSearches) {
+  const std::filesystem::path folder = WriteFolder("films", 4, 1);
+  std::ofstream(folder / "content_vectors.npy", std::ios::binary)
+      << NpyFile({1, 1, 0, 0, 3, 1, 0, 0}, 2);
+  std::ofstream(folder / "collection.json") << R"({"on_zero_row": "skip"})";
+  Publisher publisher = Make();
+  const auto skipping = Create(publisher, "films", folder);
+  ASSERT_TRUE(skipping.ok()) << skipping.status();
+  EXPECT_EQ((*skipping)->row_count(), 4U);
+  ASSERT_NE((*skipping)->searchable, nullptr);
+  EXPECT_EQ((*skipping)->searchable->words()[0], 0b0101U);
+  std::ofstream(folder / "collection.json") << R"({"metric": "dot"})";
+  const auto dot = Create(publisher, "dot", folder);
+  ASSERT_TRUE(dot.ok()) << dot.status();
+  EXPECT_EQ((*dot)->searchable, nullptr);
+}
+
 TEST_F(PublisherTest, ReplacesASnapshotByTheNextGeneration) {
   Publisher publisher = Make();
   ASSERT_TRUE(Create(publisher, "films", WriteFolder("films", 30, 1)).ok());

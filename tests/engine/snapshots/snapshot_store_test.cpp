@@ -47,7 +47,19 @@ TEST(SnapshotStoreTest, SuggestsTheNearestNameWhenUnknown) {
             Unknown("no collection \"films\"; this server has none loaded"));
   Serve(store, "films");
   EXPECT_EQ(store.Pin("film").status(), Unknown("no collection \"film\". Did you mean \"films\"?"));
-  EXPECT_EQ(store.Get("zebra-crossings").status(), Unknown("no collection \"zebra-crossings\""));
+}
+
+TEST(SnapshotStoreTest, ListsTheFirstNamesWhenNoneIsNear) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  Serve(store, "films");
+  EXPECT_EQ(store.Get("zebra-crossings").status(),
+            Unknown("no collection \"zebra-crossings\"; this server has films"));
+  for (int i = 10; i < 20; ++i) Serve(store, "books-" + std::to_string(i));
+  EXPECT_EQ(store.Pin("zebra-crossings").status(),
+            Unknown("no collection \"zebra-crossings\"; this server has books-10, books-11, "
+                    "books-12, books-13, books-14, books-15, books-16, books-17, books-18, "
+                    "books-19 and 1 more"));
 }
 
 TEST(SnapshotStoreTest, ReportsTheProgressOfTheFirstLoad) {
@@ -265,6 +277,19 @@ TEST(SnapshotTest, CountsItsBytesByKind) {
   EXPECT_EQ(bytes.index, 7U);
   EXPECT_EQ(bytes.device, 9U);
   EXPECT_EQ(bytes.host(), bytes.vectors + bytes.payload + bytes.users + 7U);
+}
+
+TEST(SnapshotTest, LetsSearchesReturnAllRowsThatAreNotSkipped) {
+  const auto dataset = RandomDataset(130, 4, 1);
+  EXPECT_EQ(SearchableRows(*dataset), nullptr);
+  const std::uint64_t bytes = BytesOf(SnapshotOf(dataset)).payload;
+  dataset->skipped_rows = {0, 63, 64, 129};
+  const auto searchable = SearchableRows(*dataset);
+  ASSERT_NE(searchable, nullptr);
+  EXPECT_EQ(searchable->AllowedCount(), 126U);
+  for (const Row row : dataset->skipped_rows) EXPECT_FALSE(searchable->Allows(row)) << row;
+  EXPECT_EQ(BytesOf(SnapshotOf(dataset)).payload,
+            bytes + searchable->bytes() + dataset->skipped_rows.capacity() * sizeof(Row));
 }
 
 // A segment that takes other memory than planned, and may have a fallback backend.

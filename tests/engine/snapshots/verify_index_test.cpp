@@ -105,6 +105,32 @@ TEST(VerifyIndexZeroTest, FindsANegativeZero) {
   EXPECT_THAT(std::string(VerifyIndex(index, rows.view(), 0).message()), HasSubstr("-0x0p+0"));
 }
 
+// A query of zeros scores 0 with every row, so that its neighbours are the first rows.
+TEST(VerifyIndexZeroTest, AcceptsRowsOfZeros) {
+  data::Matrix rows = RandomMatrix(60, 5, 9);
+  for (std::size_t row = 0; row < 60; ++row) {
+    if (row % 7 != 3) std::fill_n(rows.MutableRow(row), 5, 0.0F);
+  }
+  EXPECT_TRUE(VerifyIndex(FakeSegment(rows.view()), rows.view(), 0).ok());
+  const data::Matrix zeros = data::Matrix::Create(60, 5).value();
+  EXPECT_TRUE(VerifyIndex(FakeSegment(zeros.view()), zeros.view(), 0).ok());
+}
+
+TEST(VerifyIndexZeroTest, AsksForTheNeighboursOfOtherRows) {
+  data::Matrix rows = RandomMatrix(60, 5, 9);
+  for (std::size_t row = 0; row < 60; row += 2) std::fill_n(rows.MutableRow(row), 5, 0.0F);
+  FakeSegment index(rows.view());
+  int found = 0;
+  index.spoil = [&](SearchResult& result) {
+    for (std::size_t query = 0; query < result.batch(); ++query) {
+      const Hit& best = result.Hits(query)[0];
+      found += best.row % 2 == 1 && best.score > 0.9F ? 1 : 0;
+    }
+  };
+  EXPECT_TRUE(VerifyIndex(index, rows.view(), 0).ok());
+  EXPECT_EQ(found, 4);
+}
+
 TEST(VerifyIndexSizeTest, AcceptsSegmentsOfOneRowAndOfEqualRows) {
   const data::Matrix one = RandomMatrix(1, 3, 1);
   EXPECT_TRUE(VerifyIndex(FakeSegment(one.view()), one.view(), 0).ok());

@@ -47,7 +47,7 @@ class ClientTest(unittest.TestCase):
         similar = expected["similar_films"][0]
         user = expected["user_recommendations"][0]
         with films_server() as server:
-            run = run_client(server.address, similar["query_media_id"], user["user_id"])
+            run = run_client(server.address, "films", similar["query_media_id"], user["user_id"])
         self.assertEqual(run.returncode, 0, run.stderr)
         lines = run.stdout.splitlines()
         self.assertEqual(len(lines), 13, run.stdout)
@@ -59,7 +59,7 @@ class ClientTest(unittest.TestCase):
 
     def test_prints_the_servers_message_for_an_unknown_user(self):
         with films_server() as server:
-            run = run_client(server.address, "toy-story-1995", "user_42")
+            run = run_client(server.address, "films", "toy-story-1995", "user_42")
         self.assertEqual(run.returncode, 1)
         self.assertTrue(run.stderr.startswith("error: "), run.stderr)
         self.assertIn("user_42", run.stderr)

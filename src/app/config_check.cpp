@@ -1,0 +1,59 @@
+#include "app/config_check.h"
+
+#include <algorithm>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/settings.h"
+#include "data/plan.h"
+
+namespace simile::app {
+namespace {
+
+ConfigProblem ProblemOf(std::string_view key, const ConfigReading& reading, std::string message) {
+  const auto setting = std::ranges::find(Settings(), key, &Setting::key);
+  const auto index = static_cast<std::size_t>(setting - Settings().begin());
+  return {std::string(key), reading.origins[index], std::move(message)};
+}
+
+}  // namespace
+
+absl::Status CheckSomethingToServe(const Config& config) {
+  if (!config.collections.empty()) return absl::OkStatus();
+  if (config.changes_allowed && !config.data_root.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "nothing to serve: give --collection NAME=FOLDER, or --allow-changes and --data-root FOLDER "
+      "to load collections later");
+}
+
+std::vector<ConfigProblem> FolderProblems(const ConfigReading& reading) {
+  const Config& config = reading.config;
+  std::vector<ConfigProblem> problems;
+  for (const CollectionConfig& collection : config.collections) {
+    const auto plan = data::PlanDataset(collection.folder, config.limits);
+    if (plan.ok()) continue;
+    problems.push_back(
+        ProblemOf("collections.serve", reading, LoadErrorText(collection, plan.status())));
+  }
+  std::error_code error;
+  if (!config.data_root.empty() && !std::filesystem::is_directory(config.data_root, error)) {
+    problems.push_back(
+        ProblemOf("collections.data_root", reading,
+                  fmt::format("{}: the folder does not exist", config.data_root.string())));
+  }
+  return problems;
+}
+
+std::string ProblemText(const ConfigProblem& problem) {
+  return SettingErrorText(problem.key, problem.origin, problem.message);
+}
+
+std::string LoadErrorText(const CollectionConfig& collection, const absl::Status& error) {
+  return fmt::format("{}={}: {}", collection.name, collection.folder.string(),
+                     std::string(error.message()));
+}
+
+}  // namespace simile::app

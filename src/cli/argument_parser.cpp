@@ -1,0 +1,194 @@
+#include "cli/argument_parser.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "cli/flag_advice.h"
+
+namespace simile::cli {
+namespace {
+
+// A text that begins with a dash, taken apart.
+struct FlagToken {
+  std::string name;                  // "--id", "-k"
+  std::optional<std::string> value;  // what follows it in the same text: `--id=a`, `-k5`
+};
+
+FlagToken TakeApart(const CommandSpec& command, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const bool is_short = !text.starts_with("--") && text.size() > 2;
+  if (is_short && FindArgument(command, text.substr(0, 2)) != nullptr) {
+    return {text.substr(0, 2), text.substr(equals == 2 ? 3 : 2)};
+  }
+  if (equals == std::string::npos) return {text, std::nullopt};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+bool IsHelp(const std::string& name) { return name == kHelpFlag || name == "-h"; }
+
+// Parses one line. Used once.
+class LineParser {
+ public:
+  LineParser(const CommandSpec& command, std::span<const std::string> texts)
+      : command_(command), texts_(texts) {
+    for (const Argument& argument : command.arguments) {
+      if (!argument.is_flag()) places_.push_back(&argument);
+    }
+  }
+
+  absl::StatusOr<ParsedLine> Parse() {
+    bool flags_ended = false;
+    while (next_ < texts_.size()) {
+      const std::string& text = texts_[next_++];
+      if (!flags_ended && text == "--") {
+        flags_ended = true;
+      } else if (flags_ended || !text.starts_with('-') || text == "-") {
+        positionals_.push_back(text);
+      } else {
+        const FlagToken token = TakeApart(command_, text);
+        if (IsHelp(token.name)) return ParsedLine::kAsksForHelp;
+        if (absl::Status status = TakeFlag(token); !status.ok()) return status;
+      }
+    }
+    if (absl::Status status = PlacePositionals(); !status.ok()) return status;
+    if (absl::Status status = CheckRequired(); !status.ok()) return status;
+    return ParsedLine::kToRun;
+  }
+
+ private:
+  absl::Status TakeFlag(const FlagToken& token) {
+    const Argument* flag = FindArgument(command_, token.name);
+    if (flag == nullptr) {
+      return UnknownFlag(command_, token.name, token.value ? token.value : NextValue());
+    }
+    if (flag->takes_value()) {
+      const std::optional<std::string> value = token.value ? token.value : NextValue();
+      if (!value) {
+        return absl::InvalidArgumentError(
+            fmt::format("{} needs a value: {}", flag->name, FlagText(*flag)));
+      }
+      return Store(*flag, *value);
+    }
+    const bool truth_follows =
+        next_ < texts_.size() && (texts_[next_] == "true" || texts_[next_] == "false");
+    if (token.value || truth_follows) {
+      return absl::InvalidArgumentError(fmt::format("{} takes no value", flag->name));
+    }
+    return Store(*flag, "");
+  }
+
+  // The text after a flag, unless that is a flag of this command itself.
+  std::optional<std::string> NextValue() {
+    if (next_ == texts_.size()) return std::nullopt;
+    const std::string& text = texts_[next_];
+    const bool is_flag = text.starts_with('-') &&
+                         (IsHelp(text) || FindArgument(command_, TakeApart(command_, text).name));
+    if (is_flag) return std::nullopt;
+    ++next_;
+    return text;
+  }
+
+  absl::Status Store(const Argument& argument, const std::string& text) {
+    const bool again = !given_.insert(&argument).second;
+    if (again && argument.values == Values::kOne) {
+      return absl::InvalidArgumentError(fmt::format("{} is given twice", argument.name));
+    }
+    const std::string wrong = argument.store(text);
+    if (wrong.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("{}: {}", argument.name, wrong));
+  }
+
+  bool IsGiven(const Argument& argument) const {
+    if (argument.name == kCollectionArgument && NamesCollectionByFlag()) return true;
+    return given_.contains(&argument);
+  }
+
+  bool NamesCollectionByFlag() const {
+    return given_.contains(FindArgument(command_, kCollectionFlag));
+  }
+
+  // Whether the first text belongs to the argument after the collection.
+  bool LeavesOutCollection() const {
+    if (places_.empty() || places_.front()->name != kCollectionArgument) return false;
+    const bool may_be_missing = !places_.front()->required || NamesCollectionByFlag();
+    return may_be_missing && positionals_.size() < places_.size();
+  }
+
+  absl::Status PlacePositionals() {
+    std::size_t place = LeavesOutCollection() ? 1 : 0;
+    for (const std::string& text : positionals_) {
+      if (place == places_.size()) return OneTooMany(text);
+      const Argument& argument = *places_[place];
+      if (absl::Status status = Store(argument, text); !status.ok()) return status;
+      if (argument.values != Values::kRepeated) ++place;
+    }
+    return absl::OkStatus();
+  }
+
+  // `fetch takes only COLLECTION; "heat" is one too many. Did you mean --id heat?`
+  absl::Status OneTooMany(const std::string& text) const {
+    std::vector<std::string> names;
+    for (const Argument* place : places_) names.push_back(place->name);
+    const std::string takes =
+        names.empty() ? "no arguments" : fmt::format("only {}", fmt::join(names, " and "));
+    return absl::InvalidArgumentError(fmt::format("{} takes {}; {} is one too many. {}",
+                                                  command_.name, takes, base::Quoted(text),
+                                                  AdviceFor(text)));
+  }
+
+  // What was probably meant by an argument too many.
+  std::string AdviceFor(const std::string& text) const {
+    for (const Argument& argument : command_.arguments) {
+      if (argument.values != Values::kList || !given_.contains(&argument)) continue;
+      return fmt::format("Join several values by commas: {} A,B", argument.name);
+    }
+    for (const Argument& argument : command_.arguments) {
+      // Where items are compared, a stray text is most often a title.
+      const bool awaited = argument.is_flag() && (argument.required || argument.name == "--title");
+      if (!awaited || given_.contains(&argument)) continue;
+      return AwaitedAdvice(argument, text);
+    }
+    return "Write a text that holds spaces in quotes.";
+  }
+
+  absl::Status CheckRequired() const {
+    for (const Argument& argument : command_.arguments) {
+      if (argument.required && !IsGiven(argument)) return Missing(argument);
+    }
+    return absl::OkStatus();
+  }
+
+  // `recommend user_00042` names a collection where a user was meant.
+  absl::Status Missing(const Argument& argument) const {
+    std::string message = fmt::format("{} is required", FlagText(argument));
+    const Argument* collection = FindArgument(command_, kCollectionArgument);
+    if (argument.is_flag() && collection != nullptr && given_.contains(collection)) {
+      message +=
+          fmt::format("; {} alone names the collection. {}", base::Quoted(positionals_.front()),
+                      AwaitedAdvice(argument, positionals_.front()));
+    }
+    return absl::InvalidArgumentError(message);
+  }
+
+  const CommandSpec& command_;
+  const std::span<const std::string> texts_;
+  std::size_t next_ = 0;
+  std::vector<const Argument*> places_;  // of positional arguments
+  std::vector<std::string> positionals_;
+  std::set<const Argument*> given_;
+};
+
+}  // namespace
+
+absl::StatusOr<ParsedLine> ParseArguments(const CommandSpec& command,
+                                          std::span<const std::string> texts) {
+  return LineParser(command, texts).Parse();
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <absl/status/statusor.h>
+
+#include "cli/command_tree.h"
+
+namespace simile::cli {
+
+enum class ParsedLine : std::uint8_t { kToRun, kAsksForHelp };
+
+// Stores what the texts after a command's name say in the command's variables, in their order. A
+// flag's value is its next text, or follows it: `--id=a`, `-k=5`, `-k5`. After `--` every text is
+// an argument. A text with no place among the arguments is refused, and so is a flag that takes one
+// value and is given twice.
+// Errors: kInvalidArgument for the first mistake.
+absl::StatusOr<ParsedLine> ParseArguments(const CommandSpec& command,
+                                          std::span<const std::string> texts);
+
+}  // namespace simile::cli

@@ -1,0 +1,125 @@
+#include "cli/help_text.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/display_text.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kHelpWidth = 80;
+constexpr std::size_t kNameColumnsMax = 28;  // longer names have a line of their own
+
+// A name and its explanation.
+using HelpRow = std::pair<std::string, std::string>;
+
+// Rows in two columns under a title; empty for no rows.
+std::string Section(const std::string& title, const std::vector<HelpRow>& rows) {
+  if (rows.empty()) return "";
+  std::size_t column = 0;
+  for (const HelpRow& row : rows) {
+    const std::size_t width = row.first.size() + 4;  // indent, and a gap of two
+    if (width <= kNameColumnsMax) column = std::max(column, width);
+  }
+  if (column == 0) column = kNameColumnsMax;
+  std::string text = fmt::format("\n{}:\n", title);
+  for (const auto& [name, help] : rows) {
+    std::string start = fmt::format("  {}", name);
+    if (start.size() + 2 > column) {
+      text += fmt::format("{}\n", start);
+      start.clear();
+    }
+    for (const std::string& line : Wrapped(help, kHelpWidth - column)) {
+      text += fmt::format("{:<{}}{}\n", start, column, line);
+      start.clear();
+    }
+  }
+  return text;
+}
+
+std::string Paragraphs(const std::string& text) {
+  std::string wrapped;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    wrapped += fmt::format("{}\n", fmt::join(Wrapped(line, kHelpWidth), "\n"));
+  }
+  return wrapped;
+}
+
+HelpRow HelpRowOf(const Argument& argument) { return {FlagText(argument), HelpOf(argument)}; }
+
+}  // namespace
+
+std::vector<std::string> Wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool fits =
+        !lines.empty() && DisplayWidth(lines.back()) + 1 + DisplayWidth(word) <= width;
+    if (fits) {
+      lines.back() += fmt::format(" {}", word);
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines.empty() ? std::vector<std::string>{""} : lines;
+}
+
+std::string ListRule(const CommandSpec& command) {
+  const bool has_list = std::ranges::any_of(
+      command.arguments, [](const Argument& flag) { return flag.values == Values::kList; });
+  if (!has_list) return "";
+  return "A flag with \",...\" takes several values, separated by commas, and may be repeated. A "
+         "comma inside a value is written \\, in quotes: 'a\\,b'.";
+}
+
+std::string UsageText(const ProgramSpec& program, const CommandSpec& command) {
+  std::string text = fmt::format("{} {}", program.name, command.name);
+  for (const Argument& argument : command.arguments) {
+    if (argument.is_flag() && argument.required) text += fmt::format(" {}", FlagText(argument));
+  }
+  text += " [OPTIONS]";
+  for (const Argument& argument : command.arguments) {
+    if (argument.is_flag()) continue;
+    const char* more = argument.values == Values::kRepeated ? "..." : "";
+    text += argument.required ? fmt::format(" {}{}", argument.name, more)
+                              : fmt::format(" [{}{}]", argument.name, more);
+  }
+  return text;
+}
+
+std::string ProgramHelp(const ProgramSpec& program) {
+  std::vector<HelpRow> commands;
+  for (const CommandSpec& command : program.commands) {
+    commands.emplace_back(command.name, command.help);
+  }
+  return fmt::format(
+      "{0}: {1}\nUsage: {0} COMMAND [OPTIONS]\n{2}\n{3}", program.name, program.description,
+      Section("Commands", commands),
+      Paragraphs(fmt::format("`{} COMMAND --help` explains a command.\n"
+                             "Exit codes: 0 success, 1 failure, 64 wrong usage; some commands add "
+                             "others.",
+                             program.name)));
+}
+
+std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command) {
+  std::vector<HelpRow> arguments;
+  std::vector<HelpRow> flags{{"-h, --help", "Print this help and exit"}};
+  for (const Argument& argument : command.arguments) {
+    (argument.is_flag() ? flags : arguments).push_back(HelpRowOf(argument));
+  }
+  std::string text = fmt::format("{}\nUsage: {}\n{}{}", command.help, UsageText(program, command),
+                                 Section("Arguments", arguments), Section("Options", flags));
+  if (const std::string rule = ListRule(command); !rule.empty()) {
+    text += fmt::format("\n{}", Paragraphs(rule));
+  }
+  if (!command.footer.empty()) text += fmt::format("\n{}", Paragraphs(command.footer));
+  return text;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,337 @@
+#include "data/folder_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <absl/strings/ascii.h>
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "base/utf8.h"
+#include "data/collection_parts.h"
+#include "data/folder.h"
+#include "data/plan.h"
+#include "data/vector_format.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::size_t kEntriesMax = 100'000;  // of one folder
+constexpr std::size_t kNotesMax = 8;
+
+bool IsHiddenOrBackup(std::string_view name) {
+  return name.starts_with('.') || name.ends_with('~') || name.ends_with(".bak") ||
+         (name.starts_with('#') && name.ends_with('#'));
+}
+
+// The part of a path after its last '/'.
+std::string_view LastPart(std::string_view display_name) {
+  const std::size_t slash = display_name.rfind('/');
+  return slash == display_name.npos ? display_name : display_name.substr(slash + 1);
+}
+
+// The entries of the folder and its two subfolders, by name.
+struct Entries {
+  std::vector<FolderEntry> all;
+  bool complete = true;
+};
+Entries ReadEntries(const Folder& folder) {
+  Entries entries;
+  for (const char* const subfolder : {"", "media/", "users/"}) {
+    std::vector<FolderEntry> found = folder.List(subfolder, kEntriesMax);
+    entries.complete = entries.complete && found.size() < kEntriesMax;
+    for (FolderEntry& entry : found) {
+      const std::string& name = entry.display_name;
+      if (name == "media" || name == "users" || IsHiddenOrBackup(LastPart(name))) continue;
+      entries.all.push_back(std::move(entry));
+    }
+  }
+  std::ranges::sort(entries.all, {}, &FolderEntry::display_name);
+  return entries;
+}
+
+// The name as text that can be printed and sent: control characters and bytes that are not UTF-8
+// become U+FFFD.
+std::string TextOf(std::string_view name) {
+  std::string text;
+  while (!name.empty()) {
+    const std::size_t length = base::Utf8SequenceLength(name);
+    const std::string_view sequence = name.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || base::IsControl(sequence)) {
+      base::AppendUtf8(text, 0xFFFD);
+    } else {
+      text += sequence;
+    }
+    name.remove_prefix(sequence.size());
+  }
+  return text;
+}
+
+// Whether files with this ending usually hold data.
+bool HoldsData(std::string_view name) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".csv",  ".tsv",   ".json",    ".jsonl", ".ndjson", ".parquet",     ".feather",
+       ".avro", ".arrow", ".npy",     ".npz",   ".pt",     ".safetensors", ".pth",
+       ".pkl",  ".bin",   ".pickle",  ".h5",    ".hdf5",   ".fvecs",       ".xlsx",
+       ".gz",   ".zst",   ".zip",     ".bz2",   ".xz",     ".yaml",        ".yml",
+       ".toml", ".db",    ".sqlite3", ".lance", ".f32",    ".sqlite"});
+  return std::ranges::any_of(kEndings,
+                             [name](std::string_view ending) { return name.ends_with(ending); });
+}
+
+// The part that a file looks like by its name: a usual one or another that people give it, with the
+// ending of some file of data. Null for none.
+const CollectionPart* PartLike(std::string_view display_name) {
+  const std::string_view last = LastPart(display_name);
+  const std::string name = absl::AsciiStrToLower({last.data(), last.size()});
+  if (!HoldsData(name)) return nullptr;
+  const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
+  for (const CollectionPart& part : CollectionParts()) {
+    const bool usual = std::ranges::any_of(part.names, [stem](std::string_view usual_name) {
+      return usual_name.substr(0, usual_name.find('.')) == stem;
+    });
+    if (usual || std::ranges::find(part.others, stem) != part.others.end()) return &part;
+  }
+  return nullptr;
+}
+
+// `name it in collection.json: {"vectors": "embeddings.npy"}`
+std::string NamingAdvice(const CollectionPart& part, const std::string& name) {
+  return fmt::format("name it in {}: {{\"{}\": {}}}", kCollectionJson, part.key,
+                     base::Quoted(name));
+}
+
+// REQUIRES: HasEndingOf(part, name).
+std::string RenameAdvice(const CollectionPart& part, const std::string& name) {
+  return fmt::format("rename {} to {}{}, or {}", name, part.names.front(),
+                     part.ending.empty() ? FindVectorFormat(name)->ending : std::string_view(),
+                     NamingAdvice(part, name));
+}
+
+// What people call a part that is absent.
+std::string_view NounOf(FileRole role) {
+  if (role == FileRole::kPayload || role == FileRole::kInteractions) return NameOf(role);
+  return "users";
+}
+
+// How a file of another format becomes the payload: `; pandas.read_csv(...)...`. Empty for formats
+// that need more than one line.
+std::string PayloadAdvice(const std::string& name) {
+  const std::string_view usual = PartOf(FileRole::kPayload).names.front();
+  const bool is_plain = std::ranges::all_of(name, [](char letter) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(letter)) ||
+           std::string_view("._-/").find(letter) != std::string_view::npos;
+  });
+  if (name.ends_with(".jsonl")) return fmt::format("; rename it to {}", usual);
+  if (!is_plain) return {};
+  if (name.ends_with(".json")) return fmt::format("; `jq -c '.[]' {} > {}`", name, usual);
+  for (const char* const format : {"csv", "parquet"}) {
+    if (!name.ends_with(fmt::format(".{}", format))) continue;
+    return fmt::format(
+        "; pandas.read_{}(\"{}\").to_json(\"{}\", orient=\"records\", lines=True) writes {}",
+        format, name, usual, usual);
+  }
+  return {};
+}
+
+// Why a file was not read, and whether its owner may think that it was.
+struct Unread {
+  std::string reason;
+  bool is_surprising = false;
+  const CollectionPart* absent = nullptr;  // the part that it looks like, which is not there
+};
+
+Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files) {
+  const std::string& name = entry.display_name;
+  if (entry.is_folder) return {"of the subfolders only media/ and users/ are looked into"};
+  if (name == files.interactions) return {"the collection has no users (user_ids.json)"};
+  const std::string_view last = LastPart(name);
+  if (last.starts_with("collection.") && HoldsData(last)) {
+    return {fmt::format("settings are read from {} in the folder itself", kCollectionJson), true};
+  }
+  const CollectionPart* part = PartLike(name);
+  // A lone .jsonl is the payload more often than not.
+  if (part == nullptr && files.payload.empty() && last.ends_with(".jsonl")) {
+    part = &PartOf(FileRole::kPayload);
+  }
+  if (part == nullptr) return {"no part of a collection has this name"};
+  const std::string& read = files.*part->member;
+  const std::vector<std::string> usual = UsualNames(*part);
+  if (!read.empty()) {
+    // Who names a file in collection.json knows which one is read.
+    const bool is_named = std::ranges::find(usual, LastPart(read)) == usual.end();
+    return {fmt::format("{} from {}{}", part->is_read, read,
+                        is_named ? fmt::format(", which {} names", kCollectionJson)
+                                 : std::string(part->content)),
+            !is_named};
+  }
+  std::string advice;
+  if (std::ranges::find(usual, last) != usual.end()) {
+    advice = fmt::format(", here or in {}", part->subfolder);
+  } else if (HasEndingOf(*part, name)) {
+    advice = fmt::format("; rename it, or {}", NamingAdvice(*part, TextOf(name)));
+  } else if (HasEndingOf(*part, absl::AsciiStrToLower(name))) {
+    advice = "; rename it";
+  }
+  return {fmt::format("{} from {}{}{}", part->is_read, usual.front(), part->content, advice), true,
+          part};
+}
+
+// The paths of the files, as a folder's entries are named: collection.json may say `./a.npy`.
+std::vector<std::string> PathsOf(const std::vector<FolderFile>& files) {
+  std::vector<std::string> paths;
+  for (const FolderFile& file : files) {
+    paths.push_back(std::filesystem::path(file.display_name).lexically_normal().string());
+  }
+  return paths;
+}
+
+// Whether an entry is one of the files, or the folder of one.
+bool Holds(const FolderEntry& entry, const std::vector<std::string>& paths) {
+  return std::ranges::any_of(paths, [&](std::string_view path) {
+    if (!path.starts_with(entry.display_name)) return false;
+    path.remove_prefix(entry.display_name.size());
+    return path.empty() || (entry.is_folder && path.starts_with('/'));
+  });
+}
+
+// Once for each noun: without ids, users' vectors are not read either.
+void AddLeftOut(const CollectionPart& part, const std::string& name, FolderListing& listing) {
+  const std::string_view noun = NounOf(part.role);
+  const bool is_told = std::ranges::any_of(
+      listing.left_out, [noun](const std::string& told) { return told.starts_with(noun); });
+  if (is_told) return;
+  listing.left_out.push_back(
+      fmt::format("{}: {} is not read{}", noun, name,
+                  part.role == FileRole::kPayload ? PayloadAdvice(name) : std::string()));
+}
+
+void AddUnread(const Folder& folder, const Entries& entries, const CollectionFiles& files,
+               const Limits& limits, FolderListing& listing) {
+  const std::vector<std::string> read = PathsOf(listing.files);
+  std::size_t more = 0;
+  for (const FolderEntry& entry : entries.all) {
+    if (Holds(entry, read)) continue;
+    Unread unread = WhyUnread(entry, files);
+    const std::string name =
+        fmt::format("{}{}", TextOf(entry.display_name), entry.is_folder ? "/" : "");
+    if (unread.absent != nullptr) AddLeftOut(*unread.absent, name, listing);
+    if (unread.is_surprising) {
+      if (listing.notes.size() < kNotesMax) {
+        listing.notes.push_back(fmt::format("{}: not read: {}", name, unread.reason));
+      } else {
+        ++more;
+      }
+    }
+    if (listing.unread_files++ < limits.unread_files_max) {
+      listing.files.push_back(
+          {name, std::nullopt, folder.BytesOf(entry.display_name), std::move(unread.reason)});
+    }
+  }
+  if (more > 0) {
+    listing.notes.push_back(
+        fmt::format("{} more that look like a part of the collection are not read",
+                    base::Counted(more, "file")));
+  }
+}
+
+// The folder among the subfolders that looks like a collection; empty for none.
+std::string FindCollection(const Folder& folder, const Entries& entries) {
+  constexpr int kFoldersMax = 100;
+  int folders = 0;
+  for (const FolderEntry& entry : entries.all) {
+    if (!entry.is_folder || ++folders > kFoldersMax) continue;
+    for (const std::string& name : UsualNames(PartOf(FileRole::kVectors))) {
+      if (folder.Has(fmt::format("{}/{}", entry.display_name, name))) {
+        return fmt::format("{}/{}", TextOf(entry.display_name), name);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
+                         const FolderFingerprint& fingerprint, const Limits& limits) {
+  FolderListing listing;
+  for (std::size_t i = 0; i < kFileRoleCount; ++i) {
+    const FileFingerprint& file = fingerprint.files[i];
+    const auto role = static_cast<FileRole>(i);
+    // Interactions of nobody are not used.
+    const bool is_used = role != FileRole::kInteractions || !files.user_ids.empty();
+    if (!file.display_name.empty() && is_used) {
+      listing.files.push_back({file.display_name, role, file.bytes, {}});
+    }
+  }
+  const Entries entries = ReadEntries(folder);
+  AddUnread(folder, entries, files, limits, listing);
+  if (!entries.complete) {
+    listing.notes.push_back(
+        fmt::format("the folder has {} entries or more; not all of them were looked at",
+                    base::Grouped(kEntriesMax)));
+  }
+  return listing;
+}
+
+std::string AdviceWithoutPart(const Folder& folder, const CollectionPart& part) {
+  for (const FolderEntry& entry : ReadEntries(folder).all) {
+    const std::string& name = entry.display_name;
+    if (entry.is_folder || PartLike(name) != &part || !HasEndingOf(part, name)) continue;
+    return fmt::format(": {}", RenameAdvice(part, TextOf(name)));
+  }
+  return {};
+}
+
+std::string AdviceWithoutVectors(const Folder& folder, const CollectionFiles& files) {
+  const Entries entries = ReadEntries(folder);
+  const CollectionPart& vectors = PartOf(FileRole::kVectors);
+  std::vector<std::string> candidates;
+  std::string other_case;
+  std::string other_format;
+  for (const FolderEntry& entry : entries.all) {
+    const std::string& name = entry.display_name;
+    const CollectionPart* const like = PartLike(name);
+    if (entry.is_folder || name == files.user_vectors || (like != nullptr && like != &vectors)) {
+      continue;
+    }
+    if (HasEndingOf(vectors, name)) {
+      candidates.push_back(TextOf(name));
+    } else if (HasEndingOf(vectors, absl::AsciiStrToLower(name))) {
+      if (other_case.empty()) other_case = TextOf(name);
+    } else if (like == &vectors && other_format.empty()) {
+      other_format = TextOf(name);
+    }
+  }
+  if (candidates.size() == 1) return RenameAdvice(vectors, candidates.front());
+  if (candidates.size() > 1) {
+    const std::size_t named_count = std::min<std::size_t>(candidates.size(), 3);
+    return fmt::format(
+        "there are {}{}: choose one and {}",
+        fmt::join(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(named_count),
+                  ", "),
+        candidates.size() > named_count
+            ? fmt::format(" and {} more", candidates.size() - named_count)
+            : std::string(),
+        NamingAdvice(vectors, candidates.front()));
+  }
+  if (!other_case.empty()) {
+    return fmt::format("rename {} to {}{}", other_case, vectors.names.front(),
+                       FindVectorFormat(absl::AsciiStrToLower(other_case))->ending);
+  }
+  if (!other_format.empty()) {
+    return fmt::format("{} is of another format: save the vectors with np.save(\"{}.npy\", x)",
+                       other_format, vectors.names.front());
+  }
+  const std::string collection = FindCollection(folder, entries);
+  if (!collection.empty()) {
+    return fmt::format("{} is there: give the folder that it is in", collection);
+  }
+  return fmt::format("another name can be given in {}: \"vectors\"", kCollectionJson);
+}
+
+}  // namespace simile::data

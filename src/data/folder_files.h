@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/folder_fingerprint.h"
+#include "simile/limits.h"
+
+namespace simile::data {
+
+class Folder;
+struct CollectionFiles;
+struct CollectionPart;
+struct FolderEntry;
+
+// A file of a collection's folder, as a load finds it.
+struct FolderFile {
+  std::string display_name;      // relative to the folder; a subfolder's ends with '/'
+  std::optional<FileRole> role;  // of a file that is read
+  std::uint64_t bytes = 0;
+  std::string unread_reason;  // of one that is not: "no part of a collection has this name"
+};
+
+// What a collection's folder and its media/ and users/ subfolders hold. Hidden files and editors'
+// backups are left out.
+struct FolderListing {
+  // First the files that are read, by role, then those that are not, by name, of which at most
+  // limits.unread_files_max are listed.
+  std::vector<FolderFile> files;
+  std::uint64_t unread_files = 0;  // listed or not
+  // One sentence each about unread files that look like a part of the collection: metadata.csv.
+  std::vector<std::string> notes;
+  // Each part that is absent though an unread file looks like it: `payload: metadata.csv is not
+  // read`, and how the file becomes one that is.
+  std::vector<std::string> left_out;
+};
+
+//   fingerprint  of the files that are read
+// Unread files are not opened. Cost: the names of the folder, at most 100,000 of each folder.
+FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
+                         const FolderFingerprint& fingerprint, const Limits& limits);
+
+// What to do when the folder has no vectors under a usual name: `rename embeddings.npy to
+// content_vectors.npy, or name it in collection.json: {"vectors": "embeddings.npy"}`.
+std::string AdviceWithoutVectors(const Folder& folder, const CollectionFiles& files);
+
+// Likewise, about the first file that looks like another part: `: rename users.json to
+// user_ids.json, or ...`; empty when there is none.
+std::string AdviceWithoutPart(const Folder& folder, const CollectionPart& part);
+
+}  // namespace simile::data

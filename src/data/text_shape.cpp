@@ -1,0 +1,49 @@
+#include "data/text_shape.h"
+
+#include <algorithm>
+
+namespace simile::data {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view Without(std::string_view text, std::string_view leading) {
+  text.remove_prefix(std::min(text.find_first_not_of(leading), text.size()));
+  return text;
+}
+
+bool IsTable(std::string_view begin) {
+  const std::string_view line = begin.substr(0, begin.find('\n'));
+  return line.find_first_of(",;\t") != line.npos && line.find_first_of("{[:") == line.npos &&
+         line.find_first_not_of(kBlanks) != line.npos;
+}
+
+}  // namespace
+
+TextShape TextShapeOf(std::string_view begin) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) return TextShape::kUtf16;
+  if (begin.starts_with("\x1F\x8B")) return TextShape::kGzip;
+  if (begin.starts_with(kMark)) begin.remove_prefix(kMark.size());
+  if (IsTable(begin)) return TextShape::kTable;
+  begin = Without(begin, kBlanks);
+  if (begin.empty()) return TextShape::kOther;
+  const std::string_view rest = begin.substr(1);
+  if (begin.front() == '[') {
+    return Without(rest, kBlanks).starts_with('{') ? TextShape::kList : TextShape::kOther;
+  }
+  if (begin.front() == '{') {
+    return Without(rest, " \t\r").starts_with('\n') ? TextShape::kIndented : TextShape::kOther;
+  }
+  if (begin.front() == '"') return TextShape::kOther;  // JSON as far as it goes
+  const std::string_view more = begin.substr(std::min(begin.find('\n'), begin.size()));
+  return Without(more, kBlanks).empty() ? TextShape::kOther : TextShape::kLines;
+}
+
+absl::Status CheckEncoding(const BufferedReader& in, TextShape shape) {
+  if (shape == TextShape::kUtf16) return Refuse(in, "is UTF-16; save as UTF-8");
+  if (shape == TextShape::kGzip) return Refuse(in, "is compressed with gzip; unpack it");
+  return absl::OkStatus();
+}
+
+}  // namespace simile::data

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+#include "data/buffered_reader.h"
+
+namespace simile::data {
+
+// What a file that should hold JSON looks like, so that a file of another kind is refused by its
+// kind rather than by its first byte.
+enum class TextShape : std::uint8_t {
+  kList,      // `[` and then an object
+  kIndented,  // `{` alone on its line
+  kTable,     // a first line of names between commas, semicolons or tabs
+  kLines,     // several lines, of which the first begins no list, object or string
+  kUtf16,
+  kGzip,
+  kOther,
+};
+
+// By the file's first bytes; a byte order mark of UTF-8 is passed over.
+TextShape TextShapeOf(std::string_view begin);
+
+// Refuses what is no UTF-8, kUtf16 and kGzip.
+absl::Status CheckEncoding(const BufferedReader& in, TextShape shape);
+
+}  // namespace simile::data

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace simile::data {
+
+// The time in microseconds since 1970 of an RFC 3339 text ("2024-05-31T12:00:00Z"), or of a day's
+// beginning in UTC ("2024-05-31"). Nothing for any other text.
+std::optional<std::int64_t> ParseTime(std::string_view text);
+
+// The inverse: RFC 3339 in UTC.
+std::string TimeText(std::int64_t microseconds);
+
+}  // namespace simile::data

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "base/file_descriptor.h"
+#include "net/listen_socket.h"
+#include "simile/clock.h"
+
+namespace simile::net {
+
+struct MetricsEndpointOptions {
+  std::size_t connections_max = 64;
+  std::chrono::milliseconds request_timeout{2'000};  // for a request to arrive
+  std::chrono::milliseconds answer_timeout{10'000};  // for the answer to be taken
+};
+
+// Serves `GET /metrics` over HTTP on its own port, so that a scraper needs no access to the RPC
+// port. One thread waits for all connections at once, so that one that is silent or slow delays no
+// scrape. A connection beyond the maximum, or for which no descriptor is left, closes the oldest
+// one, so that a client that holds them all does not keep a scraper out. Owned by wiring; safe to
+// destroy at any time.
+class MetricsEndpoint {
+ public:
+  //   metrics  makes the text; called on the endpoint's thread
+  //   clock    borrowed for the endpoint's life
+  MetricsEndpoint(ListenSocket socket, std::function<std::string()> metrics, const Clock& clock,
+                  const MetricsEndpointOptions& options);
+  ~MetricsEndpoint();  // closes every connection at once
+  MetricsEndpoint(const MetricsEndpoint&) = delete;
+  MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
+
+  std::uint16_t port() const { return socket_.port; }
+  const std::string& address() const { return socket_.address; }
+
+ private:
+  enum class Stage : std::uint8_t { kRequest, kAnswer, kEnd };
+  struct Connection {
+    base::FileDescriptor fd;
+    Clock::TimePoint deadline;
+    Stage stage = Stage::kRequest;
+    std::string received;
+    std::string answer;
+    std::size_t sent_bytes = 0;  // of the answer
+
+    bool IsSent() const { return sent_bytes == answer.size(); }
+  };
+
+  void Loop();
+  // Waits until something happens.
+  enum class Event : std::uint8_t { kStop, kConnection, kOther };
+  Event Await();
+  int WaitMs() const;
+  void AdvanceAll();
+  // Accepts a connection that waits.
+  void Accept();
+  // Each goes on as far as it can without waiting, and returns whether the connection stays.
+  bool Advance(Connection& connection);
+  bool Receive(Connection& connection);
+  bool Send(Connection& connection);
+
+  const ListenSocket socket_;
+  const std::function<std::string()> metrics_;
+  const Clock& clock_;
+  const MetricsEndpointOptions options_;
+  const base::FileDescriptor stop_event_;
+  // Of the thread alone.
+  std::list<Connection> connections_;  // oldest first
+  Clock::TimePoint accept_from_;       // later than now when descriptors have run out
+  std::thread thread_;
+};
+
+}  // namespace simile::net

@@ -1,0 +1,95 @@
+#include "app/start_output.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace simile::app {
+namespace {
+
+using nlohmann::json;
+
+// A log of JSON in memory.
+class StartOutputTest : public testing::Test {
+ protected:
+  // The lines, each of which must be JSON, without time and level.
+  std::vector<json> Lines() const {
+    std::vector<json> lines;
+    std::istringstream stream(log_text_.str());
+    for (std::string line; std::getline(stream, line);) {
+      lines.push_back(json::parse(line));
+      lines.back().erase("time");
+      levels_ += lines.back()["level"].get<std::string>() + " ";
+      lines.back().erase("level");
+    }
+    return lines;
+  }
+
+  std::ostringstream log_text_;
+  mutable std::string levels_;
+  StartOutput output_{{observe::LogFormat::kJson, observe::LogLevel::kInfo, &log_text_}};
+};
+
+TEST_F(StartOutputTest, LogsTheBackendTheAddressesAndTheFailure) {
+  output_.Starting({"0.1.0", "g1", "", "GNU 12.2.0", "Release"},
+                   {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no \"driver\""});
+  output_.Listening("127.0.0.1:50051", "127.0.0.1:9464");
+  output_.Listening("[::1]:50051", std::nullopt);
+  output_.Failed(absl::InvalidArgumentError("films: content_vectors.npy: row 17\nholds NaN"));
+  const std::vector<json> lines = Lines();
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0], json({{"message", "starting"},
+                            {"version", "0.1.0"},
+                            {"backend", "cpu"},
+                            {"engine", "scan-avx2"},
+                            {"device", "a chip, 2 threads"},
+                            {"reason", "no \"driver\""}}));
+  EXPECT_EQ(lines[1], json({{"message", "listening"},
+                            {"address", "127.0.0.1:50051"},
+                            {"metrics_address", "127.0.0.1:9464"}}));
+  EXPECT_EQ(lines[2],
+            json({{"message", "listening"}, {"address", "[::1]:50051"}, {"metrics_address", ""}}));
+  EXPECT_EQ(lines[3], json({{"message", "films: content_vectors.npy: row 17\nholds NaN"}}));
+  EXPECT_EQ(levels_, "info info info error ");
+}
+
+TEST_F(StartOutputTest, LogsACollectionAndEachOfItsNotes) {
+  auto dataset = std::make_shared<data::Dataset>();
+  dataset->vectors = *data::Matrix::Create(5'000, 384);
+  dataset->profiles.ids = data::IdIndex::OfRowNumbers(500);
+  dataset->notes = {"one thing", "another"};
+  engine::Snapshot snapshot;
+  snapshot.collection = "films";
+  snapshot.dataset = dataset;
+  snapshot.filters = filter::Filters::Create(*dataset, snapshot.collection);
+  output_.Loaded(snapshot, std::chrono::milliseconds(213));
+  const std::vector<json> lines = Lines();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], json({{"message", "collection ready"},
+                            {"collection", "films"},
+                            {"rows", 5'000},
+                            {"users", 500},
+                            {"resident_bytes", engine::BytesOf(snapshot).host()},
+                            {"device_bytes", 0},
+                            {"duration_us", 213'000}}));
+  EXPECT_EQ(
+      lines[1],
+      json({{"message", "note on a collection"}, {"collection", "films"}, {"note", "one thing"}}));
+  EXPECT_EQ(lines[2]["note"], "another");
+}
+
+TEST_F(StartOutputTest, DrawsNoProgressIntoALogOfJson) {
+  EXPECT_FALSE(output_.draws_progress());
+  output_.DrawProgress({});
+  output_.ClearProgress();
+  EXPECT_EQ(log_text_.str(), "");
+}
+
+}  // namespace
+}  // namespace simile::app
