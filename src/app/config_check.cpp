@@ -1,6 +1,5 @@
 #include "app/config_check.h"
 
-#include <algorithm>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -14,9 +13,7 @@ namespace simile::app {
 namespace {
 
 ConfigProblem ProblemOf(std::string_view key, const ConfigReading& reading, std::string message) {
-  const auto setting = std::ranges::find(Settings(), key, &Setting::key);
-  const auto index = static_cast<std::size_t>(setting - Settings().begin());
-  return {std::string(key), reading.origins[index], std::move(message)};
+  return {std::string(key), reading.origins[SettingIndex(key)], std::move(message)};
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ using nlohmann::json;
 constexpr std::size_t kFileBytesMax = 1U << 20;
 
 const Setting* FindSetting(std::string_view key) {
-  const auto found = std::ranges::find(Settings(), key, &Setting::key);
-  return found == Settings().end() ? nullptr : &*found;
+  const std::size_t index = SettingIndex(key);
+  return index == Settings().size() ? nullptr : &Settings()[index];
 }
 
 bool IsFamiliar(std::string_view key) {

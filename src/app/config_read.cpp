@@ -22,18 +22,13 @@ constexpr std::string_view kServerVariable = "SIMILE_SERVER";
 constexpr std::string_view kFlagOrigin = "flag ";
 constexpr std::string_view kVariableOrigin = "environment ";
 
-std::size_t IndexOf(std::string_view key) {
-  const auto found = std::ranges::find(Settings(), key, &Setting::key);
-  return static_cast<std::size_t>(found - Settings().begin());
-}
-
 // Records where a value came from, or adds its name and origin to the error of setting it.
 absl::Status RecordOrigin(const absl::Status& set, std::string_view name, std::string_view key,
                           const std::string& origin, ConfigReading& reading) {
   if (!set.ok()) {
     return absl::Status(set.code(), SettingErrorText(name, origin, std::string(set.message())));
   }
-  reading.origins[IndexOf(key)] = origin;
+  reading.origins[SettingIndex(key)] = origin;
   return absl::OkStatus();
 }
 
@@ -131,7 +126,7 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
 
 absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& reading) {
   for (const FlagValue& flag : flags) {
-    const std::size_t index = IndexOf(flag.key);
+    const std::size_t index = SettingIndex(flag.key);
     if (index == Settings().size()) return UnknownSetting(flag.key, {}, "flag");
     const Setting& setting = Settings()[index];
     absl::Status applied =
@@ -150,8 +145,8 @@ absl::Status CheckQueueHoldsACall(const ConfigReading& reading) {
   if (limits.queue_queries_max >= limits.queries_per_call_max) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("{}: {} ({}) is under {}, {} ({}); raise the one or lower the other", kQueueKey,
-                  limits.queue_queries_max, reading.origins[IndexOf(kQueueKey)], kCallKey,
-                  limits.queries_per_call_max, reading.origins[IndexOf(kCallKey)]));
+                  limits.queue_queries_max, reading.origins[SettingIndex(kQueueKey)], kCallKey,
+                  limits.queries_per_call_max, reading.origins[SettingIndex(kCallKey)]));
 }
 
 // Checks that settings fit together.
@@ -190,7 +185,7 @@ void SetDefault(const KeptFile& file, const std::map<std::string, std::string>& 
     const std::filesystem::path folder(found->second);
     if (!folder.is_absolute()) continue;
     reading.config.*file.member = folder / below / "simile" / file.name;
-    reading.origins[IndexOf(file.key)] = fmt::format("default ({})", variable);
+    reading.origins[SettingIndex(file.key)] = fmt::format("default ({})", variable);
     return;
   }
 }

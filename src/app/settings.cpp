@@ -191,15 +191,10 @@ std::vector<Setting> MakeSettings() {
   };
 }
 
-const Setting& SettingOf(std::string_view key) {
-  const auto found = std::ranges::find(Settings(), key, &Setting::key);
-  return *found;  // familiar names are defined below; a test checks that their keys exist
-}
-
-// A name whose values need no conversion.
+// A name whose values need no conversion. A test checks that such keys exist.
 FamiliarName Same(std::string name, std::string key, std::string help) {
   return {std::move(name), key, std::move(help), [key](const std::string& value, Config& config) {
-            return SettingOf(key).set({value}, config);
+            return Settings()[SettingIndex(key)].set({value}, config);
           }};
 }
 
@@ -221,6 +216,11 @@ std::span<const RenamedSetting> RenamedSettings() {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> table = MakeSettings();
   return table;
+}
+
+std::size_t SettingIndex(std::string_view key) {
+  const auto found = std::ranges::find(Settings(), key, &Setting::key);
+  return static_cast<std::size_t>(found - Settings().begin());
 }
 
 const std::vector<FamiliarName>& FamiliarNames() {

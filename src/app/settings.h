@@ -49,6 +49,8 @@ struct Setting {
 
 // All settings, grouped by the first part of their keys. This table is their only description.
 const std::vector<Setting>& Settings();
+// The number of this key's setting in the table; the table's size for an unknown key.
+std::size_t SettingIndex(std::string_view key);
 
 // A setting whose earlier name is refused with its new one.
 struct RenamedSetting {

@@ -34,9 +34,7 @@ class ChangeCommandsTest : public testing::Test {
     root_.Write(folder + "/content_vectors.npy", NpyFile(numbers, dim));
   }
 
-  ProgramRun Run(const std::vector<std::string>& arguments) {
-    return RunProgram(arguments, "", {"SIMILE_SERVER=" + server_->address()});
-  }
+  ProgramRun Run(const std::vector<std::string>& arguments) { return server_->Run(arguments); }
 
   // The JSON that a command prints. The command must succeed.
   json RunJson(std::vector<std::string> arguments) {

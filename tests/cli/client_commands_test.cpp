@@ -19,7 +19,7 @@ using testing::StartsWith;
 class ClientCommandsTest : public testing::Test {
  protected:
   ProgramRun Run(const std::vector<std::string>& arguments, const std::string& input = "") {
-    return RunProgram(arguments, input, {"SIMILE_SERVER=" + server_.address()});
+    return server_.Run(arguments, input);
   }
 
   // The JSON that a command prints. The command must succeed.

@@ -23,7 +23,7 @@ using testing::StartsWith;
 class ClientErrorsTest : public testing::Test {
  protected:
   ProgramRun Run(const std::vector<std::string>& arguments, const std::string& input = "") {
-    return RunProgram(arguments, input, {"SIMILE_SERVER=" + server_.address()});
+    return server_.Run(arguments, input);
   }
 
  private:

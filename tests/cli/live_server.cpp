@@ -18,4 +18,9 @@ LiveServer::~LiveServer() {
   EXPECT_EQ(process_.AwaitExit(), 0) << process_.output();
 }
 
+ProgramRun LiveServer::Run(const std::vector<std::string>& arguments,
+                           const std::string& input) const {
+  return RunProgram(arguments, input, {"SIMILE_SERVER=" + address_});
+}
+
 }  // namespace simile::cli

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "cli/program_run.h"
 #include "integration/server_process.h"
 
 namespace simile::cli {
@@ -17,6 +19,8 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& address() const { return address_; }
+  // Runs a command that calls this server unless its arguments name another.
+  ProgramRun Run(const std::vector<std::string>& arguments, const std::string& input = "") const;
 
  private:
   integration::ServerProcess process_;

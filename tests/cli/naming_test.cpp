@@ -41,7 +41,7 @@ class NamingTest : public testing::Test {
   }
 
   ProgramRun Run(const Arguments& arguments, const std::string& input = "") {
-    return RunProgram(arguments, input, {"SIMILE_SERVER=" + server_->address()});
+    return server_->Run(arguments, input);
   }
 
   json RunJson(Arguments arguments) {

@@ -1,8 +1,5 @@
 #include "net/acceptor.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -14,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "net/loopback.h"
+#include "net/scarce_descriptors.h"
 #include "observe/exposed.h"
 
 namespace simile::net {
@@ -97,8 +95,6 @@ TEST_F(AcceptorTest, AcceptsNewConnectionsWhenOldOnesHaveClosed) {
 
 TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
   Start({.connections_max = 1'024, .per_peer_max = 1'024});
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   {
     // The clients' sockets exist before every other descriptor is taken, so the clients connect and
     // the server has no descriptor left to accept with.
@@ -107,13 +103,7 @@ TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
     for (int index = 0; index < 3; ++index) {
       clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     }
-    rlimit low = before;
-    low.rlim_cur = 128;
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-    std::vector<base::FileDescriptor> hoard;
-    do {
-      hoard.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    } while (hoard.back().valid());
+    const ScarceDescriptors descriptors;
     for (const base::FileDescriptor& client : clients) {
       sockaddr_in address{};
       address.sin_family = AF_INET;
@@ -124,7 +114,6 @@ TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {
       AwaitClosed(client);
     }
   }
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   const base::FileDescriptor client = ConnectTo(port_);
   AwaitHandedOver(1);
   acceptor_->Stop();

@@ -1,8 +1,6 @@
 #include "net/metrics_endpoint.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -16,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "net/loopback.h"
+#include "net/scarce_descriptors.h"
 
 namespace simile::net {
 namespace {
@@ -115,20 +114,11 @@ TEST_F(MetricsEndpointTest, ClosesTheOldestConnectionsBeyondTheMaximum) {
 
 TEST_F(MetricsEndpointTest, KeepsTheConnectionThatTakesTheLastDescriptor) {
   Start(Patient());
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit low = before;
-  low.rlim_cur = 128;
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  std::vector<base::FileDescriptor> taken;
-  do {
-    taken.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  } while (taken.back().valid());
-  taken.resize(taken.size() - 3);  // the invalid one, and of both ends of a connection
+  ScarceDescriptors descriptors;
+  descriptors.GiveBack(2);  // both ends of a connection
   const base::FileDescriptor client = Connect();
   for (const char byte : std::string("GET /metrics HTTP/1.1\r\n\r\n")) Send(client, {byte});
   EXPECT_THAT(ReadAll(client), EndsWith("simile_rows 5\n"));
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_F(MetricsEndpointTest, AnswersARequestThatArrivesByteByByte) {

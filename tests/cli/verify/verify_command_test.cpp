@@ -69,7 +69,7 @@ ProgramRun RunVerify(const LiveServer& server, std::vector<std::string> flags = 
                      const std::string& folder = kFilms) {
   std::vector<std::string> arguments = {"verify", "--folder", folder};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  return RunProgram(arguments, "", {"SIMILE_SERVER=" + server.address()});
+  return server.Run(arguments);
 }
 
 TEST(VerifyCommandTest, PassesAGoodServerWithEveryKindOfQuery) {
@@ -152,8 +152,7 @@ TEST(VerifyCommandTest, SaysWhyNothingWasCompared) {
   EXPECT_EQ(unreachable.exit_code, 2);
   EXPECT_THAT(unreachable.errors, HasSubstr("127.0.0.1:1"));
   const LiveServer server;
-  const ProgramRun missing = RunProgram({"verify", "--folder", kFilms + "/none"}, "",
-                                        {"SIMILE_SERVER=" + server.address()});
+  const ProgramRun missing = server.Run({"verify", "--folder", kFilms + "/none"});
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("none"));
 }
