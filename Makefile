@@ -10,10 +10,10 @@ SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o
 SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench asan tsan asan-build tsan-build fuzz fuzz-build mutants format format-check scripts tidy check clean
+.PHONY: help build all demo test bench asan tsan asan-build tsan-build fuzz fuzz-build mutants probes image docker-test monitoring-test format format-check scripts tidy check clean
 
 help:           ## print this list
-	@sed -n 's/^\([a-z -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 build:          ## build/bin/simile, optimised
 	@packages/install build
@@ -50,7 +50,7 @@ asan-build tsan-build:
 
 # Without the tests in Python: a sanitizer sees nothing of them, and `make test` runs them.
 asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer
-	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex unit --exclude-regex '^(tidy|bench)[.]' --output-on-failure \
+	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex unit --exclude-regex '^(tidy|bench|docker|monitoring)[.]' --output-on-failure \
 	  --no-tests=error --output-junit tests.xml
 
 fuzz-build:
@@ -68,6 +68,29 @@ mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS) --target gpu_test gpu_conformance_test
 	python3 -B tests/backend/cuda/mutate.py --build build --sanitized build/asan --jobs $(JOBS)
+
+# TARGET=gpu for the image with the GPU plug-in; of another CUDA: IMAGE=simile:gpu-cuda13 CUDA=... (docker/Dockerfile).
+TARGET ?= cpu
+IMAGE ?= simile:$(TARGET)
+image:          ## the container image simile:cpu; TARGET=gpu for simile:gpu
+	docker build --file docker/Dockerfile --target $(TARGET) --tag $(IMAGE) $(if $(CUDA),--build-arg CUDA=$(CUDA)) \
+	  --build-arg VERSION=$$(awk '/^project.simile VERSION/ {print $$3}' CMakeLists.txt) \
+	  --build-arg REVISION=$$(git rev-parse HEAD) .
+
+docker-test:    ## the images and compose files on an engine of its own; the first time it compiles everything
+	@packages/install deploy
+	python3 -B tests/docker/docker_test.py build/docker
+
+monitoring-test: ## the dashboard's queries and the alerts, asked of a live Prometheus that scrapes servers under load
+	@packages/install build test deploy
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simile fake_cuda_driver fake_nvml fake_working
+	/usr/bin/python3 -B tests/monitoring/live.py build/bin/simile build/tests/fakes $(if $(PLOT),--plot $(PLOT))
+
+probes:         ## the probes of deploy/kubernetes in real time: a load of a minute, a drain, a hung GPU
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target probes_real_time
 
 format:         ## lay out the sources
 	@packages/install check

@@ -53,6 +53,8 @@ include(CheckLanguage)
 check_language(CUDA)
 if(CMAKE_CUDA_COMPILER)
   enable_language(CUDA)
+  # CMake 3.25 sets a property of this target even where the toolkit, like CUDA 13, has no such library.
+  add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
   find_package(CUDAToolkit REQUIRED)
   set(SIMILE_BUILD_CUDA ON)
   if(SIMILE_CCACHE)

@@ -30,6 +30,8 @@ struct SegmentRows {
 struct ResidentPlan {
   std::uint64_t host_bytes = 0;
   std::uint64_t device_bytes = 0;
+  std::uint64_t host_build_bytes = 0;  // the most that building it takes besides
+  bool builds_later = false;           // after MakeResident has returned
 };
 
 // Ranks rows against queries. Immutable once built. Search may be called from any thread (the

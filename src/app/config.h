@@ -38,7 +38,11 @@ struct Config {
   std::string listen = "127.0.0.1";
   std::uint16_t port = 50051;       // 0: any free one
   std::filesystem::path port_file;  // gets the port once the server listens; empty: none
+  // Exists while every configured collection serves (readiness.h); empty: none.
+  std::filesystem::path ready_file;
+  bool die_with_parent = false;  // drain when the process that started this one ends
   bool reflection = false;
+  bool admin_allowed = false;  // whether clients may GetStats and Diagnose
 
   bool metrics_enabled = true;
   std::string metrics_listen = "127.0.0.1";

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/config_file.h"
+#include "app/foreign_variables.h"
 #include "app/settings.h"
 
 namespace simile::app {
@@ -197,6 +198,11 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   reading.origins.assign(Settings().size(), "default");
   const std::map<std::string, std::string> variables(sources.environment.begin(),
                                                      sources.environment.end());
+  for (const ForeignVariable& foreign : ForeignVariables()) {
+    const auto found = variables.find(std::string(foreign.name));
+    reading.foreign_values.push_back(found == variables.end() ? std::nullopt
+                                                              : std::optional(found->second));
+  }
   for (const KeptFile& kept : kKeptFiles) SetDefault(kept, variables, reading);
   std::filesystem::path file = sources.file;
   if (const auto named = variables.find(std::string(kConfigVariable));
@@ -214,6 +220,16 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   }
   if (absl::Status checked = CheckTogether(reading); !checked.ok()) return checked;
   return reading;
+}
+
+std::string IgnoredVariables(const ConfigReading& reading) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < ForeignVariables().size(); ++i) {
+    const ForeignVariable& variable = ForeignVariables()[i];
+    const bool is_set = reading.foreign_values[i].has_value();
+    if (is_set && variable.reader == VariableReader::kNobody) names.push_back(variable.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string SettingErrorText(std::string_view key, std::string_view origin,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,12 @@ struct ConfigSources {
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;
+  // The environment's values of ForeignVariables(), in their order; nothing where it has none.
+  std::vector<std::optional<std::string>> foreign_values;
 };
+
+// The names of the variables that are set and have no effect: `OMP_NUM_THREADS, TF32_OVERRIDE`.
+std::string IgnoredVariables(const ConfigReading& reading);
 
 // Reads the file, then the environment, then the flags; each overrides the one before.
 //   file         an object; keys nest or are dotted: {"server": {"port": 1}} or {"server.port": 1}.

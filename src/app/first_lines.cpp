@@ -8,6 +8,19 @@
 #include "base/message_text.h"
 
 namespace simile::app {
+namespace {
+
+// Null when none is.
+const engine::CollectionStatus* FirstLoading(
+    const std::vector<engine::CollectionStatus>& collections) {
+  for (const engine::CollectionStatus& collection : collections) {
+    const bool loading = collection.state == engine::CollectionState::kLoading;
+    if (loading && collection.progress) return &collection;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend) {
   return fmt::format("simile {}  {} engine ({} on {}): {}", build.version, backend.info.name,
@@ -35,16 +48,20 @@ std::string ListeningLine(std::string_view address,
                          : fmt::format("listening on {}, metrics are off", address);
 }
 
+std::string LoadingText(const std::vector<engine::CollectionStatus>& collections) {
+  const engine::CollectionStatus* const loading = FirstLoading(collections);
+  if (loading == nullptr) return "";
+  return fmt::format("loading {}, {:.0f} %", loading->name, loading->progress->share * 100);
+}
+
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections) {
   constexpr std::size_t kBarWidth = 30;
-  for (const engine::CollectionStatus& collection : collections) {
-    if (collection.state != engine::CollectionState::kLoading || !collection.progress) continue;
-    const double share = collection.progress->share;
-    const auto filled = static_cast<std::size_t>(share * kBarWidth);
-    return fmt::format("{} |{}{}| {:.0f} %", collection.name, std::string(filled, '#'),
-                       std::string(kBarWidth - filled, '-'), share * 100);
-  }
-  return "";
+  const engine::CollectionStatus* const loading = FirstLoading(collections);
+  if (loading == nullptr) return "";
+  const double share = loading->progress->share;
+  const auto filled = static_cast<std::size_t>(share * kBarWidth);
+  return fmt::format("{} |{}{}| {:.0f} %", loading->name, std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '-'), share * 100);
 }
 
 }  // namespace simile::app

@@ -26,6 +26,9 @@ std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration to
 std::string ListeningLine(std::string_view address,
                           const std::optional<std::string>& metrics_address);
 
+// `loading films, 60 %` for the first collection that is loading; else empty.
+std::string LoadingText(const std::vector<engine::CollectionStatus>& collections);
+
 // `films |############--------| 60 %` for the first collection that is loading; else empty.
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 

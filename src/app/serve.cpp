@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "app/background_task.h"
 #include "app/start_output.h"
@@ -43,10 +45,10 @@ void RaiseDescriptorLimit(const Limits& limits) {
 }
 
 // What makes a server stop.
-enum class StopCause : std::uint8_t { kSignal, kRestart };
+enum class StopCause : std::uint8_t { kSignal, kParentEnded, kRestart };
 
-// Waits for a signal, a requested restart or the end of the task, whichever comes first. Returns
-// nothing for the task.
+// Waits for a signal, the end of the parent, a requested restart or the end of the task, whichever
+// comes first. Returns nothing for the task.
 //   task  may be null
 std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
                                    StopSignals& signals) {
@@ -55,7 +57,9 @@ std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
                         {app.restart_fd(), POLLIN, 0},
                         {task != nullptr ? task->done_fd() : -1, POLLIN, 0}};
     poll(watched, 3, kForEver);
-    if (signals.Next()) return StopCause::kSignal;
+    if (const auto request = signals.Next()) {
+      return request->parent_ended ? StopCause::kParentEnded : StopCause::kSignal;
+    }
     if (watched[1].revents != 0) return StopCause::kRestart;
     if (task != nullptr && task->done()) return std::nullopt;
   }
@@ -74,36 +78,82 @@ std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, S
   return AwaitStop(app, &load, signals);
 }
 
-// Waits until the drain is done or a signal arrives. Returns the signal, if one did.
-std::optional<int> AwaitDrain(const BackgroundTask& drain, StopSignals& signals) {
-  while (true) {
-    pollfd watched[] = {{signals.fd(), POLLIN, 0}, {drain.done_fd(), POLLIN, 0}};
-    poll(watched, 2, kForEver);
-    if (const auto signal = signals.Next()) return signal;
-    if (drain.done()) return std::nullopt;
-  }
-}
+// The stop of a server. A second signal ends the process at once, with 128 + its number.
+class Stop {
+ public:
+  Stop(App& app, StopCause cause, std::chrono::milliseconds drain_delay, StopSignals& signals)
+      : app_(app),
+        cause_(cause),
+        drain_delay_(drain_delay),
+        signals_(signals),
+        signalled_(cause == StopCause::kSignal) {}
 
-// Drains; a second signal ends the process here. Returns whether every call finished.
-bool DrainUnlessSignalled(App& app, StopSignals& signals) {
-  app.log().Info("stopping: no new calls, those in flight finish");
-  bool drained = false;
-  {
-    const BackgroundTask drain([&] { drained = app.Drain(); });
-    if (const auto second = AwaitDrain(drain, signals)) _exit(128 + *second);
+  // Returns the exit status.
+  int Run() {
+    LogCause();
+    // No delay where nobody was told that this server serves. After the loss of a GPU the CPU
+    // answers during the delay.
+    if (app_.AnnounceDrain()) AwaitDelay();
+    const bool drained = Drain();
+    // A signal after the loss of the GPU asks for an end, not for a restart.
+    if (cause_ == StopCause::kRestart && !signalled_) return kExitForRestart;
+    return drained ? EXIT_SUCCESS : EXIT_FAILURE;
   }
-  app.log().Info(drained ? "stopped" : "stopped; calls that took too long were cut off");
-  return drained;
-}
 
-// Drains. Returns the exit status.
-int Stop(App& app, StopCause cause, StopSignals& signals) {
-  if (cause == StopCause::kRestart)
-    app.log().Warn("the GPU is lost: the server exits for a restart");
-  const bool drained = DrainUnlessSignalled(app, signals);
-  if (cause == StopCause::kRestart) return kExitForRestart;
-  return drained ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+ private:
+  void LogCause() const {
+    if (cause_ == StopCause::kRestart) {
+      app_.log().Warn("the GPU is lost: the server exits for a restart");
+    }
+    if (cause_ == StopCause::kParentEnded) {
+      app_.log().Info("the process that started the server has ended");
+    }
+  }
+
+  void AwaitDelay() {
+    if (drain_delay_.count() == 0) return;
+    app_.log().Info("stopping: health says NOT_SERVING, calls are still taken",
+                    {{"drain_delay_ms", drain_delay_.count()}});
+    const RealClock clock;
+    const Clock::TimePoint end = clock.Now() + drain_delay_;
+    for (Clock::TimePoint now = clock.Now(); now < end; now = clock.Now()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+      pollfd watched{signals_.fd(), POLLIN, 0};
+      poll(&watched, 1, static_cast<int>(left.count()));
+      TakeSignals();
+    }
+  }
+
+  // Returns whether every call finished.
+  bool Drain() {
+    app_.log().Info("stopping: no new calls, those in flight finish");
+    bool drained = false;
+    {
+      const BackgroundTask drain([&] { drained = app_.Drain(); });
+      while (!drain.done()) {
+        pollfd watched[] = {{signals_.fd(), POLLIN, 0}, {drain.done_fd(), POLLIN, 0}};
+        poll(watched, 2, kForEver);
+        TakeSignals();
+      }
+    }
+    app_.log().Info(drained ? "stopped" : "stopped; calls that took too long were cut off");
+    return drained;
+  }
+
+  void TakeSignals() {
+    while (const auto request = signals_.Next()) {
+      if (request->parent_ended) continue;
+      if (signalled_) _exit(128 + request->signal);
+      signalled_ = true;
+    }
+  }
+
+  App& app_;
+  const StopCause cause_;
+  const std::chrono::milliseconds drain_delay_;
+  StopSignals& signals_;
+  bool signalled_;
+};
 
 // Ends the process at once if the GPU is lost, because destructors would wait for a hung device.
 int ExitIfGpuLost(const App& app, int status) {
@@ -112,7 +162,8 @@ int ExitIfGpuLost(const App& app, int status) {
 }
 
 // Loads the configured collections. A signal or restart during the load ends the process here.
-absl::Status LoadUnlessStopped(App& app, StopSignals& signals, StartOutput& output) {
+absl::Status LoadUnlessStopped(App& app, std::chrono::milliseconds drain_delay,
+                               StopSignals& signals, StartOutput& output) {
   absl::Status loaded;
   const auto announce = [&output](const engine::Snapshot& snapshot, Clock::Duration took) {
     output.Loaded(snapshot, took);
@@ -121,7 +172,7 @@ absl::Status LoadUnlessStopped(App& app, StopSignals& signals, StartOutput& outp
     const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
     if (const auto cause = AwaitLoad(app, load, signals, output)) {
       // A load cannot be cancelled and leaves nothing behind on disk, so the exit need not wait.
-      _exit(Stop(app, *cause, signals));
+      _exit(Stop(app, *cause, drain_delay, signals).Run());
     }
   }
   return loaded;
@@ -129,13 +180,19 @@ absl::Status LoadUnlessStopped(App& app, StopSignals& signals, StartOutput& outp
 
 }  // namespace
 
-int RunServe(const Config& config) {
-  StopSignals signals;
+int RunServe(const ConfigReading& reading) {
+  const Config& config = reading.config;
+  StopSignals signals(config.die_with_parent);
   IgnoreBrokenPipes();
   RaiseDescriptorLimit(config.limits);
 
   StartOutput output({config.log_format, config.log_level, nullptr});
   const net::LibraryLogs library_logs(output.log());
+  if (const std::string ignored = IgnoredVariables(reading); !ignored.empty()) {
+    output.log().Info(
+        "environment variables without effect here; `simile config --print` says more",
+        {{"variables", ignored}});
+  }
   auto created = App::Create(config);
   if (!created.ok()) {
     output.Failed(created.status());
@@ -143,7 +200,8 @@ int RunServe(const Config& config) {
   }
   App& app = **created;
   output.Starting(observe::GetBuildInfo(), app.backend());
-  const absl::Status loaded = LoadUnlessStopped(app, signals, output);
+  const auto drain_delay = config.limits.drain_delay;
+  const absl::Status loaded = LoadUnlessStopped(app, drain_delay, signals, output);
   if (!loaded.ok()) {
     output.Failed(loaded);
     return ExitIfGpuLost(app, EXIT_FAILURE);
@@ -151,7 +209,7 @@ int RunServe(const Config& config) {
   output.Listening(app.address(), app.metrics_address());
 
   const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
-  const int status = Stop(app, cause, signals);
+  const int status = Stop(app, cause, drain_delay, signals).Run();
   if (status == EXIT_SUCCESS && !app.load_under_way()) return ExitIfGpuLost(app, status);
   _exit(status);  // destructors would wait for the load, or for the calls that took too long
 }

@@ -1,15 +1,16 @@
 #pragma once
 
-#include "app/config.h"
+#include "app/config_read.h"
 
 namespace simile::app {
 
 // The server program: builds the server, reports the backend and the collections (start_output.h),
-// loads, answers until SIGTERM or SIGINT, drains. A second signal ends the process at once.
+// loads, answers until SIGTERM or SIGINT, says for limits.drain_delay that it stops, drains. A
+// second signal ends the process at once.
 // REQUIRES: called from the main thread, while it is the only one.
 // Returns the exit status: 0 after a clean drain, 1 if it could not start (the reason is reported)
 // or if calls were cut off. Exits with 75 after a drain for a lost GPU if
 // gpu.on_fault is restart.
-int RunServe(const Config& config);
+int RunServe(const ConfigReading& reading);
 
 }  // namespace simile::app

@@ -28,9 +28,19 @@ std::vector<Setting> MakeSettings() {
                   65'535, &Config::port),
       Path({"server.port_file", "--port-file", "", "A file to write the port to once it listens."},
            &Config::port_file),
+      Path({"server.ready_file", "--ready-file", "",
+            "A file that exists while every configured collection serves, with the address in it; "
+            "removed at the start and when the server begins to stop."},
+           &Config::ready_file),
+      Switch({"server.die_with_parent", "--die-with-parent", "",
+              "Stop as on SIGTERM when the process that started the server ends."},
+             "true", &Config::die_with_parent),
       Switch({"server.reflection", "--reflection", "",
               "Describe the services to anyone who asks (gRPC server reflection)."},
              "true", &Config::reflection),
+      Switch({"server.admin", "--admin", "",
+              "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
+             "true", &Config::admin_allowed),
       Collections({"collections.serve", "--collection", "",
                    "The collections to serve from the start, NAME=FOLDER each."},
                   &Config::collections),
@@ -58,7 +68,8 @@ std::vector<Setting> MakeSettings() {
                  {"auto", Preference::kAuto}, {"cpu", Preference::kCpu}, {"gpu", Preference::kGpu}},
              &RegistryOptions::preference),
       WholeNumber({"backend.threads", "--threads", "threads",
-                   "Threads that search; 0 is every core this process may use."},
+                   "Threads that search; 0 is every core this process may use, or what `simile "
+                   "tune` found faster."},
                   0, 1'024, &RegistryOptions::threads),
       Choice({"backend.cpu_engine", "", "",
               "How the CPU searches: int8 finds candidates by int8 codes and decides "
@@ -151,6 +162,10 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.search_deadline_max", "", "ms",
                    "The longest deadline a search is given, whatever its caller sets."},
                   1, kDayMs, &Limits::search_deadline_max),
+      WholeNumber({"limits.drain_delay", "", "ms",
+                   "How long a stopping server still takes calls, with its health NOT_SERVING, so "
+                   "that load balancers notice."},
+                  0, 600'000, &Limits::drain_delay),
       WholeNumber({"limits.drain_timeout", "", "ms",
                    "How long a stopping server waits for calls under way."},
                   0, 600'000, &Limits::drain_timeout),
@@ -236,6 +251,7 @@ const std::vector<FamiliarName>& FamiliarNames() {
       Same("GPU_DEVICE_ID", "gpu.device", "the same number"),
       Same("GPU_MEMORY_FRACTION", "gpu.memory_fraction", "the same number"),
       Same("RESERVE_MEMORY", "gpu.reserve_mib", "the same number, in MiB"),
+      Same("WORKER_CONCURRENCY", "backend.threads", "the same number"),
   };
   return table;
 }

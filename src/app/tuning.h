@@ -1,12 +1,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "app/config.h"
+#include "app/tuning_cache.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_tuning.h"
 #include "simile/clock.h"
@@ -17,23 +20,40 @@ namespace simile::app {
 struct TuningInForce {
   backend::cpu::Int8Tuning tuning;
   // In the order of TuningValues(): "default", "measured 2026-11-21 on Intel(R) Xeon(R) Processor,
-  // 2 threads, amx+avx512vnni", "not measured yet; the first serve measures".
+  // 2 threads, amx+avx512vnni", "tuned 2026-11-23 for films on ...", "not measured yet; the first
+  // serve measures".
   std::vector<std::string> origins;
+  // The threads that search, and why so many: "backend.threads", "every core this process may use",
+  // "tuned ..."; 0 where the configuration cannot be used.
+  unsigned threads = 0;
+  std::string threads_origin;
   bool measured = false;  // by this call
   bool complete = true;   // false: the machine was too busy, and the next start measures again
   Clock::Duration took{};
   // Why the cache could not be read or written. The server starts all the same.
   absl::Status cache;
+
+  // The options with the tuning and the threads in force over them.
+  backend::RegistryOptions Over(backend::RegistryOptions options) const;
 };
 
 // Returns the tuning that the next serve would start with, without measuring: for `config --print`.
 TuningInForce KnownTuning(const Config& config);
 
+// The tuning that follows from the measurements on this machine.
+TuningInForce TuningOf(const Config& config, const MeasuredTuning& measured);
+
+// What the cache holds for this machine; measures what it lacks. Writes nothing: for `tune`.
+// Errors: kFailedPrecondition if the configuration does not use the tuning; those of CpuOptionsOf.
+//   measure  as for EnsureTuning
+using Measure =
+    std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;
+absl::StatusOr<MeasuredTuning> MeasureTuning(const Config& config, const Measure& measure,
+                                             const Clock& clock);
+
 // Reads the cache; if numbers for this machine are missing, measures and writes the cache. Measures
 // nothing if the configuration does not use the tuning.
 //   measure  backend::cpu::Calibrate; tests pass their own
-using Measure =
-    std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;
 TuningInForce EnsureTuning(const Config& config, const Measure& measure, const Clock& clock);
 
 }  // namespace simile::app

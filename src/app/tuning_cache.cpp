@@ -1,5 +1,7 @@
 #include "app/tuning_cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -14,6 +16,7 @@
 namespace simile::app {
 namespace {
 
+using backend::cpu::TuningFindings;
 using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 using Json = nlohmann::ordered_json;
@@ -23,6 +26,9 @@ constexpr const char* kCacheFormat = "simile_cpu_tuning";
 constexpr int kCacheVersion = 1;
 constexpr std::size_t kCacheBytesMax = 256U << 10;
 constexpr std::size_t kMachinesMax = 64;
+// What `simile tune` found, inside an entry, and its number of threads there.
+constexpr const char* kTuned = "tuned";
+constexpr const char* kTunedThreads = "threads";
 
 Json KeyJson(const TuningKey& key) {
   return {{"cpu", key.cpu},
@@ -58,20 +64,72 @@ absl::StatusOr<Json> ReadFile(const std::filesystem::path& file) {
   return content;
 }
 
+// The number with this name, `missing` where there is none; nothing if it is out of range.
+std::optional<std::uint64_t> NumberIn(const Json& object, const char* name, std::uint64_t min,
+                                      std::uint64_t max, std::uint64_t missing) {
+  const auto found = object.find(name);
+  if (found == object.end()) return missing;
+  if (!found->is_number_unsigned()) return std::nullopt;
+  const auto number = found->get<std::uint64_t>();
+  if (number < min || number > max) return std::nullopt;
+  return number;
+}
+
+std::optional<TuningFindings> ParseFindings(const Json& object) {
+  constexpr std::uint64_t kMissing = 0;  // below every minimum
+  TuningFindings findings;
+  for (const TuningValue& value : TuningValues()) {
+    const auto number = NumberIn(object, value.name, value.min, value.max, kMissing);
+    if (!number) return std::nullopt;
+    if (*number != kMissing) findings.*value.found = static_cast<std::size_t>(*number);
+  }
+  return findings;
+}
+
+std::optional<TunedFindings> ParseTuned(const Json& object, const TuningKey& key) {
+  if (!object.is_object() || !object.value("collections", Json()).is_array()) return std::nullopt;
+  TunedFindings tuned;
+  const Json date = object.value("measured", Json());
+  if (!date.is_string()) return std::nullopt;
+  tuned.date = date.get<std::string>();
+  for (const Json& collection : object.at("collections")) {
+    if (!collection.is_string()) return std::nullopt;
+    tuned.collections.push_back(collection.get<std::string>());
+  }
+  const auto threads = NumberIn(object, kTunedThreads, 1, key.threads, key.threads);
+  const auto findings = ParseFindings(object);
+  if (!threads || !findings) return std::nullopt;
+  if (*threads < key.threads) tuned.threads = static_cast<unsigned>(*threads);
+  tuned.findings = *findings;
+  return tuned;
+}
+
 // Reads an entry. Nothing if one of its numbers is out of range, because then all are doubtful.
 std::optional<MeasuredTuning> Parse(const Json& machine, const TuningKey& key) {
   const auto date = machine.find("measured");
   if (date == machine.end() || !date->is_string()) return std::nullopt;
-  MeasuredTuning measured{key, date->get<std::string>(), {}};
-  for (const TuningValue& value : TuningValues()) {
-    const auto found = machine.find(value.name);
-    if (found == machine.end()) continue;
-    if (!found->is_number_unsigned()) return std::nullopt;
-    const auto number = found->get<std::uint64_t>();
-    if (number < value.min || number > value.max) return std::nullopt;
-    measured.findings.*value.found = static_cast<std::size_t>(number);
+  const auto findings = ParseFindings(machine);
+  if (!findings) return std::nullopt;
+  MeasuredTuning measured{key, date->get<std::string>(), *findings, std::nullopt};
+  if (const auto tuned = machine.find(kTuned); tuned != machine.end()) {
+    measured.tuned = ParseTuned(*tuned, key);
+    if (!measured.tuned) return std::nullopt;
   }
   return measured;
+}
+
+void AddFindings(const TuningFindings& findings, Json& object) {
+  for (const TuningValue& value : TuningValues()) {
+    const auto& found = findings.*value.found;
+    if (found) object[value.name] = *found;
+  }
+}
+
+Json TunedJson(const TunedFindings& tuned) {
+  Json object = {{"measured", tuned.date}, {"collections", tuned.collections}};
+  if (tuned.threads) object[kTunedThreads] = *tuned.threads;
+  AddFindings(tuned.findings, object);
+  return object;
 }
 
 }  // namespace
@@ -95,6 +153,21 @@ absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file
                                          file.string(), key.cpu, key.threads, key.kernels));
 }
 
+absl::Status CheckTuningCacheWritable(const std::filesystem::path& file) {
+  if (const auto content = ReadFile(file); !content.ok()) return content.status();
+  // Missing folders would be created in the first that exists.
+  std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  std::error_code error;
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  if (std::filesystem::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(fmt::format("{} cannot be written: {} is no folder to write into",
+                                            file.string(), folder.string()));
+}
+
 absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredTuning& measured) {
   absl::StatusOr<Json> content = ReadFile(file);
   if (!content.ok()) return content.status();
@@ -106,10 +179,8 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   while (machines.size() >= kMachinesMax) machines.erase(0);
   Json added = key;
   added["measured"] = measured.date;
-  for (const TuningValue& value : TuningValues()) {
-    const auto& found = measured.findings.*value.found;
-    if (found) added[value.name] = *found;
-  }
+  AddFindings(measured.findings, added);
+  if (measured.tuned) added[kTuned] = TunedJson(*measured.tuned);
   machines.push_back(std::move(added));
   (*content)["machines"] = std::move(machines);
   constexpr int kIndent = 1;

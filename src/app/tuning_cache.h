@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -19,19 +21,34 @@ struct TuningKey {
 };
 TuningKey KeyOf(const backend::cpu::Int8Options& options);
 
-struct MeasuredTuning {
-  TuningKey key;
-  std::string date;  // "2026-11-21"
+// What `simile tune` found better on some collections than the findings of the calibration, which
+// it goes over.
+struct TunedFindings {
+  std::string date;                      // "2026-11-23"
+  std::vector<std::string> collections;  // names
+  std::optional<unsigned> threads;       // that search, fewer than the key's
   backend::cpu::TuningFindings findings;
+
+  friend bool operator==(const TunedFindings&, const TunedFindings&) = default;
 };
 
-// The file that keeps calibrations between starts: JSON, one entry for each key, so that machines
+struct MeasuredTuning {
+  TuningKey key;
+  std::string date;  // of the calibration: "2026-11-21"
+  backend::cpu::TuningFindings findings;
+  std::optional<TunedFindings> tuned;
+};
+
+// The file that keeps measurements between starts: JSON, one entry for each key, so that machines
 // and releases with a common home folder can share it. Unknown names in an entry are ignored.
 
 // Errors: kNotFound if there is no file or no valid entry for this key; kInvalidArgument if it is
 //         another kind of file; kPermissionDenied if it cannot be read.
 absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file,
                                                const TuningKey& key);
+
+// OK if WriteTuningCache would write here now; else its error. Writes nothing.
+absl::Status CheckTuningCacheWritable(const std::filesystem::path& file);
 
 // Replaces the entry with this key, or adds it and drops the oldest beyond 64. Creates the file and
 // its folders. Readers see the old file or the new one. If two processes write at the same time,

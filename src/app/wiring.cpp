@@ -1,15 +1,18 @@
 #include "app/wiring.h"
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "app/config_check.h"
+#include "app/first_lines.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"
 #include "observe/build_info.h"
+#include "observe/metric_samples.h"
 #include "observe/metrics_text.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
@@ -21,9 +24,23 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
   std::vector<observe::CollectionReading> readings;
   for (const engine::CollectionStatus& status : store.List()) {
     if (status.snapshot == nullptr) continue;
-    readings.push_back({status.name, status.snapshot->row_count(), status.snapshot->loaded_at});
+    const engine::ResidentBytes bytes = engine::BytesOf(*status.snapshot);
+    readings.push_back({status.name,
+                        status.snapshot->row_count(),
+                        status.snapshot->loaded_at,
+                        {{"vectors", bytes.vectors},
+                         {"payload", bytes.payload},
+                         {"users", bytes.users},
+                         {"index", bytes.index},
+                         {"device", bytes.device}}});
   }
   return readings;
+}
+
+// Where systemd wants to be told that a service of Type=notify is ready; empty: nowhere.
+std::string NotifySocket() {
+  const char* const name = std::getenv("NOTIFY_SOCKET");
+  return name == nullptr ? "" : name;
 }
 
 void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
@@ -42,6 +59,9 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
   }
 }
 
+// Of the ten seconds that Diagnose promises: the rest is for its reply.
+constexpr std::chrono::seconds kExaminationLimit{8};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
@@ -50,10 +70,9 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
         service::CheckCollectionName("collection", collection.name, config.limits);
     if (!named.ok()) return named;
   }
-  const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
   auto base = std::make_unique<BaseServices>(config);
-  backend::RegistryOptions options = config.backend;
-  options.tuning = tuning.tuning;
+  const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
+  backend::RegistryOptions options = tuning.Over(config.backend);
   options.gpu.clock = &base->clock;
   options.gpu_faults = base->gpu_watch.EarlierFaults();
   options.gpu_observer = [watch = &base->gpu_watch](const backend::GpuEvent& event) {
@@ -72,11 +91,13 @@ App::BaseServices::BaseServices(const Config& given)
     : config(given),
       log({config.log_format, config.log_level, nullptr}),
       metrics(observe::GetBuildInfo()),
-      gpu_watch(config, clock, log, metrics) {}
+      gpu_watch(config, clock, log, metrics),
+      readiness(config.ready_file, NotifySocket(), log) {}
 
 App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
     : base_(std::move(base)),
       backend_(std::move(chosen.backend)),
+      gpu_left_alone_(chosen.gpu_left_alone),
       serving_backend_{*backend_, std::move(chosen.reason)},
       publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
       executor_(
@@ -89,17 +110,32 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
           [this] { return backend_->device_memory(); }),
       changes_({config_.changes_allowed, config_.data_root},
                {publisher_, store_, change_queue_, metrics_, log_, clock_, config_.limits}),
-      admin_{serving_backend_, config_.limits, config_.changes_allowed, clock_.WallNow()},
+      examination_([this] { return DoctorOptions(); }, kExaminationLimit),
+      admin_{.backend = serving_backend_,
+             .limits = config_.limits,
+             .clock = clock_,
+             .changes_allowed = config_.changes_allowed,
+             .admin_allowed = config_.admin_allowed,
+             .started_at = clock_.WallNow(),
+             .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
+             .examination = examination_},
       services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_, admin_,
                  config_.limits, config_.log_requests}) {
+  metrics_.SetQueueCapacity(config_.limits.queue_queries_max);
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
   metrics_.SetBackendActive(backend_->info().name);
+  if (config_.backend.preference == backend::Preference::kCpu) return;
+  GpuSensors::Options sensors;
+  sensors.device = static_cast<unsigned>(config_.backend.gpu.device);
+  sensors.bus_id = std::move(chosen.gpu_bus_id);
+  gpu_sensors_ = std::make_unique<GpuSensors>(std::move(sensors), clock_, log_);
 }
 
 App::~App() {
   metrics_endpoint_.reset();  // it reads the server's counts
   if (server_ == nullptr) return;
   changes_.Stop();                               // answers the calls that wait for a change
+  examination_.Stop();                           // answers the calls that wait for its findings
   server_->Drain(std::chrono::milliseconds(0));  // refuses new calls
   change_queue_.Stop();                          // waits for a running load
   server_.reset();                               // waits for the calls in flight
@@ -111,6 +147,9 @@ absl::Status App::Start() {
                          services_.services(), services_.gate(), metrics_, log_);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
+  // Only now: until the port is bound, the file may be of a server that still runs on it.
+  const absl::Status removed = base_->readiness.RemoveStaleFile();
+  if (!removed.ok()) return removed;
   store_.SetListener([this](const std::string& name, bool serving) {
     const absl::Status told = service::Guarded([&] {
       server_->SetCollectionServing(name, serving);
@@ -121,15 +160,16 @@ absl::Status App::Start() {
   for (const CollectionConfig& collection : config_.collections) {
     server_->SetCollectionServing(collection.name, false);
   }
+  collectables_ = metrics_.Collectables();
+  collectables_.push_back(observe::MakeScrapeCollector(Sources()));
   if (config_.metrics_enabled) {
-    auto collectables = metrics_.Collectables();
-    collectables.push_back(observe::MakeScrapeCollector(Sources()));
     auto socket = net::Listen(config_.metrics_listen, config_.metrics_port,
                               {" for metrics", "--metrics-listen", "--metrics-port"});
     if (!socket.ok()) return socket.status();
     metrics_endpoint_ = std::make_unique<net::MetricsEndpoint>(
         *std::move(socket),
-        [collectables = std::move(collectables)] { return observe::MetricsText(collectables); },
+        net::HttpPages{[this] { return observe::MetricsText(collectables_); },
+                       [this] { return UnreadyReason(); }},
         clock_, net::MetricsEndpointOptions());
   }
   server_->Accept();
@@ -142,9 +182,16 @@ absl::Status App::Start() {
 
 observe::ScrapeSources App::Sources() {
   return {.queue_depth = [this] { return executor_.counts().queue_depth; },
-          .connections_open = [this] { return std::uint64_t{server_->CountConnections()}; },
+          // Calls that the server's destructor waits for may read it.
+          .connections_open =
+              [server = server_.get()] { return std::uint64_t{server->CountConnections()}; },
           .collections = [this] { return ReadCollections(store_); },
-          .device_memory = [this] { return backend_->device_memory(); }};
+          .device_memory = [this] { return backend_->device_memory(); },
+          .others =
+              [this] {
+                return gpu_sensors_ ? gpu_sensors_->Metrics()
+                                    : std::vector<observe::ScrapedMetric>();
+              }};
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {
@@ -157,11 +204,46 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
     if (loaded) loaded(**snapshot, clock_.Now() - began);
   }
   server_->SetServing(true);
-  return absl::OkStatus();
+  return base_->readiness.Announce(address());
+}
+
+doctor::Options App::DoctorOptions() const {
+  const ServedBy now = serving_backend_.Now();
+  doctor::Options options;
+  options.machine = doctor::ThisMachine();
+  options.backend = config_.backend;
+  options.backend.gpu_faults = base_->gpu_watch.EarlierFaults();
+  options.journal_file = config_.gpu_fault_journal.string();
+  options.server = doctor::ServerState{.gpu_answers = now.info.name == "gpu",
+                                       .gpu_lost = gpu_lost(),
+                                       .gpu_left_alone = gpu_left_alone_,
+                                       .reason = now.reason};
+  return options;
+}
+
+std::string App::UnreadyReason() const {
+  switch (server_->state()) {
+    case net::ServingState::kServing:
+      return "";
+    case net::ServingState::kDraining:
+      return "draining";
+    case net::ServingState::kStarting:
+      break;
+  }
+  const std::string loading = LoadingText(store_.List());
+  return loading.empty() ? "starting" : loading;
+}
+
+bool App::AnnounceDrain() {
+  const bool was_serving = server_->AnnounceDrain();
+  base_->readiness.Withdraw();
+  return was_serving;
 }
 
 bool App::Drain() {
+  AnnounceDrain();
   changes_.Stop();
+  examination_.Stop();
   return server_->Drain(config_.limits.drain_timeout);
 }
 

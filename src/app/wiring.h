@@ -5,12 +5,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "app/config.h"
+#include "app/gpu_sensors.h"
 #include "app/gpu_watch.h"
+#include "app/readiness.h"
+#include "doctor/examination.h"
 #include "engine/queue/executor.h"
 #include "engine/snapshots/change_queue.h"
 #include "engine/snapshots/publisher.h"
@@ -24,6 +28,7 @@
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
 #include "service/rpc_services.h"
+#include "service/self_examination.h"
 #include "simile/clock.h"
 
 namespace simile::app {
@@ -33,24 +38,28 @@ namespace simile::app {
 // destroyed before what it refers to.
 class App {
  public:
-  // Measures the processor if needed (tuning.h), builds everything, writes the port file and starts
-  // to answer: health is NOT_SERVING and the collections are missing until LoadCollections has run.
-  // Errors: those of ChooseBackend, Server::Start, Listen and ReplaceFile; kInvalidArgument for a
-  //         malformed collection name.
+  // Removes an earlier server's ready file, measures the processor if needed (tuning.h), builds
+  // everything, writes the port file and starts to answer: health is NOT_SERVING and the
+  // collections are missing until LoadCollections has run.
+  // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile and
+  //         Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection name.
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config);
   ~App();  // stops at once; waits for a running load
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // Loads the configured collections one after another, then sets health to SERVING. Blocking;
-  // called once.
+  // Loads the configured collections one after another, then sets health to SERVING and announces
+  // that (readiness.h). Blocking; called once.
   //   loaded  called after each with its snapshot and how long it took; may be empty
-  // Errors: the first failure, with the collection's name in front.
+  // Errors: the first failure, with the collection's name in front; those of Readiness::Announce.
   using Loaded = std::function<void(const engine::Snapshot& snapshot, Clock::Duration took)>;
   absl::Status LoadCollections(const Loaded& loaded);
 
-  // Waits up to limits.drain_timeout for running calls: see Server::Drain. Calls that wait for a
-  // change of a collection are answered at once, since its result would be lost.
+  // Says everywhere that the server stops, while it still takes calls: see Server::AnnounceDrain
+  // and Readiness::Withdraw. Returns whether anyone was told before that it serves.
+  bool AnnounceDrain();
+  // AnnounceDrain; waits up to limits.drain_timeout for running calls: see Server::Drain. Calls
+  // that wait for a change of a collection are answered at once, since its result would be lost.
   bool Drain();
   // Whether a collection is being loaded: then the destructor waits for that.
   bool load_under_way() const { return changes_.AnyUnderWay(); }
@@ -79,11 +88,15 @@ class App {
     const observe::Logger log;
     observe::Metrics metrics;
     GpuWatch gpu_watch;
+    Readiness readiness;
   };
   App(std::unique_ptr<BaseServices> base, backend::Chosen chosen);
 
   absl::Status Start();
-  observe::ScrapeSources Sources();
+  // What the doctor is to examine in this server, and its state now.
+  doctor::Options DoctorOptions() const;
+  std::string UnreadyReason() const;  // for /readyz
+  observe::ScrapeSources Sources();   // REQUIRES: server_ is set.
 
   const std::unique_ptr<BaseServices> base_;
   const Config& config_ = base_->config;
@@ -91,14 +104,18 @@ class App {
   const observe::Logger& log_ = base_->log;
   observe::Metrics& metrics_ = base_->metrics;
   const std::unique_ptr<Backend> backend_;
+  const bool gpu_left_alone_;  // after too many losses
   const service::ServingBackend serving_backend_;
   engine::SnapshotStore store_{clock_};
   engine::Publisher publisher_;
   engine::Executor executor_;
   engine::ChangeQueue change_queue_;
   service::CollectionChanges changes_;
+  service::SelfExamination examination_;
   const service::AdminParts admin_;
   service::RpcServices services_;
+  std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
+  std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::MetricsEndpoint> metrics_endpoint_;
 };

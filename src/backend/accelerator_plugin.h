@@ -23,7 +23,7 @@ inline constexpr char kDeviceErrorPayload[] = "simile/device_error";
 extern "C" {
 
 // Grows whenever a struct below changes.
-enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 3 };
+enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 4 };
 
 enum : std::uint32_t { SIMILE_PLUGIN_DEVICES_MAX = 16, SIMILE_PLUGIN_TEXT_BYTES = 256 };
 
@@ -31,6 +31,7 @@ enum : std::uint32_t { SIMILE_PLUGIN_DEVICES_MAX = 16, SIMILE_PLUGIN_TEXT_BYTES 
 struct SimileDevice {
   char name[SIMILE_PLUGIN_TEXT_BYTES];  // "NVIDIA H200"
   std::uint64_t memory_bytes;
+  char bus_id[SIMILE_PLUGIN_TEXT_BYTES];  // "0000:3b:00.0", as the vendor's tools number it
 };
 
 struct SimileDeviceProbe {
@@ -49,7 +50,8 @@ struct SimilePlugin {
   // Lists the devices without opening one. Fills the whole struct; never throws.
   void (*probe)(SimileDeviceProbe* probe);
   // Opens a device and allocates its workspace. Never throws. Errors, as a receipt shows them:
-  //   kFailedPrecondition      no code for the device, or a vendor library that cannot be loaded
+  //   kFailedPrecondition      no code for the device; with the code of kDeviceErrorPayload
+  //   kNotFound                a vendor library that cannot be loaded
   //   kResourceExhausted       the smallest workspace does not fit; with the bytes needed and free
   //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
   void (*open)(const simile::backend::GpuOptions* options,

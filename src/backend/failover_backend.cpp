@@ -1,27 +1,16 @@
 #include "backend/failover_backend.h"
 
-#include <charconv>
 #include <mutex>
 #include <utility>
 
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
 
-#include "backend/accelerator_plugin.h"
+#include "backend/gpu_plugin.h"
 #include "base/error_detail.h"
 
 namespace simile::backend {
 namespace {
-
-std::optional<int> DeviceErrorOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kDeviceErrorPayload);
-  if (!payload) return std::nullopt;
-  const std::string digits(*payload);
-  int code = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code);
-  if (error != std::errc()) return std::nullopt;
-  return code;
-}
 
 class FailoverBackend final : public Backend {
  public:
@@ -47,6 +36,7 @@ class FailoverBackend final : public Backend {
     const ResidentPlan gpu_plan = gpu_->Plan(shape);
     plan.host_bytes += gpu_plan.host_bytes;
     plan.device_bytes += gpu_plan.device_bytes;
+    plan.builds_later = true;  // when the CPU must answer
     return plan;
   }
 

@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <charconv>
 #include <string_view>
 
+#include <absl/strings/cord.h>
 #include <fmt/format.h>
 
 #include "backend/build_id.h"
@@ -65,6 +67,16 @@ absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
         static_cast<std::uint32_t>(SIMILE_PLUGIN_INTERFACE_VERSION)));
   }
   return plugin;
+}
+
+std::optional<int> DeviceErrorOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kDeviceErrorPayload);
+  if (!payload) return std::nullopt;
+  const std::string digits(*payload);
+  int code = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code);
+  if (error != std::errc()) return std::nullopt;
+  return code;
 }
 
 }  // namespace simile::backend

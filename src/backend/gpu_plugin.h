@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <absl/status/status.h>
@@ -23,5 +24,9 @@ absl::Status LoadDriver(const std::string& library, const AcceleratorKind& kind)
 //         interface version than the server.
 absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
                                                   const std::string& entry_symbol);
+
+// Returns the vendor's error code that a plug-in's Status carries (kDeviceErrorPayload); nullopt
+// for none.
+std::optional<int> DeviceErrorOf(const absl::Status& status);
 
 }  // namespace simile::backend

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
+#include "base/cpu_count.h"
 
 namespace simile::backend {
 namespace {
@@ -33,13 +33,16 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& o
   return cpu::MakeInt8Backend(*chosen);
 }
 
-// Opens the first accelerator that can be used. Errors: why each kind cannot.
+// Opens the first accelerator that can be used.
+// Errors: kUnavailable when none is tried after too many faults; kFailedPrecondition with the
+// reason
+//         of each kind that cannot be used.
 absl::StatusOr<OpenedGpu> TryGpu(const RegistryOptions& options) {
   static const RealClock real_clock;
   GpuOptions gpu = options.gpu;
   if (gpu.clock == nullptr) gpu.clock = &real_clock;
   std::string not_tried = WhyNotTried(options.gpu_faults, gpu.clock->WallNow());
-  if (!not_tried.empty()) return absl::FailedPreconditionError(not_tried);
+  if (!not_tried.empty()) return absl::UnavailableError(not_tried);
   std::string reasons;
   for (const GpuSearch& search :
        options.gpu_searches.empty() ? DefaultGpuSearches() : options.gpu_searches) {
@@ -56,9 +59,11 @@ absl::StatusOr<OpenedGpu> TryGpu(const RegistryOptions& options) {
 absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
   cpu::Int8Options chosen = cpu::OptionsFor(options.isa);
   if (chosen.large == nullptr) return UnknownIsa(options.isa);
-  chosen.threads = options.threads > 0 ? options.threads : cpu::UsableCpuCount();
+  chosen.threads = options.threads > 0 ? options.threads : base::UsableCpuCount();
   chosen.tuning = options.tuning;
-  if (!options.int4) chosen.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
+  if (!options.int4) {
+    chosen.tuning.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
+  }
   return chosen;
 }
 
@@ -66,20 +71,20 @@ absl::StatusOr<Chosen> ChooseBackend(const RegistryOptions& options) {
   auto cpu = MakeCpuBackend(options);
   if (!cpu.ok()) return cpu.status();
   if (options.preference == Preference::kCpu) {
-    return Chosen{*std::move(cpu), "the configuration asks for the CPU"};
+    return Chosen{*std::move(cpu), "the configuration asks for the CPU", "", false};
   }
   auto gpu = TryGpu(options);
   if (gpu.ok()) {
     return Chosen{MakeFailoverBackend(std::move(gpu->backend), *std::move(cpu),
                                       options.gpu_when_full, options.gpu_observer),
-                  std::move(gpu->description)};
+                  std::move(gpu->description), std::move(gpu->bus_id), false};
   }
   std::string reason(gpu.status().message());
   if (options.preference == Preference::kGpu) {
     return absl::FailedPreconditionError(
         fmt::format("the configuration asks for the GPU, which cannot be used: {}", reason));
   }
-  return Chosen{*std::move(cpu), std::move(reason)};
+  return Chosen{*std::move(cpu), std::move(reason), "", absl::IsUnavailable(gpu.status())};
 }
 
 }  // namespace simile::backend

@@ -47,6 +47,9 @@ struct Chosen {
   std::unique_ptr<Backend> backend;
   // "no NVIDIA driver on this machine (libcuda.so.1 not found)"; for a GPU, its description
   std::string reason;
+  std::string gpu_bus_id;  // "0000:3b:00.0": of the GPU; empty for the CPU
+  // The GPU was lost too often and is not touched by this process: see WhyNotTried.
+  bool gpu_left_alone = false;
 };
 
 // Returns what the int8 engine runs with: kernels, threads, tuning. Calibration measures with it.

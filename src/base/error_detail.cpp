@@ -74,6 +74,8 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kChangesNotAllowed, "CHANGES_NOT_ALLOWED",
                     StatusCode::kPermissionDenied,
                     "the server was not started with `--allow-changes`", ""},
+    ErrorReasonInfo{ErrorReason::kAdminNotAllowed, "ADMIN_NOT_ALLOWED",
+                    StatusCode::kPermissionDenied, "the server was not started with `--admin`", ""},
     ErrorReasonInfo{ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
                     "too many searches wait", "repeat after `RetryInfo`, or on another server"},
     ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",

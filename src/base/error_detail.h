@@ -35,6 +35,7 @@ enum class ErrorReason : std::uint8_t {
   kChangeInProgress,
   kFilesChanged,
   kChangesNotAllowed,
+  kAdminNotAllowed,
   kQueueFull,
   kChangeQueueFull,
   kDoesNotFit,

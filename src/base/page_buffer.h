@@ -5,12 +5,12 @@
 
 namespace simile::base {
 
-// Anonymous pages from the kernel, huge ones where it has them: a huge page is 512 small ones, so a
-// scan of gigabytes misses the TLB that much less often. Zeroed, and not resident until written to.
-// Movable, not copyable.
+// Anonymous pages from the kernel. From 2 MiB on they are huge ones where it has them: a huge page
+// is 512 small ones, so a scan of gigabytes misses the TLB that much less often. Zeroed, and not
+// resident until written to. Movable, not copyable.
 class PageBuffer {
  public:
-  // The size of a buffer of this many bytes: whole huge pages.
+  // The size of a buffer of this many bytes: whole pages, and whole huge ones from 2 MiB on.
   static std::size_t RoundedBytes(std::size_t bytes);
 
   PageBuffer() = default;

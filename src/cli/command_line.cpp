@@ -239,6 +239,11 @@ Command& Command::Check(std::function<absl::Status()> check) {
   return *this;
 }
 
+Command& Command::AboutProgram() {
+  spec_->about_program = true;
+  return *this;
+}
+
 Command& Command::Footer(const std::string& text) {
   spec_->footer = text;
   return *this;

@@ -56,6 +56,9 @@ class Command {
   // A check of the flags together, made after parsing: what it returns is wrong usage.
   Command& Check(std::function<absl::Status()> check);
 
+  // Marks a command that tells about the program itself: see CommandSpec::about_program.
+  Command& AboutProgram();
+
   // Text printed after the flags in the help: examples first.
   Command& Footer(const std::string& text);
   // The function to run; it returns the exit code.

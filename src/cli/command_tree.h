@@ -51,8 +51,9 @@ struct Argument {
 // A command with all that its parsing, help, completion and manual say of it.
 struct CommandSpec {
   std::string name;
-  std::string help;    // one line
-  std::string footer;  // lines after the flags: examples first, then notes
+  std::string help;            // one line
+  std::string footer;          // lines after the flags: examples first, then notes
+  bool about_program = false;  // the program's help names it after the others, without its own
   std::deque<Argument> arguments;
   // kCollectionFlag or kCollectionArgument, once parsing found the collection there.
   std::string_view collection_given_as = kCollectionFlag;

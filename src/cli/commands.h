@@ -21,9 +21,13 @@ void AddReloadCommand(CommandLine& line);
 void AddRollbackCommand(CommandLine& line);
 void AddUnloadCommand(CommandLine& line);
 void AddInspectCommand(CommandLine& line);
+void AddPlanCommand(CommandLine& line);
 void AddVerifyCommand(CommandLine& line);
 void AddBenchCommand(CommandLine& line);
+void AddTopCommand(CommandLine& line);
+void AddTuneCommand(CommandLine& line);
 void AddConfigCommand(CommandLine& line);
+void AddDoctorCommand(CommandLine& line);
 void AddProgramCommands(CommandLine& line);
 
 }  // namespace simile::cli

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/foreign_variables.h"
 #include "app/settings.h"
 #include "backend/cpu/int8_tuning.h"
+#include "base/cpu_count.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -54,6 +56,14 @@ Json ValueJson(const Setting& setting, const app::Config& config) {
 
 Json TuningJson(const app::TuningInForce& tuning) {
   Json list = Json::array();
+  list.push_back({{"name", "threads"},
+                  {"value", tuning.threads},
+                  {"unit", "threads"},
+                  {"default", base::UsableCpuCount()},
+                  {"origin", tuning.threads_origin},
+                  {"help",
+                   "Threads that search; `simile tune` may choose them where "
+                   "backend.threads is 0."}});
   const Int8Tuning defaults;
   for (std::size_t i = 0; i < TuningValues().size(); ++i) {
     const TuningValue& value = TuningValues()[i];
@@ -63,6 +73,40 @@ Json TuningJson(const app::TuningInForce& tuning) {
                     {"default", defaults.*value.value},
                     {"origin", tuning.origins[i]},
                     {"help", value.help}});
+  }
+  return list;
+}
+
+// "the GPU's driver"; nothing for a variable that has no effect.
+std::string ReaderName(app::VariableReader reader) {
+  switch (reader) {
+    case app::VariableReader::kGpuDriver:
+      return "the GPU's driver";
+    case app::VariableReader::kContainerRuntime:
+      return "the container runtime";
+    case app::VariableReader::kNobody:
+      break;
+  }
+  return "";
+}
+
+Json FamiliarJson() {
+  Json list = Json::array();
+  for (const app::FamiliarName& familiar : app::FamiliarNames()) {
+    list.push_back({{"name", familiar.name}, {"key", familiar.key}, {"help", familiar.help}});
+  }
+  return list;
+}
+
+Json ForeignJson(const app::ConfigReading& reading) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < app::ForeignVariables().size(); ++i) {
+    const app::ForeignVariable& variable = app::ForeignVariables()[i];
+    const std::optional<std::string>& value = reading.foreign_values[i];
+    list.push_back({{"name", variable.name},
+                    {"value", value ? Json(*value) : Json()},
+                    {"reader", ReaderName(variable.reader)},
+                    {"help", variable.effect}});
   }
   return list;
 }
@@ -101,8 +145,9 @@ int RunConfig(const ConfigFlags& flags) {
     return FailOn(problems);
   }
   if (flags.print) {
-    fmt::print("{}\n{}", SettingsTable(*reading, StandardOutput()),
-               TuningTable(app::KnownTuning(reading->config), StandardOutput()));
+    fmt::print("{}\n{}{}", SettingsTable(*reading, StandardOutput()),
+               TuningTable(app::KnownTuning(reading->config), StandardOutput()),
+               ForeignTable(*reading, StandardOutput()));
     std::fflush(stdout);  // so that the problems follow it
     return FailOn(problems);
   }
@@ -130,6 +175,8 @@ std::string SettingsTable(const app::ConfigReading& reading, const Terminal& ter
 std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal) {
   Table table({{"tuning"}, {"value"}, {"unit"}, {"default"}, {"from"}});
   const Int8Tuning defaults;
+  table.AddRow({"threads", std::to_string(tuning.threads), "threads",
+                std::to_string(base::UsableCpuCount()), tuning.threads_origin});
   for (std::size_t i = 0; i < TuningValues().size(); ++i) {
     const TuningValue& value = TuningValues()[i];
     table.AddRow({value.name, std::to_string(tuning.tuning.*value.value), value.unit,
@@ -138,6 +185,20 @@ std::string TuningTable(const app::TuningInForce& tuning, const Terminal& termin
   std::string text = table.Render(terminal, 0);
   if (!tuning.cache.ok()) text += std::string(tuning.cache.message()) + "\n";
   return text;
+}
+
+std::string ForeignTable(const app::ConfigReading& reading, const Terminal& terminal) {
+  Table table({{"variable"}, {"value"}, {"read by"}, {"what"}});
+  bool any = false;
+  for (std::size_t i = 0; i < app::ForeignVariables().size(); ++i) {
+    const app::ForeignVariable& variable = app::ForeignVariables()[i];
+    if (!reading.foreign_values[i]) continue;
+    const std::string reader = ReaderName(variable.reader);
+    table.AddRow({std::string(variable.name), *reading.foreign_values[i],
+                  reader.empty() ? "nobody: ignored" : reader, std::string(variable.effect)});
+    any = true;
+  }
+  return any ? fmt::format("\n{}", table.Render(terminal, 0)) : "";
 }
 
 std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
@@ -162,6 +223,8 @@ std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInF
         {{"key", problem.key}, {"origin", problem.origin}, {"message", problem.message}});
   }
   return JsonLine({{"settings", std::move(list)},
+                   {"familiar_names", FamiliarJson()},
+                   {"foreign_variables", ForeignJson(reading)},
                    {"tuning", TuningJson(tuning)},
                    {"problems", std::move(found)}});
 }
@@ -181,7 +244,8 @@ void AddConfigCommand(CommandLine& line) {
           "wins.\n"
           "server.port is SIMILE_SERVER_PORT, and {\"server\": {\"port\": 50051}} in a file.\n"
           "Names from other servers also work: USE_GPU (true: auto, false: cpu), "
-          "INFERENCE_BATCH_SIZE.\n"
+          "INFERENCE_BATCH_SIZE,\n"
+          "WORKER_CONCURRENCY; --print names the variables that are set and have no effect.\n"
           "Of a collection's folder the headers are read; `simile inspect FOLDER` reads all.\n"
           "Exit codes: 0 valid, 1 a folder is missing or no collection, 64 a wrong setting, or "
           "nothing to serve.")

@@ -13,14 +13,19 @@ namespace simile::cli {
 // Every setting in a table: key, value, unit, range, default and origin.
 std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal);
 
-// The CPU engine's tuning in a table: name, value, unit, default and origin. Below it the error of
-// the tuning cache file, if any.
+// The CPU engine's threads and tuning in a table: name, value, unit, default and origin. Below it
+// the error of the tuning cache file, if any.
 std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal);
 
+// The variables that are set and that others read, or nobody, in a table: name, value, who reads it
+// and what it does or what to set instead. Begins with an empty line; empty when none is set.
+std::string ForeignTable(const app::ConfigReading& reading, const Terminal& terminal);
+
 // All as {"settings": [{"key", "value", "unit", "range", "default", "origin", "environment",
-// "flag", "help"}], "tuning": [{"name", "value", "unit", "default", "origin", "help"}], "problems":
-// [{"key", "origin", "message"}]} on one line, ended by '\n'. Numbers and switches keep their
-// types.
+// "flag", "help"}], "familiar_names": [{"name", "key", "help"}], "foreign_variables": [{"name",
+// "value" or null, "reader", "help"}], "tuning": [{"name", "value", "unit", "default", "origin",
+// "help"}], "problems": [{"key", "origin", "message"}]} on one line, ended by '\n'. Numbers and
+// switches keep their types; the reader of a variable without effect is "".
 std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
                          const std::vector<app::ConfigProblem>& problems);
 

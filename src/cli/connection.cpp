@@ -269,6 +269,14 @@ absl::StatusOr<v1::GetServerInfoResponse> Connection::GetServerInfo() const {
                         v1::GetServerInfoRequest());
 }
 
+absl::StatusOr<v1::GetStatsResponse> Connection::GetStats() const {
+  return channel_->Call(channel_->admin, &v1::AdminService::Stub::GetStats, v1::GetStatsRequest());
+}
+
+absl::StatusOr<v1::DiagnoseResponse> Connection::Diagnose() const {
+  return channel_->Call(channel_->admin, &v1::AdminService::Stub::Diagnose, v1::DiagnoseRequest());
+}
+
 absl::StatusOr<Health> Connection::CheckHealth(const std::string& name) const {
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(name);

@@ -62,6 +62,9 @@ class Connection {
   absl::StatusOr<v1::LookupResponse> Lookup(const v1::LookupRequest& request) const;
 
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo() const;
+  // Errors of both: kPermissionDenied unless the server runs with --admin.
+  absl::StatusOr<v1::GetStatsResponse> GetStats() const;
+  absl::StatusOr<v1::DiagnoseResponse> Diagnose() const;
 
   // Whether something answers (grpc.health.v1).
   //   name  empty: the server's queries; a collection: its queries; "liveness": the process

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/display_text.h"
 
@@ -95,16 +96,22 @@ std::string UsageText(const ProgramSpec& program, const CommandSpec& command) {
 
 std::string ProgramHelp(const ProgramSpec& program) {
   std::vector<HelpRow> commands;
+  std::vector<std::string_view> about_program;
   for (const CommandSpec& command : program.commands) {
-    commands.emplace_back(command.name, command.help);
+    if (command.about_program) {
+      about_program.push_back(command.name);
+    } else {
+      commands.emplace_back(command.name, command.help);
+    }
   }
   return fmt::format(
       "{0}: {1}\nUsage: {0} COMMAND [OPTIONS]\n{2}\n{3}", program.name, program.description,
       Section("Commands", commands),
-      Paragraphs(fmt::format("`{} COMMAND --help` explains a command.\n"
+      Paragraphs(fmt::format("About the program itself: {}. `{} COMMAND --help` explains a "
+                             "command.\n"
                              "Exit codes: 0 success, 1 failure, 64 wrong usage; some commands add "
                              "others.",
-                             program.name)));
+                             fmt::join(about_program, ", "), program.name)));
 }
 
 std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command) {

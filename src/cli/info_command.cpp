@@ -90,6 +90,9 @@ std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& a
   facts.AddRow({"changes", info.changes_allowed() ? "allowed"
                                                   : "refused; `simile serve --allow-changes` "
                                                     "allows load, reload, rollback and unload"});
+  facts.AddRow({"admin", info.admin_allowed()
+                             ? "allowed"
+                             : "refused; `simile serve --admin` allows top and doctor --server"});
   const char* label = "can";
   for (const std::string& line : WrappedList(info.capabilities(), kAbilitiesWidth)) {
     facts.AddRow({std::exchange(label, ""), line});
@@ -114,6 +117,7 @@ std::string InfoJson(const v1::GetServerInfoResponse& info) {
                                  {"started_at", Rfc3339Text(info.started_at())},
                                  {"backend", BackendJson(info.backend())},
                                  {"changes_allowed", info.changes_allowed()},
+                                 {"admin_allowed", info.admin_allowed()},
                                  {"capabilities", info.capabilities()},
                                  {"limits", LimitsByName(info)}};
   return JsonLine(json);

@@ -15,7 +15,7 @@ std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& a
 std::string LimitsTable(const v1::GetServerInfoResponse& info, const Terminal& terminal);
 
 // {"version", "commit", "compiler", "build_type", "started_at", "backend", "changes_allowed",
-//  "capabilities", "limits": {name: number}} on one line, ended by '\n'.
+//  "admin_allowed", "capabilities", "limits": {name: number}} on one line, ended by '\n'.
 std::string InfoJson(const v1::GetServerInfoResponse& info);
 
 }  // namespace simile::cli

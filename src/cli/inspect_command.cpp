@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -11,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/cpu/int8_backend.h"
+#include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
@@ -23,6 +26,7 @@
 #include "cli/terminal.h"
 #include "data/collection_parts.h"
 #include "data/inspect.h"
+#include "engine/snapshots/memory_plan.h"
 
 namespace simile::cli {
 namespace {
@@ -194,7 +198,7 @@ std::string InspectionJson(const std::string& path, const data::Inspection& insp
   return JsonLine(json);
 }
 
-absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
+absl::StatusOr<data::Inspection> ReadAndCheck(const InspectFlags& flags) {
   if (flags.json)
     return data::InspectFile(*flags.path, Limits{}, {.quick = flags.quick, .progress = {}});
   InspectProgress progress;
@@ -202,6 +206,43 @@ absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
       *flags.path, Limits{},
       {.quick = flags.quick,
        .progress = [&progress](const data::ReadProgress& read) { progress.Set(read); }});
+}
+
+// The memory of a collection on the CPU, as a fact.
+data::InspectedFact MemoryFact(const engine::MemoryPlan& memory) {
+  const auto whole = [](std::uint64_t number) {
+    return PayloadValue{static_cast<std::int64_t>(number)};
+  };
+  const engine::ResidentBytes& bytes = memory.resident;
+  return {"memory_bytes",
+          PayloadValue{PayloadObject{{"total", whole(bytes.host())},
+                                     {"vectors", whole(bytes.vectors)},
+                                     {"payload", whole(bytes.payload)},
+                                     {"users", whole(bytes.users)},
+                                     {"index", whole(bytes.index)},
+                                     {"load_peak", whole(memory.peak_bytes())}}},
+          fmt::format("{} on the CPU (vectors {}, payload {}, users {}, index {}), {} while it is "
+                      "loaded; `simile plan` has more",
+                      base::BytesText(bytes.host()), base::BytesText(bytes.vectors),
+                      base::BytesText(bytes.payload), base::BytesText(bytes.users),
+                      base::BytesText(bytes.index), base::BytesText(memory.peak_bytes()))};
+}
+
+// With the memory after the counts, for a folder that could be planned.
+absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
+  absl::StatusOr<data::Inspection> inspection = ReadAndCheck(flags);
+  if (!inspection.ok() || !inspection->plan) return inspection;
+  const absl::StatusOr<engine::DataBytes> data = engine::PlanData(*inspection->plan, Limits{});
+  if (!data.ok()) return inspection;  // a file has gone meanwhile: its status says which
+  backend::cpu::Int8Options options = backend::cpu::OptionsFor("");
+  options.threads = base::UsableCpuCount();
+  const ResidentPlan index = backend::cpu::PlanInt8(
+      options,
+      {inspection->plan->row_count, inspection->plan->dim, inspection->plan->files.metric});
+  const auto users = std::ranges::find(inspection->facts, "users", &data::InspectedFact::key);
+  if (users == inspection->facts.end()) return inspection;
+  inspection->facts.insert(std::next(users), MemoryFact(engine::PlanMemory(*data, index)));
+  return inspection;
 }
 
 // Prints the facts to standard output, and to standard error why the file would not load.
@@ -230,7 +271,7 @@ void AddInspectCommand(CommandLine& line) {
             "A .npy, .safetensors, .jsonl or .json file, or a collection's folder")
       .Required()
       .Switch("--quick", flags->quick,
-              "Read headers, sizes and names alone, and say what was not checked")
+              "Read headers, sizes, names and a part of the payload, and say what was not checked")
       .Switch("--json", flags->json, "Print JSON for programs");
   command
       .Footer(

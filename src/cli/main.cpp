@@ -32,9 +32,13 @@ int Main(int argument_count, char** arguments) {
   AddRollbackCommand(line);
   AddUnloadCommand(line);
   AddInspectCommand(line);
+  AddPlanCommand(line);
   AddVerifyCommand(line);
   AddBenchCommand(line);
+  AddTopCommand(line);
+  AddTuneCommand(line);
   AddConfigCommand(line);
+  AddDoctorCommand(line);
   AddProgramCommands(line);
   const int exit_code = line.Run(argument_count, arguments);
   // Losing output, for example to a full disk, is a failure.

@@ -51,12 +51,13 @@ absl::StatusOr<std::string> CompletionFor(const ProgramSpec& program, const std:
 
 void AddProgramCommands(CommandLine& line) {
   const ProgramSpec& program = line.program();
-  line.Add("version", "Print the version").Run([&program] {
+  line.Add("version", "Print the version").AboutProgram().Run([&program] {
     fmt::print("{}\n", program.version);
     return kSucceeded;
   });
   auto shell = std::make_shared<OptionalName>();
   line.Add("completion", "Print completion for a shell")
+      .AboutProgram()
       .Positional("SHELL", *shell, "bash, zsh or fish")
       .Required()
       .Choices({"bash", "zsh", "fish"})
@@ -71,6 +72,7 @@ void AddProgramCommands(CommandLine& line) {
         return kSucceeded;
       });
   line.Add("man", "Print the manual page")
+      .AboutProgram()
       .Footer(fmt::format("{} man | man -l -", program.name))
       .Run([&program] {
         fmt::print("{}", ManPage(program));
@@ -78,6 +80,7 @@ void AddProgramCommands(CommandLine& line) {
       });
   auto name = std::make_shared<OptionalName>();
   line.Add("help", "Explain a command")
+      .AboutProgram()
       .Positional("COMMAND", *name, "The command (default: list all)")
       .Choices(CommandNames(program))
       .Check([&program, name] { return CheckCommand(program, *name); })

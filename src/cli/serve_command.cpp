@@ -3,6 +3,7 @@
 
 #include "app/config_check.h"
 #include "app/serve.h"
+#include "base/freed_memory.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/settings_flags.h"
@@ -27,7 +28,8 @@ int RunServe(const SettingsFlags& flags) {
   if (!reading.ok()) return RefuseSettings(flags, reading.status());
   const absl::Status served = app::CheckSomethingToServe(reading->config);
   if (!served.ok()) return RefuseSettings(flags, served);
-  return app::RunServe(reading->config);
+  base::MapLargeBlocks();
+  return app::RunServe(*reading);
 }
 
 }  // namespace

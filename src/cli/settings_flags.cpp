@@ -1,5 +1,6 @@
 #include "cli/settings_flags.h"
 
+#include <algorithm>
 #include <cctype>
 #include <sstream>
 
@@ -67,10 +68,11 @@ std::vector<std::string> ChoicesOf(const Setting& setting) {
 
 }  // namespace
 
-void SettingsFlags::AddTo(Command& command) {
+void SettingsFlags::AddTo(Command& command, std::span<const std::string_view> keys) {
   command.File("--config", file_, "FILE", "A JSON file of settings (or SIMILE_CONFIG)");
   for (const Setting& setting : app::Settings()) {
-    if (setting.flag.empty()) continue;
+    const bool wanted = keys.empty() || std::ranges::find(keys, setting.key) != keys.end();
+    if (setting.flag.empty() || !wanted) continue;
     if (setting.kind == SettingKind::kCollections) {
       std::vector<std::string>& collections = lists_[setting.key];
       command.Texts(setting.flag, collections, ValueName(setting), HelpFor(setting))

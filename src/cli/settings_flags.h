@@ -2,7 +2,9 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/config_read.h"
@@ -10,11 +12,15 @@
 
 namespace simile::cli {
 
-// The flags of `serve` and `config`: --config, and one for each setting of app/settings.cpp that
-// has a flag.
+// The flags of `serve`, `config` and others: --config, and one for each setting of app/settings.cpp
+// that has a flag.
 class SettingsFlags {
  public:
-  void AddTo(Command& command);
+  //   keys  of the settings to add; empty: all
+  void AddTo(Command& command, std::span<const std::string_view> keys = {});
+
+  // Whether any of them is on the command line, --config among them.
+  bool any_given() const { return file_ || !Sources().flags.empty(); }
 
   // Reads file, environment and the flags given. Errors: those of app::ReadConfig.
   absl::StatusOr<app::ConfigReading> Read() const;

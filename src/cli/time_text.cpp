@@ -1,11 +1,16 @@
 #include "cli/time_text.h"
 
+#include <charconv>
+#include <cmath>
 #include <ctime>
 
 #include <fmt/chrono.h>
+#include <fmt/format.h>
 
 namespace simile::cli {
 namespace {
+
+constexpr double kDurationSecondsMax = 24 * 3'600;
 
 std::tm CalendarTime(const google::protobuf::Timestamp& time) {
   return fmt::gmtime(static_cast<std::time_t>(time.seconds()));
@@ -19,6 +24,29 @@ std::string TimeText(const google::protobuf::Timestamp& time) {
 
 std::string Rfc3339Text(const google::protobuf::Timestamp& time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", CalendarTime(time));
+}
+
+absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  double seconds = number;
+  bool known = true;
+  if (unit == "us") {
+    seconds = number / 1e6;
+  } else if (unit == "ms") {
+    seconds = number / 1e3;
+  } else if (unit == "m") {
+    seconds = number * 60;
+  } else {
+    known = unit.empty() || unit == "s";
+  }
+  if (error != std::errc() || !known || !(seconds >= 0 && seconds <= kDurationSecondsMax)) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no time; give seconds, or 500ms, 30s, 2m; at most a day", text));
+  }
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
 }
 
 }  // namespace simile::cli

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <string_view>
+
+#include <absl/status/statusor.h>
 
 #include "google/protobuf/timestamp.pb.h"
 
@@ -11,5 +15,8 @@ std::string TimeText(const google::protobuf::Timestamp& time);
 
 // RFC 3339, to the second: `2023-11-14T22:13:20Z`
 std::string Rfc3339Text(const google::protobuf::Timestamp& time);
+
+// "30s", "500ms", "2m", or seconds as a number.
+absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
 }  // namespace simile::cli

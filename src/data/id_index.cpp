@@ -139,4 +139,8 @@ std::uint64_t IdIndex::bytes() const {
          slots_.capacity() * sizeof(std::uint32_t);
 }
 
+std::uint64_t IdIndex::BytesFor(std::uint64_t count, std::uint64_t id_bytes) {
+  return id_bytes + count * sizeof(std::uint64_t) + SlotsFor(count) * sizeof(std::uint32_t);
+}
+
 }  // namespace simile::data

@@ -52,6 +52,9 @@ class IdIndex {
   // only for continuations of the given one, more than 2,000,000 not at all.
   std::string Nearest(std::string_view id) const;
   std::uint64_t bytes() const;
+  std::uint64_t id_bytes() const { return bytes_.size(); }  // of the stored ids themselves
+  // bytes() of so many stored ids.
+  static std::uint64_t BytesFor(std::uint64_t count, std::uint64_t id_bytes);
 
  private:
   std::size_t size_ = 0;

@@ -163,19 +163,6 @@ absl::Status InspectSettings(BufferedReader& in, const Limits& limits, Inspectio
   return absl::OkStatus();
 }
 
-void AddMemory(const DatasetPlan& plan, Inspection& inspection) {
-  const std::uint64_t payload_bytes = plan.payload_bytes + plan.filter_bytes;
-  inspection.facts.push_back(
-      {"memory_bytes",
-       PayloadValue{PayloadObject{{"total_without_index", WholeNumber(plan.total_bytes())},
-                                  {"vectors", WholeNumber(plan.vector_bytes)},
-                                  {"payload", WholeNumber(payload_bytes)},
-                                  {"users", WholeNumber(plan.user_bytes)}}},
-       fmt::format("{} without the index (vectors {}, payload {}, users {})",
-                   base::Grouped(plan.total_bytes()), base::Grouped(plan.vector_bytes),
-                   base::Grouped(payload_bytes), base::Grouped(plan.user_bytes))});
-}
-
 // What a load would read and a plan does not.
 std::vector<std::string> UncheckedOf(const CollectionFiles& files) {
   std::vector<std::string> unchecked;
@@ -200,9 +187,10 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
                          const InspectOptions& options) {
   Inspection inspection;
   inspection.kind = "collection";
-  const absl::StatusOr<DatasetPlan> plan = PlanDataset(path, limits);
-  inspection.status = plan.status();
-  if (!plan.ok()) return inspection;
+  absl::StatusOr<DatasetPlan> planned = PlanDataset(path, limits);
+  inspection.status = planned.status();
+  if (!planned.ok()) return inspection;
+  const DatasetPlan* const plan = &inspection.plan.emplace(*std::move(planned));
   inspection.listing = plan->listing;
   inspection.notes = std::move(inspection.listing.notes);
   inspection.left_out = std::move(inspection.listing.left_out);
@@ -210,7 +198,6 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
   AddCount(inspection, "rows", plan->row_count);
   AddCount(inspection, "dimensions", plan->dim);
   AddCount(inspection, "users", plan->user_count);
-  AddMemory(*plan, inspection);
   if (options.quick) {
     AddLookupFields(plan->files.lookup_fields, inspection);
     inspection.unchecked = UncheckedOf(plan->files);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "data/folder_files.h"
 #include "data/load.h"
 #include "data/payload_table.h"
+#include "data/plan.h"
 #include "simile/limits.h"
 #include "simile/payload.h"
 
@@ -28,6 +30,7 @@ struct Inspection {
   std::string kind;  // "vectors", "payload", "ids", "interactions", "collection settings", ...
   std::vector<InspectedFact> facts;    // in reading order
   std::vector<FieldInfo> fields;       // of a payload
+  std::optional<DatasetPlan> plan;     // of a folder, unless that is what failed
   FolderListing listing;               // of a folder; its notes are in `notes`
   std::vector<std::string> left_out;   // what its owner probably meant to be read, and is not
   std::vector<std::string> notes;      // what a load would note

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
+#include "base/freed_memory.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "data/buffered_reader.h"
@@ -226,19 +227,10 @@ class Loader {
   }
 
   absl::Status ChooseLookupFields() {
-    const PayloadTable& payload = dataset_.payload;
-    if (files_.lookup_fields.empty()) {
-      for (const char* const field : {"title", "name"}) {
-        if (!payload.FieldNumber(field)) continue;
-        dataset_.lookup_fields = {field};
-        break;
-      }
-      return absl::OkStatus();
-    }
     for (const std::string& field : files_.lookup_fields) {
       if (absl::Status status = CheckField("lookup_fields", field); !status.ok()) return status;
     }
-    dataset_.lookup_fields = files_.lookup_fields;
+    dataset_.lookup_fields = LookupFieldsOf(files_, dataset_.payload);
     return absl::OkStatus();
   }
 
@@ -290,6 +282,8 @@ class Loader {
   }
 
   absl::Status LoadVectors() {
+    // The memory that the other files took to read, before the largest part needs it.
+    base::ReturnFreedMemory();
     const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
     absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);
     // Lengths are measured in double; normalizing rounds every number to fp32.
@@ -387,6 +381,14 @@ class Loader {
 };
 
 }  // namespace
+
+std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload) {
+  if (!files.lookup_fields.empty()) return files.lookup_fields;
+  for (const char* const field : {"title", "name"}) {
+    if (payload.FieldNumber(field)) return {field};
+  }
+  return {};
+}
 
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress) {

@@ -33,6 +33,10 @@ using ProgressFn = std::function<void(const ReadProgress& progress)>;
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,
                                     const ProgressFn& progress);
 
+// The payload fields that look-ups search: those of the settings, else `title`, else `name`, when
+// the payload has them.
+std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload);
+
 // What a load would make of a dataset.
 struct DatasetSummary {
   std::string content_id;    // as Dataset's

@@ -25,6 +25,11 @@ float* AllocateLines(std::size_t bytes) {
 
 }  // namespace
 
+std::size_t Matrix::BytesFor(std::size_t row_count, std::size_t dim) {
+  const std::size_t bytes = row_count * PaddedDim(dim) * sizeof(float);
+  return bytes < kPagedBytes ? bytes : base::PageBuffer::RoundedBytes(bytes);
+}
+
 absl::StatusOr<Matrix> Matrix::Create(std::size_t row_count, std::size_t dim) {
   if (row_count == 0 || dim == 0) return Matrix(row_count, dim);
   constexpr std::size_t kBytesMax = std::numeric_limits<std::size_t>::max() / 4;

@@ -39,7 +39,10 @@ class Matrix {
   MatrixView view() const { return {data(), row_count_, dim_}; }
   std::size_t row_count() const { return row_count_; }
   std::size_t dim() const { return dim_; }
-  std::size_t bytes() const { return view().bytes(); }
+  // The memory it takes.
+  std::size_t bytes() const { return lines_ != nullptr ? view().bytes() : pages_.bytes(); }
+  // The memory that a matrix of this size takes. REQUIRES: the product does not overflow.
+  static std::size_t BytesFor(std::size_t row_count, std::size_t dim);
 
   // The padded row for writing. REQUIRES: index < row_count(); elements past dim() stay +0.
   float* MutableRow(std::size_t index) { return data() + index * PaddedDim(dim_); }

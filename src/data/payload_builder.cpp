@@ -15,10 +15,6 @@
 namespace simile::data {
 namespace {
 
-// A row is within one chunk, which bounds a packed row; a line of the default 64 KiB packs into
-// less than a fifth of a chunk.
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-
 // The type's name by the variant's index; null has none.
 constexpr std::array<std::string_view, 7> kTypeNames = {"",       "boolean", "integer", "number",
                                                         "string", "list",    "object"};
@@ -42,10 +38,10 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
     AppendVarint(packed_, number);
     AppendValue(packed_, value);
   }
-  if (packed_.size() > kChunkBytes) {
+  if (packed_.size() > PayloadTable::kChunkBytes) {
     return absl::InvalidArgumentError(fmt::format("the object takes {} bytes packed; at most {}",
                                                   base::Grouped(packed_.size()),
-                                                  base::Grouped(kChunkBytes)));
+                                                  base::Grouped(PayloadTable::kChunkBytes)));
   }
   if (keep_ == Keep::kRows) Store(packed_);
   ++next_row_;
@@ -103,8 +99,8 @@ std::vector<MixedField> PayloadTableBuilder::MixedFields() const {
 
 void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {
   auto& chunks = table_.chunks_;
-  if (chunks.empty() || chunks.back().size() + row.size() > kChunkBytes) {
-    chunks.emplace_back().reserve(kChunkBytes);
+  if (chunks.empty() || chunks.back().size() + row.size() > PayloadTable::kChunkBytes) {
+    chunks.emplace_back().reserve(PayloadTable::kChunkBytes);
   }
   table_.starts_.push_back(static_cast<std::uint64_t>(chunks.size() - 1) << 32 |
                            chunks.back().size());

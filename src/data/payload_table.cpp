@@ -92,4 +92,21 @@ std::uint64_t PayloadTable::bytes() const {
   return bytes;
 }
 
+std::uint64_t PayloadTable::packed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& chunk : chunks_) bytes += chunk.size();
+  return bytes;
+}
+
+std::uint64_t PayloadTable::BytesFor(std::uint64_t row_count, std::uint64_t packed_bytes,
+                                     std::size_t field_count) {
+  // A row that does not fit into the rest of a chunk begins the next: on average half a row is
+  // lost.
+  const std::uint64_t chunk_count = packed_bytes / kChunkBytes;
+  const std::uint64_t row_bytes = row_count == 0 ? 0 : packed_bytes / row_count;
+  return row_count * sizeof(std::uint64_t) + packed_bytes + chunk_count * row_bytes / 2 +
+         (chunk_count + 1) * sizeof(std::vector<std::uint8_t>) +
+         field_count * (sizeof(FieldInfo) + sizeof(std::uint32_t));
+}
+
 }  // namespace simile::data

@@ -47,9 +47,17 @@ class PayloadTable {
   std::uint64_t RowBytes(Row row) const;
 
   std::uint64_t bytes() const;
+  std::uint64_t packed_bytes() const;  // of the rows themselves
+  // bytes() of so many rows and fields.
+  static std::uint64_t BytesFor(std::uint64_t row_count, std::uint64_t packed_bytes,
+                                std::size_t field_count);
 
  private:
   friend class PayloadTableBuilder;
+
+  // A row is within one chunk, which bounds a packed row; a line of the default 64 KiB packs into
+  // less than a fifth of a chunk.
+  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
   std::span<const std::uint8_t> EncodedRow(Row row) const;
 

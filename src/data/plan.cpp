@@ -1,6 +1,5 @@
 #include "data/plan.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -11,50 +10,11 @@
 #include "data/discover.h"
 #include "data/folder.h"
 #include "data/load_error.h"
+#include "data/matrix.h"
 #include "data/vector_format.h"
 
 namespace simile::data {
 namespace {
-
-constexpr std::uint64_t kOffsetBytes = sizeof(std::uint64_t);
-
-std::uint64_t MatrixBytes(const VectorLayout& layout) {
-  return layout.row_count * PaddedDim(layout.dim) * sizeof(float);
-}
-
-// An id's bytes, its end and its slots; see IdIndex.
-std::uint64_t IndexBytes(std::uint64_t id_count, std::uint64_t id_bytes) {
-  constexpr std::uint64_t kSlotBytes = 6;
-  return id_bytes + id_count * (kOffsetBytes + kSlotBytes);
-}
-
-// Memory of the payload, ids and look-up index for a metadata.jsonl of this size. Packing, mainly
-// of field names, leaves six tenths of typical lines.
-std::uint64_t PayloadBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
-  constexpr std::uint64_t kIdBytesTypical = 20;
-  constexpr std::uint64_t kTitleBytesTypical = 20;
-  const std::uint64_t line_bytes = file_bytes / row_count;
-  const std::uint64_t id_bytes = std::min(kIdBytesTypical, line_bytes / 4);
-  const std::uint64_t title_bytes = std::min(kTitleBytesTypical, line_bytes / 4);
-  return file_bytes / 10 * 6 + row_count * kOffsetBytes +
-         IndexBytes(row_count, row_count * id_bytes) + row_count * (title_bytes + kOffsetBytes);
-}
-
-// Every text twice, as written and folded, with its offset; and a value and a row for about two
-// other fields.
-std::uint64_t FilterBytes(std::uint64_t file_bytes, std::uint64_t row_count) {
-  constexpr std::uint64_t kRowBytesTypical = 24;
-  return file_bytes == 0 ? 0 : file_bytes / 2 * 3 + row_count * kRowBytesTypical;
-}
-
-// Memory of users besides their vectors: their ids, and a row number for every interaction, whose
-// line takes about a hundred bytes.
-std::uint64_t UserSideBytes(std::uint64_t user_count, std::uint64_t id_file_bytes,
-                            std::uint64_t interaction_file_bytes) {
-  constexpr std::uint64_t kInteractionLineBytesTypical = 100;
-  return IndexBytes(user_count, id_file_bytes) + user_count * kOffsetBytes +
-         interaction_file_bytes / kInteractionLineBytesTypical * sizeof(Row);
-}
 
 absl::StatusOr<VectorLayout> ReadLayout(const Folder& folder, const std::string& display_name,
                                         const std::string& tensor, const Limits& limits) {
@@ -64,19 +24,14 @@ absl::StatusOr<VectorLayout> ReadLayout(const Folder& folder, const std::string&
   return ReadVectorLayout(reader, tensor, limits);
 }
 
-// The size of a file, 0 when it is absent. Opens it, so that a file that cannot be opened is an
-// error of the plan.
-absl::StatusOr<std::uint64_t> FileBytes(const Folder& folder, const std::string& display_name) {
-  if (display_name.empty()) return std::uint64_t{0};
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
-  if (!source.ok()) return source.status();
-  return (*source)->size();
+// Opens a file and closes it, so that one that cannot be opened is an error of the plan.
+absl::Status CheckOpens(const Folder& folder, const std::string& display_name) {
+  return display_name.empty() ? absl::OkStatus() : folder.OpenFile(display_name).status();
 }
 
 absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& plan) {
   const CollectionFiles& files = plan.files;
-  const absl::StatusOr<std::uint64_t> interactions = FileBytes(folder, files.interactions);
-  if (!interactions.ok()) return interactions.status();
+  if (absl::Status status = CheckOpens(folder, files.interactions); !status.ok()) return status;
   if (files.user_vectors.empty()) return absl::OkStatus();
   const absl::StatusOr<VectorLayout> users = ReadLayout(folder, files.user_vectors, "", limits);
   if (!users.ok()) return users.status();
@@ -85,12 +40,8 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
         "{}: {}, but {} has {}; users and items need vectors of one model", files.user_vectors,
         base::Counted(users->dim, "dimension"), files.vectors, base::Grouped(plan.dim)));
   }
-  const absl::StatusOr<std::uint64_t> ids = FileBytes(folder, files.user_ids);
-  if (!ids.ok()) return ids.status();
   plan.user_count = users->row_count;
-  plan.user_bytes = MatrixBytes(*users) + UserSideBytes(users->row_count, *ids, *interactions) +
-                    (*interactions > 0 ? plan.row_count * sizeof(Row) : 0);  // Profiles::most_seen
-  return absl::OkStatus();
+  return CheckOpens(folder, files.user_ids);
 }
 
 absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const Limits& limits) {
@@ -109,11 +60,8 @@ absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const L
   if (!vectors.ok()) return vectors.status();
   plan.row_count = vectors->row_count;
   plan.dim = vectors->dim;
-  plan.vector_bytes = MatrixBytes(*vectors);
-  const absl::StatusOr<std::uint64_t> payload = FileBytes(*folder, plan.files.payload);
-  if (!payload.ok()) return payload.status();
-  if (!plan.files.payload.empty()) plan.payload_bytes = PayloadBytes(*payload, plan.row_count);
-  plan.filter_bytes = FilterBytes(*payload, plan.row_count);
+  plan.vector_bytes = Matrix::BytesFor(plan.row_count, plan.dim);
+  if (absl::Status status = CheckOpens(*folder, plan.files.payload); !status.ok()) return status;
   if (absl::Status status = PlanUsers(*folder, limits, plan); !status.ok()) return status;
   return plan;
 }

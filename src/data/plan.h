@@ -39,25 +39,19 @@ struct CollectionFiles {
 // The file of a role; empty when it is absent.
 const std::string& FileOf(const CollectionFiles& files, FileRole role);
 
-// The memory that loading takes, from the files' headers and sizes alone; nothing large is read.
+// What a load would read, from the files' headers and sizes alone; nothing large is read.
 struct DatasetPlan {
   CollectionFiles files;
   FolderFingerprint fingerprint;  // of these files, taken before their headers were read
   FolderListing listing;          // of all files of the folder
   std::uint64_t row_count = 0;
   std::uint32_t dim = 0;
-  std::uint64_t user_count = 0;     // 0 without users
-  std::uint64_t vector_bytes = 0;   // resident fp32 rows
-  std::uint64_t payload_bytes = 0;  // estimate from the file's size: payload, ids, look-up index
-  std::uint64_t filter_bytes = 0;   // likewise: what filters need
-  std::uint64_t user_bytes = 0;     // profile vectors, ids, seen sets
-  std::uint64_t total_bytes() const {
-    return vector_bytes + payload_bytes + filter_bytes + user_bytes;
-  }
+  std::uint64_t user_count = 0;    // 0 without users
+  std::uint64_t vector_bytes = 0;  // Dataset::vectors
 };
 
-// Finds the files of the folder (and its media/ and users/), reads collection.json and the headers,
-// and estimates the bytes of each part.
+// Finds the files of the folder (and its media/ and users/), reads collection.json and the headers.
+// engine/snapshots/memory_plan.h says what a load would take.
 // Errors: INVALID_FILES when the folder or its vectors are missing (naming what was looked for) or
 //         collection.json or a header is malformed: file, place, what would be right. Only regular
 //         files inside the folder are opened; links out of it are refused.

@@ -25,6 +25,10 @@ class SeenSets {
   std::vector<Row> MostSeen(std::size_t item_count) const;
   std::uint64_t pair_count() const { return rows_.size(); }
   std::uint64_t bytes() const;
+  // bytes() of so many users and distinct pairs.
+  static std::uint64_t BytesFor(std::uint64_t user_count, std::uint64_t pair_count) {
+    return user_count * sizeof(std::uint64_t) + pair_count * sizeof(Row);
+  }
 
  private:
   std::vector<std::uint64_t> ends_;

@@ -1,9 +1,11 @@
 #include "filter/keyword_column.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
+#include "data/distinct_count.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {
@@ -11,6 +13,16 @@ namespace {
 
 // A keyword of this many rows or more has a bitmap.
 constexpr std::size_t kBitmapRowsMin = 64;
+
+// The rows of a keyword in a column, on average.
+double RowBytes(double rows, std::size_t row_count) {
+  if (rows < kBitmapRowsMin) return rows * sizeof(Row);
+  return static_cast<double>(sizeof(RowSet) +
+                             RowSet::BytesFor(static_cast<std::uint64_t>(rows), row_count));
+}
+
+// Of Builder::folded_, but for a longer text.
+constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -73,14 +85,87 @@ std::uint64_t KeywordColumn::bytes() const {
   return bytes;
 }
 
+bool KeywordColumn::IsBefore(const Entry& entry, std::size_t row) const {
+  return entry.row_count >= kBitmapRowsMin || rows_[entry.place] < row;
+}
+
+KeywordColumn::Estimate KeywordColumn::EstimateFor(std::size_t sampled_rows,
+                                                   std::size_t row_count) const {
+  if (entries_.empty()) return {};
+  const double times = static_cast<double>(row_count) / static_cast<double>(sampled_rows);
+  // Keywords that the sample has less often may be of any frequency.
+  constexpr std::uint64_t kKnownRowsMin = 4;
+  data::DistinctSample sample;
+  sample.distinct = entries_.size();
+  double known = 0;       // keywords whose frequency is known
+  double row_bytes = 0;   // of the rows of these
+  double other_rows = 0;  // of the other keywords
+  for (std::size_t keyword = 0; keyword < entries_.size(); ++keyword) {
+    const Entry& entry = entries_[keyword];
+    sample.values += entry.row_count;
+    if (entry.row_count == 1) ++sample.once;
+    if (entry.row_count == 2) ++sample.twice;
+    if (IsBefore(entry, sampled_rows / 2)) ++sample.distinct_in_half;
+    const double rows = times * static_cast<double>(entry.row_count);
+    if (entry.row_count < kKnownRowsMin) {
+      other_rows += rows;
+    } else {
+      known += 1;
+      row_bytes += RowBytes(rows, row_count);
+    }
+  }
+  const double distinct = std::max(data::DistinctCount(sample, times), 1.0);
+  const double others = std::max(distinct - known, 1.0);
+  row_bytes += others * RowBytes(other_rows / others, row_count);
+  const double of_sample = distinct / static_cast<double>(entries_.size());
+  const double texts = of_sample * static_cast<double>(texts_.size());
+  const double occurrences = times * static_cast<double>(sample.values);
+  Estimate estimate;
+  estimate.bytes = static_cast<std::uint64_t>(texts + distinct * sizeof(Entry) + row_bytes);
+  estimate.collected_bytes = Builder::BytesFor(static_cast<std::uint64_t>(distinct),
+                                               static_cast<std::uint64_t>(occurrences)) +
+                             static_cast<std::uint64_t>(texts);
+  estimate.column_bytes = Builder::BuildBytesFor(static_cast<std::uint64_t>(distinct),
+                                                 static_cast<std::uint64_t>(occurrences));
+  return estimate;
+}
+
+std::uint64_t KeywordColumn::Builder::BytesFor(std::uint64_t distinct, std::uint64_t occurrences) {
+  // A hash table of absl has a power of two of slots, up to seven eighths of them in use, and a
+  // byte for each.
+  const std::uint64_t slots = std::bit_ceil(distinct * 8 / 7 + 1);
+  return slots * (sizeof(decltype(numbers_)::value_type) + 1) + distinct * sizeof(std::uint64_t) +
+         occurrences * sizeof(Occurrence);
+}
+
+std::uint64_t KeywordColumn::Builder::BuildBytesFor(std::uint64_t distinct,
+                                                    std::uint64_t occurrences) {
+  // Sorting the occurrences takes half their size; later each keyword has its end and is sorted.
+  return std::max(
+      occurrences * sizeof(Occurrence) / 2,
+      distinct * (sizeof(std::uint64_t) + sizeof(std::pair<std::string_view, std::uint32_t>)));
+}
+
 void KeywordColumn::Builder::Add(Row row, std::string_view text) {
   const auto next = static_cast<std::uint32_t>(numbers_.size());
-  const auto [found, added] = numbers_.try_emplace(FoldText(text), next);
-  if (added) {
+  const std::string folded = FoldText(text);
+  auto found = numbers_.find(absl::string_view(folded.data(), folded.size()));
+  if (found == numbers_.end()) {
+    found = numbers_.emplace(Keep(folded), next).first;
     spellings_.insert(spellings_.end(), text.begin(), text.end());
     spelling_ends_.push_back(spellings_.size());
   }
   occurrences_.push_back({found->second, row});
+}
+
+absl::string_view KeywordColumn::Builder::Keep(std::string_view text) {
+  if (folded_.empty() || folded_.back().capacity() - folded_.back().size() < text.size()) {
+    folded_.emplace_back().reserve(std::max(kKeptBytes, text.size()));
+  }
+  std::vector<char>& block = folded_.back();
+  const std::size_t begin = block.size();
+  block.insert(block.end(), text.begin(), text.end());
+  return {block.data() + begin, text.size()};
 }
 
 KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
@@ -94,10 +179,16 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
   std::vector<std::uint64_t> ends(numbers_.size());
   for (std::size_t i = 0; i < occurrences_.size(); ++i) ends[occurrences_[i].keyword] = i + 1;
 
-  std::vector<std::pair<std::string_view, std::uint32_t>> sorted(numbers_.begin(), numbers_.end());
+  std::vector<std::pair<std::string_view, std::uint32_t>> sorted;
+  sorted.reserve(numbers_.size());
+  for (const auto& [folded, keyword] : numbers_) {
+    sorted.emplace_back(std::string_view(folded.data(), folded.size()), keyword);
+  }
   std::ranges::sort(sorted);
   KeywordColumn column;
   column.entries_.reserve(sorted.size());
+  column.texts_.reserve(TextBytes());
+  column.rows_.reserve(RowsOfRare(ends));
   std::vector<Row> rows;
   for (const auto& [folded, keyword] : sorted) {
     const auto spelling_begin =
@@ -124,10 +215,23 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
     }
     column.entries_.push_back(entry);
   }
-  column.texts_.shrink_to_fit();
-  column.rows_.shrink_to_fit();
   column.bitmaps_.shrink_to_fit();
   return column;
+}
+
+std::size_t KeywordColumn::Builder::TextBytes() const {
+  std::size_t bytes = spellings_.size();
+  for (const auto& [folded, keyword] : numbers_) bytes += folded.size();
+  return bytes;
+}
+
+std::size_t KeywordColumn::Builder::RowsOfRare(const std::vector<std::uint64_t>& ends) {
+  std::size_t rows = 0;
+  for (std::size_t keyword = 0; keyword < ends.size(); ++keyword) {
+    const std::uint64_t count = ends[keyword] - (keyword == 0 ? 0 : ends[keyword - 1]);
+    if (count < kBitmapRowsMin) rows += count;
+  }
+  return rows;
 }
 
 }  // namespace simile::filter

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/strings/string_view.h>
 
 #include "filter/row_set.h"
 #include "simile/row_mask.h"
@@ -38,6 +39,15 @@ class KeywordColumn {
 
   std::uint64_t bytes() const;
 
+  // The memory of the column of a whole collection.
+  struct Estimate {
+    std::uint64_t bytes = 0;            // of the finished column
+    std::uint64_t collected_bytes = 0;  // of its Builder, when every row is added
+    std::uint64_t column_bytes = 0;     // the most that Build takes besides
+  };
+  // Extrapolates from this column, of a sample, to row_count rows (index_estimate.h).
+  Estimate EstimateFor(std::size_t sampled_rows, std::size_t row_count) const;
+
  private:
   struct Entry {
     std::uint64_t folded_end = 0;    // in texts_, where the spelling begins
@@ -47,6 +57,8 @@ class KeywordColumn {
   };
 
   std::string_view Folded(std::size_t keyword) const;
+  // Whether a row before this one has the keyword; keywords with a bitmap count as if.
+  bool IsBefore(const Entry& entry, std::size_t row) const;
 
   std::vector<char> texts_;  // folded text and spelling of each keyword
   std::vector<Entry> entries_;
@@ -59,10 +71,17 @@ class KeywordColumn {
 // Collects keywords row by row.
 class KeywordColumn::Builder {
  public:
+  // For so many calls of Add; more may follow.
+  void Reserve(std::size_t count) { occurrences_.reserve(count); }
   // A row may have a keyword twice. REQUIRES: rows are added in ascending order.
   void Add(Row row, std::string_view text);
   //   row_count  of the collection
   KeywordColumn Build(std::size_t row_count) &&;
+
+  // Its memory, but for texts, after so many calls of Add with so many different texts, and what
+  // Build takes besides the column.
+  static std::uint64_t BytesFor(std::uint64_t distinct, std::uint64_t occurrences);
+  static std::uint64_t BuildBytesFor(std::uint64_t distinct, std::uint64_t occurrences);
 
  private:
   struct Occurrence {
@@ -70,7 +89,17 @@ class KeywordColumn::Builder {
     Row row;
   };
 
-  absl::flat_hash_map<std::string, std::uint32_t> numbers_;  // of keywords, by folded text
+  std::size_t TextBytes() const;  // of folded texts and spellings
+  // Rows of keywords that have no bitmap.
+  //   ends  [keyword] where its occurrences end
+  static std::size_t RowsOfRare(const std::vector<std::uint64_t>& ends);
+
+  // Keeps a text, which never moves, in few large blocks: small ones that are freed when the column
+  // is built would leave its own bitmaps scattered over pages that could not be returned.
+  absl::string_view Keep(std::string_view text);
+
+  std::vector<std::vector<char>> folded_;                          // the kept texts
+  absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_;  // of keywords, by folded text
   std::vector<char> spellings_;
   std::vector<std::uint64_t> spelling_ends_;  // [keyword]
   std::vector<Occurrence> occurrences_;

@@ -100,7 +100,13 @@ double NumberOf(const PayloadValue& value) {
 // Builds one field's column from its values.
 class FieldBuilder {
  public:
-  explicit FieldBuilder(FieldType type) : type_(type) {}
+  //   rows  that have the field, so that nothing is moved while it grows
+  FieldBuilder(FieldType type, std::size_t rows) : type_(type) {
+    present_.reserve(rows);
+    if (type == FieldType::kInteger || type == FieldType::kTime) whole_.reserve(rows);
+    if (type == FieldType::kNumber) numbers_.reserve(rows);
+    if (type == FieldType::kKeyword) keywords_.Reserve(rows);
+  }
 
   void Add(Row row, const PayloadValue& value) {
     present_.push_back(row);
@@ -172,7 +178,11 @@ std::uint64_t Field::bytes() const {
 PayloadIndex PayloadIndex::Build(const data::PayloadTable& payload,
                                  std::span<const data::NamedFieldType> types) {
   const std::vector<FieldType> found = FindTypes(payload, types);
-  std::vector<FieldBuilder> builders(found.begin(), found.end());
+  std::vector<FieldBuilder> builders;
+  builders.reserve(found.size());
+  for (std::size_t number = 0; number < found.size(); ++number) {
+    builders.emplace_back(found[number], payload.fields()[number].rows);
+  }
   ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
     builders[field_number].Add(row, value);
   });

@@ -1,5 +1,6 @@
 #include "filter/row_set.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <roaring/roaring.hh>
@@ -12,6 +13,8 @@ namespace {
 // Roaring bitmap, or little more, and is much faster.
 constexpr std::size_t kPlainShare = 32;
 
+bool IsPlain(std::uint64_t rows, std::size_t row_count) { return rows >= row_count / kPlainShare; }
+
 }  // namespace
 
 struct RowSet::Bitmap {
@@ -22,7 +25,7 @@ RowSet::RowSet() = default;
 
 RowSet::RowSet(std::span<const Row> rows, std::size_t row_count) : size_(rows.size()) {
   if (rows.empty()) return;
-  if (rows.size() >= row_count / kPlainShare) {
+  if (IsPlain(rows.size(), row_count)) {
     mask_.emplace(row_count);
     for (const Row row : rows) mask_->Allow(row);
     return;
@@ -72,6 +75,17 @@ std::uint64_t RowSet::bytes() const {
   if (mask_) return mask_->bytes();
   // Its size in memory is about its serialized size.
   return bitmap_ == nullptr ? 0 : sizeof(Bitmap) + bitmap_->rows.getSizeInBytes(false);
+}
+
+std::uint64_t RowSet::BytesFor(std::uint64_t rows, std::size_t row_count) {
+  if (rows == 0) return 0;
+  if (IsPlain(rows, row_count)) return (row_count + 63) / 64 * sizeof(std::uint64_t);
+  // Roaring keeps 65,536 rows in a container, as two bytes for each that is in the set.
+  constexpr std::size_t kRowsOfContainer = 65'536;
+  constexpr std::uint64_t kContainerBytes = 8;
+  const std::uint64_t containers =
+      std::min<std::uint64_t>(rows, (row_count + kRowsOfContainer - 1) / kRowsOfContainer);
+  return sizeof(Bitmap) + containers * kContainerBytes + rows * sizeof(std::uint16_t);
 }
 
 }  // namespace simile::filter

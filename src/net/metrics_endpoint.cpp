@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "net/scrape_answer.h"
-
 namespace simile::net {
 namespace {
 
@@ -23,10 +21,10 @@ bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
 
 }  // namespace
 
-MetricsEndpoint::MetricsEndpoint(ListenSocket socket, std::function<std::string()> metrics,
-                                 const Clock& clock, const MetricsEndpointOptions& options)
+MetricsEndpoint::MetricsEndpoint(ListenSocket socket, HttpPages pages, const Clock& clock,
+                                 const MetricsEndpointOptions& options)
     : socket_(std::move(socket)),
-      metrics_(std::move(metrics)),
+      pages_(std::move(pages)),
       clock_(clock),
       options_(options),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -106,7 +104,7 @@ bool MetricsEndpoint::Advance(Connection& connection) {
     if (!IsWholeHead(connection.received) && connection.received.size() < kHeadBytesMax) {
       return true;
     }
-    connection.answer = ScrapeAnswer(connection.received, metrics_);
+    connection.answer = ScrapeAnswer(connection.received, pages_);
     connection.stage = Stage::kAnswer;
     connection.deadline = clock_.Now() + options_.answer_timeout;
   }

@@ -3,13 +3,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <string>
 #include <thread>
 
 #include "base/file_descriptor.h"
 #include "net/listen_socket.h"
+#include "net/scrape_answer.h"
 #include "simile/clock.h"
 
 namespace simile::net {
@@ -20,16 +20,16 @@ struct MetricsEndpointOptions {
   std::chrono::milliseconds answer_timeout{10'000};  // for the answer to be taken
 };
 
-// Serves `GET /metrics` over HTTP on its own port, so that a scraper needs no access to the RPC
-// port. One thread waits for all connections at once, so that one that is silent or slow delays no
-// scrape. A connection beyond the maximum, or for which no descriptor is left, closes the oldest
-// one, so that a client that holds them all does not keep a scraper out. Owned by wiring; safe to
-// destroy at any time.
+// Serves `GET /metrics`, `/healthz` and `/readyz` over HTTP on its own port, so that scrapers and
+// probes need no access to the RPC port and its limits on connections. One thread waits for all
+// connections at once, so that one that is silent or slow delays no scrape. A connection beyond the
+// maximum, or for which no descriptor is left, closes the oldest one, so that a client that holds
+// them all does not keep a scraper out. Owned by wiring; safe to destroy at any time.
 class MetricsEndpoint {
  public:
-  //   metrics  makes the text; called on the endpoint's thread
-  //   clock    borrowed for the endpoint's life
-  MetricsEndpoint(ListenSocket socket, std::function<std::string()> metrics, const Clock& clock,
+  //   pages  called on the endpoint's thread
+  //   clock  borrowed for the endpoint's life
+  MetricsEndpoint(ListenSocket socket, HttpPages pages, const Clock& clock,
                   const MetricsEndpointOptions& options);
   ~MetricsEndpoint();  // closes every connection at once
   MetricsEndpoint(const MetricsEndpoint&) = delete;
@@ -65,7 +65,7 @@ class MetricsEndpoint {
   bool Send(Connection& connection);
 
   const ListenSocket socket_;
-  const std::function<std::string()> metrics_;
+  const HttpPages pages_;
   const Clock& clock_;
   const MetricsEndpointOptions options_;
   const base::FileDescriptor stop_event_;

@@ -5,7 +5,6 @@
 namespace simile::net {
 namespace {
 
-constexpr std::string_view kPath = "/metrics";
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kMessageType = "text/plain; charset=utf-8";
 
@@ -29,6 +28,19 @@ std::string_view NextWord(std::string_view& line) {
   return word;
 }
 
+// The response to a GET, or to a HEAD without the body.
+std::string Page(std::string_view path, const HttpPages& pages, bool with_body) {
+  if (path == "/metrics") return Response("200 OK", kMetricsType, pages.metrics(), with_body);
+  if (path == "/healthz") return Response("200 OK", kMessageType, "alive\n", with_body);
+  if (path != "/readyz") {
+    return Response("404 Not Found", kMessageType,
+                    "metrics are at /metrics, health is at /healthz and /readyz\n", with_body);
+  }
+  const std::string reason = pages.unready_reason();
+  if (reason.empty()) return Response("200 OK", kMessageType, "serving\n", with_body);
+  return Response("503 Service Unavailable", kMessageType, fmt::format("{}\n", reason), with_body);
+}
+
 }  // namespace
 
 bool IsWholeHead(std::string_view received) {
@@ -36,7 +48,7 @@ bool IsWholeHead(std::string_view received) {
          received.find("\n\n") != std::string_view::npos;
 }
 
-std::string ScrapeAnswer(std::string_view head, const std::function<std::string()>& metrics) {
+std::string ScrapeAnswer(std::string_view head, const HttpPages& pages) {
   if (!IsWholeHead(head)) {
     return Refusal("431 Request Header Fields Too Large", "the request's header is too large\n");
   }
@@ -49,11 +61,7 @@ std::string ScrapeAnswer(std::string_view head, const std::function<std::string(
   if (method != "GET" && method != "HEAD") {
     return Refusal("405 Method Not Allowed", "only GET and HEAD\n");
   }
-  const bool with_body = method == "GET";
-  if (target.substr(0, target.find('?')) != kPath) {
-    return Response("404 Not Found", kMessageType, "metrics are at /metrics\n", with_body);
-  }
-  return Response("200 OK", kMetricsType, metrics(), with_body);
+  return Page(target.substr(0, target.find('?')), pages, method == "GET");
 }
 
 }  // namespace simile::net

@@ -123,18 +123,30 @@ void Server::SetServing(bool serving) { SetCollectionServing("", serving); }
 
 void Server::SetCollectionServing(const std::string& collection, bool serving) {
   const std::lock_guard lock(health_mutex_);
-  health_names_.insert(collection);
-  server_->GetHealthCheckService()->SetServingStatus(collection, serving && !draining_);
+  const bool now = serving && !draining_;
+  is_serving_[collection] = now;
+  server_->GetHealthCheckService()->SetServingStatus(collection, now);
+}
+
+ServingState Server::state() const {
+  const std::lock_guard lock(health_mutex_);
+  if (draining_) return ServingState::kDraining;
+  return is_serving_.at("") ? ServingState::kServing : ServingState::kStarting;
+}
+
+bool Server::AnnounceDrain() {
+  const std::lock_guard lock(health_mutex_);
+  draining_ = true;
+  bool was_serving = false;
+  for (auto& [name, serving] : is_serving_) {
+    was_serving |= std::exchange(serving, false);
+    server_->GetHealthCheckService()->SetServingStatus(name, false);
+  }
+  return was_serving;
 }
 
 bool Server::Drain(std::chrono::milliseconds timeout) {
-  {
-    const std::lock_guard lock(health_mutex_);
-    draining_ = true;
-    for (const std::string& name : health_names_) {
-      server_->GetHealthCheckService()->SetServingStatus(name, false);
-    }
-  }
+  AnnounceDrain();
   gate_.Close();
   acceptor_.Stop();
   return gate_.AwaitEmpty(timeout);

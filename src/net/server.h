@@ -3,9 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 
@@ -34,6 +34,9 @@ namespace simile::net {
 // calls.
 inline constexpr char kLivenessName[] = "liveness";
 
+// What the health of the server as a whole says, and why.
+enum class ServingState : std::uint8_t { kStarting, kServing, kDraining };
+
 // The gRPC server: the given services, grpc.health.v1.Health and, if enabled, reflection, behind an
 // Acceptor. Starts NOT_SERVING. Owned by wiring; all methods may be called from any thread.
 class Server {
@@ -61,13 +64,17 @@ class Server {
   const std::string& address() const { return address_; }  // "127.0.0.1:50051"
   std::size_t CountConnections() { return acceptor_.CountOpen(); }
 
-  // Health of the server as a whole, and of one collection. NOT_SERVING after Drain has begun.
+  // Health of the server as a whole, and of one collection. NOT_SERVING after AnnounceDrain.
   void SetServing(bool serving);
   void SetCollectionServing(const std::string& collection, bool serving);
+  ServingState state() const;
 
-  // Stops gracefully: health, except of liveness, says NOT_SERVING from now on, no connection is
-  // accepted, new calls get UNAVAILABLE, and calls in flight finish. False when some are still
-  // running after `timeout`. Idempotent.
+  // Health, except of liveness, says NOT_SERVING from now on; calls are still taken. Returns
+  // whether any of it said SERVING. Idempotent.
+  bool AnnounceDrain();
+
+  // Stops gracefully: AnnounceDrain; no connection is accepted, new calls get UNAVAILABLE, and
+  // calls in flight finish. False when some are still running after `timeout`. Idempotent.
   bool Drain(std::chrono::milliseconds timeout);
 
  private:
@@ -82,8 +89,8 @@ class Server {
   const std::string address_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
-  std::mutex health_mutex_;             // guards the next two
-  std::set<std::string> health_names_;  // all that were set, except liveness
+  mutable std::mutex health_mutex_;         // guards the next two
+  std::map<std::string, bool> is_serving_;  // by name of the health service, without liveness
   bool draining_ = false;
   Acceptor acceptor_;  // last: its thread uses the members above
 };

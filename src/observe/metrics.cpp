@@ -65,6 +65,9 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Histogram>& calls =
       Declare(prometheus::BuildHistogram(), "rpc_server_call_duration_seconds",
               "Duration of calls by method and status.", *registry);
+  prometheus::Family<prometheus::Counter>& queries =
+      Declare(prometheus::BuildCounter(), "simile_queries_total",
+              "Queries that were answered, by method.", *registry);
   prometheus::Family<prometheus::Histogram>& searches =
       Declare(prometheus::BuildHistogram(), "simile_search_duration_seconds",
               "Duration of a backend's search of one batch.", *registry);
@@ -89,6 +92,10 @@ class Metrics::Impl {
   prometheus::Gauge& in_flight = Declare(prometheus::BuildGauge(), "simile_requests_in_flight",
                                          "Calls being answered now.", *registry)
                                      .Add({});
+  prometheus::Gauge& queue_capacity =
+      Declare(prometheus::BuildGauge(), "simile_queue_capacity",
+              "Queries that may wait; more are rejected.", *registry)
+          .Add({});
   prometheus::Histogram& queue_wait =
       Declare(prometheus::BuildHistogram(), "simile_queue_wait_seconds",
               "Time from the arrival of a call to the start of its batch.", *registry)
@@ -133,7 +140,10 @@ void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
   }
 }
 
-void Metrics::RecordCost(const QueryCost& cost) {
+void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
+                           const QueryCost& cost) {
+  impl_->queries.Add({{"rpc_method", std::string(rpc_method)}})
+      .Increment(static_cast<double>(query_count));
   impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
   impl_->rescans.Increment(static_cast<double>(cost.rescans));
 }
@@ -149,6 +159,8 @@ void Metrics::SetBackendActive(std::string_view backend) {
   impl_->active = &impl_->backends.Add({{"backend", std::string(backend)}});
   impl_->active->Set(1);
 }
+
+void Metrics::SetQueueCapacity(std::uint32_t queries) { impl_->queue_capacity.Set(queries); }
 
 void Metrics::SetGpuRequested(bool requested) { impl_->gpu_requested.Set(requested ? 1 : 0); }
 

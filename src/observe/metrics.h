@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -50,12 +51,17 @@ class Metrics {
   // each of its calls, simile_queue_wait_seconds.
   void RecordBatch(std::string_view backend, std::uint32_t batch_size, std::uint64_t compute_us,
                    std::span<const std::uint64_t> queue_us);
-  // simile_rescored_rows and simile_rescans_total, of one call.
-  void RecordCost(const QueryCost& cost);
+  // A search that was answered: simile_queries_total{rpc_method}, simile_rescored_rows and
+  // simile_rescans_total.
+  //   rpc_method  as of RecordCall
+  //   cost        of all its queries together
+  void RecordAnswer(std::string_view rpc_method, std::size_t query_count, const QueryCost& cost);
   // simile_rejected_total{reason}.
   void CountRejected(Rejection reason);
   // simile_backend_active{backend}: 1 for this backend, 0 for the one that was active before.
   void SetBackendActive(std::string_view backend);
+  // simile_queue_capacity: the queries that may wait.
+  void SetQueueCapacity(std::uint32_t queries);
   // simile_gpu_requested: whether the configuration asks for a GPU.
   void SetGpuRequested(bool requested);
   // simile_fallback_total{reason}.

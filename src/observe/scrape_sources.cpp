@@ -39,6 +39,19 @@ void AddDeviceMemory(const std::vector<DeviceMemory>& kinds,
   families.push_back(std::move(peak));
 }
 
+void AddOthers(const std::vector<ScrapedMetric>& scraped,
+               std::vector<prometheus::MetricFamily>& families) {
+  for (const ScrapedMetric& reading : scraped) {
+    if (families.empty() || families.back().name != reading.name) {
+      families.push_back(GaugeFamily(reading.name, reading.help));
+      if (reading.is_counter) families.back().type = prometheus::MetricType::Counter;
+    }
+    prometheus::ClientMetric& metric = families.back().metric.emplace_back();
+    (reading.is_counter ? metric.counter.value : metric.gauge.value) = reading.value;
+    for (const auto& [name, value] : reading.labels) metric.label.push_back({name, value});
+  }
+}
+
 class ScrapeCollector final : public prometheus::Collectable {
  public:
   explicit ScrapeCollector(ScrapeSources sources) : sources_(std::move(sources)) {}
@@ -59,15 +72,23 @@ class ScrapeCollector final : public prometheus::Collectable {
       prometheus::MetricFamily loaded =
           GaugeFamily("simile_snapshot_loaded_timestamp_seconds",
                       "When the serving snapshot was loaded, Unix time.");
+      prometheus::MetricFamily bytes =
+          GaugeFamily("simile_collection_bytes", "Memory of the serving snapshot, by part.");
       for (const CollectionReading& reading : sources_.collections()) {
         const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
         AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});
         AddGauge(loaded, since_epoch.count(), {{"collection", reading.name}});
+        for (const auto& [part, part_bytes] : reading.bytes) {
+          AddGauge(bytes, static_cast<double>(part_bytes),
+                   {{"collection", reading.name}, {"part", std::string(part)}});
+        }
       }
       families.push_back(std::move(rows));
       families.push_back(std::move(loaded));
+      families.push_back(std::move(bytes));
     }
     if (sources_.device_memory) AddDeviceMemory(sources_.device_memory(), families);
+    if (sources_.others) AddOthers(sources_.others(), families);
     return families;
   }
 

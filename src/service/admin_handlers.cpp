@@ -2,7 +2,9 @@
 
 #include <array>
 #include <string>
+#include <variant>
 
+#include "base/error_detail.h"
 #include "observe/build_info.h"
 #include "service/guarded.h"
 #include "service/limit_values.h"
@@ -11,9 +13,10 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 12> kCapabilities = {
+constexpr std::array<std::string_view, 14> kCapabilities = {
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
+    "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
     "error_details",               // google.rpc.Status with a reason on every error
     "expected_snapshot_id",        // on queries, look-ups and changes
     "list_pages",                  // ListCollections in pages
@@ -24,7 +27,50 @@ constexpr std::array<std::string_view, 12> kCapabilities = {
     "required_filter",             // on queries and look-ups
     "rollback",                    // RollbackCollection
     "search_stream",               // SearchService.SearchStream
+    "stats",                       // AdminService.GetStats, if GetServerInfo has admin_allowed
 };
+
+void FillHistogram(const observe::HistogramSample& sample, v1::Histogram& message) {
+  message.set_count(sample.count);
+  message.set_sum(sample.sum);
+  for (const observe::HistogramSample::Bucket& bucket : sample.buckets) {
+    v1::HistogramBucket& filled = *message.add_buckets();
+    filled.set_upper_bound(bucket.upper_bound);
+    filled.set_cumulative_count(bucket.cumulative_count);
+  }
+}
+
+void FillMetric(const observe::MetricSample& sample, v1::MetricValue& message) {
+  message.set_name(sample.name);
+  for (const auto& [name, value] : sample.labels) (*message.mutable_labels())[name] = value;
+  if (const double* number = std::get_if<double>(&sample.value)) {
+    message.set_number(*number);
+  } else {
+    FillHistogram(std::get<observe::HistogramSample>(sample.value), *message.mutable_histogram());
+  }
+}
+
+v1::Finding::State FindingStateOf(doctor::State state) {
+  switch (state) {
+    case doctor::State::kOk:
+      return v1::Finding::STATE_OK;
+    case doctor::State::kWarning:
+      return v1::Finding::STATE_WARNING;
+    case doctor::State::kFailed:
+      return v1::Finding::STATE_FAILED;
+    case doctor::State::kSkipped:
+      return v1::Finding::STATE_SKIPPED;
+  }
+  return v1::Finding::STATE_UNSPECIFIED;
+}
+
+void FillFinding(const doctor::Finding& finding, v1::Finding& message) {
+  message.set_probe(finding.probe);
+  message.set_state(FindingStateOf(finding.state));
+  message.set_text(finding.text);
+  message.set_fix(finding.fix);
+  message.set_symptom(finding.symptom);
+}
 
 }  // namespace
 
@@ -44,8 +90,48 @@ void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoR
     }
     FillBackend(parts.backend, *response.mutable_backend());
     response.set_changes_allowed(parts.changes_allowed);
+    response.set_admin_allowed(parts.admin_allowed);
     return absl::OkStatus();
   }));
+}
+
+absl::Status CheckAdminAllowed(const AdminParts& parts) {
+  if (parts.admin_allowed) return absl::OkStatus();
+  return base::Error(base::ErrorReason::kAdminNotAllowed,
+                     "this server does not show its metrics and probes over the wire; start it "
+                     "with --admin (server.admin)");
+}
+
+void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response) {
+  call.Finish(Guarded([&] {
+    absl::Status allowed = CheckAdminAllowed(parts);
+    if (!allowed.ok()) return allowed;
+    FillTime(parts.clock.WallNow(), *response.mutable_taken_at());
+    FillTime(parts.started_at, *response.mutable_started_at());
+    FillBackend(parts.backend, *response.mutable_backend());
+    for (const observe::MetricSample& sample : parts.read_metrics()) {
+      FillMetric(sample, *response.add_metrics());
+    }
+    return absl::OkStatus();
+  }));
+}
+
+void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& response) {
+  const absl::Status begun = Guarded([&] {
+    absl::Status allowed = CheckAdminAllowed(parts);
+    if (!allowed.ok()) return allowed;
+    parts.examination.Run([&call, &response](const SelfExamination::Findings& findings) {
+      call.Finish(Guarded([&] {
+        if (!findings.ok()) return findings.status();
+        for (const doctor::Finding& finding : *findings) {
+          FillFinding(finding, *response.add_findings());
+        }
+        return absl::OkStatus();
+      }));
+    });
+    return absl::OkStatus();
+  });
+  if (!begun.ok()) call.Finish(begun);
 }
 
 }  // namespace simile::service

@@ -1,16 +1,25 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include <absl/status/status.h>
+
+#include "observe/metric_samples.h"
 #include "service/call.h"
 #include "service/collection_message.h"
+#include "service/self_examination.h"
+#include "simile/clock.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
+class DiagnoseResponse;
 class GetServerInfoResponse;
-}
+class GetStatsResponse;
+}  // namespace simile::v1
 
 namespace simile::service {
 
@@ -18,15 +27,25 @@ namespace simile::service {
 struct AdminParts {
   const ServingBackend& backend;
   const Limits& limits;
+  const Clock& clock;
   bool changes_allowed = false;
+  bool admin_allowed = false;  // GetStats and Diagnose
   std::chrono::system_clock::time_point started_at;
+  std::function<std::vector<observe::MetricSample>()> read_metrics;
+  SelfExamination& examination;
 };
 
 // What a client may rely on in this server: a name for each ability that an older server lacks. A
 // name stays as long as the ability; docs/api.md says what each means.
 std::span<const std::string_view> Capabilities();
 
-// Finishes the call before it returns; does not throw.
+// ADMIN_NOT_ALLOWED, unless the server runs with `server.admin`.
+absl::Status CheckAdminAllowed(const AdminParts& parts);
+
+// Each finishes the call before it returns, or, Diagnose, when its probes have ended; does not
+// throw.
 void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoResponse& response);
+void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& response);
+void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response);
 
 }  // namespace simile::service

@@ -19,6 +19,8 @@ class Call {
  public:
   virtual ~Call() = default;
 
+  // "simile.v1.SearchService/Search"; static storage.
+  virtual std::string_view method() const = 0;
   // The caller's x-request-id, or one made by the server where the caller sent none that is usable.
   virtual std::string_view request_id() const = 0;
   virtual Clock::TimePoint arrived_at() const = 0;

@@ -50,6 +50,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"connection_idle_max", &Limits::connection_idle_max},
     {"search_deadline_default", &Limits::search_deadline_default},
     {"search_deadline_max", &Limits::search_deadline_max},
+    {"drain_delay", &Limits::drain_delay},
     {"drain_timeout", &Limits::drain_timeout},
     {"page_lease", &Limits::page_lease},
     {"rows_max", &Limits::rows_max},

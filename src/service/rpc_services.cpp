@@ -45,8 +45,9 @@ using RawCollectionService = v1::CollectionService::WithRawCallbackMethod_ListCo
                             v1::CollectionService::Service>>>>>>>;
 using RawLookupService = v1::LookupService::WithRawCallbackMethod_Fetch<
     v1::LookupService::WithRawCallbackMethod_Lookup<v1::LookupService::Service>>;
-using RawAdminService =
-    v1::AdminService::WithRawCallbackMethod_GetServerInfo<v1::AdminService::Service>;
+using RawAdminService = v1::AdminService::WithRawCallbackMethod_GetServerInfo<
+    v1::AdminService::WithRawCallbackMethod_GetStats<
+        v1::AdminService::WithRawCallbackMethod_Diagnose<v1::AdminService::Service>>>;
 
 class SearchRpcs final : public RawSearchService {
  public:
@@ -165,6 +166,20 @@ class AdminRpcs final : public RawAdminService {
         environment_, *context, "simile.v1.AdminService/GetServerInfo", *request, *response,
         [this](Call& call, const auto& /*asked*/, auto& answer) {
           HandleGetServerInfo(parts_, call, answer);
+        });
+  }
+  Unary* GetStats(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::GetStatsRequest, v1::GetStatsResponse>(
+        environment_, *context, "simile.v1.AdminService/GetStats", *request, *response,
+        [this](Call& call, const auto& /*asked*/, auto& answer) {
+          HandleGetStats(parts_, call, answer);
+        });
+  }
+  Unary* Diagnose(Context* context, const Bytes* request, Bytes* response) override {
+    return UnaryCall::Start<v1::DiagnoseRequest, v1::DiagnoseResponse>(
+        environment_, *context, "simile.v1.AdminService/Diagnose", *request, *response,
+        [this](Call& call, const auto& /*asked*/, auto& answer) {
+          HandleDiagnose(parts_, call, answer);
         });
   }
 

@@ -159,7 +159,7 @@ absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& an
   if (!fits.ok()) return fits;
   pending.build(
       {*pending.snapshot, builder, pending.pages, pending.existing.get(), NextPageToken(pending)});
-  parts_.metrics.RecordCost(answer.receipt.cost);
+  parts_.metrics.RecordAnswer(call.method(), pending.pages.size(), answer.receipt.cost);
   FillBriefReceipt(answer.receipt, *pending.snapshot,
                    Microseconds(parts_.clock.Now() - call.arrived_at()), pending.receipt);
   if (!pending.search.brief_receipt) {

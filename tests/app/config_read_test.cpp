@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/foreign_variables.h"
 #include "app/settings.h"
 #include "files/scratch_folder.h"
 
@@ -182,16 +183,32 @@ TEST_F(ConfigReadTest, MapsFamiliarNamesOfTheGpu) {
 }
 
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
-  const ConfigReading reading =
-      Read({.file = {},
-            .environment = {{"USE_GPU", "false"}, {"INFERENCE_BATCH_SIZE", "64"}},
-            .flags = {}});
+  const ConfigReading reading = Read({.file = {},
+                                      .environment = {{"USE_GPU", "false"},
+                                                      {"INFERENCE_BATCH_SIZE", "64"},
+                                                      {"WORKER_CONCURRENCY", "3"}},
+                                      .flags = {}});
+  EXPECT_EQ(reading.config.backend.threads, 3U);
+  EXPECT_EQ(OriginOf(reading, "backend.threads"), "environment WORKER_CONCURRENCY");
   EXPECT_EQ(reading.config.backend.preference, backend::Preference::kCpu);
   EXPECT_EQ(reading.config.limits.batch_queries_max, 64U);
   EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment USE_GPU");
   EXPECT_EQ(Read({.file = WriteFile(R"({"USE_GPU": true})"), .environment = {}, .flags = {}})
                 .config.backend.preference,
             backend::Preference::kAuto);
+}
+
+TEST_F(ConfigReadTest, NamesVariablesThatHaveNoEffect) {
+  EXPECT_EQ(IgnoredVariables(Read({})), "");
+  const ConfigReading reading = Read({.file = {},
+                                      .environment = {{"OMP_NUM_THREADS", "4"},
+                                                      {"CUDA_MODULE_LOADING", "LAZY"},
+                                                      {"NVIDIA_TF32_OVERRIDE", ""},
+                                                      {"HOME", "/root"}},
+                                      .flags = {}});
+  EXPECT_EQ(IgnoredVariables(reading), "NVIDIA_TF32_OVERRIDE, OMP_NUM_THREADS");
+  ASSERT_EQ(reading.foreign_values.size(), ForeignVariables().size());
+  EXPECT_EQ(reading.foreign_values[0], "LAZY") << ForeignVariables()[0].name;
 }
 
 TEST_F(ConfigReadTest, PrefersItsOwnNameToAFamiliarOne) {

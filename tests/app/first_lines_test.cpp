@@ -35,7 +35,7 @@ TEST(FirstLinesTest, NameTheBackendAndTheReason) {
 
 TEST(FirstLinesTest, DescribeACollection) {
   EXPECT_EQ(CollectionLines(Films(5'000), std::chrono::milliseconds(213)),
-            "films     5,000 vectors x 384 (cosine)  500 users  7.3 MiB resident  ready in 0.21 s");
+            "films     5,000 vectors x 384 (cosine)  500 users  8.0 MiB resident  ready in 0.21 s");
 }
 
 TEST(FirstLinesTest, OmitMissingPartsAndAddNotes) {
@@ -78,6 +78,12 @@ TEST(ProgressTextTest, ShowsTheCollectionThatLoads) {
 TEST(ProgressTextTest, IsEmptyWhenNothingLoads) {
   EXPECT_EQ(ProgressText({}), "");
   EXPECT_EQ(ProgressText({FilmsAre(CollectionState::kReloading, 0.5)}), "");
+}
+
+TEST(LoadingTextTest, NamesTheCollectionThatLoads) {
+  EXPECT_EQ(LoadingText({{"books", CollectionState::kServing, {}, nullptr}, Loading(0.43)}),
+            "loading films, 43 %");
+  EXPECT_EQ(LoadingText({{"books", CollectionState::kServing, {}, nullptr}}), "");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ const TuningKey kAnn{"Ann's processor", 2, "amx+avx512vnni"};
 const TuningKey kBob{"Bob's processor", 96, "avx2"};
 
 MeasuredTuning Measured(const TuningKey& key, std::size_t gather_share) {
-  MeasuredTuning measured{key, "2026-11-21", {}};
+  MeasuredTuning measured{key, "2026-11-21", {}, std::nullopt};
   measured.findings.block_bytes = 256 * 1'024;
   measured.findings.gather_share = gather_share;
   return measured;
@@ -50,6 +50,48 @@ TEST_F(TuningCacheTest, ReadsWhatItWrote) {
   EXPECT_EQ(read->key.cpu, kAnn.cpu);
   EXPECT_EQ(read->findings, Measured(kAnn, 9).findings);
   EXPECT_FALSE(read->findings.scan_rows_max.has_value());
+}
+
+TEST_F(TuningCacheTest, KeepsWhatWasTunedBesideTheCalibration) {
+  MeasuredTuning measured = Measured(kBob, 9);
+  measured.tuned = TunedFindings{"2026-11-23", {"films", "songs"}, 48, {}};
+  measured.tuned->findings.gather_share = 30;
+  measured.tuned->findings.int4_from_code_bytes = std::size_t{1} << 40;
+  ASSERT_TRUE(WriteTuningCache(file_, measured).ok());
+  const auto read = ReadTuningCache(file_, kBob);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->findings, measured.findings);
+  EXPECT_EQ(read->tuned, measured.tuned);
+}
+
+TEST_F(TuningCacheTest, IgnoresEntriesWhoseTunedNumbersAreOutOfRange) {
+  MeasuredTuning measured = Measured(kBob, 9);
+  measured.tuned = TunedFindings{"2026-11-23", {"films"}, 48, {}};
+  ASSERT_TRUE(WriteTuningCache(file_, measured).ok());
+  const nlohmann::json sound = nlohmann::json::parse(Text());
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(7), nlohmann::json::object(),
+        nlohmann::json({{"measured", 7}, {"collections", nlohmann::json::array()}}),
+        nlohmann::json({{"measured", "2026-11-23"}, {"collections", {7}}}),
+        nlohmann::json({{"measured", "2026-11-23"}, {"collections", {"films"}}, {"threads", 97}}),
+        nlohmann::json({{"measured", "2026-11-23"}, {"collections", {"films"}}, {"threads", 0}}),
+        nlohmann::json(
+            {{"measured", "2026-11-23"}, {"collections", {"films"}}, {"gather_share", 1}})}) {
+    nlohmann::json content = sound;
+    content["machines"][0]["tuned"] = wrong;
+    Write(content.dump());
+    EXPECT_TRUE(absl::IsNotFound(ReadTuningCache(file_, kBob).status())) << wrong;
+  }
+}
+
+TEST_F(TuningCacheTest, TellsBeforehandWhetherItCanBeWritten) {
+  EXPECT_TRUE(CheckTuningCacheWritable(file_).ok());
+  EXPECT_FALSE(std::filesystem::exists(file_.parent_path()));
+  Write("precious");
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckTuningCacheWritable(file_)));
+  const absl::Status below_a_file = CheckTuningCacheWritable(file_ / "below" / "tuning.json");
+  EXPECT_FALSE(below_a_file.ok());
+  EXPECT_THAT(std::string(below_a_file.message()), HasSubstr("cannot be written: "));
 }
 
 TEST_F(TuningCacheTest, LeavesNoTemporaryFile) {

@@ -97,6 +97,33 @@ TEST_F(WiringTest, RefusesAPortFileItCannotWrite) {
                          ": cannot be written: No such file or directory");
 }
 
+TEST_F(WiringTest, HasAReadyFileWhileItServes) {
+  config_.ready_file = scratch_.path() / "ready";
+  scratch_.Write("ready", "of a server that was killed");
+  const auto app = App::Create(config_);
+  ASSERT_TRUE(app.ok()) << app.status();
+  EXPECT_FALSE(std::filesystem::exists(config_.ready_file));
+  ASSERT_TRUE((*app)->LoadCollections({}).ok());
+  std::string address;
+  std::ifstream(config_.ready_file) >> address;
+  EXPECT_EQ(address, (*app)->address());
+  (*app)->AnnounceDrain();
+  EXPECT_FALSE(std::filesystem::exists(config_.ready_file));
+}
+
+TEST_F(WiringTest, RefusesAReadyFileItCannotRemoveOrWrite) {
+  config_.ready_file = scratch_.path() / "ready";
+  scratch_.Write("ready/inside", "");
+  EXPECT_EQ(Error(), "ready file " + config_.ready_file.string() +
+                         ": cannot be removed: Directory not empty");
+  config_.ready_file = scratch_.path() / "no" / "ready";
+  const auto app = App::Create(config_);
+  ASSERT_TRUE(app.ok()) << app.status();
+  EXPECT_EQ((*app)->LoadCollections({}).message(),
+            "ready file " + config_.ready_file.string() +
+                ": cannot be written: No such file or directory");
+}
+
 TEST_F(WiringTest, RefusesABackendThisMachineLacks) {
   config_.backend.isa = "avx1024";
   EXPECT_THAT(Error(), HasSubstr("avx1024"));

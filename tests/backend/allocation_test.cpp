@@ -33,7 +33,7 @@ class AllocationTest : public ::testing::Test {
     kernel_.emplace(*options.small);
     options.small = kernel_->kernel();
     options.threads = 2;
-    options.int4_from_code_bytes = 0;  // single queries read int4
+    options.tuning.int4_from_code_bytes = 0;  // single queries read int4
     options.foreground_bytes_max = tests::kInForeground;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();

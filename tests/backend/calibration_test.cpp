@@ -53,7 +53,9 @@ TEST(FindTuningTest, FindsWhereTheStrategiesCross) {
   const TuningFindings wanted{.block_bytes = 256U * 1'024U,
                               .large_batch_min = 8,
                               .gather_share = 12,
-                              .scan_rows_max = 2'048};
+                              .scan_rows_max = 2'048,
+                              .int4_from_code_bytes = std::nullopt,
+                              .queries_of_thread_min = std::nullopt};
   EXPECT_EQ(FindTuning(machine, true, kCacheBytes), wanted);
 }
 

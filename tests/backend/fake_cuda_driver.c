@@ -1,12 +1,22 @@
-/* A driver library whose calls all fail with the code in FAKE_CUDA_ERROR, as on a machine whose
- * driver is installed but cannot be used. */
+/* A driver library. Its calls return the code in FAKE_CUDA_ERROR, 100 (no device) without one, as
+ * on a machine whose driver is installed but cannot be used; `hang` never returns, `crash` ends the
+ * process. With 0 it counts FAKE_CUDA_DEVICES devices, one without it. FAKE_CUDA_VERSION is the
+ * newest CUDA that it runs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static int Number(const char* variable, int usual) {
+  const char* value = getenv(variable);
+  return value != NULL ? atoi(value) : usual;
+}
 
 static int Error(void) {
   const char* error = getenv("FAKE_CUDA_ERROR");
-  return error != NULL ? atoi(error) : 100; /* CUDA_ERROR_NO_DEVICE */
+  if (error != NULL && strcmp(error, "crash") == 0) abort();
+  while (error != NULL && strcmp(error, "hang") == 0) pause();
+  return Number("FAKE_CUDA_ERROR", 100); /* CUDA_ERROR_NO_DEVICE */
 }
 
 int cuInit(unsigned flags) {
@@ -15,8 +25,22 @@ int cuInit(unsigned flags) {
 }
 
 int cuDriverGetVersion(int* version) {
-  const char* wanted = getenv("FAKE_CUDA_VERSION");
-  *version = wanted != NULL ? atoi(wanted) : 13000;
+  *version = Number("FAKE_CUDA_VERSION", 13000);
+  return 0;
+}
+
+int cuDeviceGetCount(int* count) {
+  *count = Number("FAKE_CUDA_DEVICES", 1);
+  return Error();
+}
+
+int cuGetErrorName(int error, const char** name) {
+  *name = error == 100 ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR";
+  return 0;
+}
+
+int cuGetErrorString(int error, const char** text) {
+  *text = error == 100 ? "no CUDA-capable device is detected" : "as the test asked";
   return 0;
 }
 

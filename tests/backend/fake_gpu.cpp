@@ -69,7 +69,9 @@ class FakeGpuIndex final : public SegmentIndex {
   std::size_t dim() const override { return segment_.dim(); }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    if (absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kSearch); !failed.ok()) {
+    const absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kSearch);
+    const bool is_wrong = absl::IsDataLoss(failed);
+    if (!failed.ok() && !is_wrong) {
       // A failing device leaves a partial answer behind.
       result.Reset(batch.specs.size(), 1);
       if (!batch.specs.empty()) result.SetCount(0, 1);
@@ -77,6 +79,7 @@ class FakeGpuIndex final : public SegmentIndex {
     }
     absl::Status status = segment_.Search(batch, result);
     for (std::size_t i = 0; i < result.batch(); ++i) result.SetEngine(i, "cuda-fake");
+    if (is_wrong) result.Buffer(0)[0].score += 1;
     return status;
   }
 
@@ -136,6 +139,8 @@ absl::Status GpuLost() {
                   "700");
 }
 
+absl::Status GpuWrong() { return absl::DataLossError(""); }
+
 void FakeGpuControl::Next(Call call, absl::Status outcome) {
   const std::lock_guard lock(mutex_);
   next_[call].push_back(std::move(outcome));
@@ -148,6 +153,7 @@ void FakeGpuControl::NextOf(Call call, std::string_view words) {
     Next(call, word == "full"     ? GpuFull()
                : word == "failed" ? GpuFailed()
                : word == "lost"   ? GpuLost()
+               : word == "wrong"  ? GpuWrong()
                                   : absl::OkStatus());
     words.remove_prefix(std::min(end + 1, words.size()));
   }

@@ -19,6 +19,8 @@ namespace simile::tests {
 absl::Status GpuFull();    // the device has no memory left
 absl::Status GpuFailed();  // one call failed: cudaErrorInvalidValue, 1
 absl::Status GpuLost();    // the device is lost: cudaErrorIllegalAddress, 700
+// A search that succeeds with a wrong answer.
+absl::Status GpuWrong();
 
 // Sets the outcomes of a fake GPU's next calls and counts its calls. After one GpuLost every call
 // returns GpuLost, as in a real plug-in. Thread-safe.
@@ -28,7 +30,7 @@ class FakeGpuControl {
 
   // Appends the outcome of one more call of this type; calls beyond the list succeed.
   void Next(Call call, absl::Status outcome);
-  // Appends one outcome for each word of a list: "ok,full,failed,lost".
+  // Appends one outcome for each word of a list: "ok,full,failed,lost,wrong".
   void NextOf(Call call, std::string_view words);
 
   // Every call of this type waits, until Release.

@@ -1,6 +1,10 @@
-// Fake plug-ins: compiled once for each value of FAKE_PLUGIN below.
+// Fake plug-ins: compiled once for each value of FAKE_PLUGIN below. FAKE_GPU_PROBE_ERROR is the
+// code with which its devices cannot be listed, FAKE_GPU_OPEN_ERROR that of opening one, or `full`.
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
+
+#include <absl/strings/cord.h>
 
 #include "backend/accelerator_plugin.h"
 #include "backend/build_id.h"
@@ -21,11 +25,19 @@ void AddDevice(SimileDeviceProbe& probe, const char* name, std::uint64_t gib) {
   SimileDevice& device = probe.devices[probe.device_count++];
   std::snprintf(device.name, sizeof(device.name), "%s", name);
   device.memory_bytes = gib << 30;
+  std::snprintf(device.bus_id, sizeof(device.bus_id), "0000:%02x:00.0", probe.device_count);
 }
 
 void Probe(SimileDeviceProbe* probe) {
   *probe = SimileDeviceProbe{};
   std::snprintf(probe->driver, sizeof(probe->driver), "CUDA 13.0");
+  std::snprintf(probe->runtime, sizeof(probe->runtime), "CUDA 13.0");
+  if (const char* error = std::getenv("FAKE_GPU_PROBE_ERROR"); error != nullptr) {
+    probe->error = std::atoi(error);
+    std::snprintf(probe->error_name, sizeof(probe->error_name), "cudaError%s", error);
+    std::snprintf(probe->error_text, sizeof(probe->error_text), "as the test asked");
+    return;
+  }
   if (FAKE_PLUGIN == FAKE_NO_DEVICE) {
     probe->error = 100;
     std::snprintf(probe->error_name, sizeof(probe->error_name), "cudaErrorNoDevice");
@@ -57,9 +69,18 @@ void ReadOutcomesFromEnvironment() {
 void Open(const simile::backend::GpuOptions* /*options*/,
           absl::StatusOr<std::unique_ptr<simile::Backend>>* backend) {
   if (FAKE_PLUGIN == FAKE_NO_BLAS) {
-    *backend = absl::FailedPreconditionError(
+    *backend = absl::NotFoundError(
         "cuBLAS cannot be loaded: libcublas.so.13: cannot open shared object file: No "
         "such file or directory");
+    return;
+  }
+  if (const char* error = std::getenv("FAKE_GPU_OPEN_ERROR"); error != nullptr) {
+    absl::Status status = simile::tests::GpuFull();
+    if (std::string_view(error) != "full") {
+      status = absl::InternalError("the device cannot be opened");
+      status.SetPayload(simile::backend::kDeviceErrorPayload, absl::Cord(error));
+    }
+    *backend = status;
     return;
   }
   ReadOutcomesFromEnvironment();

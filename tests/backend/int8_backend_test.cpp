@@ -82,7 +82,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
       specs[0].excluded_rows = excluded;
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
-      options.int4_from_code_bytes = kRowCount * kDim;
+      options.tuning.int4_from_code_bytes = kRowCount * kDim;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
       const bool int4 = kernel->reads_int4 && batch <= 4;
@@ -90,7 +90,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
-    options.int4_from_code_bytes = (kRowCount + 100) * kDim;
+    options.tuning.int4_from_code_bytes = (kRowCount + 100) * kDim;
     ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
                           "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
@@ -104,7 +104,7 @@ TEST_F(Int8BackendTest, ReturnsToBytesWhereInt4DropsNothing) {
   const auto rows = UnitRows(20'000, 384, random);
   const auto queries = UnitRows(4, 384, random);
   Int8Options options = SmallBlocks(1, "portable");
-  options.int4_from_code_bytes = 0;
+  options.tuning.int4_from_code_bytes = 0;
   CountedKernel counted(*options.small);
   options.large = options.small = counted.kernel();
   for (const std::size_t batch : {1U, 4U}) {
@@ -190,7 +190,7 @@ TEST_F(Int8BackendTest, NamesTheEngineOfOneQueryBeforeItIsAsked) {
       }
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
-    options.int4_from_code_bytes = 0;
+    options.tuning.int4_from_code_bytes = 0;
     const auto backend = MakeInt8Backend(options);
     const auto index = backend->MakeResident(SegmentOf(rows));
     ASSERT_TRUE(index.ok());
@@ -359,7 +359,7 @@ TEST_F(Int8BackendTest, DividesTheQueriesOfLargeBatchesAmongItsThreads) {
   CountedKernel counted(*SupportedInt8Kernels().front());
   Int8Options options = SmallBlocks(2);
   options.large = options.small = counted.kernel();
-  options.queries_of_thread_min = 50;
+  options.tuning.queries_of_thread_min = 50;
   const auto backend = MakeInt8Backend(options);
   const auto index = backend->MakeResident(SegmentOf(rows));
   ASSERT_TRUE(index.ok());

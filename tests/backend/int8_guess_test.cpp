@@ -201,7 +201,7 @@ TEST_F(Int8GuessTest, AnswersFromInt4UnderAttack) {
     CountedKernel counted(*kernel);
     for (const unsigned threads : {1U, 2U}) {
       Int8Options options = SmallBlocks(threads, kernel->isa);
-      options.int4_from_code_bytes = 0;
+      options.tuning.int4_from_code_bytes = 0;
       options.large = options.small = counted.kernel();
       for (const auto& rows : {against, equal, near, spread}) {
         for (const std::uint32_t k : {1U, 10U, 100U, 4'096U}) {

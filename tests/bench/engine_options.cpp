@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/cpu_count.h"
+#include "base/cpu_count.h"
 #include "simile/limits.h"
 
 namespace simile::bench {
@@ -136,7 +136,7 @@ absl::Status Check(EngineOptions& options) {
   if (std::ranges::find(options.filter_passes, 0.0) != options.filter_passes.end()) {
     return absl::InvalidArgumentError("--filter-pass 0 lets nothing pass; give a share above 0");
   }
-  if (options.threads == 0) options.threads = backend::cpu::UsableCpuCount();
+  if (options.threads == 0) options.threads = base::UsableCpuCount();
   return absl::OkStatus();
 }
 

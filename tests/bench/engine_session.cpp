@@ -66,7 +66,7 @@ absl::Status MakeBackend(const std::string& isa, const EngineOptions& bench, Eng
     return NoSuchIsa("int8", isa, backend::cpu::SupportedInt8Kernels());
   }
   options.threads = bench.threads;
-  if (!bench.int4) options.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
+  if (!bench.int4) options.tuning.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
   options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
   if (engine.backend == "auto") options.tuning = TuningOf(backend::cpu::Calibrate(options));
   engine.tuning = options.tuning;

@@ -14,10 +14,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/cpu_name.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/cpu_count.h"
 #include "bench/kernel_block.h"
 #include "bench/register_peak.h"
 #include "bench/timing.h"
@@ -168,7 +168,7 @@ absl::Status Bench(Options& options) {
   if (options.shape.row_count % 64 != 0 || options.shape.dim % 64 != 0) {
     return absl::InvalidArgumentError("--rows and --dim must be multiples of 64");
   }
-  if (options.threads == 0) options.threads = backend::cpu::UsableCpuCount();
+  if (options.threads == 0) options.threads = base::UsableCpuCount();
   backend::cpu::ThreadPool pool(options.threads);
   std::vector<std::unique_ptr<Contest>> contests;
   for (const RegisterPeak* peak : Peaks()) {

@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/cpu_count.h"
 #include "bench/bench_rows.h"
 #include "bench/oracle.h"
 #include "bench/read_bandwidth.h"
@@ -226,7 +226,7 @@ absl::Status Run(const Options& options) {
       RandomUnitRows(*std::ranges::max_element(options.batches), view.dim(), options.seed + 1);
   if (!queries.ok()) return queries.status();
 
-  const unsigned threads = options.threads > 0 ? options.threads : backend::cpu::UsableCpuCount();
+  const unsigned threads = options.threads > 0 ? options.threads : base::UsableCpuCount();
   backend::cpu::ThreadPool pool(threads);
   const auto backend = backend::cpu::MakeScanBackend(*kernel, threads);
   const auto index = backend->MakeResident(SegmentRows{view, nullptr, Metric::kCosine, 0});

@@ -1,10 +1,16 @@
 #include "cli/config_command.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/foreign_variables.h"
 #include "app/settings.h"
+#include "backend/cpu/int8_tuning.h"
 
 namespace simile::cli {
 namespace {
@@ -35,13 +41,18 @@ TEST(ConfigCommandTest, ShowsValueRangeDefaultAndOrigin) {
 app::TuningInForce Measured() {
   app::TuningInForce tuning;
   tuning.tuning.gather_share = 9;
-  tuning.origins = {"default", "default", "measured 2026-11-21 on Ann's processor", "default"};
+  tuning.origins.assign(backend::cpu::TuningValues().size(), "default");
+  tuning.origins[2] = "measured 2026-11-21 on Ann's processor";
+  tuning.threads = 3;
+  tuning.threads_origin = "tuned 2026-11-23 for films on Ann's processor";
   return tuning;
 }
 
 TEST(ConfigCommandTest, ShowsTheTuningWithItsUnitsAndOrigins) {
   app::TuningInForce tuning = Measured();
   std::string table = TuningTable(tuning, Terminal{});
+  EXPECT_THAT(table, ContainsRegex("threads +3 +threads +[0-9]+ +tuned 2026-11-23 for films on "
+                                   "Ann's processor\n"));
   EXPECT_THAT(table, ContainsRegex("large_batch_min +5 +queries +5 +default\n"));
   EXPECT_THAT(table, ContainsRegex("gather_share +9 +rows for one +16 +measured 2026-11-21 on "
                                    "Ann's processor\n"));
@@ -52,12 +63,15 @@ TEST(ConfigCommandTest, ShowsTheTuningWithItsUnitsAndOrigins) {
 
 TEST(ConfigCommandTest, ShowsTheTuningInJson) {
   const json tuning = json::parse(SettingsJson(Reading(), Measured(), {}))["tuning"];
-  ASSERT_EQ(tuning.size(), 4U);
-  EXPECT_EQ(tuning[2]["name"], "gather_share");
-  EXPECT_EQ(tuning[2]["value"], 9);
-  EXPECT_EQ(tuning[2]["unit"], "rows for one");
-  EXPECT_EQ(tuning[2]["default"], 16);
-  EXPECT_EQ(tuning[2]["origin"], "measured 2026-11-21 on Ann's processor");
+  ASSERT_EQ(tuning.size(), backend::cpu::TuningValues().size() + 1);
+  EXPECT_EQ(tuning[0]["name"], "threads");
+  EXPECT_EQ(tuning[0]["value"], 3);
+  EXPECT_EQ(tuning[0]["origin"], "tuned 2026-11-23 for films on Ann's processor");
+  EXPECT_EQ(tuning[3]["name"], "gather_share");
+  EXPECT_EQ(tuning[3]["value"], 9);
+  EXPECT_EQ(tuning[3]["unit"], "rows for one");
+  EXPECT_EQ(tuning[3]["default"], 16);
+  EXPECT_EQ(tuning[3]["origin"], "measured 2026-11-21 on Ann's processor");
 }
 
 TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
@@ -77,6 +91,37 @@ TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
       EXPECT_EQ(setting["value"], json({{"films", "examples/films"}}));
     }
   }
+}
+
+app::ConfigReading ReadingOf(std::vector<std::pair<std::string, std::string>> environment) {
+  app::ConfigSources sources;
+  sources.environment = std::move(environment);
+  absl::StatusOr<app::ConfigReading> reading = app::ReadConfig(sources);
+  EXPECT_TRUE(reading.ok()) << reading.status();
+  return *std::move(reading);
+}
+
+TEST(ConfigCommandTest, ShowsVariablesThatOthersReadOrNobody) {
+  EXPECT_EQ(ForeignTable(ReadingOf({{"PATH", "/bin"}}), Terminal{}), "");
+  const std::string table = ForeignTable(
+      ReadingOf({{"OMP_NUM_THREADS", "4"}, {"CUDA_MODULE_LOADING", "EAGER"}}), Terminal{});
+  EXPECT_THAT(table, ContainsRegex("CUDA_MODULE_LOADING +EAGER +the GPU's driver +LAZY "));
+  EXPECT_THAT(table, ContainsRegex("OMP_NUM_THREADS +4 +nobody: ignored +Set backend\\.threads"));
+}
+
+TEST(ConfigCommandTest, ShowsForeignVariablesAndFamiliarNamesInJson) {
+  const json all = json::parse(SettingsJson(ReadingOf({{"TF32_OVERRIDE", "0"}}), Measured(), {}));
+  ASSERT_EQ(all["foreign_variables"].size(), app::ForeignVariables().size());
+  for (const json& variable : all["foreign_variables"]) {
+    const bool is_set = variable["name"] == "TF32_OVERRIDE";
+    EXPECT_EQ(variable["value"], is_set ? json("0") : json()) << variable;
+    if (is_set) {
+      EXPECT_EQ(variable["reader"], "");
+    }
+  }
+  ASSERT_EQ(all["familiar_names"].size(), app::FamiliarNames().size());
+  EXPECT_EQ(all["familiar_names"][0]["name"], "USE_GPU");
+  EXPECT_EQ(all["familiar_names"][0]["key"], "backend.preference");
 }
 
 TEST(ConfigCommandTest, ShowsProblemsInJson) {

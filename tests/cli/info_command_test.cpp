@@ -39,6 +39,7 @@ TEST(InfoCommandTest, ShowsOneFactPerLine) {
             "  engine   int8-avx2 on AMD EPYC, 2 threads\n"
             "  changes  refused; `simile serve --allow-changes` allows load, reload, rollback and "
             "unload\n"
+            "  admin    refused; `simile serve --admin` allows top and doctor --server\n"
             "  can      search, search_stream\n"
             "  limits   4; `simile info --limits` lists them\n");
 }
@@ -47,9 +48,11 @@ TEST(InfoCommandTest, LeavesOutACommitThatIsNotKnown) {
   v1::GetServerInfoResponse info = Info();
   info.clear_commit();
   info.set_changes_allowed(true);
+  info.set_admin_allowed(true);
   const std::string text = InfoText(info, "a:1", Terminal{});
   EXPECT_THAT(text, HasSubstr("  build    GNU 12.2.0, Release\n"));
   EXPECT_THAT(text, HasSubstr("  changes  allowed\n"));
+  EXPECT_THAT(text, HasSubstr("  admin    allowed\n"));
 }
 
 TEST(InfoCommandTest, WrapsAbilitiesAndShortensTheCommit) {
@@ -78,6 +81,7 @@ TEST(InfoCommandTest, PrintsEverythingAsJson) {
   EXPECT_EQ(info["started_at"], "2023-11-14T22:13:20Z");
   EXPECT_EQ(info["backend"]["kind"], "cpu");
   EXPECT_EQ(info["changes_allowed"], false);
+  EXPECT_EQ(info["admin_allowed"], false);
   EXPECT_EQ(info["capabilities"], nlohmann::json({"search", "search_stream"}));
   EXPECT_EQ(info["limits"]["reply_bytes_max"], 64 << 20);
 }

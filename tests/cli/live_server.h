@@ -9,7 +9,8 @@
 namespace simile::cli {
 
 // build/bin/simile serving the films, or another folder, as "films" on a free port, with changes
-// allowed and examples/ or another folder as its data root. The destructor stops it with SIGTERM.
+// and `top` allowed and examples/ or another folder as its data root. The destructor stops it with
+// SIGTERM.
 class LiveServer {
  public:
   explicit LiveServer(const std::string& folder = SIMILE_SOURCE_DIR "/examples/films",

@@ -37,11 +37,11 @@ void Redirect(const std::filesystem::path& file, int flags, int descriptor) {
 }  // namespace
 
 ProgramRun RunProgram(const std::vector<std::string>& arguments, const std::string& input,
-                      const std::vector<std::string>& environment) {
+                      const std::vector<std::string>& environment, const std::string& program) {
   const ScratchFolder scratch;
   const std::filesystem::path& folder = scratch.path();
   scratch.Write("input", input);
-  std::vector<std::string> texts{SIMILE_PROGRAM};
+  std::vector<std::string> texts{program};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   const std::vector<char*> argv = Pointers(texts);
@@ -52,7 +52,7 @@ ProgramRun RunProgram(const std::vector<std::string>& arguments, const std::stri
     Redirect(folder / "input", O_RDONLY, STDIN_FILENO);
     Redirect(folder / "printed", O_CREAT | O_WRONLY, STDOUT_FILENO);
     Redirect(folder / "errors", O_CREAT | O_WRONLY, STDERR_FILENO);
-    execve(SIMILE_PROGRAM, argv.data(), envp.data());
+    execve(program.c_str(), argv.data(), envp.data());
     _exit(127);
   }
   int status = 0;

@@ -15,6 +15,7 @@ struct ProgramRun {
 // Runs the program with these arguments and only these NAME=VALUE in its environment. Its standard
 // streams are files, never a terminal.
 ProgramRun RunProgram(const std::vector<std::string>& arguments, const std::string& input = "",
-                      const std::vector<std::string>& environment = {});
+                      const std::vector<std::string>& environment = {},
+                      const std::string& program = SIMILE_PROGRAM);
 
 }  // namespace simile::cli

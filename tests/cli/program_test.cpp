@@ -60,24 +60,32 @@ TEST(ProgramTest, PrintsItsVersion) {
   EXPECT_THAT(run.printed, StartsWith("simile 0."));
 }
 
-// The names under `Commands:` of --help.
+// The names under `Commands:` of --help, and those after them.
 std::vector<std::string> CommandNames() {
   std::vector<std::string> names;
   std::istringstream help(RunProgram({"--help"}).printed);
+  const std::string about_program = "About the program itself: ";
   for (std::string line; std::getline(help, line);) {
-    if (line.starts_with("  ") && line[2] != ' ')
+    if (line.starts_with("  ") && line[2] != ' ') {
       names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    } else if (line.starts_with(about_program)) {
+      std::istringstream listed(line.substr(about_program.size()));
+      for (std::string name; listed >> name && name.find_first_of(",.") != std::string::npos;) {
+        names.push_back(name.substr(0, name.find_first_of(",.")));
+      }
+    }
   }
   return names;
 }
 
 TEST(ProgramTest, ExplainsEveryCommandWithin80Columns) {
   const std::vector<std::string> names = CommandNames();
-  EXPECT_THAT(names, testing::IsSupersetOf(
-                         {"serve",    "health", "search",     "similar", "recommend", "lookup",
-                          "fetch",    "fields", "info",       "list",    "load",      "reload",
-                          "rollback", "unload", "inspect",    "verify",  "bench",     "config",
-                          "version",  "help",   "completion", "man"}));
+  EXPECT_THAT(names,
+              testing::IsSupersetOf(
+                  {"serve",   "health", "search", "similar", "recommend", "lookup",   "fetch",
+                   "fields",  "info",   "list",   "load",    "reload",    "rollback", "unload",
+                   "inspect", "verify", "bench",  "config",  "version",   "help",     "completion",
+                   "man",     "tune",   "plan",   "top",     "doctor"}));
   for (const std::string& command : names) {
     const ProgramRun run = RunProgram({command, "--help"});
     EXPECT_EQ(run.exit_code, 0) << command;
@@ -258,12 +266,60 @@ TEST(ProgramTest, ConfigShowsTheTuningWithoutMeasuring) {
   const ProgramRun table = RunProgram({"config", "--print"});
   EXPECT_THAT(table.printed, HasSubstr("not measured yet; each serve measures"));
   const ProgramRun run = RunProgram({"config", "--json"}, "", {"SIMILE_BACKEND_TUNING=defaults"});
-  const json printed = json::parse(run.printed);
+  json printed = json::parse(run.printed);
   ASSERT_FALSE(printed["tuning"].empty());
+  EXPECT_EQ(printed["tuning"][0]["origin"], "every core this process may use");
+  printed["tuning"].erase(0);
   for (const json& value : printed["tuning"]) {
     EXPECT_EQ(value["origin"], "default");
     EXPECT_EQ(value["value"], value["default"]);
   }
+}
+
+TEST(ProgramTest, TuneWritesWhatConfigThenShows) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.path() / "tuning.json";
+  const ProgramRun tuned =
+      RunProgram({"tune", kFilms, "--duration", "1s", "--batch", "64", "--output", file});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.errors;
+  EXPECT_THAT(tuned.printed,
+              AllOf(HasSubstr("\nfilms: 5,000 vectors x 384\n"), HasSubstr("\ngather_share "),
+                    HasSubstr("\nfilms, 1 query "), HasSubstr("\nwrote " + file + "\n")));
+  const std::string variable = "SIMILE_BACKEND_TUNING_CACHE=" + file;
+  const json printed = json::parse(RunProgram({"config", "--json"}, "", {variable}).printed);
+  const std::string gather_share = printed["tuning"][3]["origin"];
+  EXPECT_THAT(gather_share, testing::ContainsRegex("^(measured|tuned|default)"));
+  // Once more, for the cache that serve reads; JSON this time.
+  const ProgramRun again =
+      RunProgram({"tune", "films=" + kFilms.string(), "--duration", "1s", "--json"}, "",
+                 {variable, "SIMILE_LIMITS_BATCH_QUERIES_MAX=16"});
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  const json report = json::parse(again.printed);
+  EXPECT_EQ(report["file"], file);
+  EXPECT_EQ(report["batch_queries_max"]["now"], 16);
+  for (const json& search : report["searches"]) EXPECT_LE(search["batch"], 16);
+}
+
+TEST(ProgramTest, TuneSaysWhatItNeeds) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"tune"}, "nothing to measure: "},
+      {{"tune", kFilms}, "no file to write to, "},
+      {{"tune", kFilms, "--dry-run", "--duration", "6m"}, "--duration: from 1s to 5m"},
+      {{"tune", kFilms, "--dry-run", "--duration", "long"}, "--duration: \"long\" is no time"},
+      {{"tune", kFilms, "--dry-run", "--batch", "2000"}, "--batch: at most 1024"},
+      {{"tune", kFilms, "--dry-run", "--k", "20000"}, "--k: at most 10000"},
+      {{"tune", kFilms, "--dry-run", "--threads", "many"}, "--threads: \"many\" is not"}};
+  for (const auto& [arguments, reason] : mistakes) {
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 64) << reason;
+    EXPECT_THAT(run.errors, StartsWith("error: " + reason));
+  }
+  const ProgramRun unused =
+      RunProgram({"tune", kFilms, "--dry-run"}, "", {"SIMILE_BACKEND_TUNING=defaults"});
+  EXPECT_EQ(unused.exit_code, 1);
+  EXPECT_THAT(unused.errors, StartsWith("error: backend.tuning is defaults"));
+  EXPECT_EQ(RunProgram({"tune", "/nowhere/films", "--dry-run"}).errors,
+            "error: films=/nowhere/films: the folder does not exist\n");
 }
 
 TEST(ProgramTest, ConfigAndServeRefuseTheSameMistakes) {
@@ -376,7 +432,7 @@ TEST(ProgramTest, InspectGivesNumbersAsNumbers) {
   EXPECT_EQ(said["error"], nullptr);
   EXPECT_EQ(said["facts"]["rows"], 5'000);
   EXPECT_EQ(said["facts"]["dimensions"], 384);
-  EXPECT_TRUE(said["facts"]["memory_bytes"]["total_without_index"].is_number_unsigned());
+  EXPECT_TRUE(said["facts"]["memory_bytes"]["total"].is_number_unsigned());
   EXPECT_TRUE(said["facts"]["lengths"]["shortest"].is_number_float());
   EXPECT_EQ(said["fields"].back(), (json{{"name", "year"}, {"type", "integer"}, {"rows", 5'000}}));
   EXPECT_EQ(said["files"][0], (json{{"name", "content_vectors.npy"},
@@ -401,7 +457,7 @@ TEST(ProgramTest, InspectSaysLastWhatWouldBeMissing) {
       run.printed.ends_with("; without interactions: no line of interactions.jsonl names a "
                             "known user and item\n"))
       << run.printed;
-  EXPECT_THAT(run.printed, HasSubstr(" without the index (vectors "));
+  EXPECT_THAT(run.printed, HasSubstr(" on the CPU (vectors "));
   const json said = json::parse(RunProgram({"inspect", scratch.path(), "--json"}).printed);
   EXPECT_EQ(said["left_out"].size(), 2U);
 }

@@ -63,7 +63,7 @@ std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads
   return [isa, threads]() -> std::unique_ptr<Backend> {
     if (backend::cpu::OptionsFor(isa).large == nullptr) return nullptr;
     backend::cpu::Int8Options options = tests::SmallBlocks(threads, isa);
-    options.int4_from_code_bytes = 0;
+    options.tuning.int4_from_code_bytes = 0;
     return backend::cpu::MakeInt8Backend(options);
   };
 }
@@ -72,7 +72,7 @@ std::function<std::unique_ptr<Backend>()> Int4(const char* isa, unsigned threads
 std::function<std::unique_ptr<Backend>()> Int8Shares(unsigned threads) {
   return [threads]() -> std::unique_ptr<Backend> {
     backend::cpu::Int8Options options = tests::SmallBlocks(threads);
-    options.queries_of_thread_min = 1;
+    options.tuning.queries_of_thread_min = 1;
     return backend::cpu::MakeInt8Backend(options);
   };
 }

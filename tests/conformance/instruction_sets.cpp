@@ -88,7 +88,7 @@ std::string RunInt8(const backend::cpu::Int8Kernel& kernel) {
   tests::CountedKernel counted(kernel);
   backend::cpu::Int8Options options = tests::SmallBlocks(2, kernel.isa);
   options.large = options.small = counted.kernel();
-  options.int4_from_code_bytes = 0;
+  options.tuning.int4_from_code_bytes = 0;
   const EngineTally tally = RunCases(*backend::cpu::MakeInt8Backend(options));
   const std::string isa = kernel.isa;
   EXPECT_GT(tally.StartingWith("int8-" + isa) + tally.StartingWith("int4-" + isa), 0U) << isa;

@@ -18,7 +18,6 @@ namespace simile::data {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::Ge;
 using testing::HasSubstr;
@@ -102,18 +101,6 @@ TEST_F(FilmsTest, PlansTheMemoryOfTheLoad) {
   EXPECT_EQ(plan_.dim, 384U);
   EXPECT_EQ(plan_.user_count, 500U);
   EXPECT_EQ(plan_.vector_bytes, films_.vectors.bytes());
-  // The dataset has no look-up index; folded titles and their ends are counted instead.
-  std::uint64_t titles = 5'000 * sizeof(std::uint64_t);
-  for (Row row = 0; row < 5'000; ++row) {
-    const PayloadValue title = films_.payload.ReadField(row, *films_.payload.FieldNumber("title"));
-    titles += std::get<std::string>(title.value).size() + 1;
-  }
-  const auto payload = static_cast<double>(films_.payload.bytes() + films_.ids.bytes() + titles);
-  EXPECT_THAT(static_cast<double>(plan_.payload_bytes),
-              AllOf(Ge(payload * 0.7), Le(payload * 1.3)));
-  const auto users = static_cast<double>(
-      films_.profiles.vectors.bytes() + films_.profiles.ids.bytes() + films_.profiles.seen.bytes());
-  EXPECT_THAT(static_cast<double>(plan_.user_bytes), AllOf(Ge(users * 0.7), Le(users * 1.3)));
 }
 
 TEST_F(FilmsTest, ReportsProgressFromStartToEnd) {

@@ -19,8 +19,12 @@ TEST_P(MatrixSizesTest, StartsZeroedAlignedAndPadded) {
   ASSERT_TRUE(matrix.ok()) << matrix.status();
   EXPECT_EQ(matrix->row_count(), row_count);
   EXPECT_EQ(matrix->dim(), dim);
-  EXPECT_EQ(matrix->bytes(), row_count * PaddedDim(dim) * sizeof(float));
+  EXPECT_EQ(matrix->bytes(), Matrix::BytesFor(row_count, dim));
   const MatrixView view = matrix->view();
+  EXPECT_EQ(view.bytes(), row_count * PaddedDim(dim) * sizeof(float));
+  EXPECT_GE(matrix->bytes(), view.bytes());
+  EXPECT_EQ(matrix->bytes() % (2U << 20), matrix->bytes() < (2U << 20) ? view.bytes() : 0)
+      << "whole huge pages";
   const std::uintptr_t alignment = matrix->bytes() >= (2U << 20) ? 2U << 20 : 64;
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data()) % alignment, 0U);
   EXPECT_TRUE(std::all_of(view.data(), view.data() + row_count * view.padded_dim(),

@@ -104,6 +104,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = options.compute_capability % 10;
   properties->multiProcessorCount = options.multiprocessors;
   properties->warpSize = 32;
+  properties->pciBusID = 1;
   properties->maxThreadsPerBlock = kThreadsMax;
   properties->maxThreadsPerMultiProcessor = kThreadsMax;
   properties->l2CacheSize = static_cast<int>(options.l2_bytes);

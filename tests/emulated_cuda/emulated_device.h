@@ -47,6 +47,8 @@ struct Fault {
   // and a call that would wait ends the process, because it would block forever.
   bool hang = false;
 };
+// In a program of its own the device hangs from when the file exists that the variable
+// EMULATED_CUDA_HANG_FILE names.
 void InjectFault(const Fault& fault);
 
 // Calls of the runtime and of cuBLAS, and launches, since ResetDevice, except calls that read

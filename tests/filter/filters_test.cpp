@@ -156,16 +156,6 @@ TEST_F(FiltersTest, ShareAMaskBetweenSpellingsOfAFilter) {
   EXPECT_NE(filters_->Rows("year > 1991 AND title = Solaris").value(), mask);
 }
 
-TEST(FilmsFiltersTest, TakeAboutThePlannedMemory) {
-  const auto plan = data::PlanDataset(SIMILE_SOURCE_DIR "/examples/films", Limits{});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  const auto films = data::LoadDataset(*plan, Limits{}, {});
-  ASSERT_TRUE(films.ok()) << films.status();
-  const auto taken = static_cast<double>(Filters::Create(*films, "films")->bytes());
-  EXPECT_THAT(static_cast<double>(plan->filter_bytes),
-              testing::AllOf(testing::Ge(taken * 0.7), testing::Le(taken * 1.3)));
-}
-
 std::vector<std::string> CorpusFilters(const char* folder) {
   std::vector<std::string> filters;
   for (const auto& entry : std::filesystem::directory_iterator(

@@ -240,6 +240,14 @@ Outcome Client::GetServerInfo(v1::GetServerInfoResponse& response) const {
   return Make([&](auto* context) { return impl_->admin->GetServerInfo(context, {}, &response); });
 }
 
+Outcome Client::GetStats(v1::GetStatsResponse& response) const {
+  return Make([&](auto* context) { return impl_->admin->GetStats(context, {}, &response); });
+}
+
+Outcome Client::Diagnose(v1::DiagnoseResponse& response) const {
+  return Make([&](auto* context) { return impl_->admin->Diagnose(context, {}, &response); });
+}
+
 Outcome Client::SearchRaw(const std::string& bytes) const {
   grpc::ClientContext context;
   Prepare({}, context);

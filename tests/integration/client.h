@@ -89,6 +89,8 @@ class Client {
   Outcome Fetch(const v1::FetchRequest& request, v1::FetchResponse& response) const;
   Outcome Lookup(const v1::LookupRequest& request, v1::LookupResponse& response) const;
   Outcome GetServerInfo(v1::GetServerInfoResponse& response) const;
+  Outcome GetStats(v1::GetStatsResponse& response) const;
+  Outcome Diagnose(v1::DiagnoseResponse& response) const;
 
   // A Search whose serialized request is `bytes`.
   Outcome SearchRaw(const std::string& bytes) const;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "net/loopback.h"
 
 namespace simile::integration {
@@ -54,15 +56,20 @@ v1::SearchRequest ToyStory() {
   return request;
 }
 
-std::string ScrapeMetrics(std::uint16_t port) {
+std::string GetPage(std::uint16_t port, const std::string& path) {
   const base::FileDescriptor connection = net::ConnectTo(port);
-  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  const std::string request = fmt::format("GET {} HTTP/1.0\r\n\r\n", path);
   if (send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;
   char buffer[4096];
   for (ssize_t got = 0; (got = recv(connection.get(), buffer, sizeof buffer, 0)) > 0;) {
     answer.append(buffer, static_cast<std::size_t>(got));
   }
+  return answer;
+}
+
+std::string ScrapeMetrics(std::uint16_t port) {
+  const std::string answer = GetPage(port, "/metrics");
   const std::size_t body = answer.find("\r\n\r\n");
   return body == std::string::npos ? "" : answer.substr(body + 4);
 }

@@ -39,6 +39,9 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change 
 // A search for what is like Toy Story.
 v1::SearchRequest ToyStory();
 
+// The whole response to a GET of a page, `/readyz`, from the port of the metrics.
+std::string GetPage(std::uint16_t port, const std::string& path);
+
 // The body of GET /metrics.
 std::string ScrapeMetrics(std::uint16_t port);
 

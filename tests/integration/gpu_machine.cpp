@@ -50,8 +50,16 @@ GpuMachine::GpuMachine(const std::string& plugin) : is_emulated_(plugin == kEmul
   }
 }
 
+void GpuMachine::DescribeCard(const std::string& lines) const {
+  const fs::path library = folder_.path() / "driver" / "libnvidia-ml.so.1";
+  if (!fs::exists(library)) fs::create_symlink(Fake("nvml"), library);
+  folder_.Write("next-card", lines);
+  fs::rename(folder_.path() / "next-card", folder_.path() / "card");  // at once, for its readers
+}
+
 std::vector<std::string> GpuMachine::variables() const {
   std::vector<std::string> all = {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
+                                  "FAKE_NVML_FILE=" + (folder_.path() / "card").string(),
                                   "SIMILE_GPU_FAULT_JOURNAL=" + journal()};
   if (is_emulated_) {  // the emulated device is small and slow
     all.insert(all.end(), {"SIMILE_GPU_RESERVE_MIB=0", "SIMILE_GPU_BATCH_TIMEOUT=60000",

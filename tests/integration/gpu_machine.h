@@ -29,7 +29,11 @@ class GpuMachine {
   static constexpr char kEmulatedEngine[] = "emulated_engine";
 
   std::string program() const { return (folder_.path() / "simile").string(); }
-  // Environment variables that point to the driver and the journal.
+  // Adds the fake management library, or changes the card that it describes in these lines
+  // (tests/backend/fake_nvml.c). May be called while a program runs.
+  void DescribeCard(const std::string& lines) const;
+
+  // Environment variables that point to the driver, the card and the journal.
   std::vector<std::string> variables() const;
   std::string journal() const { return (folder_.path() / "faults.json").string(); }
 

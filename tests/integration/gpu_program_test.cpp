@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <string_view>
@@ -191,6 +192,36 @@ TEST(GpuProgramTest, ExitsForARestartThreeTimesAndThenStaysOnTheCpu) {
   ASSERT_NE(address, "") << server.output();
   EXPECT_THAT(server.output(), HasSubstr("): the GPU was lost 3 times in the last 10 minutes"));
   EXPECT_EQ(Search(address).backend(), kCpu);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.AwaitExit(), 0);
+}
+
+// Load balancers are given their time before a restart, too: the CPU answers meanwhile.
+TEST(GpuProgramTest, TakesCallsOnTheCpuForTheDrainDelayBeforeARestart) {
+  const GpuMachine machine("working");
+  std::vector<std::string> arguments = ServeFilms({"--on-gpu-fault", "restart"});
+  std::ranges::replace(arguments, "error", "info");
+  ServerProcess server(
+      arguments, On(machine, {"FAKE_GPU_SEARCHES=ok,lost", "SIMILE_LIMITS_DRAIN_DELAY=2000"}));
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  EXPECT_EQ(Search(address).backend(), kCpu);
+  ASSERT_TRUE(server.AwaitOutput("calls are still taken"));
+  EXPECT_EQ(Client(address).CheckHealth(""), Health::kNotServing);
+  EXPECT_EQ(Search(address).backend(), kCpu);
+  EXPECT_EQ(server.AwaitExit(), 75);
+}
+
+TEST(GpuProgramTest, EndsForGoodWhenASignalComesBeforeTheRestart) {
+  const GpuMachine machine("working");
+  std::vector<std::string> arguments = ServeFilms({"--on-gpu-fault", "restart"});
+  std::ranges::replace(arguments, "error", "info");
+  ServerProcess server(
+      arguments, On(machine, {"FAKE_GPU_SEARCHES=ok,lost", "SIMILE_LIMITS_DRAIN_DELAY=2000"}));
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  EXPECT_EQ(Search(address).backend(), kCpu);
+  ASSERT_TRUE(server.AwaitOutput("calls are still taken"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "integration/films_server.h"
@@ -11,6 +12,9 @@
 
 namespace simile::integration {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 
 constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
 // HealthCheckResponse: field 1, the status.
@@ -45,6 +49,45 @@ TEST(HealthTest, IsTrueOfLivenessBeforeTheLoadDuringItAndWhileTheServerDrains) {
   EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
   EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);
   EXPECT_EQ(client.CheckHealth("films"), Health::kNotServing);
+}
+
+TEST(HealthTest, TellsProbesOfTheLoadAndOfTheDrain) {
+  const auto app = StartWithoutLoading();
+  const std::uint16_t port = *app->metrics_port();
+  const auto expect_ready = [&](const std::string& status, const std::string& text) {
+    const std::string ready = GetPage(port, "/readyz");
+    EXPECT_THAT(ready, StartsWith("HTTP/1.1 " + status + "\r\n"));
+    EXPECT_THAT(ready, EndsWith("\r\n\r\n" + text + "\n"));
+    EXPECT_THAT(GetPage(port, "/healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  };
+  expect_ready("503 Service Unavailable", "starting");
+  ASSERT_TRUE(app->LoadCollections({}).ok());
+  expect_ready("200 OK", "serving");
+  EXPECT_TRUE(app->AnnounceDrain());
+  expect_ready("503 Service Unavailable", "draining");
+  EXPECT_TRUE(app->Drain());
+  expect_ready("503 Service Unavailable", "draining");
+}
+
+TEST(HealthTest, SaysNotServingWhileCallsAreStillTaken) {
+  FilmsServer server;
+  EXPECT_TRUE(server.app().AnnounceDrain());
+  const Client client = server.NewClient();
+  EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);
+  EXPECT_EQ(client.CheckHealth("films"), Health::kNotServing);
+  EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
+  v1::SearchResponse response;
+  const Outcome outcome = client.Search(ToyStory(), response);
+  EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+  EXPECT_FALSE(server.app().AnnounceDrain()) << "nobody is told anything new";
+}
+
+TEST(HealthTest, StaysNotServingWhenACollectionComesWhileTheServerStops) {
+  const auto app = StartWithoutLoading();
+  EXPECT_FALSE(app->AnnounceDrain()) << "nobody was told that it serves";
+  ASSERT_TRUE(app->LoadCollections({}).ok());
+  EXPECT_EQ(Client(app->address()).CheckHealth("films"), Health::kNotServing);
+  EXPECT_EQ(Client(app->address()).CheckHealth(""), Health::kNotServing);
 }
 
 TEST(HealthTest, TellsWatchersOfTheLoadAndOfTheDrain) {

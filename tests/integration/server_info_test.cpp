@@ -105,5 +105,11 @@ TEST(ServerInfoTest, SaysWhetherChangesAreAllowed) {
   EXPECT_TRUE(InfoOf(open->address()).changes_allowed());
 }
 
+TEST(ServerInfoTest, SaysWhetherStatsAreAllowed) {
+  EXPECT_FALSE(InfoOf(StartWithoutLoading()->address()).admin_allowed());
+  const auto open = StartWithoutLoading([](app::Config& config) { config.admin_allowed = true; });
+  EXPECT_TRUE(InfoOf(open->address()).admin_allowed());
+}
+
 }  // namespace
 }  // namespace simile::integration

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -39,6 +41,10 @@ class LaterClock final : public Clock {
   const RealClock real_;
 };
 
+HttpPages PagesOf(std::function<std::string()> metrics) {
+  return {.metrics = std::move(metrics), .unready_reason = [] { return std::string("draining"); }};
+}
+
 // Times out never unless a test says so: what it waits for then does not depend on time.
 class MetricsEndpointTest : public testing::Test {
  protected:
@@ -46,7 +52,7 @@ class MetricsEndpointTest : public testing::Test {
     auto socket = Listen("127.0.0.1", 0);
     ASSERT_TRUE(socket.ok()) << socket.status();
     endpoint_ = std::make_unique<MetricsEndpoint>(
-        *std::move(socket), [this] { return text_; }, clock_, options);
+        *std::move(socket), PagesOf([this] { return text_; }), clock_, options);
   }
   static MetricsEndpointOptions Patient() {
     return {.connections_max = 64, .request_timeout = hours(1), .answer_timeout = hours(1)};
@@ -186,13 +192,11 @@ TEST_F(MetricsEndpointTest, GoesOnWhenTheTextCannotBeMade) {
   auto socket = Listen("127.0.0.1", 0);
   ASSERT_TRUE(socket.ok()) << socket.status();
   std::atomic<bool> fails = true;
-  endpoint_ = std::make_unique<MetricsEndpoint>(
-      *std::move(socket),
-      [&]() -> std::string {
-        if (fails) throw std::bad_alloc();
-        return "later\n";
-      },
-      clock_, Patient());
+  endpoint_ = std::make_unique<MetricsEndpoint>(*std::move(socket), PagesOf([&]() -> std::string {
+    if (fails) throw std::bad_alloc();
+    return "later\n";
+  }),
+                                                clock_, Patient());
   EXPECT_EQ(Scrape(), "");
   fails = false;  // the endpoint's thread waits for the next request
   EXPECT_THAT(Scrape(), EndsWith("later\n"));

@@ -87,7 +87,9 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
   metrics.AddRequestsInFlight(2);
   metrics.AddRequestsInFlight(-1);
   metrics.SetBackendActive("cpu");
-  metrics.RecordCost({.rows_scanned = 100, .rows_rescored = 14, .rescans = 2});
+  metrics.RecordAnswer("simile.v1.SearchService/Search", 3,
+                       {.rows_scanned = 100, .rows_rescored = 14, .rescans = 2});
+  metrics.SetQueueCapacity(1'024);
   const std::string text = Exposed(metrics);
   EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"published\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_reload_total{result=\"failed\"} 2\n"));
@@ -96,6 +98,9 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
   EXPECT_THAT(text, HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_rescored_rows_sum 14\n"));
   EXPECT_THAT(text, HasSubstr("simile_rescans_total 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("simile_queries_total{rpc_method=\"simile.v1.SearchService/Search\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("simile_queue_capacity 1024\n"));
 }
 
 TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
@@ -106,10 +111,13 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       .collections =
           [] {
             return std::vector<CollectionReading>{
-                {"films", 5000,
-                 std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000))}};
+                {"films",
+                 5000,
+                 std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)),
+                 {{"vectors", 7'680'000}, {"device", 0}}}};
           },
       .device_memory = {},
+      .others = {},
   });
   std::string text = MetricsText({collector});
   EXPECT_THAT(text, HasSubstr("simile_queue_depth 3\n"));
@@ -118,6 +126,9 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
   EXPECT_THAT(
       text,
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
+  EXPECT_THAT(
+      text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"vectors\"} 7680000\n"));
+  EXPECT_THAT(text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"device\"} 0\n"));
   depth = 0;
   EXPECT_THAT(MetricsText({collector}), HasSubstr("simile_queue_depth 0\n"));
 }
@@ -130,6 +141,24 @@ TEST(ScrapeCollectorTest, ReportsTheMemoryOfAGpuByKind) {
   EXPECT_THAT(text, HasSubstr("simile_gpu_memory_peak_bytes{kind=\"rows-fp16\"} 200\n"));
   sources.device_memory = [] { return std::vector<DeviceMemory>(); };
   EXPECT_THAT(MetricsText({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
+}
+
+TEST(ScrapeCollectorTest, MakesOneFamilyOfMetricsThatShareAName) {
+  ScrapeSources sources;
+  sources.others = [] {
+    return std::vector<ScrapedMetric>{
+        {"simile_hot", "Heat.", false, {{"gpu", "0"}}, 71.5},
+        {"simile_faults_total", "Faults.", true, {{"gpu", "0"}, {"xid", "31"}}, 2},
+        {"simile_faults_total", "Faults.", true, {{"gpu", "0"}, {"xid", "79"}}, 0}};
+  };
+  EXPECT_EQ(MetricsText({MakeScrapeCollector(std::move(sources))}),
+            "# HELP simile_hot Heat.\n"
+            "# TYPE simile_hot gauge\n"
+            "simile_hot{gpu=\"0\"} 71.5\n"
+            "# HELP simile_faults_total Faults.\n"
+            "# TYPE simile_faults_total counter\n"
+            "simile_faults_total{gpu=\"0\",xid=\"31\"} 2\n"
+            "simile_faults_total{gpu=\"0\",xid=\"79\"} 0\n");
 }
 
 TEST(ScrapeCollectorTest, OmitsMetricsWithoutASource) {

@@ -36,6 +36,7 @@ class FakeCall final : public Call {
  public:
   explicit FakeCall(const Clock& clock) : arrived_at_(clock.Now()) {}
 
+  std::string_view method() const override { return "simile.v1.SearchService/Search"; }
   std::string_view request_id() const override { return "4f1c"; }
   Clock::TimePoint arrived_at() const override { return arrived_at_; }
   std::optional<Clock::TimePoint> deadline() const override { return deadline_; }

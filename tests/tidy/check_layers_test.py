@@ -224,7 +224,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_prints_the_order_and_every_rule_when_asked_for_the_list(self):
         result = subprocess.run([sys.executable, SCRIPT, "--list"], capture_output=True, text=True, check=True)
-        self.assertIn("cli > app > service > { net | query } > engine > { backend | filter } > { data | certificate } > "
+        self.assertIn("cli > app > service > { net | query } > { engine | doctor } > { backend | filter } > { data | certificate } > "
                       "observe > base > include/simile\n", result.stdout)
         self.assertIn("backend/cuda > kernels > include/simile\n", result.stdout)
         for rule in check_layers.RULES:

@@ -31,6 +31,7 @@ LABELS = {"contracts": "include/simile"}
 DESCRIPTIONS = {
     "cli": "one file per command", "app": "settings, wiring, serve", "service": "one handler per RPC",
     "net": "sockets, limits, the server", "query": "ids, users, examples to vectors", "engine": "",
+    "doctor": "why no GPU answers",
     "backend": "CPU engine, GPU plug-in, failover", "filter": "filter language to row mask", "data": "files to a checked dataset",
     "certificate": "canonical score, bounds", "kernels": "CUDA, for backend/cuda", "observe": "log, metrics, receipt",
     "base": "text, files, pages", "contracts": "what the folders promise each other",

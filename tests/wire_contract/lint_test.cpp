@@ -220,7 +220,8 @@ TEST(LintTest, SaysOfEveryMethodWhetherItMayBeRepeated) {
           Pair("SearchStream", "NO_SIDE_EFFECTS"), Pair("Fetch", "NO_SIDE_EFFECTS"),
           Pair("Lookup", "NO_SIDE_EFFECTS"), Pair("ListCollections", "NO_SIDE_EFFECTS"),
           Pair("GetCollection", "NO_SIDE_EFFECTS"), Pair("DescribeFields", "NO_SIDE_EFFECTS"),
-          Pair("GetServerInfo", "NO_SIDE_EFFECTS"), Pair("LoadCollection", "IDEMPOTENT"),
+          Pair("GetServerInfo", "NO_SIDE_EFFECTS"), Pair("GetStats", "NO_SIDE_EFFECTS"),
+          Pair("Diagnose", "NO_SIDE_EFFECTS"), Pair("LoadCollection", "IDEMPOTENT"),
           Pair("ReloadCollection", "IDEMPOTENT"), Pair("RollbackCollection", "IDEMPOTENT"),
           Pair("UnloadCollection", "IDEMPOTENCY_UNKNOWN")));
 }

@@ -36,6 +36,18 @@ namespace {
 constexpr std::size_t kRowsOfJoining = 512;
 constexpr std::size_t kScoresOfGathering = 8;
 
+// A small segment is scanned plainly.
+bool IsPacked(const Int8Options& options, std::size_t row_count) {
+  return row_count > options.tuning.scan_rows_max;
+}
+
+PackedShape ShapeFor(const Int8Options& options, std::size_t row_count, std::size_t dim) {
+  PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
+  shape.has_int4 = options.small->reads_int4 && shape.position_count() * shape.rotated_dim >=
+                                                    options.tuning.int4_from_code_bytes;
+  return shape;
+}
+
 // The threads and buffers that all segments of the backend share. Runs one search at a time; a
 // second caller waits. In normal service the dispatch thread is the only caller.
 class Int8Engine {
@@ -56,15 +68,8 @@ class Int8Engine {
   const ThreadPool& pool() const { return pool_; }
   const std::string& name() const { return large_name_; }
 
-  // Whether a segment is packed at all; a small one is always scanned.
-  bool Packs(std::size_t row_count) const { return row_count > options_.tuning.scan_rows_max; }
-
-  PackedShape ShapeFor(std::size_t row_count, std::size_t dim) const {
-    PackedShape shape = ShapeOf(row_count, dim, options_.tuning.block_bytes);
-    shape.has_int4 = options_.small->reads_int4 &&
-                     shape.position_count() * shape.rotated_dim >= options_.int4_from_code_bytes;
-    return shape;
-  }
+  // Whether a segment is packed at all.
+  bool Packs(std::size_t row_count) const { return IsPacked(options_, row_count); }
 
   // As SegmentIndex::engine. Reads nothing that a search changes.
   //   packed  as for Search
@@ -193,7 +198,7 @@ class Int8Engine {
       const std::span<const std::uint32_t> taken = queries.first(count);
       queries = queries.subspan(count);
       const Int8Segment segment{rows, packed, KernelFor(count), scan_.kernel()};
-      if (threads > 1 && count / threads >= options_.queries_of_thread_min) {
+      if (threads > 1 && count / threads >= options_.tuning.queries_of_thread_min) {
         RunShares(segment, batch, taken, speculative, result);
       } else {
         Int8Pass pass(segment, batch, taken, speculative, WidthFor(count, packed), memory_, result);
@@ -268,7 +273,9 @@ constexpr std::uint32_t kCheckedHits = 10;
 class Int8Index final : public SegmentIndex {
  public:
   Int8Index(Int8Engine& engine, SegmentRows rows)
-      : engine_(engine), rows_(std::move(rows)), shape_(engine.ShapeFor(row_count(), dim())) {}
+      : engine_(engine),
+        rows_(std::move(rows)),
+        shape_(ShapeFor(engine.options(), row_count(), dim())) {}
 
   ~Int8Index() override {
     progress_.cancelled = true;
@@ -405,15 +412,14 @@ class Int8Backend final : public Backend {
   const BackendInfo& info() const override { return info_; }
 
   ResidentPlan Plan(const SegmentShape& shape) const override {
-    if (!engine_.Packs(shape.row_count)) return {};
-    return {.host_bytes = engine_.ShapeFor(shape.row_count, shape.dim).bytes()};
+    return PlanInt8(engine_.options(), shape);
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override {
     auto index = std::make_shared<Int8Index>(engine_, rows);
     if (!engine_.Packs(rows.rows.row_count())) return index;
-    if (BuildsInBackground({rows.rows.row_count(), rows.rows.dim()})) {
+    if (Plan({rows.rows.row_count(), rows.rows.dim(), rows.metric}).builds_later) {
       index->BuildInBackground();
       return index;
     }
@@ -422,11 +428,6 @@ class Int8Backend final : public Backend {
   }
 
  private:
-  bool BuildsInBackground(const SegmentShape& shape) const {
-    return shape.row_count * certificate::RotatedDim(shape.dim) >
-           engine_.options().foreground_bytes_max;
-  }
-
   Int8Engine engine_;
   BackendInfo info_;
 };
@@ -446,6 +447,22 @@ Int8Options OptionsFor(std::string_view isa) {
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
                                   : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
   return options;
+}
+
+std::optional<PackedShape> PackedShapeFor(const Int8Options& options, std::size_t row_count,
+                                          std::size_t dim) {
+  if (!IsPacked(options, row_count)) return std::nullopt;
+  return ShapeFor(options, row_count, dim);
+}
+
+ResidentPlan PlanInt8(const Int8Options& options, const SegmentShape& shape) {
+  ResidentPlan plan;
+  const auto packed = PackedShapeFor(options, shape.row_count, shape.dim);
+  if (!packed) return plan;
+  plan.host_bytes = packed->bytes();
+  plan.host_build_bytes = PackedRows::BuildBytes(*packed, options.threads);
+  plan.builds_later = shape.row_count * packed->rotated_dim > options.foreground_bytes_max;
+  return plan;
 }
 
 std::unique_ptr<Backend> MakeInt8Backend(const Int8Options& options) {

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/int8_tuning.h"
+#include "backend/cpu/packed_rows.h"
 #include "certificate/canonical_score.h"
 #include "simile/backend.h"
 
@@ -19,14 +21,6 @@ struct Int8Options {
   const certificate::CanonicalKernel* canonical = nullptr;
   unsigned threads = 1;  // workers of its pool, the calling thread included
   Int8Tuning tuning;
-  // An index whose codes take this much also keeps half a byte a dimension, which the smallest
-  // batches read instead where the small kernel can: memory is their limit. Estimated.
-  std::size_t int4_from_code_bytes = 64U << 20;
-  // From this many queries a thread on, threads divide the queries and not the rows: each gate then
-  // rises with all rows instead of a thread's share of them, and fewer hits pass. Every thread
-  // reads all rows, which costs more than it saves below (docs/design/cpu-engine.md has the
-  // figures).
-  std::size_t queries_of_thread_min = 256;
   // An index whose codes take more than this is built in the background: MakeResident returns at
   // once, and the index answers by the plain scan until it is built. Estimated; engine_bench builds
   // 25 MB in 0.08 s (docs/benchmarks/cpu.md).
@@ -36,6 +30,13 @@ struct Int8Options {
 // The kernels to use on this processor: the fastest it can run, or the forced one.
 //   isa  empty, or the name of an instruction set. Kernels are null when it cannot run here.
 Int8Options OptionsFor(std::string_view isa);
+
+// The codes that the engine keeps of a segment; nullopt for a small one, which it scans plainly.
+std::optional<PackedShape> PackedShapeFor(const Int8Options& options, std::size_t row_count,
+                                          std::size_t dim);
+
+// Backend::Plan of the engine, without making it.
+ResidentPlan PlanInt8(const Int8Options& options, const SegmentShape& shape);
 
 // The certified engine: one pass over a byte a dimension finds candidates under a proven bound, and
 // canonical fp32 scores rank them. Answers equal the plain scan's, bit for bit

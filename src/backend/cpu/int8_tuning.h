@@ -7,24 +7,36 @@
 namespace simile::backend::cpu {
 
 // Where one strategy of the certified engine becomes faster than another. It differs between
-// processors: calibration.h measures it, and these defaults, which are estimated, apply until then.
-// No answer depends on them.
+// processors: calibration.h measures most of it at the first start, `simile tune` all of it on the
+// user's own collections, and these defaults, which are estimated, apply until then. No answer
+// depends on them.
 struct Int8Tuning {
   std::size_t block_bytes = 192U << 10;  // codes of a block, which stays in the second-level cache
   std::size_t large_batch_min = 5;  // queries from which the kernel for large batches is the faster
   std::size_t gather_share = 16;    // gather for a mask that at most one row in this many passes,
                                     // if that saves the pass
   std::size_t scan_rows_max = 1'024;  // segments up to this size are scanned plainly
+  // An index whose codes take this much also keeps half a byte a dimension, which the smallest
+  // batches read instead where the small kernel can: memory is their limit.
+  std::size_t int4_from_code_bytes = 64U << 20;
+  // From this many queries a thread on, threads divide the queries and not the rows: each gate then
+  // rises with all rows instead of a thread's share of them, and fewer hits pass. Every thread
+  // reads all rows, which costs more than it saves below (docs/design/cpu-engine.md has the
+  // figures).
+  std::size_t queries_of_thread_min = 256;
 
   friend bool operator==(const Int8Tuning&, const Int8Tuning&) = default;
 };
 
-// What calibration found; nullopt where there was no choice or the times disagreed.
+// What was measured; nullopt where it was not, where there was no choice, or where the times
+// disagreed.
 struct TuningFindings {
   std::optional<std::size_t> block_bytes;
   std::optional<std::size_t> large_batch_min;
   std::optional<std::size_t> gather_share;
   std::optional<std::size_t> scan_rows_max;
+  std::optional<std::size_t> int4_from_code_bytes;
+  std::optional<std::size_t> queries_of_thread_min;
 
   friend bool operator==(const TuningFindings&, const TuningFindings&) = default;
 };

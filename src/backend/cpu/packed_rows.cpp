@@ -91,6 +91,13 @@ class PackedRows::Builder {
     }
   }
 
+  // Of one thread.
+  static std::size_t ScratchBytes(const PackedShape& shape) {
+    const std::size_t chunk_rows = shape.chunk_blocks * shape.block_rows;
+    return base::PageBuffer::RoundedBytes(chunk_rows * shape.rotated_dim * sizeof(float)) +
+           chunk_rows * (sizeof(float) + sizeof(double) + 2 * sizeof(std::uint32_t));
+  }
+
  private:
   struct Scratch {
     explicit Scratch(const PackedShape& shape)
@@ -288,6 +295,10 @@ PackedRows::PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t c
 
 std::size_t PackedRows::RowsOfBlock(std::size_t index) const {
   return std::min(shape_.block_rows, shape_.position_count() - index * shape_.block_rows);
+}
+
+std::size_t PackedRows::BuildBytes(const PackedShape& shape, unsigned threads) {
+  return std::min<std::size_t>(threads, shape.chunk_count()) * Builder::ScratchBytes(shape);
 }
 
 std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const PackedShape& shape,

@@ -56,6 +56,8 @@ class PackedRows {
     std::atomic<bool> cancelled{false};  // set it to cancel the build
   };
 
+  // What Build takes with so many threads besides what it returns.
+  static std::size_t BuildBytes(const PackedShape& shape, unsigned threads);
   // Builds with up to `threads` threads of its own.
   //   code_max  of the kernels that will read it
   // Returns null when cancelled. Throws std::bad_alloc.

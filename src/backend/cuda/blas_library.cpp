@@ -44,7 +44,7 @@ absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
     }
     errors += fmt::format("{}{} has no {}", errors.empty() ? "" : "; ", name, missing);
   }
-  return absl::FailedPreconditionError(
+  return absl::NotFoundError(
       fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
                   errors, kToolkit, kToolkit));
 }

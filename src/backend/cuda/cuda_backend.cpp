@@ -28,7 +28,9 @@ class CudaIndex final : public SegmentIndex {
   std::size_t dim() const override { return rows_->host().rows.dim(); }
   std::string_view engine() const override { return name_; }
   std::optional<ResidentPlan> Resident() const override {
-    return ResidentPlan{.host_bytes = 0, .device_bytes = rows_->device_bytes()};
+    ResidentPlan plan;
+    plan.device_bytes = rows_->device_bytes();
+    return plan;
   }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
@@ -62,9 +64,9 @@ class CudaBackend final : public Backend {
   ResidentPlan Plan(const SegmentShape& shape) const override {
     const SegmentSize size{static_cast<unsigned>(shape.row_count),
                            static_cast<unsigned>(PaddedDim(shape.dim))};
-    const std::uint64_t with_rows = PlanResident(size, true).total();
-    if (with_rows <= engine_->device().budget_bytes()) return {.device_bytes = with_rows};
-    return {.device_bytes = PlanResident(size, false).total()};
+    ResidentPlan plan;
+    plan.device_bytes = PlanResidentIn(engine_->device().budget_bytes(), size).total();
+    return plan;
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
@@ -78,8 +80,8 @@ class CudaBackend final : public Backend {
                            static_cast<unsigned>(rows.rows.padded_dim())};
     const std::lock_guard lock(mutex_);  // one at a time, so that free_bytes() stays true
     Device& device = engine_->device();
-    const bool rows_on_device = PlanResident(size, true).total() <= device.free_bytes();
-    const std::uint64_t needed = PlanResident(size, rows_on_device).total();
+    const ResidentSize planned = PlanResidentIn(device.free_bytes(), size);
+    const std::uint64_t needed = planned.total();
     if (needed > device.free_bytes()) {
       return absl::ResourceExhaustedError(fmt::format(
           "the collection takes {} of the GPU's memory without its fp32 rows, and {} of the {} "
@@ -90,7 +92,7 @@ class CudaBackend final : public Backend {
     std::unique_ptr<ResidentRows> resident;
     absl::Status status = device.Guard([&] {
       device.Enter();
-      resident = std::make_unique<ResidentRows>(device, rows, rows_on_device);
+      resident = std::make_unique<ResidentRows>(device, rows, planned.rows > 0);
     });
     if (!status.ok()) return status;
     return std::make_shared<const CudaIndex>(engine_, std::move(resident));

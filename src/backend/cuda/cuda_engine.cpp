@@ -26,15 +26,19 @@ absl::Status CudaEngine::CheckCard() {
     device_.Check(scan.prepare(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
   });
   if (status.ok() || device_.lost()) return status;
-  return absl::FailedPreconditionError(
+  absl::Status no_code = absl::FailedPreconditionError(
       fmt::format("this build's GPU plug-in has no code for the {} (sm_{}): {}", card.name,
                   card.capability, std::string(status.message())));
+  if (const auto code = status.GetPayload(kDeviceErrorPayload)) {
+    no_code.SetPayload(kDeviceErrorPayload, *code);
+  }
+  return no_code;
 }
 
 absl::Status CudaEngine::OpenWorkspace() {
   for (; next_size_ < sizes_.size(); ++next_size_) {
     const WorkspaceSize& size = sizes_[next_size_];
-    if (DeviceBytes(size) > device_.free_bytes()) continue;
+    if (WorkspaceBytes(size) > device_.free_bytes()) continue;
     const absl::Status status = device_.Guard([&] {
       device_.Enter();
       workspace_.emplace(device_, size, ++workspaces_made_);
@@ -45,7 +49,7 @@ absl::Status CudaEngine::OpenWorkspace() {
   return absl::ResourceExhaustedError(fmt::format(
       "the GPU's memory is too small: a workspace takes {} at least, and {} of the {} that may be "
       "taken are free (gpu.memory_fraction, gpu.reserve_mib)",
-      base::BytesText(DeviceBytes(sizes_.back())), base::BytesText(device_.free_bytes()),
+      base::BytesText(WorkspaceBytes(sizes_.back())), base::BytesText(device_.free_bytes()),
       base::BytesText(device_.budget_bytes())));
 }
 

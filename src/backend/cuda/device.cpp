@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/gpu_memory.h"
+
 namespace simile::backend::cuda {
 namespace {
 
@@ -40,9 +42,7 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
   traits_.l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
   traits_.memory_bytes = properties.totalGlobalMem;
   traits_.capability = properties.major * 10 + properties.minor;
-  const double share = static_cast<double>(traits_.memory_bytes) * options.memory_fraction;
-  const auto whole = static_cast<std::uint64_t>(share);
-  budget_bytes_ = whole - std::min(whole, options.reserve_bytes);
+  budget_bytes_ = GpuBudgetBytes(options, traits_.memory_bytes);
 }
 
 void Device::Check(cublasStatus_t status, const char* call) {

@@ -45,6 +45,10 @@ void ProbeDevices(SimileDeviceProbe& probe) noexcept {
     SimileDevice& device = probe.devices[probe.device_count++];
     Copy(device.name, properties.name);
     device.memory_bytes = properties.totalGlobalMem;
+    std::snprintf(device.bus_id, sizeof(device.bus_id), "%04x:%02x:%02x.0",
+                  static_cast<unsigned>(properties.pciDomainID),
+                  static_cast<unsigned>(properties.pciBusID),
+                  static_cast<unsigned>(properties.pciDeviceID));
   }
 }
 

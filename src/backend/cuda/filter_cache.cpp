@@ -4,19 +4,11 @@
 #include <functional>
 #include <string_view>
 
+#include "backend/gpu_memory.h"
 #include "kernels/order_mask.h"
 
 namespace simile::backend::cuda {
 namespace {
-
-constexpr std::size_t kPlaces = 64;
-
-std::size_t WordsOfPlace(unsigned row_count) {
-  constexpr std::size_t kAlignment = 64;  // words: masks are read in whole lines
-  return (row_count / 32 + kAlignment) / kAlignment * kAlignment;
-}
-// The words of a RowMask that hold the segment's rows, whose first may not begin a word.
-std::size_t WordsByRow(unsigned row_count) { return (row_count + 63 + 63) / 64 * 2; }
 
 std::size_t HashOf(const RowMask& mask) {
   const auto words = mask.words();
@@ -31,13 +23,9 @@ FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row, cons
       row_of_(row_of),
       row_count_(row_count),
       first_row_(first_row),
-      words_of_place_(WordsOfPlace(row_count)),
-      places_(device, kPlaces * words_of_place_, MemoryKind::kFilters),
-      by_row_(device, WordsByRow(row_count), MemoryKind::kFilters) {}
-
-std::uint64_t FilterCache::DeviceBytes(unsigned row_count) {
-  return (kPlaces * WordsOfPlace(row_count) + WordsByRow(row_count)) * sizeof(unsigned);
-}
+      words_of_place_(WordsOfFilterPlace(row_count)),
+      places_(device, kFilterPlaces * words_of_place_, MemoryKind::kFilters),
+      by_row_(device, WordsOfMaskByRow(row_count), MemoryKind::kFilters) {}
 
 const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStream_t stream) {
   const std::size_t hash = HashOf(mask);
@@ -64,8 +52,8 @@ void FilterCache::Release() {
 }
 
 Filter* FilterCache::FreePlace() {
-  if (filters_.size() < kPlaces) {
-    filters_.reserve(kPlaces);  // callers keep pointers to filters
+  if (filters_.size() < kFilterPlaces) {
+    filters_.reserve(kFilterPlaces);  // callers keep pointers to filters
     unsigned* place = places_.get() + filters_.size() * words_of_place_;
     filters_.emplace_back().on_device = place;
     return &filters_.back();

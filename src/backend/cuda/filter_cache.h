@@ -28,9 +28,6 @@ class FilterCache {
   // Throws DeviceError.
   FilterCache(Device& device, unsigned row_count, Row first_row, const unsigned* row_of);
 
-  // Device bytes for a segment of this size.
-  static std::uint64_t DeviceBytes(unsigned row_count);
-
   // The mask's filter, made if it is not cached; in use until Release. Null when every place is in
   // use.
   //   list_max  a mask becomes a list when at most this many rows pass

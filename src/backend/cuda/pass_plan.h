@@ -5,6 +5,7 @@
 
 #include "backend/cuda/card_traits.h"
 #include "backend/cuda/kernel_variants.h"
+#include "backend/gpu_memory.h"
 #include "backend/gpu_options.h"
 #include "kernels/sample_gate.h"
 
@@ -12,12 +13,6 @@ namespace simile::backend::cuda {
 
 // How a batch is answered. Pure arithmetic: graphs are captured for these plans, and tests and
 // benches print them.
-
-// Rows of a segment as kernels see them.
-struct SegmentSize {
-  unsigned row_count = 0;
-  unsigned stride = 0;  // padded dimensions
-};
 
 // One read of the fp16 rows for a batch of queries, with every size that its kernels need.
 struct PassPlan {

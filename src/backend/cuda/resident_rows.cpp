@@ -56,16 +56,6 @@ std::vector<unsigned> ShuffledRows(unsigned row_count) {
   return row_of;
 }
 
-ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
-  const std::uint64_t values = std::uint64_t{segment.row_count} * segment.stride;
-  ResidentSize size;
-  size.fp16_rows = values * sizeof(__half);
-  size.rows = rows_on_device ? values * sizeof(float) : 0;
-  size.row_numbers = std::uint64_t{segment.row_count} * sizeof(unsigned);
-  size.filters = FilterCache::DeviceBytes(segment.row_count);
-  return size;
-}
-
 ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, bool rows_on_device)
     : host_(rows),
       size_(SizeOf(rows)),

@@ -8,21 +8,11 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/filter_cache.h"
 #include "backend/cuda/pass_plan.h"
+#include "backend/gpu_memory.h"
 #include "certificate/fp16_bound.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cuda {
-
-// Device bytes of the parts of a segment: exactly what ResidentRows allocates.
-struct ResidentSize {
-  std::uint64_t fp16_rows = 0;
-  std::uint64_t rows = 0;  // 0 where the fp32 rows stay on the host
-  std::uint64_t row_numbers = 0;
-  std::uint64_t filters = 0;
-
-  std::uint64_t total() const { return fp16_rows + rows + row_numbers + filters; }
-};
-ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device);
 
 // The row at each position: the same order every time, so that a search can be repeated.
 std::vector<unsigned> ShuffledRows(unsigned row_count);

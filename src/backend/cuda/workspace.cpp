@@ -1,75 +1,24 @@
 #include "backend/cuda/workspace.h"
 
-#include <algorithm>
-
 #include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {
 namespace {
 
 constexpr auto kKind = MemoryKind::kWorkspace;
-constexpr std::size_t kAlignment = 256;  // of the parts of a block
 
-std::size_t Aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-// The answer block for any split of answers_max over the queries of a pass.
-std::size_t AnswerBytesMax(const WorkspaceSize& size) {
-  return LayAnswers(size.queries_max, 0).bytes + size.answers_max * sizeof(kernels::Key);
-}
-
-std::size_t MaximaCount(const WorkspaceSize& size) {
-  return std::size_t{std::min(size.queries_max, kernels::kScanQueriesMax)} *
-         kernels::kScanGroupsMax;
-}
-
-constexpr unsigned kQueriesMin = 16;
+// What gpu_memory.h says of the kernels' types.
+static_assert(sizeof(__half) == gpu_sizes::kFp16);
+static_assert(sizeof(kernels::QueryTerms) == gpu_sizes::kQueryTerms);
+static_assert(sizeof(kernels::Proof) == gpu_sizes::kProof);
+static_assert(sizeof(kernels::Key) == gpu_sizes::kKey);
+static_assert(sizeof(kernels::Hit) == gpu_sizes::kHit);
+static_assert(sizeof(kernels::GridRounds) == gpu_sizes::kGridRounds);
+static_assert(kernels::kScanQueriesMax == gpu_sizes::kScanQueriesMax);
+static_assert(kernels::kScanGroupsMax == gpu_sizes::kScanGroupsMax);
+static_assert(kernels::kTileGranule == gpu_sizes::kTileGranule);
 
 }  // namespace
-
-QueryBlock LayQueries(std::size_t slots, std::size_t stride) {
-  QueryBlock block;
-  block.vectors_at = Aligned(slots * sizeof(kernels::QueryTerms));
-  block.bytes = block.vectors_at + slots * stride * sizeof(float);
-  return block;
-}
-
-AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
-  AnswerBlock block;
-  block.best_at = Aligned(slots * sizeof(kernels::Proof));
-  block.bytes = block.best_at + slots * best_stride * sizeof(kernels::Key);
-  return block;
-}
-
-std::uint64_t DeviceBytes(const WorkspaceSize& size) {
-  const std::uint64_t queries = size.queries_max;
-  const std::uint64_t hits =
-      size.hits_max * (sizeof(kernels::Hit) + sizeof(kernels::Key) + sizeof(unsigned));
-  const std::uint64_t of_each_query = sizeof(float) + sizeof(unsigned) + sizeof(kernels::Key);
-  return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size) +
-         queries * size.stride_max * sizeof(__half) + 2 * size.tile_bytes + hits +
-         queries * of_each_query + MaximaCount(size) * sizeof(float) + sizeof(kernels::GridRounds) +
-         size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
-}
-
-std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
-  std::vector<WorkspaceSize> sizes{size};
-  const std::size_t tile_bytes_min =
-      std::size_t{size.queries_max} * kernels::kTileGranule * sizeof(__half);
-  while (size.tile_bytes / 2 >= tile_bytes_min) {
-    size.tile_bytes /= 2;
-    sizes.push_back(size);
-  }
-  while (size.queries_max / 2 >= kQueriesMin) {
-    size.queries_max /= 2;
-    size.hits_max /= 2;
-    size.answers_max /= 2;
-    size.excluded_max /= 2;
-    sizes.push_back(size);
-  }
-  return sizes;
-}
 
 BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
     : device_(device), memory_(device, bytes, kKind) {

@@ -3,32 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "backend/cuda/device_memory.h"
+#include "backend/gpu_memory.h"
 #include "backend/gpu_options.h"
 #include "kernels/pass.h"
 #include "kernels/row_scan.h"
 
 namespace simile::backend::cuda {
-
-// Device bytes of a workspace of this size: exactly what Workspace allocates.
-std::uint64_t DeviceBytes(const WorkspaceSize& size);
-
-// Offsets in the block that is copied to the device, and in the one that is copied back. Each is
-// one copy.
-struct QueryBlock {
-  std::size_t terms_at = 0;
-  std::size_t vectors_at = 0;
-  std::size_t bytes = 0;
-};
-struct AnswerBlock {
-  std::size_t proofs_at = 0;
-  std::size_t best_at = 0;
-  std::size_t bytes = 0;
-};
-QueryBlock LayQueries(std::size_t slots, std::size_t stride);
-AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride);
 
 // A cuBLAS handle with a stream and working memory of its own. Its products are summed in fp32, as
 // the bound requires.
@@ -105,9 +87,5 @@ class Workspace {
   DeviceArray<kernels::GridRounds> rounds_;
   DeviceArray<unsigned> excluded_;
 };
-
-// The size, then smaller ones for when memory is short: half the tile, as often as it holds one
-// granule per query, then half of everything that a batch needs.
-std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size);
 
 }  // namespace simile::backend::cuda

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "base/cpu_count.h"
 #include "base/message_text.h"
 #include "cli/bench/mix_file.h"
 #include "cli/bench/server_process.h"
+#include "cli/time_text.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
@@ -22,7 +23,6 @@ constexpr double kRateMax = 10'000'000;
 constexpr std::uint32_t kConnectionsMax = 1'000;
 constexpr std::uint32_t kThreadsMax = 64;
 constexpr std::uint32_t kCallsPerConnection = 64;
-constexpr double kDurationSecondsMax = 24 * 3'600;
 constexpr std::chrono::nanoseconds kDefaultDuration = std::chrono::seconds(10);
 constexpr std::chrono::nanoseconds kDefaultWarmUp = std::chrono::seconds(2);
 constexpr double kDefaultTimeoutSeconds = 10;
@@ -227,29 +227,6 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
                  fmt::format("of each call; default {:.0f}", kDefaultTimeoutSeconds));
 }
 
-absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  double seconds = number;
-  bool known = true;
-  if (unit == "us") {
-    seconds = number / 1e6;
-  } else if (unit == "ms") {
-    seconds = number / 1e3;
-  } else if (unit == "m") {
-    seconds = number * 60;
-  } else {
-    known = unit.empty() || unit == "s";
-  }
-  if (error != std::errc() || !known || !(seconds >= 0 && seconds <= kDurationSecondsMax)) {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no time; give seconds, or 500ms, 30s, 2m; at most a day", text));
-  }
-  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
-}
-
 std::uint32_t DefaultConnections(std::uint32_t in_flight) {
   const std::uint32_t needed = (in_flight + kCallsPerConnection - 1) / kCallsPerConnection;
   return std::clamp(std::max(std::min(in_flight, 4U), needed), 1U,
@@ -289,7 +266,7 @@ absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags) {
     plan.transport = flags.stream ? Transport::kStream : Transport::kUnary;
     plan.connections =
         std::min(flags.connections.value_or(DefaultConnections(load.in_flight)), load.in_flight);
-    const std::uint32_t threads = std::clamp(std::thread::hardware_concurrency() / 4, 1U, 8U);
+    const std::uint32_t threads = std::clamp(base::UsableCpuCount() / 4, 1U, 8U);
     plan.threads = std::min(flags.threads.value_or(threads), plan.connections);
     plan.warm_up = Milliseconds(*warm_up);
     plan.duration = Milliseconds(*duration);

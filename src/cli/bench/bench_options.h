@@ -57,9 +57,6 @@ struct BenchOptions {
 // Errors: kInvalidArgument naming the flag and what would be right; those of ReadMixFile.
 absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags);
 
-// "30s", "500ms", "2m", or seconds as a number.
-absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
-
 // Connections for so many calls under way: 4, or more where 64 calls each are exceeded.
 std::uint32_t DefaultConnections(std::uint32_t in_flight);
 

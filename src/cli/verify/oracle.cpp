@@ -5,6 +5,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/cpu_count.h"
 #include "certificate/canonical_score.h"
 
 namespace simile::cli {
@@ -32,7 +33,7 @@ double Dot(std::span<const Number> a, std::span<const double> b) {
 // Calls work(first, last) for shares of 0..count on all processors.
 template <class Work>
 void InShares(std::size_t count, Work work) {
-  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t threads = base::UsableCpuCount();
   const std::size_t share = (count + threads - 1) / threads;
   std::vector<std::jthread> workers;
   for (std::size_t first = 0; first < count; first += share) {

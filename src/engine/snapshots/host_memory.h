@@ -14,6 +14,11 @@ struct HostMemory {
   std::string origin;  // "available on the machine" or "left by the control group's memory limit"
 };
 
+// The part of it that collections may take: nine tenths.
+inline std::uint64_t MayBeTaken(const HostMemory& memory) {
+  return memory.available_bytes - memory.available_bytes / 10;
+}
+
 // The least of what the kernel calls available (MemAvailable) and what the memory limits of the
 // process's control group and its parents leave, versions 1 and 2; page cache that the kernel can
 // reclaim counts as free. A container sees its own group at the top of the mount, whatever path

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
+#include "base/freed_memory.h"
 #include "base/message_text.h"
+#include "engine/snapshots/memory_plan.h"
 
 namespace simile::engine {
 namespace {
@@ -193,6 +195,7 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::D
   snapshot.text_index = std::make_shared<const filter::TextIndex>(
       filter::TextIndex::Build(dataset->payload, dataset->lookup_fields));
   snapshot.filters = filter::Filters::Create(*dataset, collection);
+  base::ReturnFreedMemory();
   snapshot.index_plan =
       backend_.Plan({dataset->vectors.row_count(), dataset->vectors.dim(), dataset->metric});
   const SegmentRows rows{dataset->vectors.view(), dataset, dataset->metric, 0};
@@ -210,9 +213,11 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::D
 
 absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
                                                  const data::DatasetPlan& plan) {
-  const std::uint64_t index_bytes =
-      backend_.Plan({plan.row_count, plan.dim, plan.files.metric}).host_bytes;
-  const std::uint64_t needed = plan.total_bytes() + index_bytes;
+  const absl::StatusOr<DataBytes> data = PlanData(plan, options_.limits);
+  if (!data.ok()) return data.status();
+  const MemoryPlan memory =
+      PlanMemory(*data, backend_.Plan({plan.row_count, plan.dim, plan.files.metric}));
+  const std::uint64_t needed = memory.peak_bytes();
   // Drop page leases first: the new generation needs the memory.
   store_.EndLeases();
   store_.AwaitReclaimed();
@@ -223,19 +228,22 @@ absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
   if (!budget.ok()) return budget.status();
   const std::uint64_t free = budget->bytes - std::min(budget->bytes, reserved_bytes_);
   if (needed > free) {
-    const std::string promised = reserved_bytes_ == 0
-                                     ? ""
-                                     : fmt::format(", less {} promised to a load under way",
-                                                   base::BytesText(reserved_bytes_));
+    const std::uint64_t passing = needed - std::min(needed, memory.resident.host());
     return base::Error(
         base::ErrorReason::kDoesNotFit,
-        fmt::format(
-            "{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}); {} may be "
-            "taken: {}{}",
-            collection, base::BytesText(needed), base::BytesText(plan.vector_bytes),
-            base::BytesText(plan.payload_bytes + plan.filter_bytes),
-            base::BytesText(plan.user_bytes), base::BytesText(index_bytes), base::BytesText(free),
-            budget->reason, promised));
+        fmt::format("{} does not fit: it needs {} (vectors {}, payload {}, users {}, index {}{}); "
+                    "{} may be "
+                    "taken: {}{}",
+                    collection, base::BytesText(needed), base::BytesText(memory.resident.vectors),
+                    base::BytesText(memory.resident.payload),
+                    base::BytesText(memory.resident.users), base::BytesText(memory.resident.index),
+                    passing == 0
+                        ? ""
+                        : fmt::format(", and {} while it is loaded", base::BytesText(passing)),
+                    base::BytesText(free), budget->reason,
+                    reserved_bytes_ == 0 ? ""
+                                         : fmt::format(", less {} promised to a load under way",
+                                                       base::BytesText(reserved_bytes_))));
   }
   reserved_bytes_ += needed;
   return needed;
@@ -250,7 +258,7 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
           fmt::format("cannot tell how much memory is free ({}); set collections.memory_bytes_max",
                       std::string(memory.status().message())));
     }
-    return Budget{memory->available_bytes - memory->available_bytes / 10,
+    return Budget{MayBeTaken(*memory),
                   fmt::format("nine tenths of the {} {}", base::BytesText(memory->available_bytes),
                               memory->origin)};
   }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/freed_memory.h"
+
 namespace simile::engine {
 
 // Outlives the reclaimer while snapshots are held: every deleter has a reference.
@@ -60,6 +62,7 @@ class Reclaimer::State {
       freeing_ = true;
       lock.unlock();
       snapshot.reset();
+      base::ReturnFreedMemory();
       lock.lock();
       freeing_ = false;
       if (released_.empty()) idle_.notify_all();

@@ -24,6 +24,7 @@ class CallRecord {
   // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
 
+  std::string_view method() const { return method_; }
   const std::string& request_id() const { return request_id_; }
   // Whether the caller sent another one, which cannot be used.
   bool replaces_request_id() const { return !sent_request_id_.empty(); }

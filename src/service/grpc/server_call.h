@@ -26,6 +26,7 @@ class ServerCall : public Interface {
     reply_limit_.bytes_max = environment.limits.reply_bytes_default;
   }
 
+  std::string_view method() const override { return record_.method(); }
   std::string_view request_id() const override { return record_.request_id(); }
   Clock::TimePoint arrived_at() const override { return record_.arrived_at(); }
   std::optional<Clock::TimePoint> deadline() const override { return deadline_; }

@@ -244,9 +244,9 @@ TEST(GpuFaultOnTheHostTest, AnswersRightWhicheverCallFails) {
   ASSERT_TRUE((*Scan()->MakeResident(tests::SegmentOf(rows)))->Search(batch, expected).ok());
   const RunningClock clock;
   GpuOptions options = OptionsWith(clock);
-  const cuda::SegmentSize size{kRows, kDim};
+  const SegmentSize size{kRows, kDim};
   const std::uint64_t memory =
-      cuda::DeviceBytes(options.workspace) + cuda::PlanResident(size, true).total() - 1;
+      WorkspaceBytes(options.workspace) + PlanResident(size, true).total() - 1;
   std::size_t opened = 0;  // calls to open the GPU, which the test above makes fail
   const auto run = [&](std::size_t nth, bool sticky) {
     tests::ResetEmulatedGpu(CardOf(0), 0, memory);

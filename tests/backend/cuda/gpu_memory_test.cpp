@@ -43,7 +43,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
   tests::ResetEmulatedGpu(CardOf(0), 0);
   const GpuOptions options = EmulatedOptions();
   const auto backend = Open(options);
-  const std::uint64_t workspace = cuda::DeviceBytes(options.workspace);
+  const std::uint64_t workspace = WorkspaceBytes(options.workspace);
   ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace);
   ASSERT_EQ(HeldBy(*backend), workspace);
   for (int i = 0; i < 50; ++i) {
@@ -69,8 +69,8 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
 // Bytes of the workspace and one segment of this size, with or without its fp32 rows.
 std::uint64_t BytesFor(const GpuOptions& options, std::size_t rows, std::size_t dim,
                        bool rows_on_device) {
-  const cuda::SegmentSize size{static_cast<unsigned>(rows), static_cast<unsigned>(PaddedDim(dim))};
-  return cuda::DeviceBytes(options.workspace) + cuda::PlanResident(size, rows_on_device).total();
+  const SegmentSize size{static_cast<unsigned>(rows), static_cast<unsigned>(PaddedDim(dim))};
+  return WorkspaceBytes(options.workspace) + PlanResident(size, rows_on_device).total();
 }
 
 TEST(GpuMemoryTest, ReadsTheFp32RowsFromTheHostWhereTheyDoNotFit) {
@@ -117,10 +117,10 @@ TEST(GpuMemoryTest, RefusesASecondGenerationThatDoesNotFitBesideTheFirst) {
 
 TEST(GpuMemoryTest, OpensWithASmallerWorkspaceWhereTheCardIsSmall) {
   GpuOptions options = EmulatedOptions();
-  const std::vector<WorkspaceSize> sizes = cuda::SizesToTry(options.workspace);
-  tests::ResetEmulatedGpu(CardOf(0), 0, cuda::DeviceBytes(sizes.back()) + kRounding);
+  const std::vector<WorkspaceSize> sizes = SizesToTry(options.workspace);
+  tests::ResetEmulatedGpu(CardOf(0), 0, WorkspaceBytes(sizes.back()) + kRounding);
   const auto backend = Open(options);
-  EXPECT_EQ(HeldBy(*backend), cuda::DeviceBytes(sizes.back()));
+  EXPECT_EQ(HeldBy(*backend), WorkspaceBytes(sizes.back()));
 }
 
 TEST(GpuMemoryTest, SaysWhatItNeedsWhereNoWorkspaceFits) {
@@ -137,7 +137,7 @@ TEST(GpuMemoryTest, SaysWhichCublasItMisses) {
   options.blas_libraries = {"libcublas-that-is-not-here.so.13"};
   tests::ResetEmulatedGpu(CardOf(0), 0);
   const auto gpu = tests::OpenEmulatedGpu(options);
-  EXPECT_EQ(gpu.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(gpu.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(gpu.status().message()),
               HasSubstr("cuBLAS cannot be loaded: libcublas-that-is-not-here.so.13"));
 }
@@ -155,13 +155,13 @@ TEST(GpuMemoryTest, ShrinksTheTileThenTheBatchThenFails) {
   const std::vector<QuerySpec> specs = tests::Specs(80, 10);
   SearchResult whole;
   ASSERT_TRUE((*index)->Search({queries->view(), specs}, whole).ok());
-  const std::vector<WorkspaceSize> sizes = cuda::SizesToTry(options.workspace);
+  const std::vector<WorkspaceSize> sizes = SizesToTry(options.workspace);
   for (std::size_t smaller = 1; smaller < sizes.size(); ++smaller) {
     emulated_cuda::InjectFault(
         {.nth = 1, .error = cudaErrorMemoryAllocation, .name = "cudaGraphLaunch"});
     SearchResult result;
     ASSERT_TRUE((*index)->Search({queries->view(), specs}, result).ok());
-    EXPECT_EQ(HeldBy(*backend, "workspace"), cuda::DeviceBytes(sizes[smaller]));
+    EXPECT_EQ(HeldBy(*backend, "workspace"), WorkspaceBytes(sizes[smaller]));
     tests::ExpectSameAnswers(result, whole, "with a smaller workspace");
   }
   emulated_cuda::InjectFault(

@@ -166,7 +166,7 @@ TEST(SizesToTryTest, ShrinksTheTileThenTheBatch) {
   EXPECT_EQ(sizes[1].tile_bytes, WorkspaceSize{}.tile_bytes / 2);
   EXPECT_EQ(sizes[1].queries_max, WorkspaceSize{}.queries_max);
   for (std::size_t i = 1; i < sizes.size(); ++i) {
-    EXPECT_LT(DeviceBytes(sizes[i]), DeviceBytes(sizes[i - 1]));
+    EXPECT_LT(WorkspaceBytes(sizes[i]), WorkspaceBytes(sizes[i - 1]));
   }
   EXPECT_LT(sizes.back().queries_max, 32U);
 }

@@ -19,11 +19,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/forced_strategy.h"
 #include "backend/gpu_plugin.h"
+#include "base/cpu_count.h"
 #include "bench/gpu/query_specs.h"
 #include "bench/synthetic_rows.h"
 #include "certificate/canonical_score.h"
@@ -139,7 +139,7 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
   void SetUp() override {
     const std::size_t dim = GetParam();
     const std::size_t rows = std::max<std::size_t>(GivenOptions().large_rows * 384 / dim, 5'000);
-    const unsigned threads = backend::cpu::UsableCpuCount();
+    const unsigned threads = base::UsableCpuCount();
     backend::cpu::ThreadPool pool(threads);
     const SyntheticRows source(Spread::kClustered, dim, 3, 1);
     auto drawn = source.Draw(0, rows, pool);

@@ -21,8 +21,8 @@ void Add(const Spread& part, Spread& sum) {
 
 void EnqueueWithCopies(const PassSteps& steps, const PassPlan& plan) {
   backend::cuda::Workspace& workspace = steps.workspace();
-  const std::size_t in = backend::cuda::LayQueries(plan.slots, steps.rows().size().stride).bytes;
-  const std::size_t out = backend::cuda::LayAnswers(plan.slots, plan.best_stride).bytes;
+  const std::size_t in = backend::LayQueries(plan.slots, steps.rows().size().stride).bytes;
+  const std::size_t out = backend::LayAnswers(plan.slots, plan.best_stride).bytes;
   steps.device().Check(cudaMemcpyAsync(workspace.queries(), workspace.host_queries(), in,
                                        cudaMemcpyHostToDevice, steps.stream()),
                        "cudaMemcpyAsync");

@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/cuda_backend.h"
+#include "base/cpu_count.h"
 #include "bench/bench_data.h"
 #include "bench/gpu/bench_truth.h"
 #include "bench/gpu/card.h"
@@ -121,11 +121,11 @@ absl::Status MeasureHost(const backend::GpuOptions& gpu, const BenchData& data,
 }
 
 absl::Status MeasureDevice(Card& card, const BenchData& data, std::vector<BenchCase>& cases) {
-  const backend::cuda::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
-                                        static_cast<unsigned>(data.rows.view().padded_dim())};
+  const backend::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
+                                  static_cast<unsigned>(data.rows.view().padded_dim())};
   const std::uint64_t free =
       card.device.budget_bytes() - std::min(card.device.budget_bytes(), card.device.held_bytes());
-  const bool rows_fit = backend::cuda::PlanResident(size, true).total() <= free;
+  const bool rows_fit = backend::PlanResident(size, true).total() <= free;
   backend::cuda::ResidentRows rows(card.device, {data.rows.view(), nullptr, Metric::kCosine, 0},
                                    rows_fit);
   PassSteps steps(card.device, card.workspace, rows);
@@ -212,7 +212,7 @@ absl::Status Check(const Options& options) {
 
 absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
   if (absl::Status status = Check(options); !status.ok()) return status;
-  const unsigned threads = backend::cpu::UsableCpuCount();
+  const unsigned threads = base::UsableCpuCount();
   backend::cpu::ThreadPool pool(threads);
   const auto data = GetData(options.data, pool);
   if (!data.ok()) return data.status();

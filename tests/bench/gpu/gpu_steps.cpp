@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "backend/cpu/cpu_count.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/cpu_count.h"
 #include "bench/gpu/ceilings.h"
 #include "bench/gpu/measuring_steps.h"
 #include "bench/synthetic_rows.h"
@@ -119,7 +119,7 @@ absl::Status Measure(Card& card, const Options& options) {
     fmt::print("{}\n", Describe(card.device.traits()).dump());
     return absl::OkStatus();
   }
-  backend::cpu::ThreadPool pool(backend::cpu::UsableCpuCount());
+  backend::cpu::ThreadPool pool(base::UsableCpuCount());
   StepLog log;
   const Ceilings ceilings = MeasureCeilings(card, {384, 768}, {64, 128, 1'000});
   const nlohmann::json best = ToJson(ceilings);

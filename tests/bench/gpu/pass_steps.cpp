@@ -14,8 +14,8 @@
 
 namespace simile::bench::gpu {
 
-using backend::cuda::LayAnswers;
-using backend::cuda::LayQueries;
+using backend::LayAnswers;
+using backend::LayQueries;
 using backend::cuda::PassPlan;
 using backend::cuda::PassStrategy;
 using certificate::CheapStorage;
@@ -196,7 +196,7 @@ absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, Matrix
 std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
                                    const backend::GpuTuning& tuning,
                                    const backend::WorkspaceSize& workspace,
-                                   const backend::cuda::SegmentSize& segment, std::size_t batch,
+                                   const backend::SegmentSize& segment, std::size_t batch,
                                    unsigned k) {
   const unsigned wanted = std::min(k, segment.row_count);
   std::vector<PlannedPass> passes;

@@ -90,7 +90,7 @@ struct PlannedPass {
 std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
                                    const backend::GpuTuning& tuning,
                                    const backend::WorkspaceSize& workspace,
-                                   const backend::cuda::SegmentSize& segment, std::size_t batch,
+                                   const backend::SegmentSize& segment, std::size_t batch,
                                    unsigned k);
 
 }  // namespace simile::bench::gpu

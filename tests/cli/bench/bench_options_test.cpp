@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/time_text.h"
+
 namespace simile::cli::bench {
 namespace {
 

@@ -144,6 +144,9 @@ struct cudaDeviceProp {
   int cooperativeLaunch;
   int integrated;
   int canMapHostMemory;
+  int pciDomainID;
+  int pciBusID;
+  int pciDeviceID;
 };
 
 struct cudaFuncAttributes {

@@ -19,9 +19,11 @@ sys.path[:0] = [str(STUBS), str(SOURCE / "tests" / "tidy")]
 
 from google.protobuf import text_format
 from google.rpc import error_details_pb2, status_pb2
+from simile.v1 import admin_pb2 as admin
 from simile.v1 import collections_pb2 as collections
 from simile.v1 import lookup_pb2 as lookup
 from simile.v1 import search_pb2 as search
+from simile.v1.admin_pb2_grpc import AdminServiceStub
 from simile.v1.collections_pb2_grpc import CollectionServiceStub
 from simile.v1.lookup_pb2_grpc import LookupServiceStub
 from simile.v1.search_pb2_grpc import SearchServiceStub
@@ -52,6 +54,7 @@ class Stubs:
         self.search = SearchServiceStub(self.channel)
         self.lookup = LookupServiceStub(self.channel)
         self.collections = CollectionServiceStub(self.channel)
+        self.admin = AdminServiceStub(self.channel)
 
 
 def error_of(call):
@@ -255,6 +258,9 @@ class ErrorDetailsTest(unittest.TestCase):
     def changes_not_allowed(self):
         request = collections.UnloadCollectionRequest(collection="films")
         return error_of(lambda: self.narrow.collections.UnloadCollection(request, timeout=10)), ""
+
+    def admin_not_allowed(self):
+        return error_of(lambda: self.narrow.admin.GetStats(admin.GetStatsRequest(), timeout=10)), ""
 
     def queue_full(self):
         calls = [self.narrow.search.Search.future(heavy_query(), timeout=10) for _ in range(16)]

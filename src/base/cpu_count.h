@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace simile::backend::cpu {
+namespace simile::base {
 
 // The files in which Linux states a process's processor limits; tests use files of their own.
 struct CpuLimitFiles {
@@ -15,4 +15,4 @@ struct CpuLimitFiles {
 // so that all of it is used. At least 1.
 unsigned UsableCpuCount(const CpuLimitFiles& files = {});
 
-}  // namespace simile::backend::cpu
+}  // namespace simile::base

@@ -1,4 +1,4 @@
-#include "backend/cpu/cpu_count.h"
+#include "base/cpu_count.h"
 
 #include <sched.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-namespace simile::backend::cpu {
+namespace simile::base {
 namespace {
 
 constexpr double kNoQuota = std::numeric_limits<double>::infinity();
@@ -88,4 +88,4 @@ unsigned UsableCpuCount(const CpuLimitFiles& files) {
   return std::max(1U, static_cast<unsigned>(count));
 }
 
-}  // namespace simile::backend::cpu
+}  // namespace simile::base

@@ -1,14 +1,13 @@
-#include "backend/cpu/cpu_count.h"
+#include "base/cpu_count.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include <filesystem>
 
-#include "backend/cpu/cpu_name.h"
 #include "files/scratch_folder.h"
 
-namespace simile::backend::cpu {
+namespace simile::base {
 namespace {
 
 // A process in a cgroup tree of test files.
@@ -85,14 +84,5 @@ TEST_F(CpuCountTest, IgnoresFilesItCannotRead) {
   EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
 }
 
-TEST_F(CpuCountTest, NamesTheProcessor) {
-  Write("cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9B14\nflags\t: fpu\n");
-  EXPECT_EQ(CpuName((scratch_.path() / "cpuinfo").string()), "AMD EPYC 9B14");
-}
-
-TEST_F(CpuCountTest, NamesTheArchitectureWhereTheProcessorHasNoName) {
-  EXPECT_FALSE(CpuName((scratch_.path() / "absent").string()).empty());
-}
-
 }  // namespace
-}  // namespace simile::backend::cpu
+}  // namespace simile::base

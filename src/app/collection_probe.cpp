@@ -1,0 +1,240 @@
+#include "app/collection_probe.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/cpu/int8_kernel.h"
+#include "base/split_mix.h"
+#include "certificate/rotation.h"
+
+namespace simile::app {
+namespace {
+
+using backend::cpu::Int8Options;
+using backend::cpu::TimePair;
+
+// Twice the largest batch, so that batches of one size differ.
+constexpr std::size_t kQueriesMin = 1'024;
+// A query is a row with this much of another one: near the data as real queries are, and no row's
+// duplicate.
+constexpr double kOtherShare = 0.2;
+// Engines that are kept: the present setup, the one it is compared with, the one before both.
+constexpr std::size_t kEnginesKept = 3;
+// A timed search is repeated until it takes about this long. Longer would collect interruptions,
+// shorter would measure the clock.
+constexpr double kTimedSeconds = 300e-6;
+constexpr std::size_t kRepeatsMax = 64;
+// Below this a search is run once before it is timed: the idle threads of the other engine spin for
+// tens of microseconds after theirs.
+constexpr double kShortSeconds = 2e-3;
+
+// Fills `query` with the mixture of two rows, at unit length for cosine.
+void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query) {
+  const auto one = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
+  const auto other = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
+  double square = 0;
+  for (std::size_t i = 0; i < rows.dim(); ++i) {
+    const double mixed = (1 - kOtherShare) * static_cast<double>(one[i]) +
+                         kOtherShare * static_cast<double>(other[i]);
+    query[i] = static_cast<float>(mixed);
+    square += mixed * mixed;
+  }
+  if (metric != Metric::kCosine || square == 0) return;
+  const double scale = 1 / std::sqrt(square);
+  for (std::size_t i = 0; i < rows.dim(); ++i) {
+    query[i] = static_cast<float>(static_cast<double>(query[i]) * scale);
+  }
+}
+
+bool SameHits(std::span<const Hit> some, std::span<const Hit> others) {
+  return std::ranges::equal(some, others, [](const Hit& one, const Hit& other) {
+    return one.row == other.row &&
+           std::bit_cast<std::uint32_t>(one.score) == std::bit_cast<std::uint32_t>(other.score);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CollectionProbe>> CollectionProbe::Create(
+    std::vector<TunedCollection> collections, const Options& options, const Clock& clock) {
+  std::unique_ptr<CollectionProbe> probe(new CollectionProbe(options, clock));
+  std::uint64_t random = 1;
+  for (TunedCollection& collection : collections) {
+    const std::size_t dim = collection.vectors.dim();
+    const std::size_t row_bytes = certificate::RotatedDim(dim);
+    const std::size_t rows_max = std::max<std::size_t>(
+        1, options.code_bytes_max / collections.size() / std::max<std::size_t>(1, row_bytes));
+    const std::size_t rows = std::min(collection.vectors.row_count(), rows_max);
+    const MatrixView view = collection.vectors.view().Slice(0, rows);
+    auto queries = data::Matrix::Create(std::max(kQueriesMin, 2 * options.batch_max), dim);
+    if (!queries.ok()) return queries.status();
+    for (std::size_t i = 0; i < queries->row_count(); ++i) {
+      MixRows(view, random, collection.metric, queries->MutableRow(i));
+    }
+    // The last block is filled up to whole groups of rows.
+    constexpr std::size_t kTogether = backend::cpu::kRowsTogether;
+    const std::size_t positions = (rows + kTogether - 1) / kTogether * kTogether;
+    probe->shapes_.push_back({collection.name, rows, positions * row_bytes});
+    probe->subjects_.push_back({std::move(collection), *std::move(queries), {}, rows});
+  }
+  return probe;
+}
+
+absl::StatusOr<CollectionProbe::Engine*> CollectionProbe::EngineFor(const EngineSetup& setup) {
+  const auto kept = std::ranges::find(engines_, setup, &Engine::setup);
+  if (kept != engines_.end()) {
+    engines_.splice(engines_.begin(), engines_, kept);
+    return &engines_.front();
+  }
+  if (engines_.size() >= kEnginesKept) engines_.pop_back();
+  Int8Options options = options_.engine;
+  options.threads = setup.threads;
+  options.tuning = setup.tuning;
+  options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
+  Engine engine{setup, MakeInt8Backend(options), {}, {}};
+  for (const Subject& subject : subjects_) {
+    auto index =
+        engine.backend->MakeResident({subject.collection.vectors.view().Slice(0, subject.rows),
+                                      nullptr, subject.collection.metric, 0});
+    if (!index.ok()) return index.status();
+    engine.indexes.push_back(*std::move(index));
+  }
+  engines_.push_front(std::move(engine));
+  return &engines_.front();
+}
+
+absl::StatusOr<std::uint64_t> CollectionProbe::IndexBytes(const EngineSetup& setup) {
+  const absl::StatusOr<Engine*> engine = EngineFor(setup);
+  if (!engine.ok()) return engine.status();
+  std::uint64_t bytes = 0;
+  for (const Subject& subject : subjects_) {
+    const data::Matrix& vectors = subject.collection.vectors;
+    bytes += (*engine)
+                 ->backend->Plan({vectors.row_count(), vectors.dim(), subject.collection.metric})
+                 .host_bytes;
+  }
+  return bytes;
+}
+
+const RowMask* CollectionProbe::MaskFor(Subject& subject, std::size_t rows_for_one) {
+  if (rows_for_one == 0) return nullptr;
+  const auto [place, added] = subject.masks.try_emplace(rows_for_one, subject.rows);
+  if (added) {
+    std::uint64_t random = rows_for_one;
+    for (std::size_t row = 0; row < subject.rows; ++row) {
+      if (base::NextSplitMix(random) % rows_for_one == 0)
+        place->second.Allow(static_cast<Row>(row));
+    }
+  }
+  return &place->second;
+}
+
+SearchBatch CollectionProbe::NextBatch(const Workload& workload) {
+  Subject& subject = subjects_[workload.collection];
+  QuerySpec spec;
+  spec.k = options_.k;
+  spec.mask = MaskFor(subject, workload.rows_for_one);
+  specs_.assign(workload.batch, spec);
+  if (next_query_ + workload.batch > subject.queries.row_count()) next_query_ = 0;
+  const MatrixView queries = subject.queries.view().Slice(next_query_, workload.batch);
+  next_query_ += workload.batch;
+  return {queries, specs_};
+}
+
+absl::Status CollectionProbe::Search(Engine& engine, std::size_t collection,
+                                     const SearchBatch& batch) {
+  return engine.indexes[collection]->Search(batch, engine.result);
+}
+
+double CollectionProbe::Time(Engine& engine, const Workload& workload, const SearchBatch& batch,
+                             std::size_t repeats) {
+  const Clock::TimePoint start = clock_.Now();
+  for (std::size_t i = 0; i < repeats; ++i) {
+    if (!Search(engine, workload.collection, batch).ok()) return 0;
+  }
+  return std::chrono::duration<double>(clock_.Now() - start).count() / static_cast<double>(repeats);
+}
+
+CollectionProbe::Timed CollectionProbe::WarmUp(Engine& first, Engine& second,
+                                               const Workload& workload) {
+  const SearchBatch batch = NextBatch(workload);
+  Time(first, workload, batch, 1);
+  const double seconds = Time(second, workload, batch, 1);
+  const double wanted = seconds > 0 ? kTimedSeconds / seconds : 1;
+  const auto repeats = static_cast<std::size_t>(
+      std::clamp(std::ceil(wanted), 1.0, static_cast<double>(kRepeatsMax)));
+  return {first.setup, second.setup, workload, repeats, seconds < kShortSeconds};
+}
+
+std::vector<TimePair> CollectionProbe::TimeInTurn(const EngineSetup& first,
+                                                  const EngineSetup& second,
+                                                  const Workload& workload, std::size_t count,
+                                                  Clock::TimePoint until) {
+  std::vector<TimePair> pairs;
+  const absl::StatusOr<Engine*> one = EngineFor(first);
+  const absl::StatusOr<Engine*> other = EngineFor(second);
+  if (!one.ok() || !other.ok() || clock_.Now() >= until) return pairs;
+  if (!timed_ || timed_->first != first || timed_->second != second ||
+      timed_->workload != workload) {
+    timed_ = WarmUp(**one, **other, workload);
+  }
+  const auto time = [&](Engine& engine, const SearchBatch& batch) {
+    if (timed_->short_searches) Time(engine, workload, batch, 1);
+    return Time(engine, workload, batch, timed_->repeats);
+  };
+  while (pairs.size() < count && clock_.Now() < until) {
+    const SearchBatch batch = NextBatch(workload);
+    // They alternate in going first, so that neither always runs on the caches the other left.
+    TimePair pair;
+    if (pairs.size() % 2 == 0) pair.first_s = time(**one, batch);
+    pair.second_s = time(**other, batch);
+    if (pairs.size() % 2 != 0) pair.first_s = time(**one, batch);
+    if (pair.first_s <= 0 || pair.second_s <= 0) return pairs;
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+absl::StatusOr<std::size_t> CollectionProbe::CompareAnswers(const EngineSetup& first,
+                                                            const EngineSetup& second,
+                                                            std::size_t count) {
+  constexpr std::size_t kBatches[] = {1, 3, 16, 64, 256};
+  constexpr std::size_t kRowsForOne[] = {0, 0, 20};
+  std::size_t compared = 0;
+  for (std::size_t collection = 0; collection < subjects_.size(); ++collection) {
+    next_query_ = 0;
+    std::size_t done = 0;
+    for (std::size_t i = 0; done < count; ++i) {
+      const Workload workload{collection,
+                              std::min({kBatches[i % std::size(kBatches)], count - done,
+                                        std::max<std::size_t>(1, options_.batch_max)}),
+                              kRowsForOne[i % std::size(kRowsForOne)]};
+      const absl::StatusOr<Engine*> one = EngineFor(first);
+      if (!one.ok()) return one.status();
+      const absl::StatusOr<Engine*> other = EngineFor(second);
+      if (!other.ok()) return other.status();
+      const SearchBatch batch = NextBatch(workload);
+      for (Engine* engine : {*one, *other}) {
+        if (absl::Status status = Search(*engine, collection, batch); !status.ok()) return status;
+      }
+      for (std::size_t query = 0; query < workload.batch; ++query) {
+        if (SameHits((*one)->result.Hits(query), (*other)->result.Hits(query))) continue;
+        return absl::InternalError(
+            fmt::format("{}: query {} has other hits with the new numbers than with the old ones; "
+                        "nothing was written. This is a defect, please report it",
+                        shapes_[collection].name, done + query));
+      }
+      done += workload.batch;
+    }
+    compared += done;
+  }
+  return compared;
+}
+
+}  // namespace simile::app

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "app/better_tuning.h"
+#include "app/processor_load.h"
+#include "backend/cpu/int8_backend.h"
+#include "data/matrix.h"
+#include "simile/backend.h"
+#include "simile/clock.h"
+#include "simile/query.h"
+#include "simile/row_mask.h"
+
+namespace simile::app {
+
+// The vectors of a collection to measure on.
+struct TunedCollection {
+  std::string name;
+  data::Matrix vectors;
+  Metric metric = Metric::kCosine;
+};
+
+// Measures whole searches of the CPU engine over collections in memory, as the server makes them.
+// Keeps the engines of the last setups with their indexes. Used by one thread.
+class CollectionProbe final : public TuneProbe {
+ public:
+  struct Options {
+    backend::cpu::Int8Options engine;  // kernels; a setup replaces threads and tuning
+    std::uint32_t k = 10;
+    std::size_t batch_max = 1;  // queries at once
+    // Of each collection, rows from the first on are measured while their codes take at most this
+    // much: beyond every cache the strategies cross where they do, and memory stays bounded.
+    std::size_t code_bytes_max = 512U << 20;
+  };
+  // Draws queries from the collections. Errors: kResourceExhausted without memory for them.
+  static absl::StatusOr<std::unique_ptr<CollectionProbe>> Create(
+      std::vector<TunedCollection> collections, const Options& options, const Clock& clock);
+
+  const std::vector<TunedShape>& shapes() const { return shapes_; }
+  // The most that the indexes over all rows of all collections take with this setup.
+  // Errors: kResourceExhausted without memory for the engine.
+  absl::StatusOr<std::uint64_t> IndexBytes(const EngineSetup& setup);
+
+  std::vector<backend::cpu::TimePair> TimeInTurn(const EngineSetup& first,
+                                                 const EngineSetup& second,
+                                                 const Workload& workload, std::size_t count,
+                                                 Clock::TimePoint until) override;
+  double OtherLoad() override { return load_.OthersSinceLastCall(); }
+
+  // Compares `count` answers of each collection, with and without filters, in batches of several
+  // sizes. Returns how many were compared.
+  // Errors: kInternal naming the first answer that differs in a row or in a bit of a score; those
+  //         of the engine.
+  absl::StatusOr<std::size_t> CompareAnswers(const EngineSetup& first, const EngineSetup& second,
+                                             std::size_t count);
+
+ private:
+  // The engine of a setup, and its index over each collection.
+  struct Engine {
+    EngineSetup setup;
+    std::unique_ptr<Backend> backend;
+    std::vector<std::shared_ptr<const SegmentIndex>> indexes;
+    SearchResult result;
+  };
+  // A collection with what is asked of it.
+  struct Subject {
+    TunedCollection collection;
+    data::Matrix queries;
+    std::map<std::size_t, RowMask> masks;  // by how many rows one passes of
+    std::size_t rows = 0;                  // that are measured
+  };
+
+  CollectionProbe(const Options& options, const Clock& clock) : options_(options), clock_(clock) {}
+
+  // What a run of TimeInTurn is about, and how often a search is repeated to be timed.
+  struct Timed {
+    EngineSetup first;
+    EngineSetup second;
+    Workload workload;
+    std::size_t repeats = 1;
+    bool short_searches = false;
+  };
+
+  // Makes the engine and its indexes unless they are kept. Errors: kResourceExhausted.
+  absl::StatusOr<Engine*> EngineFor(const EngineSetup& setup);
+  const RowMask* MaskFor(Subject& subject, std::size_t rows_for_one);
+  // Prepares the next queries of a workload.
+  SearchBatch NextBatch(const Workload& workload);
+  absl::Status Search(Engine& engine, std::size_t collection, const SearchBatch& batch);
+  // The time of one search; 0 when it failed.
+  double Time(Engine& engine, const Workload& workload, const SearchBatch& batch,
+              std::size_t repeats);
+  // Runs both once untimed: fills caches, grows buffers, finds the repeats.
+  Timed WarmUp(Engine& first, Engine& second, const Workload& workload);
+
+  const Options options_;
+  const Clock& clock_;
+  ProcessorLoad load_;
+  std::vector<Subject> subjects_;
+  std::vector<TunedShape> shapes_;
+  std::list<Engine> engines_;   // the last used first
+  std::optional<Timed> timed_;  // the last
+  std::vector<QuerySpec> specs_;
+  std::size_t next_query_ = 0;
+};
+
+}  // namespace simile::app

@@ -1,0 +1,194 @@
+#include "app/tune.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "app/collection_probe.h"
+#include "app/config_check.h"
+#include "app/tuning.h"
+#include "backend/cpu/calibration.h"
+#include "base/cpu_count.h"
+#include "base/error_detail.h"
+#include "base/message_text.h"
+#include "data/load.h"
+#include "engine/snapshots/host_memory.h"
+#include "engine/snapshots/memory_plan.h"
+
+namespace simile::app {
+namespace {
+
+using backend::cpu::Int8Options;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
+
+constexpr std::size_t kAnswersCompared = 1'000;  // of each collection
+// The indexes of the setups that are compared, and what is kept free for everything else.
+constexpr std::uint64_t kIndexesAtOnce = 3;
+constexpr std::uint64_t kFreeShare = 10;
+
+absl::Status WithFolder(const CollectionConfig& collection, const absl::Status& error) {
+  return base::WithMessage(error, LoadErrorText(collection, error));
+}
+
+// Whether the collections fit beside what runs here, their indexes included.
+absl::Status CheckMemory(const std::vector<data::DatasetPlan>& plans, const Limits& limits,
+                         const CollectionProbe::Options& options) {
+  std::uint64_t needed = 0;
+  std::uint64_t code_bytes = 0;
+  for (const data::DatasetPlan& plan : plans) {
+    const absl::StatusOr<engine::DataBytes> data = engine::PlanData(plan, limits);
+    if (!data.ok()) return data.status();
+    needed += data->total();
+    code_bytes += plan.vector_bytes / sizeof(float);
+  }
+  // Int4 adds half.
+  needed += kIndexesAtOnce * 3 * std::min<std::uint64_t>(code_bytes, options.code_bytes_max) / 2;
+  const absl::StatusOr<engine::HostMemory> memory = engine::ReadHostMemory();
+  if (!memory.ok()) return memory.status();
+  const std::uint64_t free = memory->available_bytes - memory->available_bytes / kFreeShare;
+  if (needed <= free) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kDoesNotFit,
+      fmt::format("the collections need {} to be measured, and {} are free (nine tenths of what is "
+                  "{}); measure where no server runs, or a part of the rows",
+                  base::BytesText(needed), base::BytesText(free), memory->origin));
+}
+
+absl::StatusOr<std::vector<TunedCollection>> LoadAll(const Config& config,
+                                                     const CollectionProbe::Options& options,
+                                                     const TuneProgress& progress) {
+  std::vector<data::DatasetPlan> plans;
+  for (const CollectionConfig& collection : config.collections) {
+    auto plan = data::PlanDataset(collection.folder, config.limits);
+    if (!plan.ok()) return WithFolder(collection, plan.status());
+    plans.push_back(*std::move(plan));
+  }
+  if (absl::Status fits = CheckMemory(plans, config.limits, options); !fits.ok()) return fits;
+  std::vector<TunedCollection> loaded;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const CollectionConfig& collection = config.collections[i];
+    auto dataset = data::LoadDataset(plans[i], config.limits, [&](const data::ReadProgress& read) {
+      if (!progress) return;
+      const auto total = static_cast<double>(std::max<std::uint64_t>(1, read.bytes_total));
+      progress(0, fmt::format("reading {}, {:.0f} %", collection.name,
+                              100 * static_cast<double>(read.bytes_read) / total));
+    });
+    if (!dataset.ok()) return WithFolder(collection, dataset.status());
+    loaded.push_back({collection.name, std::move(dataset->vectors), dataset->metric});
+  }
+  return loaded;
+}
+
+TuneTask TaskOf(const Config& config, const TuneOptions& options, const EngineSetup& before,
+                const Int8Options& engine, std::vector<TunedShape> shapes) {
+  TuneTask task;
+  task.before = before;
+  task.collections = std::move(shapes);
+  task.threads_usable = base::UsableCpuCount();
+  task.threads_free = config.backend.threads == 0;
+  task.kernels_differ = engine.large != engine.small;
+  task.int4_possible = config.backend.int4 && engine.small->reads_int4;
+  task.batch_max = options.batch_max;
+  task.duration = options.duration;
+  return task;
+}
+
+// The names of both, each once.
+std::vector<std::string> Union(std::vector<std::string> names,
+                               const std::vector<std::string>& more) {
+  for (const std::string& name : more) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string Today(const Clock& clock) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(clock.WallNow());
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+}  // namespace
+
+absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptions& options,
+                                           const Clock& clock, const TuneProgress& progress) {
+  if (!options.output.empty()) {
+    const absl::Status writable = CheckTuningCacheWritable(options.output);
+    if (!writable.ok()) return writable;
+  }
+  absl::StatusOr<MeasuredTuning> measured = MeasureTuning(config, backend::cpu::Calibrate, clock);
+  if (!measured.ok()) return measured.status();
+  const TuningInForce in_force = TuningOf(config, *measured);
+  const auto engine = backend::CpuOptionsOf(in_force.Over(config.backend));
+  if (!engine.ok()) return engine.status();
+  const EngineSetup before{engine->threads, engine->tuning};
+
+  const CollectionProbe::Options probed{
+      .engine = *engine, .k = options.k, .batch_max = options.batch_max};
+  auto collections = LoadAll(config, probed, progress);
+  if (!collections.ok()) return collections.status();
+  TuneReport report;
+  report.key = measured->key;
+  std::vector<std::string> names;
+  for (const TunedCollection& each : *collections) {
+    names.push_back(each.name);
+    report.collections.push_back({each.name, each.vectors.row_count(), each.vectors.dim(), 0});
+  }
+  auto probe = CollectionProbe::Create(*std::move(collections), probed, clock);
+  if (!probe.ok()) return probe.status();
+  report.shapes = (*probe)->shapes();
+  for (std::size_t i = 0; i < report.shapes.size(); ++i) {
+    report.collections[i].measured_rows = report.shapes[i].row_count;
+  }
+  report.tuning = FindBetterTuning(TaskOf(config, options, before, *engine, report.shapes), **probe,
+                                   clock, progress);
+  const EngineSetup& after = report.tuning.after;
+  if (after != before) {
+    if (progress) progress(1, "comparing answers");
+    const auto compared = (*probe)->CompareAnswers(after, before, kAnswersCompared);
+    if (!compared.ok()) return compared.status();
+    report.answers_compared = *compared;
+  }
+  const auto index_before = (*probe)->IndexBytes(before);
+  const auto index_after = (*probe)->IndexBytes(after);
+  if (index_before.ok()) report.index_bytes_before = *index_before;
+  if (index_after.ok()) report.index_bytes_after = *index_after;
+  if (options.output.empty()) return report;
+  const absl::Status written = WriteTuningCache(
+      options.output, WithTuned(*std::move(measured), report.tuning, names, Today(clock)));
+  if (!written.ok()) return written;
+  return report;
+}
+
+MeasuredTuning WithTuned(MeasuredTuning measured, const BetterTuning& tuning,
+                         const std::vector<std::string>& collections, const std::string& date) {
+  const bool changed = std::ranges::any_of(tuning.numbers, [](const TunedNumber& number) {
+    return number.conclusion == TuneConclusion::kChanged;
+  });
+  if (!changed) return measured;
+  TunedFindings tuned = measured.tuned.value_or(TunedFindings());
+  tuned.date = date;
+  tuned.collections = Union(std::move(tuned.collections), collections);
+  // A number that was tuned for other threads than the configuration's is not in force, and goes.
+  for (const TuningValue& value : TuningValues()) {
+    const auto number = std::ranges::find(tuning.numbers, value.name, &TunedNumber::name);
+    if (number == tuning.numbers.end()) continue;
+    auto& found = tuned.findings.*value.found;
+    if (number->conclusion == TuneConclusion::kChanged) {
+      found = number->after;
+    } else if (found && *found != number->after) {
+      found.reset();
+    }
+  }
+  tuned.threads.reset();
+  if (tuning.after.threads < measured.key.threads) tuned.threads = tuning.after.threads;
+  measured.tuned = std::move(tuned);
+  return measured;
+}
+
+}  // namespace simile::app

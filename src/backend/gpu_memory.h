@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/gpu_options.h"
+
+namespace simile::backend {
+
+// The device memory of the GPU engine, to the byte: the plug-in allocates what these functions
+// say, and `simile plan` prints it without a device. Inline, because the plug-in and the server are
+// linked apart. The plug-in's workspace.cpp compares the sizes with the kernels' own types.
+namespace gpu_sizes {
+
+inline constexpr std::size_t kFp16 = 2;
+inline constexpr std::size_t kQueryTerms = 48;
+inline constexpr std::size_t kProof = 12;
+inline constexpr std::size_t kKey = 8;  // of a hit in an answer
+inline constexpr std::size_t kHit = 8;
+inline constexpr std::size_t kGridRounds = 8;
+inline constexpr unsigned kScanQueriesMax = 64;
+inline constexpr unsigned kScanGroupsMax = 512;
+inline constexpr unsigned kTileGranule = 128;
+
+}  // namespace gpu_sizes
+
+// Rows of a segment as kernels see them.
+struct SegmentSize {
+  unsigned row_count = 0;
+  unsigned stride = 0;  // padded dimensions
+};
+
+// Places for the masks of filters, which are kept by segment: how many, and the words of each.
+inline constexpr std::size_t kFilterPlaces = 64;
+constexpr std::size_t WordsOfFilterPlace(unsigned row_count) {
+  constexpr std::size_t kAlignment = 64;  // words: masks are read in whole lines
+  return (row_count / 32 + kAlignment) / kAlignment * kAlignment;
+}
+// The words of a RowMask that hold the segment's rows, whose first may not begin a word.
+constexpr std::size_t WordsOfMaskByRow(unsigned row_count) {
+  return (std::size_t{row_count} + 63 + 63) / 64 * 2;
+}
+
+// Device bytes of the parts of a segment.
+struct ResidentSize {
+  std::uint64_t fp16_rows = 0;
+  std::uint64_t rows = 0;  // 0 where the fp32 rows stay on the host
+  std::uint64_t row_numbers = 0;
+  std::uint64_t filters = 0;
+
+  std::uint64_t total() const { return fp16_rows + rows + row_numbers + filters; }
+};
+inline ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
+  const std::uint64_t values = std::uint64_t{segment.row_count} * segment.stride;
+  ResidentSize size;
+  size.fp16_rows = values * gpu_sizes::kFp16;
+  size.rows = rows_on_device ? values * sizeof(float) : 0;
+  size.row_numbers = std::uint64_t{segment.row_count} * sizeof(unsigned);
+  size.filters = (kFilterPlaces * WordsOfFilterPlace(segment.row_count) +
+                  WordsOfMaskByRow(segment.row_count)) *
+                 sizeof(unsigned);
+  return size;
+}
+// With the fp32 rows where they fit into the free bytes, else without.
+inline ResidentSize PlanResidentIn(std::uint64_t free_bytes, const SegmentSize& segment) {
+  const ResidentSize with_rows = PlanResident(segment, true);
+  return with_rows.total() <= free_bytes ? with_rows : PlanResident(segment, false);
+}
+// What making a segment resident takes besides, for a moment: the sum of its rounding errors.
+inline constexpr std::uint64_t kResidentBuildBytes = sizeof(std::uint64_t);
+
+// The memory for all collections and the workspace: a share of the device's less a reserve.
+inline std::uint64_t GpuBudgetBytes(const GpuOptions& options, std::uint64_t device_bytes) {
+  const auto share =
+      static_cast<std::uint64_t>(static_cast<double>(device_bytes) * options.memory_fraction);
+  return share - std::min(share, options.reserve_bytes);
+}
+
+// Offsets in the block that is copied to the device, and in the one that is copied back. Each is
+// one copy.
+struct QueryBlock {
+  std::size_t terms_at = 0;
+  std::size_t vectors_at = 0;
+  std::size_t bytes = 0;
+};
+struct AnswerBlock {
+  std::size_t proofs_at = 0;
+  std::size_t best_at = 0;
+  std::size_t bytes = 0;
+};
+constexpr std::size_t AlignedPart(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+inline QueryBlock LayQueries(std::size_t slots, std::size_t stride) {
+  QueryBlock block;
+  block.vectors_at = AlignedPart(slots * gpu_sizes::kQueryTerms);
+  block.bytes = block.vectors_at + slots * stride * sizeof(float);
+  return block;
+}
+inline AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
+  AnswerBlock block;
+  block.best_at = AlignedPart(slots * gpu_sizes::kProof);
+  block.bytes = block.best_at + slots * best_stride * gpu_sizes::kKey;
+  return block;
+}
+// The answer block for any split of answers_max over the queries of a pass.
+inline std::size_t AnswerBytesMax(const WorkspaceSize& size) {
+  return LayAnswers(size.queries_max, 0).bytes + size.answers_max * gpu_sizes::kKey;
+}
+inline std::size_t MaximaCount(const WorkspaceSize& size) {
+  return std::size_t{std::min(size.queries_max, gpu_sizes::kScanQueriesMax)} *
+         gpu_sizes::kScanGroupsMax;
+}
+
+// Device bytes of a workspace of this size, which all segments share.
+inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
+  const std::uint64_t queries = size.queries_max;
+  const std::uint64_t hits = size.hits_max * (gpu_sizes::kHit + gpu_sizes::kKey + sizeof(unsigned));
+  const std::uint64_t of_each_query = sizeof(float) + sizeof(unsigned) + gpu_sizes::kKey;
+  return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size) +
+         queries * size.stride_max * gpu_sizes::kFp16 + 2 * size.tile_bytes + hits +
+         queries * of_each_query + MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
+         size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
+}
+// Its pinned bytes on the host.
+inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
+  return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size);
+}
+
+// The size, then smaller ones for when memory is short: half the tile, as often as it holds one
+// granule per query, then half of everything that a batch needs.
+inline std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
+  constexpr unsigned kQueriesMin = 16;
+  std::vector<WorkspaceSize> sizes{size};
+  const std::size_t tile_bytes_min =
+      std::size_t{size.queries_max} * gpu_sizes::kTileGranule * gpu_sizes::kFp16;
+  while (size.tile_bytes / 2 >= tile_bytes_min) {
+    size.tile_bytes /= 2;
+    sizes.push_back(size);
+  }
+  while (size.queries_max / 2 >= kQueriesMin) {
+    size.queries_max /= 2;
+    size.hits_max /= 2;
+    size.answers_max /= 2;
+    size.excluded_max /= 2;
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// The most queries of one pass that wants so many hits of each; a larger batch takes several.
+inline unsigned PassQueriesMax(const WorkspaceSize& size, unsigned hits) {
+  // The buffer for hits has space for some that are not wanted (HitCapacity in pass_plan.cpp).
+  constexpr std::size_t kSpareHits = 64;
+  return static_cast<unsigned>(std::min<std::size_t>(
+      {size.queries_max, size.answers_max / hits, size.hits_max / (hits + kSpareHits)}));
+}
+
+}  // namespace simile::backend

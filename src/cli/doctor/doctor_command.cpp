@@ -1,0 +1,188 @@
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/fault_journal.h"
+#include "app/settings.h"
+#include "cli/client_flags.h"
+#include "cli/commands.h"
+#include "cli/connection.h"
+#include "cli/doctor/finding_text.h"
+#include "cli/doctor/probe_process.h"
+#include "cli/doctor/server_findings.h"
+#include "cli/exit_code.h"
+#include "cli/settings_flags.h"
+#include "doctor/examination.h"
+#include "doctor/machine.h"
+
+namespace simile::cli {
+namespace {
+
+using doctor::Finding;
+using doctor::Outcome;
+
+constexpr int kExitBroken = 2;
+// Of the ten seconds that the command takes at most: the rest measures the CPU.
+constexpr std::chrono::seconds kGpuLimit{8};
+constexpr double kServerTimeoutSeconds = 12;  // a server's own examination takes up to 10 s
+constexpr const char* kPreference = "backend.preference";
+constexpr std::array<std::string_view, 3> kSettings = {kPreference, "gpu.device",
+                                                       "gpu.memory_fraction"};
+
+struct DoctorFlags {
+  SettingsFlags settings;
+  ClientFlags client;
+  std::optional<std::string> root;
+};
+
+// What is examined is what `serve` would use with these settings.
+doctor::Options OptionsFor(const DoctorFlags& flags, const app::ConfigReading& reading) {
+  doctor::Options options;
+  options.machine = doctor::ThisMachine(flags.root.value_or("/"));
+  options.backend = reading.config.backend;
+  options.journal_file = reading.config.gpu_fault_journal.string();
+  for (std::size_t i = 0; i < app::Settings().size(); ++i) {
+    if (app::Settings()[i].key == kPreference) options.preference_origin = reading.origins[i];
+  }
+  // One that cannot be read counts as empty, as it does for `serve`.
+  if (auto faults = app::ReadFaultJournal(options.journal_file); faults.ok()) {
+    options.backend.gpu_faults = *std::move(faults);
+  }
+  return options;
+}
+
+void PrintOutcome(Outcome outcome, const Finding& cpu) {
+  switch (outcome) {
+    case Outcome::kGpu:
+      fmt::print("The GPU answers. Exit code 0.\n");
+      return;
+    case Outcome::kCpuOnly:
+      fmt::print("Serving on the CPU meanwhile: {}. Exit code 1.\n", cpu.text);
+      return;
+    case Outcome::kBroken:
+      fmt::print("{}. Exit code 2.\n",
+                 cpu.state == doctor::State::kOk
+                     ? "A GPU is demanded (backend.preference) and cannot be used: `simile serve` "
+                       "refuses to start"
+                     : "Neither the GPU nor the CPU can answer");
+      return;
+  }
+}
+
+int ExamineThisMachine(const DoctorFlags& flags) {
+  const absl::StatusOr<app::ConfigReading> reading = flags.settings.Read();
+  if (!reading.ok()) {
+    Fail(reading.status(), flags.client.json);
+    return kWrongUsage;
+  }
+  const doctor::Options options = OptionsFor(flags, *reading);
+  absl::StatusOr<std::vector<Finding>> findings = ExamineInChild(options, kGpuLimit);
+  if (!findings.ok()) {
+    Fail(findings.status(), flags.client.json);
+    return kExitBroken;
+  }
+  for (Finding& finding : doctor::ExamineSurroundings(options)) {
+    findings->push_back(std::move(finding));
+  }
+  doctor::Conclude(*findings);
+  const Finding cpu = doctor::ExamineCpu(options.backend);
+  findings->push_back(cpu);
+  const Outcome outcome = doctor::OutcomeOf(*findings, options.backend.preference);
+  if (flags.client.json) {
+    fmt::print("{}", FindingsJson(*findings, outcome));
+  } else {
+    // The last line has what the CPU's row says, unless it fails.
+    if (cpu.state == doctor::State::kOk) findings->pop_back();
+    fmt::print("{}", FindingsText(*findings, StandardOutput()));
+    PrintOutcome(outcome, cpu);
+  }
+  return ExitCodeOf(outcome);
+}
+
+int ExamineServer(const DoctorFlags& flags) {
+  const Connection connection = Connect(flags.client, kServerTimeoutSeconds);
+  ServerAnswers answers;
+  answers.address = connection.address();
+  absl::StatusOr<v1::GetServerInfoResponse> info = connection.GetServerInfo();
+  absl::StatusOr<v1::ListCollectionsResponse> collections =
+      info.ok() ? connection.List() : absl::StatusOr<v1::ListCollectionsResponse>(info.status());
+  if (!collections.ok()) {
+    Fail(collections.status(), flags.client.json);
+    return kExitBroken;
+  }
+  answers.info = *std::move(info);
+  answers.collections = *std::move(collections);
+  if (answers.info.admin_allowed()) {
+    absl::StatusOr<v1::DiagnoseResponse> diagnosis = connection.Diagnose();
+    absl::StatusOr<v1::GetStatsResponse> stats = connection.GetStats();
+    if (!diagnosis.ok() || !stats.ok()) {
+      Fail(diagnosis.ok() ? stats.status() : diagnosis.status(), flags.client.json);
+      return kExitBroken;
+    }
+    answers.diagnosis = *std::move(diagnosis);
+    answers.stats = *std::move(stats);
+  }
+  const std::vector<Finding> findings = FindingsOf(answers);
+  const Outcome outcome = doctor::OutcomeOf(findings, backend::Preference::kAuto);
+  if (flags.client.json) {
+    fmt::print("{}", FindingsJson(findings, outcome));
+    return ExitCodeOf(outcome);
+  }
+  fmt::print("{}", FindingsText(findings, StandardOutput()));
+  if (!answers.info.admin_allowed()) {
+    fmt::print("A server that runs with --admin also tells what its probes find.\n");
+  }
+  fmt::print("{} at {}. Exit code {}.\n",
+             outcome == Outcome::kGpu ? "The GPU answers everything"
+                                      : "The CPU answers, in whole or in part,",
+             answers.address, ExitCodeOf(outcome));
+  return ExitCodeOf(outcome);
+}
+
+absl::Status CheckDoctorFlags(const DoctorFlags& flags) {
+  const bool of_this_machine = flags.root || flags.settings.any_given();
+  if (flags.client.server && of_this_machine) {
+    return absl::InvalidArgumentError(
+        "--server asks a server, which has its own settings; leave out the flags of this machine");
+  }
+  if (!flags.client.server && flags.client.timeout_s) {
+    return absl::InvalidArgumentError("--timeout is for --server; this machine takes at most 10 s");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddDoctorCommand(CommandLine& line) {
+  auto flags = std::make_shared<DoctorFlags>();
+  Command command = line.Add("doctor", "Find out why no GPU answers, and what to do");
+  flags->settings.AddTo(command, kSettings);
+  command.File("--root", flags->root, "FOLDER",
+               "Look for devices and system files below it, e.g. a host's / in a container");
+  AddClientFlags(command, flags->client,
+                 fmt::format("with --server; default {:.0f}", kServerTimeoutSeconds));
+  command.Check([flags] { return CheckDoctorFlags(*flags); });
+  command
+      .Footer(
+          "simile doctor\n"
+          "simile doctor --server localhost:50051\n"
+          "Without --server it examines this machine, in at most 10 s; in a container, run it in "
+          "the container, and on its host.\n"
+          "With --server it asks a running one why its GPU is idle; one that runs with --admin "
+          "tells more.\n"
+          "Exit codes: 0 the GPU answers, 1 the CPU does, 2 nothing does, or a GPU is demanded and "
+          "cannot be used, or there is no such server.")
+      .Run([flags] {
+        return flags->client.server ? ExamineServer(*flags) : ExamineThisMachine(*flags);
+      });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,100 @@
+#include "cli/doctor/finding_text.h"
+
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/display_text.h"
+#include "cli/json_line.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kStateWidth = 7;
+constexpr std::size_t kProbeWidth = 20;
+constexpr std::size_t kTextWidthMin = 40;
+
+struct StateWord {
+  const char* label;
+  const char* name;  // for programs
+};
+
+StateWord WordOf(doctor::State state) {
+  switch (state) {
+    case doctor::State::kOk:
+      return {" ok", "ok"};
+    case doctor::State::kWarning:
+      return {" warn", "warning"};
+    case doctor::State::kFailed:
+      return {" FAIL", "failed"};
+    case doctor::State::kSkipped:
+      return {" --", "skipped"};
+  }
+  return {"", ""};
+}
+
+// The lines of a text, each broken between words to fit the width; 0: not broken.
+std::vector<std::string> BrokenLines(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::istringstream paragraphs(text);
+  for (std::string paragraph; std::getline(paragraphs, paragraph);) {
+    std::string line;
+    std::istringstream words(Printable(paragraph));
+    for (std::string word; words >> word;) {
+      const bool full = width > 0 && DisplayWidth(line) + 1 + DisplayWidth(word) > width;
+      if (full && !line.empty()) lines.push_back(std::exchange(line, ""));
+      line += (line.empty() ? "" : " ") + word;
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// The text in its column, with two words before its first line.
+void AddColumns(const std::string& state, const std::string& label, const std::string& text,
+                std::size_t width, std::string& output) {
+  std::string before = fmt::format("{:<{}}{:<{}}", state, kStateWidth, label, kProbeWidth);
+  for (const std::string& line : BrokenLines(text, width)) {
+    output += before + line + '\n';
+    before.assign(kStateWidth + kProbeWidth, ' ');
+  }
+}
+
+}  // namespace
+
+std::string FindingsText(std::span<const doctor::Finding> findings, const Terminal& terminal) {
+  std::size_t width = 0;
+  if (terminal.width > 0) {
+    constexpr std::size_t kTaken = kStateWidth + kProbeWidth;
+    width = std::max(kTextWidthMin, terminal.width > kTaken ? terminal.width - kTaken : 0);
+  }
+  std::string output;
+  for (const doctor::Finding& finding : findings) {
+    AddColumns(WordOf(finding.state).label, finding.probe, finding.text, width, output);
+    if (!finding.fix.empty()) AddColumns("", "fix", finding.fix, width, output);
+  }
+  return output;
+}
+
+std::string FindingsJson(std::span<const doctor::Finding> findings, doctor::Outcome outcome) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const doctor::Finding& finding : findings) {
+    list.push_back({{"probe", finding.probe},
+                    {"state", WordOf(finding.state).name},
+                    {"text", finding.text},
+                    {"fix", finding.fix},
+                    {"symptom", finding.symptom}});
+  }
+  const char* name = outcome == doctor::Outcome::kGpu       ? "gpu"
+                     : outcome == doctor::Outcome::kCpuOnly ? "cpu"
+                                                            : "broken";
+  return JsonLine(
+      {{"findings", std::move(list)}, {"outcome", name}, {"exit_code", ExitCodeOf(outcome)}});
+}
+
+int ExitCodeOf(doctor::Outcome outcome) { return static_cast<int>(outcome); }
+
+}  // namespace simile::cli

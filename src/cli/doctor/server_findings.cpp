@@ -1,0 +1,134 @@
+#include "cli/doctor/server_findings.h"
+
+#include <charconv>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "cli/backend_text.h"
+#include "doctor/symptoms.h"
+
+namespace simile::cli {
+namespace {
+
+using doctor::Evidence;
+using doctor::Finding;
+using doctor::State;
+using doctor::Symptom;
+
+constexpr const char* kServer = "server";
+constexpr const char* kCollections = "collections";
+constexpr const char* kWork = "work";
+constexpr const char* kCard = "card";
+
+State StateOf(v1::Finding::State state) {
+  switch (state) {
+    case v1::Finding::STATE_OK:
+      return State::kOk;
+    case v1::Finding::STATE_WARNING:
+      return State::kWarning;
+    case v1::Finding::STATE_FAILED:
+      return State::kFailed;
+    default:
+      return State::kSkipped;
+  }
+}
+
+bool OnGpu(const v1::BackendStatus& backend) { return backend.kind() == v1::BACKEND_KIND_GPU; }
+
+std::string LabelOf(const v1::MetricValue& metric, const char* name) {
+  const auto found = metric.labels().find(name);
+  return found == metric.labels().end() ? "" : found->second;
+}
+
+// The collections that the CPU answers although the server has a GPU.
+void AddCollections(const ServerAnswers& answers, std::vector<Finding>& findings) {
+  if (!OnGpu(answers.info.backend())) return;
+  int on_gpu = 0;
+  for (const v1::Collection& collection : answers.collections.collections()) {
+    if (OnGpu(collection.backend())) {
+      ++on_gpu;
+    } else if (collection.state() != v1::Collection::STATE_LOADING) {
+      findings.push_back(doctor::Diagnose(
+          kCollections, Symptom::kCollectionOnCpu,
+          {.subject = collection.name(), .detail = collection.backend().reason()}));
+    }
+  }
+  if (on_gpu == answers.collections.collections_size()) {
+    findings.push_back(doctor::OkFinding(
+        kCollections, fmt::format("{} on the GPU", base::Counted(static_cast<std::uint64_t>(on_gpu),
+                                                                 "collection"))));
+  }
+}
+
+// How many passes each backend made, and which batches the GPU gave away.
+void AddWork(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) {
+  std::string passes;
+  std::string given_away;
+  for (const v1::MetricValue& metric : stats.metrics()) {
+    if (metric.name() == "simile_search_duration_seconds" && metric.histogram().count() > 0) {
+      passes += fmt::format("{}{} on the {}", passes.empty() ? "" : ", ",
+                            base::Counted(metric.histogram().count(), "batch"),
+                            LabelOf(metric, "backend"));
+    }
+    if (metric.name() != "simile_fallback_total" || metric.number() <= 0) continue;
+    const std::string reason = LabelOf(metric, "reason");
+    if (reason != "out_of_memory" && reason != "call_failed") continue;
+    given_away += fmt::format("{}{} ({})", given_away.empty() ? "" : ", ",
+                              base::Grouped(static_cast<std::uint64_t>(metric.number())), reason);
+  }
+  if (!given_away.empty()) {
+    findings.push_back(doctor::Diagnose(
+        kWork, Symptom::kBatchesOnCpu,
+        {.detail = fmt::format("the CPU did work of the GPU since start: {}", given_away)}));
+    return;
+  }
+  findings.push_back(doctor::OkFinding(
+      kWork, passes.empty() ? "nothing was asked since the server started"
+                            : fmt::format("{} since the server started", passes)));
+}
+
+// The Xid errors that the driver reported while the server ran.
+void AddXids(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) {
+  for (const v1::MetricValue& metric : stats.metrics()) {
+    if (metric.name() != "simile_gpu_xid_errors_total" || metric.number() <= 0) continue;
+    const std::string label = LabelOf(metric, "xid");
+    std::uint64_t xid = 0;
+    std::from_chars(label.data(), label.data() + label.size(), xid);
+    Finding finding =
+        doctor::Diagnose(kCard, doctor::SymptomOfXid(xid),
+                         {.subject = fmt::format("GPU {}", LabelOf(metric, "gpu")),
+                          .detail = fmt::format(
+                              "Xid {}, {} since the server started", label,
+                              base::Counted(static_cast<std::uint64_t>(metric.number()), "time"))});
+    finding.state = State::kWarning;
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> FindingsOf(const ServerAnswers& answers) {
+  std::vector<Finding> findings;
+  if (answers.diagnosis) {
+    for (const v1::Finding& found : answers.diagnosis->findings()) {
+      findings.push_back(
+          {found.probe(), StateOf(found.state()), found.text(), found.fix(), found.symptom()});
+    }
+  } else if (OnGpu(answers.info.backend())) {
+    findings.push_back(doctor::OkFinding(
+        kServer, fmt::format("the GPU answers: {}", answers.info.backend().reason())));
+  } else {
+    findings.push_back(doctor::Diagnose(kServer, Symptom::kServerOnCpu,
+                                        {.detail = answers.info.backend().reason()}));
+  }
+  AddCollections(answers, findings);
+  if (answers.stats) {
+    AddWork(*answers.stats, findings);
+    AddXids(*answers.stats, findings);
+  }
+  return findings;
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,61 @@
+#include "cli/plan/known_cards.h"
+
+#include <algorithm>
+#include <array>
+
+namespace simile::cli {
+namespace {
+
+struct KnownCard {
+  std::string_view name;  // a part of the driver's; the first that matches counts
+  double bytes_per_s;
+  double flops;  // fp16 on tensor cores, without sparsity; a multiply-add is two
+};
+
+// From the data sheet of each card (nvidia.com: "GPU memory bandwidth", "FP16 Tensor Core").
+constexpr std::array<KnownCard, 14> kKnownCards = {{{"H200", 4.8e12, 989e12},
+                                                    {"H100 PCIe", 2.0e12, 756e12},
+                                                    {"H100", 3.35e12, 989e12},
+                                                    {"A100-SXM4-80GB", 2.039e12, 312e12},
+                                                    {"A100 80GB PCIe", 1.935e12, 312e12},
+                                                    {"A100", 1.555e12, 312e12},
+                                                    {"L40S", 864e9, 362e12},
+                                                    {"L4", 300e9, 121e12},
+                                                    {"A30", 933e9, 165e12},
+                                                    {"A10", 600e9, 125e12},
+                                                    {"RTX A6000", 768e9, 155e12},
+                                                    {"RTX A5000", 768e9, 111e12},
+                                                    {"V100", 900e9, 125e12},
+                                                    {"T4", 300e9, 65e12}}};
+
+// Whether the part is in the name as a word: "A10" is not in "NVIDIA A100".
+bool HasWord(std::string_view name, std::string_view part) {
+  const std::size_t at = name.find(part);
+  if (at == std::string_view::npos) return false;
+  const auto is_letter_or_digit = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  const std::size_t end = at + part.size();
+  return (at == 0 || !is_letter_or_digit(name[at - 1])) &&
+         (end == name.size() || !is_letter_or_digit(name[end]));
+}
+
+}  // namespace
+
+std::optional<CardSpeed> SpeedOfCard(std::string_view name) {
+  const auto* const found = std::ranges::find_if(
+      kKnownCards, [&](const KnownCard& card) { return HasWord(name, card.name); });
+  if (found == kKnownCards.end()) return std::nullopt;
+  return CardSpeed{found->bytes_per_s, found->flops / 2};
+}
+
+std::string KnownCardNames() {
+  std::string names;
+  for (const KnownCard& card : kKnownCards) {
+    if (!names.empty()) names += ", ";
+    names += card.name;
+  }
+  return names;
+}
+
+}  // namespace simile::cli

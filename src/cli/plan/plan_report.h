@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/plan/capacity.h"
+#include "cli/terminal.h"
+
+namespace simile::cli {
+
+// Everything that `simile plan` prints.
+struct PlanReport {
+  std::vector<PlannedCollection> collections;
+
+  HostPlan host;
+  std::uint64_t pinned_bytes = 0;          // as for PlanHost
+  std::uint64_t host_available_bytes = 0;  // that may be taken
+  std::string host_available_from;         // "nine tenths of the 22.9 GiB available on the machine"
+
+  std::optional<DevicePlan> device;  // nullopt: no card is known
+  std::string device_name;           // "NVIDIA H200", "--device-memory", or why there is none
+  double memory_fraction = 0;
+  std::uint64_t reserve_bytes = 0;
+  std::vector<std::string> choices;  // when the card does not hold all
+  bool full_goes_to_cpu = true;      // gpu.when_full
+
+  std::uint32_t batch_max = 0;  // limits.batch_queries_max
+  std::uint32_t k = 0;          // hits of each query that the floors are for
+  std::uint32_t k_max = 0;      // limits.k_max
+  unsigned threads = 0;
+
+  SpeedLimits host_speed;
+  std::string host_speed_from;    // "measured", "--host-bandwidth"
+  SpeedLimits device_speed;       // 0 where it is not known
+  std::string device_speed_from;  // "data sheet of NVIDIA H200", "--device-bandwidth"
+  std::optional<double> price_per_hour;
+};
+
+// The floors of one collection: one query, and the largest batch where it is known how fast is
+// multiplied; on the host, and on a card that holds it.
+std::vector<SpeedFloor> FloorsOf(const PlanReport& report, std::size_t collection);
+
+// Whether everything fits, reloads included: the exit code.
+bool Fits(const PlanReport& report);
+
+// Tables of the host and the card, each with whether it fits and what can be done; then limits,
+// floors and costs. Fits 80 columns for names of up to 12.
+std::string PlanText(const PlanReport& report, const Terminal& terminal);
+
+// The same on one line, ended by '\n': {"collections": [{"name", "rows", "dim", "metric", "users",
+// "loaded", "sampled", "host": {"vectors", "payload", "users", "index", "rest", "load_peak",
+// "reload_peak", "reload_peak_held"}, "device": {"fp16_rows", "fp32_rows", "row_numbers",
+// "filters", "rest", "fits", "reload_fits"}, "one_pass": [...], "floors": [...]}], "host": {...},
+// "device":
+// {...}, "limits": {...}, "fits"}. Bytes and seconds.
+std::string PlanJson(const PlanReport& report);
+
+}  // namespace simile::cli

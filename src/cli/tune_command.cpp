@@ -1,0 +1,461 @@
+#include "cli/tune_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <absl/strings/str_cat.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/config_read.h"
+#include "base/message_text.h"
+#include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt_message.h"
+#include "cli/json_line.h"
+#include "cli/named_folder.h"
+#include "cli/progress_bar.h"
+#include "cli/table.h"
+#include "cli/time_text.h"
+
+namespace simile::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using app::BatchRate;
+using app::TuneConclusion;
+using app::TunedNumber;
+using app::TunedWorkload;
+using app::TuneReport;
+using backend::cpu::RatioRange;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
+
+constexpr std::chrono::seconds kShortestTune{1};
+constexpr std::chrono::seconds kLongestTune{300};
+// A batch that reaches this share of the best rate suffices.
+constexpr double kSufficientShare = 0.95;
+
+struct TuneFlags {
+  std::vector<std::string> collections;
+  std::optional<std::string> config;
+  std::optional<std::string> threads;
+  std::optional<std::string> duration;
+  std::optional<std::uint32_t> k;
+  std::optional<std::uint32_t> batch;
+  std::optional<std::string> output;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// A bar on a terminal while the measurements run.
+class TuneProgressBar {
+ public:
+  TuneProgressBar() : bar_([this] { return Line(); }) {}
+
+  void Set(double share, const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    share_ = share;
+    what_ = what;
+  }
+
+ private:
+  std::string Line() {
+    constexpr std::size_t kWidth = 20;
+    const std::lock_guard lock(mutex_);
+    return fmt::format("measuring {}  {}", BarText(share_, kWidth), what_);
+  }
+
+  std::mutex mutex_;  // guards what follows, which the bar's thread reads
+  double share_ = 0;
+  std::string what_;
+  ProgressBar bar_;  // destroyed first
+};
+
+// A ratio of times as a gain of the rate.
+double GainOf(double time_ratio) { return 1 / time_ratio - 1; }
+
+// `+4.1 % (+3.2 to +5.0)`: the median, and the interval that holds the true one.
+std::string GainText(const RatioRange& ratio) {
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * GainOf(ratio.median),
+                     100 * GainOf(ratio.high), 100 * GainOf(ratio.low));
+}
+
+const char* TextOf(TuneConclusion conclusion) {
+  switch (conclusion) {
+    case TuneConclusion::kChanged:
+      return "changed";
+    case TuneConclusion::kNoneBetter:
+      return "no other is clearly better";
+    case TuneConclusion::kNoChoice:
+      return "changes nothing here";
+    case TuneConclusion::kFixed:
+      return "set by backend.threads";
+    case TuneConclusion::kBusy:
+      return "seems better, but the machine is busy";
+    case TuneConclusion::kWithdrawn:
+      return "left alone: a loss elsewhere";
+    case TuneConclusion::kNoTime:
+      return "not measured in the time";
+  }
+  return "";
+}
+
+const char* NameOf(TuneConclusion conclusion) {
+  switch (conclusion) {
+    case TuneConclusion::kChanged:
+      return "changed";
+    case TuneConclusion::kNoneBetter:
+      return "none_better";
+    case TuneConclusion::kNoChoice:
+      return "no_choice";
+    case TuneConclusion::kFixed:
+      return "fixed";
+    case TuneConclusion::kBusy:
+      return "busy";
+    case TuneConclusion::kWithdrawn:
+      return "withdrawn";
+    case TuneConclusion::kNoTime:
+      return "no_time";
+  }
+  return "";
+}
+
+// The greatest value of a number, or more, means that what it decides never happens.
+std::string ValueText(const TunedNumber& number, std::size_t value) {
+  const auto known = std::ranges::find(TuningValues(), number.name, &TuningValue::name);
+  if (known != TuningValues().end() && value >= known->max) return "never";
+  return base::Grouped(value);
+}
+
+std::string NumbersTable(const TuneReport& report, const Terminal& terminal) {
+  Table table({{"number"},
+               {"before", Align::kRight},
+               {"after", Align::kRight},
+               {"gain of queries/s", Align::kLeft, true}});
+  for (const TunedNumber& number : report.tuning.numbers) {
+    const std::string gain = number.ratio
+                                 ? fmt::format("{}: {}", GainText(*number.ratio),
+                                               app::WorkloadText(number.workload, report.shapes))
+                                 : TextOf(number.conclusion);
+    table.AddRow(
+        {number.name, ValueText(number, number.before), ValueText(number, number.after), gain});
+  }
+  return table.Render(terminal, 0);
+}
+
+std::string RateText(const TunedWorkload& each, double seconds) {
+  if (seconds <= 0) return "-";
+  const double rate = static_cast<double>(each.workload.batch) / seconds;
+  return base::Grouped(static_cast<std::uint64_t>(rate));
+}
+
+std::string SearchesTable(const TuneReport& report, bool changed, const Terminal& terminal) {
+  Table table({{"search", Align::kLeft, true},
+               {changed ? "queries/s before" : "queries/s", Align::kRight},
+               {changed ? "after" : "", Align::kRight},
+               {changed ? "gain" : ""}});
+  for (const TunedWorkload& each : report.tuning.workloads) {
+    const std::string name = app::WorkloadText(each.workload, report.shapes);
+    if (!changed) {
+      table.AddRow({name, RateText(each, each.before_s), "", ""});
+    } else {
+      table.AddRow({name, RateText(each, each.before_s), RateText(each, each.after_s),
+                    each.ratio ? GainText(*each.ratio) : "not measured in the time"});
+    }
+  }
+  return table.Render(terminal, 0);
+}
+
+// The batch that suffices for every collection, and for which one it must be so large; nothing from
+// a busy machine.
+struct BatchAdvice {
+  BatchRate sufficient;
+  BatchRate largest;  // that was measured
+  std::string collection;
+};
+std::optional<BatchAdvice> AdviceOf(const TuneReport& report) {
+  std::optional<BatchAdvice> advice;
+  // Rates of different batches were not measured at the same moment.
+  if (report.tuning.other_load > app::kOtherLoadMax) return advice;
+  for (std::size_t i = 0; i < report.shapes.size(); ++i) {
+    const auto sufficient = app::SufficientBatch(report.tuning.workloads, i, kSufficientShare);
+    if (!sufficient || (advice && sufficient->batch <= advice->sufficient.batch)) continue;
+    BatchRate largest;
+    for (const TunedWorkload& each : report.tuning.workloads) {
+      if (each.workload.collection != i || each.after_s <= 0) continue;
+      if (each.workload.rows_for_one > 0 || each.workload.batch < largest.batch) continue;
+      largest = {each.workload.batch, each.after_s,
+                 static_cast<double>(each.workload.batch) / each.after_s};
+    }
+    advice = BatchAdvice{*sufficient, largest, report.shapes[i].name};
+  }
+  return advice;
+}
+
+std::string MillisecondsText(double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); }
+
+std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max) {
+  const auto advice = AdviceOf(report);
+  if (!advice) return "";
+  const BatchRate& sufficient = advice->sufficient;
+  if (sufficient.batch >= advice->largest.batch) {
+    return fmt::format(
+        "limits.batch_queries_max is {}: smaller batches than {} answer fewer queries\n"
+        "  a second\n",
+        base::Grouped(batch_queries_max), base::Grouped(advice->largest.batch));
+  }
+  return fmt::format(
+      "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the rate\n"
+      "  of {}, and take {} instead of {} ({});\n  lower it where latency counts more\n",
+      base::Grouped(batch_queries_max), base::Grouped(sufficient.batch),
+      100 * sufficient.queries_per_second / advice->largest.queries_per_second,
+      base::Grouped(advice->largest.batch), MillisecondsText(sufficient.seconds),
+      MillisecondsText(advice->largest.seconds), advice->collection);
+}
+
+std::string WrittenText(const TuneSetting& setting) {
+  const std::string file = setting.output.string();
+  if (setting.output.empty()) return "nothing was written (--dry-run)\n";
+  if (setting.output_is_cache) {
+    return fmt::format(
+        "wrote {}\n  each `simile serve` of this user here starts with it; restart those that "
+        "run\n",
+        Printable(file));
+  }
+  return fmt::format(
+      "wrote {0}\n  serve starts with it where backend.tuning_cache names it:\n"
+      "  SIMILE_BACKEND_TUNING_CACHE={1} simile serve ...\n",
+      Printable(file), ShellWord(file));
+}
+
+Json GainJson(const std::optional<RatioRange>& ratio) {
+  if (!ratio) return nullptr;
+  return {{"median", GainOf(ratio->median)},
+          {"low", GainOf(ratio->high)},
+          {"high", GainOf(ratio->low)}};
+}
+
+Json SecondsJson(double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); }
+
+absl::StatusOr<app::ConfigReading> ReadConfigFor(const TuneFlags& flags) {
+  app::ConfigSources sources;
+  if (flags.config) sources.file = *flags.config;
+  sources.environment = app::ProcessEnvironment();
+  std::vector<std::string> collections;
+  for (const std::string& collection : flags.collections)
+    collections.push_back(NamedFolder(collection));
+  if (!collections.empty()) sources.flags.push_back({"collections.serve", collections});
+  if (flags.threads) sources.flags.push_back({"backend.threads", {*flags.threads}});
+  return app::ReadConfig(sources);
+}
+
+// What the flags and the configuration mean together.
+absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
+  app::TuneOptions options;
+  if (config.collections.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to measure: name a collection's folder, as in simile tune "
+        "films=examples/films");
+  }
+  if (flags.duration) {
+    const auto duration = ParseDuration(*flags.duration);
+    if (!duration.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--duration: ", duration.status().message()));
+    }
+    if (*duration < kShortestTune || *duration > kLongestTune) {
+      return absl::InvalidArgumentError("--duration: from 1s to 5m");
+    }
+    options.duration = *duration;
+  }
+  options.k = flags.k.value_or(options.k);
+  if (options.k > config.limits.k_max) {
+    return absl::InvalidArgumentError(
+        fmt::format("--k: at most {} (limits.k_max)", config.limits.k_max));
+  }
+  const std::uint32_t batch_max = std::min(options.batch_max, config.limits.batch_queries_max);
+  options.batch_max = flags.batch.value_or(batch_max);
+  if (options.batch_max > batch_max) {
+    return absl::InvalidArgumentError(
+        fmt::format("--batch: at most {} (limits.batch_queries_max)", batch_max));
+  }
+  if (flags.dry_run) return options;
+  options.output = flags.output ? std::filesystem::path(*flags.output) : config.tuning_cache;
+  if (options.output.empty()) {
+    return absl::InvalidArgumentError(
+        "no file to write to, because neither HOME nor backend.tuning_cache names one; give "
+        "--output FILE or --dry-run");
+  }
+  return options;
+}
+
+int RunTune(const TuneFlags& flags) {
+  const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(flags);
+  if (!reading.ok()) {
+    Fail(reading.status(), flags.json);
+    return kWrongUsage;
+  }
+  const absl::StatusOr<app::TuneOptions> options = OptionsOf(flags, reading->config);
+  if (!options.ok()) {
+    Fail(options.status(), flags.json);
+    return kWrongUsage;
+  }
+  InterruptMessage interrupt;
+  interrupt.Set(options->output.empty()
+                    ? "stopped; nothing was written"
+                    : fmt::format("stopped; {} is as it was", options->output.string()));
+  absl::StatusOr<TuneReport> report = [&] {
+    if (flags.json) return app::TuneCollections(reading->config, *options, RealClock(), {});
+    TuneProgressBar bar;
+    return app::TuneCollections(
+        reading->config, *options, RealClock(),
+        [&bar](double share, const std::string& what) { bar.Set(share, what); });
+  }();
+  if (!report.ok()) return Fail(report.status(), flags.json);
+  std::error_code error;
+  const TuneSetting setting{
+      reading->config.limits.batch_queries_max, options->output,
+      options->output == reading->config.tuning_cache ||
+          std::filesystem::equivalent(options->output, reading->config.tuning_cache, error)};
+  fmt::print(
+      "{}", flags.json ? TuneJson(*report, setting) : TuneText(*report, setting, StandardOutput()));
+  std::fflush(stdout);  // so that the suggestion follows it
+  if (!flags.json && setting.output_is_cache && !setting.output.empty()) {
+    SuggestNext("simile config --print");
+  }
+  return kSucceeded;
+}
+
+}  // namespace
+
+std::string TuneText(const TuneReport& report, const TuneSetting& setting,
+                     const Terminal& terminal) {
+  std::string text = fmt::format("{}, {}, {}\n", Printable(report.key.cpu),
+                                 base::Counted(report.key.threads, "thread"), report.key.kernels);
+  for (const TuneReport::Collection& each : report.collections) {
+    fmt::format_to(std::back_inserter(text), "{}: {} x {}{}\n", each.name,
+                   base::Counted(each.row_count, "vector"), each.dim,
+                   each.measured_rows < each.row_count
+                       ? fmt::format(", of which the first {} were measured",
+                                     base::Grouped(each.measured_rows))
+                       : "");
+  }
+  const bool changed = std::ranges::any_of(report.tuning.numbers, [](const TunedNumber& number) {
+    return number.conclusion == TuneConclusion::kChanged;
+  });
+  fmt::format_to(std::back_inserter(text), "\n{}\n{}\n", NumbersTable(report, terminal),
+                 SearchesTable(report, changed, terminal));
+  if (changed) {
+    fmt::format_to(std::back_inserter(text),
+                   "{} answers compared before and after: the same bits\n",
+                   base::Grouped(report.answers_compared));
+  } else if (report.tuning.other_load <= app::kOtherLoadMax) {
+    text += "nothing is changed: what was in force is the best that was found\n";
+  }
+  if (report.tuning.other_load > app::kOtherLoadMax) {
+    fmt::format_to(std::back_inserter(text),
+                   "other programs took {:.0f} % of the processors meanwhile: measure again when\n"
+                   "  they rest\n",
+                   100 * report.tuning.other_load);
+  }
+  if (report.index_bytes_before != report.index_bytes_after) {
+    fmt::format_to(std::back_inserter(text), "the indexes take {} instead of {}\n",
+                   base::BytesText(report.index_bytes_after),
+                   base::BytesText(report.index_bytes_before));
+  }
+  return text + BatchText(report, setting.batch_queries_max) + WrittenText(setting);
+}
+
+std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
+  Json collections = Json::array();
+  for (const TuneReport::Collection& each : report.collections) {
+    collections.push_back({{"name", each.name},
+                           {"rows", each.row_count},
+                           {"dim", each.dim},
+                           {"measured_rows", each.measured_rows}});
+  }
+  Json numbers = Json::array();
+  for (const TunedNumber& number : report.tuning.numbers) {
+    numbers.push_back({{"name", number.name},
+                       {"unit", number.unit},
+                       {"before", number.before},
+                       {"after", number.after},
+                       {"conclusion", NameOf(number.conclusion)},
+                       {"gain", GainJson(number.ratio)},
+                       {"measured_on", nullptr}});
+    if (number.ratio) {
+      numbers.back()["measured_on"] = app::WorkloadText(number.workload, report.shapes);
+    }
+  }
+  Json searches = Json::array();
+  for (const TunedWorkload& each : report.tuning.workloads) {
+    searches.push_back({{"collection", report.shapes[each.workload.collection].name},
+                        {"batch", each.workload.batch},
+                        {"rows_for_one", each.workload.rows_for_one},
+                        {"before_s", SecondsJson(each.before_s)},
+                        {"after_s", SecondsJson(each.after_s)},
+                        {"gain", GainJson(each.ratio)}});
+  }
+  const auto advice = AdviceOf(report);
+  Json json = {
+      {"machine",
+       {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
+      {"collections", std::move(collections)},
+      {"numbers", std::move(numbers)},
+      {"searches", std::move(searches)},
+      {"answers_compared", report.answers_compared},
+      {"index_bytes", {{"before", report.index_bytes_before}, {"after", report.index_bytes_after}}},
+      {"other_load", report.tuning.other_load},
+      {"batch_queries_max", {{"now", setting.batch_queries_max}, {"sufficient", nullptr}}},
+      {"file", nullptr}};
+  if (advice) json["batch_queries_max"]["sufficient"] = advice->sufficient.batch;
+  if (!setting.output.empty()) json["file"] = setting.output.string();
+  return JsonLine(json);
+}
+
+void AddTuneCommand(CommandLine& line) {
+  auto flags = std::make_shared<TuneFlags>();
+  const app::TuneOptions defaults;
+  Command command =
+      line.Add("tune", "Measure this machine and your collections, for serve to be faster");
+  command
+      .Texts("NAME=FOLDER", flags->collections, "",
+             "A collection to measure, or its FOLDER alone (default: those of the configuration)")
+      .Paths(PathKind::kNamedFolder)
+      .Text("--duration", flags->duration, "TIME",
+            "How long to measure once the files are read, 1s to 5m (default 60s)")
+      .Number("--k", flags->k, "N", fmt::format("Hits of a query (default {})", defaults.k), 1)
+      .Number("--batch", flags->batch, "N",
+              fmt::format("Queries at once, at most (default {}, or limits.batch_queries_max where "
+                          "that is less)",
+                          base::Grouped(defaults.batch_max)),
+              1)
+      .Text("--threads", flags->threads, "NUMBER",
+            "Measure with so many, as for `serve --threads`; without, their number is tuned, too")
+      .File("--output", flags->output, "FILE",
+            "Where to write (default: backend.tuning_cache, which serve reads)")
+      .Switch("--dry-run", flags->dry_run, "Measure and report, but write nothing")
+      .File("--config", flags->config, "FILE", "A JSON file of settings (or SIMILE_CONFIG)")
+      .Switch("--json", flags->json, "Print JSON for programs");
+  command
+      .Footer(
+          "simile tune films=examples/films --duration 30s\n"
+          "Runs the CPU engine with other numbers than those in force (`simile config --print`) "
+          "and keeps what is faster beyond doubt for some kind of search and slower for none. "
+          "Answers are the same bits with any of them; 1,000 of each collection are compared "
+          "before the file is written. Needs no server, and a quiet machine.\n"
+          "Exit codes: 0 measured, whether something changed or not, 1 it could not, 64 a wrong "
+          "flag or setting, 130 stopped by Ctrl-C with nothing written.")
+      .Run([flags] { return RunTune(*flags); });
+}
+
+}  // namespace simile::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "data/payload_table.h"
+#include "data/plan.h"
+#include "simile/limits.h"
+
+namespace simile::data {
+
+// The most that is read of metadata.jsonl, of interactions.jsonl and of user_ids.json to estimate
+// their memory; a file up to this size is read whole.
+inline constexpr std::uint64_t kSampleBytesMax = std::uint64_t{4} << 20;
+
+// Some rows of a collection's payload, and the memory of the parts of its Dataset that depend on
+// more than headers and sizes: counted where the files were read whole, else extrapolated.
+struct DatasetSample {
+  // The rows that were read, as a load would keep them: all of them, or lines of blocks that lie
+  // evenly over the file, those of every other block first, so that the first half is a sample too.
+  PayloadTable payload;
+  std::vector<std::string> lookup_fields;  // as Dataset's
+  bool is_whole = true;                    // all rows were read
+  bool is_readable = true;          // false: a line of the sample is invalid; a load would say why
+  std::uint64_t payload_bytes = 0;  // Dataset::payload and ids
+  std::uint64_t user_bytes = 0;     // Dataset::profiles
+};
+
+// Reads at most kSampleBytesMax of each file. Cost: about 0.1 s for a large payload.
+// Errors: as PlanDataset, of files that cannot be opened or read. Invalid contents are none.
+absl::StatusOr<DatasetSample> SampleDataset(const DatasetPlan& plan, const Limits& limits);
+
+}  // namespace simile::data

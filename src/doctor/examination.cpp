@@ -1,0 +1,205 @@
+#include "doctor/examination.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/gpu_faults.h"
+#include "base/message_text.h"
+#include "doctor/gpu_examination.h"
+#include "doctor/self_check.h"
+#include "doctor/symptoms.h"
+#include "simile/clock.h"
+
+namespace simile::doctor {
+namespace {
+
+constexpr std::array kGpuProbes = {kNodes,  kManagement, kCard, kDriver,
+                                   kPlugin, kRuntime,    kBlas, kKernels};
+constexpr std::string_view kServer = "server";
+constexpr std::string_view kJournal = "fault journal";
+constexpr std::string_view kConfiguration = "configuration";
+constexpr std::string_view kContainers = "containers";
+constexpr std::string_view kCpu = "CPU engine";
+
+constexpr const char* kSafeToolkit = "1.17.8";  // closes CVE-2025-23266
+
+Finding ExamineServer(const ServerState& server) {
+  if (server.gpu_lost) {
+    return Diagnose(kServer, Symptom::kLostByServer, {.detail = server.reason});
+  }
+  if (server.gpu_answers)
+    return OkFinding(kServer, fmt::format("the GPU answers: {}", server.reason));
+  return Diagnose(kServer, Symptom::kServerOnCpu, {.detail = server.reason});
+}
+
+Finding ExamineJournal(const Options& options) {
+  static const RealClock real_clock;
+  const auto now = real_clock.WallNow();
+  const std::vector<backend::GpuFault>& faults = options.backend.gpu_faults;
+  const std::string not_tried = backend::WhyNotTried(faults, now);
+  if (!not_tried.empty()) {
+    return Diagnose(kJournal, Symptom::kLostTooOften,
+                    {.subject = options.journal_file, .detail = not_tried});
+  }
+  const auto recent = std::ranges::count_if(faults, [now](const backend::GpuFault& fault) {
+    return fault.at <= now && now - fault.at < backend::kGpuFaultsWindow;
+  });
+  if (recent > 0) {
+    return Diagnose(
+        kJournal, Symptom::kLostRecently,
+        {.detail = fmt::format("the GPU was lost in the last {} minutes ({}), the last time to {}",
+                               backend::kGpuFaultsWindow.count(),
+                               base::Counted(static_cast<std::uint64_t>(recent), "time"),
+                               faults.back().reason)});
+  }
+  return OkFinding(kJournal, "no GPU was lost in the last ten minutes");
+}
+
+Finding ExamineConfiguration(const Options& options) {
+  const std::string from =
+      options.preference_origin.empty() ? "" : fmt::format(", {}", options.preference_origin);
+  if (options.backend.preference == backend::Preference::kCpu) {
+    return Diagnose(kConfiguration, Symptom::kRoutedByConfiguration,
+                    {.detail = fmt::format("backend.preference = cpu{}", from)});
+  }
+  const char* wanted = options.backend.preference == backend::Preference::kGpu ? "gpu" : "auto";
+  return OkFinding(kConfiguration, fmt::format("backend.preference = {}{}", wanted, from));
+}
+
+// On a host: whether Docker can give the card to containers. Nothing without a driver or Docker.
+std::optional<Finding> ExamineContainers(const Machine& machine) {
+  if (FindPlace(machine) != Place::kHost || ModuleVersion(machine).empty()) return std::nullopt;
+  const ContainerToolkit toolkit = ReadContainerToolkit(machine);
+  if (!toolkit.docker) return std::nullopt;
+  if (!toolkit.installed) return Diagnose(kContainers, Symptom::kToolkitMissing, {});
+  if (!toolkit.version.empty() && IsOlder(toolkit.version, kSafeToolkit)) {
+    return Diagnose(kContainers, Symptom::kToolkitOld, {.value = toolkit.version});
+  }
+  if (!toolkit.registered) return Diagnose(kContainers, Symptom::kRuntimeNotRegistered, {});
+  return OkFinding(kContainers,
+                   fmt::format("Docker, nvidia-container-toolkit {}", toolkit.version));
+}
+
+bool IsGpuProbe(std::string_view probe) {
+  return std::ranges::find(kGpuProbes, probe) != kGpuProbes.end() || probe == kServer;
+}
+
+}  // namespace
+
+std::span<const std::string_view> GpuProbes() { return kGpuProbes; }
+
+void ExamineGpu(const Options& options, const Reporter& reporter) {
+  GpuExamination gpu(options);
+  const auto probe = [&reporter](std::string_view name, auto examine) {
+    reporter.began(name);
+    reporter.found(examine());
+  };
+  const std::string left_alone = gpu.WhyLeftAlone();
+  const auto use = [&](std::string_view name, auto examine) {
+    if (left_alone.empty()) return probe(name, examine);
+    reporter.found(SkippedFinding(name, left_alone));
+  };
+  probe(kNodes, [&gpu] { return gpu.ExamineNodes(); });
+  probe(kManagement, [&gpu] { return gpu.ExamineManagement(); });
+  probe(kCard, [&gpu] { return gpu.ExamineCard(); });
+  use(kDriver, [&gpu] { return gpu.ExamineDriver(); });
+  use(kPlugin, [&gpu] { return gpu.ExaminePlugin(); });
+  use(kRuntime, [&gpu] { return gpu.ExamineRuntime(); });
+  use(kBlas, [&gpu] { return gpu.ExamineBlas(); });
+  use(kKernels, [&gpu] { return gpu.ExamineKernels(); });
+}
+
+std::vector<Finding> ExamineSurroundings(const Options& options) {
+  std::vector<Finding> findings;
+  if (options.server) findings.push_back(ExamineServer(*options.server));
+  findings.push_back(ExamineJournal(options));
+  findings.push_back(ExamineConfiguration(options));
+  if (std::optional<Finding> containers = ExamineContainers(options.machine)) {
+    findings.push_back(*std::move(containers));
+  }
+  return findings;
+}
+
+Finding ExamineCpu(const backend::RegistryOptions& options) {
+  const auto broken = [](const absl::Status& status) {
+    return Diagnose(kCpu, Symptom::kCpuBroken, {.detail = std::string(status.message())});
+  };
+  const absl::StatusOr<CheckSample> sample = MakeCheckSample();
+  if (!sample.ok()) return broken(sample.status());
+  backend::RegistryOptions configured = options;
+  configured.preference = backend::Preference::kCpu;
+  backend::RegistryOptions plain = configured;
+  plain.cpu_engine = backend::CpuEngine::kScan;
+  const absl::StatusOr<backend::Chosen> engine = backend::ChooseBackend(configured);
+  if (!engine.ok()) return broken(engine.status());
+  const absl::StatusOr<backend::Chosen> reference = backend::ChooseBackend(plain);
+  if (!reference.ok()) return broken(reference.status());
+  const auto segment = MakeSegment(*engine->backend, *sample);
+  if (!segment.ok()) return broken(segment.status());
+  const auto scanned = MakeSegment(*reference->backend, *sample);
+  if (!scanned.ok()) return broken(scanned.status());
+  const auto answer = AnswerQueries(**segment, *sample, kComparedQueries);
+  if (!answer.ok()) return broken(answer.status());
+  const auto expected = AnswerQueries(**scanned, *sample, kComparedQueries);
+  if (!expected.ok()) return broken(expected.status());
+  if (const std::string difference = FindDifference(*answer, *expected); !difference.empty()) {
+    return broken(absl::InternalError(difference));
+  }
+  const absl::StatusOr<double> rate = MeasureRate(**segment, *sample);
+  if (!rate.ok()) return broken(rate.status());
+  const BackendInfo& info = engine->backend->info();
+  return OkFinding(kCpu,
+                   fmt::format("{} on {}: {} queries/s at batch 1,000 over {} x {}", info.engine,
+                               info.device, base::Grouped(static_cast<std::uint64_t>(*rate)),
+                               base::Grouped(sample->rows->row_count()), sample->rows->dim()));
+}
+
+void AddUnfinished(std::string_view began, Finding reason, std::vector<Finding>& findings) {
+  const auto* const at = began.empty() ? kGpuProbes.begin() : std::ranges::find(kGpuProbes, began);
+  reason.probe = *at;
+  findings.push_back(std::move(reason));
+  for (const auto* next = std::next(at); next != kGpuProbes.end(); ++next) {
+    findings.push_back(SkippedFinding(*next, "not reached"));
+  }
+}
+
+Finding HangAfter(std::chrono::seconds limit) {
+  return Diagnose("", Symptom::kHang, {.value = fmt::format("{} s", limit.count())});
+}
+
+Finding CrashBy(const std::string& how) { return Diagnose("", Symptom::kCrash, {.detail = how}); }
+
+void Conclude(std::vector<Finding>& findings) {
+  const bool gpu_answers = std::ranges::any_of(findings, [](const Finding& finding) {
+    return (finding.probe == kKernels || finding.probe == kServer) && finding.state == State::kOk;
+  });
+  bool failed = false;
+  for (Finding& finding : findings) {
+    if (!IsGpuProbe(finding.probe)) continue;
+    const bool follows = finding.state == State::kFailed || finding.probe == kManagement;
+    if (failed && follows && finding.state != State::kOk && !gpu_answers) {
+      finding.state = State::kSkipped;
+      finding.fix.clear();
+    } else if (finding.state == State::kFailed) {
+      failed = true;
+      if (gpu_answers) finding.state = State::kWarning;
+    }
+  }
+}
+
+Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference preference) {
+  bool failed = false;
+  for (const Finding& finding : findings) {
+    if (finding.state != State::kFailed) continue;
+    if (finding.probe == kCpu) return Outcome::kBroken;
+    failed = true;
+  }
+  if (!failed) return Outcome::kGpu;
+  return preference == backend::Preference::kGpu ? Outcome::kBroken : Outcome::kCpuOnly;
+}
+
+}  // namespace simile::doctor

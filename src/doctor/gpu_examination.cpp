@@ -1,0 +1,382 @@
+#include "doctor/gpu_examination.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backend/accelerator_plugin.h"
+#include "backend/gpu_plugin.h"
+#include "backend/registry.h"
+#include "base/message_text.h"
+#include "doctor/self_check.h"
+#include "doctor/symptoms.h"
+#include "simile/clock.h"
+
+namespace simile::doctor {
+namespace {
+
+constexpr const char* kDriverPaths = "LD_LIBRARY_PATH";
+constexpr const char* kCudaDevices = "CUDA_VISIBLE_DEVICES";
+constexpr const char* kContainerDevices = "NVIDIA_VISIBLE_DEVICES";
+constexpr int kNoDeviceError = 100;
+constexpr int kExclusiveError = 46;
+constexpr int kTooOldError = 35;
+constexpr unsigned kProhibitedMode = 2;
+
+Finding Failed(Finding finding) {
+  finding.state = State::kFailed;
+  return finding;
+}
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+std::string ErrnoText(int error) { return std::generic_category().message(error); }
+
+// "NVIDIA H200, 41 C, 1 GiB of 139 GiB used"
+std::string CardText(const backend::GpuReading& card) {
+  std::string text = card.name.empty() ? "a card" : card.name;
+  if (card.temperature_celsius) text += fmt::format(", {} C", *card.temperature_celsius);
+  if (card.memory_used_bytes && card.memory_total_bytes) {
+    text += fmt::format(", {} of {} used", base::BytesText(*card.memory_used_bytes),
+                        base::BytesText(*card.memory_total_bytes));
+  }
+  return text;
+}
+
+// "hw_thermal_slowdown"; empty when it runs as fast as it can.
+std::string ThrottledBy(const backend::GpuReading& card) {
+  std::vector<std::string> names;
+  for (const backend::ThrottleReason& reason : backend::ThrottleReasons()) {
+    if ((card.throttle_reasons.value_or(0) & reason.bit) != 0) names.emplace_back(reason.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+GpuExamination::GpuExamination(const Options& options)
+    : options_(options),
+      machine_(options.machine),
+      place_(FindPlace(machine_)),
+      module_(ModuleVersion(machine_)),
+      search_(options.backend.gpu_searches.empty() ? backend::DefaultGpuSearches().front()
+                                                   : options.backend.gpu_searches.front()) {}
+
+std::string GpuExamination::WhyLeftAlone() const {
+  if (!options_.server) return {};
+  if (options_.server->gpu_lost) return "left alone: the server lost the device";
+  if (options_.server->gpu_left_alone) return "left alone: it was lost too often";
+  if (options_.server->gpu_answers) return "left alone: the server uses the device";
+  if (options_.backend.preference == backend::Preference::kCpu) {
+    return "left alone: the configuration asks for the CPU";
+  }
+  return {};
+}
+
+// No card can be reached: says what is missing, from the machine itself to its modules.
+Finding GpuExamination::WithoutCardNodes(std::string_view missing) const {
+  const std::vector<std::string> cards = FindCards(machine_);
+  if (place_ == Place::kHost) {
+    if (!module_.empty()) {
+      return Diagnose(kNodes, Symptom::kNodesMissing,
+                      {.subject = std::string(missing), .module = module_});
+    }
+    if (cards.empty()) return Diagnose(kNodes, Symptom::kNoCard, {});
+    return Diagnose(kNodes, Symptom::kNoDriver, {.subject = fmt::format("PCI {}", cards.front())});
+  }
+  const std::optional<std::string> given = machine_.variable(kContainerDevices);
+  if (given && (given->empty() || *given == "void" || *given == "none")) {
+    return Diagnose(kNodes, Symptom::kHiddenFromContainer, {.value = *given});
+  }
+  std::string host;
+  if (!module_.empty()) {
+    host = fmt::format("; its host has driver {}", module_);
+  } else if (!cards.empty()) {
+    host = fmt::format("; its host has an NVIDIA card (PCI {}) and no driver", cards.front());
+  } else {
+    host = "; no card or driver of its host can be seen from here";
+  }
+  return Diagnose(kNodes,
+                  place_ == Place::kPod ? Symptom::kPodWithoutGpu : Symptom::kContainerWithoutGpu,
+                  {.detail = host});
+}
+
+Finding GpuExamination::ExamineNodes() const {
+  if (std::error_code error; std::filesystem::exists(machine_.root / "dev" / "dxg", error)) {
+    return OkFinding(kNodes, "/dev/dxg: the cards of Windows, through its own driver");
+  }
+  const std::vector<DeviceNode> nodes = ReadNodes(machine_, WhyLeftAlone().empty());
+  constexpr std::size_t kSharedNodes = 2;  // nvidiactl and nvidia-uvm
+  if (nodes.size() == kSharedNodes) return WithoutCardNodes("/dev/nvidia0");
+  std::vector<std::string> paths;
+  for (const DeviceNode& node : nodes) {
+    paths.push_back(node.path);
+    if (node.error == 0) continue;
+    const Evidence evidence = {
+        .subject = node.path, .detail = ErrnoText(node.error), .module = module_};
+    if (node.error == ENOENT) {
+      const bool is_uvm = node.path.ends_with("-uvm");
+      return Diagnose(kNodes, is_uvm ? Symptom::kUvmMissing : Symptom::kNodesMissing, evidence);
+    }
+    if (node.error == EPERM && place_ != Place::kHost) {
+      return Diagnose(kNodes, Symptom::kAccessLost,
+                      {.detail = fmt::format("{}: {}", node.path, ErrnoText(node.error))});
+    }
+    const bool is_denied = node.error == EACCES || node.error == EPERM;
+    return Diagnose(kNodes, is_denied ? Symptom::kNodeDenied : Symptom::kNodeDead, evidence);
+  }
+  return OkFinding(kNodes, fmt::format("{}", fmt::join(paths, ", ")));
+}
+
+Finding GpuExamination::ForManagementError(std::string_view probe, const std::string& subject,
+                                           const absl::Status& status) const {
+  const Evidence evidence = {.subject = subject,
+                             .detail = MessageOf(status),
+                             .module = module_,
+                             .library = backend::NvmlLibraryVersion(options_.nvml_library)};
+  switch (backend::NvmlCodeOf(status).value_or(0)) {
+    case backend::kNvmlVersionMismatch:
+      return Diagnose(probe, Symptom::kVersionMismatch, evidence);
+    case backend::kNvmlDriverNotLoaded:
+      return Diagnose(probe, Symptom::kModuleNotLoaded, evidence);
+    case backend::kNvmlGpuIsLost:
+      return Diagnose(probe, Symptom::kFellOffTheBus, evidence);
+    case backend::kNvmlResetRequired:
+      return Diagnose(probe, Symptom::kResetRequired, evidence);
+    case backend::kNvmlUnknown:
+      if (place_ != Place::kHost) return Diagnose(probe, Symptom::kAccessLost, evidence);
+      break;
+    default:
+      break;
+  }
+  return Diagnose(probe, Symptom::kManagementFailed, evidence);
+}
+
+Finding GpuExamination::ExamineManagement() {
+  absl::StatusOr<std::unique_ptr<backend::Nvml>> opened =
+      backend::Nvml::Open(options_.nvml_library);
+  if (absl::IsNotFound(opened.status())) {
+    return Diagnose(kManagement, Symptom::kManagementMissing,
+                    {.detail = MessageOf(opened.status())});
+  }
+  if (!opened.ok()) return ForManagementError(kManagement, "the card", opened.status());
+  const absl::StatusOr<unsigned> count = (*opened)->CountDevices();
+  if (!count.ok()) return ForManagementError(kManagement, "the card", count.status());
+  nvml_ = *std::move(opened);
+  card_count_ = *count;
+  return OkFinding(kManagement, fmt::format("NVML of driver {}, {}", nvml_->DriverVersion(),
+                                            base::Counted(card_count_, "card")));
+}
+
+// What the management library says of a card that can be read.
+Finding GpuExamination::ForCard(unsigned index, const backend::GpuReading& card) const {
+  const std::string subject = fmt::format("card {} ({})", index, card.name);
+  if (card.compute_mode == kProhibitedMode) {
+    return Diagnose(kCard, Symptom::kExclusive,
+                    {.detail = fmt::format("{}: its compute mode is prohibited", subject)});
+  }
+  if (const std::uint64_t errors = card.ecc_uncorrected_errors.value_or(0); errors > 0) {
+    return Diagnose(
+        kCard, Symptom::kMemoryErrors,
+        {.subject = subject,
+         .detail = fmt::format("{} counted since the driver was loaded", base::Grouped(errors))});
+  }
+  if (const std::string reasons = ThrottledBy(card); !reasons.empty()) {
+    return Diagnose(kCard, Symptom::kThrottled, {.subject = subject, .detail = reasons});
+  }
+  return OkFinding(kCard, CardText(card));
+}
+
+// The gravest Xid of the kernel's log; nullopt for none.
+std::optional<Finding> GpuExamination::ForKernelLog() const {
+  std::optional<Finding> gravest;
+  for (const XidRecord& record : ReadKernelXids(machine_)) {
+    const Symptom symptom = SymptomOfXid(record.xid);
+    Finding finding = Diagnose(
+        kCard, symptom,
+        {.subject = record.where, .detail = fmt::format("Xid {} in the kernel's log", record.xid)});
+    finding.state = State::kWarning;  // it was; whether it still is, the other probes say
+    const bool is_graver =
+        !gravest || symptom == Symptom::kFellOffTheBus ||
+        (symptom == Symptom::kMemoryErrors && gravest->symptom != "fell_off_the_bus");
+    if (is_graver) gravest = std::move(finding);
+  }
+  return gravest;
+}
+
+Finding GpuExamination::ExamineCard() const {
+  if (nvml_ == nullptr) return SkippedFinding(kCard, "the management library does not tell");
+  Finding seen = OkFinding(kCard, "");
+  for (unsigned index = 0; index < card_count_; ++index) {
+    const absl::StatusOr<backend::GpuReading> card = nvml_->Read(index);
+    Finding finding = card.ok()
+                          ? ForCard(index, *card)
+                          : ForManagementError(kCard, fmt::format("card {}", index), card.status());
+    // Another card than the one to use is no reason against that one.
+    if (card_count_ > 1 && finding.state == State::kFailed) finding.state = State::kWarning;
+    if (finding.state != State::kOk) return finding;
+    seen.text += fmt::format("{}{}", seen.text.empty() ? "" : "; ", finding.text);
+  }
+  return ForKernelLog().value_or(std::move(seen));
+}
+
+// "; held by the processes 4242, 4711": of all cards; empty when none can be seen.
+std::string GpuExamination::Holders() const {
+  std::vector<unsigned> pids;
+  for (unsigned index = 0; nvml_ != nullptr && index < card_count_; ++index) {
+    const absl::StatusOr<std::vector<unsigned>> found = nvml_->ProcessesOn(index);
+    if (found.ok()) pids.insert(pids.end(), found->begin(), found->end());
+  }
+  return pids.empty() ? "" : fmt::format("; on it compute the processes {}", fmt::join(pids, ", "));
+}
+
+// The driver finds no card: a variable hides them, or there is none.
+Finding GpuExamination::ForNoDevice(std::string_view probe, const std::string& detail) const {
+  for (const char* name : {kCudaDevices, kContainerDevices}) {
+    const std::optional<std::string> value = machine_.variable(name);
+    if (value && *value != "all") {
+      return Diagnose(probe, Symptom::kHidden, {.subject = name, .value = *value});
+    }
+  }
+  return Diagnose(probe, Symptom::kNoDevice, {.detail = detail});
+}
+
+Finding GpuExamination::ForDriverError(std::string_view probe, int code,
+                                       const std::string& detail) const {
+  if (code == kNoDeviceError) return ForNoDevice(probe, detail);
+  const std::string library = driver_.library.empty()
+                                  ? backend::NvmlLibraryVersion(options_.nvml_library)
+                                  : driver_.library;
+  Evidence evidence = {.subject = driver_.path,
+                       .detail = detail,
+                       .value = Variable(kDriverPaths),
+                       .module = module_.empty() ? library : module_,
+                       .library = library};
+  if (code == kExclusiveError) evidence.detail += Holders();
+  if (code == kTooOldError && plugin_ != nullptr) {
+    const auto probed = std::make_unique<SimileDeviceProbe>();
+    plugin_->probe(probed.get());
+    evidence.value = std::data(probed->runtime);
+    evidence.needed = OldestDriverFor(evidence.value);
+  }
+  return Failed(Diagnose(probe, SymptomOfDriverError(code), evidence));
+}
+
+Finding GpuExamination::ExamineDriver() {
+  const std::string& name = search_.driver_library;
+  driver_ = AskDriver(name);
+  if (!driver_.found) return Diagnose(kDriver, Symptom::kNoDriverLibrary, {.subject = name});
+  if (!driver_.load_error.empty()) {
+    return Diagnose(kDriver, Symptom::kDriverLibraryBroken,
+                    {.subject = name, .detail = driver_.load_error});
+  }
+  if (driver_.code != 0) return ForDriverError(kDriver, driver_.code, driver_.error);
+  if (driver_.devices == 0) return ForNoDevice(kDriver, "cuDeviceGetCount: 0");
+  driver_works_ = true;
+  const std::string version = driver_.library.empty() ? module_ : driver_.library;
+  return OkFinding(
+      kDriver,
+      fmt::format("{}{}{}, {}", version, version.empty() ? "" : ", ", CudaText(driver_.version),
+                  base::Counted(static_cast<std::uint64_t>(driver_.devices), "device")));
+}
+
+Finding GpuExamination::ExaminePlugin() {
+  if (!driver_works_) return SkippedFinding(kPlugin, "needs the driver");
+  const bool exists = std::ranges::any_of(search_.plugin_paths, [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+  });
+  if (!exists) {
+    return Diagnose(kPlugin, Symptom::kPluginMissing,
+                    {.subject = fmt::format("{}", fmt::join(search_.plugin_paths, " nor "))});
+  }
+  const absl::StatusOr<const SimilePlugin*> plugin = backend::FindGpuPlugin(search_);
+  if (!plugin.ok()) {
+    return Diagnose(kPlugin, Symptom::kPluginUnusable, {.detail = MessageOf(plugin.status())});
+  }
+  plugin_ = *plugin;
+  return OkFinding(kPlugin, search_.kind.plugin_file);
+}
+
+Finding GpuExamination::ExamineRuntime() {
+  if (plugin_ == nullptr) return SkippedFinding(kRuntime, "needs the plug-in");
+  absl::StatusOr<backend::FoundDevice> found =
+      backend::FindDevice(*plugin_, options_.backend.gpu.device, search_.kind);
+  if (absl::IsNotFound(found.status())) {
+    return Diagnose(kRuntime, Symptom::kNoSuchDevice, {.detail = MessageOf(found.status())});
+  }
+  if (!found.ok()) {
+    return ForDriverError(kRuntime, backend::DeviceErrorOf(found.status()).value_or(0),
+                          MessageOf(found.status()));
+  }
+  device_ = *std::move(found);
+  return OkFinding(kRuntime,
+                   fmt::format("{} ({}), {}", std::data(device_->device.name),
+                               base::BytesText(device_->device.memory_bytes), device_->driver));
+}
+
+Finding GpuExamination::ExamineBlas() {
+  if (!device_) return SkippedFinding(kBlas, "needs the runtime");
+  if (options_.server) {
+    return SkippedFinding(kBlas, "not in a server, because it takes device memory");
+  }
+  static const RealClock real_clock;
+  backend::GpuOptions gpu = options_.backend.gpu;
+  if (gpu.clock == nullptr) gpu.clock = &real_clock;
+  absl::StatusOr<backend::OpenedGpu> opened = backend::OpenDevice(*plugin_, *device_, gpu);
+  if (opened.ok()) {
+    gpu_ = std::move(opened->backend);
+    return OkFinding(kBlas, "loaded; the workspace fits");
+  }
+  const std::string detail = MessageOf(opened.status());
+  if (absl::IsNotFound(opened.status())) {
+    return Diagnose(kBlas, Symptom::kBlasMissing,
+                    {.detail = detail, .value = Variable(kDriverPaths)});
+  }
+  if (absl::IsResourceExhausted(opened.status())) {
+    return Diagnose(kBlas, Symptom::kDoesNotFit, {.detail = detail + Holders()});
+  }
+  const std::optional<int> code = backend::DeviceErrorOf(opened.status());
+  if (code) return ForDriverError(kBlas, *code, detail);
+  return Diagnose(kBlas, Symptom::kOpenFailed, {.detail = detail});
+}
+
+Finding GpuExamination::ExamineKernels() const {
+  if (gpu_ == nullptr) return SkippedFinding(kKernels, "needs all of the above");
+  const auto failed = [this](const absl::Status& status) {
+    const std::optional<int> code = backend::DeviceErrorOf(status);
+    if (code) return ForDriverError(kKernels, *code, MessageOf(status));
+    return Diagnose(kKernels, Symptom::kOpenFailed, {.detail = MessageOf(status)});
+  };
+  const absl::StatusOr<CheckSample> sample = MakeCheckSample();
+  if (!sample.ok()) return failed(sample.status());
+  backend::RegistryOptions on_cpu = options_.backend;
+  on_cpu.preference = backend::Preference::kCpu;
+  const absl::StatusOr<backend::Chosen> cpu = backend::ChooseBackend(on_cpu);
+  if (!cpu.ok()) return failed(cpu.status());
+  std::vector<SearchResult> results;
+  for (Backend* each : {cpu->backend.get(), gpu_.get()}) {
+    const auto segment = MakeSegment(*each, *sample);
+    if (!segment.ok()) return failed(segment.status());
+    absl::StatusOr<SearchResult> result = AnswerQueries(**segment, *sample, kComparedQueries);
+    if (!result.ok()) return failed(result.status());
+    results.push_back(*std::move(result));
+  }
+  const std::string difference = FindDifference(results[1], results[0]);
+  if (!difference.empty()) {
+    return Diagnose(kKernels, Symptom::kWrongAnswers, {.detail = difference});
+  }
+  return OkFinding(
+      kKernels,
+      fmt::format("{} queries over {} x {} answered as by the CPU, bit for bit", kComparedQueries,
+                  base::Grouped(sample->rows->row_count()), sample->rows->dim()));
+}
+
+}  // namespace simile::doctor

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+#include "backend/gpu_search.h"
+#include "backend/nvml.h"
+#include "doctor/driver_api.h"
+#include "doctor/examination.h"
+#include "doctor/finding.h"
+#include "doctor/machine.h"
+#include "simile/backend.h"
+
+namespace simile::doctor {
+
+// The names of the probes.
+inline constexpr std::string_view kNodes = "device nodes";
+inline constexpr std::string_view kManagement = "management library";
+inline constexpr std::string_view kCard = "card";
+inline constexpr std::string_view kDriver = "driver";
+inline constexpr std::string_view kPlugin = "plug-in";
+inline constexpr std::string_view kRuntime = "runtime";
+inline constexpr std::string_view kBlas = "cuBLAS, memory";
+inline constexpr std::string_view kKernels = "kernel test";
+
+// How many queries the backends are compared by.
+inline constexpr std::size_t kComparedQueries = 64;
+
+// One examination from the device nodes up to a search. Its probes are made in the order of their
+// declarations, and each leaves what later ones need. Used by one thread. Calls into the driver:
+// see ExamineGpu.
+class GpuExamination {
+ public:
+  // Borrows the options for its lifetime.
+  explicit GpuExamination(const Options& options);
+
+  // Why a server's device and driver must not be used; empty when they may.
+  std::string WhyLeftAlone() const;
+
+  Finding ExamineNodes() const;
+  Finding ExamineManagement();
+  Finding ExamineCard() const;
+  Finding ExamineDriver();
+  Finding ExaminePlugin();
+  Finding ExamineRuntime();
+  Finding ExamineBlas();
+  Finding ExamineKernels() const;
+
+ private:
+  // The file's variable as it is set; empty when it is not.
+  std::string Variable(const char* name) const { return machine_.variable(name).value_or(""); }
+  Finding WithoutCardNodes(std::string_view missing) const;
+  Finding ForManagementError(std::string_view probe, const std::string& subject,
+                             const absl::Status& status) const;
+  Finding ForCard(unsigned index, const backend::GpuReading& card) const;
+  std::optional<Finding> ForKernelLog() const;
+  Finding ForDriverError(std::string_view probe, int code, const std::string& detail) const;
+  Finding ForNoDevice(std::string_view probe, const std::string& detail) const;
+  std::string Holders() const;
+
+  const Options& options_;
+  const Machine& machine_;
+  const Place place_;
+  const std::string module_;
+  const backend::GpuSearch search_;
+  std::unique_ptr<backend::Nvml> nvml_;  // null: not usable
+  unsigned card_count_ = 0;
+  DriverAnswer driver_;
+  bool driver_works_ = false;
+  const SimilePlugin* plugin_ = nullptr;
+  std::optional<backend::FoundDevice> device_;
+  std::unique_ptr<Backend> gpu_;
+};
+
+}  // namespace simile::doctor

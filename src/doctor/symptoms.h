@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "doctor/finding.h"
+
+namespace simile::doctor {
+
+// All that is known to keep a GPU from answering, or to announce that it soon will.
+enum class Symptom : std::uint8_t {
+  kNoCard,
+  kNoDriver,
+  kContainerWithoutGpu,
+  kPodWithoutGpu,
+  kHiddenFromContainer,
+  kNodesMissing,
+  kUvmMissing,
+  kNodeDenied,
+  kNodeDead,
+  kAccessLost,
+  kVersionMismatch,
+  kModuleNotLoaded,
+  kManagementMissing,
+  kManagementFailed,
+  kFellOffTheBus,
+  kResetRequired,
+  kMemoryErrors,
+  kApplicationFault,
+  kOtherXid,
+  kThrottled,
+  kNoDriverLibrary,
+  kDriverLibraryBroken,
+  kStubLibrary,
+  kDriverTooOld,
+  kForwardCompatibility,
+  kHidden,
+  kNoDevice,
+  kNoCodeForCard,
+  kPtxTooNew,
+  kExclusive,
+  kFabricManager,
+  kMps,
+  kDriverError,
+  kPluginMissing,
+  kPluginUnusable,
+  kNoSuchDevice,
+  kBlasMissing,
+  kDoesNotFit,
+  kOpenFailed,
+  kWrongAnswers,
+  kHang,
+  kCrash,
+  kLostTooOften,
+  kLostRecently,
+  kRoutedByConfiguration,
+  kToolkitMissing,
+  kToolkitOld,
+  kRuntimeNotRegistered,
+  kLostByServer,
+  kServerOnCpu,
+  kCollectionOnCpu,
+  kBatchesOnCpu,
+  kCpuBroken,
+};
+
+// What was seen, for the places of a symptom's text and fix.
+struct Evidence {
+  std::string subject = {};  // what it is about: a path, a variable, a card
+  std::string detail = {};   // the error in the words of who reported it
+  std::string value = {};    // of the subject
+  std::string module = {};   // version of the kernel module
+  std::string library = {};  // version of the driver's libraries
+  std::string needed = {};   // what would be right
+};
+
+// One row: the only place that says what a symptom means and what to do.
+struct SymptomRow {
+  Symptom symptom;
+  const char* name;  // stable, for programs: "version_mismatch"
+  State state;       // kFailed or kWarning
+  const char* text;  // with places such as {subject}, named as Evidence names them
+  const char* fix;   // the same
+};
+std::span<const SymptomRow> SymptomRows();
+
+// Fills the places of the symptom's row. Pure.
+Finding Diagnose(std::string_view probe, Symptom symptom, const Evidence& evidence);
+
+// The symptom that an error code of CUDA stands for; its driver and its runtime share these codes.
+Symptom SymptomOfDriverError(int code);
+// The symptom that an Xid error stands for: the driver's number for what went wrong with a card.
+Symptom SymptomOfXid(std::uint64_t xid);
+
+// The oldest driver that runs programs of this CUDA: "580" for "CUDA 13.0"; empty for others.
+std::string OldestDriverFor(std::string_view cuda);
+
+}  // namespace simile::doctor

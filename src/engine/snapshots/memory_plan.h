@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <absl/status/statusor.h>
+
+#include "data/plan.h"
+#include "engine/snapshots/snapshot.h"
+#include "simile/limits.h"
+#include "simile/segment.h"
+
+namespace simile::engine {
+
+// The memory of a collection's data before it is loaded, without its indexes.
+struct DataBytes {
+  std::uint64_t vectors = 0;
+  std::uint64_t payload = 0;
+  std::uint64_t users = 0;
+  std::uint64_t build = 0;  // the most that loading takes besides, before the indexes are built
+  bool is_sampled = false;  // payload is extrapolated from a part of a large file
+
+  std::uint64_t total() const { return vectors + payload + users; }
+};
+
+// Reads headers and a sample of the payload and the users (data::SampleDataset).
+// Errors: those of SampleDataset.
+absl::StatusOr<DataBytes> PlanData(const data::DatasetPlan& plan, const Limits& limits);
+
+// What a snapshot will take: what the publisher reserves before a load, and what `simile plan`
+// prints.
+struct MemoryPlan {
+  ResidentBytes resident;              // when it serves and its indexes are built: as BytesOf
+  std::uint64_t load_peak_bytes = 0;   // the most on the host until it is published
+  std::uint64_t index_peak_bytes = 0;  // ... while its indexes are built
+
+  // The most on the host, whenever the indexes are built.
+  std::uint64_t peak_bytes() const { return std::max(load_peak_bytes, index_peak_bytes); }
+  // The most on the host while it replaces a generation that takes so many bytes.
+  //   held  whether callers still read that one while large indexes are built; else it has been
+  //         freed by then
+  std::uint64_t ReloadPeakBytes(std::uint64_t replaced_bytes, bool held) const {
+    return std::max(replaced_bytes + load_peak_bytes,
+                    index_peak_bytes + (held || !builds_later ? replaced_bytes : 0));
+  }
+
+  bool builds_later = false;  // ResidentPlan::builds_later
+};
+MemoryPlan PlanMemory(const DataBytes& data, const ResidentPlan& index);
+
+}  // namespace simile::engine

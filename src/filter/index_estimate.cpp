@@ -1,0 +1,81 @@
+#include "filter/index_estimate.h"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+#include <vector>
+
+namespace simile::filter {
+namespace {
+
+std::uint64_t ScaledBy(double times, std::uint64_t count) {
+  return static_cast<std::uint64_t>(times * static_cast<double>(count));
+}
+
+// What one field takes while the index is built: see FieldBuilder and PayloadIndex::Build.
+struct FieldEstimate {
+  std::uint64_t bytes = 0;
+  std::uint64_t collected_bytes = 0;  // its values, from the pass over the rows to its column
+  std::uint64_t column_bytes = 0;     // besides, while its column is built
+};
+
+struct ColumnEstimate {
+  const SampledRows& rows;
+  std::uint64_t present;  // rows that have the field
+
+  FieldEstimate operator()(std::monostate) const { return {}; }
+  FieldEstimate operator()(const RowSet& set) const {
+    const std::uint64_t size = ScaledBy(rows.times(), set.size());
+    return {RowSet::BytesFor(size, rows.of), size * sizeof(Row), 0};
+  }
+  template <class Value>
+  FieldEstimate operator()(const OrderedColumn<Value>&) const {
+    // Sorting takes their order and half as much again.
+    return {present * (sizeof(Value) + sizeof(Row)), present * sizeof(Value),
+            present * sizeof(std::uint32_t) * 3 / 2};
+  }
+  FieldEstimate operator()(const KeywordColumn& column) const {
+    const KeywordColumn::Estimate estimate =
+        column.EstimateFor(rows.sampled, static_cast<std::size_t>(rows.of));
+    return {estimate.bytes, estimate.collected_bytes, estimate.column_bytes};
+  }
+};
+
+FieldEstimate EstimateField(const Field& field, const SampledRows& rows) {
+  const std::uint64_t present = ScaledBy(rows.times(), field.present.size());
+  FieldEstimate estimate = std::visit(ColumnEstimate{rows, present}, field.column);
+  estimate.bytes += RowSet::BytesFor(present, rows.of);
+  estimate.collected_bytes += present * sizeof(Row);
+  return estimate;
+}
+
+}  // namespace
+
+IndexEstimate EstimateTextIndex(const TextIndex& sample, const SampledRows& rows) {
+  const std::uint64_t bytes = ScaledBy(rows.times(), sample.bytes());
+  // The text of a field is copied when its length is known.
+  const std::uint64_t offsets = sample.fields().size() * rows.of * sizeof(std::uint64_t);
+  return {bytes, bytes - std::min(bytes, offsets)};
+}
+
+IndexEstimate EstimatePayloadIndex(const PayloadIndex& sample, const SampledRows& rows) {
+  std::vector<FieldEstimate> fields;
+  for (const Field& field : sample.fields()) fields.push_back(EstimateField(field, rows));
+  std::uint64_t collected = std::accumulate(
+      fields.begin(), fields.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const FieldEstimate& field) { return sum + field.collected_bytes; });
+  // Columns are built one after the other, and each frees what was collected for it.
+  IndexEstimate estimate;
+  estimate.bytes = fields.size() * sizeof(Field);
+  std::uint64_t most = 0;
+  for (const FieldEstimate& field : fields) {
+    estimate.bytes += field.bytes;
+    most = std::max(most, estimate.bytes + collected + field.column_bytes);
+    collected -= field.collected_bytes;
+  }
+  if (rows.sampled == rows.of) estimate.bytes = sample.bytes();
+  estimate.build_bytes = most - std::min(most, estimate.bytes);
+  return estimate;
+}
+
+}  // namespace simile::filter

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace prometheus {
+class Collectable;
+}
+
+namespace simile::observe {
+
+// A distribution since the server started.
+struct HistogramSample {
+  struct Bucket {
+    double upper_bound = 0;  // inclusive
+    std::uint64_t cumulative_count = 0;
+  };
+  std::uint64_t count = 0;
+  double sum = 0;
+  std::vector<Bucket> buckets;  // ascending; the last bound is infinite
+};
+
+// One metric with one set of labels, as a scrape would show it.
+struct MetricSample {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::variant<double, HistogramSample> value;  // a number is a counter or a gauge
+};
+
+// What MetricsText writes as text: every metric now. A call may take as long as a scrape.
+// REQUIRES: only counters, gauges and histograms.
+std::vector<MetricSample> ReadMetrics(
+    const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
+
+}  // namespace simile::observe

@@ -1,0 +1,105 @@
+#include "cli/plan/capacity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace simile::cli {
+namespace {
+
+using testing::Contains;
+using testing::DoubleEq;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+PlannedCollection Planned(std::uint64_t rows, std::uint32_t dim) {
+  PlannedCollection collection;
+  collection.name = "films";
+  collection.rows = rows;
+  collection.dim = dim;
+  engine::DataBytes data;
+  data.vectors = rows * PaddedDim(dim) * sizeof(float);
+  backend::cpu::Int8Options options = backend::cpu::OptionsFor("portable");
+  options.threads = 2;
+  return PlanCollection(collection, data, options);
+}
+
+TEST(CapacityTest, AddsTheProgramAndTheLargestReload) {
+  const std::vector<PlannedCollection> collections = {Planned(100'000, 64), Planned(2'000, 64)};
+  const std::uint64_t first = collections[0].memory.resident.host();
+  const std::uint64_t second = collections[1].memory.resident.host();
+  const HostPlan plan = PlanHost(collections, 1'000);
+  EXPECT_EQ(plan.rest_bytes, kProgramBytes + 1'000 + first + second);
+  EXPECT_EQ(plan.reload_bytes,
+            kProgramBytes + 1'000 + second + first + collections[0].memory.peak_bytes());
+  EXPECT_EQ(plan.held_bytes, plan.reload_bytes) << "small indexes are built before the swap";
+}
+
+TEST(CapacityTest, PlansTheTranscriptOfTenMillionRows) {
+  const std::vector<PlannedCollection> big = {Planned(10'000'000, 768)};
+  const backend::GpuOptions options;
+  const DevicePlan plan = PlanDevice(big, options, 16 * kGiB);
+  EXPECT_EQ(plan.budget_bytes, static_cast<std::uint64_t>(16 * 0.8 * 0x1p30) - kGiB);
+  EXPECT_TRUE(plan.workspace_fits);
+  EXPECT_FALSE(plan.fits());
+  EXPECT_EQ(plan.shares[0].size.fp16_rows, 10'000'000ULL * 768 * 2);
+  EXPECT_EQ(plan.shares[0].size.rows, 0U);
+  EXPECT_EQ(plan.rest_bytes, plan.workspace_bytes) << "the CPU answers";
+  const std::vector<std::string> choices = Choices(big, plan, options);
+  EXPECT_THAT(choices, Contains(HasSubstr("2 servers with such a card")));
+  EXPECT_THAT(choices, Contains(HasSubstr("CPU (")));
+}
+
+TEST(CapacityTest, PutsCollectionsOnACardOneAfterTheOther) {
+  // Rows in fp32 fit for the first alone.
+  const std::vector<PlannedCollection> two = {Planned(1'000'000, 384), Planned(1'000'000, 384)};
+  const backend::GpuOptions options;
+  const DevicePlan plan = PlanDevice(two, options, 6 * kGiB);
+  ASSERT_TRUE(plan.fits());
+  EXPECT_GT(plan.shares[0].size.rows, 0U);
+  EXPECT_EQ(plan.shares[1].size.rows, 0U);
+  EXPECT_EQ(plan.rest_bytes, plan.needed_bytes);
+  EXPECT_EQ(plan.rest_bytes,
+            plan.workspace_bytes + plan.shares[0].size.total() + plan.shares[1].size.total());
+  EXPECT_FALSE(plan.shares[0].reload_fits &&
+               plan.reload_bytes > plan.budget_bytes + backend::kResidentBuildBytes);
+}
+
+TEST(CapacityTest, ShrinksTheWorkspaceOnASmallCard) {
+  backend::GpuOptions options;
+  options.reserve_bytes = 0;
+  const std::vector<PlannedCollection> films = {Planned(5'000, 384)};
+  const DevicePlan plan = PlanDevice(films, options, kGiB / 4);
+  EXPECT_TRUE(plan.fits());
+  EXPECT_LT(plan.workspace_bytes, backend::WorkspaceBytes(options.workspace));
+  EXPECT_FALSE(PlanDevice(films, options, kGiB / 64).fits());
+}
+
+TEST(CapacityTest, FloorsAreReadingOrMultiplying) {
+  const PlannedCollection million = Planned(1'000'000, 384);
+  const std::uint64_t codes = million.batch_bytes;
+  EXPECT_EQ(codes, 1'000'000ULL * 384);
+  EXPECT_THAT(FloorOnHost(million, 64, {1e9, 0}).seconds,
+              DoubleEq(static_cast<double>(codes) / 1e9));
+  const SpeedFloor multiplying = FloorOnHost(million, 64, {1e12, 1e9});
+  EXPECT_TRUE(multiplying.is_arithmetic);
+  EXPECT_THAT(multiplying.seconds, DoubleEq(64 * 384e6 / 1e9));
+  EXPECT_THAT(multiplying.queries_per_s(), DoubleEq(1e9 / 384e6));
+  EXPECT_THAT(multiplying.CostOfMillion(3.6), DoubleEq(1e3 / multiplying.queries_per_s()));
+}
+
+TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
+  const PlannedCollection million = Planned(1'000'000, 384);
+  const backend::WorkspaceSize workspace;
+  EXPECT_EQ(backend::PassQueriesMax(workspace, 10), 1'024U);
+  EXPECT_LT(backend::PassQueriesMax(workspace, 10'000), 1'024U);
+  const double once = FloorOnDevice(million, 1, 10, workspace, {1e12, 0}).seconds;
+  EXPECT_THAT(once, DoubleEq(1e6 * 384 * 2 / 1e12));
+  EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, {1e12, 0}).seconds, DoubleEq(once));
+  EXPECT_GT(FloorOnDevice(million, 1'024, 10'000, workspace, {1e12, 0}).seconds, 2 * once);
+  EXPECT_LT(HostPassQueries(million, 10'000, 1'024, 2), 1'024U);
+  EXPECT_EQ(HostPassQueries(million, 10, 1'024, 2), 1'024U);
+}
+
+}  // namespace
+}  // namespace simile::cli

@@ -1,0 +1,95 @@
+#include "cli/plan/plan_report.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace simile::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint64_t kOneGiB = std::uint64_t{1} << 30;
+
+PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_bytes) {
+  PlannedCollection collection;
+  collection.name = "films";
+  collection.rows = rows;
+  collection.dim = dim;
+  engine::DataBytes data;
+  data.vectors = rows * PaddedDim(dim) * sizeof(float);
+  data.payload = rows * 100;
+  backend::cpu::Int8Options options = backend::cpu::OptionsFor("portable");
+  options.threads = 2;
+  PlanReport report;
+  report.collections = {PlanCollection(collection, data, options)};
+  const backend::GpuOptions gpu;
+  report.memory_fraction = gpu.memory_fraction;
+  report.reserve_bytes = gpu.reserve_bytes;
+  if (device_bytes > 0) {
+    report.device = PlanDevice(report.collections, gpu, device_bytes);
+    report.choices = Choices(report.collections, *report.device, gpu);
+    report.device_speed = {300e9, 32e12};
+    report.device_speed_from = "data sheet of T4";
+  }
+  report.device_name = "--device-memory 16GiB plans for a card";
+  report.host = PlanHost(report.collections, 0);
+  report.host_available_bytes = 64 * kOneGiB;
+  report.host_available_from = "nine tenths of the 71.1 GiB available on the machine";
+  report.batch_max = 1'024;
+  report.k = 10;
+  report.k_max = 10'000;
+  report.threads = 2;
+  report.host_speed = {20e9, 1e12};
+  report.host_speed_from = "measured on 2 threads";
+  report.price_per_hour = 1.2;
+  return report;
+}
+
+TEST(PlanReportTest, FitsEightyColumns) {
+  for (const std::uint64_t device : {std::uint64_t{0}, kOneGiB, 16 * kOneGiB}) {
+    std::istringstream lines(PlanText(ReportOf(10'000'000, 768, device), Terminal{}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(PlanReportTest, SaysWhatDoesNotFitAndWhatHelps) {
+  const PlanReport report = ReportOf(10'000'000, 768, 16 * kOneGiB);
+  EXPECT_FALSE(Fits(report));
+  const std::string text = PlanText(report, Terminal{});
+  EXPECT_THAT(text, HasSubstr("films  10,000,000 vectors x 768 (cosine)\n"));
+  EXPECT_THAT(text, HasSubstr("  does not fit 16.00 GiB x 0.80 - 1.00 GiB reserved = 11.80 GiB\n"
+                              "  choices  "));
+  EXPECT_THAT(text, HasSubstr("2 servers with such a card"));
+  EXPECT_THAT(text, Not(HasSubstr(" gpu ")));
+}
+
+TEST(PlanReportTest, SaysThatItFits) {
+  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
+  EXPECT_TRUE(Fits(report));
+  const std::string text = PlanText(report, Terminal{});
+  EXPECT_THAT(text, HasSubstr("  fits: 64.00 GiB may be taken\n  (nine tenths"));
+  EXPECT_THAT(text, HasSubstr("  fits 16.00 GiB x 0.80"));
+  EXPECT_THAT(text, HasSubstr("gpu: 300.0 GB/s read, 3.2e+13 multiply-adds/s: data sheet of T4"));
+}
+
+TEST(PlanReportTest, GivesProgramsNumbers) {
+  const auto said = nlohmann::json::parse(PlanJson(ReportOf(100'000, 384, 16 * kOneGiB)));
+  EXPECT_EQ(said["fits"], true);
+  const auto& films = said["collections"][0];
+  EXPECT_EQ(films["host"]["vectors"], 100'000 * 384 * 4);
+  EXPECT_EQ(films["device"]["fp16_rows"], 100'000 * 384 * 2);
+  EXPECT_EQ(said["device"]["rest"], films["device"]["rest"].get<std::uint64_t>() +
+                                        said["device"]["workspace"].get<std::uint64_t>());
+  EXPECT_EQ(films["floors"].size(), 4U);
+  EXPECT_GT(films["floors"][0]["cost_of_million"], 0);
+  EXPECT_EQ(said["limits"]["batch"], 1'024);
+  const auto without = nlohmann::json::parse(PlanJson(ReportOf(100'000, 384, 0)));
+  EXPECT_EQ(without["device"], nullptr);
+}
+
+}  // namespace
+}  // namespace simile::cli

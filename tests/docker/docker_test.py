@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""The containers on a real engine, which this starts and stops itself (`make docker-test`).
+
+  tests/docker/docker_test.py IMAGES [unittest's arguments]
+
+IMAGES is a folder in which the engine keeps its images from one run to the next. Where no engine can be started, the test
+says why and succeeds. Nothing of NVIDIA is needed: the runtime "nvidia" is runc, and a driver and a plug-in are fakes.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+import engine
+import images
+
+ROOT = images.ROOT
+COMPOSE = ROOT / "docker" / "compose.yaml"
+GPU = ROOT / "docker" / "compose.gpu.yaml"
+RESERVATIONS = ROOT / "docker" / "compose.gpu-reservations.yaml"
+HEALTHY_SECONDS = 5
+BACK_SECONDS = 5
+IMAGE_MEGABYTES = 150
+QUERY = ["similar", "--title", "Toy Story", "-k", "3", "--json"]
+NO_DRIVER = "no NVIDIA driver on this machine (libcuda.so.1 not found)"
+CPU_WANTED = "the configuration asks for the CPU"
+
+docker: engine.Engine
+figures: list[tuple[str, str]] = []
+
+
+def setUpModule():
+    figures.extend((f"built: {what}", f"{seconds:.1f} s") for what, seconds in images.build_all(docker))
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def await_true(holds, seconds: float, what: str) -> float:
+    """Returns after how many seconds it held."""
+    start = time.monotonic()
+    while not holds():
+        if time.monotonic() - start > seconds:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        if not docker.runs_on(0.02):
+            raise AssertionError(f"the engine ended before: {what}")
+    return time.monotonic() - start
+
+
+def inspect(container: str) -> dict:
+    return json.loads(docker.docker("inspect", container).stdout)[0]
+
+
+class Project:
+    """`docker-compose up` of some of the files, under a name and on ports of its own."""
+
+    def __init__(self, name: str, *files: pathlib.Path, tag: str):
+        self.name = name
+        self.command = ["docker-compose", "--project-name", name, *[word for file in files for word in ("--file", file)]]
+        self.port, self.metrics_port = free_port(), free_port()
+        self.environment = {"TAG": tag, "PORT": self.port, "METRICS_PORT": self.metrics_port}
+
+    def compose(self, *arguments, check=True):
+        return docker.run(*self.command, *arguments, check=check, environment=self.environment)
+
+    def up(self) -> float:
+        """Returns how many seconds after its start the container was healthy."""
+        self.compose("up", "--detach", "--no-build")
+        self.container = self.compose("ps", "--quiet", "simile").stdout.split()[-1]
+        started = inspect(self.container)["State"]["StartedAt"][:26]  # "2026-11-23T06:15:34.123456", and nanoseconds
+        await_true(lambda: inspect(self.container)["State"]["Health"]["Status"] == "healthy", 60, "healthy")
+        return time.time() - datetime.datetime.fromisoformat(started + "+00:00").timestamp()
+
+    def down(self):
+        self.compose("down", "--volumes", "--timeout", "10")
+
+    def execute(self, *command, check=True):
+        return docker.docker("exec", self.container, *command, check=check)
+
+    def starts(self) -> list[tuple[str, str]]:
+        """Of each start, the engine that answers ("cpu") and the reason."""
+        return re.findall(r"^simile \S+  (\w+) engine \(.*?\): (.*)$", docker.docker("logs", self.container).stdout,
+                          re.MULTILINE)
+
+
+class Client:
+    """A container on the machine's network that calls servers on their published ports."""
+
+    def __init__(self):
+        self.container = docker.docker("run", "--detach", "--network", "host", "--entrypoint", "sleep", "simile:cpu",
+                                       "infinity").stdout.strip()
+
+    def stop(self):
+        docker.docker("rm", "--force", self.container)
+
+    def call(self, project: Project, *command, check=True):
+        return docker.docker("exec", self.container, "simile", *command, "--server", f"127.0.0.1:{project.port}",
+                             check=check)
+
+    def query(self, project: Project) -> dict:
+        return json.loads(self.call(project, *QUERY).stdout)
+
+    def answers(self, project: Project) -> bool:
+        return self.call(project, *QUERY, check=False).returncode == 0
+
+
+class ImageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.image = json.loads(docker.docker("image", "inspect", "simile:cpu").stdout)[0]
+
+    def sh(self, command: str) -> str:
+        return docker.docker("run", "--rm", "--network", "none", "--entrypoint", "sh", "simile:cpu", "-c", command).stdout
+
+    def test_is_small(self):
+        megabytes = self.image["Size"] / 1e6
+        figures.append(("image, uncompressed", f"{megabytes:.1f} MB"))
+        self.assertLessEqual(megabytes, IMAGE_MEGABYTES)
+
+    def test_runs_as_a_user_without_rights(self):
+        self.assertEqual(self.image["Config"]["User"], "10001:10001")
+        self.assertEqual(self.sh("id -u; id -g").split(), ["10001", "10001"])
+        self.assertEqual(self.sh("find / -xdev -user 10001 2>/dev/null; true").split(), ["/var/lib/simile"])
+
+    def test_has_no_compiler(self):
+        tools = "cc gcc g++ c++ clang as ld make ninja cmake nvcc python3 git"
+        self.assertEqual(self.sh(f"for tool in {tools}; do command -v $tool; done; true"), "")
+
+    def test_is_labelled_with_its_version(self):
+        labels = self.image["Config"]["Labels"]
+        version = docker.docker("run", "--rm", "simile:cpu", "--version").stdout.split()[1]
+        self.assertEqual(labels["org.opencontainers.image.version"], version)
+        self.assertEqual(labels["org.opencontainers.image.licenses"], "Apache-2.0")
+
+    def test_lists_what_is_inside(self):
+        document = json.loads(self.sh("cat /var/lib/db/sbom/simile.spdx.json"))
+        self.assertEqual(document["spdxVersion"], "SPDX-2.3")
+        installed = self.sh("dpkg-query --show --showformat '${Package} ${Version}\\n'").splitlines()
+        listed = [f"{each['name']} {each['versionInfo']}" for each in document["packages"] if each["name"] != "simile"]
+        self.assertEqual(sorted(listed), sorted(installed))
+        simile = document["packages"][0]
+        self.assertEqual(simile["checksums"][0]["checksumValue"], self.sh("sha256sum /usr/local/bin/simile").split()[0])
+        figures.append(("packages in the SBOM", str(len(document["packages"]))))
+
+
+class ServedTest(unittest.TestCase):
+    """Helpers of the tests that bring a compose project up."""
+
+    def bring_up(self, name: str, *files: pathlib.Path, tag: str) -> Project:
+        project = Project(name, *files, tag=tag)
+        self.addCleanup(project.down)
+        project.healthy_seconds = project.up()
+        figures.append((f"{name}: start to healthy", f"{project.healthy_seconds:.1f} s"))
+        self.assertLessEqual(project.healthy_seconds, HEALTHY_SECONDS)
+        self.client = Client()
+        self.addCleanup(self.client.stop)
+        return project
+
+    def expect_the_cpu(self, project: Project, reason: str) -> None:
+        answer = self.client.query(project)
+        self.assertIn("Toy Story 2", json.dumps(answer))
+        self.assertEqual(answer["receipt"]["backend"], "cpu")
+        self.assertIn(reason, answer["receipt"]["reason"])
+        self.assertEqual(project.starts(), [("cpu", reason)])
+        figures.append((f"{project.name}: says", reason))
+
+    def expect_back_after_a_kill(self, project: Project) -> None:
+        before = inspect(project.container)
+        os.kill(before["State"]["Pid"], signal.SIGKILL)
+        seconds = await_true(lambda: inspect(project.container)["RestartCount"] == before["RestartCount"] + 1
+                             and self.client.answers(project), 30, "answers after kill -9")
+        figures.append((f"{project.name}: kill -9 to answering", f"{seconds:.1f} s"))
+        self.assertLessEqual(seconds, BACK_SECONDS)
+
+
+class CpuTest(ServedTest):
+    def test_serves_without_rights_and_comes_back(self):
+        project = self.bring_up("cpu", COMPOSE, tag="cpu")
+        self.expect_the_cpu(project, CPU_WANTED)
+        with urllib.request.urlopen(f"http://127.0.0.1:{project.metrics_port}/metrics", timeout=5) as reply:
+            self.assertIn("simile_rows", reply.read().decode())
+
+        self.assertEqual(project.execute("id", "-u").stdout.strip(), "10001")
+        for file in ["/here", "/usr/local/bin/here", "/data/films/here"]:
+            refused = project.execute("touch", file, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("Read-only file system", refused.stdout)
+        status = project.execute("cat", "/proc/1/status").stdout
+        self.assertRegex(status, r"CapEff:\t0+\n")
+        self.assertRegex(status, r"CapBnd:\t0+\n")
+        self.assertIn("NoNewPrivs:\t1", status)
+        host = inspect(project.container)["HostConfig"]
+        self.assertEqual((host["Memory"], host["PidsLimit"]), (4 << 30, 512))
+        for published in inspect(project.container)["NetworkSettings"]["Ports"].values():
+            self.assertEqual([each["HostIp"] for each in published], ["127.0.0.1"])
+        self.assertIn("cpu-tuning.json", project.execute("ls", "/var/lib/simile").stdout)
+
+        self.expect_back_after_a_kill(project)
+        start = time.monotonic()
+        project.compose("stop")
+        self.assertEqual(inspect(project.container)["State"]["ExitCode"], 0)
+        figures.append(("cpu: docker-compose stop", f"{time.monotonic() - start:.1f} s"))
+
+    # As on a machine of 64 processors: gRPC would start a thread or more for each.
+    def test_counts_the_processors_it_may_use(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pretended = pathlib.Path(folder) / "possible"
+            pretended.write_text("0-63\n", encoding="utf-8")
+            for cpus in (1, 2):
+                counts = self.threads_under_load(cpus, pretended)
+                figures.append((f"threads under load with --cpus {cpus} of 64",
+                                ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))))
+                for pool in ("default-executo", "event_engine", "nexting_thread"):
+                    self.assertLessEqual(counts[pool], 2 * cpus + 2, pool)
+                self.assertLessEqual(sum(counts.values()), 24)
+
+    def threads_under_load(self, cpus: int, possible: pathlib.Path) -> dict[str, int]:
+        """How many threads of each name a server with so many processors has, after a load of many connections."""
+        container = docker.docker(
+            "run", "--detach", "--cpus", cpus, "--network", "none", "--read-only", "--volume",
+            f"{possible}:/sys/devices/system/cpu/possible:ro", "--volume", f"{ROOT}/examples/films:/data/films:ro", "simile:cpu",
+            "serve", "--collection", "films=/data/films").stdout.strip()
+        self.addCleanup(docker.docker, "rm", "--force", "--volumes", container)
+
+        def execute(*command, check=True):
+            return docker.docker("exec", container, *command, check=check)
+
+        await_true(lambda: execute("simile", "health", check=False).returncode == 0, 30, "healthy")
+        self.assertEqual(execute("getconf", "_NPROCESSORS_CONF").stdout.strip(), "64")
+        self.assertRegex(docker.docker("logs", container).stdout, rf"engine \(.*, {min(cpus, os.cpu_count())} threads?\): ")
+        execute("simile", "bench", "--connections", "32", "--in-flight", "256", "--duration", "2s", "--warm-up", "0s")
+        counts: dict[str, int] = {}
+        for thread in pathlib.Path(f"/proc/{inspect(container)['State']['Pid']}/task").iterdir():
+            name = (thread / "comm").read_text(encoding="utf-8").strip()
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+
+class GpuTest(ServedTest):
+    def test_serves_from_the_cpu_where_the_runtime_brings_no_driver(self):
+        project = self.bring_up("nvidia-runtime", COMPOSE, GPU, tag="gpu-environment")
+        container = inspect(project.container)
+        self.assertEqual(container["HostConfig"]["Runtime"], "nvidia")
+        self.assertLessEqual({"NVIDIA_VISIBLE_DEVICES=all", "CUDA_VISIBLE_DEVICES=0", "SIMILE_GPU_ON_FAULT=restart",
+                              "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}, set(container["Config"]["Env"]))
+        self.expect_the_cpu(project, NO_DRIVER)
+        self.expect_back_after_a_kill(project)
+
+    # The fake GPU is lost at the first query of each start.
+    def test_starts_on_the_cpu_after_three_faults_in_ten_minutes(self):
+        project = self.bring_up("gpu-faults", COMPOSE, GPU, tag="gpu-fake")
+        self.assertEqual([backend for backend, _ in project.starts()], ["gpu"])
+        for fault in (1, 2, 3):
+            answer = self.client.query(project)
+            self.assertEqual(answer["receipt"]["backend"], "cpu", "the call that loses the GPU is answered")
+            await_true(lambda: inspect(project.container)["RestartCount"] == fault, 30, "restarted")
+            await_true(lambda: self.client.call(project, "health", check=False).returncode == 0, 30, "serves again")
+        starts = project.starts()
+        self.assertEqual([backend for backend, _ in starts], ["gpu", "gpu", "gpu", "cpu"])
+        reason = starts[-1][1]
+        self.assertIn("the GPU was lost 3 times in the last 10 minutes", reason)
+        figures.append(("gpu-faults: the fourth start says", reason))
+        for _ in range(3):
+            self.assertEqual(self.client.query(project)["receipt"]["reason"], reason)
+        self.assertEqual(inspect(project.container)["RestartCount"], 3)
+        journal = project.execute("cat", "/var/lib/simile/gpu-faults.json").stdout
+        self.assertEqual(journal.count('"reason"'), 3)
+
+        # The journal outlives its container.
+        project.compose("down")
+        project.up()
+        self.assertEqual(project.starts(), [("cpu", reason)])
+
+    def test_reserves_a_device_where_the_toolkit_is(self):
+        project = Project("reservations", COMPOSE, RESERVATIONS, tag="gpu-environment")
+        self.addCleanup(project.down)
+        refused = project.compose("up", "--detach", "--no-build", check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('could not select device driver "nvidia" with capabilities: [[gpu]]', refused.stdout)
+        project.down()
+        docker.stop()
+        docker.start(with_toolkit=True)
+        project = self.bring_up("reservations", COMPOSE, RESERVATIONS, tag="gpu-environment")
+        request = inspect(project.container)["HostConfig"]["DeviceRequests"][0]
+        self.assertEqual((request["Driver"], request["DeviceIDs"], request["Capabilities"]), ("nvidia", ["0"], [["gpu"]]))
+        self.expect_the_cpu(project, NO_DRIVER)
+
+
+def main():
+    global docker
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    try:
+        docker = engine.Engine(pathlib.Path(sys.argv.pop(1)))
+        try:
+            docker.start()
+            images.make_base(docker)
+            done = unittest.main(exit=False, verbosity=2).result
+        finally:
+            docker.remove()
+    except engine.CannotStart as why:
+        print(f"skipped: {why}")
+        return
+    width = max((len(what) for what, _ in figures), default=0)
+    for what, figure in figures:
+        print(f"{what:{width}}  {figure}")
+    sys.exit(0 if done.wasSuccessful() else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+#include "doctor/examination.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "doctor/gpu_files.h"
+#include "doctor/self_check.h"
+#include "doctor/symptoms.h"
+
+namespace simile::doctor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// What a process with the fakes finds. The rows that only a whole process shows, and the exit
+// codes, are in doctor_program_test.cpp.
+class ExaminationTest : public ::testing::Test {
+ protected:
+  ExaminationTest() {
+    setenv("FAKE_CUDA_ERROR", "0", 1);
+    options_.machine = ThisMachine(files_.root());
+    options_.machine.variable = [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables_.find(name);
+      if (found == variables_.end()) return std::nullopt;
+      return found->second;
+    };
+    options_.nvml_library = files_.nvml_library();
+    options_.backend.gpu_searches = {{files_.driver_library(), {files_.plugin()}}};
+  }
+  ~ExaminationTest() override { unsetenv("FAKE_CUDA_ERROR"); }
+
+  std::vector<Finding> Examine() const {
+    std::vector<Finding> findings;
+    ExamineGpu(options_, {.began = [](std::string_view) {},
+                          .found = [&](Finding found) { findings.push_back(std::move(found)); }});
+    for (Finding& found : ExamineSurroundings(options_)) findings.push_back(std::move(found));
+    Conclude(findings);
+    return findings;
+  }
+  // The symptoms of all findings that failed.
+  static std::vector<std::string> FailedOf(const std::vector<Finding>& findings) {
+    std::vector<std::string> symptoms;
+    for (const Finding& finding : findings) {
+      if (finding.state == State::kFailed) symptoms.push_back(finding.symptom);
+    }
+    return symptoms;
+  }
+  static Finding Of(std::string_view probe, const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      if (finding.probe == probe) return finding;
+    }
+    ADD_FAILURE() << "no finding of " << probe;
+    return {};
+  }
+
+  const GpuFiles files_;
+  std::map<std::string, std::string> variables_;
+  Options options_;
+};
+
+TEST_F(ExaminationTest, FindsAGpuThatAnswersAsTheCpuDoes) {
+  files_.AddAll();
+  const std::vector<Finding> findings = Examine();
+  EXPECT_THAT(FailedOf(findings), SizeIs(0));
+  EXPECT_EQ(Of("driver", findings).text, "570.133.20, CUDA 13.0, 1 device");
+  EXPECT_EQ(Of("kernel test", findings).text,
+            "64 queries over 5,000 x 384 answered as by the CPU, bit for bit");
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kGpu);
+}
+
+TEST_F(ExaminationTest, NamesTheFirstFailureAndSkipsWhatFollowsFromIt) {
+  files_.AddModule("570.133.20");
+  files_.AddFile("/.dockerenv", "");
+  const std::vector<Finding> findings = Examine();
+  EXPECT_THAT(FailedOf(findings), ElementsAre("container_without_gpu"));
+  EXPECT_EQ(Of("driver", findings).state, State::kSkipped);
+  EXPECT_EQ(Of("driver", findings).fix, "");
+}
+
+TEST_F(ExaminationTest, TellsAPermissionFromACardThatIsGone) {
+  files_.AddAll();
+  options_.machine.open_node = [](const std::filesystem::path&) { return EACCES; };
+  setenv("FAKE_CUDA_ERROR", "100", 1);
+  std::vector<Finding> findings = Examine();
+  EXPECT_THAT(FailedOf(findings), ElementsAre("node_denied"));
+  EXPECT_EQ(Of("device nodes", findings).text, "/dev/nvidia0: Permission denied");
+  options_.machine.open_node = [](const std::filesystem::path&) { return ENXIO; };
+  EXPECT_THAT(FailedOf(Examine()), ElementsAre("node_dead"));
+  // A control group that denies a device says EPERM, where a file's mode says EACCES.
+  files_.AddFile("/.dockerenv", "");
+  options_.machine.open_node = [](const std::filesystem::path&) { return EPERM; };
+  findings = Examine();
+  EXPECT_THAT(FailedOf(findings), ElementsAre("access_lost"));
+  EXPECT_THAT(Of("device nodes", findings).fix, HasSubstr("recreate the container"));
+}
+
+TEST_F(ExaminationTest, TakesAFailureForAWarningWhenTheGpuAnswersAfterAll) {
+  files_.AddAll();
+  options_.machine.open_node = [](const std::filesystem::path&) { return EACCES; };
+  const std::vector<Finding> findings = Examine();
+  EXPECT_EQ(Of("device nodes", findings).state, State::kWarning);
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kAuto), Outcome::kGpu);
+}
+
+TEST_F(ExaminationTest, TellsWhichVariableHidesTheCards) {
+  files_.AddAll();
+  setenv("FAKE_CUDA_ERROR", "100", 1);
+  for (const char* value : {"", "-1", "GPU-that-is-not-here"}) {
+    variables_["CUDA_VISIBLE_DEVICES"] = value;
+    const std::vector<Finding> findings = Examine();
+    EXPECT_THAT(FailedOf(findings), ElementsAre("hidden"));
+    EXPECT_EQ(Of("driver", findings).text,
+              std::string("the cards are hidden: CUDA_VISIBLE_DEVICES is \"") + value + "\"");
+  }
+}
+
+TEST_F(ExaminationTest, LeavesADeviceAloneThatAServerUsesOrLost) {
+  files_.AddAll();
+  options_.machine.open_node = [](const std::filesystem::path&) {
+    ADD_FAILURE() << "a device was opened";
+    return 0;
+  };
+  setenv("FAKE_CUDA_ERROR", "crash", 1);  // a call of the driver would end this test
+  options_.server = ServerState{.gpu_answers = true, .reason = "NVIDIA H200"};
+  std::vector<Finding> findings = Examine();
+  EXPECT_THAT(FailedOf(findings), SizeIs(0));
+  EXPECT_EQ(Of("driver", findings).text, "left alone: the server uses the device");
+  EXPECT_EQ(Of("server", findings).text, "the GPU answers: NVIDIA H200");
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kAuto), Outcome::kGpu);
+
+  options_.server = ServerState{.gpu_left_alone = true, .reason = "the GPU was lost 3 times"};
+  EXPECT_EQ(Of("driver", Examine()).text, "left alone: it was lost too often");
+
+  options_.server = ServerState{.gpu_lost = true, .reason = "the GPU was lost: 700"};
+  findings = Examine();
+  EXPECT_THAT(FailedOf(findings), ElementsAre("lost_by_server"));
+  EXPECT_EQ(Of("driver", findings).text, "left alone: the server lost the device");
+}
+
+TEST_F(ExaminationTest, TakesNoDeviceMemoryInAServer) {
+  files_.AddAll();
+  options_.server = ServerState{.reason = "the GPU was busy when it started"};
+  const std::vector<Finding> findings = Examine();
+  EXPECT_EQ(Of("runtime", findings).state, State::kOk);
+  EXPECT_EQ(Of("cuBLAS, memory", findings).state, State::kSkipped);
+  EXPECT_THAT(FailedOf(findings), ElementsAre("server_on_cpu"));
+}
+
+TEST_F(ExaminationTest, AddsTheProbesThatWereNotReached) {
+  std::vector<Finding> findings = {{"device nodes", State::kOk, "", "", ""}};
+  AddUnfinished("management library", HangAfter(std::chrono::seconds(8)), findings);
+  EXPECT_THAT(findings, SizeIs(GpuProbes().size()));
+  EXPECT_EQ(findings[1].symptom, "hang");
+  EXPECT_EQ(findings.back().text, "not reached");
+}
+
+TEST(ExamineCpuTest, MeasuresAnEngineThatAnswersRight) {
+  const Finding finding = ExamineCpu({});
+  EXPECT_EQ(finding.state, State::kOk) << finding.text;
+  EXPECT_THAT(finding.text, HasSubstr("queries/s at batch 1,000 over 5,000 x 384"));
+}
+
+TEST(ExamineCpuTest, SaysWhyTheCpuCannotAnswer) {
+  backend::RegistryOptions options;
+  options.isa = "of another processor";
+  const Finding finding = ExamineCpu(options);
+  EXPECT_EQ(finding.symptom, "cpu_broken");
+  const std::vector<Finding> findings = {finding};
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kAuto), Outcome::kBroken);
+}
+
+TEST(OutcomeTest, IsBrokenWhenADemandedGpuCannotBeUsed) {
+  const std::vector<Finding> findings = {Diagnose("device nodes", Symptom::kNoCard, {})};
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kAuto), Outcome::kCpuOnly);
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kBroken);
+}
+
+TEST(FindDifferenceTest, ComparesRowsAndBits) {
+  const auto answer = [](Row row, float score) {
+    SearchResult result;
+    result.Reset(1, 1);
+    result.Buffer(0)[0] = {row, score};
+    result.SetCount(0, 1);
+    return result;
+  };
+  EXPECT_EQ(FindDifference(answer(7, 0.5F), answer(7, 0.5F)), "");
+  EXPECT_EQ(FindDifference(answer(8, 0.5F), answer(7, 0.5F)),
+            "query 0, rank 1: row 8 (0x1p-1) instead of row 7 (0x1p-1)");
+  EXPECT_NE(FindDifference(answer(7, 0.0F), answer(7, -0.0F)), "");
+}
+
+}  // namespace
+}  // namespace simile::doctor
