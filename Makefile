@@ -79,10 +79,10 @@ image:          ## the container image simile:cpu; TARGET=gpu for simile:gpu
 
 docker-test:    ## the images and compose files on an engine of its own; the first time it compiles everything
 	@packages/install deploy
-	python3 -B tests/docker/docker_test.py build/docker
+	/usr/bin/python3 -B tests/docker/docker_test.py build/docker
 
 monitoring-test: ## the dashboard's queries and the alerts, asked of a live Prometheus that scrapes servers under load
-	@packages/install build test deploy
+	@packages/install build test monitoring
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target simile fake_cuda_driver fake_nvml fake_working
 	/usr/bin/python3 -B tests/monitoring/live.py build/bin/simile build/tests/fakes $(if $(PLOT),--plot $(PLOT))

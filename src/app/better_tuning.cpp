@@ -20,7 +20,7 @@ using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 using std::chrono::milliseconds;
 
-// The parts of the time after which the search for better numbers ends, and the comparison of
+// The parts of the time after which the search for better parameters ends, and the comparison of
 // before with after. The rest is the caller's, to compare answers.
 constexpr double kSearchShare = 0.6;
 constexpr double kTotalShare = 0.9;
@@ -30,16 +30,14 @@ constexpr milliseconds kCompareMin{40};
 constexpr std::size_t kPairsAtOnce = 4;
 constexpr std::size_t kPairsToDecide = 12;
 constexpr std::size_t kPairsMax = 300;
-// A number's neighbours on both sides, two in a row without a gain, and each gain confirmed.
-constexpr std::size_t kComparisonsOfNumber = 6;
+// A parameter's neighbours on both sides, two in a row without a gain, and each gain confirmed.
+constexpr std::size_t kComparisonsOfParameter = 6;
 
-// A number that is tuned: one of TuningValues(), or the threads.
-struct Number {
+// A parameter that is tuned: one of TuningValues(), or the threads.
+struct Parameter {
   const TuningValue* value;        // null: the threads
   std::vector<std::size_t> steps;  // ascending: the values that are tried
 
-  const char* name() const { return value != nullptr ? value->name : "threads"; }
-  const char* unit() const { return value != nullptr ? value->unit : "threads"; }
   std::size_t Of(const EngineSetup& setup) const {
     return value != nullptr ? setup.tuning.*value->value : setup.threads;
   }
@@ -68,7 +66,7 @@ std::vector<std::size_t> ThreadSteps(std::size_t usable) {
   return steps;
 }
 
-// The values of a number that are worth a measurement; its greatest means never.
+// The values of a parameter that are worth a measurement.
 std::vector<std::size_t> StepsOf(const TuningValue& value) {
   constexpr std::size_t kKiB = 1'024;
   if (value.value == &Int8Tuning::block_bytes) {
@@ -83,7 +81,7 @@ std::vector<std::size_t> StepsOf(const TuningValue& value) {
   return steps;
 }
 
-// What a change of a number from one value to another concerns: `low` is the lower of the two.
+// What a change of a parameter from one value to another concerns: `low` is the lower of the two.
 struct Change {
   std::size_t low;
   std::size_t high;
@@ -120,7 +118,7 @@ std::vector<Workload> WorkloadsOf(const TuningValue& value, const TunedShape& sh
     return {{0, 1, between}, {0, 16, between}};
   }
   if (value.value == &Int8Tuning::scan_rows_max) {
-    // Scanned up to the number itself.
+    // Scanned up to the parameter itself.
     return within(shape.row_count - 1) ? plain({1, 4, 16, 64}) : plain({});
   }
   if (value.value == &Int8Tuning::int4_from_code_bytes) {
@@ -165,13 +163,12 @@ class TuningSearch {
 
   BetterTuning Run() {
     probe_.OtherLoad();
-    std::vector<Number> numbers{{nullptr, ThreadSteps(task_.threads_usable)}};
-    for (const TuningValue& value : TuningValues()) numbers.push_back({&value, StepsOf(value)});
-    for (std::size_t i = 0; i < numbers.size(); ++i) Tune(numbers[i], numbers.size() - i);
-    better_.other_load = probe_.OtherLoad();
-    if (better_.other_load > kOtherLoadMax) LeaveAll();
-    CompareAll(numbers);
-    better_.other_load = std::max(better_.other_load, probe_.OtherLoad());
+    std::vector<Parameter> parameters{{nullptr, ThreadSteps(task_.threads_usable)}};
+    for (const TuningValue& value : TuningValues()) parameters.push_back({&value, StepsOf(value)});
+    for (std::size_t i = 0; i < parameters.size(); ++i) Tune(parameters[i], parameters.size() - i);
+    LeaveAllIfBusy();
+    CompareAll(parameters);
+    LeaveAllIfBusy();
     return std::move(better_);
   }
 
@@ -189,16 +186,16 @@ class TuningSearch {
     progress_(std::clamp(done, 0.0, 1.0), what);
   }
 
-  bool HasChoice(const Number& number) const {
-    if (number.value == nullptr) return task_.threads_usable > 1;
-    if (number.value->value == &Int8Tuning::large_batch_min) return task_.kernels_differ;
-    if (number.value->value == &Int8Tuning::int4_from_code_bytes) return task_.int4_possible;
+  bool HasChoice(const Parameter& parameter) const {
+    if (parameter.value == nullptr) return task_.threads_usable > 1;
+    if (parameter.value->value == &Int8Tuning::large_batch_min) return task_.kernels_differ;
+    if (parameter.value->value == &Int8Tuning::int4_from_code_bytes) return task_.int4_possible;
     return true;
   }
 
-  // What to measure for a change of the number from what it is now to `to`.
-  std::vector<Workload> Concerned(const Number& number, std::size_t to) const {
-    const std::size_t from = number.Of(better_.after);
+  // What to measure for a change of the parameter from what it is now to `to`.
+  std::vector<Workload> Concerned(const Parameter& parameter, std::size_t to) const {
+    const std::size_t from = parameter.Of(better_.after);
     const Change change{std::min(from, to), std::max(from, to), better_.after.threads,
                         task_.batch_max};
     std::vector<Workload> workloads;
@@ -206,11 +203,11 @@ class TuningSearch {
       const TunedShape& shape = task_.collections[i];
       const bool scanned = shape.row_count <= better_.after.tuning.scan_rows_max;
       const bool concerns_scans =
-          number.value == nullptr || number.value->value == &Int8Tuning::scan_rows_max;
+          parameter.value == nullptr || parameter.value->value == &Int8Tuning::scan_rows_max;
       if (shape.row_count == 0 || (scanned && !concerns_scans)) continue;
-      std::vector<Workload> own = number.value == nullptr
+      std::vector<Workload> own = parameter.value == nullptr
                                       ? std::vector<Workload>{{0, 1, 0}, {0, 16, 0}, {0, 256, 0}}
-                                      : WorkloadsOf(*number.value, shape, change);
+                                      : WorkloadsOf(*parameter.value, shape, change);
       for (Workload& workload : own) {
         workload.collection = i;
         if (workload.batch <= task_.batch_max) workloads.push_back(workload);
@@ -219,39 +216,39 @@ class TuningSearch {
     return workloads;
   }
 
-  //   left  how many numbers, this one included, share the time that is left
-  void Tune(const Number& number, std::size_t left) {
-    TunedNumber result;
-    result.name = number.name();
-    result.unit = number.unit();
-    result.before = number.Of(better_.after);
+  //   left  how many parameters, this one included, share the time that is left
+  void Tune(const Parameter& parameter, std::size_t left) {
+    TunedParameter result;
+    result.value = parameter.value;
+    result.before = parameter.Of(better_.after);
     result.conclusion = TuneConclusion::kNoChoice;
-    if (number.value == nullptr && !task_.threads_free) {
+    if (parameter.value == nullptr && !task_.threads_free) {
       result.conclusion = TuneConclusion::kFixed;
-    } else if (HasChoice(number)) {
+    } else if (HasChoice(parameter)) {
       const EngineSetup without = better_.after;
-      number_end_ = clock_.Now() + (search_end_ - clock_.Now()) / static_cast<int>(left);
-      Walk(number, /*upwards=*/true, result);
-      if (better_.after == without) Walk(number, /*upwards=*/false, result);
+      parameter_end_ = clock_.Now() + (search_end_ - clock_.Now()) / static_cast<int>(left);
+      Walk(parameter, /*upwards=*/true, result);
+      if (better_.after == without) Walk(parameter, /*upwards=*/false, result);
     }
-    result.after = number.Of(better_.after);
-    better_.numbers.push_back(std::move(result));
+    result.after = parameter.Of(better_.after);
+    better_.parameters.push_back(std::move(result));
   }
 
   // Tries the values on one side of the present one, nearest first, until one is slower, two in a
-  // row are no better, or the number's time is over.
-  void Walk(const Number& number, bool upwards, TunedNumber& result) {
-    std::vector<std::size_t> steps = number.steps;
+  // row are no better, or the parameter's time is over.
+  void Walk(const Parameter& parameter, bool upwards, TunedParameter& result) {
+    std::vector<std::size_t> steps = parameter.steps;
     if (!upwards) std::ranges::reverse(steps);
     constexpr int kSameMax = 2;
     int same = 0;
     for (const std::size_t step : steps) {
-      const std::size_t now = number.Of(better_.after);
+      const std::size_t now = parameter.Of(better_.after);
       if (upwards ? step <= now : step >= now) continue;
-      const std::vector<Workload> workloads = Concerned(number, step);
+      const std::vector<Workload> workloads = Concerned(parameter, step);
       if (workloads.empty()) continue;
-      const Outcome outcome =
-          clock_.Now() < number_end_ ? Try(number, step, workloads, result) : Outcome::kNoTime;
+      const Outcome outcome = clock_.Now() < parameter_end_
+                                  ? Try(parameter, step, workloads, result)
+                                  : Outcome::kNoTime;
       if (result.conclusion == TuneConclusion::kNoChoice) {
         result.conclusion = TuneConclusion::kNoneBetter;
       }
@@ -267,15 +264,15 @@ class TuningSearch {
     }
   }
 
-  // Compares the number at this value with what it is now, and takes it if it is better, twice.
-  Outcome Try(const Number& number, std::size_t value, const std::vector<Workload>& workloads,
-              TunedNumber& result) {
+  // Compares the parameter at this value with what it is now, and takes it if it is better, twice.
+  Outcome Try(const Parameter& parameter, std::size_t value, const std::vector<Workload>& workloads,
+              TunedParameter& result) {
     EngineSetup candidate = better_.after;
-    number.Set(candidate, value);
-    const std::string what = fmt::format("{} {}", number.name(), base::Grouped(value));
+    parameter.Set(candidate, value);
+    const std::string what = fmt::format("{} {}", result.name(), base::Grouped(value));
     const Clock::Duration slice = std::max<Clock::Duration>(
-        kCompareMin,
-        (number_end_ - clock_.Now()) / static_cast<int>(kComparisonsOfNumber * workloads.size()));
+        kCompareMin, (parameter_end_ - clock_.Now()) /
+                         static_cast<int>(kComparisonsOfParameter * workloads.size()));
     RatioRange best;
     Workload best_workload;
     for (int time = 0; time < 2; ++time) {
@@ -327,7 +324,7 @@ class TuningSearch {
   }
   Clock::TimePoint stop_of_minimum() const { return in_search_ ? search_end_ : end_; }
 
-  // The kinds of search that are compared in the end: those of service, not of one number.
+  // The kinds of search that are compared in the end: those of service, not of one parameter.
   std::vector<Workload> ServiceWorkloads() const {
     constexpr std::array<std::size_t, 8> kBatches{1, 4, 16, 64, 128, 256, 512, 1'024};
     constexpr std::size_t kFilteredRowsForOne = 20;
@@ -344,7 +341,7 @@ class TuningSearch {
   }
 
   // Compares before with after; while a kind of search is slower, takes the least change back.
-  void CompareAll(const std::vector<Number>& numbers) {
+  void CompareAll(const std::vector<Parameter>& parameters) {
     in_search_ = false;
     for (;;) {
       CompareOnce();
@@ -352,7 +349,7 @@ class TuningSearch {
         return each.ratio && IsSlower(*each.ratio);
       });
       if (!slower || better_.after == task_.before) return;
-      Withdraw(numbers);
+      Withdraw(parameters);
     }
   }
 
@@ -374,32 +371,38 @@ class TuningSearch {
     }
   }
 
-  void LeaveAll() {
+  void LeaveAllIfBusy() {
+    better_.other_load = std::max(better_.other_load, probe_.OtherLoad());
+    if (!better_.is_busy() || better_.after == task_.before) return;
     better_.after = task_.before;
-    for (TunedNumber& number : better_.numbers) {
-      if (number.conclusion == TuneConclusion::kChanged) TakeBack(number, TuneConclusion::kBusy);
+    for (TunedParameter& parameter : better_.parameters) {
+      if (parameter.is_changed()) TakeBack(parameter, TuneConclusion::kBusy);
+    }
+    for (TunedWorkload& each : better_.workloads) {
+      each.after_s = each.before_s;
+      each.ratio.reset();
     }
   }
 
-  static void TakeBack(TunedNumber& number, TuneConclusion why) {
-    number.after = number.before;
-    number.conclusion = why;
-    number.ratio.reset();
+  static void TakeBack(TunedParameter& parameter, TuneConclusion why) {
+    parameter.after = parameter.before;
+    parameter.conclusion = why;
+    parameter.ratio.reset();
   }
 
   // Takes back the change with the least gain; all of them when there is no time to compare again.
-  void Withdraw(const std::vector<Number>& numbers) {
+  void Withdraw(const std::vector<Parameter>& parameters) {
     const bool all = clock_.Now() >= end_;
-    const TunedNumber* least = nullptr;
-    for (const TunedNumber& number : better_.numbers) {
-      if (number.conclusion != TuneConclusion::kChanged) continue;
-      if (least == nullptr || number.ratio->median > least->ratio->median) least = &number;
+    const TunedParameter* least = nullptr;
+    for (const TunedParameter& parameter : better_.parameters) {
+      if (!parameter.is_changed()) continue;
+      if (least == nullptr || parameter.ratio->median > least->ratio->median) least = &parameter;
     }
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      TunedNumber& number = better_.numbers[i];
-      if (number.conclusion != TuneConclusion::kChanged || !(all || &number == least)) continue;
-      numbers[i].Set(better_.after, number.before);
-      TakeBack(number, TuneConclusion::kWithdrawn);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      TunedParameter& parameter = better_.parameters[i];
+      if (!parameter.is_changed() || !(all || &parameter == least)) continue;
+      parameters[i].Set(better_.after, parameter.before);
+      TakeBack(parameter, TuneConclusion::kWithdrawn);
     }
   }
 
@@ -410,7 +413,7 @@ class TuningSearch {
   const Clock::TimePoint start_;
   const Clock::TimePoint search_end_;
   const Clock::TimePoint end_;
-  Clock::TimePoint number_end_;  // of the number being tuned
+  Clock::TimePoint parameter_end_;  // of the parameter being tuned
   bool in_search_ = true;
   BetterTuning better_;
 };
@@ -425,8 +428,8 @@ BetterTuning FindBetterTuning(const TuneTask& task, TuneProbe& probe, const Cloc
   return TuningSearch(task, probe, clock, progress).Run();
 }
 
-std::optional<BatchRate> SufficientBatch(std::span<const TunedWorkload> workloads,
-                                         std::size_t collection, double share) {
+std::optional<SufficientRate> SufficientBatch(std::span<const TunedWorkload> workloads,
+                                              std::size_t collection, double share) {
   std::vector<BatchRate> rates;
   for (const TunedWorkload& each : workloads) {
     const bool counts = each.workload.collection == collection && each.workload.rows_for_one == 0;
@@ -435,10 +438,13 @@ std::optional<BatchRate> SufficientBatch(std::span<const TunedWorkload> workload
                      static_cast<double>(each.workload.batch) / each.after_s});
   }
   if (rates.empty()) return std::nullopt;
+  std::ranges::sort(rates, {}, &BatchRate::batch);
   const double best =
       std::ranges::max(rates, {}, &BatchRate::queries_per_second).queries_per_second;
-  return *std::ranges::find_if(
-      rates, [&](const BatchRate& rate) { return rate.queries_per_second >= share * best; });
+  return SufficientRate{
+      *std::ranges::find_if(
+          rates, [&](const BatchRate& rate) { return rate.queries_per_second >= share * best; }),
+      rates.back()};
 }
 
 std::string WorkloadText(const Workload& workload, std::span<const TunedShape> collections) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,7 @@
 #include "backend/cpu/tuning_decisions.h"
 #include "simile/clock.h"
 
-// Which numbers make the CPU engine faster on given collections: what `simile tune` measures and
+// Which parameters make the CPU engine faster on given collections: what `simile tune` measures and
 // what it concludes. Has no clock, engine or data of its own.
 namespace simile::app {
 
@@ -36,8 +37,10 @@ struct Workload {
 // A collection as far as it matters for what to measure.
 struct TunedShape {
   std::string name;
-  std::size_t row_count = 0;
-  std::size_t code_bytes = 0;  // a byte a dimension, padding included
+  std::size_t row_count = 0;   // that are measured: the first ones
+  std::size_t code_bytes = 0;  // of these, a byte a dimension, padding included
+  std::size_t rows_total = 0;
+  std::size_t dim = 0;
 };
 
 // Measures. Tests implement it without a clock.
@@ -78,7 +81,7 @@ bool IsSlower(const backend::cpu::RatioRange& ratio);
 // others make one strategy slower than another, which says nothing about a quiet machine.
 inline constexpr double kOtherLoadMax = 0.1;
 
-// Why a number is as it is now.
+// Why a parameter is as it is now.
 enum class TuneConclusion : std::uint8_t {
   kChanged,
   kNoneBetter,  // every neighbour was measured
@@ -89,52 +92,63 @@ enum class TuneConclusion : std::uint8_t {
   kNoTime,
 };
 
-// One number, before and after.
-struct TunedNumber {
-  std::string name;  // of TuningValues(), or "threads"
-  std::string unit;
+// One parameter, before and after.
+struct TunedParameter {
+  const backend::cpu::TuningValue* value = nullptr;  // null: the threads
   std::size_t before = 0;
   std::size_t after = 0;
   TuneConclusion conclusion = TuneConclusion::kNoTime;
-  // Of a changed number: the time after to the time before where it gained most, measured afresh
-  // once the number was chosen.
+  // Of a changed parameter: the time after to the time before where it gained most, measured afresh
+  // once the parameter was chosen.
   std::optional<backend::cpu::RatioRange> ratio;
   Workload workload;
+
+  const char* name() const { return value != nullptr ? value->name : "threads"; }
+  const char* unit() const { return value != nullptr ? value->unit : "threads"; }
+  bool is_changed() const { return conclusion == TuneConclusion::kChanged; }
 };
 
-// One kind of search with all numbers before and all numbers after.
+// One kind of search with all parameters before and all parameters after.
 struct TunedWorkload {
   Workload workload;
   double before_s = 0;  // of one batch, the median; 0: not measured
   double after_s = 0;
-  std::optional<backend::cpu::RatioRange> ratio;  // after to before; none when time ran out
+  // After to before; none when time ran out or the machine was busy.
+  std::optional<backend::cpu::RatioRange> ratio;
 };
 
 struct BetterTuning {
   EngineSetup after;
-  std::vector<TunedNumber> numbers;
+  std::vector<TunedParameter> parameters;
   std::vector<TunedWorkload> workloads;
   double other_load = 0;  // the most during a part of the measurements
+
+  bool is_changed() const { return std::ranges::any_of(parameters, &TunedParameter::is_changed); }
+  bool is_busy() const { return other_load > kOtherLoadMax; }
 };
 
-// Changes one number after the other to a neighbouring value while that makes some kind of search
-// faster and none slower, twice in a row; then compares everything before with everything after and
-// takes the least changes back until no kind of search is slower. On a busy machine changes
-// nothing.
+// Changes one parameter after the other to a neighbouring value while that makes some kind of
+// search faster and none slower, twice in a row; then compares everything before with everything
+// after and takes the least changes back until no kind of search is slower. On a busy machine
+// changes nothing.
 //   progress  called with the share that is done and what is being measured; may be empty
 using TuneProgress = std::function<void(double share, const std::string& what)>;
 BetterTuning FindBetterTuning(const TuneTask& task, TuneProbe& probe, const Clock& clock,
                               const TuneProgress& progress);
 
-// The smallest batch of those measured without a filter that reaches `share` of the best rate of
-// queries; nothing without measurements.
+// Of the batches measured without a filter the smallest that reaches `share` of the best rate of
+// queries, and the largest; nothing without measurements.
 struct BatchRate {
   std::size_t batch = 1;
   double seconds = 0;  // of the batch
   double queries_per_second = 0;
 };
-std::optional<BatchRate> SufficientBatch(std::span<const TunedWorkload> workloads,
-                                         std::size_t collection, double share);
+struct SufficientRate {
+  BatchRate sufficient;
+  BatchRate largest;
+};
+std::optional<SufficientRate> SufficientBatch(std::span<const TunedWorkload> workloads,
+                                              std::size_t collection, double share);
 
 // `films, 64 queries` or `films, 1 query, one row in 16 passes`
 std::string WorkloadText(const Workload& workload, std::span<const TunedShape> collections);

@@ -1,7 +1,6 @@
 #include "app/collection_probe.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "backend/cpu/int8_kernel.h"
 #include "base/split_mix.h"
 #include "certificate/rotation.h"
+#include "doctor/self_check.h"
 
 namespace simile::app {
 namespace {
@@ -52,25 +52,23 @@ void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query
   }
 }
 
-bool SameHits(std::span<const Hit> some, std::span<const Hit> others) {
-  return std::ranges::equal(some, others, [](const Hit& one, const Hit& other) {
-    return one.row == other.row &&
-           std::bit_cast<std::uint32_t>(one.score) == std::bit_cast<std::uint32_t>(other.score);
-  });
-}
-
 }  // namespace
+
+std::size_t CollectionProbe::RowsToMeasure(const Options& options, std::size_t collection_count,
+                                           std::size_t row_count, std::size_t dim) {
+  const std::size_t rows_max = options.code_bytes_max / collection_count /
+                               std::max<std::size_t>(1, certificate::RotatedDim(dim));
+  return std::min(row_count, std::max<std::size_t>(1, rows_max));
+}
 
 absl::StatusOr<std::unique_ptr<CollectionProbe>> CollectionProbe::Create(
     std::vector<TunedCollection> collections, const Options& options, const Clock& clock) {
   std::unique_ptr<CollectionProbe> probe(new CollectionProbe(options, clock));
   std::uint64_t random = 1;
   for (TunedCollection& collection : collections) {
+    const std::size_t rows_total = collection.vectors.row_count();
     const std::size_t dim = collection.vectors.dim();
-    const std::size_t row_bytes = certificate::RotatedDim(dim);
-    const std::size_t rows_max = std::max<std::size_t>(
-        1, options.code_bytes_max / collections.size() / std::max<std::size_t>(1, row_bytes));
-    const std::size_t rows = std::min(collection.vectors.row_count(), rows_max);
+    const std::size_t rows = RowsToMeasure(options, collections.size(), rows_total, dim);
     const MatrixView view = collection.vectors.view().Slice(0, rows);
     auto queries = data::Matrix::Create(std::max(kQueriesMin, 2 * options.batch_max), dim);
     if (!queries.ok()) return queries.status();
@@ -80,7 +78,8 @@ absl::StatusOr<std::unique_ptr<CollectionProbe>> CollectionProbe::Create(
     // The last block is filled up to whole groups of rows.
     constexpr std::size_t kTogether = backend::cpu::kRowsTogether;
     const std::size_t positions = (rows + kTogether - 1) / kTogether * kTogether;
-    probe->shapes_.push_back({collection.name, rows, positions * row_bytes});
+    probe->shapes_.push_back(
+        {collection.name, rows, positions * certificate::RotatedDim(dim), rows_total, dim});
     probe->subjects_.push_back({std::move(collection), *std::move(queries), {}, rows});
   }
   return probe;
@@ -223,12 +222,12 @@ absl::StatusOr<std::size_t> CollectionProbe::CompareAnswers(const EngineSetup& f
       for (Engine* engine : {*one, *other}) {
         if (absl::Status status = Search(*engine, collection, batch); !status.ok()) return status;
       }
-      for (std::size_t query = 0; query < workload.batch; ++query) {
-        if (SameHits((*one)->result.Hits(query), (*other)->result.Hits(query))) continue;
+      const std::string difference = doctor::FindDifference((*one)->result, (*other)->result);
+      if (!difference.empty()) {
         return absl::InternalError(
-            fmt::format("{}: query {} has other hits with the new numbers than with the old ones; "
-                        "nothing was written. This is a defect, please report it",
-                        shapes_[collection].name, done + query));
+            fmt::format("{}: the new parameters change an answer: {}; nothing was written. This is "
+                        "a defect, please report it",
+                        WorkloadText(workload, shapes_), difference));
       }
       done += workload.batch;
     }

@@ -46,6 +46,10 @@ class CollectionProbe final : public TuneProbe {
   static absl::StatusOr<std::unique_ptr<CollectionProbe>> Create(
       std::vector<TunedCollection> collections, const Options& options, const Clock& clock);
 
+  // How many rows of one of so many collections are measured.
+  static std::size_t RowsToMeasure(const Options& options, std::size_t collection_count,
+                                   std::size_t row_count, std::size_t dim);
+
   const std::vector<TunedShape>& shapes() const { return shapes_; }
   // The most that the indexes over all rows of all collections take with this setup.
   // Errors: kResourceExhausted without memory for the engine.

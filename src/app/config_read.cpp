@@ -200,8 +200,7 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
                                                      sources.environment.end());
   for (const ForeignVariable& foreign : ForeignVariables()) {
     const auto found = variables.find(std::string(foreign.name));
-    reading.foreign_values.push_back(found == variables.end() ? std::nullopt
-                                                              : std::optional(found->second));
+    if (found != variables.end()) reading.foreign_values.emplace(foreign.name, found->second);
   }
   for (const KeptFile& kept : kKeptFiles) SetDefault(kept, variables, reading);
   std::filesystem::path file = sources.file;
@@ -224,9 +223,8 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
 
 std::string IgnoredVariables(const ConfigReading& reading) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < ForeignVariables().size(); ++i) {
-    const ForeignVariable& variable = ForeignVariables()[i];
-    const bool is_set = reading.foreign_values[i].has_value();
+  for (const ForeignVariable& variable : ForeignVariables()) {
+    const bool is_set = reading.foreign_values.contains(variable.name);
     if (is_set && variable.reader == VariableReader::kNobody) names.push_back(variable.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));

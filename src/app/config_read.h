@@ -1,7 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,8 +32,8 @@ struct ConfigSources {
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;
-  // The environment's values of ForeignVariables(), in their order; nothing where it has none.
-  std::vector<std::optional<std::string>> foreign_values;
+  // The ForeignVariables() that are set, by name.
+  std::map<std::string_view, std::string> foreign_values;
 };
 
 // The names of the variables that are set and have no effect: `OMP_NUM_THREADS, TF32_OVERRIDE`.

@@ -22,9 +22,11 @@ const engine::CollectionStatus* FirstLoading(
 
 }  // namespace
 
-std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend) {
-  return fmt::format("simile {}  {} engine ({} on {}): {}", build.version, backend.info.name,
-                     backend.info.engine, backend.info.device, backend.reason);
+std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend, bool gpu_wanted) {
+  const bool gpu_is_missed = gpu_wanted && backend.info.name == "cpu";
+  return fmt::format("simile {}  {} engine ({} on {}): {}{}", build.version, backend.info.name,
+                     backend.info.engine, backend.info.device, backend.reason,
+                     gpu_is_missed ? "; `simile doctor` explains" : "");
 }
 
 std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took) {

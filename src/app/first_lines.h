@@ -14,9 +14,11 @@ namespace simile::app {
 
 // The lines that `serve` prints when it starts. Pure.
 
-// `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...`
+// `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...; `simile
+// doctor` explains`, the end only where a GPU was wanted
 // `simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA 13.0`
-std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend);
+//   gpu_wanted  the configuration does not ask for the CPU
+std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend, bool gpu_wanted);
 
 // `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, followed
 // by a line for each of the dataset's notes.

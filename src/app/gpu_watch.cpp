@@ -67,9 +67,10 @@ void GpuWatch::Log(const backend::GpuEvent& event) {
 
 void GpuWatch::OnDeviceLost(const backend::GpuEvent& event) {
   metrics_.SetBackendActive("cpu");
+  const auto now = clock_.WallNow();
+  metrics_.SetGpuLostAt(now);
   if (!config_.gpu_fault_journal.empty()) {
-    const absl::Status written =
-        AddToFaultJournal(config_.gpu_fault_journal, {clock_.WallNow(), event.reason});
+    const absl::Status written = AddToFaultJournal(config_.gpu_fault_journal, {now, event.reason});
     if (!written.ok()) {
       log_.Warn("the journal of GPU faults is not written",
                 {{"reason", std::string(written.message())}});

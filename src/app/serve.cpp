@@ -155,9 +155,11 @@ class Stop {
   bool signalled_;
 };
 
-// Ends the process at once if the GPU is lost, because destructors would wait for a hung device.
-int ExitIfGpuLost(const App& app, int status) {
-  if (app.gpu_lost()) _exit(status);
+// Ends the process at once if the GPU is lost or a probe of the doctor hangs: destructors would
+// wait for the device, or be run while the probe's thread goes on.
+int ExitIfGpuHangs(App& app, int status) {
+  const bool stopped = app.StopExamination();
+  if (app.gpu_lost() || !stopped) _exit(status);
   return status;
 }
 
@@ -199,18 +201,19 @@ int RunServe(const ConfigReading& reading) {
     return EXIT_FAILURE;
   }
   App& app = **created;
-  output.Starting(observe::GetBuildInfo(), app.backend());
+  output.Starting(observe::GetBuildInfo(), app.backend(),
+                  config.backend.preference != backend::Preference::kCpu);
   const auto drain_delay = config.limits.drain_delay;
   const absl::Status loaded = LoadUnlessStopped(app, drain_delay, signals, output);
   if (!loaded.ok()) {
     output.Failed(loaded);
-    return ExitIfGpuLost(app, EXIT_FAILURE);
+    return ExitIfGpuHangs(app, EXIT_FAILURE);
   }
   output.Listening(app.address(), app.metrics_address());
 
   const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
   const int status = Stop(app, cause, drain_delay, signals).Run();
-  if (status == EXIT_SUCCESS && !app.load_under_way()) return ExitIfGpuLost(app, status);
+  if (status == EXIT_SUCCESS && !app.load_under_way()) return ExitIfGpuHangs(app, status);
   _exit(status);  // destructors would wait for the load, or for the calls that took too long
 }
 

@@ -38,7 +38,7 @@ std::vector<Setting> MakeSettings() {
       Switch({"server.reflection", "--reflection", "",
               "Describe the services to anyone who asks (gRPC server reflection)."},
              "true", &Config::reflection),
-      Switch({"server.admin", "--admin", "",
+      Switch({"server.admin_allowed", "--allow-admin", "",
               "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
              "true", &Config::admin_allowed),
       Collections({"collections.serve", "--collection", "",

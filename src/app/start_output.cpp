@@ -29,8 +29,9 @@ void StartOutput::ClearProgress() {
   Wipe();
 }
 
-void StartOutput::Starting(const observe::BuildInfo& build, const ServedBy& backend) {
-  if (!json_) return Print(BackendLine(build, backend));
+void StartOutput::Starting(const observe::BuildInfo& build, const ServedBy& backend,
+                           bool gpu_wanted) {
+  if (!json_) return Print(BackendLine(build, backend, gpu_wanted));
   log_.Info("starting", {{"version", build.version},
                          {"backend", backend.info.name},
                          {"engine", backend.info.engine},

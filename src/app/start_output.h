@@ -32,7 +32,7 @@ class StartOutput {
   void DrawProgress(const std::vector<engine::CollectionStatus>& collections);
   void ClearProgress();
 
-  void Starting(const observe::BuildInfo& build, const ServedBy& backend);
+  void Starting(const observe::BuildInfo& build, const ServedBy& backend, bool gpu_wanted);
   void Loaded(const engine::Snapshot& snapshot, Clock::Duration took);
   //   metrics_address  nothing when metrics are off
   void Listening(const std::string& address, const std::optional<std::string>& metrics_address);

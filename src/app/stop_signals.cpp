@@ -13,13 +13,22 @@ namespace {
 // this process, too, and a second SIGTERM would end it before its calls are answered.
 constexpr int kParentEnded = SIGUSR1;
 
+// Known before the settings are read, because the parent may end meanwhile. 0 for a parent outside
+// this process' PID namespace.
+const pid_t kParent = getppid();
+
+bool HasOtherParent() { return getppid() != kParent; }
+
 // Has the kernel report the end of the parent.
 void WatchParent() {
-  const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, kParentEnded);
   // The parent may have ended before the kernel was asked.
-  if (getppid() != parent) raise(kParentEnded);
+  if (HasOtherParent()) raise(kParentEnded);
 }
+
+// Whether a signal of the kernel means the parent's end: it reports the end of each thread that
+// started this process, too.
+bool IsEndOfParent() { return kParent == 0 || HasOtherParent(); }
 
 }  // namespace
 
@@ -36,9 +45,12 @@ StopSignals::StopSignals(bool die_with_parent) {
 
 std::optional<StopSignals::Request> StopSignals::Next() {
   signalfd_siginfo info{};
-  if (read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-  const auto signal = static_cast<int>(info.ssi_signo);
-  return Request{signal, signal == kParentEnded};
+  while (read(fd_.get(), &info, sizeof info) == sizeof info) {
+    const auto signal = static_cast<int>(info.ssi_signo);
+    const bool from_parent = signal == kParentEnded;
+    if (!from_parent || IsEndOfParent()) return Request{signal, from_parent};
+  }
+  return std::nullopt;
 }
 
 }  // namespace simile::app

@@ -24,13 +24,9 @@ namespace simile::app {
 namespace {
 
 using backend::cpu::Int8Options;
-using backend::cpu::TuningValue;
-using backend::cpu::TuningValues;
 
 constexpr std::size_t kAnswersCompared = 1'000;  // of each collection
-// The indexes of the setups that are compared, and what is kept free for everything else.
-constexpr std::uint64_t kIndexesAtOnce = 3;
-constexpr std::uint64_t kFreeShare = 10;
+constexpr std::uint64_t kIndexesAtOnce = 3;      // those of the setups that are compared
 
 absl::Status WithFolder(const CollectionConfig& collection, const absl::Status& error) {
   return base::WithMessage(error, LoadErrorText(collection, error));
@@ -39,19 +35,20 @@ absl::Status WithFolder(const CollectionConfig& collection, const absl::Status& 
 // Whether the collections fit beside what runs here, their indexes included.
 absl::Status CheckMemory(const std::vector<data::DatasetPlan>& plans, const Limits& limits,
                          const CollectionProbe::Options& options) {
+  Int8Options largest = options.engine;
+  largest.tuning.int4_from_code_bytes = 0;
   std::uint64_t needed = 0;
-  std::uint64_t code_bytes = 0;
   for (const data::DatasetPlan& plan : plans) {
     const absl::StatusOr<engine::DataBytes> data = engine::PlanData(plan, limits);
     if (!data.ok()) return data.status();
-    needed += data->total();
-    code_bytes += plan.vector_bytes / sizeof(float);
+    const std::size_t rows =
+        CollectionProbe::RowsToMeasure(options, plans.size(), plan.row_count, plan.dim);
+    const ResidentPlan index = backend::cpu::PlanInt8(largest, {rows, plan.dim, plan.files.metric});
+    needed += data->total() + kIndexesAtOnce * index.host_bytes + index.host_build_bytes;
   }
-  // Int4 adds half.
-  needed += kIndexesAtOnce * 3 * std::min<std::uint64_t>(code_bytes, options.code_bytes_max) / 2;
   const absl::StatusOr<engine::HostMemory> memory = engine::ReadHostMemory();
   if (!memory.ok()) return memory.status();
-  const std::uint64_t free = memory->available_bytes - memory->available_bytes / kFreeShare;
+  const std::uint64_t free = engine::MayBeTaken(*memory);
   if (needed <= free) return absl::OkStatus();
   return base::Error(
       base::ErrorReason::kDoesNotFit,
@@ -135,18 +132,12 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   TuneReport report;
   report.key = measured->key;
   std::vector<std::string> names;
-  for (const TunedCollection& each : *collections) {
-    names.push_back(each.name);
-    report.collections.push_back({each.name, each.vectors.row_count(), each.vectors.dim(), 0});
-  }
+  for (const TunedCollection& each : *collections) names.push_back(each.name);
   auto probe = CollectionProbe::Create(*std::move(collections), probed, clock);
   if (!probe.ok()) return probe.status();
-  report.shapes = (*probe)->shapes();
-  for (std::size_t i = 0; i < report.shapes.size(); ++i) {
-    report.collections[i].measured_rows = report.shapes[i].row_count;
-  }
-  report.tuning = FindBetterTuning(TaskOf(config, options, before, *engine, report.shapes), **probe,
-                                   clock, progress);
+  report.collections = (*probe)->shapes();
+  report.tuning = FindBetterTuning(TaskOf(config, options, before, *engine, report.collections),
+                                   **probe, clock, progress);
   const EngineSetup& after = report.tuning.after;
   if (after != before) {
     if (progress) progress(1, "comparing answers");
@@ -159,29 +150,29 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (index_before.ok()) report.index_bytes_before = *index_before;
   if (index_after.ok()) report.index_bytes_after = *index_after;
   if (options.output.empty()) return report;
-  const absl::Status written = WriteTuningCache(
-      options.output, WithTuned(*std::move(measured), report.tuning, names, Today(clock)));
+  const MeasuredTuning kept = WithTuned(*std::move(measured), report.tuning, names, Today(clock));
+  const auto held = ReadTuningCache(options.output, kept.key);
+  if (held.ok() && *held == kept) return report;
+  const absl::Status written = WriteTuningCache(options.output, kept);
   if (!written.ok()) return written;
+  report.written = true;
   return report;
 }
 
 MeasuredTuning WithTuned(MeasuredTuning measured, const BetterTuning& tuning,
                          const std::vector<std::string>& collections, const std::string& date) {
-  const bool changed = std::ranges::any_of(tuning.numbers, [](const TunedNumber& number) {
-    return number.conclusion == TuneConclusion::kChanged;
-  });
-  if (!changed) return measured;
+  if (!tuning.is_changed()) return measured;
   TunedFindings tuned = measured.tuned.value_or(TunedFindings());
   tuned.date = date;
   tuned.collections = Union(std::move(tuned.collections), collections);
-  // A number that was tuned for other threads than the configuration's is not in force, and goes.
-  for (const TuningValue& value : TuningValues()) {
-    const auto number = std::ranges::find(tuning.numbers, value.name, &TunedNumber::name);
-    if (number == tuning.numbers.end()) continue;
-    auto& found = tuned.findings.*value.found;
-    if (number->conclusion == TuneConclusion::kChanged) {
-      found = number->after;
-    } else if (found && *found != number->after) {
+  // A parameter that was tuned for other threads than the configuration's is not in force, and
+  // goes.
+  for (const TunedParameter& parameter : tuning.parameters) {
+    if (parameter.value == nullptr) continue;
+    auto& found = tuned.findings.*parameter.value->found;
+    if (parameter.is_changed()) {
+      found = parameter.after;
+    } else if (found && *found != parameter.after) {
       found.reset();
     }
   }

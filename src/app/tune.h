@@ -25,24 +25,17 @@ struct TuneOptions {
 
 struct TuneReport {
   TuningKey key;
-  // A collection that was measured.
-  struct Collection {
-    std::string name;
-    std::size_t row_count = 0;
-    std::size_t dim = 0;
-    std::size_t measured_rows = 0;
-  };
-  std::vector<Collection> collections;
-  std::vector<TunedShape> shapes;  // of these
+  std::vector<TunedShape> collections;
   BetterTuning tuning;
   std::uint64_t index_bytes_before = 0;
   std::uint64_t index_bytes_after = 0;
   std::size_t answers_compared = 0;  // 0: nothing was changed
+  bool written = false;              // false: without an output, or one that held the same
 };
 
-// Measures the CPU engine on the configured collections, each strategy's numbers as the next serve
-// would use them, looks for better ones (better_tuning.h), compares answers with both, and only
-// then writes the file, in one step.
+// Measures the CPU engine on the configured collections, each strategy's parameters as the next
+// serve would use them, looks for better ones (better_tuning.h), compares answers with both, and
+// only then writes the file where that changes it, in one step.
 //   progress  called from this thread with the share of the time and what is being done
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use
 //         the tuning; kResourceExhausted if the collections and their indexes do not fit;

@@ -89,6 +89,10 @@ Completed ReadAndMeasure(const Config& config, const Int8Options& options, const
 
 }  // namespace
 
+std::string TuningText(const TuningValue& value, std::size_t number) {
+  return value.max_is_never && number >= value.max ? "never" : base::Grouped(number);
+}
+
 backend::RegistryOptions TuningInForce::Over(backend::RegistryOptions options) const {
   options.tuning = tuning;
   if (threads > 0) options.threads = threads;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@
 #include "simile/clock.h"
 
 namespace simile::app {
+
+// A number of the tuning: "262,144", "never".
+std::string TuningText(const backend::cpu::TuningValue& value, std::size_t number);
 
 // The tuning that the CPU engine runs with, and the origin of each number.
 struct TuningInForce {

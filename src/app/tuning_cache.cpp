@@ -186,7 +186,7 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   constexpr int kIndent = 1;
   return base::ReplaceFile(
       file, content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
-      {.create_folders = true});
+      {.create_folders = true, .mode = 0644});
 }
 
 }  // namespace simile::app

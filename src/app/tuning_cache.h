@@ -18,6 +18,8 @@ struct TuningKey {
   std::string cpu;  // "Intel(R) Xeon(R) Processor"
   unsigned threads = 1;
   std::string kernels;  // "amx+avx512vnni"
+
+  friend bool operator==(const TuningKey&, const TuningKey&) = default;
 };
 TuningKey KeyOf(const backend::cpu::Int8Options& options);
 
@@ -37,10 +39,13 @@ struct MeasuredTuning {
   std::string date;  // of the calibration: "2026-11-21"
   backend::cpu::TuningFindings findings;
   std::optional<TunedFindings> tuned;
+
+  friend bool operator==(const MeasuredTuning&, const MeasuredTuning&) = default;
 };
 
 // The file that keeps measurements between starts: JSON, one entry for each key, so that machines
-// and releases with a common home folder can share it. Unknown names in an entry are ignored.
+// and releases with a common home folder can share it; all users may read it, as far as the umask
+// lets them. Unknown names in an entry are ignored.
 
 // Errors: kNotFound if there is no file or no valid entry for this key; kInvalidArgument if it is
 //         another kind of file; kPermissionDenied if it cannot be read.

@@ -20,7 +20,8 @@
 namespace simile::app {
 namespace {
 
-std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotStore& store) {
+std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotStore& store,
+                                                        const service::CollectionChanges& changes) {
   std::vector<observe::CollectionReading> readings;
   for (const engine::CollectionStatus& status : store.List()) {
     if (status.snapshot == nullptr) continue;
@@ -32,7 +33,8 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
                          {"payload", bytes.payload},
                          {"users", bytes.users},
                          {"index", bytes.index},
-                         {"device", bytes.device}}});
+                         {"device", bytes.device}},
+                        changes.LastLoadFailed(status.name)});
   }
   return readings;
 }
@@ -75,6 +77,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
   backend::RegistryOptions options = tuning.Over(config.backend);
   options.gpu.clock = &base->clock;
   options.gpu_faults = base->gpu_watch.EarlierFaults();
+  if (!options.gpu_faults.empty()) base->metrics.SetGpuLostAt(options.gpu_faults.back().at);
   options.gpu_observer = [watch = &base->gpu_watch](const backend::GpuEvent& event) {
     watch->On(event);
   };
@@ -98,6 +101,7 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
     : base_(std::move(base)),
       backend_(std::move(chosen.backend)),
       gpu_left_alone_(chosen.gpu_left_alone),
+      gpu_bus_id_(std::move(chosen.gpu_bus_id)),
       serving_backend_{*backend_, std::move(chosen.reason)},
       publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
       executor_(
@@ -117,6 +121,7 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
              .changes_allowed = config_.changes_allowed,
              .admin_allowed = config_.admin_allowed,
              .started_at = clock_.WallNow(),
+             .started = clock_.Now(),
              .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
              .examination = examination_},
       services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_, admin_,
@@ -127,7 +132,7 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
   if (config_.backend.preference == backend::Preference::kCpu) return;
   GpuSensors::Options sensors;
   sensors.device = static_cast<unsigned>(config_.backend.gpu.device);
-  sensors.bus_id = std::move(chosen.gpu_bus_id);
+  sensors.bus_id = gpu_bus_id_;
   gpu_sensors_ = std::make_unique<GpuSensors>(std::move(sensors), clock_, log_);
 }
 
@@ -185,7 +190,7 @@ observe::ScrapeSources App::Sources() {
           // Calls that the server's destructor waits for may read it.
           .connections_open =
               [server = server_.get()] { return std::uint64_t{server->CountConnections()}; },
-          .collections = [this] { return ReadCollections(store_); },
+          .collections = [this] { return ReadCollections(store_, changes_); },
           .device_memory = [this] { return backend_->device_memory(); },
           .others =
               [this] {
@@ -217,6 +222,7 @@ doctor::Options App::DoctorOptions() const {
   options.server = doctor::ServerState{.gpu_answers = now.info.name == "gpu",
                                        .gpu_lost = gpu_lost(),
                                        .gpu_left_alone = gpu_left_alone_,
+                                       .gpu_bus_id = gpu_bus_id_,
                                        .reason = now.reason};
   return options;
 }

@@ -61,6 +61,9 @@ class App {
   // AnnounceDrain; waits up to limits.drain_timeout for running calls: see Server::Drain. Calls
   // that wait for a change of a collection are answered at once, since its result would be lost.
   bool Drain();
+  // Ends the doctor's probes. False while one hangs in the driver: the process must then end
+  // without destructors, because the probe's thread goes on.
+  bool StopExamination() { return examination_.Stop(); }
   // Whether a collection is being loaded: then the destructor waits for that.
   bool load_under_way() const { return changes_.AnyUnderWay(); }
 
@@ -104,7 +107,8 @@ class App {
   const observe::Logger& log_ = base_->log;
   observe::Metrics& metrics_ = base_->metrics;
   const std::unique_ptr<Backend> backend_;
-  const bool gpu_left_alone_;  // after too many losses
+  const bool gpu_left_alone_;     // after too many losses
+  const std::string gpu_bus_id_;  // of the chosen GPU; empty for none
   const service::ServingBackend serving_backend_;
   engine::SnapshotStore store_{clock_};
   engine::Publisher publisher_;

@@ -23,6 +23,7 @@ inline constexpr std::size_t kGridRounds = 8;
 inline constexpr unsigned kScanQueriesMax = 64;
 inline constexpr unsigned kScanGroupsMax = 512;
 inline constexpr unsigned kTileGranule = 128;
+inline constexpr unsigned kSpareHits = 64;  // of a query's buffer, for some that are not wanted
 
 }  // namespace gpu_sizes
 
@@ -153,10 +154,8 @@ inline std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
 
 // The most queries of one pass that wants so many hits of each; a larger batch takes several.
 inline unsigned PassQueriesMax(const WorkspaceSize& size, unsigned hits) {
-  // The buffer for hits has space for some that are not wanted (HitCapacity in pass_plan.cpp).
-  constexpr std::size_t kSpareHits = 64;
   return static_cast<unsigned>(std::min<std::size_t>(
-      {size.queries_max, size.answers_max / hits, size.hits_max / (hits + kSpareHits)}));
+      {size.queries_max, size.answers_max / hits, size.hits_max / (hits + gpu_sizes::kSpareHits)}));
 }
 
 }  // namespace simile::backend

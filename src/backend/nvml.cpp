@@ -10,6 +10,8 @@
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
 
+#include "base/shared_library.h"
+
 namespace simile::backend {
 namespace {
 
@@ -191,22 +193,12 @@ class CardReader {
   int error_ = kNvmlSuccess;
 };
 
-struct LoadedLibrary {
-  void* handle = nullptr;
-  absl::Status status;
-};
-
-LoadedLibrary LoadNvml(const std::string& library) {
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) return {handle, absl::OkStatus()};
-  const char* error = dlerror();
-  const std::string message = error != nullptr ? error : "unknown loader error";
-  // The loader gives no error code for a library that is not on its path, only this text.
-  if (message.find("No such file or directory") != std::string::npos) {
-    return {nullptr, absl::NotFoundError(fmt::format("{} not found", library))};
-  }
-  return {nullptr,
-          absl::FailedPreconditionError(fmt::format("{} cannot be loaded: {}", library, message))};
+// Errors: those of Nvml::Open for the loading.
+absl::StatusOr<void*> LoadNvml(const std::string& library) {
+  absl::StatusOr<void*> loaded = base::LoadSharedLibrary(library);
+  if (loaded.ok() || absl::IsNotFound(loaded.status())) return loaded;
+  return absl::FailedPreconditionError(
+      fmt::format("{} cannot be loaded: {}", library, std::string(loaded.status().message())));
 }
 
 }  // namespace
@@ -219,11 +211,11 @@ std::optional<int> NvmlCodeOf(const absl::Status& status) {
 
 const std::vector<ThrottleReason>& ThrottleReasons() {
   static const std::vector<ThrottleReason> reasons = {
-      {0x04, "sw_power_cap"},
-      {0x08, "hw_slowdown"},
-      {0x20, "sw_thermal_slowdown"},
-      {0x40, "hw_thermal_slowdown"},
-      {0x80, "hw_power_brake_slowdown"},
+      {0x04, "sw_power_cap", true},
+      {0x08, "hw_slowdown", false},
+      {0x20, "sw_thermal_slowdown", false},
+      {0x40, "hw_thermal_slowdown", false},
+      {0x80, "hw_power_brake_slowdown", false},
   };
   return reasons;
 }
@@ -243,9 +235,9 @@ absl::StatusOr<std::optional<std::uint64_t>> XidEvents::Next(std::chrono::millis
 }
 
 absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
-  const LoadedLibrary loaded = LoadNvml(library);
-  if (!loaded.status.ok()) return loaded.status;
-  auto functions = std::make_shared<NvmlFunctions>(loaded.handle);
+  const absl::StatusOr<void*> loaded = LoadNvml(library);
+  if (!loaded.ok()) return loaded.status();
+  auto functions = std::make_shared<NvmlFunctions>(*loaded);
   if (const int code = CallIfThere(functions->init); code != kNvmlSuccess) {
     return functions->Error(code);
   }
@@ -338,9 +330,9 @@ absl::StatusOr<std::unique_ptr<XidEvents>> Nvml::WatchXids(unsigned index) const
 }
 
 std::string NvmlLibraryVersion(const std::string& library) {
-  const LoadedLibrary loaded = LoadNvml(library);
-  if (!loaded.status.ok()) return {};
-  const std::string version = TextFrom(NvmlFunctions(loaded.handle).library_version);
+  const absl::StatusOr<void*> loaded = LoadNvml(library);
+  if (!loaded.ok()) return {};
+  const std::string version = TextFrom(NvmlFunctions(*loaded).library_version);
   // "12.570.133.20": the first number is that of NVML's interface.
   const std::size_t dot = version.find('.');
   return dot == std::string::npos ? version : version.substr(dot + 1);

@@ -33,6 +33,7 @@ std::optional<int> NvmlCodeOf(const absl::Status& status);
 struct ThrottleReason {
   std::uint64_t bit;  // in GpuReading::throttle_reasons
   const char* name;   // "hw_thermal_slowdown", for a label
+  bool under_load;    // a card that works hard normally has it
 };
 // All of them that are worth a look; an idle card and clocks set by a user are not.
 const std::vector<ThrottleReason>& ThrottleReasons();

@@ -9,11 +9,11 @@ namespace simile::base {
 // allocator has no such call.
 void ReturnFreedMemory();
 
-// Makes blocks from 4 MiB on mappings of their own, which return to the kernel when they are freed.
-// By itself the allocator takes ever larger ones from its arenas, once one was freed, and a block
-// that lives keeps the memory below it from being returned: a server grew with every reload.
-// Smaller ones, replies among them, stay in the arenas. For a program that serves, before it has
-// threads.
+// Gives each block of 4 MiB or more a mapping of its own, which returns to the kernel when the
+// block is freed. By default the allocator raises this limit whenever such a block is freed. Larger
+// blocks then come from its heaps, where a block in use keeps the free memory below it from the
+// kernel: a server grew with every reload. Smaller blocks, replies among them, stay in the heaps.
+// REQUIRES: the program has one thread.
 void MapLargeBlocks();
 
 }  // namespace simile::base

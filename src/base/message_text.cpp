@@ -16,7 +16,8 @@ std::string Grouped(std::uint64_t number) {
 }
 
 std::string Counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", Grouped(count), noun, count == 1 ? "" : "s");
+  const char* plural = noun.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", Grouped(count), noun, count == 1 ? "" : plural);
 }
 
 std::string BytesText(std::uint64_t bytes) {

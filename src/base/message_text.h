@@ -9,7 +9,7 @@ namespace simile::base {
 // A number with separated thousands, as all messages write it: 62,423.
 std::string Grouped(std::uint64_t number);
 
-// A count and its noun: `1 row`, `5,000 rows`.
+// A count and its noun: `1 row`, `5,000 rows`, `2 batches`.
 std::string Counted(std::uint64_t count, std::string_view noun);
 
 // Bytes in the largest fitting unit: `640 B`, `9.5 MiB`, `28.61 GiB`.

@@ -59,10 +59,13 @@ std::string FirstNames(const v1::ListCollectionsResponse& listed) {
 
 }  // namespace
 
-void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help) {
+void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help,
+                    const std::string& server_help) {
   command
       .Text("--server", flags.server, "HOST:PORT",
-            fmt::format("The server to call (default {}, or SIMILE_SERVER)", kDefaultServer))
+            server_help.empty()
+                ? fmt::format("The server to call (default {}, or SIMILE_SERVER)", kDefaultServer)
+                : server_help)
       .Real("--timeout", flags.timeout_s, "SECONDS",
             fmt::format("Give up after this long; inf: never ({})", timeout_help))
       .Switch("--json", flags.json, "Print JSON for programs")

@@ -19,7 +19,9 @@ struct ClientFlags {
 };
 // Adds them, and a check of the address and the timeout.
 //   timeout_help  the help's text about the default timeout
-void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help);
+//   server_help   what --server does, for a command that does not call one otherwise
+void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help,
+                    const std::string& server_help = "");
 //   timeout_default_s  used without --timeout; unset: no limit
 // REQUIRES: the check of AddClientFlags was made.
 Connection Connect(const ClientFlags& flags, std::optional<double> timeout_default_s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,18 @@ using backend::cpu::TuningValues;
 std::string Joined(const std::vector<std::string>& texts) {
   const std::string joined = fmt::format("{}", fmt::join(texts, ", "));
   return joined.empty() ? "-" : joined;
+}
+
+std::string WithUnit(const std::string& value, const std::string& unit) {
+  return unit.empty() || value == "never" ? value : fmt::format("{} {}", value, unit);
+}
+
+// An origin without its kind, which its form shows: "--port", "SIMILE_SERVER_PORT", "simile.json".
+std::string SourceName(const std::string& origin) {
+  for (const std::string_view kind : {"flag ", "environment ", "file "}) {
+    if (origin.starts_with(kind)) return origin.substr(kind.size());
+  }
+  return origin;
 }
 
 Json ValueJson(const Setting& setting, const app::Config& config) {
@@ -100,11 +113,10 @@ Json FamiliarJson() {
 
 Json ForeignJson(const app::ConfigReading& reading) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < app::ForeignVariables().size(); ++i) {
-    const app::ForeignVariable& variable = app::ForeignVariables()[i];
-    const std::optional<std::string>& value = reading.foreign_values[i];
+  for (const app::ForeignVariable& variable : app::ForeignVariables()) {
+    const auto found = reading.foreign_values.find(variable.name);
     list.push_back({{"name", variable.name},
-                    {"value", value ? Json(*value) : Json()},
+                    {"value", found != reading.foreign_values.end() ? Json(found->second) : Json()},
                     {"reader", ReaderName(variable.reader)},
                     {"help", variable.effect}});
   }
@@ -162,25 +174,29 @@ int RunConfig(const ConfigFlags& flags) {
 }  // namespace
 
 std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal) {
-  Table table({{"setting"}, {"value"}, {"unit"}, {"range"}, {"default"}, {"from"}});
+  Table table({{"setting"},
+               {"value", Align::kLeft, true, false, true},
+               {"from", Align::kLeft, true, false, true}});
   const app::Config defaults;
   for (std::size_t i = 0; i < app::Settings().size(); ++i) {
     const Setting& setting = app::Settings()[i];
-    table.AddRow({setting.key, Joined(setting.get(reading.config)), setting.unit, setting.range,
-                  Joined(setting.get(defaults)), reading.origins[i]});
+    const std::string value = Joined(setting.get(reading.config));
+    const std::string normal = Joined(setting.get(defaults));
+    std::string text = WithUnit(value, setting.unit);
+    if (value != normal && normal != "-") text += fmt::format(" (default {})", normal);
+    table.AddRow({setting.key, text, SourceName(reading.origins[i])});
   }
   return table.Render(terminal, 0);
 }
 
 std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal) {
-  Table table({{"tuning"}, {"value"}, {"unit"}, {"default"}, {"from"}});
-  const Int8Tuning defaults;
-  table.AddRow({"threads", std::to_string(tuning.threads), "threads",
-                std::to_string(base::UsableCpuCount()), tuning.threads_origin});
+  Table table({{"tuning"}, {"value"}, {"from", Align::kLeft, true, false, true}});
+  table.AddRow({"threads", std::to_string(tuning.threads), tuning.threads_origin});
   for (std::size_t i = 0; i < TuningValues().size(); ++i) {
     const TuningValue& value = TuningValues()[i];
-    table.AddRow({value.name, std::to_string(tuning.tuning.*value.value), value.unit,
-                  std::to_string(defaults.*value.value), tuning.origins[i]});
+    table.AddRow({value.name,
+                  WithUnit(app::TuningText(value, tuning.tuning.*value.value), value.unit),
+                  tuning.origins[i]});
   }
   std::string text = table.Render(terminal, 0);
   if (!tuning.cache.ok()) text += std::string(tuning.cache.message()) + "\n";
@@ -188,17 +204,18 @@ std::string TuningTable(const app::TuningInForce& tuning, const Terminal& termin
 }
 
 std::string ForeignTable(const app::ConfigReading& reading, const Terminal& terminal) {
-  Table table({{"variable"}, {"value"}, {"read by"}, {"what"}});
-  bool any = false;
-  for (std::size_t i = 0; i < app::ForeignVariables().size(); ++i) {
-    const app::ForeignVariable& variable = app::ForeignVariables()[i];
-    if (!reading.foreign_values[i]) continue;
+  Table table({{"variable"},
+               {"value", Align::kLeft, true, false, true},
+               {"read by"},
+               {"what", Align::kLeft, true, false, true}});
+  for (const app::ForeignVariable& variable : app::ForeignVariables()) {
+    const auto found = reading.foreign_values.find(variable.name);
+    if (found == reading.foreign_values.end()) continue;
     const std::string reader = ReaderName(variable.reader);
-    table.AddRow({std::string(variable.name), *reading.foreign_values[i],
+    table.AddRow({std::string(variable.name), found->second,
                   reader.empty() ? "nobody: ignored" : reader, std::string(variable.effect)});
-    any = true;
   }
-  return any ? fmt::format("\n{}", table.Render(terminal, 0)) : "";
+  return table.empty() ? "" : fmt::format("\n{}", table.Render(terminal, 0));
 }
 
 std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
@@ -235,20 +252,26 @@ void AddConfigCommand(CommandLine& line) {
       line.Add("config", "Check and show the settings and folders that `serve` would use");
   command
       .Switch("--print", flags->print,
-              "Print every setting: value, unit, range, default, origin; and the CPU's tuning")
-      .Switch("--json", flags->json, "Print every setting as JSON for programs");
+              "Print every setting with its value and where it comes from; and the CPU's tuning")
+      .Switch("--json", flags->json, "Print all of it as JSON for programs, with units and ranges");
   flags->settings.AddTo(command);
+  std::vector<std::string> familiar;
+  for (const app::FamiliarName& each : app::FamiliarNames()) {
+    familiar.push_back(each.key == "backend.preference"
+                           ? fmt::format("{} ({})", each.name, each.help)
+                           : fmt::format("{} ({})", each.name, each.key));
+  }
   command
-      .Footer(
+      .Footer(fmt::format(
           "Settings come from a JSON file, then SIMILE_* variables, then flags; the last one "
           "wins.\n"
-          "server.port is SIMILE_SERVER_PORT, and {\"server\": {\"port\": 50051}} in a file.\n"
-          "Names from other servers also work: USE_GPU (true: auto, false: cpu), "
-          "INFERENCE_BATCH_SIZE,\n"
-          "WORKER_CONCURRENCY; --print names the variables that are set and have no effect.\n"
+          "server.port is SIMILE_SERVER_PORT, and {{\"server\": {{\"port\": 50051}}}} in a file.\n"
+          "Names from other servers also work: {}. --print names the variables that are set and "
+          "have no effect.\n"
           "Of a collection's folder the headers are read; `simile inspect FOLDER` reads all.\n"
           "Exit codes: 0 valid, 1 a folder is missing or no collection, 64 a wrong setting, or "
-          "nothing to serve.")
+          "nothing to serve.",
+          fmt::join(familiar, ", ")))
       .Run([flags] { return RunConfig(*flags); });
 }
 

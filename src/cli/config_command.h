@@ -10,11 +10,11 @@
 
 namespace simile::cli {
 
-// Every setting in a table: key, value, unit, range, default and origin.
+// Every setting in a table: key, value with unit and another default, and origin.
 std::string SettingsTable(const app::ConfigReading& reading, const Terminal& terminal);
 
-// The CPU engine's threads and tuning in a table: name, value, unit, default and origin. Below it
-// the error of the tuning cache file, if any.
+// The CPU engine's threads and tuning in a table: name, value with unit, and origin. Below it the
+// error of the tuning cache file, if any.
 std::string TuningTable(const app::TuningInForce& tuning, const Terminal& terminal);
 
 // The variables that are set and that others read, or nobody, in a table: name, value, who reads it

@@ -62,7 +62,7 @@ class Connection {
   absl::StatusOr<v1::LookupResponse> Lookup(const v1::LookupRequest& request) const;
 
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo() const;
-  // Errors of both: kPermissionDenied unless the server runs with --admin.
+  // Errors of both: kPermissionDenied unless the server runs with --allow-admin.
   absl::StatusOr<v1::GetStatsResponse> GetStats() const;
   absl::StatusOr<v1::DiagnoseResponse> Diagnose() const;
 

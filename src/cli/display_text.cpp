@@ -63,18 +63,22 @@ std::size_t DisplayWidth(std::string_view text) {
   return width;
 }
 
-std::string Shortened(std::string_view text, std::size_t width) {
-  if (DisplayWidth(text) <= width) return std::string(text);
-  if (width == 0) return "";
+std::string_view BeginningOf(std::string_view text, std::size_t width) {
   std::size_t taken_bytes = 0;
   std::size_t taken_width = 0;
   while (taken_bytes < text.size()) {
     const Character character = FrontOf(text.substr(taken_bytes));
-    if (taken_width + WidthOf(character.code) > width - 1) break;
+    if (taken_width + WidthOf(character.code) > width) break;
     taken_width += WidthOf(character.code);
     taken_bytes += character.bytes;
   }
-  std::string shortened(text.substr(0, taken_bytes));
+  return text.substr(0, taken_bytes);
+}
+
+std::string Shortened(std::string_view text, std::size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  std::string shortened(BeginningOf(text, width - 1));
   while (shortened.ends_with(' ')) shortened.pop_back();
   return shortened += kEllipsis;
 }

@@ -18,8 +18,12 @@ std::string Printable(std::string_view text, LineBreaks line_breaks = LineBreaks
 // Terminal columns the text takes: 2 for wide characters (CJK, most emoji), 0 for combining marks.
 std::size_t DisplayWidth(std::string_view text);
 
-// The text if it is at most `width` columns wide, else a prefix and an ellipsis that together are.
-// Never separates a character from its combining marks.
+// The longest beginning of the text that is at most `width` columns wide. Never separates a
+// character from its combining marks.
+std::string_view BeginningOf(std::string_view text, std::size_t width);
+
+// The text if it is at most `width` columns wide, else its beginning and an ellipsis that together
+// are.
 std::string Shortened(std::string_view text, std::size_t width);
 
 // The text as one word of a shell's command line, in quotes where that is necessary.

@@ -90,9 +90,10 @@ std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& a
   facts.AddRow({"changes", info.changes_allowed() ? "allowed"
                                                   : "refused; `simile serve --allow-changes` "
                                                     "allows load, reload, rollback and unload"});
-  facts.AddRow({"admin", info.admin_allowed()
-                             ? "allowed"
-                             : "refused; `simile serve --admin` allows top and doctor --server"});
+  facts.AddRow(
+      {"admin", info.admin_allowed()
+                    ? "allowed"
+                    : "refused; `simile serve --allow-admin` allows top and doctor --server"});
   const char* label = "can";
   for (const std::string& line : WrappedList(info.capabilities(), kAbilitiesWidth)) {
     facts.AddRow({std::exchange(label, ""), line});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/display_text.h"
+#include "cli/help_text.h"
 
 namespace simile::cli {
 namespace {
@@ -18,6 +19,19 @@ std::string Padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t taken = DisplayWidth(text);
   const std::string padding(width > taken ? width - taken : 0, ' ');
   return align == Align::kRight ? padding + text : text + padding;
+}
+
+// The text in lines of at most this width, broken at spaces, and within a word that is longer.
+std::vector<std::string> LinesOf(const std::string& text, std::size_t width) {
+  if (DisplayWidth(text) <= width) return {text};
+  std::vector<std::string> lines;
+  for (std::string word : Wrapped(text, width)) {
+    for (; DisplayWidth(word) > width; word.erase(0, lines.back().size())) {
+      lines.emplace_back(BeginningOf(word, width));
+    }
+    lines.push_back(std::move(word));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -67,7 +81,7 @@ std::string Table::Render(const Terminal& terminal, std::size_t indent) const {
     std::string text(indent, ' ');
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) text.append(kGap, ' ');
-      text += Padded(Shortened(cell_of(i), widths[i]), widths[i], columns_[i].align);
+      text += Padded(cell_of(i), widths[i], columns_[i].align);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text;
@@ -76,10 +90,22 @@ std::string Table::Render(const Terminal& terminal, std::size_t indent) const {
   const bool has_heading =
       std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
   if (has_heading) {
-    rendered += Bold(line([&](std::size_t i) { return columns_[i].heading; }), terminal) + '\n';
+    rendered += Bold(line([&](std::size_t i) { return Shortened(columns_[i].heading, widths[i]); }),
+                     terminal) +
+                '\n';
   }
   for (const auto& row : rows_) {
-    rendered += line([&](std::size_t i) { return row[i]; }) + '\n';
+    std::vector<std::vector<std::string>> cells;
+    std::size_t lines = 1;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      cells.push_back(columns_[i].wraps ? LinesOf(row[i], widths[i])
+                                        : std::vector{Shortened(row[i], widths[i])});
+      lines = std::max(lines, cells.back().size());
+    }
+    for (std::size_t n = 0; n < lines; ++n) {
+      rendered +=
+          line([&](std::size_t i) { return n < cells[i].size() ? cells[i][n] : ""; }) + '\n';
+    }
   }
   return rendered;
 }

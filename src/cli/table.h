@@ -13,7 +13,8 @@ enum class Align : std::uint8_t { kLeft, kRight };
 
 // Rows of text in aligned columns, two spaces apart. Cells are made printable; widths are in
 // terminal columns, not bytes. On a terminal the widest column that may shrink is shortened until
-// the table fits, columns of ids only when no other is left; in a file or a pipe nothing is cut.
+// the table fits, columns of ids only when no other is left; in a file or a pipe nothing is cut or
+// wrapped.
 class Table {
  public:
   struct Column {
@@ -21,6 +22,7 @@ class Table {
     Align align = Align::kLeft;
     bool may_shrink = false;
     bool shrinks_last = false;  // ids: the next command needs them whole
+    bool wraps = false;         // a shrunk cell goes on in the next line instead of being cut
   };
   explicit Table(std::vector<Column> columns);
 

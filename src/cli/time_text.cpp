@@ -7,6 +7,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+
 namespace simile::cli {
 namespace {
 
@@ -24,6 +26,22 @@ std::string TimeText(const google::protobuf::Timestamp& time) {
 
 std::string Rfc3339Text(const google::protobuf::Timestamp& time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", CalendarTime(time));
+}
+
+std::string ShortTimeText(double seconds) {
+  const auto in = [seconds](double units, const char* unit) {
+    const double number = seconds * units;
+    return fmt::format("{:.{}f} {}", number, number < 9.95 ? 1 : 0, unit);
+  };
+  if (seconds < 0.9995e-3) return in(1e6, "us");
+  if (seconds < 0.9995) return in(1e3, "ms");
+  return fmt::format("{:.1f} s", seconds);
+}
+
+std::string RateText(double per_s) {
+  if (per_s <= 0) return "0/s";
+  return per_s < 9.95 ? fmt::format("{:.1f}/s", per_s)
+                      : fmt::format("{}/s", base::Grouped(static_cast<std::uint64_t>(per_s + 0.5)));
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text) {

@@ -16,6 +16,12 @@ std::string TimeText(const google::protobuf::Timestamp& time);
 // RFC 3339, to the second: `2023-11-14T22:13:20Z`
 std::string Rfc3339Text(const google::protobuf::Timestamp& time);
 
+// A duration at a glance: `1.8 us`, `86 us`, `1.4 ms`, `2.0 s`
+std::string ShortTimeText(double seconds);
+
+// How often something happens: `0/s`, `0.5/s`, `41,205/s`
+std::string RateText(double per_s);
+
 // "30s", "500ms", "2m", or seconds as a number.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 

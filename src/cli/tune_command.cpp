@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/config_read.h"
+#include "app/settings.h"
+#include "app/tuning.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
@@ -32,13 +34,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using app::BatchRate;
+using app::BetterTuning;
 using app::TuneConclusion;
-using app::TunedNumber;
+using app::TunedParameter;
 using app::TunedWorkload;
 using app::TuneReport;
 using backend::cpu::RatioRange;
-using backend::cpu::TuningValue;
-using backend::cpu::TuningValues;
 
 constexpr std::chrono::seconds kShortestTune{1};
 constexpr std::chrono::seconds kLongestTune{300};
@@ -130,25 +131,23 @@ const char* NameOf(TuneConclusion conclusion) {
   return "";
 }
 
-// The greatest value of a number, or more, means that what it decides never happens.
-std::string ValueText(const TunedNumber& number, std::size_t value) {
-  const auto known = std::ranges::find(TuningValues(), number.name, &TuningValue::name);
-  if (known != TuningValues().end() && value >= known->max) return "never";
-  return base::Grouped(value);
+std::string ValueText(const TunedParameter& parameter, std::size_t number) {
+  return parameter.value != nullptr ? app::TuningText(*parameter.value, number)
+                                    : base::Grouped(number);
 }
 
-std::string NumbersTable(const TuneReport& report, const Terminal& terminal) {
-  Table table({{"number"},
+std::string ParametersTable(const TuneReport& report, const Terminal& terminal) {
+  Table table({{"parameter"},
                {"before", Align::kRight},
                {"after", Align::kRight},
                {"gain of queries/s", Align::kLeft, true}});
-  for (const TunedNumber& number : report.tuning.numbers) {
-    const std::string gain = number.ratio
-                                 ? fmt::format("{}: {}", GainText(*number.ratio),
-                                               app::WorkloadText(number.workload, report.shapes))
-                                 : TextOf(number.conclusion);
-    table.AddRow(
-        {number.name, ValueText(number, number.before), ValueText(number, number.after), gain});
+  for (const TunedParameter& parameter : report.tuning.parameters) {
+    const std::string gain =
+        parameter.ratio ? fmt::format("{}: {}", GainText(*parameter.ratio),
+                                      app::WorkloadText(parameter.workload, report.collections))
+                        : TextOf(parameter.conclusion);
+    table.AddRow({parameter.name(), ValueText(parameter, parameter.before),
+                  ValueText(parameter, parameter.after), gain});
   }
   return table.Render(terminal, 0);
 }
@@ -165,7 +164,7 @@ std::string SearchesTable(const TuneReport& report, bool changed, const Terminal
                {changed ? "after" : "", Align::kRight},
                {changed ? "gain" : ""}});
   for (const TunedWorkload& each : report.tuning.workloads) {
-    const std::string name = app::WorkloadText(each.workload, report.shapes);
+    const std::string name = app::WorkloadText(each.workload, report.collections);
     if (!changed) {
       table.AddRow({name, RateText(each, each.before_s), "", ""});
     } else {
@@ -178,26 +177,18 @@ std::string SearchesTable(const TuneReport& report, bool changed, const Terminal
 
 // The batch that suffices for every collection, and for which one it must be so large; nothing from
 // a busy machine.
-struct BatchAdvice {
-  BatchRate sufficient;
-  BatchRate largest;  // that was measured
+struct BatchAdvice : app::SufficientRate {
   std::string collection;
 };
 std::optional<BatchAdvice> AdviceOf(const TuneReport& report) {
   std::optional<BatchAdvice> advice;
   // Rates of different batches were not measured at the same moment.
-  if (report.tuning.other_load > app::kOtherLoadMax) return advice;
-  for (std::size_t i = 0; i < report.shapes.size(); ++i) {
+  if (report.tuning.is_busy()) return advice;
+  for (std::size_t i = 0; i < report.collections.size(); ++i) {
     const auto sufficient = app::SufficientBatch(report.tuning.workloads, i, kSufficientShare);
-    if (!sufficient || (advice && sufficient->batch <= advice->sufficient.batch)) continue;
-    BatchRate largest;
-    for (const TunedWorkload& each : report.tuning.workloads) {
-      if (each.workload.collection != i || each.after_s <= 0) continue;
-      if (each.workload.rows_for_one > 0 || each.workload.batch < largest.batch) continue;
-      largest = {each.workload.batch, each.after_s,
-                 static_cast<double>(each.workload.batch) / each.after_s};
-    }
-    advice = BatchAdvice{*sufficient, largest, report.shapes[i].name};
+    if (!sufficient || (advice && sufficient->sufficient.batch <= advice->sufficient.batch))
+      continue;
+    advice = BatchAdvice{*sufficient, report.collections[i].name};
   }
   return advice;
 }
@@ -223,19 +214,53 @@ std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max)
       MillisecondsText(advice->largest.seconds), advice->collection);
 }
 
-std::string WrittenText(const TuneSetting& setting) {
-  const std::string file = setting.output.string();
-  if (setting.output.empty()) return "nothing was written (--dry-run)\n";
-  if (setting.output_is_cache) {
+// Whether something was changed, and why not.
+std::string ChangeText(const TuneReport& report) {
+  const BetterTuning& tuning = report.tuning;
+  if (tuning.is_busy()) {
     return fmt::format(
-        "wrote {}\n  each `simile serve` of this user here starts with it; restart those that "
-        "run\n",
-        Printable(file));
+        "nothing is changed: other programs took {:.0f} % of the processors meanwhile;\n"
+        "  measure again when they rest\n",
+        100 * tuning.other_load);
   }
-  return fmt::format(
-      "wrote {0}\n  serve starts with it where backend.tuning_cache names it:\n"
-      "  SIMILE_BACKEND_TUNING_CACHE={1} simile serve ...\n",
-      Printable(file), ShellWord(file));
+  const auto unmeasured =
+      std::ranges::count(tuning.parameters, TuneConclusion::kNoTime, &TunedParameter::conclusion);
+  const std::string no_time =
+      unmeasured > 0 ? fmt::format("{} of {} parameters had no time; give a longer --duration\n",
+                                   unmeasured, tuning.parameters.size())
+                     : "";
+  if (tuning.is_changed()) {
+    return fmt::format("{} answers compared before and after: the same bits\n{}",
+                       base::Grouped(report.answers_compared), no_time);
+  }
+  if (unmeasured > 0) return fmt::format("nothing is changed: {}", no_time);
+  return "nothing is changed: what was in force is the best that was found\n";
+}
+
+// The command line whose settings make serve start with what was written.
+std::string ServeText(const TuneSetting& setting) {
+  const std::string threads =
+      setting.threads > 0 ? fmt::format(" --threads {}", setting.threads) : "";
+  return fmt::format("simile serve{}", threads);
+}
+
+std::string WrittenText(const TuneReport& report, const TuneSetting& setting) {
+  if (setting.output.empty()) return "nothing was written (--dry-run)\n";
+  const std::string file = setting.output.string();
+  if (!report.written) return fmt::format("{} holds all of it already\n", Printable(file));
+  const std::string wrote = fmt::format("wrote {}\n", Printable(file));
+  if (setting.cache_origin.empty()) {
+    return fmt::format(
+        "{}  serve starts with it where backend.tuning_cache names it:\n"
+        "  SIMILE_BACKEND_TUNING_CACHE={} {} ...\n",
+        wrote, ShellWord(file), ServeText(setting));
+  }
+  const std::string whose =
+      setting.cache_origin.starts_with("default")
+          ? "of this user here"
+          : fmt::format("with this backend.tuning_cache ({})", Printable(setting.cache_origin));
+  return fmt::format("{}  each `{}` {}\n  starts with it{}\n", wrote, ServeText(setting), whose,
+                     report.tuning.is_changed() ? "; restart those that run" : "");
 }
 
 Json GainJson(const std::optional<RatioRange>& ratio) {
@@ -246,18 +271,6 @@ Json GainJson(const std::optional<RatioRange>& ratio) {
 }
 
 Json SecondsJson(double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); }
-
-absl::StatusOr<app::ConfigReading> ReadConfigFor(const TuneFlags& flags) {
-  app::ConfigSources sources;
-  if (flags.config) sources.file = *flags.config;
-  sources.environment = app::ProcessEnvironment();
-  std::vector<std::string> collections;
-  for (const std::string& collection : flags.collections)
-    collections.push_back(NamedFolder(collection));
-  if (!collections.empty()) sources.flags.push_back({"collections.serve", collections});
-  if (flags.threads) sources.flags.push_back({"backend.threads", {*flags.threads}});
-  return app::ReadConfig(sources);
-}
 
 // What the flags and the configuration mean together.
 absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
@@ -280,7 +293,7 @@ absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Co
   options.k = flags.k.value_or(options.k);
   if (options.k > config.limits.k_max) {
     return absl::InvalidArgumentError(
-        fmt::format("--k: at most {} (limits.k_max)", config.limits.k_max));
+        fmt::format("-k: at most {} (limits.k_max)", config.limits.k_max));
   }
   const std::uint32_t batch_max = std::min(options.batch_max, config.limits.batch_queries_max);
   options.batch_max = flags.batch.value_or(batch_max);
@@ -298,8 +311,20 @@ absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Co
   return options;
 }
 
+TuneSetting SettingOf(const app::ConfigReading& reading, const app::TuneOptions& options) {
+  const app::Config& config = reading.config;
+  TuneSetting setting{config.limits.batch_queries_max, config.backend.threads, options.output, ""};
+  std::error_code error;
+  if (options.output == config.tuning_cache ||
+      std::filesystem::equivalent(options.output, config.tuning_cache, error)) {
+    setting.cache_origin = reading.origins[app::SettingIndex("backend.tuning_cache")];
+  }
+  return setting;
+}
+
 int RunTune(const TuneFlags& flags) {
-  const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(flags);
+  const absl::StatusOr<app::ConfigReading> reading =
+      ReadConfigFor(flags.config, flags.collections, flags.threads);
   if (!reading.ok()) {
     Fail(reading.status(), flags.json);
     return kWrongUsage;
@@ -321,15 +346,11 @@ int RunTune(const TuneFlags& flags) {
         [&bar](double share, const std::string& what) { bar.Set(share, what); });
   }();
   if (!report.ok()) return Fail(report.status(), flags.json);
-  std::error_code error;
-  const TuneSetting setting{
-      reading->config.limits.batch_queries_max, options->output,
-      options->output == reading->config.tuning_cache ||
-          std::filesystem::equivalent(options->output, reading->config.tuning_cache, error)};
+  const TuneSetting setting = SettingOf(*reading, *options);
   fmt::print(
       "{}", flags.json ? TuneJson(*report, setting) : TuneText(*report, setting, StandardOutput()));
   std::fflush(stdout);  // so that the suggestion follows it
-  if (!flags.json && setting.output_is_cache && !setting.output.empty()) {
+  if (!flags.json && report->written && setting.cache_origin.starts_with("default")) {
     SuggestNext("simile config --print");
   }
   return kSucceeded;
@@ -341,64 +362,50 @@ std::string TuneText(const TuneReport& report, const TuneSetting& setting,
                      const Terminal& terminal) {
   std::string text = fmt::format("{}, {}, {}\n", Printable(report.key.cpu),
                                  base::Counted(report.key.threads, "thread"), report.key.kernels);
-  for (const TuneReport::Collection& each : report.collections) {
-    fmt::format_to(std::back_inserter(text), "{}: {} x {}{}\n", each.name,
-                   base::Counted(each.row_count, "vector"), each.dim,
-                   each.measured_rows < each.row_count
-                       ? fmt::format(", of which the first {} were measured",
-                                     base::Grouped(each.measured_rows))
-                       : "");
+  for (const app::TunedShape& each : report.collections) {
+    fmt::format_to(
+        std::back_inserter(text), "{}: {} x {}{}\n", each.name,
+        base::Counted(each.rows_total, "vector"), each.dim,
+        each.row_count < each.rows_total
+            ? fmt::format(", of which the first {} were measured", base::Grouped(each.row_count))
+            : "");
   }
-  const bool changed = std::ranges::any_of(report.tuning.numbers, [](const TunedNumber& number) {
-    return number.conclusion == TuneConclusion::kChanged;
-  });
-  fmt::format_to(std::back_inserter(text), "\n{}\n{}\n", NumbersTable(report, terminal),
+  const bool changed = report.tuning.is_changed();
+  fmt::format_to(std::back_inserter(text), "\n{}\n{}\n", ParametersTable(report, terminal),
                  SearchesTable(report, changed, terminal));
-  if (changed) {
-    fmt::format_to(std::back_inserter(text),
-                   "{} answers compared before and after: the same bits\n",
-                   base::Grouped(report.answers_compared));
-  } else if (report.tuning.other_load <= app::kOtherLoadMax) {
-    text += "nothing is changed: what was in force is the best that was found\n";
-  }
-  if (report.tuning.other_load > app::kOtherLoadMax) {
-    fmt::format_to(std::back_inserter(text),
-                   "other programs took {:.0f} % of the processors meanwhile: measure again when\n"
-                   "  they rest\n",
-                   100 * report.tuning.other_load);
-  }
+  text += ChangeText(report);
   if (report.index_bytes_before != report.index_bytes_after) {
     fmt::format_to(std::back_inserter(text), "the indexes take {} instead of {}\n",
                    base::BytesText(report.index_bytes_after),
                    base::BytesText(report.index_bytes_before));
   }
-  return text + BatchText(report, setting.batch_queries_max) + WrittenText(setting);
+  return text + BatchText(report, setting.batch_queries_max) + WrittenText(report, setting);
 }
 
 std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
   Json collections = Json::array();
-  for (const TuneReport::Collection& each : report.collections) {
+  for (const app::TunedShape& each : report.collections) {
     collections.push_back({{"name", each.name},
-                           {"rows", each.row_count},
+                           {"rows", each.rows_total},
                            {"dim", each.dim},
-                           {"measured_rows", each.measured_rows}});
+                           {"measured_rows", each.row_count}});
   }
-  Json numbers = Json::array();
-  for (const TunedNumber& number : report.tuning.numbers) {
-    numbers.push_back({{"name", number.name},
-                       {"unit", number.unit},
-                       {"before", number.before},
-                       {"after", number.after},
-                       {"conclusion", NameOf(number.conclusion)},
-                       {"gain", GainJson(number.ratio)},
-                       {"measured_on", nullptr}});
-    if (number.ratio) {
-      numbers.back()["measured_on"] = app::WorkloadText(number.workload, report.shapes);
+  Json parameters = Json::array();
+  for (const TunedParameter& parameter : report.tuning.parameters) {
+    parameters.push_back({{"name", parameter.name()},
+                          {"unit", parameter.unit()},
+                          {"before", parameter.before},
+                          {"after", parameter.after},
+                          {"conclusion", NameOf(parameter.conclusion)},
+                          {"gain", GainJson(parameter.ratio)},
+                          {"measured_on", nullptr}});
+    if (parameter.ratio) {
+      parameters.back()["measured_on"] = app::WorkloadText(parameter.workload, report.collections);
     }
   }
   Json searches = Json::array();
   for (const TunedWorkload& each : report.tuning.workloads) {
-    searches.push_back({{"collection", report.shapes[each.workload.collection].name},
+    searches.push_back({{"collection", report.collections[each.workload.collection].name},
                         {"batch", each.workload.batch},
                         {"rows_for_one", each.workload.rows_for_one},
                         {"before_s", SecondsJson(each.before_s)},
@@ -410,7 +417,7 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
       {"machine",
        {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
       {"collections", std::move(collections)},
-      {"numbers", std::move(numbers)},
+      {"parameters", std::move(parameters)},
       {"searches", std::move(searches)},
       {"answers_compared", report.answers_compared},
       {"index_bytes", {{"before", report.index_bytes_before}, {"after", report.index_bytes_after}}},
@@ -418,7 +425,7 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
       {"batch_queries_max", {{"now", setting.batch_queries_max}, {"sufficient", nullptr}}},
       {"file", nullptr}};
   if (advice) json["batch_queries_max"]["sufficient"] = advice->sufficient.batch;
-  if (!setting.output.empty()) json["file"] = setting.output.string();
+  if (report.written) json["file"] = setting.output.string();
   return JsonLine(json);
 }
 
@@ -433,14 +440,15 @@ void AddTuneCommand(CommandLine& line) {
       .Paths(PathKind::kNamedFolder)
       .Text("--duration", flags->duration, "TIME",
             "How long to measure once the files are read, 1s to 5m (default 60s)")
-      .Number("--k", flags->k, "N", fmt::format("Hits of a query (default {})", defaults.k), 1)
+      .Number("-k", flags->k, "N", fmt::format("Hits of a query (default {})", defaults.k), 1)
       .Number("--batch", flags->batch, "N",
               fmt::format("Queries at once, at most (default {}, or limits.batch_queries_max where "
                           "that is less)",
                           base::Grouped(defaults.batch_max)),
               1)
       .Text("--threads", flags->threads, "NUMBER",
-            "Measure with so many, as for `serve --threads`; without, their number is tuned, too")
+            "Measure for `serve` with the same --threads; without it the number of threads is "
+            "tuned, too")
       .File("--output", flags->output, "FILE",
             "Where to write (default: backend.tuning_cache, which serve reads)")
       .Switch("--dry-run", flags->dry_run, "Measure and report, but write nothing")
@@ -449,7 +457,7 @@ void AddTuneCommand(CommandLine& line) {
   command
       .Footer(
           "simile tune films=examples/films --duration 30s\n"
-          "Runs the CPU engine with other numbers than those in force (`simile config --print`) "
+          "Runs the CPU engine with other parameters than those in force (`simile config --print`) "
           "and keeps what is faster beyond doubt for some kind of search and slower for none. "
           "Answers are the same bits with any of them; 1,000 of each collection are compared "
           "before the file is written. Needs no server, and a quiet machine.\n"

@@ -12,21 +12,24 @@ namespace simile::cli {
 // How a report is to be read.
 struct TuneSetting {
   std::uint32_t batch_queries_max = 0;  // the configuration's limit
-  std::filesystem::path output;         // empty: nothing was written
-  bool output_is_cache = true;          // serve reads it without being told
+  unsigned threads = 0;                 // the configuration's; 0: they were tuned, too
+  std::filesystem::path output;         // empty: nothing was to be written
+  // What makes serve read the output: the origin of backend.tuning_cache, "default (HOME)"; empty
+  // if that names another file.
+  std::string cache_origin;
 };
 
-// Two tables: every number before and after with its gain, and every kind of search with all
-// numbers before and after; then what else follows, and where it was written.
+// Two tables: every parameter before and after with its gain, and every kind of search with all
+// parameters before and after; then what else follows, and where it was written.
 std::string TuneText(const app::TuneReport& report, const TuneSetting& setting,
                      const Terminal& terminal);
 
 // The same on one line, ended by '\n': {"machine": {"cpu", "threads", "kernels"}, "collections":
-// [{"name", "rows", "dim", "measured_rows"}], "numbers": [{"name", "unit", "before", "after",
+// [{"name", "rows", "dim", "measured_rows"}], "parameters": [{"name", "unit", "before", "after",
 // "conclusion", "gain", "measured_on"}], "searches": [{"collection", "batch", "rows_for_one",
 // "before_s", "after_s", "gain"}], "answers_compared", "index_bytes": {"before", "after"},
-// "other_load", "batch_queries_max": {"now", "sufficient"}, "file"}. A gain is {"median", "low",
-// "high"}, shares of the rate before, or null.
+// "other_load", "batch_queries_max": {"now", "sufficient"}, "file" or null if nothing was written}.
+// A gain is {"median", "low", "high"}, shares of the rate before, or null.
 std::string TuneJson(const app::TuneReport& report, const TuneSetting& setting);
 
 }  // namespace simile::cli

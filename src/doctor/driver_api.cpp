@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
+
+#include "base/shared_library.h"
 
 namespace simile::doctor {
 namespace {
@@ -59,15 +62,13 @@ std::string VersionIn(const std::string& path) {
 
 DriverAnswer AskDriver(const std::string& library_name) {
   DriverAnswer answer;
-  void* const library = dlopen(library_name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* error = dlerror();
-    answer.load_error = error != nullptr ? error : "unknown loader error";
-    // The loader gives no error code for a library that is not on its path, only this text.
-    answer.found = answer.load_error.find("No such file or directory") == std::string::npos;
+  const absl::StatusOr<void*> loaded = base::LoadSharedLibrary(library_name);
+  answer.found = !absl::IsNotFound(loaded.status());
+  if (!loaded.ok()) {
+    answer.load_error = std::string(loaded.status().message());
     return answer;
   }
-  answer.found = true;
+  void* const library = *loaded;
   answer.path = PathOf(library);
   answer.library = VersionIn(answer.path);
   if (const auto version = FindIn<NumberFunction>(library, "cuDriverGetVersion")) {

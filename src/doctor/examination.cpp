@@ -1,7 +1,6 @@
 #include "doctor/examination.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -17,15 +16,26 @@
 namespace simile::doctor {
 namespace {
 
-constexpr std::array kGpuProbes = {kNodes,  kManagement, kCard, kDriver,
-                                   kPlugin, kRuntime,    kBlas, kKernels};
+struct Probe {
+  std::string_view name;
+  bool uses_device;  // left out where a server's device is left alone
+  Finding (*examine)(GpuExamination& gpu);
+};
+constexpr Probe kGpuProbes[] = {
+    {kNodes, false, [](GpuExamination& gpu) { return gpu.ExamineNodes(); }},
+    {kManagement, false, [](GpuExamination& gpu) { return gpu.ExamineManagement(); }},
+    {kCard, false, [](GpuExamination& gpu) { return gpu.ExamineCard(); }},
+    {kDriver, true, [](GpuExamination& gpu) { return gpu.ExamineDriver(); }},
+    {kPlugin, true, [](GpuExamination& gpu) { return gpu.ExaminePlugin(); }},
+    {kRuntime, true, [](GpuExamination& gpu) { return gpu.ExamineRuntime(); }},
+    {kBlas, true, [](GpuExamination& gpu) { return gpu.ExamineBlas(); }},
+    {kKernels, true, [](GpuExamination& gpu) { return gpu.ExamineKernels(); }},
+};
 constexpr std::string_view kServer = "server";
 constexpr std::string_view kJournal = "fault journal";
 constexpr std::string_view kConfiguration = "configuration";
 constexpr std::string_view kContainers = "containers";
 constexpr std::string_view kCpu = "CPU engine";
-
-constexpr const char* kSafeToolkit = "1.17.8";  // closes CVE-2025-23266
 
 Finding ExamineServer(const ServerState& server) {
   if (server.gpu_lost) {
@@ -84,33 +94,47 @@ std::optional<Finding> ExamineContainers(const Machine& machine) {
                    fmt::format("Docker, nvidia-container-toolkit {}", toolkit.version));
 }
 
-bool IsGpuProbe(std::string_view probe) {
-  return std::ranges::find(kGpuProbes, probe) != kGpuProbes.end() || probe == kServer;
+bool IsGpuProbe(const Finding& finding) {
+  return std::ranges::find(kGpuProbes, finding.probe, &Probe::name) != std::end(kGpuProbes);
+}
+
+// Whether the GPU answered a search, or answers for the server.
+bool GpuAnswers(const std::vector<Finding>& findings) {
+  return std::ranges::any_of(findings, [](const Finding& finding) {
+    return (finding.probe == kKernels || finding.probe == kServer) && finding.state == State::kOk;
+  });
+}
+
+// Later failures of the GPU's probes follow from the first; a management library that is missing
+// does, too.
+void SkipWhatFollows(std::vector<Finding>& findings) {
+  bool failed = false;
+  for (Finding& finding : findings) {
+    if (!IsGpuProbe(finding)) continue;
+    const bool is_failure = finding.state == State::kFailed;
+    const bool follows =
+        is_failure || (finding.probe == kManagement && finding.state == State::kWarning);
+    if (failed && follows) {
+      finding.state = State::kSkipped;
+      finding.fix.clear();
+    }
+    failed = failed || is_failure;
+  }
 }
 
 }  // namespace
 
-std::span<const std::string_view> GpuProbes() { return kGpuProbes; }
-
 void ExamineGpu(const Options& options, const Reporter& reporter) {
   GpuExamination gpu(options);
-  const auto probe = [&reporter](std::string_view name, auto examine) {
-    reporter.began(name);
-    reporter.found(examine());
-  };
   const std::string left_alone = gpu.WhyLeftAlone();
-  const auto use = [&](std::string_view name, auto examine) {
-    if (left_alone.empty()) return probe(name, examine);
-    reporter.found(SkippedFinding(name, left_alone));
-  };
-  probe(kNodes, [&gpu] { return gpu.ExamineNodes(); });
-  probe(kManagement, [&gpu] { return gpu.ExamineManagement(); });
-  probe(kCard, [&gpu] { return gpu.ExamineCard(); });
-  use(kDriver, [&gpu] { return gpu.ExamineDriver(); });
-  use(kPlugin, [&gpu] { return gpu.ExaminePlugin(); });
-  use(kRuntime, [&gpu] { return gpu.ExamineRuntime(); });
-  use(kBlas, [&gpu] { return gpu.ExamineBlas(); });
-  use(kKernels, [&gpu] { return gpu.ExamineKernels(); });
+  for (const Probe& probe : kGpuProbes) {
+    if (probe.uses_device && !left_alone.empty()) {
+      reporter.found(SkippedFinding(probe.name, left_alone));
+      continue;
+    }
+    reporter.began(probe.name);
+    reporter.found(probe.examine(gpu));
+  }
 }
 
 std::vector<Finding> ExamineSurroundings(const Options& options) {
@@ -159,12 +183,10 @@ Finding ExamineCpu(const backend::RegistryOptions& options) {
 }
 
 void AddUnfinished(std::string_view began, Finding reason, std::vector<Finding>& findings) {
-  const auto* const at = began.empty() ? kGpuProbes.begin() : std::ranges::find(kGpuProbes, began);
-  reason.probe = *at;
+  const Probe* at = began.empty() ? kGpuProbes : std::ranges::find(kGpuProbes, began, &Probe::name);
+  reason.probe = at->name;
   findings.push_back(std::move(reason));
-  for (const auto* next = std::next(at); next != kGpuProbes.end(); ++next) {
-    findings.push_back(SkippedFinding(*next, "not reached"));
-  }
+  while (++at != std::end(kGpuProbes)) findings.push_back(SkippedFinding(at->name, "not reached"));
 }
 
 Finding HangAfter(std::chrono::seconds limit) {
@@ -174,20 +196,9 @@ Finding HangAfter(std::chrono::seconds limit) {
 Finding CrashBy(const std::string& how) { return Diagnose("", Symptom::kCrash, {.detail = how}); }
 
 void Conclude(std::vector<Finding>& findings) {
-  const bool gpu_answers = std::ranges::any_of(findings, [](const Finding& finding) {
-    return (finding.probe == kKernels || finding.probe == kServer) && finding.state == State::kOk;
-  });
-  bool failed = false;
+  if (!GpuAnswers(findings)) return SkipWhatFollows(findings);
   for (Finding& finding : findings) {
-    if (!IsGpuProbe(finding.probe)) continue;
-    const bool follows = finding.state == State::kFailed || finding.probe == kManagement;
-    if (failed && follows && finding.state != State::kOk && !gpu_answers) {
-      finding.state = State::kSkipped;
-      finding.fix.clear();
-    } else if (finding.state == State::kFailed) {
-      failed = true;
-      if (gpu_answers) finding.state = State::kWarning;
-    }
+    if (IsGpuProbe(finding) && finding.state == State::kFailed) finding.state = State::kWarning;
   }
 }
 

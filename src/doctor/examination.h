@@ -21,7 +21,8 @@ struct ServerState {
   bool gpu_answers = false;
   bool gpu_lost = false;
   bool gpu_left_alone = false;  // by its start, after too many losses
-  std::string reason;           // why the backend that answers does
+  std::string gpu_bus_id = {};  // of the GPU that was chosen, if one was
+  std::string reason = {};      // why the backend that answers does
 };
 
 struct Options {
@@ -46,8 +47,6 @@ struct Reporter {
 // Calls into the driver, so that it may never return or end the process: callers bound it
 // (docs/operations.md promises ten seconds).
 void ExamineGpu(const Options& options, const Reporter& reporter);
-// The names of its probes, in order.
-std::span<const std::string_view> GpuProbes();
 
 // What keeps a usable GPU from being used: lost GPUs, the configuration, Docker. Reads files only.
 std::vector<Finding> ExamineSurroundings(const Options& options);
@@ -64,8 +63,8 @@ void AddUnfinished(std::string_view began, Finding reason, std::vector<Finding>&
 Finding HangAfter(std::chrono::seconds limit);
 Finding CrashBy(const std::string& how);
 
-// Leaves one failed probe of the GPU, the first: later ones follow from it. When the GPU answers
-// after all, earlier failures become warnings. Pure.
+// Leaves one failed probe of the GPU, the first: later ones follow from it, but not what the server
+// says of itself. When the GPU answers after all, its failures become warnings. Pure.
 void Conclude(std::vector<Finding>& findings);
 
 enum class Outcome : std::uint8_t {

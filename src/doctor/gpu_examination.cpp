@@ -17,6 +17,7 @@
 #include "base/message_text.h"
 #include "doctor/self_check.h"
 #include "doctor/symptoms.h"
+#include "doctor/visible_cards.h"
 #include "simile/clock.h"
 
 namespace simile::doctor {
@@ -25,9 +26,6 @@ namespace {
 constexpr const char* kDriverPaths = "LD_LIBRARY_PATH";
 constexpr const char* kCudaDevices = "CUDA_VISIBLE_DEVICES";
 constexpr const char* kContainerDevices = "NVIDIA_VISIBLE_DEVICES";
-constexpr int kNoDeviceError = 100;
-constexpr int kExclusiveError = 46;
-constexpr int kTooOldError = 35;
 constexpr unsigned kProhibitedMode = 2;
 
 Finding Failed(Finding finding) {
@@ -50,11 +48,12 @@ std::string CardText(const backend::GpuReading& card) {
   return text;
 }
 
-// "hw_thermal_slowdown"; empty when it runs as fast as it can.
+// "hw_thermal_slowdown"; empty when it runs as fast as a working card does.
 std::string ThrottledBy(const backend::GpuReading& card) {
   std::vector<std::string> names;
   for (const backend::ThrottleReason& reason : backend::ThrottleReasons()) {
-    if ((card.throttle_reasons.value_or(0) & reason.bit) != 0) names.emplace_back(reason.name);
+    const bool is_slowed = (card.throttle_reasons.value_or(0) & reason.bit) != 0;
+    if (is_slowed && !reason.under_load) names.emplace_back(reason.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -92,7 +91,7 @@ Finding GpuExamination::WithoutCardNodes(std::string_view missing) const {
     return Diagnose(kNodes, Symptom::kNoDriver, {.subject = fmt::format("PCI {}", cards.front())});
   }
   const std::optional<std::string> given = machine_.variable(kContainerDevices);
-  if (given && (given->empty() || *given == "void" || *given == "none")) {
+  if (given && GivesNoCard(*given)) {
     return Diagnose(kNodes, Symptom::kHiddenFromContainer, {.value = *given});
   }
   std::string host;
@@ -179,8 +178,7 @@ Finding GpuExamination::ExamineManagement() {
 Finding GpuExamination::ForCard(unsigned index, const backend::GpuReading& card) const {
   const std::string subject = fmt::format("card {} ({})", index, card.name);
   if (card.compute_mode == kProhibitedMode) {
-    return Diagnose(kCard, Symptom::kExclusive,
-                    {.detail = fmt::format("{}: its compute mode is prohibited", subject)});
+    return Diagnose(kCard, Symptom::kExclusive, {.detail = fmt::format("{}: prohibited", subject)});
   }
   if (const std::uint64_t errors = card.ecc_uncorrected_errors.value_or(0); errors > 0) {
     return Diagnose(
@@ -194,63 +192,84 @@ Finding GpuExamination::ForCard(unsigned index, const backend::GpuReading& card)
   return OkFinding(kCard, CardText(card));
 }
 
-// The gravest Xid of the kernel's log; nullopt for none.
-std::optional<Finding> GpuExamination::ForKernelLog() const {
-  std::optional<Finding> gravest;
-  for (const XidRecord& record : ReadKernelXids(machine_)) {
-    const Symptom symptom = SymptomOfXid(record.xid);
-    Finding finding = Diagnose(
-        kCard, symptom,
-        {.subject = record.where, .detail = fmt::format("Xid {} in the kernel's log", record.xid)});
-    finding.state = State::kWarning;  // it was; whether it still is, the other probes say
-    const bool is_graver =
-        !gravest || symptom == Symptom::kFellOffTheBus ||
-        (symptom == Symptom::kMemoryErrors && gravest->symptom != "fell_off_the_bus");
-    if (is_graver) gravest = std::move(finding);
-  }
-  return gravest;
+Finding GpuExamination::ForXid(const XidRecord& record) const {
+  Finding finding = Diagnose(
+      kCard, SymptomOfXid(record.xid),
+      {.subject = record.where, .detail = fmt::format("Xid {} in the kernel's log", record.xid)});
+  finding.state = State::kWarning;  // it was; whether it still is, the other probes say
+  return finding;
 }
 
-Finding GpuExamination::ExamineCard() const {
-  if (nvml_ == nullptr) return SkippedFinding(kCard, "the management library does not tell");
-  Finding seen = OkFinding(kCard, "");
+// The number of gpu.device's card in the management library; nullopt when it is not known. Without
+// the variable both count alike, unless the machine has cards of several kinds.
+std::optional<std::size_t> GpuExamination::CardInUse() const {
+  if (options_.server && !options_.server->gpu_bus_id.empty()) {
+    const absl::StatusOr<unsigned> card = nvml_->IndexAt(options_.server->gpu_bus_id);
+    return card.ok() ? std::optional<std::size_t>(*card) : std::nullopt;
+  }
+  const auto device = static_cast<std::size_t>(options_.backend.gpu.device);
+  const std::optional<std::string> visible = machine_.variable(kCudaDevices);
+  return visible ? CardOfDevice(*visible, device, uuids_) : device;
+}
+
+Finding GpuExamination::ExamineCard() {
+  if (nvml_ == nullptr) return SkippedFinding(kCard, "needs the management library");
+  std::vector<Finding> findings;
+  std::vector<std::string> texts;
   for (unsigned index = 0; index < card_count_; ++index) {
     const absl::StatusOr<backend::GpuReading> card = nvml_->Read(index);
-    Finding finding = card.ok()
-                          ? ForCard(index, *card)
-                          : ForManagementError(kCard, fmt::format("card {}", index), card.status());
-    // Another card than the one to use is no reason against that one.
-    if (card_count_ > 1 && finding.state == State::kFailed) finding.state = State::kWarning;
-    if (finding.state != State::kOk) return finding;
-    seen.text += fmt::format("{}{}", seen.text.empty() ? "" : "; ", finding.text);
+    uuids_.push_back(card.ok() ? card->uuid : "");
+    findings.push_back(
+        card.ok() ? ForCard(index, *card)
+                  : ForManagementError(kCard, fmt::format("card {}", index), card.status()));
+    texts.push_back(findings.back().text);
   }
-  return ForKernelLog().value_or(std::move(seen));
+  const std::optional<std::size_t> in_use = CardInUse();
+  for (std::size_t index = 0; index < findings.size(); ++index) {
+    // Another card than the one to use is no reason against that one.
+    const bool is_other = findings.size() > 1 && index != in_use;
+    if (is_other && findings[index].state == State::kFailed)
+      findings[index].state = State::kWarning;
+  }
+  // Of equally grave findings the first is told.
+  if (in_use && *in_use < findings.size()) std::swap(findings[0], findings[*in_use]);
+  for (const XidRecord& record : ReadKernelXids(machine_)) findings.push_back(ForXid(record));
+  const auto gravest = std::ranges::min_element(findings, IsGraver);
+  if (gravest != findings.end() && gravest->state != State::kOk) return *gravest;
+  return OkFinding(kCard, texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, "; ")));
 }
 
-// "; held by the processes 4242, 4711": of all cards; empty when none can be seen.
+// "; processes on it: 4242, 4711": on the card in use, or on all cards when that is not known;
+// empty when none can be seen.
 std::string GpuExamination::Holders() const {
+  if (nvml_ == nullptr) return {};
   std::vector<unsigned> pids;
-  for (unsigned index = 0; nvml_ != nullptr && index < card_count_; ++index) {
+  const std::optional<std::size_t> in_use = CardInUse();
+  for (unsigned index = 0; index < card_count_; ++index) {
+    if (in_use && index != *in_use) continue;
     const absl::StatusOr<std::vector<unsigned>> found = nvml_->ProcessesOn(index);
     if (found.ok()) pids.insert(pids.end(), found->begin(), found->end());
   }
-  return pids.empty() ? "" : fmt::format("; on it compute the processes {}", fmt::join(pids, ", "));
+  return pids.empty() ? "" : fmt::format("; processes on it: {}", fmt::join(pids, ", "));
 }
 
 // The driver finds no card: a variable hides them, or there is none.
 Finding GpuExamination::ForNoDevice(std::string_view probe, const std::string& detail) const {
-  for (const char* name : {kCudaDevices, kContainerDevices}) {
-    const std::optional<std::string> value = machine_.variable(name);
-    if (value && *value != "all") {
-      return Diagnose(probe, Symptom::kHidden, {.subject = name, .value = *value});
-    }
+  const std::optional<std::string> visible = machine_.variable(kCudaDevices);
+  if (visible && HidesAllCards(*visible, uuids_)) {
+    return Diagnose(probe, Symptom::kHidden, {.subject = kCudaDevices, .value = *visible});
+  }
+  const std::optional<std::string> given = machine_.variable(kContainerDevices);
+  if (given && GivesNoCard(*given) && place_ != Place::kHost) {
+    return Diagnose(probe, Symptom::kHiddenFromContainer, {.value = *given});
   }
   return Diagnose(probe, Symptom::kNoDevice, {.detail = detail});
 }
 
 Finding GpuExamination::ForDriverError(std::string_view probe, int code,
                                        const std::string& detail) const {
-  if (code == kNoDeviceError) return ForNoDevice(probe, detail);
+  const Symptom symptom = SymptomOfDriverError(code);
+  if (symptom == Symptom::kNoDevice) return ForNoDevice(probe, detail);
   const std::string library = driver_.library.empty()
                                   ? backend::NvmlLibraryVersion(options_.nvml_library)
                                   : driver_.library;
@@ -259,14 +278,14 @@ Finding GpuExamination::ForDriverError(std::string_view probe, int code,
                        .value = Variable(kDriverPaths),
                        .module = module_.empty() ? library : module_,
                        .library = library};
-  if (code == kExclusiveError) evidence.detail += Holders();
-  if (code == kTooOldError && plugin_ != nullptr) {
+  if (symptom == Symptom::kExclusive) evidence.detail += Holders();
+  if (symptom == Symptom::kDriverTooOld && plugin_ != nullptr) {
     const auto probed = std::make_unique<SimileDeviceProbe>();
     plugin_->probe(probed.get());
     evidence.value = std::data(probed->runtime);
     evidence.needed = OldestDriverFor(evidence.value);
   }
-  return Failed(Diagnose(probe, SymptomOfDriverError(code), evidence));
+  return Failed(Diagnose(probe, symptom, evidence));
 }
 
 Finding GpuExamination::ExamineDriver() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/status.h>
 
@@ -44,7 +45,7 @@ class GpuExamination {
 
   Finding ExamineNodes() const;
   Finding ExamineManagement();
-  Finding ExamineCard() const;
+  Finding ExamineCard();
   Finding ExamineDriver();
   Finding ExaminePlugin();
   Finding ExamineRuntime();
@@ -58,7 +59,8 @@ class GpuExamination {
   Finding ForManagementError(std::string_view probe, const std::string& subject,
                              const absl::Status& status) const;
   Finding ForCard(unsigned index, const backend::GpuReading& card) const;
-  std::optional<Finding> ForKernelLog() const;
+  Finding ForXid(const XidRecord& record) const;
+  std::optional<std::size_t> CardInUse() const;
   Finding ForDriverError(std::string_view probe, int code, const std::string& detail) const;
   Finding ForNoDevice(std::string_view probe, const std::string& detail) const;
   std::string Holders() const;
@@ -70,6 +72,7 @@ class GpuExamination {
   const backend::GpuSearch search_;
   std::unique_ptr<backend::Nvml> nvml_;  // null: not usable
   unsigned card_count_ = 0;
+  std::vector<std::string> uuids_;  // of the cards, by number; empty where one does not say
   DriverAnswer driver_;
   bool driver_works_ = false;
   const SimilePlugin* plugin_ = nullptr;

@@ -3,7 +3,6 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -20,30 +19,30 @@ constexpr std::size_t kDim = 384;
 constexpr std::uint32_t kHitsAsked = 10;
 constexpr std::chrono::milliseconds kMeasuredFor{250};
 
-// Fills a matrix with vectors of unit length.
-absl::StatusOr<data::Matrix> RandomVectors(std::size_t row_count, std::uint64_t seed) {
-  absl::StatusOr<data::Matrix> matrix = data::Matrix::Create(row_count, kDim);
+}  // namespace
+
+absl::StatusOr<data::Matrix> RandomVectors(std::size_t row_count, std::size_t dim,
+                                           std::uint64_t seed) {
+  absl::StatusOr<data::Matrix> matrix = data::Matrix::Create(row_count, dim);
   if (!matrix.ok()) return matrix;
   for (std::size_t row = 0; row < row_count; ++row) {
     float* const values = matrix->MutableRow(row);
     double square = 0;
-    for (std::size_t column = 0; column < kDim; ++column) {
+    for (std::size_t column = 0; column < dim; ++column) {
       const auto bits = static_cast<std::int32_t>(base::NextSplitMix(seed) >> 32);
       values[column] = static_cast<float>(bits) * 0x1p-31F;
       square += static_cast<double>(values[column]) * values[column];
     }
     const auto scale = static_cast<float>(1 / std::sqrt(square));
-    for (std::size_t column = 0; column < kDim; ++column) values[column] *= scale;
+    for (std::size_t column = 0; column < dim; ++column) values[column] *= scale;
   }
   return matrix;
 }
 
-}  // namespace
-
 absl::StatusOr<CheckSample> MakeCheckSample() {
-  absl::StatusOr<data::Matrix> rows = RandomVectors(kRowCount, 1);
+  absl::StatusOr<data::Matrix> rows = RandomVectors(kRowCount, kDim, 1);
   if (!rows.ok()) return rows.status();
-  absl::StatusOr<data::Matrix> queries = RandomVectors(kQueryCount, 2);
+  absl::StatusOr<data::Matrix> queries = RandomVectors(kQueryCount, kDim, 2);
   if (!queries.ok()) return queries.status();
   return CheckSample{std::make_shared<const data::Matrix>(*std::move(rows)), *std::move(queries)};
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +12,10 @@
 #include "simile/hits.h"
 
 namespace simile::doctor {
+
+// Vectors of random directions and unit length, the same for the same seed.
+absl::StatusOr<data::Matrix> RandomVectors(std::size_t row_count, std::size_t dim,
+                                           std::uint64_t seed);
 
 // A small collection with queries, the same on every machine: what backends are compared by.
 struct CheckSample {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <utility>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ constexpr SymptomRow kRows[] = {
      "this container was started without a GPU: it has no /dev/nvidia*{detail}",
      "`docker run --gpus all`, or `runtime: nvidia` in compose (docker/compose.gpu.yaml)."
      "\nWhen Docker answers `unknown runtime` or `could not select device driver`, the host lacks "
-     "the toolkit: there, install nvidia-container-toolkit (1.17.8 or later), run "
+     "the toolkit: there, install nvidia-container-toolkit ({toolkit} or later), run "
      "`nvidia-ctk runtime configure --runtime=docker`, and restart Docker (docs/operations.md)"},
     {Symptom::kPodWithoutGpu, "pod_without_gpu", kFail,
      "this pod was started without a GPU: it has no /dev/nvidia*{detail}",
@@ -82,20 +83,22 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kMemoryErrors, "memory_errors", kWarn,
      "{subject} has had memory errors that could not be corrected ({detail})",
      "drain and reset the card (`nvidia-smi -r`); replace it when they come back"},
+    {Symptom::kOtherXid, "xid", kWarn, "the driver reports {detail} on {subject}",
+     "look it up in NVIDIA's table of Xid errors (docs.nvidia.com/deploy/xid-errors)"},
     {Symptom::kApplicationFault, "application_fault", kWarn,
      "a program on {subject} failed ({detail}); the card itself is well",
      "if the program was Simile, report it, with the output of `simile doctor --json` and the "
      "lines of `dmesg | grep -i xid`"},
-    {Symptom::kOtherXid, "xid", kWarn, "the driver reports {detail} on {subject}",
-     "look it up in NVIDIA's table of Xid errors (docs.nvidia.com/deploy/xid-errors)"},
-    {Symptom::kThrottled, "throttled", kWarn, "{subject} runs slower than it could: {detail}",
-     "heat: airflow and fans; power: the card's limit (`nvidia-smi -q -d POWER,PERFORMANCE`)"},
+    {Symptom::kThrottled, "throttled", kWarn, "{subject} has slowed itself down: {detail}",
+     "`nvidia-smi -q -d TEMPERATURE,POWER,PERFORMANCE` says why; thermal: better cooling; power "
+     "brake: the machine's power supply"},
     {Symptom::kNoDriverLibrary, "no_driver_library", kFail,
      "{subject}, the driver's library for programs, is not found",
      "in a container, NVIDIA_DRIVER_CAPABILITIES must name compute (`compute,utility`); on a "
      "host, install the driver's libcuda ({subject}) for its version"},
     {Symptom::kDriverLibraryBroken, "driver_library_broken", kFail,
-     "{subject} cannot be loaded: {detail}", "install the driver again, of one version"},
+     "{subject} cannot be loaded: {detail}",
+     "reinstall the driver: its kernel module and its libraries must have one version"},
     {Symptom::kStubLibrary, "stub_library", kFail,
      "{subject} is the CUDA toolkit's stub, which is for linking, and no driver",
      "remove the folder `stubs` from LD_LIBRARY_PATH (it is \"{value}\")"},
@@ -116,8 +119,10 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kPtxTooNew, "ptx_too_new", kFail,
      "the plug-in's code is newer than the driver {module} can translate ({detail})",
      "upgrade the driver, or take a build with an older CUDA"},
-    {Symptom::kExclusive, "exclusive", kFail, "another process holds the card alone ({detail})",
-     "stop that process, or share the card: `nvidia-smi -c 0` as root"},
+    {Symptom::kExclusive, "exclusive", kFail,
+     "the card's compute mode keeps this process out ({detail})",
+     "let all processes use it: `nvidia-smi -c 0` as root; in an exclusive mode, stopping the "
+     "process that has the card helps, too"},
     {Symptom::kFabricManager, "fabric_manager", kFail,
      "the machine's NVLink fabric is not ready ({detail})",
      "`systemctl start nvidia-fabricmanager`, of the driver's version"},
@@ -145,7 +150,8 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kHang, "hang", kFail, "no answer within {value}: the driver or the card hangs",
      "`dmesg | grep -i nvrm`; reset the card (`nvidia-smi -r`) or reboot"},
     {Symptom::kCrash, "crash", kFail, "the probe ended by {detail}",
-     "the library that was called is broken: install the driver again, of one version"},
+     "the library that was called is broken; reinstall the driver: its kernel module and its "
+     "libraries must have one version"},
     {Symptom::kLostTooOften, "lost_too_often", kFail, "{detail}",
      "find out why it is lost (the rows above, `dmesg | grep -i xid`); removing the journal "
      "{subject} tries it at once"},
@@ -156,12 +162,13 @@ constexpr SymptomRow kRows[] = {
      "the configuration asks for the CPU ({detail})", "set backend.preference to auto"},
     {Symptom::kToolkitMissing, "toolkit_missing", kWarn,
      "Docker is here, but not nvidia-container-toolkit: no container can get this card",
-     "install nvidia-container-toolkit (1.17.8 or later), run `nvidia-ctk runtime configure "
+     "install nvidia-container-toolkit ({toolkit} or later), run `nvidia-ctk runtime configure "
      "--runtime=docker`, and restart Docker (docs/operations.md); then `docker run --gpus all` "
      "or `runtime: nvidia`"},
     {Symptom::kToolkitOld, "toolkit_old", kWarn,
-     "nvidia-container-toolkit {value} has known holes that let a container out",
-     "upgrade it to 1.17.8 or later"},
+     "nvidia-container-toolkit {value} has a flaw that lets a container take over its host "
+     "(CVE-2025-23266)",
+     "upgrade it to {toolkit} or later"},
     {Symptom::kRuntimeNotRegistered, "runtime_not_registered", kWarn,
      "Docker does not know the runtime nvidia: `docker run --gpus all` works, `runtime: nvidia` "
      "does not",
@@ -196,9 +203,17 @@ Finding Diagnose(std::string_view probe, Symptom symptom, const Evidence& eviden
                        fmt::arg("detail", evidence.detail), fmt::arg("value", evidence.value),
                        fmt::arg("module", evidence.module.empty() ? "unknown" : evidence.module),
                        fmt::arg("library", evidence.library.empty() ? "unknown" : evidence.library),
-                       fmt::arg("needed", evidence.needed));
+                       fmt::arg("needed", evidence.needed), fmt::arg("toolkit", kSafeToolkit));
   };
   return {std::string(probe), row->state, filled(row->text), filled(row->fix), row->name};
+}
+
+bool IsGraver(const Finding& finding, const Finding& than) {
+  const auto gravity = [](const Finding& of) {
+    const auto* row = std::ranges::find(kRows, of.symptom, &SymptomRow::name);
+    return std::pair(of.state != State::kFailed, row);
+  };
+  return gravity(finding) < gravity(than);
 }
 
 Symptom SymptomOfDriverError(int code) {

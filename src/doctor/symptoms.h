@@ -10,7 +10,11 @@
 
 namespace simile::doctor {
 
-// All that is known to keep a GPU from answering, or to announce that it soon will.
+// The oldest nvidia-container-toolkit without the flaw CVE-2025-23266.
+inline constexpr const char* kSafeToolkit = "1.17.8";
+
+// All that is known to keep a GPU from answering, or to announce that it soon will. Those that a
+// card itself can have are in the order of their gravity.
 enum class Symptom : std::uint8_t {
   kNoCard,
   kNoDriver,
@@ -29,8 +33,8 @@ enum class Symptom : std::uint8_t {
   kFellOffTheBus,
   kResetRequired,
   kMemoryErrors,
-  kApplicationFault,
   kOtherXid,
+  kApplicationFault,
   kThrottled,
   kNoDriverLibrary,
   kDriverLibraryBroken,
@@ -89,6 +93,10 @@ std::span<const SymptomRow> SymptomRows();
 
 // Fills the places of the symptom's row. Pure.
 Finding Diagnose(std::string_view probe, Symptom symptom, const Evidence& evidence);
+
+// Whether one finding of a card is graver than another: a failure than a warning, then by the order
+// of their symptoms; one without a symptom is the least. Pure.
+bool IsGraver(const Finding& finding, const Finding& than);
 
 // The symptom that an error code of CUDA stands for; its driver and its runtime share these codes.
 Symptom SymptomOfDriverError(int code);

@@ -26,7 +26,7 @@ struct ColumnEstimate {
   FieldEstimate operator()(std::monostate) const { return {}; }
   FieldEstimate operator()(const RowSet& set) const {
     const std::uint64_t size = ScaledBy(rows.times(), set.size());
-    return {RowSet::BytesFor(size, rows.of), size * sizeof(Row), 0};
+    return {RowSet::BytesFor(size, rows.total), size * sizeof(Row), 0};
   }
   template <class Value>
   FieldEstimate operator()(const OrderedColumn<Value>&) const {
@@ -36,7 +36,7 @@ struct ColumnEstimate {
   }
   FieldEstimate operator()(const KeywordColumn& column) const {
     const KeywordColumn::Estimate estimate =
-        column.EstimateFor(rows.sampled, static_cast<std::size_t>(rows.of));
+        column.EstimateFor(rows.sampled, static_cast<std::size_t>(rows.total));
     return {estimate.bytes, estimate.collected_bytes, estimate.column_bytes};
   }
 };
@@ -44,7 +44,7 @@ struct ColumnEstimate {
 FieldEstimate EstimateField(const Field& field, const SampledRows& rows) {
   const std::uint64_t present = ScaledBy(rows.times(), field.present.size());
   FieldEstimate estimate = std::visit(ColumnEstimate{rows, present}, field.column);
-  estimate.bytes += RowSet::BytesFor(present, rows.of);
+  estimate.bytes += RowSet::BytesFor(present, rows.total);
   estimate.collected_bytes += present * sizeof(Row);
   return estimate;
 }
@@ -54,7 +54,7 @@ FieldEstimate EstimateField(const Field& field, const SampledRows& rows) {
 IndexEstimate EstimateTextIndex(const TextIndex& sample, const SampledRows& rows) {
   const std::uint64_t bytes = ScaledBy(rows.times(), sample.bytes());
   // The text of a field is copied when its length is known.
-  const std::uint64_t offsets = sample.fields().size() * rows.of * sizeof(std::uint64_t);
+  const std::uint64_t offsets = sample.fields().size() * rows.total * sizeof(std::uint64_t);
   return {bytes, bytes - std::min(bytes, offsets)};
 }
 
@@ -73,7 +73,7 @@ IndexEstimate EstimatePayloadIndex(const PayloadIndex& sample, const SampledRows
     most = std::max(most, estimate.bytes + collected + field.column_bytes);
     collected -= field.collected_bytes;
   }
-  if (rows.sampled == rows.of) estimate.bytes = sample.bytes();
+  if (rows.sampled == rows.total) estimate.bytes = sample.bytes();
   estimate.build_bytes = most - std::min(most, estimate.bytes);
   return estimate;
 }

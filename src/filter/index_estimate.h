@@ -18,9 +18,9 @@ struct IndexEstimate {
 // them is a sample, too (data::DatasetSample).
 struct SampledRows {
   std::size_t sampled = 0;  // at least 1
-  std::size_t of = 0;
+  std::size_t total = 0;
 
-  double times() const { return static_cast<double>(of) / static_cast<double>(sampled); }
+  double times() const { return static_cast<double>(total) / static_cast<double>(sampled); }
 };
 
 // Extrapolates from an index over a sample. The bytes of one over all rows are its own.

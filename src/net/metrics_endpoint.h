@@ -21,10 +21,11 @@ struct MetricsEndpointOptions {
 };
 
 // Serves `GET /metrics`, `/healthz` and `/readyz` over HTTP on its own port, so that scrapers and
-// probes need no access to the RPC port and its limits on connections. One thread waits for all
-// connections at once, so that one that is silent or slow delays no scrape. A connection beyond the
-// maximum, or for which no descriptor is left, closes the oldest one, so that a client that holds
-// them all does not keep a scraper out. Owned by wiring; safe to destroy at any time.
+// probes need no access to the RPC port, and its limits on connections do not count them. One
+// thread serves all connections and waits for none of them alone, so that a silent or slow client
+// delays no scrape. At the maximum, or without a free descriptor, a new connection closes the
+// oldest one, so that a client that holds many cannot keep a scraper out. Owned by wiring; safe to
+// destroy at any time.
 class MetricsEndpoint {
  public:
   //   pages  called on the endpoint's thread

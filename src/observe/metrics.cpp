@@ -83,6 +83,10 @@ class Metrics::Impl {
   prometheus::Gauge& gpu_requested = Declare(prometheus::BuildGauge(), "simile_gpu_requested",
                                              "1 if the configuration asks for a GPU.", *registry)
                                          .Add({});
+  prometheus::Gauge& gpu_lost_at =
+      Declare(prometheus::BuildGauge(), "simile_gpu_lost_timestamp_seconds",
+              "When a GPU was last lost, Unix time; 0 for never.", *registry)
+          .Add({});
   prometheus::Family<prometheus::Counter>& fallbacks = Declare(
       prometheus::BuildCounter(), "simile_fallback_total",
       "Batches and collections that the CPU handled instead of the GPU, by reason.", *registry);
@@ -163,6 +167,10 @@ void Metrics::SetBackendActive(std::string_view backend) {
 void Metrics::SetQueueCapacity(std::uint32_t queries) { impl_->queue_capacity.Set(queries); }
 
 void Metrics::SetGpuRequested(bool requested) { impl_->gpu_requested.Set(requested ? 1 : 0); }
+
+void Metrics::SetGpuLostAt(std::chrono::system_clock::time_point time) {
+  impl_->gpu_lost_at.Set(std::chrono::duration<double>(time.time_since_epoch()).count());
+}
 
 void Metrics::CountFallback(FallbackCause cause) {
   impl_->fallbacks.Add({{"reason", LabelOf(cause)}}).Increment();

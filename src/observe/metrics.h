@@ -64,6 +64,8 @@ class Metrics {
   void SetQueueCapacity(std::uint32_t queries);
   // simile_gpu_requested: whether the configuration asks for a GPU.
   void SetGpuRequested(bool requested);
+  // simile_gpu_lost_timestamp_seconds: when a GPU was lost, by this process or an earlier one.
+  void SetGpuLostAt(std::chrono::system_clock::time_point time);
   // simile_fallback_total{reason}.
   void CountFallback(FallbackCause cause);
   // simile_device_errors_total{code}: the error code of the device's vendor.

@@ -72,12 +72,15 @@ class ScrapeCollector final : public prometheus::Collectable {
       prometheus::MetricFamily loaded =
           GaugeFamily("simile_snapshot_loaded_timestamp_seconds",
                       "When the serving snapshot was loaded, Unix time.");
+      prometheus::MetricFamily successful = GaugeFamily(
+          "simile_last_load_successful", "1, or 0 when the last load, reload or rollback failed.");
       prometheus::MetricFamily bytes =
           GaugeFamily("simile_collection_bytes", "Memory of the serving snapshot, by part.");
       for (const CollectionReading& reading : sources_.collections()) {
         const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
         AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});
         AddGauge(loaded, since_epoch.count(), {{"collection", reading.name}});
+        AddGauge(successful, reading.last_load_failed ? 0 : 1, {{"collection", reading.name}});
         for (const auto& [part, part_bytes] : reading.bytes) {
           AddGauge(bytes, static_cast<double>(part_bytes),
                    {{"collection", reading.name}, {"part", std::string(part)}});
@@ -85,6 +88,7 @@ class ScrapeCollector final : public prometheus::Collectable {
       }
       families.push_back(std::move(rows));
       families.push_back(std::move(loaded));
+      families.push_back(std::move(successful));
       families.push_back(std::move(bytes));
     }
     if (sources_.device_memory) AddDeviceMemory(sources_.device_memory(), families);

@@ -25,6 +25,7 @@ struct CollectionReading {
   // What its snapshot holds in memory: {"vectors", 7'680'000}; "device" is the GPU's, the others
   // are the host's.
   std::vector<std::pair<std::string_view, std::uint64_t>> bytes;
+  bool last_load_failed = false;  // it serves what it had before
 };
 
 // A metric with one set of labels, as its owner reads it.
@@ -47,8 +48,9 @@ struct ScrapeSources {
 };
 
 // Makes a collector of simile_queue_depth, simile_connections{state}, simile_rows{collection},
-// simile_snapshot_loaded_timestamp_seconds{collection}, simile_collection_bytes{collection,part},
-// simile_gpu_memory_bytes{kind} and simile_gpu_memory_peak_bytes{kind}.
+// simile_snapshot_loaded_timestamp_seconds{collection}, simile_last_load_successful{collection},
+// simile_collection_bytes{collection,part}, simile_gpu_memory_bytes{kind} and
+// simile_gpu_memory_peak_bytes{kind}.
 std::shared_ptr<prometheus::Collectable> MakeScrapeCollector(ScrapeSources sources);
 
 }  // namespace simile::observe

@@ -72,6 +72,13 @@ void FillFinding(const doctor::Finding& finding, v1::Finding& message) {
   message.set_symptom(finding.symptom);
 }
 
+absl::Status CheckAdminAllowed(const AdminParts& parts) {
+  if (parts.admin_allowed) return absl::OkStatus();
+  return base::Error(base::ErrorReason::kAdminNotAllowed,
+                     "this server does not show its metrics and probes over the wire; start it "
+                     "with --allow-admin (server.admin_allowed)");
+}
+
 }  // namespace
 
 std::span<const std::string_view> Capabilities() { return kCapabilities; }
@@ -95,19 +102,13 @@ void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoR
   }));
 }
 
-absl::Status CheckAdminAllowed(const AdminParts& parts) {
-  if (parts.admin_allowed) return absl::OkStatus();
-  return base::Error(base::ErrorReason::kAdminNotAllowed,
-                     "this server does not show its metrics and probes over the wire; start it "
-                     "with --admin (server.admin)");
-}
-
 void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response) {
   call.Finish(Guarded([&] {
     absl::Status allowed = CheckAdminAllowed(parts);
     if (!allowed.ok()) return allowed;
     FillTime(parts.clock.WallNow(), *response.mutable_taken_at());
     FillTime(parts.started_at, *response.mutable_started_at());
+    response.set_uptime_us(Microseconds(parts.clock.Now() - parts.started));
     FillBackend(parts.backend, *response.mutable_backend());
     for (const observe::MetricSample& sample : parts.read_metrics()) {
       FillMetric(sample, *response.add_metrics());

@@ -31,6 +31,7 @@ struct AdminParts {
   bool changes_allowed = false;
   bool admin_allowed = false;  // GetStats and Diagnose
   std::chrono::system_clock::time_point started_at;
+  Clock::TimePoint started;  // the same moment
   std::function<std::vector<observe::MetricSample>()> read_metrics;
   SelfExamination& examination;
 };
@@ -39,11 +40,8 @@ struct AdminParts {
 // name stays as long as the ability; docs/api.md says what each means.
 std::span<const std::string_view> Capabilities();
 
-// ADMIN_NOT_ALLOWED, unless the server runs with `server.admin`.
-absl::Status CheckAdminAllowed(const AdminParts& parts);
-
 // Each finishes the call before it returns, or, Diagnose, when its probes have ended; does not
-// throw.
+// throw. Diagnose and GetStats answer ADMIN_NOT_ALLOWED unless parts.admin_allowed.
 void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoResponse& response);
 void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& response);
 void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response);

@@ -132,6 +132,12 @@ CollectionChanges::Origin CollectionChanges::OriginOf(const engine::Snapshot& sn
   return origin;
 }
 
+bool CollectionChanges::LastLoadFailed(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = histories_.find(name);
+  return place != histories_.end() && place->second.last_load_failed;
+}
+
 absl::Status CollectionChanges::CheckAllowed(const std::string& name) const {
   if (!options_.allowed_over_wire) {
     return base::Error(
@@ -234,6 +240,9 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   if (!served.ok() || !history) return served;
   const absl::StatusOr<Folder> folder =
       Resolve(request.folder.path.empty() ? history->served.asked : request.folder);
+  if (!folder.ok() && request.folder.path.empty()) {
+    return Record("reload", request, folder.status());  // no mistake of the caller
+  }
   if (!folder.ok()) return folder.status();
   if (IsServed(*folder, *history)) {
     history->served.asked = folder->asked;
@@ -352,17 +361,23 @@ std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
 }
 
 void CollectionChanges::Remember(const std::string& name, History history) {
+  history.last_load_failed = false;
   const std::lock_guard lock(mutex_);
   histories_[name] = std::move(history);
 }
 
 CollectionChanges::Result CollectionChanges::Record(
     const char* change, const ChangeRequest& request,
-    const absl::StatusOr<engine::Publisher::Loaded>& loaded) const {
+    const absl::StatusOr<engine::Publisher::Loaded>& loaded) {
   const std::string& name = request.collection;
   if (!loaded.ok()) {
     const absl::Status& status = loaded.status();
     parts_.metrics.CountReload(false);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto place = histories_.find(name);
+      if (place != histories_.end()) place->second.last_load_failed = true;
+    }
     if (!request.logs_failure) return status;
     parts_.log.Warn("collection not published", {{"collection", name},
                                                  {"change", change},

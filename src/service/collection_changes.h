@@ -72,6 +72,8 @@ class CollectionChanges {
     std::string rollback_snapshot_id;  // empty for nothing
   };
   Origin OriginOf(const engine::Snapshot& snapshot) const;
+  // Whether the last load, reload or rollback of a collection that is served failed.
+  bool LastLoadFailed(const std::string& name) const;
 
   bool allowed_over_wire() const { return options_.allowed_over_wire; }
   // Whether a change is being made or waits.
@@ -94,6 +96,7 @@ class CollectionChanges {
     Generation served;
     std::optional<Generation> earlier;  // what a rollback returns to
     bool rolled_back = false;           // and nothing else was published since
+    bool last_load_failed = false;
   };
 
   // A folder that a change reads.
@@ -123,10 +126,11 @@ class CollectionChanges {
   bool IsServed(const Folder& folder, const History& history) const;
   engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
   std::optional<History> HistoryOf(const std::string& name) const;
+  // After a load that succeeded.
   void Remember(const std::string& name, History history);
   // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
   Result Record(const char* change, const ChangeRequest& request,
-                const absl::StatusOr<engine::Publisher::Loaded>& loaded) const;
+                const absl::StatusOr<engine::Publisher::Loaded>& loaded);
 
   const Options options_;
   const Parts parts_;

@@ -62,14 +62,15 @@ void SelfExamination::Run(Done done) {
   changed_.notify_all();
 }
 
-void SelfExamination::Stop() {
+bool SelfExamination::Stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
-  if (progress_ == nullptr) return;
+  if (progress_ == nullptr) return true;
   const std::lock_guard of_progress(progress_->mutex);
   progress_->given_up = true;
   progress_->changed.notify_all();
+  return progress_->done;
 }
 
 void SelfExamination::Begin(doctor::Options options) {

@@ -75,8 +75,8 @@ class BetterTuningTest : public testing::Test {
   }
 
   BetterTuning Find() { return FindBetterTuning(task_, machine_, clock_, {}); }
-  static const TunedNumber& NumberOf(const BetterTuning& better, const std::string& name) {
-    return *std::ranges::find(better.numbers, name, &TunedNumber::name);
+  static const TunedParameter& ParameterOf(const BetterTuning& better, const std::string& name) {
+    return *std::ranges::find(better.parameters, name, &TunedParameter::name);
   }
 
   engine::FakeClock clock_;
@@ -87,16 +87,16 @@ class BetterTuningTest : public testing::Test {
 TEST_F(BetterTuningTest, ChangesNothingWhereNothingIsBetter) {
   const BetterTuning better = Find();
   EXPECT_EQ(better.after, task_.before);
-  for (const TunedNumber& number : better.numbers) {
-    EXPECT_EQ(number.before, number.after) << number.name;
-    EXPECT_FALSE(number.ratio.has_value()) << number.name;
-    EXPECT_NE(number.conclusion, TuneConclusion::kChanged) << number.name;
+  for (const TunedParameter& parameter : better.parameters) {
+    EXPECT_EQ(parameter.before, parameter.after) << parameter.name();
+    EXPECT_FALSE(parameter.ratio.has_value()) << parameter.name();
+    EXPECT_NE(parameter.conclusion, TuneConclusion::kChanged) << parameter.name();
   }
-  EXPECT_EQ(NumberOf(better, "block_bytes").conclusion, TuneConclusion::kNoneBetter);
-  EXPECT_EQ(NumberOf(better, "int4_from_code_bytes").conclusion, TuneConclusion::kNoneBetter);
+  EXPECT_EQ(ParameterOf(better, "block_bytes").conclusion, TuneConclusion::kNoneBetter);
+  EXPECT_EQ(ParameterOf(better, "int4_from_code_bytes").conclusion, TuneConclusion::kNoneBetter);
 }
 
-// Whatever the noise, a number is changed for a gain only.
+// Whatever the noise, a parameter is changed for a gain only.
 TEST_F(BetterTuningTest, ChangesNothingForNoise) {
   machine_.noise = 0.3;
   machine_.interrupted = 0.2;
@@ -109,15 +109,15 @@ TEST_F(BetterTuningTest, TakesAGainAndSaysWhereItWasFound) {
   };
   const BetterTuning better = Find();
   EXPECT_EQ(better.after.tuning.block_bytes, 384 * kKiB);
-  const TunedNumber& number = NumberOf(better, "block_bytes");
-  EXPECT_EQ(number.before, 192 * kKiB);
-  EXPECT_EQ(number.after, 384 * kKiB);
-  EXPECT_EQ(number.conclusion, TuneConclusion::kChanged);
-  ASSERT_TRUE(number.ratio.has_value());
-  EXPECT_THAT(number.ratio->median, AllOf(Ge(0.88), Le(0.92)));
-  EXPECT_LE(number.ratio->low, number.ratio->median);
-  EXPECT_GE(number.ratio->high, number.ratio->median);
-  EXPECT_EQ(number.workload, (Workload{0, 64, 0}));
+  const TunedParameter& parameter = ParameterOf(better, "block_bytes");
+  EXPECT_EQ(parameter.before, 192 * kKiB);
+  EXPECT_EQ(parameter.after, 384 * kKiB);
+  EXPECT_EQ(parameter.conclusion, TuneConclusion::kChanged);
+  ASSERT_TRUE(parameter.ratio.has_value());
+  EXPECT_THAT(parameter.ratio->median, AllOf(Ge(0.88), Le(0.92)));
+  EXPECT_LE(parameter.ratio->low, parameter.ratio->median);
+  EXPECT_GE(parameter.ratio->high, parameter.ratio->median);
+  EXPECT_EQ(parameter.workload, (Workload{0, 64, 0}));
 }
 
 TEST_F(BetterTuningTest, LeavesAGainThatCostsAnotherSearchMore) {
@@ -155,7 +155,7 @@ TEST_F(BetterTuningTest, TakesTheLeastGainBackWhereServiceBecomesSlower) {
   const BetterTuning better = Find();
   EXPECT_NE(better.after.tuning.block_bytes, 192 * kKiB);
   EXPECT_EQ(better.after.tuning.gather_share, 16U);
-  EXPECT_EQ(NumberOf(better, "gather_share").conclusion, TuneConclusion::kWithdrawn);
+  EXPECT_EQ(ParameterOf(better, "gather_share").conclusion, TuneConclusion::kWithdrawn);
   for (const TunedWorkload& each : better.workloads) {
     ASSERT_TRUE(each.ratio.has_value());
     EXPECT_FALSE(IsSlower(*each.ratio)) << each.workload.batch;
@@ -198,7 +198,7 @@ TEST_F(BetterTuningTest, NeedsAChoiceToMakeOne) {
   const BetterTuning better = Find();
   for (const char* name :
        {"threads", "large_batch_min", "int4_from_code_bytes", "queries_of_thread_min"}) {
-    EXPECT_EQ(NumberOf(better, name).conclusion, TuneConclusion::kNoChoice) << name;
+    EXPECT_EQ(ParameterOf(better, name).conclusion, TuneConclusion::kNoChoice) << name;
   }
 }
 
@@ -210,7 +210,7 @@ TEST_F(BetterTuningTest, TunesTheThreadsUnlessTheyAreSet) {
   task_.threads_free = false;
   const BetterTuning fixed = Find();
   EXPECT_EQ(fixed.after.threads, 4U);
-  EXPECT_EQ(NumberOf(fixed, "threads").conclusion, TuneConclusion::kFixed);
+  EXPECT_EQ(ParameterOf(fixed, "threads").conclusion, TuneConclusion::kFixed);
 }
 
 TEST_F(BetterTuningTest, LeavesEverythingAloneOnABusyMachine) {
@@ -221,10 +221,30 @@ TEST_F(BetterTuningTest, LeavesEverythingAloneOnABusyMachine) {
   task_.before.threads = 2;
   const BetterTuning better = Find();
   EXPECT_EQ(better.after, task_.before);
-  EXPECT_EQ(NumberOf(better, "block_bytes").after, 192 * kKiB);
-  EXPECT_EQ(NumberOf(better, "block_bytes").conclusion, TuneConclusion::kBusy);
-  EXPECT_EQ(NumberOf(better, "gather_share").conclusion, TuneConclusion::kNoneBetter);
+  EXPECT_EQ(ParameterOf(better, "block_bytes").after, 192 * kKiB);
+  EXPECT_EQ(ParameterOf(better, "block_bytes").conclusion, TuneConclusion::kBusy);
+  EXPECT_EQ(ParameterOf(better, "gather_share").conclusion, TuneConclusion::kNoneBetter);
   EXPECT_DOUBLE_EQ(better.other_load, 0.4);
+}
+
+TEST_F(BetterTuningTest, LeavesEverythingAloneWhereItBecameBusyInTheEnd) {
+  machine_.cost = [](const EngineSetup& setup, const Workload&) {
+    return setup.tuning.block_bytes > 192 * kKiB ? 0.8 : 1.0;
+  };
+  bool changed = false;
+  const BetterTuning better =
+      FindBetterTuning(task_, machine_, clock_, [&](double, const std::string& what) {
+        if (!what.starts_with("before and after")) return;
+        changed = true;
+        machine_.other_load = 0.4;
+      });
+  EXPECT_TRUE(changed);
+  EXPECT_EQ(better.after, task_.before);
+  EXPECT_EQ(ParameterOf(better, "block_bytes").conclusion, TuneConclusion::kBusy);
+  for (const TunedWorkload& each : better.workloads) {
+    EXPECT_FALSE(each.ratio.has_value());
+    EXPECT_DOUBLE_EQ(each.after_s, each.before_s);
+  }
 }
 
 TEST_F(BetterTuningTest, EndsInTimeWithWhatItHas) {
@@ -235,7 +255,7 @@ TEST_F(BetterTuningTest, EndsInTimeWithWhatItHas) {
     const BetterTuning better = Find();
     EXPECT_LE(clock_.Now() - start, duration + milliseconds(1));
     EXPECT_EQ(better.after, task_.before);
-    EXPECT_EQ(better.numbers.size(), backend::cpu::TuningValues().size() + 1);
+    EXPECT_EQ(better.parameters.size(), backend::cpu::TuningValues().size() + 1);
   }
 }
 
@@ -243,7 +263,7 @@ TEST_F(BetterTuningTest, SaysWhatWasNotMeasured) {
   machine_.silent = true;
   const BetterTuning better = Find();
   EXPECT_EQ(better.after, task_.before);
-  EXPECT_EQ(NumberOf(better, "block_bytes").conclusion, TuneConclusion::kNoTime);
+  EXPECT_EQ(ParameterOf(better, "block_bytes").conclusion, TuneConclusion::kNoTime);
   for (const TunedWorkload& each : better.workloads) EXPECT_FALSE(each.ratio.has_value());
   EXPECT_FALSE(SufficientBatch(better.workloads, 0, 0.95).has_value());
 }
@@ -271,9 +291,10 @@ TEST(SufficientBatchTest, IsTheSmallestNearTheBestRate) {
   workloads.push_back({{1, 1, 0}, 1, 1e-6, std::nullopt});   // another collection
   const auto sufficient = SufficientBatch(workloads, 0, 0.95);
   ASSERT_TRUE(sufficient.has_value());
-  EXPECT_EQ(sufficient->batch, 96U);
-  EXPECT_DOUBLE_EQ(sufficient->queries_per_second, 960);
-  EXPECT_EQ(SufficientBatch(workloads, 1, 0.95)->batch, 1U);
+  EXPECT_EQ(sufficient->sufficient.batch, 96U);
+  EXPECT_DOUBLE_EQ(sufficient->sufficient.queries_per_second, 960);
+  EXPECT_EQ(sufficient->largest.batch, 1'000U);
+  EXPECT_EQ(SufficientBatch(workloads, 1, 0.95)->sufficient.batch, 1U);
   EXPECT_FALSE(SufficientBatch(workloads, 2, 0.95).has_value());
 }
 

@@ -25,12 +25,15 @@ engine::Snapshot Films(std::size_t row_count) {
 constexpr observe::BuildInfo kBuild = {"0.1.0", "g1", "", "GNU 12.2.0", "Release"};
 
 TEST(FirstLinesTest, NameTheBackendAndTheReason) {
-  EXPECT_EQ(BackendLine(kBuild, {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"}),
-            "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver");
-  EXPECT_EQ(BackendLine(kBuild,
-                        {{"gpu", "fp16-sm90", "NVIDIA H200"}, "NVIDIA H200 (139 GiB), CUDA 13.0"}),
-            "simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA "
-            "13.0");
+  const ServedBy cpu = {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no driver"};
+  const std::string line = "simile 0.1.0  cpu engine (scan-avx2 on a chip, 2 threads): no driver";
+  EXPECT_EQ(BackendLine(kBuild, cpu, false), line);
+  EXPECT_EQ(BackendLine(kBuild, cpu, true), line + "; `simile doctor` explains");
+  EXPECT_EQ(
+      BackendLine(kBuild, {{"gpu", "fp16-sm90", "NVIDIA H200"}, "NVIDIA H200 (139 GiB), CUDA 13.0"},
+                  true),
+      "simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA "
+      "13.0");
 }
 
 TEST(FirstLinesTest, DescribeACollection) {

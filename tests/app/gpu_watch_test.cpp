@@ -55,6 +55,7 @@ TEST_F(GpuWatchTest, CountsAndLogsABatchThatRanOnTheCpu) {
   EXPECT_THAT(observe::Exposed(metrics_),
               HasSubstr("simile_fallback_total{reason=\"call_failed\"} 1\n"));
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_device_errors_total{code=\"1\"} 1\n"));
+  EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_gpu_lost_timestamp_seconds 0\n"));
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"gpu\"} 1\n"));
   EXPECT_THAT(log_text_.str(),
               HasSubstr("\"message\":\"a call to the GPU failed; the CPU did the work\",\"reason\":"
@@ -82,6 +83,8 @@ TEST_F(GpuWatchTest, WritesALostDeviceIntoTheJournal) {
   }
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"cpu\"} 1\n"));
   EXPECT_THAT(observe::Exposed(metrics_), HasSubstr("simile_backend_active{backend=\"gpu\"} 0\n"));
+  EXPECT_THAT(observe::Exposed(metrics_),
+              HasSubstr("simile_gpu_lost_timestamp_seconds 1700000000\n"));
   const GpuWatch next(config_, clock_, log_, metrics_);
   EXPECT_THAT(next.EarlierFaults(),
               testing::ElementsAre(backend::GpuFault{clock_.WallNow(), "cudaErrorIllegalAddress"}));

@@ -1,5 +1,7 @@
 #include "app/processor_load.h"
 
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 #include "files/scratch_folder.h"
@@ -33,13 +35,16 @@ TEST(ProcessorLoadTest, IsNothingWhereTheSystemDoesNotSay) {
   EXPECT_EQ(ProcessorLoad(scratch.path() / "stat").OthersSinceLastCall(), 0);
 }
 
-TEST(ProcessorLoadTest, IsAShareOnThisMachine) {
-  ProcessorLoad load;
-  for (int i = 0; i < 3; ++i) {
-    const double share = load.OthersSinceLastCall();
-    EXPECT_GE(share, 0);
-    EXPECT_LE(share, 1);
+TEST(ProcessorLoadTest, LeavesOutWhatThisProcessTook) {
+  const ScratchFolder scratch;
+  scratch.Write("stat", "cpu  0 0 0 0 0 0 0 0 0 0\n");
+  ProcessorLoad load(scratch.path() / "stat");
+  const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 10;
+  while (std::clock() < until) {
   }
+  // A tenth of a second busy, a tenth idle.
+  scratch.Write("stat", "cpu  10 0 0 10 0 0 0 0 0 0\n");
+  EXPECT_NEAR(load.OthersSinceLastCall(), 0, 0.05);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class StartOutputTest : public testing::Test {
 
 TEST_F(StartOutputTest, LogsTheBackendTheAddressesAndTheFailure) {
   output_.Starting({"0.1.0", "g1", "", "GNU 12.2.0", "Release"},
-                   {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no \"driver\""});
+                   {{"cpu", "scan-avx2", "a chip, 2 threads"}, "no \"driver\""}, true);
   output_.Listening("127.0.0.1:50051", "127.0.0.1:9464");
   output_.Listening("[::1]:50051", std::nullopt);
   output_.Failed(absl::InvalidArgumentError("films: content_vectors.npy: row 17\nholds NaN"));

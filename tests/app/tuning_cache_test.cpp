@@ -1,5 +1,7 @@
 #include "app/tuning_cache.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -50,6 +52,15 @@ TEST_F(TuningCacheTest, ReadsWhatItWrote) {
   EXPECT_EQ(read->key.cpu, kAnn.cpu);
   EXPECT_EQ(read->findings, Measured(kAnn, 9).findings);
   EXPECT_FALSE(read->findings.scan_rows_max.has_value());
+}
+
+// So that what root tuned is read by a server without rights.
+TEST_F(TuningCacheTest, MayBeReadByAllUsers) {
+  const mode_t mask = umask(022);
+  const absl::Status written = WriteTuningCache(file_, Measured(kAnn, 9));
+  umask(mask);
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms(0644));
 }
 
 TEST_F(TuningCacheTest, KeepsWhatWasTunedBesideTheCalibration) {

@@ -1,7 +1,8 @@
 /* A driver library. Its calls return the code in FAKE_CUDA_ERROR, 100 (no device) without one, as
- * on a machine whose driver is installed but cannot be used; `hang` never returns, `crash` ends the
- * process. With 0 it counts FAKE_CUDA_DEVICES devices, one without it. FAKE_CUDA_VERSION is the
- * newest CUDA that it runs. */
+ * on a machine whose driver is installed but cannot be used. `hang` never returns, and ends the
+ * process by a signal when its destructors run meanwhile, as a real driver may; `silent_hang`
+ * closes the process's descriptors first; `crash` ends the process. With 0 it counts
+ * FAKE_CUDA_DEVICES devices, one without it. FAKE_CUDA_VERSION is the newest CUDA that it runs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,23 @@ static int Number(const char* variable, int usual) {
   return value != NULL ? atoi(value) : usual;
 }
 
+static volatile int hangs = 0;
+static void Hang(void) {
+  hangs = 1;
+  for (;;) pause();
+}
+__attribute__((destructor)) static void End(void) {
+  if (hangs) abort();
+}
+
 static int Error(void) {
   const char* error = getenv("FAKE_CUDA_ERROR");
   if (error != NULL && strcmp(error, "crash") == 0) abort();
-  while (error != NULL && strcmp(error, "hang") == 0) pause();
+  if (error != NULL && strcmp(error, "silent_hang") == 0) {
+    for (int descriptor = 3; descriptor < 1024; ++descriptor) close(descriptor);
+    Hang();
+  }
+  if (error != NULL && strcmp(error, "hang") == 0) Hang();
   return Number("FAKE_CUDA_ERROR", 100); /* CUDA_ERROR_NO_DEVICE */
 }
 

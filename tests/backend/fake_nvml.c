@@ -4,12 +4,12 @@
  *
  *   init          the code that nvmlInit_v2 returns; `hang` never returns
  *   driver        version of the driver;  library  of this library
- *   devices       how many cards; all are alike but for their UUID and place on the bus
+ *   devices       how many cards; alike but for their UUID, their place on the bus and `KEY@N`
  *   handle        the code that asking for a card returns; `hang` never returns
  *   read          the code that every reading of a card returns
  *   name, memory_used, memory_total, utilization, temperature, power (milliwatts), throttle,
  *   ecc, compute_mode
- *                 of a card; an empty value: not supported
+ *                 of a card; an empty value: not supported. `ecc@1`: of card 1 alone
  *   processes     comma-separated process ids on the card
  *   xids          comma-separated Xids so far; a watcher gets those added after it began
  *   events        the code that registering for Xids returns
@@ -54,20 +54,27 @@ static int Text(const char* key, const char* usual, char* text, unsigned bytes) 
   return SUCCESS;
 }
 
-static int Number(const char* key, unsigned long long usual, unsigned long long* number) {
+/* A handle is the address of one of these. */
+static char cards[16];
+static unsigned IndexOf(const void* device) { return (unsigned)((const char*)device - cards); }
+
+static int Number(const void* device, const char* key, unsigned long long usual,
+                  unsigned long long* number) {
   const int code = Code("read");
   if (code != SUCCESS) return code;
+  char own_key[TEXT_BYTES];
   char value[TEXT_BYTES];
+  snprintf(own_key, sizeof(own_key), "%s@%u", key, IndexOf(device));
   *number = usual;
-  if (!Value(key, value)) return SUCCESS;
+  if (!Value(own_key, value) && !Value(key, value)) return SUCCESS;
   if (value[0] == '\0') return NOT_SUPPORTED;
   *number = strtoull(value, NULL, 0);
   return SUCCESS;
 }
 
-static int SmallNumber(const char* key, unsigned usual, unsigned* number) {
+static int SmallNumber(const void* device, const char* key, unsigned usual, unsigned* number) {
   unsigned long long wide = 0;
-  const int code = Number(key, usual, &wide);
+  const int code = Number(device, key, usual, &wide);
   *number = (unsigned)wide;
   return code;
 }
@@ -76,10 +83,6 @@ static unsigned DeviceCount(void) {
   char value[TEXT_BYTES];
   return Value("devices", value) ? (unsigned)atoi(value) : 1;
 }
-
-/* A handle is the address of one of these. */
-static char cards[16];
-static unsigned IndexOf(const void* device) { return (unsigned)((const char*)device - cards); }
 
 int nvmlInit_v2(void) { return Code("init"); }
 int nvmlShutdown(void) { return SUCCESS; }
@@ -162,42 +165,35 @@ struct Memory {
   unsigned long long total, free, used;
 };
 int nvmlDeviceGetMemoryInfo(void* device, struct Memory* memory) {
-  (void)device;
-  const int code = Number("memory_total", 139ULL << 30, &memory->total);
+  const int code = Number(device, "memory_total", 139ULL << 30, &memory->total);
   if (code != SUCCESS) return code;
   memory->free = 0;
-  return Number("memory_used", 1ULL << 30, &memory->used);
+  return Number(device, "memory_used", 1ULL << 30, &memory->used);
 }
 
 struct Utilization {
   unsigned gpu, memory;
 };
 int nvmlDeviceGetUtilizationRates(void* device, struct Utilization* utilization) {
-  (void)device;
   utilization->memory = 0;
-  return SmallNumber("utilization", 0, &utilization->gpu);
+  return SmallNumber(device, "utilization", 0, &utilization->gpu);
 }
 int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
-  (void)device;
-  return sensor != 0 ? INVALID_ARGUMENT : SmallNumber("temperature", 40, celsius);
+  return sensor != 0 ? INVALID_ARGUMENT : SmallNumber(device, "temperature", 40, celsius);
 }
 int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
-  (void)device;
-  return SmallNumber("power", 80000, milliwatts);
+  return SmallNumber(device, "power", 80000, milliwatts);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
-  (void)device;
-  return Number("throttle", 1, reasons);
+  return Number(device, "throttle", 1, reasons);
 }
 int nvmlDeviceGetTotalEccErrors(void* device, int error_type, int counter_type,
                                 unsigned long long* count) {
-  (void)device;
   if (error_type != 1 || counter_type != 0) return INVALID_ARGUMENT;
-  return Number("ecc", 0, count);
+  return Number(device, "ecc", 0, count);
 }
 int nvmlDeviceGetComputeMode(void* device, unsigned* mode) {
-  (void)device;
-  return SmallNumber("compute_mode", 0, mode);
+  return SmallNumber(device, "compute_mode", 0, mode);
 }
 
 struct Process {

@@ -19,6 +19,7 @@ TEST(MessageTextTest, WritesSingularAndPlural) {
   EXPECT_EQ(Counted(1, "row"), "1 row");
   EXPECT_EQ(Counted(0, "row"), "0 rows");
   EXPECT_EQ(Counted(5'000, "row"), "5,000 rows");
+  EXPECT_EQ(Counted(144, "batch"), "144 batches");
 }
 
 TEST(MessageTextTest, ChoosesTheUnitOfBytes) {

@@ -39,7 +39,7 @@ TEST(InfoCommandTest, ShowsOneFactPerLine) {
             "  engine   int8-avx2 on AMD EPYC, 2 threads\n"
             "  changes  refused; `simile serve --allow-changes` allows load, reload, rollback and "
             "unload\n"
-            "  admin    refused; `simile serve --admin` allows top and doctor --server\n"
+            "  admin    refused; `simile serve --allow-admin` allows top and doctor --server\n"
             "  can      search, search_stream\n"
             "  limits   4; `simile info --limits` lists them\n");
 }

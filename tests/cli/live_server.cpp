@@ -8,7 +8,7 @@ namespace simile::cli {
 
 LiveServer::LiveServer(const std::string& folder, const std::string& data_root)
     : process_({"--collection", "films=" + folder, "--data-root", data_root, "--allow-changes",
-                "--admin", "--no-metrics", "--log-level", "error", "--port", "0"}),
+                "--allow-admin", "--no-metrics", "--log-level", "error", "--port", "0"}),
       address_(process_.AwaitListening()) {
   EXPECT_NE(address_, "") << process_.output();
 }

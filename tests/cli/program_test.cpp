@@ -290,12 +290,13 @@ TEST(ProgramTest, TuneWritesWhatConfigThenShows) {
   const std::string gather_share = printed["tuning"][3]["origin"];
   EXPECT_THAT(gather_share, testing::ContainsRegex("^(measured|tuned|default)"));
   // Once more, for the cache that serve reads; JSON this time.
+  const std::string cache = scratch.path() / "cache.json";
   const ProgramRun again =
       RunProgram({"tune", "films=" + kFilms.string(), "--duration", "1s", "--json"}, "",
-                 {variable, "SIMILE_LIMITS_BATCH_QUERIES_MAX=16"});
+                 {"SIMILE_BACKEND_TUNING_CACHE=" + cache, "SIMILE_LIMITS_BATCH_QUERIES_MAX=16"});
   ASSERT_EQ(again.exit_code, 0) << again.errors;
   const json report = json::parse(again.printed);
-  EXPECT_EQ(report["file"], file);
+  EXPECT_EQ(report["file"], cache);
   EXPECT_EQ(report["batch_queries_max"]["now"], 16);
   for (const json& search : report["searches"]) EXPECT_LE(search["batch"], 16);
 }
@@ -307,7 +308,7 @@ TEST(ProgramTest, TuneSaysWhatItNeeds) {
       {{"tune", kFilms, "--dry-run", "--duration", "6m"}, "--duration: from 1s to 5m"},
       {{"tune", kFilms, "--dry-run", "--duration", "long"}, "--duration: \"long\" is no time"},
       {{"tune", kFilms, "--dry-run", "--batch", "2000"}, "--batch: at most 1024"},
-      {{"tune", kFilms, "--dry-run", "--k", "20000"}, "--k: at most 10000"},
+      {{"tune", kFilms, "--dry-run", "-k", "20000"}, "-k: at most 10000"},
       {{"tune", kFilms, "--dry-run", "--threads", "many"}, "--threads: \"many\" is not"}};
   for (const auto& [arguments, reason] : mistakes) {
     const ProgramRun run = RunProgram(arguments);

@@ -45,6 +45,22 @@ TEST(TableTest, ShortensIdsWhenNothingElseCanBe) {
   EXPECT_EQ(table.Render(Narrow(3), 0), "the-id-…  its tit…\n");
 }
 
+TEST(TableTest, WrapsACellAtSpacesAndWithinALongWord) {
+  Table table({{"name"}, {"value", Align::kLeft, true, false, true}, {"last"}});
+  table.AddRow({"a", "two words", "x"});
+  table.AddRow({"b", "/a/path/七人の侍/films", "y"});
+  EXPECT_EQ(table.Render(Narrow(22), 0),
+            "name  value       last\n"
+            "a     two words   x\n"
+            "b     /a/path/七  y\n"
+            "      人の侍/fil\n"
+            "      ms\n");
+  EXPECT_EQ(table.Render(kPipe, 0),
+            "name  value                   last\n"
+            "a     two words               x\n"
+            "b     /a/path/七人の侍/films  y\n");
+}
+
 TEST(TableTest, CutsNothingInAPipe) {
   Table table({{"", Align::kLeft, true}});
   const std::string text(500, 'x');

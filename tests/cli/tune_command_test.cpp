@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +21,8 @@ namespace simile::cli {
 namespace {
 
 using app::TuneConclusion;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
 using nlohmann::json;
 using testing::AllOf;
 using testing::ContainsRegex;
@@ -26,40 +30,43 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
+const TuningValue* Value(std::string_view name) {
+  return &*std::ranges::find(TuningValues(), name, &TuningValue::name);
+}
+
 app::TuneReport Report() {
   app::TuneReport report;
   report.key = {"Ann's processor", 2, "amx+avx512vnni"};
-  report.collections = {{"films", 5'000, 384, 5'000}, {"songs", 9'000'000, 768, 1'000'000}};
-  report.shapes = {{"films", 5'000, 5'000 * 384}, {"songs", 1'000'000, 1'000'000 * 768}};
-  report.tuning.numbers = {
-      {"threads", "threads", 2, 2, TuneConclusion::kFixed, std::nullopt, {}},
-      {"block_bytes",
-       "bytes",
+  report.collections = {{"films", 5'000, 5'000 * 384, 5'000, 384},
+                        {"songs", 1'000'000, 1'000'000 * 768, 9'000'000, 768}};
+  report.tuning.parameters = {
+      {nullptr, 2, 2, TuneConclusion::kFixed, std::nullopt, {}},
+      {Value("block_bytes"),
        196'608,
        262'144,
        TuneConclusion::kChanged,
        backend::cpu::RatioRange{0.8, 0.75, 0.9},
        {0, 64, 0}},
-      {"large_batch_min",
-       "queries",
+      {Value("large_batch_min"),
        5,
        65'536,
        TuneConclusion::kChanged,
        backend::cpu::RatioRange{0.95, 0.94, 0.96},
        {1, 16, 0}},
-      {"gather_share", "rows for one", 16, 16, TuneConclusion::kNoneBetter, std::nullopt, {}}};
+      {Value("gather_share"), 16, 16, TuneConclusion::kNoneBetter, std::nullopt, {}}};
   report.tuning.workloads = {{{0, 1, 0}, 0.001, 0.0005, backend::cpu::RatioRange{0.5, 0.4, 0.8}},
                              {{0, 64, 0}, 0.01, 0.01, backend::cpu::RatioRange{1, 0.99, 1.01}},
                              {{0, 1'024, 0}, 0.2, 0.16, std::nullopt},
                              {{0, 1, 20}, 0, 0, std::nullopt}};
   report.answers_compared = 2'000;
+  report.written = true;
   report.index_bytes_before = 64U << 20;
   report.index_bytes_after = 96U << 20;
   report.tuning.other_load = 0.05;
   return report;
 }
 
-const TuneSetting kToCache{1'024, "/home/ann/.cache/simile/cpu-tuning.json", true};
+const TuneSetting kToCache{1'024, 0, "/home/ann/.cache/simile/cpu-tuning.json", "default (HOME)"};
 
 TEST(TuneCommandTest, ShowsEveryNumberBeforeAndAfter) {
   const std::string text = TuneText(Report(), kToCache, Terminal{});
@@ -92,14 +99,34 @@ TEST(TuneCommandTest, SaysWhatFollows) {
                                     "of the rate\n  of 1,024, and take 10.00 ms instead of 160.00 "
                                     "ms (films);\n"),
                           EndsWith("wrote /home/ann/.cache/simile/cpu-tuning.json\n"
-                                   "  each `simile serve` of this user here starts with it; "
-                                   "restart those that run\n")));
-  EXPECT_THAT(TuneText(Report(), {1'024, "/srv/my tuning.json", false}, Terminal{}),
+                                   "  each `simile serve` of this user here\n"
+                                   "  starts with it; restart those that run\n")));
+}
+
+TEST(TuneCommandTest, SaysWhichServersStartWithTheFile) {
+  const auto text = [](const TuneSetting& setting) {
+    return TuneText(Report(), setting, Terminal{});
+  };
+  EXPECT_THAT(text({1'024, 2, "/t.json", "default (HOME)"}),
+              HasSubstr("  each `simile serve --threads 2` of this user here\n"));
+  EXPECT_THAT(text({1'024, 0, "/t.json", "file /etc/simile.json"}),
+              HasSubstr("  each `simile serve` with this backend.tuning_cache (file "
+                        "/etc/simile.json)\n"));
+  EXPECT_THAT(text({1'024, 2, "/srv/my tuning.json", ""}),
               EndsWith("wrote /srv/my tuning.json\n"
                        "  serve starts with it where backend.tuning_cache names it:\n"
-                       "  SIMILE_BACKEND_TUNING_CACHE=\"/srv/my tuning.json\" simile serve ...\n"));
-  EXPECT_THAT(TuneText(Report(), {1'024, "", true}, Terminal{}),
+                       "  SIMILE_BACKEND_TUNING_CACHE=\"/srv/my tuning.json\" simile serve "
+                       "--threads 2 ...\n"));
+}
+
+TEST(TuneCommandTest, SaysWhenNothingWasWritten) {
+  EXPECT_THAT(TuneText(Report(), {1'024, 0, "", ""}, Terminal{}),
               EndsWith("nothing was written (--dry-run)\n"));
+  app::TuneReport report = Report();
+  report.written = false;
+  EXPECT_THAT(TuneText(report, kToCache, Terminal{}),
+              EndsWith("/home/ann/.cache/simile/cpu-tuning.json holds all of it already\n"));
+  EXPECT_EQ(json::parse(TuneJson(report, kToCache))["file"], nullptr);
 }
 
 // Rates that were measured one after the other then say little about the batch.
@@ -107,14 +134,15 @@ TEST(TuneCommandTest, SaysWhenTheMachineWasBusy) {
   app::TuneReport report = Report();
   report.tuning.other_load = 0.41;
   const std::string text = TuneText(report, kToCache, Terminal{});
-  EXPECT_THAT(text, HasSubstr("other programs took 41 % of the processors meanwhile"));
+  EXPECT_THAT(text, HasSubstr("nothing is changed: other programs took 41 % of the processors "
+                              "meanwhile"));
   EXPECT_THAT(text, Not(HasSubstr("limits.batch_queries_max")));
   EXPECT_EQ(json::parse(TuneJson(report, kToCache))["batch_queries_max"]["sufficient"], nullptr);
 }
 
 TEST(TuneCommandTest, SaysWhenNothingIsBetter) {
   app::TuneReport report = Report();
-  report.tuning.numbers.resize(1);
+  report.tuning.parameters.resize(1);
   report.index_bytes_after = report.index_bytes_before;
   const std::string text = TuneText(report, kToCache, Terminal{});
   EXPECT_THAT(text,
@@ -123,6 +151,36 @@ TEST(TuneCommandTest, SaysWhenNothingIsBetter) {
     EXPECT_THAT(text, Not(HasSubstr(other)));
   }
   EXPECT_THAT(text, ContainsRegex("films, 1 query +1,000\n"));
+}
+
+// What was not measured may be better than what is in force.
+TEST(TuneCommandTest, CountsWhatWasNotMeasured) {
+  app::TuneReport report = Report();
+  report.tuning.parameters[3].conclusion = TuneConclusion::kNoTime;
+  const std::string no_time = "1 of 4 parameters had no time; give a longer --duration\n";
+  EXPECT_THAT(TuneText(report, kToCache, Terminal{}), HasSubstr("the same bits\n" + no_time));
+  for (app::TunedParameter& each : report.tuning.parameters) {
+    each.conclusion = TuneConclusion::kNoTime;
+  }
+  const std::string text = TuneText(report, kToCache, Terminal{});
+  EXPECT_THAT(text, HasSubstr("nothing is changed: 4 of 4 parameters had no time"));
+  EXPECT_THAT(text, Not(HasSubstr("the best that was found")));
+}
+
+// Only where the greatest value means it.
+TEST(TuneCommandTest, ShowsNeverForNothingElse) {
+  app::TuneReport report;
+  for (const TuningValue& value : TuningValues()) {
+    report.tuning.parameters.push_back(
+        {&value, value.min, value.max, TuneConclusion::kChanged, std::nullopt, {}});
+  }
+  const std::string text = TuneText(report, kToCache, Terminal{});
+  for (const char* row :
+       {"block_bytes +131,072 +1,048,576", "large_batch_min +5 +never", "gather_share +4 +256",
+        "scan_rows_max +256 +16,384", "int4_from_code_bytes +1,048,576 +never",
+        "queries_of_thread_min +16 +never"}) {
+    EXPECT_THAT(text, ContainsRegex(row));
+  }
 }
 
 TEST(TuneCommandTest, FitsEightyColumnsOnATerminal) {
@@ -138,10 +196,10 @@ TEST(TuneCommandTest, PrintsTheSameAsJson) {
   const json report = json::parse(TuneJson(Report(), kToCache));
   EXPECT_EQ(report["machine"]["kernels"], "amx+avx512vnni");
   EXPECT_EQ(report["collections"][1]["measured_rows"], 1'000'000);
-  EXPECT_EQ(report["numbers"][1]["conclusion"], "changed");
-  EXPECT_DOUBLE_EQ(report["numbers"][1]["gain"]["median"].get<double>(), 0.25);
-  EXPECT_EQ(report["numbers"][1]["measured_on"], "films, 64 queries");
-  EXPECT_EQ(report["numbers"][3]["gain"], nullptr);
+  EXPECT_EQ(report["parameters"][1]["conclusion"], "changed");
+  EXPECT_DOUBLE_EQ(report["parameters"][1]["gain"]["median"].get<double>(), 0.25);
+  EXPECT_EQ(report["parameters"][1]["measured_on"], "films, 64 queries");
+  EXPECT_EQ(report["parameters"][3]["gain"], nullptr);
   EXPECT_EQ(report["searches"][3]["before_s"], nullptr);
   EXPECT_EQ(report["batch_queries_max"], json({{"now", 1'024}, {"sufficient", 64}}));
   EXPECT_EQ(report["file"], "/home/ann/.cache/simile/cpu-tuning.json");

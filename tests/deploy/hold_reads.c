@@ -1,5 +1,5 @@
-// Preloaded into a server, this makes a load last as long as a test likes: reads of the file named
-// by HOLD_READS_OF (the end of its path) wait until the file HOLD_READS_UNTIL exists.
+// Preloaded into a server, this makes a load or a start last as long as a test likes: reads of the
+// file named by HOLD_READS_OF (the end of its path) wait until the file HOLD_READS_UNTIL exists.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -21,12 +21,22 @@ static int IsHeld(int fd) {
   return length >= (ssize_t)wanted && memcmp(path + length - wanted, held, wanted) == 0;
 }
 
+static void AwaitRelease(int fd) {
+  if (!IsHeld(fd)) return;
+  const struct timespec tick = {0, 10 * 1000 * 1000};
+  while (access(getenv("HOLD_READS_UNTIL"), F_OK) != 0) nanosleep(&tick, NULL);
+}
+
 ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  if (IsHeld(fd)) {
-    const struct timespec tick = {0, 10 * 1000 * 1000};
-    while (access(getenv("HOLD_READS_UNTIL"), F_OK) != 0) nanosleep(&tick, NULL);
-  }
+  AwaitRelease(fd);
   ssize_t (*const real)(int, void*, size_t, off_t) =
       (ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread");
   return real(fd, into, bytes, offset);
+}
+
+ssize_t read(int fd, void* into, size_t bytes) {
+  AwaitRelease(fd);
+  ssize_t (*const real)(int, void*, size_t) =
+      (ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
+  return real(fd, into, bytes);
 }

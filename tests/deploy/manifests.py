@@ -7,9 +7,13 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import yaml
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import servers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KUBERNETES = ROOT / "deploy/kubernetes"
@@ -83,9 +87,8 @@ def check_settings(simile: str, text: str, data: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "simile.json").write_text(moved(text, data, folder))
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("SIMILE_")}
         result = subprocess.run([simile, "config", "--config", folder / "simile.json"], capture_output=True, text=True,
-                                env=clean, check=False)
+                                env=servers.environment(), check=False)
     if result.returncode != 0:
         raise AssertionError(result.stderr)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import http.client
 import threading
-import time
 
 
 @dataclasses.dataclass
@@ -74,12 +73,3 @@ class Prober:
             if name == "startup" and passed:
                 self._started.set()
                 return
-
-
-def await_true(condition, seconds: float, what: str) -> None:
-    """Waits for something that must come to pass."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        threading.Event().wait(0.01)

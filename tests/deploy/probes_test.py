@@ -9,9 +9,7 @@ tests of a GPU are skipped. The load, and the probes that ask meanwhile, are ten
 """
 
 import json
-import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +22,8 @@ try:
 except ModuleNotFoundError as missing:
     print(f"skipped: {missing}; it is Debian's python3-yaml")
     sys.exit(77)
-from prober import Prober, ask, await_true
+from prober import Prober, ask
+from servers import await_true, environment, free_port, make_gpu_machine
 
 SPEED = 1 if "--real-time" in sys.argv else 10
 SIMILE, HOLD_READS, *GPU = [pathlib.Path(word) for word in sys.argv[1:] if word != "--real-time"]
@@ -37,11 +36,6 @@ CONTAINER = manifests.container(manifests.written())
 GRACE_SECONDS = manifests.pod(manifests.written())["terminationGracePeriodSeconds"]
 
 
-def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"127.0.0.1:{taken.getsockname()[1]}"
-
-
 class Server:
     """`simile serve` with the settings of the manifests, on this machine."""
 
@@ -51,13 +45,12 @@ class Server:
             for part in ("server", "metrics"):
                 settings[part]["listen"] = "127.0.0.1"
             (folder / "simile.json").write_text(json.dumps(settings))
-        self.address, self.metrics_address = free_address(), free_address()
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("SIMILE_")}
+        port, metrics_port = free_port(), free_port()  # known before it listens, for the probes of its start
+        self.address, self.metrics_address = f"127.0.0.1:{port}", f"127.0.0.1:{metrics_port}"
         self._log = open(folder / "log", "a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [program, "serve", "--config", folder / "simile.json", "--port", self.address.split(":")[1], "--metrics-port",
-             self.metrics_address.split(":")[1]],
-            env=clean | {"SIMILE_BACKEND_TUNING": "defaults"} | variables, stdout=self._log, stderr=self._log)
+            [program, "serve", "--config", folder / "simile.json", "--port", str(port), "--metrics-port", str(metrics_port)],
+            env=environment(**variables), stdout=self._log, stderr=self._log)
 
     def __enter__(self):
         return self
@@ -75,7 +68,7 @@ class Server:
 
     def search(self) -> dict:
         """The receipt of a search."""
-        command = [SIMILE, "similar", "--id", "toy-story-1995", "--json", "--server", self.address, "--timeout", "30"]
+        command = [SIMILE, "similar", "--id", "toy-story-1995", "--json", "--server", self.address, "--timeout", str(PATIENCE_SECONDS)]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise AssertionError(f"the search failed: {result.stderr}")
@@ -129,21 +122,16 @@ class GpuProbesTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         plugin, cuda, driver = GPU
-        self.program = self.folder / "simile"
-        self.program.write_bytes(SIMILE.read_bytes())  # a link would look for its plug-in where it leads to
-        self.program.chmod(0o755)
-        (self.folder / "libsimile_cuda.so").symlink_to(plugin)
-        (self.folder / "driver").mkdir()
-        (self.folder / "driver/libcublas.so.13").symlink_to(cuda)
-        (self.folder / "driver/libcuda.so.1").symlink_to(driver)
+        self.program, self.variables = make_gpu_machine(self.folder, SIMILE, plugin,
+                                                        {"libcublas.so.13": cuda, "libcuda.so.1": driver})
         self.hang = self.folder / "hang"
 
     def server(self, on_fault: str) -> Server:
         # The emulated device is small and slow.
-        server = Server(self.folder, self.program, LD_LIBRARY_PATH=str(self.folder / "driver"),
-                        EMULATED_CUDA_HANG_FILE=str(self.hang), SIMILE_BACKEND_PREFERENCE="auto", SIMILE_GPU_ON_FAULT=on_fault,
-                        SIMILE_GPU_RESERVE_MIB="0", SIMILE_GPU_BATCH_TIMEOUT=str(BATCH_TIMEOUT_MS),
-                        SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT="60000", SIMILE_LIMITS_SEARCH_DEADLINE_MAX="60000")
+        server = Server(self.folder, self.program, EMULATED_CUDA_HANG_FILE=str(self.hang), SIMILE_BACKEND_PREFERENCE="auto",
+                        SIMILE_GPU_ON_FAULT=on_fault, SIMILE_GPU_RESERVE_MIB="0",
+                        SIMILE_GPU_BATCH_TIMEOUT=str(BATCH_TIMEOUT_MS), SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT="60000",
+                        SIMILE_LIMITS_SEARCH_DEADLINE_MAX="60000", **self.variables)
         return self.enterContext(server)
 
     def test_a_hung_device_ends_the_server_with_75_and_a_supervisor_has_it_back(self):

@@ -13,7 +13,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -22,6 +21,9 @@ import urllib.request
 
 import engine
 import images
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import servers
 
 ROOT = images.ROOT
 COMPOSE = ROOT / "docker" / "compose.yaml"
@@ -42,21 +44,13 @@ def setUpModule():
     figures.extend((f"built: {what}", f"{seconds:.1f} s") for what, seconds in images.build_all(docker))
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def await_true(holds, seconds: float, what: str) -> float:
-    """Returns after how many seconds it held."""
-    start = time.monotonic()
-    while not holds():
-        if time.monotonic() - start > seconds:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        if not docker.runs_on(0.02):
+    """servers.await_true, as long as the engine runs."""
+    def pause(pause_seconds: float) -> None:
+        if not docker.runs_on(pause_seconds):
             raise AssertionError(f"the engine ended before: {what}")
-    return time.monotonic() - start
+
+    return servers.await_true(holds, seconds, what, pause)
 
 
 def inspect(container: str) -> dict:
@@ -69,7 +63,7 @@ class Project:
     def __init__(self, name: str, *files: pathlib.Path, tag: str):
         self.name = name
         self.command = ["docker-compose", "--project-name", name, *[word for file in files for word in ("--file", file)]]
-        self.port, self.metrics_port = free_port(), free_port()
+        self.port, self.metrics_port = str(servers.free_port()), str(servers.free_port())
         self.environment = {"TAG": tag, "PORT": self.port, "METRICS_PORT": self.metrics_port}
 
     def compose(self, *arguments, check=True):

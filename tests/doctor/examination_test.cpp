@@ -25,6 +25,7 @@ class ExaminationTest : public ::testing::Test {
  protected:
   ExaminationTest() {
     setenv("FAKE_CUDA_ERROR", "0", 1);
+    setenv("FAKE_NVML_FILE", files_.card_file().c_str(), 1);
     options_.machine = ThisMachine(files_.root());
     options_.machine.variable = [this](const std::string& name) -> std::optional<std::string> {
       const auto found = variables_.find(name);
@@ -34,7 +35,10 @@ class ExaminationTest : public ::testing::Test {
     options_.nvml_library = files_.nvml_library();
     options_.backend.gpu_searches = {{files_.driver_library(), {files_.plugin()}}};
   }
-  ~ExaminationTest() override { unsetenv("FAKE_CUDA_ERROR"); }
+  ~ExaminationTest() override {
+    unsetenv("FAKE_CUDA_ERROR");
+    unsetenv("FAKE_NVML_FILE");
+  }
 
   std::vector<Finding> Examine() const {
     std::vector<Finding> findings;
@@ -112,13 +116,76 @@ TEST_F(ExaminationTest, TakesAFailureForAWarningWhenTheGpuAnswersAfterAll) {
 TEST_F(ExaminationTest, TellsWhichVariableHidesTheCards) {
   files_.AddAll();
   setenv("FAKE_CUDA_ERROR", "100", 1);
-  for (const char* value : {"", "-1", "GPU-that-is-not-here"}) {
+  for (const char* value : {"", "-1", "1", "GPU-that-is-not-here"}) {
     variables_["CUDA_VISIBLE_DEVICES"] = value;
     const std::vector<Finding> findings = Examine();
     EXPECT_THAT(FailedOf(findings), ElementsAre("hidden"));
     EXPECT_EQ(Of("driver", findings).text,
               std::string("the cards are hidden: CUDA_VISIBLE_DEVICES is \"") + value + "\"");
   }
+  variables_ = {{"NVIDIA_VISIBLE_DEVICES", "void"}};
+  files_.AddFile("/.dockerenv", "");
+  EXPECT_THAT(FailedOf(Examine()), ElementsAre("hidden_from_container"));
+}
+
+TEST_F(ExaminationTest, BlamesNoVariableThatShowsACard) {
+  files_.AddAll();
+  files_.AddFile("/.dockerenv", "");
+  setenv("FAKE_CUDA_ERROR", "100", 1);
+  // The number of a container's card is the host's.
+  variables_["NVIDIA_VISIBLE_DEVICES"] = "3";
+  for (const char* value : {"0", "GPU-00000000", "MIG-9d5f1a7c"}) {
+    variables_["CUDA_VISIBLE_DEVICES"] = value;
+    EXPECT_THAT(FailedOf(Examine()), ElementsAre("no_device")) << value;
+  }
+}
+
+TEST_F(ExaminationTest, TellsTheGravestOfAllCardsAndOfTheKernelsLog) {
+  files_.AddAll();
+  files_.DescribeCard("devices=3\nthrottle@0=0x40\necc@2=5\n");
+  EXPECT_EQ(Of("card", Examine()).text,
+            "card 2 (NVIDIA H200) has had memory errors that could not be corrected (5 counted "
+            "since the driver was loaded)");
+  files_.AddFile("/dev/kmsg",
+                 "3,1,1,-;NVRM: Xid (PCI:0000:03:00): 31, pid=1\n"
+                 "3,1,1,-;NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus\n");
+  EXPECT_EQ(Of("card", Examine()).symptom, "fell_off_the_bus");
+}
+
+TEST_F(ExaminationTest, PrefersTheCardInUseAmongThoseThatHaveTheSame) {
+  files_.AddAll();
+  files_.DescribeCard("devices=3\nthrottle=0x40\n");
+  EXPECT_THAT(Of("card", Examine()).text, HasSubstr("card 0 (NVIDIA H200)"));
+  for (const char* value : {"2,0", "GPU-00000000-0000-0000-0000-000000000002"}) {
+    variables_["CUDA_VISIBLE_DEVICES"] = value;
+    EXPECT_THAT(Of("card", Examine()).text, HasSubstr("card 2 (NVIDIA H200)"));
+  }
+  options_.server = ServerState{.gpu_answers = true, .gpu_bus_id = "0000:02:00.0"};
+  EXPECT_THAT(Of("card", Examine()).text, HasSubstr("card 1 (NVIDIA H200)"));
+}
+
+TEST_F(ExaminationTest, FailsForTheModeOfTheCardInUseAlone) {
+  files_.AddAll();
+  setenv("FAKE_CUDA_ERROR", "46", 1);
+  files_.DescribeCard("devices=2\ncompute_mode@1=2\nprocesses=4242\n");
+  std::vector<Finding> findings = Examine();
+  EXPECT_EQ(Of("card", findings).state, State::kWarning);
+  EXPECT_THAT(Of("driver", findings).text, HasSubstr("; processes on it: 4242)"));
+  files_.DescribeCard("devices=2\ncompute_mode@0=2\n");
+  EXPECT_THAT(FailedOf(Examine()), ElementsAre("exclusive"));
+  EXPECT_EQ(Of("card", Examine()).state, State::kFailed);
+}
+
+TEST_F(ExaminationTest, TakesACardAtItsPowerLimitForWell) {
+  files_.AddAll();
+  files_.DescribeCard("throttle=0x4\n");
+  EXPECT_EQ(Of("card", Examine()).state, State::kOk);
+}
+
+TEST_F(ExaminationTest, TellsALossBesideItsCause) {
+  files_.AddModule("570.133.20");
+  options_.server = ServerState{.gpu_lost = true, .reason = "the GPU was lost"};
+  EXPECT_THAT(FailedOf(Examine()), ElementsAre("nodes_missing", "lost_by_server"));
 }
 
 TEST_F(ExaminationTest, LeavesADeviceAloneThatAServerUsesOrLost) {
@@ -156,7 +223,7 @@ TEST_F(ExaminationTest, TakesNoDeviceMemoryInAServer) {
 TEST_F(ExaminationTest, AddsTheProbesThatWereNotReached) {
   std::vector<Finding> findings = {{"device nodes", State::kOk, "", "", ""}};
   AddUnfinished("management library", HangAfter(std::chrono::seconds(8)), findings);
-  EXPECT_THAT(findings, SizeIs(GpuProbes().size()));
+  EXPECT_THAT(findings, SizeIs(8));
   EXPECT_EQ(findings[1].symptom, "hang");
   EXPECT_EQ(findings.back().text, "not reached");
 }

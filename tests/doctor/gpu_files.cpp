@@ -28,7 +28,7 @@ GpuFiles::GpuFiles() {
 
 std::vector<std::string> GpuFiles::variables() const {
   return {"LD_LIBRARY_PATH=" + (folder_.path() / "driver").string(),
-          "FAKE_NVML_FILE=" + (folder_.path() / "nvml").string(), "FAKE_CUDA_ERROR=0",
+          "FAKE_NVML_FILE=" + card_file(), "FAKE_CUDA_ERROR=0",
           "SIMILE_GPU_FAULT_JOURNAL=" + journal(), "SIMILE_BACKEND_TUNING_CACHE="};
 }
 

@@ -18,6 +18,7 @@ class GpuFiles {
   std::string driver_library() const { return Driver("libcuda.so.1"); }
   std::string nvml_library() const { return Driver("libnvidia-ml.so.1"); }
   std::string plugin() const { return (folder_.path() / "bin" / "libsimile_cuda.so").string(); }
+  std::string card_file() const { return (folder_.path() / "nvml").string(); }
   std::string journal() const { return (folder_.path() / "faults.json").string(); }
   // NAME=VALUE for a program that is to find the fakes and no other driver.
   std::vector<std::string> variables() const;

@@ -191,6 +191,8 @@ TEST_F(CollectionsTest, KeepsServingTheOldSnapshotWhenAReloadFails) {
   EXPECT_EQ(Get("more").snapshot_version(), 1U);
   EXPECT_EQ(Get("more").state(), v1::Collection::STATE_SERVING);
   const std::string metrics = ScrapeMetrics(*server_->app().metrics_port());
+  EXPECT_EQ(MetricValue(metrics, "simile_last_load_successful{collection=\"films\"}"), 1);
+  EXPECT_EQ(MetricValue(metrics, "simile_last_load_successful{collection=\"more\"}"), 0);
   EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"failed\"}"), 1);
   EXPECT_EQ(MetricValue(metrics, "simile_reload_total{result=\"published\"}"), 2);
 }

@@ -1,11 +1,16 @@
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <future>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,12 +93,6 @@ std::uint16_t PortAtTheEndOf(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 
-// From the line of addresses, which is one write.
-std::uint16_t MetricsPortOf(const std::string& output) {
-  const std::string mark = "metrics on 127.0.0.1:";
-  return static_cast<std::uint16_t>(std::stoi(output.substr(output.find(mark) + mark.size())));
-}
-
 ServerProcess::Circumstances WithDrainDelay(const std::string& milliseconds) {
   ServerProcess::Circumstances circumstances;
   circumstances.variables.push_back("SIMILE_LIMITS_DRAIN_DELAY=" + milliseconds);
@@ -130,19 +129,24 @@ TEST(DrainDelayTest, EndsAtOnceOnASecondSignal) {
   EXPECT_EQ(server.AwaitExit(), 128 + SIGINT);
 }
 
+constexpr char kParentHasEnded[] = "the process that started the server has ended";
+
 // The program, started with --die-with-parent by a shell that then waits for it.
 class ParentTest : public testing::Test {
  protected:
   ParentTest() {
     scratch_.Write("parent", "#!/bin/sh\n" SIMILE_PROGRAM
                              " \"$@\" --die-with-parent &\necho \"server is $!.\"\nwait\n");
-    const std::filesystem::path script = scratch_.path() / "parent";
-    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+  }
+
+  std::string program() const { return (scratch_.path() / "parent").string(); }
+
+  std::string StartAndAwaitListening() {
     ServerProcess::Circumstances circumstances;
-    circumstances.program = script.string();
+    circumstances.program = program();
     parent_.emplace(kServeFilms, circumstances);
-    address_ = parent_->AwaitListening();
-    EXPECT_NE(address_, "") << parent_->output();
+    return parent_->AwaitListening();
   }
 
   pid_t ServerPid() const {
@@ -151,28 +155,78 @@ class ParentTest : public testing::Test {
     return std::stoi(output.substr(output.find(mark) + mark.size()));
   }
 
+  void EndParent() {
+    parent_->Signal(SIGKILL);
+    while (!parent_->HasEnded()) {
+    }
+  }
+
   const ScratchFolder scratch_;
   std::optional<ServerProcess> parent_;
-  std::string address_;
 };
 
 TEST_F(ParentTest, StopsTheServerByItsEnd) {
-  parent_->Signal(SIGKILL);
-  // Its output ends with the server.
-  EXPECT_EQ(parent_->AwaitExit(), 128 + SIGKILL);
-  EXPECT_THAT(parent_->output(),
-              testing::HasSubstr("the process that started the server has ended"));
+  EXPECT_NE(StartAndAwaitListening(), "") << parent_->output();
+  EndParent();
+  EXPECT_EQ(parent_->AwaitExit(), 128 + SIGKILL);  // its output ends with the server
+  EXPECT_THAT(parent_->output(), testing::HasSubstr(kParentHasEnded));
   EXPECT_THAT(parent_->output(), testing::EndsWith("stopped\n"));
+}
+
+bool HasOpen(pid_t pid, const std::string& file_name) {
+  std::error_code gone_meanwhile;
+  const std::filesystem::path descriptors = fmt::format("/proc/{}/fd", pid);
+  for (const auto& entry : std::filesystem::directory_iterator(descriptors, gone_meanwhile)) {
+    if (std::filesystem::read_symlink(entry, gone_meanwhile).filename() == file_name) return true;
+  }
+  return false;
+}
+
+TEST_F(ParentTest, StopsTheServerByItsEndBeforeTheSettingsAreRead) {
+  scratch_.Write("simile.json", "{}");
+  ServerProcess::Circumstances circumstances;
+  circumstances.program = program();
+  circumstances.variables.insert(
+      circumstances.variables.end(),
+      {"LD_PRELOAD=" SIMILE_HOLD_READS_FILE, "HOLD_READS_OF=/simile.json",
+       "HOLD_READS_UNTIL=" + (scratch_.path() / "go").string(),
+       "SIMILE_CONFIG=" + (scratch_.path() / "simile.json").string()});
+  parent_.emplace(kServeFilms, circumstances);
+  ASSERT_TRUE(parent_->AwaitOutput(".\n")) << parent_->output();
+  while (!HasOpen(ServerPid(), "simile.json")) {
+  }
+  EndParent();
+  scratch_.Write("go", "");
+  EXPECT_EQ(parent_->AwaitListening(), "");
+  EXPECT_THAT(parent_->output(), testing::HasSubstr(kParentHasEnded));
+}
+
+// Linux reports the end of a thread that started a process as the end of its parent.
+TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
+  std::vector<std::string> arguments = kServeFilms;
+  arguments.emplace_back("--die-with-parent");
+  std::optional<ServerProcess> server;
+  pid_t id = 0;
+  std::thread([&] {
+    id = gettid();
+    server.emplace(arguments);
+    EXPECT_NE(server->AwaitListening(), "");
+  }).join();
+  while (std::filesystem::exists(fmt::format("/proc/self/task/{}", id))) {
+  }
+  // Of two pending signals the server reads SIGTERM last.
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->AwaitExit(), 0);
+  EXPECT_THAT(server->output(), testing::Not(testing::HasSubstr(kParentHasEnded)));
 }
 
 // As when Ctrl-C ends both.
 TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
-  HeldCall call(PortAtTheEndOf(address_), MetricsPortOf(parent_->output()));
+  const std::string address = StartAndAwaitListening();
+  HeldCall call(PortAtTheEndOf(address), parent_->MetricsPort());
   kill(ServerPid(), SIGTERM);
   ASSERT_TRUE(parent_->AwaitOutput("stopping"));
-  parent_->Signal(SIGKILL);
-  while (!parent_->HasEnded()) {
-  }
+  EndParent();
   call.Read();
   const Outcome outcome = call.AwaitEnd();
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
@@ -185,7 +239,7 @@ class ProgramDrainTest : public testing::Test {
  protected:
   ProgramDrainTest() {
     address_ = server_.AwaitListening();
-    metrics_port_ = MetricsPortOf(server_.output());
+    metrics_port_ = server_.MetricsPort();
     call_.emplace(PortAtTheEndOf(address_), metrics_port_);
     server_.Signal(SIGTERM);
     EXPECT_TRUE(server_.AwaitOutput("stopping"));

@@ -1,6 +1,5 @@
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <csignal>
 #include <string>
 #include <string_view>
@@ -22,11 +21,12 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::vector<std::string> ServeFilms(const std::vector<std::string>& more = {}) {
+std::vector<std::string> ServeFilms(const std::vector<std::string>& more = {},
+                                    const std::string& log_level = "error") {
   std::vector<std::string> arguments = {"--collection",   std::string("films=") + kFilmsFolder,
                                         "--port",         "0",
                                         "--metrics-port", "0",
-                                        "--log-level",    "error"};
+                                        "--log-level",    log_level};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -191,39 +191,40 @@ TEST(GpuProgramTest, ExitsForARestartThreeTimesAndThenStaysOnTheCpu) {
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
   EXPECT_THAT(server.output(), HasSubstr("): the GPU was lost 3 times in the last 10 minutes"));
+  const std::chrono::duration<double> lost_at =
+      app::ReadFaultJournal(machine.journal()).value().back().at.time_since_epoch();
+  EXPECT_NEAR(MetricValue(ScrapeMetrics(server.MetricsPort()), "simile_gpu_lost_timestamp_seconds"),
+              lost_at.count(), 1e-3);
   EXPECT_EQ(Search(address).backend(), kCpu);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }
+
+// A server that has lost its GPU and waits for its drain delay before it exits for a restart.
+class GpuDrainTest : public ::testing::Test {
+ protected:
+  GpuDrainTest() {
+    EXPECT_EQ(Search(address_).backend(), kCpu) << server_.output();
+    EXPECT_TRUE(server_.AwaitOutput("calls are still taken"));
+  }
+
+  const GpuMachine machine_{"working"};
+  ServerProcess server_{
+      ServeFilms({"--on-gpu-fault", "restart"}, "info"),
+      On(machine_, {"FAKE_GPU_SEARCHES=ok,lost", "SIMILE_LIMITS_DRAIN_DELAY=2000"})};
+  const std::string address_ = server_.AwaitListening();
+};
 
 // Load balancers are given their time before a restart, too: the CPU answers meanwhile.
-TEST(GpuProgramTest, TakesCallsOnTheCpuForTheDrainDelayBeforeARestart) {
-  const GpuMachine machine("working");
-  std::vector<std::string> arguments = ServeFilms({"--on-gpu-fault", "restart"});
-  std::ranges::replace(arguments, "error", "info");
-  ServerProcess server(
-      arguments, On(machine, {"FAKE_GPU_SEARCHES=ok,lost", "SIMILE_LIMITS_DRAIN_DELAY=2000"}));
-  const std::string address = server.AwaitListening();
-  ASSERT_NE(address, "") << server.output();
-  EXPECT_EQ(Search(address).backend(), kCpu);
-  ASSERT_TRUE(server.AwaitOutput("calls are still taken"));
-  EXPECT_EQ(Client(address).CheckHealth(""), Health::kNotServing);
-  EXPECT_EQ(Search(address).backend(), kCpu);
-  EXPECT_EQ(server.AwaitExit(), 75);
+TEST_F(GpuDrainTest, TakesCallsBeforeARestart) {
+  EXPECT_EQ(Client(address_).CheckHealth(""), Health::kNotServing);
+  EXPECT_EQ(Search(address_).backend(), kCpu);
+  EXPECT_EQ(server_.AwaitExit(), 75);
 }
 
-TEST(GpuProgramTest, EndsForGoodWhenASignalComesBeforeTheRestart) {
-  const GpuMachine machine("working");
-  std::vector<std::string> arguments = ServeFilms({"--on-gpu-fault", "restart"});
-  std::ranges::replace(arguments, "error", "info");
-  ServerProcess server(
-      arguments, On(machine, {"FAKE_GPU_SEARCHES=ok,lost", "SIMILE_LIMITS_DRAIN_DELAY=2000"}));
-  const std::string address = server.AwaitListening();
-  ASSERT_NE(address, "") << server.output();
-  EXPECT_EQ(Search(address).backend(), kCpu);
-  ASSERT_TRUE(server.AwaitOutput("calls are still taken"));
-  server.Signal(SIGTERM);
-  EXPECT_EQ(server.AwaitExit(), 0);
+TEST_F(GpuDrainTest, EndsForGoodWhenASignalComesBeforeTheRestart) {
+  server_.Signal(SIGTERM);
+  EXPECT_EQ(server_.AwaitExit(), 0);
 }
 
 TEST(GpuProgramTest, ExitsForARestartWhenTheGpuIsLostDuringALoad) {

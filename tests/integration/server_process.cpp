@@ -87,6 +87,11 @@ std::string ServerProcess::AwaitListening() {
   return "";
 }
 
+std::uint16_t ServerProcess::MetricsPort() const {
+  const std::string mark = "metrics on 127.0.0.1:";
+  return static_cast<std::uint16_t>(std::stoi(output_.substr(output_.find(mark) + mark.size())));
+}
+
 bool ServerProcess::HasEnded() { return Reap(WNOHANG); }
 
 bool ServerProcess::Reap(int options) {

@@ -35,6 +35,9 @@ class ServerProcess {
   // Reads output until it has the address that the program listens on, and returns that; empty when
   // the program ended first.
   std::string AwaitListening();
+  // The port of the metrics, which is printed in one write with that address.
+  // REQUIRES: AwaitListening returned an address.
+  std::uint16_t MetricsPort() const;
   // Reads until the text has been printed; false when the program ended first.
   bool AwaitOutput(const std::string& text);
   const std::string& output() const { return output_; }  // standard output and error so far

@@ -48,9 +48,10 @@ TEST(StatsTest, AreRefusedWithoutTheSwitch) {
   const Outcome outcome = Client(app->address()).GetStats(stats);
   EXPECT_EQ(outcome.code, absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(outcome.reason, "ADMIN_NOT_ALLOWED");
-  EXPECT_EQ(outcome.message,
-            "this server does not show its metrics and probes over the wire; start it with --admin "
-            "(server.admin)");
+  EXPECT_EQ(
+      outcome.message,
+      "this server does not show its metrics and probes over the wire; start it with --allow-admin "
+      "(server.admin_allowed)");
   v1::DiagnoseResponse findings;
   EXPECT_EQ(Client(app->address()).Diagnose(findings).reason, "ADMIN_NOT_ALLOWED");
 }
@@ -65,6 +66,7 @@ TEST(StatsTest, AreThoseOfAScrape) {
   EXPECT_FALSE(client.Search(wrong, answer).ok());
   v1::GetStatsResponse stats;
   ASSERT_TRUE(client.GetStats(stats).ok());  // from now on GetStats itself is counted
+  const std::uint64_t earlier_uptime_us = stats.uptime_us();
   stats.Clear();
   ASSERT_TRUE(client.GetStats(stats).ok());
   const MetricLines read = LinesOf(stats);
@@ -82,6 +84,7 @@ TEST(StatsTest, AreThoseOfAScrape) {
   EXPECT_GT(read.at("simile_collection_bytes{collection=\"films\",part=\"vectors\"}"), 7e6);
   EXPECT_EQ(stats.backend().kind(), v1::BACKEND_KIND_CPU);
   EXPECT_GE(stats.taken_at().seconds(), stats.started_at().seconds());
+  EXPECT_GT(stats.uptime_us(), earlier_uptime_us);
 }
 
 TEST(StatsTest, NeedNoPortOfMetrics) {

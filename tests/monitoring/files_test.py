@@ -5,11 +5,13 @@ import itertools
 import json
 import pathlib
 import re
-import shutil
-import subprocess
+import sys
 import unittest
 
 import monitoring_files as files
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import compose_files
 
 # Series that Prometheus itself makes.
 OF_PROMETHEUS = {"up", "ALERTS"}
@@ -108,23 +110,12 @@ class DcgmTest(unittest.TestCase):
 class ComposeTest(unittest.TestCase):
     """The profile `monitoring` of the compose files."""
 
-    DOCKER = files.ROOT / "docker"
-    COMBINATIONS = {("compose.yaml",): {"prometheus", "grafana"},
-                    ("compose.yaml", "compose.gpu.yaml"): {"prometheus", "grafana", "dcgm-exporter"},
-                    ("compose.yaml", "compose.gpu-reservations.yaml"): {"prometheus", "grafana", "dcgm-exporter"}}
-
-    def services(self, names: tuple[str, ...]) -> dict:
-        if shutil.which("docker-compose") is None:
-            self.skipTest("docker-compose is not installed (Debian: docker-compose)")
-        words = [word for name in names for word in ("--file", str(self.DOCKER / name))]
-        command = ["docker-compose", *words, "--profile", "monitoring", "config"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        services = files.yaml.safe_load(done.stdout)["services"]
-        return {name: service for name, service in services.items() if service.get("profiles") == ["monitoring"]}
-
+    @unittest.skipUnless(compose_files.CAN_MERGE, "docker-compose is not installed (Debian: docker-compose)")
     def test_services_are_pinned_on_loopback_and_read_files_that_exist(self):
-        for names, expected in self.COMBINATIONS.items():
-            services = self.services(names)
+        for names in compose_files.COMBINATIONS:
+            merged = compose_files.merged(names, "--profile", "monitoring")
+            services = {name: service for name, service in merged.items() if service.get("profiles") == ["monitoring"]}
+            expected = {"prometheus", "grafana"} | ({"dcgm-exporter"} if len(names) > 1 else set())
             self.assertEqual(set(services), expected, names)
             for name, service in services.items():
                 self.assertRegex(service["image"], r":v?\d+\.\d+\.\d+", name)

@@ -16,7 +16,6 @@ import json
 import math
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ import urllib.parse
 import urllib.request
 
 import monitoring_files as files
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import servers
 
 SCRAPE_SECONDS = 1
@@ -94,9 +95,7 @@ def prometheus_config(folder: pathlib.Path, targets: dict[str, str], exporter: s
 
 class Prometheus:
     def __init__(self, folder: pathlib.Path, config: pathlib.Path):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = f"127.0.0.1:{servers.free_port()}"
         self.process = subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
                                          f"--web.listen-address={self.address}", "--log.level=error"])
 
@@ -192,10 +191,10 @@ def watch(program: pathlib.Path, fakes: pathlib.Path, folder: pathlib.Path, stac
     changing = shutil.copytree(FILMS, folder / "films")
     films = ("--collection", f"films={FILMS}")
     (folder / "machine").mkdir()
-    machine, with_gpu = servers.make_gpu_machine(folder / "machine", program, fakes)
+    machine, with_gpu = servers.make_fake_gpu_machine(folder / "machine", program, fakes)
     cpu = stack.enter_context(servers.running(program, "--collection", f"films={changing}", "--backend", "cpu", "--allow-changes"))
-    gpu = stack.enter_context(servers.running(machine, *films, environment=with_gpu))
-    no_gpu = stack.enter_context(servers.running(program, *films, environment={"SIMILE_GPU_FAULT_JOURNAL": ""}))
+    gpu = stack.enter_context(servers.running(machine, *films, **with_gpu))
+    no_gpu = stack.enter_context(servers.running(program, *films, SIMILE_GPU_FAULT_JOURNAL=""))
     exporter = stack.enter_context(Exporter())
     stack.callback(exporter.shutdown)
     targets = {"cpu": cpu.metrics_address, "gpu": gpu.metrics_address, "no-gpu": no_gpu.metrics_address}

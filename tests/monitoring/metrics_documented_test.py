@@ -15,6 +15,8 @@ import tempfile
 import urllib.request
 
 import monitoring_files as files
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import servers
 
 # Counted from the first event on, because their labels are not known before.
@@ -30,9 +32,9 @@ def main() -> int:
     program, fakes = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     documented = files.documented_metrics()
     with tempfile.TemporaryDirectory() as folder:
-        machine, environment = servers.make_gpu_machine(pathlib.Path(folder), program, fakes)
+        machine, variables = servers.make_fake_gpu_machine(pathlib.Path(folder), program, fakes)
         films = f"films={files.ROOT / 'examples/films'}"
-        with servers.running(machine, "--collection", films, environment=environment) as server:
+        with servers.running(machine, "--collection", films, **variables) as server:
             call = [program, "similar", "--id", "toy-story-1995", "--server", server.address]
             subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
             names = exported(server)

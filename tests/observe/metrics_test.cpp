@@ -114,7 +114,8 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
                 {"films",
                  5000,
                  std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)),
-                 {{"vectors", 7'680'000}, {"device", 0}}}};
+                 {{"vectors", 7'680'000}, {"device", 0}}},
+                {.name = "books", .loaded_at = {}, .bytes = {}, .last_load_failed = true}};
           },
       .device_memory = {},
       .others = {},
@@ -126,6 +127,8 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
   EXPECT_THAT(
       text,
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
+  EXPECT_THAT(text, HasSubstr("simile_last_load_successful{collection=\"films\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("simile_last_load_successful{collection=\"books\"} 0\n"));
   EXPECT_THAT(
       text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"vectors\"} 7680000\n"));
   EXPECT_THAT(text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"device\"} 0\n"));

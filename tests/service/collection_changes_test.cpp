@@ -464,6 +464,36 @@ TEST_F(CollectionChangesTest, ChecksTheContentThatTheCallerExpects) {
   EXPECT_TRUE(changes_.Unload("films", first).ok());
 }
 
+TEST_F(CollectionChangesTest, KnowsWhetherTheLastLoadOfACollectionFailed) {
+  Write("a", 30);
+  Write("bad", 30);
+  std::ofstream(root_ / "bad" / "metadata.jsonl", std::ios::app) << "{\"id\": \"one too many\"}\n";
+  EXPECT_EQ(ReasonOf(Make(LoadOf("bad"))), ErrorReason::kInvalidFiles);
+  EXPECT_FALSE(changes_.LastLoadFailed("films")) << "it is not served";
+  MustMake(LoadOf("a"));
+  EXPECT_FALSE(changes_.LastLoadFailed("films"));
+  const auto fail = [&] {
+    EXPECT_EQ(ReasonOf(Make(ReloadOf("bad"))), ErrorReason::kInvalidFiles);
+    EXPECT_TRUE(changes_.LastLoadFailed("films"));
+  };
+  fail();
+  ChangeRequest other = LoadOf("a");
+  other.collection = "books";
+  MustMake(other);
+  EXPECT_FALSE(changes_.LastLoadFailed("books"));
+  EXPECT_TRUE(changes_.LastLoadFailed("films"));
+  MustMake(ReloadOf());
+  EXPECT_FALSE(changes_.LastLoadFailed("films")) << "unchanged files are good files";
+  Write("b", 31);
+  MustMake(ReloadOf("b"));
+  fail();
+  MustMake(Rollback());
+  EXPECT_FALSE(changes_.LastLoadFailed("films"));
+  fail();
+  EXPECT_TRUE(changes_.Unload("films", "").ok());
+  EXPECT_FALSE(changes_.LastLoadFailed("films"));
+}
+
 TEST_F(CollectionChangesTest, KeepsServingAfterAFailure) {
   Write("a", 30);
   Write("bad", 30);
@@ -479,6 +509,9 @@ TEST_F(CollectionChangesTest, KeepsServingAfterAFailure) {
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kServing);
   EXPECT_EQ(FolderServed(), "a");
   EXPECT_EQ(Counted("failed"), "2") << "that read files";
+  std::filesystem::remove_all(root_ / "a");
+  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(Counted("failed"), "3");
   EXPECT_THAT(written_.str(), HasSubstr("collection not published"));
   EXPECT_FALSE(changes_.AnyUnderWay());
 }

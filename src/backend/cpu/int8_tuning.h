@@ -50,6 +50,7 @@ struct TuningValue {
   std::size_t max;
   std::size_t Int8Tuning::*value;
   std::optional<std::size_t> TuningFindings::*found;
+  bool max_is_never;  // what it decides does not happen at its maximum
 };
 
 // All of them, in the order of Int8Tuning.

@@ -57,7 +57,7 @@ unsigned HitCapacity(double rank, double expected, const PassDemand& demand, uns
   // The relative deviation of the number of hits is about 1 / sqrt(rank).
   const double spread = 1 + 6.5 / std::sqrt(rank);
   const double grown = std::ldexp(spread * expected + 128, static_cast<int>(demand.growth));
-  const double needed = std::max<double>(grown, demand.reach_max + 64);
+  const double needed = std::max<double>(grown, demand.reach_max + gpu_sizes::kSpareHits);
   const auto rows = static_cast<unsigned>(std::min<double>(needed, row_count));
   // In eighths of a power of two, so that few graphs are captured.
   const unsigned step = std::max(std::bit_floor(std::max(rows, 1U)) / 8, 32U);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -138,12 +139,14 @@ int ExamineServer(const DoctorFlags& flags) {
   }
   fmt::print("{}", FindingsText(findings, StandardOutput()));
   if (!answers.info.admin_allowed()) {
-    fmt::print("A server that runs with --admin also tells what its probes find.\n");
+    fmt::print("A server that runs with --allow-admin also tells what its probes find.\n");
   }
-  fmt::print("{} at {}. Exit code {}.\n",
-             outcome == Outcome::kGpu ? "The GPU answers everything"
-                                      : "The CPU answers, in whole or in part,",
-             answers.address, ExitCodeOf(outcome));
+  const bool shares_work =
+      std::ranges::find(findings, "batches_on_cpu", &Finding::symptom) != findings.end();
+  const char* who = outcome != Outcome::kGpu ? "The CPU answers, in whole or in part,"
+                    : shares_work            ? "The GPU answers, but not everything,"
+                                             : "The GPU answers everything";
+  fmt::print("{} at {}. Exit code {}.\n", who, answers.address, ExitCodeOf(outcome));
   return ExitCodeOf(outcome);
 }
 
@@ -168,7 +171,8 @@ void AddDoctorCommand(CommandLine& line) {
   command.File("--root", flags->root, "FOLDER",
                "Look for devices and system files below it, e.g. a host's / in a container");
   AddClientFlags(command, flags->client,
-                 fmt::format("with --server; default {:.0f}", kServerTimeoutSeconds));
+                 fmt::format("with --server; default {:.0f}", kServerTimeoutSeconds),
+                 "Ask this server instead of examining this machine");
   command.Check([flags] { return CheckDoctorFlags(*flags); });
   command
       .Footer(
@@ -176,7 +180,8 @@ void AddDoctorCommand(CommandLine& line) {
           "simile doctor --server localhost:50051\n"
           "Without --server it examines this machine, in at most 10 s; in a container, run it in "
           "the container, and on its host.\n"
-          "With --server it asks a running one why its GPU is idle; one that runs with --admin "
+          "With --server it asks a running one why its GPU is idle; one that runs with "
+          "--allow-admin "
           "tells more.\n"
           "Exit codes: 0 the GPU answers, 1 the CPU does, 2 nothing does, or a GPU is demanded and "
           "cannot be used, or there is no such server.")

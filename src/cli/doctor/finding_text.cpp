@@ -1,13 +1,14 @@
 #include "cli/doctor/finding_text.h"
 
+#include <algorithm>
+#include <limits>
 #include <sstream>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/display_text.h"
+#include "cli/help_text.h"
 #include "cli/json_line.h"
 
 namespace simile::cli {
@@ -36,37 +37,23 @@ StateWord WordOf(doctor::State state) {
   return {"", ""};
 }
 
-// The lines of a text, each broken between words to fit the width; 0: not broken.
-std::vector<std::string> BrokenLines(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines;
-  std::istringstream paragraphs(text);
-  for (std::string paragraph; std::getline(paragraphs, paragraph);) {
-    std::string line;
-    std::istringstream words(Printable(paragraph));
-    for (std::string word; words >> word;) {
-      const bool full = width > 0 && DisplayWidth(line) + 1 + DisplayWidth(word) > width;
-      if (full && !line.empty()) lines.push_back(std::exchange(line, ""));
-      line += (line.empty() ? "" : " ") + word;
-    }
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-// The text in its column, with two words before its first line.
+// The lines of a text in a column at most this wide, with two words before the first.
 void AddColumns(const std::string& state, const std::string& label, const std::string& text,
                 std::size_t width, std::string& output) {
   std::string before = fmt::format("{:<{}}{:<{}}", state, kStateWidth, label, kProbeWidth);
-  for (const std::string& line : BrokenLines(text, width)) {
-    output += before + line + '\n';
-    before.assign(kStateWidth + kProbeWidth, ' ');
+  std::istringstream paragraphs(text);
+  for (std::string paragraph; std::getline(paragraphs, paragraph);) {
+    for (const std::string& line : Wrapped(Printable(paragraph), width)) {
+      output += fmt::format("{}{}\n", before, line);
+      before.assign(kStateWidth + kProbeWidth, ' ');
+    }
   }
 }
 
 }  // namespace
 
 std::string FindingsText(std::span<const doctor::Finding> findings, const Terminal& terminal) {
-  std::size_t width = 0;
+  std::size_t width = std::numeric_limits<std::size_t>::max();
   if (terminal.width > 0) {
     constexpr std::size_t kTaken = kStateWidth + kProbeWidth;
     width = std::max(kTextWidthMin, terminal.width > kTaken ? terminal.width - kTaken : 0);

@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -86,17 +88,17 @@ int MillisecondsUntil(SteadyClock::time_point end) {
   return left.count() < 0 ? 0 : static_cast<int>(left.count());
 }
 
-// Reads the child's lines until it ends or the time is over; false for the latter.
-bool ReadReport(int from, SteadyClock::time_point end, ChildReport& report) {
+// Reads the child's lines until it closes its pipe or the time is over.
+void ReadReport(int from, SteadyClock::time_point end, ChildReport& report) {
   std::string pending;
   std::array<char, 4'096> block;
   for (;;) {
     pollfd readable{from, POLLIN, 0};
     const int ready = poll(&readable, 1, MillisecondsUntil(end));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    if (ready <= 0) return;
     const ssize_t bytes = read(from, block.data(), block.size());
-    if (bytes <= 0) return true;
+    if (bytes <= 0) return;
     pending.append(block.data(), static_cast<std::size_t>(bytes));
     for (std::size_t line; (line = pending.find('\n')) != std::string::npos;) {
       report.Add(pending.substr(0, line));
@@ -105,10 +107,24 @@ bool ReadReport(int from, SteadyClock::time_point end, ChildReport& report) {
   }
 }
 
-// "signal 11 (Segmentation fault)"; its streams are closed, so that it has ended.
-std::string HowEnded(pid_t child) {
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) return "an unknown cause";
+// Waits for the child's end. A closed pipe is not yet one: the end may hang in the kernel, too.
+// Returns its status; nullopt when it does not end in time, and then kills it.
+std::optional<int> AwaitEnd(pid_t child, SteadyClock::time_point end) {
+  constexpr std::chrono::milliseconds kPause{5};
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (ended < 0 || SteadyClock::now() >= end) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, WNOHANG);
+  return std::nullopt;
+}
+
+// "signal 11 (Segmentation fault)"
+std::string HowEnded(int status) {
   if (!WIFSIGNALED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
   return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
@@ -139,13 +155,12 @@ absl::StatusOr<std::vector<doctor::Finding>> ExamineInChild(const doctor::Option
   }
   to.Close();
   ChildReport report;
-  const bool ended = ReadReport(from.get(), end, report);
-  if (!ended) {
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, WNOHANG);
-    doctor::AddUnfinished(report.began, doctor::HangAfter(limit), report.findings);
-  } else if (const std::string how = HowEnded(child); !report.done) {
-    doctor::AddUnfinished(report.began, doctor::CrashBy(how), report.findings);
+  ReadReport(from.get(), end, report);
+  const std::optional<int> status = AwaitEnd(child, end);
+  if (!report.done || !status) {
+    doctor::AddUnfinished(report.began,
+                          status ? doctor::CrashBy(HowEnded(*status)) : doctor::HangAfter(limit),
+                          report.findings);
   }
   return std::move(report.findings);
 }

@@ -7,6 +7,7 @@
 
 #include "base/message_text.h"
 #include "cli/backend_text.h"
+#include "cli/metric_label.h"
 #include "doctor/symptoms.h"
 
 namespace simile::cli {
@@ -36,11 +37,6 @@ State StateOf(v1::Finding::State state) {
 }
 
 bool OnGpu(const v1::BackendStatus& backend) { return backend.kind() == v1::BACKEND_KIND_GPU; }
-
-std::string LabelOf(const v1::MetricValue& metric, const char* name) {
-  const auto found = metric.labels().find(name);
-  return found == metric.labels().end() ? "" : found->second;
-}
 
 // The collections that the CPU answers although the server has a GPU.
 void AddCollections(const ServerAnswers& answers, std::vector<Finding>& findings) {

@@ -15,7 +15,7 @@ struct ServerAnswers {
   std::string address;
   v1::GetServerInfoResponse info;
   v1::ListCollectionsResponse collections;
-  // Only of a server that runs with --admin.
+  // Only of a server that runs with --allow-admin.
   std::optional<v1::DiagnoseResponse> diagnosis;
   std::optional<v1::GetStatsResponse> stats;
 };

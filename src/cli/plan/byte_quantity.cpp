@@ -24,6 +24,9 @@ constexpr std::array<ByteUnit, 8> kByteUnits = {{{"MiB", 0x1p20},
                                                  {"TB", 1e12},
                                                  {"B", 1}}};
 
+// As of collections.memory_bytes_max; of a second, no machine reads more either.
+constexpr double kBytesMax = 0x1p50;
+
 absl::StatusOr<double> ParseQuantity(std::string_view text, std::string_view ending,
                                      std::string_view example) {
   const absl::Status wrong = absl::InvalidArgumentError(fmt::format(
@@ -36,7 +39,11 @@ absl::StatusOr<double> ParseQuantity(std::string_view text, std::string_view end
   if (!unit.ends_with(ending)) return wrong;
   unit.remove_suffix(ending.size());
   for (const ByteUnit& each : kByteUnits) {
-    if (each.name == unit) return number * each.bytes;
+    if (each.name != unit) continue;
+    const double bytes = number * each.bytes;
+    if (bytes >= 1 && bytes <= kBytesMax) return bytes;
+    return absl::InvalidArgumentError(
+        fmt::format("{} is out of range: 1B{} to 1024TiB{}", base::Quoted(text), ending, ending));
   }
   return wrong;
 }

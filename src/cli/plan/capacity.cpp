@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -27,12 +28,12 @@ std::uint64_t Fp32Bytes(const PlannedCollection& collection) {
 
 std::uint64_t LeftOf(std::uint64_t all, std::uint64_t taken) { return all - std::min(all, taken); }
 
-SpeedFloor FloorOf(const char* where, std::uint32_t batch, double bytes, double products,
-                   const SpeedLimits& limits) {
+SpeedFloor FloorOf(const char* where, std::uint32_t batch, std::uint64_t pass_bytes,
+                   std::uint32_t passes, double products, const SpeedLimits& limits) {
   SpeedFloor floor;
   floor.where = where;
   floor.batch = batch;
-  floor.seconds = bytes / limits.bytes_per_s;
+  floor.seconds = static_cast<double>(pass_bytes) * passes / limits.RateOf(pass_bytes);
   if (limits.products_per_s == 0) return floor;
   const double multiplying = products / limits.products_per_s;
   floor.is_arithmetic = multiplying > floor.seconds;
@@ -144,11 +145,18 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
   return choices;
 }
 
+double SpeedLimits::RateOf(std::uint64_t pass_bytes) const {
+  // That of the largest which is not larger: a floor stays one.
+  const auto larger = std::ranges::upper_bound(cached, pass_bytes, {}, &Cached::bytes);
+  if (larger != cached.begin()) return std::prev(larger)->bytes_per_s;
+  return cached.empty() ? bytes_per_s : cached.front().bytes_per_s;
+}
+
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                        const SpeedLimits& limits) {
   const std::uint64_t bytes =
       batch <= backend::cpu::kQueriesTogether ? collection.one_query_bytes : collection.batch_bytes;
-  return FloorOf("cpu", batch, static_cast<double>(bytes),
+  return FloorOf("cpu", batch, bytes, 1,
                  static_cast<double>(collection.rows) *
                      static_cast<double>(certificate::RotatedDim(collection.dim)) * batch,
                  limits);
@@ -159,8 +167,7 @@ SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batc
   const unsigned together = std::max(backend::PassQueriesMax(workspace, k), 1U);
   const std::uint32_t passes = (batch + together - 1) / together;
   const std::uint64_t bytes = backend::PlanResident(SizeOf(collection), false).fp16_rows;
-  return FloorOf("gpu", batch, static_cast<double>(bytes) * passes,
-                 static_cast<double>(bytes) / 2 * batch, limits);
+  return FloorOf("gpu", batch, bytes, passes, static_cast<double>(bytes) / 2 * batch, limits);
 }
 
 std::uint32_t HostPassQueries(const PlannedCollection& collection, std::uint32_t k,

@@ -89,9 +89,19 @@ struct SpeedFloor {
   }
 };
 
+// How fast a machine or a card is at best. 0: not known, and left out.
 struct SpeedLimits {
-  double bytes_per_s = 0;
-  double products_per_s = 0;  // 0: not known, and left out
+  double bytes_per_s = 0;     // read from memory
+  double products_per_s = 0;  // multiply-adds
+  // What is read again and again from caches.
+  struct Cached {
+    std::uint64_t bytes;
+    double bytes_per_s;
+  };
+  std::vector<Cached> cached;  // the smallest first; empty: not known
+
+  // At which passes over so many bytes are read.
+  double RateOf(std::uint64_t pass_bytes) const;
 };
 // Of the CPU engine: reads the codes once, and multiplies them with each query.
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,

@@ -3,93 +3,118 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <new>
+#include <numeric>
 #include <vector>
 
 #include "backend/cpu/thread_pool.h"
 #include "base/page_buffer.h"
-#include "base/split_mix.h"
 #include "certificate/rotation.h"
 #include "data/matrix.h"
+#include "doctor/self_check.h"
 #include "simile/hits.h"
 
 namespace simile::cli {
 namespace {
 
-using backend::cpu::ThreadPool;
-
-constexpr std::size_t kReadBytes = std::size_t{256} << 20;
-constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+// Sizes that are read: from what every cache holds to what none does.
+constexpr std::size_t kReadBytesMin = std::size_t{32} << 10;
+constexpr std::size_t kReadBytesMax = std::size_t{256} << 20;
+constexpr std::size_t kBytesTogether = 512;  // that one step of ReadLines reads
 constexpr std::size_t kQueries = 256;
-constexpr std::chrono::milliseconds kTime{200};
+constexpr std::chrono::milliseconds kReadTime{30};  // for each size
+constexpr std::chrono::milliseconds kBatchTime{200};
 
-// Eight sums, so that no addition waits for the one before.
-std::uint64_t SumOf(const std::byte* begin, std::size_t size) {
+// Reads one word of each cache line, because what moves between caches are lines. Eight sums, so
+// that no addition waits for the one before.
+std::uint64_t ReadLines(const std::byte* begin, std::size_t size) {
   std::uint64_t sums[8] = {};
-  for (std::size_t i = 0; i < size; i += sizeof(sums)) {
-    std::uint64_t words[8];
-    std::memcpy(words, begin + i, sizeof(words));
-    for (std::size_t j = 0; j < 8; ++j) sums[j] += words[j];
+  for (std::size_t at = 0; at < size; at += kBytesTogether) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, begin + at + i * kBytesTogether / 8, sizeof(word));
+      sums[i] += word;
+    }
   }
-  std::uint64_t total = 0;
-  for (const std::uint64_t sum : sums) total += sum;
-  return total;
+  return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{0});
 }
 
-// Runs it until the time is over, at least twice, and returns the seconds of the fastest run.
+// Runs it until the time is over, at least twice. Returns the best rate of what it says it did.
 template <class Work>
-double FastestOf(const Clock& clock, Work work) {
-  double best = INFINITY;
+double BestRate(Clock::Duration time, const Clock& clock, Work work) {
+  double best = 0;
   const Clock::TimePoint begin = clock.Now();
-  for (int run = 0; run < 2 || clock.Now() - begin < kTime; ++run) {
+  for (int run = 0; run < 2 || clock.Now() - begin < time; ++run) {
     const Clock::TimePoint start = clock.Now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(clock.Now() - start).count());
+    const double done = work();
+    best = std::max(best, done / std::chrono::duration<double>(clock.Now() - start).count());
   }
   return best;
 }
 
-double MeasureReading(unsigned threads, const Clock& clock) {
-  const base::PageBuffer memory(kReadBytes);
-  ThreadPool pool(threads);
-  std::atomic<std::uint64_t> total{0};
-  const auto visit = [&](auto work) {
+// Memory of which each thread reads a part of its own, as its caches are its own.
+class ReadBuffer {
+ public:
+  explicit ReadBuffer(unsigned threads)
+      : pool_(threads),
+        memory_(kReadBytesMax),
+        part_bytes_(kReadBytesMax / pool_.thread_count() / kBytesTogether * kBytesTogether) {
+    // By all threads, so that a machine spreads it over its memories.
+    constexpr std::size_t kTogether = std::size_t{1} << 20;
     std::atomic<std::size_t> next{0};
-    auto job = [&](unsigned) {
-      backend::cpu::ClaimParts(next, kReadBytes / kPartBytes, 1,
-                               [&](std::size_t part, std::size_t) { work(part * kPartBytes); });
+    auto fill = [&](unsigned) {
+      backend::cpu::ClaimParts(next, kReadBytesMax, kTogether,
+                               [&](std::size_t at, std::size_t end) {
+                                 std::memset(memory_.As<std::byte>() + at, 1, end - at);
+                               });
     };
-    pool.Run(job);
-  };
-  visit([&](std::size_t at) { std::memset(memory.As<std::byte>() + at, 1, kPartBytes); });
-  const double seconds = FastestOf(clock, [&] {
-    visit([&](std::size_t at) {
-      total.fetch_add(SumOf(memory.As<const std::byte>() + at, kPartBytes),
-                      std::memory_order_relaxed);
-    });
-  });
-  return static_cast<double>(kReadBytes) / seconds;
-}
-
-// Vectors of random directions, unit length.
-absl::StatusOr<data::Matrix> RandomRows(std::size_t count, std::size_t dim, std::uint64_t seed) {
-  absl::StatusOr<data::Matrix> rows = data::Matrix::Create(count, dim);
-  if (!rows.ok()) return rows;
-  for (std::size_t row = 0; row < count; ++row) {
-    float* const values = rows->MutableRow(row);
-    double square = 0;
-    for (std::size_t i = 0; i < dim; ++i) {
-      const std::uint64_t bits = base::SplitMix((seed + row * dim + i + 1) * base::kSplitMixStep);
-      values[i] = static_cast<float>(bits >> 40) * 0x1p-23F - 1;
-      square += double{values[i]} * double{values[i]};
-    }
-    const auto scale = static_cast<float>(1 / std::sqrt(square));
-    for (std::size_t i = 0; i < dim; ++i) values[i] *= scale;
+    pool_.Run(fill);
   }
-  return rows;
+
+  // The rate at which so many bytes are read by all threads together.
+  double Measure(std::size_t bytes, const Clock& clock) {
+    const std::size_t each = std::min(
+        part_bytes_,
+        std::max(bytes / pool_.thread_count() / kBytesTogether, std::size_t{1}) * kBytesTogether);
+    // Often enough that waking the threads does not count.
+    const std::size_t times = std::max<std::size_t>(1, kReadBytesMax / 4 / bytes);
+    std::atomic<std::size_t> read_bytes{0};  // a thread that wakes too late reads nothing
+    auto read = [&](unsigned thread) {
+      std::uint64_t sum = 0;
+      for (std::size_t i = 0; i < times; ++i) {
+        sum += ReadLines(memory_.As<const std::byte>() + thread * part_bytes_, each);
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // else it would be read once
+      }
+      sum_.fetch_add(sum, std::memory_order_relaxed);
+      read_bytes.fetch_add(each * times, std::memory_order_relaxed);
+    };
+    return BestRate(kReadTime, clock, [&] {
+      read_bytes = 0;
+      pool_.Run(read);
+      return static_cast<double>(read_bytes);
+    });
+  }
+
+ private:
+  backend::cpu::ThreadPool pool_;
+  const base::PageBuffer memory_;
+  const std::size_t part_bytes_;
+  std::atomic<std::uint64_t> sum_{0};
+};
+
+void MeasureReading(unsigned threads, const Clock& clock, SpeedLimits& speed) {
+  ReadBuffer buffer(threads);
+  for (std::size_t bytes = kReadBytesMax; bytes >= kReadBytesMin; bytes /= 2) {
+    const double rate = buffer.Measure(bytes, clock);
+    // Less cannot take longer; where it seems so, something disturbed.
+    const double larger = speed.cached.empty() ? 0 : speed.cached.back().bytes_per_s;
+    speed.cached.push_back({bytes, std::max(rate, larger)});
+  }
+  std::ranges::reverse(speed.cached);
+  speed.bytes_per_s = speed.cached.back().bytes_per_s;
 }
 
 // The seconds of the fastest answer to a batch over so many of the rows.
@@ -105,11 +130,12 @@ absl::StatusOr<double> TimeBatch(const backend::cpu::Int8Options& options, Matri
   const std::vector<QuerySpec> specs(queries.row_count(), spec);
   SearchResult result;
   absl::Status status;
-  const double seconds = FastestOf(clock, [&] {
+  const double rate = BestRate(kBatchTime, clock, [&] {
     status.Update((*index)->Search({queries, specs}, result));
+    return 1;
   });
   if (!status.ok()) return status;
-  return seconds;
+  return 1 / rate;
 }
 
 // The difference between many rows and a quarter of them, so that what each query costs by itself
@@ -120,9 +146,9 @@ absl::StatusOr<double> MeasureProducts(backend::cpu::Int8Options options, std::s
   constexpr std::size_t kRowsMin = 4'096, kRowsMax = 40'960;
   const std::size_t rotated = certificate::RotatedDim(dim);
   const std::size_t count = std::clamp(kNumbers / rotated, kRowsMin, kRowsMax);
-  const absl::StatusOr<data::Matrix> rows = RandomRows(count, dim, 1);
+  const absl::StatusOr<data::Matrix> rows = doctor::RandomVectors(count, dim, 1);
   if (!rows.ok()) return rows.status();
-  const absl::StatusOr<data::Matrix> queries = RandomRows(kQueries, dim, 1ULL << 40);
+  const absl::StatusOr<data::Matrix> queries = doctor::RandomVectors(kQueries, dim, 2);
   if (!queries.ok()) return queries.status();
   options.tuning.scan_rows_max = 0;
   options.foreground_bytes_max = SIZE_MAX;
@@ -137,11 +163,11 @@ absl::StatusOr<double> MeasureProducts(backend::cpu::Int8Options options, std::s
 
 }  // namespace
 
-absl::StatusOr<HostSpeed> MeasureHostSpeed(const backend::cpu::Int8Options& options,
-                                           std::size_t dim, const Clock& clock) {
+absl::StatusOr<SpeedLimits> MeasureHostSpeed(const backend::cpu::Int8Options& options,
+                                             std::size_t dim, const Clock& clock) {
   try {
-    HostSpeed speed;
-    speed.bytes_per_s = MeasureReading(options.threads, clock);
+    SpeedLimits speed;
+    MeasureReading(options.threads, clock, speed);
     const absl::StatusOr<double> products = MeasureProducts(options, dim, clock);
     if (!products.ok()) return products.status();
     speed.products_per_s = *products;

@@ -12,10 +12,13 @@ struct KnownCard {
   double flops;  // fp16 on tensor cores, without sparsity; a multiply-add is two
 };
 
-// From the data sheet of each card (nvidia.com: "GPU memory bandwidth", "FP16 Tensor Core").
-constexpr std::array<KnownCard, 14> kKnownCards = {{{"H200", 4.8e12, 989e12},
-                                                    {"H100 PCIe", 2.0e12, 756e12},
-                                                    {"H100", 3.35e12, 989e12},
+// From the data sheet of each card (nvidia.com: "GPU memory bandwidth", "FP16 Tensor Core"; half of
+// a number "with sparsity"). The larger one where NVIDIA gives two, as of the T4's memory.
+constexpr std::array<KnownCard, 18> kKnownCards = {{{"H200 NVL", 4.8e12, 835.5e12},
+                                                    {"H200", 4.8e12, 989.5e12},
+                                                    {"H100 NVL", 3.9e12, 835.5e12},
+                                                    {"H100 PCIe", 2.0e12, 756.5e12},
+                                                    {"H100", 3.35e12, 989.5e12},
                                                     {"A100-SXM4-80GB", 2.039e12, 312e12},
                                                     {"A100 80GB PCIe", 1.935e12, 312e12},
                                                     {"A100", 1.555e12, 312e12},
@@ -25,8 +28,10 @@ constexpr std::array<KnownCard, 14> kKnownCards = {{{"H200", 4.8e12, 989e12},
                                                     {"A10", 600e9, 125e12},
                                                     {"RTX A6000", 768e9, 155e12},
                                                     {"RTX A5000", 768e9, 111e12},
+                                                    {"V100S", 1.134e12, 130e12},
+                                                    {"V100-PCIE", 900e9, 112e12},
                                                     {"V100", 900e9, 125e12},
-                                                    {"T4", 300e9, 65e12}}};
+                                                    {"T4", 320e9, 65e12}}};
 
 // Whether the part is in the name as a word: "A10" is not in "NVIDIA A100".
 bool HasWord(std::string_view name, std::string_view part) {
@@ -42,11 +47,11 @@ bool HasWord(std::string_view name, std::string_view part) {
 
 }  // namespace
 
-std::optional<CardSpeed> SpeedOfCard(std::string_view name) {
+std::optional<SpeedLimits> SpeedOfCard(std::string_view name) {
   const auto* const found = std::ranges::find_if(
       kKnownCards, [&](const KnownCard& card) { return HasWord(name, card.name); });
   if (found == kKnownCards.end()) return std::nullopt;
-  return CardSpeed{found->bytes_per_s, found->flops / 2};
+  return SpeedLimits{found->bytes_per_s, found->flops / 2, {}};
 }
 
 std::string KnownCardNames() {

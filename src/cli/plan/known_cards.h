@@ -4,17 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "cli/plan/capacity.h"
+
 namespace simile::cli {
 
-// How fast a card is, as its data sheet has it.
-struct CardSpeed {
-  double bytes_per_s = 0;     // of its memory
-  double products_per_s = 0;  // fp16 multiply-adds of its tensor cores, dense
-};
-
-// By the name that the driver gives ("NVIDIA A100-SXM4-80GB") or the card's own ("T4"); nullopt for
-// one that is not in the table.
-std::optional<CardSpeed> SpeedOfCard(std::string_view name);
+// How fast a card is by its data sheet: its memory, and fp16 multiply-adds of its tensor cores,
+// dense. By the name that the driver gives ("NVIDIA A100-SXM4-80GB") or the card's own ("T4");
+// nullopt for one that is not in the table.
+std::optional<SpeedLimits> SpeedOfCard(std::string_view name);
 
 // The names in the table, as a message lists them.
 std::string KnownCardNames();

@@ -1,11 +1,14 @@
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/better_tuning.h"
 #include "app/config_read.h"
+#include "app/processor_load.h"
+#include "app/settings.h"
 #include "app/tuning.h"
 #include "backend/nvml.h"
 #include "backend/registry.h"
@@ -15,6 +18,7 @@
 #include "cli/exit_code.h"
 #include "cli/named_folder.h"
 #include "cli/plan/byte_quantity.h"
+#include "cli/plan/found_card.h"
 #include "cli/plan/host_speed.h"
 #include "cli/plan/known_cards.h"
 #include "cli/plan/plan_report.h"
@@ -32,7 +36,7 @@ struct PlanFlags {
   std::vector<std::string> collections;
   std::optional<std::string> host_memory;
   std::optional<std::string> host_bandwidth;
-  std::optional<std::string> device;
+  std::optional<std::string> card;
   std::optional<std::string> device_memory;
   std::optional<std::string> device_bandwidth;
   std::optional<std::uint32_t> batch;
@@ -75,30 +79,45 @@ absl::StatusOr<GivenQuantities> ReadQuantities(const PlanFlags& flags) {
   return given;
 }
 
+// A flag that stands for a setting is bounded as the setting is.
+absl::Status CheckBatch(std::uint32_t batch) {
+  constexpr const char* kKey = "limits.batch_queries_max";
+  app::Config config;
+  const absl::Status status =
+      app::Settings()[app::SettingIndex(kKey)].set({std::to_string(batch)}, config);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      fmt::format("--batch: {}, as {} is", std::string(status.message()), kKey));
+}
+
+// Whether anything is known that a price could be computed from.
+bool KnowsSpeed(const PlanFlags& flags) {
+  const bool knows_card = flags.device_memory && (flags.card || flags.device_bandwidth);
+  return !flags.client.server || flags.host_bandwidth || knows_card;
+}
+
 absl::Status CheckPlanFlags(const PlanFlags& flags) {
   if (flags.client.server && !flags.collections.empty()) {
     return absl::InvalidArgumentError("give folders or --server, not both");
   }
-  if (flags.price_per_hour &&
-      !(*flags.price_per_hour > 0 && std::isfinite(*flags.price_per_hour))) {
-    return absl::InvalidArgumentError("--price-per-hour: a price above 0, as in 1.20");
-  }
-  if (flags.device && !SpeedOfCard(*flags.device)) {
+  if (flags.price_per_hour && !(*flags.price_per_hour > 0 && *flags.price_per_hour <= 1e6)) {
     return absl::InvalidArgumentError(
-        fmt::format("--device: {} is not in the table, which has {}; give --device-bandwidth",
-                    base::Quoted(*flags.device), KnownCardNames()));
+        "--price-per-hour: give a price above 0, at most a million, as in 1.20");
+  }
+  if (flags.price_per_hour && !KnowsSpeed(flags)) {
+    return absl::InvalidArgumentError(
+        "--price-per-hour: a server's machine is not measured from here; give its "
+        "--host-bandwidth, or --device-memory with --card");
+  }
+  if (flags.card && !SpeedOfCard(*flags.card)) {
+    return absl::InvalidArgumentError(
+        fmt::format("--card: {} is not in the table, which has {}; give --device-bandwidth",
+                    base::Quoted(*flags.card), KnownCardNames()));
+  }
+  if (flags.batch) {
+    if (absl::Status status = CheckBatch(*flags.batch); !status.ok()) return status;
   }
   return ReadQuantities(flags).status();
-}
-
-absl::StatusOr<app::ConfigReading> ReadPlanConfig(const PlanFlags& flags) {
-  app::ConfigSources sources;
-  if (flags.config) sources.file = *flags.config;
-  sources.environment = app::ProcessEnvironment();
-  std::vector<std::string> collections;
-  for (const std::string& each : flags.collections) collections.push_back(NamedFolder(each));
-  if (!collections.empty()) sources.flags.push_back({"collections.serve", collections});
-  return app::ReadConfig(sources);
 }
 
 absl::StatusOr<PlannedCollection> PlanFolder(const app::CollectionConfig& collection,
@@ -169,63 +188,67 @@ absl::StatusOr<std::vector<PlannedCollection>> PlanFolders(
   return planned;
 }
 
-// What this machine leaves for collections and the program.
+// What the host leaves for collections and the program; a server's own host is not known.
 absl::Status ReadHost(const app::Config& config, const PlanFlags& flags,
                       const GivenQuantities& given, PlanReport& report) {
-  if (given.host_memory > 0) {
-    const engine::HostMemory memory{static_cast<std::uint64_t>(given.host_memory), ""};
-    report.host_available_bytes = engine::MayBeTaken(memory);
-    report.host_available_from = fmt::format("nine tenths of the {} of --host-memory",
-                                             base::BytesText(memory.available_bytes));
-    return absl::OkStatus();
-  }
-  if (config.memory_bytes_max > 0) {
-    report.host_available_bytes = config.memory_bytes_max + kProgramBytes;
-    report.host_available_from = "collections.memory_bytes_max and the program";
-    return absl::OkStatus();
-  }
-  const absl::StatusOr<engine::HostMemory> memory = engine::ReadHostMemory();
+  absl::StatusOr<engine::HostMemory> memory =
+      engine::HostMemory{static_cast<std::uint64_t>(given.host_memory), "of --host-memory"};
+  if (given.host_memory == 0 && !flags.client.server) memory = engine::ReadHostMemory();
   if (!memory.ok()) return memory.status();
-  report.host_available_bytes = engine::MayBeTaken(*memory);
-  report.host_available_from = fmt::format(
-      "nine tenths of the {} {}", base::BytesText(memory->available_bytes), memory->origin);
-  if (flags.client.server) {
-    report.host_available_bytes += report.host.rest_bytes;
-    report.host_available_from += ", and what it takes now";
+  if (memory->available_bytes > 0) {
+    report.host_available_bytes = engine::MayBeTaken(*memory);
+    report.host_available_from = fmt::format(
+        "nine tenths of the {} {}", base::BytesText(memory->available_bytes), memory->origin);
+  }
+  // Bounds collections alone.
+  const std::uint64_t allowed = config.memory_bytes_max + kProgramBytes + report.pinned_bytes;
+  if (config.memory_bytes_max > 0 && allowed < report.host_available_bytes.value_or(UINT64_MAX)) {
+    report.host_available_bytes = allowed;
+    report.host_available_from =
+        fmt::format("collections.memory_bytes_max, {}, and what is not of collections",
+                    base::BytesText(config.memory_bytes_max));
   }
   return absl::OkStatus();
 }
 
-// The card to plan for: the given one, else this machine's as the driver's management library
-// describes it, without using it.
+// The card to plan for: the given one, else the one that a server here would use.
+absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& flags,
+                                 const GivenQuantities& given) {
+  if (given.device_memory > 0) {
+    return FoundCard{flags.card.value_or(""), "--device-memory",
+                     static_cast<std::uint64_t>(given.device_memory)};
+  }
+  if (flags.client.server) return absl::NotFoundError("a server does not tell its card's memory");
+  if (config.backend.preference == backend::Preference::kCpu) {
+    return absl::NotFoundError("backend.preference is cpu");
+  }
+  return FindCard(config.backend.gpu.device, backend::DefaultGpuSearches().front(),
+                  backend::kNvmlLibrary);
+}
+
 void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQuantities& given,
                 PlanReport& report) {
   const backend::GpuOptions& options = config.backend.gpu;
   report.memory_fraction = options.memory_fraction;
   report.reserve_bytes = options.reserve_bytes;
   report.full_goes_to_cpu = config.backend.gpu_when_full == backend::WhenFull::kCpu;
-  std::uint64_t memory = static_cast<std::uint64_t>(given.device_memory);
-  report.device_name = "--device-memory";
-  if (memory == 0) {
-    report.device_name = "--device-memory 16GiB plans for a card";
-    if (flags.client.server || config.backend.preference == backend::Preference::kCpu) return;
-    const auto nvml = backend::Nvml::Open();
-    if (!nvml.ok()) return;
-    const auto reading = (*nvml)->Read(static_cast<unsigned>(options.device));
-    if (!reading.ok() || !reading->memory_total_bytes) return;
-    memory = *reading->memory_total_bytes;
-    report.device_name = reading->name;
+  const absl::StatusOr<FoundCard> found = CardOf(config, flags, given);
+  if (!found.ok()) {
+    report.no_device_reason = std::string(found.status().message());
+    return;
   }
-  const std::string card = flags.device.value_or(report.device_name);
-  if (const auto speed = SpeedOfCard(card)) {
-    report.device_speed = {speed->bytes_per_s, speed->products_per_s};
-    report.device_speed_from = fmt::format("data sheet of {}", card);
+  report.card = found->name;
+  report.card_origin = found->origin;
+  const std::string known = flags.card.value_or(found->name);
+  if (const auto speed = SpeedOfCard(known)) {
+    report.device_speed = *speed;
+    report.device_speed_from = fmt::format("data sheet of {}", known);
   }
   if (given.device_bandwidth > 0) {
-    report.device_speed = {given.device_bandwidth, 0};
+    report.device_speed = {given.device_bandwidth, 0, {}};
     report.device_speed_from = "--device-bandwidth";
   }
-  report.device = PlanDevice(report.collections, options, memory);
+  report.device = PlanDevice(report.collections, options, found->memory_bytes);
   report.pinned_bytes = backend::WorkspaceHostBytes(report.device->workspace);
   if (!report.device->fits()) {
     report.choices = Choices(report.collections, *report.device, options);
@@ -240,21 +263,27 @@ absl::Status ReadHostSpeed(const PlanFlags& flags, const GivenQuantities& given,
     return absl::OkStatus();
   }
   if (flags.client.server) return absl::OkStatus();  // it may be another machine
+  // The widest vectors are multiplied at the best rate, which keeps the floors of others floors.
+  const auto widest = std::ranges::max(report.collections, {}, &PlannedCollection::dim);
   const RealClock clock;
-  const absl::StatusOr<HostSpeed> speed =
-      MeasureHostSpeed(options, report.collections.front().dim, clock);
+  app::ProcessorLoad load;
+  absl::StatusOr<SpeedLimits> speed = MeasureHostSpeed(options, widest.dim, clock);
   if (!speed.ok()) return speed.status();
-  report.host_speed = {speed->bytes_per_s, speed->products_per_s};
+  report.host_speed = *std::move(speed);
   report.host_speed_from = fmt::format("measured on {}", base::Counted(options.threads, "thread"));
+  if (const double others = load.OthersSinceLastCall(); others > app::kOtherLoadMax) {
+    report.host_speed_from += fmt::format(
+        ";\n   other programs took {:.0f} % of the processors, so less is possible when they rest",
+        100 * others);
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<PlanReport> MakeReport(const PlanFlags& flags, const app::Config& config) {
   const absl::StatusOr<GivenQuantities> given = ReadQuantities(flags);
   if (!given.ok()) return given.status();
-  backend::RegistryOptions registry = config.backend;
-  registry.tuning = app::KnownTuning(config).tuning;
-  const absl::StatusOr<backend::cpu::Int8Options> options = backend::CpuOptionsOf(registry);
+  const absl::StatusOr<backend::cpu::Int8Options> options =
+      backend::CpuOptionsOf(app::KnownTuning(config).Over(config.backend));
   if (!options.ok()) return options.status();
   PlanReport report;
   auto planned = flags.client.server ? PlanServer(flags, *options) : PlanFolders(config, *options);
@@ -274,7 +303,8 @@ absl::StatusOr<PlanReport> MakeReport(const PlanFlags& flags, const app::Config&
 }
 
 int RunPlan(const PlanFlags& flags) {
-  const absl::StatusOr<app::ConfigReading> reading = ReadPlanConfig(flags);
+  const absl::StatusOr<app::ConfigReading> reading =
+      ReadConfigFor(flags.config, flags.collections, std::nullopt);
   if (!reading.ok()) {
     Fail(reading.status(), flags.client.json);
     return kWrongUsage;
@@ -282,6 +312,12 @@ int RunPlan(const PlanFlags& flags) {
   if (!flags.client.server && reading->config.collections.empty()) {
     Fail(absl::InvalidArgumentError("nothing to plan: name a folder, as in simile plan "
                                     "examples/films, or a --server"),
+         flags.client.json);
+    return kWrongUsage;
+  }
+  if (const std::uint32_t k_max = reading->config.limits.k_max; flags.k.value_or(0) > k_max) {
+    Fail(absl::InvalidArgumentError(fmt::format(
+             "-k: {} is not a whole number from 1 to {}, which is limits.k_max", *flags.k, k_max)),
          flags.client.json);
     return kWrongUsage;
   }
@@ -307,7 +343,7 @@ void AddPlanCommand(CommandLine& line) {
       .Paths(PathKind::kNamedFolder)
       .Text("--device-memory", flags->device_memory, "SIZE",
             "Plan for a card with this memory: 16GiB (default: this machine's card, if it has one)")
-      .Text("--device", flags->device, "NAME",
+      .Text("--card", flags->card, "NAME",
             "The card whose data sheet says how fast it is: T4 (default: this machine's)")
       .Text("--device-bandwidth", flags->device_bandwidth, "RATE",
             "The card's memory bandwidth, of one that is not known: 300GB/s")
@@ -321,14 +357,15 @@ void AddPlanCommand(CommandLine& line) {
       .Real("--price-per-hour", flags->price_per_hour, "PRICE",
             "What the machine costs: adds the least cost of a million queries")
       .File("--config", flags->config, "FILE", "A JSON file of settings (or SIMILE_CONFIG)");
-  AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kPlanTimeoutSeconds));
+  AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kPlanTimeoutSeconds),
+                 "Plan what this server has loaded");
   command.Check([flags] { return CheckPlanFlags(*flags); })
       .Footer(
-          "simile plan examples/films --device T4 --device-memory 15GiB --price-per-hour 1.20\n"
-          "Reads headers, sizes and at most 4 MiB of each other file; calls no server but the one "
-          "of --server, and then plans what its collections take now. Uses the settings that serve "
-          "would: gpu.memory_fraction, "
-          "gpu.reserve_mib, limits, tuning.\nExit codes: 0 it fits, 1 it does not, or an error.")
+          "simile plan examples/films --card T4 --device-memory 15GiB --price-per-hour 1.20\n"
+          "Reads headers, sizes and at most 4 MiB of each other file, and uses the settings that "
+          "serve would: gpu, limits, tuning. With --server it plans what the server's collections "
+          "take now; its machine is known by what you give, as --host-memory.\n"
+          "Exit codes: 0 it fits, 1 it does not, or an error.")
       .Run([flags] { return RunPlan(*flags); });
 }
 

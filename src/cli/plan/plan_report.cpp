@@ -1,6 +1,7 @@
 #include "cli/plan/plan_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "cli/display_text.h"
 #include "cli/json_line.h"
 #include "cli/table.h"
+#include "cli/time_text.h"
 
 namespace simile::cli {
 namespace {
@@ -19,24 +21,15 @@ using base::BytesText;
 
 std::string BytesOrDash(std::uint64_t bytes) { return bytes == 0 ? "-" : BytesText(bytes); }
 
-// `831 us`, `6.4 ms`, `2.1 s`
-std::string SecondsText(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} s", seconds);
-}
-
 std::string BandwidthText(double bytes_per_s) {
   return bytes_per_s >= 1e12 ? fmt::format("{:.2f} TB/s", bytes_per_s / 1e12)
                              : fmt::format("{:.1f} GB/s", bytes_per_s / 1e9);
 }
 
-// At most three digits of whole numbers: 12,300.
-std::string RateText(double rate) {
-  if (rate < 100) return fmt::format("{:.3g}", rate);
-  double step = 1;
-  while (rate / step >= 1000) step *= 10;
-  return base::Grouped(static_cast<std::uint64_t>(rate / step) * static_cast<std::uint64_t>(step));
+// Three digits without an exponent: `0.00000333`, `0.333`, `1234`.
+std::string DigitsText(double number) {
+  const int whole = static_cast<int>(std::floor(std::log10(number)));
+  return fmt::format("{:.{}f}", number, std::clamp(2 - whole, 0, 12));
 }
 
 // `films  5,000 vectors x 384 (cosine), 500 users`
@@ -77,22 +70,26 @@ std::string HostTable(const PlanReport& report, const Terminal& terminal) {
 }
 
 bool HostFits(const PlanReport& report) {
-  return report.host.reload_bytes <= report.host_available_bytes;
+  return report.host.reload_bytes <= report.host_available_bytes.value_or(UINT64_MAX);
 }
 
 std::string HostFitText(const PlanReport& report) {
   std::string text;
   auto out = std::back_inserter(text);
-  const std::uint64_t available = report.host_available_bytes;
-  const char* const fit = HostFits(report)                      ? "fits"
-                          : report.host.rest_bytes <= available ? "fits, but for a reload"
-                                                                : "does not fit";
-  fmt::format_to(out, "  {}: {} may be taken\n  ({})\n", fit, BytesText(available),
-                 report.host_available_from);
+  if (!report.host_available_bytes) {
+    text += "  how much may be taken is not known; give --host-memory\n";
+  } else {
+    const std::uint64_t available = *report.host_available_bytes;
+    const char* const fit = HostFits(report)                      ? "fits"
+                            : report.host.rest_bytes <= available ? "fits, but for a reload"
+                                                                  : "does not fit";
+    fmt::format_to(out, "  {}: {} may be taken\n  ({})\n", fit, BytesText(available),
+                   report.host_available_from);
+  }
   if (report.device && report.device->fits()) {
     text +=
-        "  A load reserves the index, which is built when the CPU must answer.\n"
-        "  What the driver takes in the process is not planned.\n";
+        "  the index is built only when the CPU must answer; a load reserves it\n"
+        "  what the GPU's driver takes on the host is not planned\n";
   }
   if (report.host.held_bytes > report.host.reload_bytes) {
     fmt::format_to(out, "  {} where callers still page through what a reload replaces\n",
@@ -117,7 +114,7 @@ std::string DeviceTable(const PlanReport& report, const Terminal& terminal) {
   Table table({{"device", Align::kLeft, true},
                {"fp16 rows", Align::kRight},
                {"fp32 rows", Align::kRight},
-               {"numbers", Align::kRight},
+               {"row map", Align::kRight},
                {"filters", Align::kRight},
                {"at rest", Align::kRight},
                {"reload peak", Align::kRight}});
@@ -151,10 +148,11 @@ std::string DeviceFitText(const PlanReport& report) {
   const DevicePlan& plan = *report.device;
   std::string text;
   auto out = std::back_inserter(text);
-  fmt::format_to(out, "  {} {} x {:.2f} - {} reserved = {}\n",
+  fmt::format_to(out, "  {}: {} x {:.2f} - {} reserved = {} may be taken\n  ({}{}{})\n",
                  plan.fits() ? "fits" : "does not fit", BytesText(plan.memory_bytes),
                  report.memory_fraction, BytesText(report.reserve_bytes),
-                 BytesText(plan.budget_bytes));
+                 BytesText(plan.budget_bytes), Printable(report.card),
+                 report.card.empty() ? "" : ", ", report.card_origin);
   if (!plan.fits()) {
     fmt::format_to(out, "  choices  {}\n", fmt::join(report.choices, "\n           "));
     return text;
@@ -175,7 +173,8 @@ std::string LimitsText(const PlanReport& report) {
   const PlannedCollection& first = report.collections.front();
   const auto k_most = static_cast<std::uint32_t>(std::min<std::uint64_t>(report.k_max, first.rows));
   for (const std::uint32_t k : {report.k, k_most}) {
-    fmt::format_to(std::back_inserter(text), "  one pass at k {}: {} on the CPU", base::Grouped(k),
+    fmt::format_to(std::back_inserter(text), "  queries of one pass at k {}: {} on the CPU",
+                   base::Grouped(k),
                    base::Grouped(HostPassQueries(first, k, report.batch_max, report.threads)));
     if (report.device) {
       fmt::format_to(std::back_inserter(text), ", at most {} on the GPU",
@@ -191,42 +190,44 @@ std::string FloorTable(const PlanReport& report, const Terminal& terminal) {
   const bool priced = report.price_per_hour.has_value();
   std::vector<Table::Column> columns = {{"at best", Align::kLeft, true}, {"on"},
                                         {"batch", Align::kRight},        {"takes", Align::kRight},
-                                        {"queries/s", Align::kRight},    {"bound by"}};
-  if (priced) columns.push_back({"a million cost", Align::kRight});
+                                        {"queries", Align::kRight},      {"bound by"}};
+  if (priced) columns.push_back({"cost of 1M queries", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
     for (const SpeedFloor& floor : FloorsOf(report, i)) {
       std::vector<std::string> cells = {
           report.collections[i].name,      floor.where,
-          base::Grouped(floor.batch),      SecondsText(floor.seconds),
+          base::Grouped(floor.batch),      ShortTimeText(floor.seconds),
           RateText(floor.queries_per_s()), floor.is_arithmetic ? "arithmetic" : "memory"};
-      if (priced)
-        cells.push_back(fmt::format("{:.3g}", floor.CostOfMillion(*report.price_per_hour)));
+      if (priced) cells.push_back(DigitsText(floor.CostOfMillion(*report.price_per_hour)));
       table.AddRow(std::move(cells));
     }
   }
   return table.Render(terminal, 0);
 }
 
-// `29.2 GB/s read, 2.8e+12 multiply-adds/s: measured on 2 threads`
-std::string SourceText(const SpeedLimits& speed, const std::string& from) {
-  if (speed.products_per_s == 0) {
-    return fmt::format("{} read, multiplying not counted: {}", BandwidthText(speed.bytes_per_s),
-                       from);
-  }
-  return fmt::format("{} read, {:.2g} multiply-adds/s: {}", BandwidthText(speed.bytes_per_s),
-                     speed.products_per_s, from);
+// `29.2 GB/s from memory, 181.3 GB/s from caches, 2.81 T multiply-adds/s`
+std::string SpeedText(const SpeedLimits& speed) {
+  std::string text = fmt::format("{} from memory", BandwidthText(speed.bytes_per_s));
+  text += speed.cached.empty()
+              ? ", caches not counted"
+              : fmt::format(", {} from caches", BandwidthText(speed.cached.front().bytes_per_s));
+  return text + (speed.products_per_s == 0 ? ", multiplying not counted"
+                                           : fmt::format(", {} T multiply-adds/s",
+                                                         DigitsText(speed.products_per_s / 1e12)));
 }
 
 std::string SpeedSources(const PlanReport& report) {
   std::string text;
   if (report.host_speed.bytes_per_s > 0) {
-    text += fmt::format("  cpu: {}\n", SourceText(report.host_speed, report.host_speed_from));
+    text +=
+        fmt::format("  cpu: {}\n  ({})\n", SpeedText(report.host_speed), report.host_speed_from);
   }
   if (report.device && report.device_speed.bytes_per_s > 0) {
-    text += fmt::format("  gpu: {}\n", SourceText(report.device_speed, report.device_speed_from));
+    text += fmt::format("  gpu: {}\n  ({})\n", SpeedText(report.device_speed),
+                        report.device_speed_from);
   }
-  return text + "  Without network, payload and waiting: `simile bench` measures a server.\n";
+  return text + "  without network, payload and waiting; `simile bench` measures a server\n";
 }
 
 Json NumberOrNull(double number) { return number > 0 ? Json(number) : Json(); }
@@ -283,7 +284,8 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
 Json DeviceJson(const PlanReport& report) {
   if (!report.device) return nullptr;
   const DevicePlan& plan = *report.device;
-  return {{"name", report.device_name},
+  return {{"name", report.card},
+          {"origin", report.card_origin},
           {"memory", plan.memory_bytes},
           {"memory_fraction", report.memory_fraction},
           {"reserve", report.reserve_bytes},
@@ -319,7 +321,11 @@ std::vector<SpeedFloor> FloorsOf(const PlanReport& report, std::size_t collectio
 }
 
 bool Fits(const PlanReport& report) {
-  return HostFits(report) && (!report.device || report.device->fits());
+  if (!HostFits(report)) return false;
+  if (!report.device) return true;
+  return report.device->fits() &&
+         (report.full_goes_to_cpu ||
+          std::ranges::all_of(report.device->shares, &DeviceShare::reload_fits));
 }
 
 std::string PlanText(const PlanReport& report, const Terminal& terminal) {
@@ -331,8 +337,9 @@ std::string PlanText(const PlanReport& report, const Terminal& terminal) {
   if (report.device) {
     text += '\n' + DeviceTable(report, terminal) + DeviceFitText(report);
   } else {
-    fmt::format_to(std::back_inserter(text), "\nno device planned: {}\n",
-                   Printable(report.device_name));
+    fmt::format_to(std::back_inserter(text),
+                   "\nno card planned: {}\n  (--device-memory 16GiB plans for one)\n",
+                   Printable(report.no_device_reason));
   }
   text += '\n' + LimitsText(report);
   if (!FloorsOf(report, 0).empty()) {
@@ -346,6 +353,7 @@ std::string PlanJson(const PlanReport& report) {
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
     collections.push_back(CollectionPlanJson(report, i));
   }
+  const auto& available = report.host_available_bytes;
   return JsonLine({{"collections", std::move(collections)},
                    {"host",
                     {{"program", kProgramBytes},
@@ -353,8 +361,8 @@ std::string PlanJson(const PlanReport& report) {
                      {"rest", report.host.rest_bytes},
                      {"reload_peak", report.host.reload_bytes},
                      {"reload_peak_held", report.host.held_bytes},
-                     {"available", report.host_available_bytes},
-                     {"fits", HostFits(report)},
+                     {"available", available ? Json(*available) : Json()},
+                     {"fits", available ? Json(HostFits(report)) : Json()},
                      {"bandwidth", NumberOrNull(report.host_speed.bytes_per_s)},
                      {"products_per_s", NumberOrNull(report.host_speed.products_per_s)}}},
                    {"device", DeviceJson(report)},

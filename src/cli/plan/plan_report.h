@@ -15,12 +15,14 @@ struct PlanReport {
   std::vector<PlannedCollection> collections;
 
   HostPlan host;
-  std::uint64_t pinned_bytes = 0;          // as for PlanHost
-  std::uint64_t host_available_bytes = 0;  // that may be taken
-  std::string host_available_from;         // "nine tenths of the 22.9 GiB available on the machine"
+  std::uint64_t pinned_bytes = 0;                     // as for PlanHost
+  std::optional<std::uint64_t> host_available_bytes;  // that may be taken; nullopt: not known
+  std::string host_available_from;  // "nine tenths of the 22.9 GiB available on the machine"
 
   std::optional<DevicePlan> device;  // nullopt: no card is known
-  std::string device_name;           // "NVIDIA H200", "--device-memory", or why there is none
+  std::string no_device_reason;      // then: "no NVIDIA driver on this machine"
+  std::string card;                  // "NVIDIA H200"; empty: not named
+  std::string card_origin;           // "gpu.device 0", "--device-memory"
   double memory_fraction = 0;
   std::uint64_t reserve_bytes = 0;
   std::vector<std::string> choices;  // when the card does not hold all
@@ -42,19 +44,27 @@ struct PlanReport {
 // multiplied; on the host, and on a card that holds it.
 std::vector<SpeedFloor> FloorsOf(const PlanReport& report, std::size_t collection);
 
-// Whether everything fits, reloads included: the exit code.
+// Whether everything fits as far as is known: the exit code. On the host with its reloads; on the
+// card with those that would be refused, because the CPU takes over others (gpu.when_full).
 bool Fits(const PlanReport& report);
 
 // Tables of the host and the card, each with whether it fits and what can be done; then limits,
 // floors and costs. Fits 80 columns for names of up to 12.
 std::string PlanText(const PlanReport& report, const Terminal& terminal);
 
-// The same on one line, ended by '\n': {"collections": [{"name", "rows", "dim", "metric", "users",
-// "loaded", "sampled", "host": {"vectors", "payload", "users", "index", "rest", "load_peak",
-// "reload_peak", "reload_peak_held"}, "device": {"fp16_rows", "fp32_rows", "row_numbers",
-// "filters", "rest", "fits", "reload_fits"}, "one_pass": [...], "floors": [...]}], "host": {...},
-// "device":
-// {...}, "limits": {...}, "fits"}. Bytes and seconds.
+// The same on one line, ended by '\n', in bytes and seconds:
+//   {"collections": [{"name", "rows", "dim", "metric", "users", "loaded", "sampled",
+//     "host": {"vectors", "payload", "users", "index", "rest", "load_peak", "reload_peak",
+//              "reload_peak_held"},
+//     "device": {"fp16_rows", "fp32_rows", "row_numbers", "filters", "rest", "fits",
+//     "reload_fits"}, "floors": [{"on", "batch", "seconds", "queries_per_s", "bound_by",
+//     "cost_of_million"}]}],
+//    "host": {"program", "pinned", "rest", "reload_peak", "reload_peak_held", "available", "fits",
+//             "bandwidth", "products_per_s"},
+//    "device": {"name", "origin", "memory", "memory_fraction", "reserve", "available", "workspace",
+//               "needed", "rest", "reload_peak", "fits", "choices", "bandwidth", "products_per_s"},
+//    "limits": {"batch", "k"}, "fits"}
+// null: "device" without a card, and a number that is not known.
 std::string PlanJson(const PlanReport& report);
 
 }  // namespace simile::cli

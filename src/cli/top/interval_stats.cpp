@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "cli/metric_label.h"
+
 namespace simile::cli::top {
 namespace {
 
@@ -15,14 +17,7 @@ constexpr std::string_view kCalls = "rpc_server_call_duration_seconds";
 constexpr std::string_view kOwnMethod = "simile.v1.AdminService/GetStats";
 constexpr std::string_view kSearchService = "simile.v1.SearchService/";
 
-double Seconds(const google::protobuf::Timestamp& time) {
-  return static_cast<double>(time.seconds()) + time.nanos() * 1e-9;
-}
-
-std::string LabelOf(const v1::MetricValue& metric, const char* label) {
-  const auto found = metric.labels().find(label);
-  return found == metric.labels().end() ? std::string() : found->second;
-}
+double SecondsOf(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
 // Name and labels as one text.
 std::string KeyOf(const v1::MetricValue& metric) {
@@ -64,8 +59,8 @@ class Readings {
     const bool same_run = earlier.has_taken_at() &&
                           earlier.started_at().seconds() == later.started_at().seconds() &&
                           earlier.started_at().nanos() == later.started_at().nanos();
-    const double from = Seconds(same_run ? earlier.taken_at() : later.started_at());
-    seconds_ = std::max(Seconds(later.taken_at()) - from, 1e-3);
+    const std::uint64_t from_us = same_run ? earlier.uptime_us() : 0;
+    seconds_ = std::max(SecondsOf(later.uptime_us() - from_us), 1e-3);
     if (!same_run) return;
     for (const v1::MetricValue& metric : earlier.metrics()) earlier_[KeyOf(metric)] = &metric;
   }
@@ -254,11 +249,12 @@ std::optional<double> Quantile(const std::vector<std::pair<double, double>>& buc
 IntervalStats Compare(const v1::GetStatsResponse& earlier, const v1::GetStatsResponse& later) {
   const Readings readings(earlier, later);
   IntervalStats stats;
-  const double now_s = Seconds(later.taken_at());
+  const double now_s =
+      static_cast<double>(later.taken_at().seconds()) + later.taken_at().nanos() * 1e-9;
   stats.taken_at = std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(
           std::chrono::duration<double>(now_s)));
-  stats.uptime_s = std::max(now_s - Seconds(later.started_at()), 0.0);
+  stats.uptime_s = SecondsOf(later.uptime_us());
   stats.seconds = readings.seconds();
   stats.backend = later.backend();
   readings.ForEach("simile_build_info", [&](const v1::MetricValue& metric) {

@@ -35,20 +35,15 @@ struct TopFlags {
   ClientFlags client;
   std::optional<std::string> interval;
   std::optional<std::uint32_t> count;
-  bool once = false;
 
   // REQUIRES: CheckTopFlags returned no error.
   milliseconds Interval() const {
     if (!interval) return kIntervalDefault;
     return std::chrono::duration_cast<milliseconds>(*ParseDuration(*interval));
   }
-  std::optional<std::uint32_t> Count() const { return once ? 1 : count; }
 };
 
 absl::Status CheckTopFlags(const TopFlags& flags) {
-  if (flags.once && flags.count) {
-    return absl::InvalidArgumentError("--once and --count cannot be combined; give one");
-  }
   if (!flags.interval) return absl::OkStatus();
   const auto interval = ParseDuration(*flags.interval);
   if (!interval.ok()) {
@@ -65,10 +60,12 @@ absl::Status CheckTopFlags(const TopFlags& flags) {
 absl::Status WithAdvice(const absl::Status& status, const std::string& address) {
   if (!absl::IsPermissionDenied(status)) return status;
   return base::WithMessage(
-      status, fmt::format("the server at {} does not let clients read its metrics; start it with "
-                          "`simile serve --admin ...` (or \"server\": {{\"admin\": true}} in its "
-                          "configuration, or SIMILE_SERVER_ADMIN=true)",
-                          address));
+      status,
+      fmt::format(
+          "the server at {} does not let clients read its metrics; start it with "
+          "`simile serve --allow-admin ...` (or \"server\": {{\"admin_allowed\": true}} in its "
+          "configuration, or SIMILE_SERVER_ADMIN_ALLOWED=true)",
+          address));
 }
 
 std::string Shown(const IntervalStats& stats, const TopFlags& flags, const std::string& address) {
@@ -80,8 +77,8 @@ int PrintIntervals(const TopFlags& flags) {
   const Connection connection = Connect(flags.client, kStatsTimeoutSeconds);
   absl::StatusOr<v1::GetStatsResponse> earlier = connection.GetStats();
   auto next = std::chrono::steady_clock::now();
-  const std::optional<std::uint32_t> count = flags.Count();
-  for (std::uint32_t printed = 0; earlier.ok() && (!count || printed < *count); ++printed) {
+  for (std::uint32_t printed = 0; earlier.ok() && (!flags.count || printed < *flags.count);
+       ++printed) {
     next += flags.Interval();
     std::this_thread::sleep_until(next);
     absl::StatusOr<v1::GetStatsResponse> later = connection.GetStats();
@@ -104,7 +101,7 @@ class LiveView {
 
   // Returns the exit code.
   int Run() {
-    const std::optional<std::uint32_t> count = flags_.Count();
+    const std::optional<std::uint32_t> count = flags_.count;
     for (std::uint32_t interval = 0; !count || interval <= *count; ++interval) {
       const auto next = std::chrono::steady_clock::now() + flags_.Interval();
       Read();
@@ -166,7 +163,7 @@ class LiveView {
 };
 
 int RunTop(const TopFlags& flags) {
-  const bool live = StandardOutput().is_terminal && !flags.once && !flags.client.json;
+  const bool live = StandardOutput().is_terminal && !flags.client.json;
   return live ? LiveView(flags).Run() : PrintIntervals(flags);
 }
 
@@ -179,14 +176,13 @@ void AddTopCommand(CommandLine& line) {
       .Text("--interval", flags->interval, "TIME",
             "The time between two pictures: 500ms, 2s (default 1s)")
       .Number("--count", flags->count, "N", "End after this many intervals", 1)
-      .Switch("--once", flags->once, "Print one interval as plain text, and end")
       .Check([flags] { return CheckTopFlags(*flags); });
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kStatsTimeoutSeconds));
   command
       .Footer(
           "simile top --interval 2s\n"
-          "simile top --once --json\n"
-          "The server must have been started with --admin.\n"
+          "simile top --count 1 --json\n"
+          "The server must have been started with --allow-admin.\n"
           "On a terminal q or Ctrl-C ends the view; elsewhere, and with --json, the intervals are "
           "printed one after the other.")
       .Run([flags] { return RunTop(*flags); });

@@ -14,6 +14,7 @@
 #include "cli/help_text.h"
 #include "cli/json_line.h"
 #include "cli/table.h"
+#include "cli/time_text.h"
 
 namespace simile::cli::top {
 namespace {
@@ -28,20 +29,9 @@ std::uint64_t Rounded(double number) {
   return static_cast<std::uint64_t>(std::llround(std::max(number, 0.0)));
 }
 
-// `41,205/s`, `0.5/s`
-std::string RateText(double per_s) {
-  if (per_s <= 0) return "0/s";
-  return per_s < 9.95 ? fmt::format("{:.1f}/s", per_s)
-                      : fmt::format("{}/s", base::Grouped(Rounded(per_s)));
-}
-
-// `86 us`, `1.4 ms`, `2.0 s`
-std::string ShortTimeText(double seconds) {
+std::string LatencyText(double seconds) {
   if (std::isinf(seconds)) return "> 30 s";  // the largest bound of the server's histograms
-  if (seconds < 0.9995e-3) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 9.95e-3) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
-  return fmt::format("{:.1f} s", seconds);
+  return ShortTimeText(seconds);
 }
 
 // `12 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`
@@ -54,8 +44,8 @@ std::string LongTimeText(double seconds) {
 }
 
 std::string PercentilesText(const Percentiles& percentiles) {
-  return fmt::format("{} p50, {} p99", ShortTimeText(percentiles.p50_s),
-                     ShortTimeText(percentiles.p99_s));
+  return fmt::format("{} p50, {} p99", LatencyText(percentiles.p50_s),
+                     LatencyText(percentiles.p99_s));
 }
 
 std::string PercentText(double ratio) { return fmt::format("{:.0f} %", ratio * 100); }
@@ -188,8 +178,8 @@ Table MethodTable(const IntervalStats& stats) {
     table.AddRow({method.name, RateText(method.calls_per_s),
                   method.queries_per_s > 0 ? RateText(method.queries_per_s) : "",
                   RateText(method.errors_per_s),
-                  method.latency ? ShortTimeText(method.latency->p50_s) : "",
-                  method.latency ? ShortTimeText(method.latency->p99_s) : ""});
+                  method.latency ? LatencyText(method.latency->p50_s) : "",
+                  method.latency ? LatencyText(method.latency->p99_s) : ""});
   }
   return table;
 }

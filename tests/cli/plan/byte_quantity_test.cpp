@@ -26,5 +26,13 @@ TEST(ByteQuantityTest, SaysWhatWouldBeRight) {
             "\"300GB\" is not a quantity; give a number and a unit, as in 300GB/s");
 }
 
+TEST(ByteQuantityTest, RefusesWhatNoMachineHas) {
+  EXPECT_EQ(ParseBytes("1e30B").status().message(), "\"1e30B\" is out of range: 1B to 1024TiB");
+  EXPECT_EQ(ParseBytes("0.1B").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseBandwidth("1025TiB/s").status().message(),
+            "\"1025TiB/s\" is out of range: 1B/s to 1024TiB/s");
+  EXPECT_EQ(ParseBytes("1024TiB").value(), 0x1p50);
+}
+
 }  // namespace
 }  // namespace simile::cli

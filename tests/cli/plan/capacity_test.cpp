@@ -61,8 +61,12 @@ TEST(CapacityTest, PutsCollectionsOnACardOneAfterTheOther) {
   EXPECT_EQ(plan.rest_bytes, plan.needed_bytes);
   EXPECT_EQ(plan.rest_bytes,
             plan.workspace_bytes + plan.shares[0].size.total() + plan.shares[1].size.total());
-  EXPECT_FALSE(plan.shares[0].reload_fits &&
-               plan.reload_bytes > plan.budget_bytes + backend::kResidentBuildBytes);
+  EXPECT_FALSE(plan.shares[0].reload_fits);
+  EXPECT_EQ(plan.reload_bytes, plan.rest_bytes);
+  const DevicePlan large = PlanDevice(two, options, 24 * kGiB);
+  EXPECT_TRUE(large.shares[0].reload_fits);
+  EXPECT_EQ(large.reload_bytes,
+            large.rest_bytes + large.shares[0].second_bytes + backend::kResidentBuildBytes);
 }
 
 TEST(CapacityTest, ShrinksTheWorkspaceOnASmallCard) {
@@ -79,13 +83,24 @@ TEST(CapacityTest, FloorsAreReadingOrMultiplying) {
   const PlannedCollection million = Planned(1'000'000, 384);
   const std::uint64_t codes = million.batch_bytes;
   EXPECT_EQ(codes, 1'000'000ULL * 384);
-  EXPECT_THAT(FloorOnHost(million, 64, {1e9, 0}).seconds,
+  EXPECT_THAT(FloorOnHost(million, 64, {1e9, 0, {}}).seconds,
               DoubleEq(static_cast<double>(codes) / 1e9));
-  const SpeedFloor multiplying = FloorOnHost(million, 64, {1e12, 1e9});
+  const SpeedFloor multiplying = FloorOnHost(million, 64, {1e12, 1e9, {}});
   EXPECT_TRUE(multiplying.is_arithmetic);
   EXPECT_THAT(multiplying.seconds, DoubleEq(64 * 384e6 / 1e9));
   EXPECT_THAT(multiplying.queries_per_s(), DoubleEq(1e9 / 384e6));
   EXPECT_THAT(multiplying.CostOfMillion(3.6), DoubleEq(1e3 / multiplying.queries_per_s()));
+}
+
+TEST(CapacityTest, FloorsOfSmallPassesAreThoseOfCaches) {
+  const SpeedLimits limits{20e9, 0, {{64 << 10, 200e9}, {2 << 20, 60e9}, {32 << 20, 20e9}}};
+  EXPECT_EQ(limits.RateOf(1), 200e9);
+  EXPECT_EQ(limits.RateOf((2 << 20) - 1), 200e9) << "what is faster: a floor stays one";
+  EXPECT_EQ(limits.RateOf(2 << 20), 60e9);
+  EXPECT_EQ(limits.RateOf(1 << 30), 20e9);
+  const PlannedCollection films = Planned(5'000, 384);
+  EXPECT_THAT(FloorOnHost(films, 64, limits).seconds,
+              DoubleEq(static_cast<double>(films.batch_bytes) / 200e9));
 }
 
 TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
@@ -93,10 +108,10 @@ TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
   const backend::WorkspaceSize workspace;
   EXPECT_EQ(backend::PassQueriesMax(workspace, 10), 1'024U);
   EXPECT_LT(backend::PassQueriesMax(workspace, 10'000), 1'024U);
-  const double once = FloorOnDevice(million, 1, 10, workspace, {1e12, 0}).seconds;
+  const double once = FloorOnDevice(million, 1, 10, workspace, {1e12, 0, {}}).seconds;
   EXPECT_THAT(once, DoubleEq(1e6 * 384 * 2 / 1e12));
-  EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, {1e12, 0}).seconds, DoubleEq(once));
-  EXPECT_GT(FloorOnDevice(million, 1'024, 10'000, workspace, {1e12, 0}).seconds, 2 * once);
+  EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, {1e12, 0, {}}).seconds, DoubleEq(once));
+  EXPECT_GT(FloorOnDevice(million, 1'024, 10'000, workspace, {1e12, 0, {}}).seconds, 2 * once);
   EXPECT_LT(HostPassQueries(million, 10'000, 1'024, 2), 1'024U);
   EXPECT_EQ(HostPassQueries(million, 10, 1'024, 2), 1'024U);
 }

@@ -14,7 +14,11 @@ TEST(KnownCardsTest, KnowsCardsByTheDriversNames) {
   EXPECT_EQ(SpeedOfCard("NVIDIA H100 80GB HBM3")->bytes_per_s, 3.35e12);
   EXPECT_EQ(SpeedOfCard("NVIDIA A100-SXM4-80GB")->bytes_per_s, 2.039e12);
   EXPECT_EQ(SpeedOfCard("NVIDIA A100-SXM4-40GB")->bytes_per_s, 1.555e12);
-  EXPECT_EQ(SpeedOfCard("Tesla T4")->bytes_per_s, 300e9);
+  EXPECT_EQ(SpeedOfCard("NVIDIA H100 NVL")->bytes_per_s, 3.9e12);
+  EXPECT_EQ(SpeedOfCard("NVIDIA H200 NVL")->products_per_s, 417.75e12);
+  EXPECT_EQ(SpeedOfCard("Tesla V100-PCIE-16GB")->products_per_s, 56e12);
+  EXPECT_EQ(SpeedOfCard("Tesla V100-SXM2-16GB")->products_per_s, 62.5e12);
+  EXPECT_EQ(SpeedOfCard("Tesla T4")->bytes_per_s, 320e9);
   EXPECT_EQ(SpeedOfCard("NVIDIA L40S")->bytes_per_s, 864e9);
   EXPECT_EQ(SpeedOfCard("NVIDIA L4")->bytes_per_s, 300e9);
 }

@@ -32,10 +32,12 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
   if (device_bytes > 0) {
     report.device = PlanDevice(report.collections, gpu, device_bytes);
     report.choices = Choices(report.collections, *report.device, gpu);
-    report.device_speed = {300e9, 32e12};
+    report.card = "NVIDIA T4";
+    report.card_origin = "gpu.device 0";
+    report.device_speed = {320e9, 32e12, {}};
     report.device_speed_from = "data sheet of T4";
   }
-  report.device_name = "--device-memory 16GiB plans for a card";
+  report.no_device_reason = "no NVIDIA driver on this machine (libcuda.so.1 not found)";
   report.host = PlanHost(report.collections, 0);
   report.host_available_bytes = 64 * kOneGiB;
   report.host_available_from = "nine tenths of the 71.1 GiB available on the machine";
@@ -43,7 +45,7 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
   report.k = 10;
   report.k_max = 10'000;
   report.threads = 2;
-  report.host_speed = {20e9, 1e12};
+  report.host_speed = {20e9, 1e12, {{32 << 10, 181.3e9}, {256 << 20, 20e9}}};
   report.host_speed_from = "measured on 2 threads";
   report.price_per_hour = 1.2;
   return report;
@@ -61,8 +63,11 @@ TEST(PlanReportTest, SaysWhatDoesNotFitAndWhatHelps) {
   EXPECT_FALSE(Fits(report));
   const std::string text = PlanText(report, Terminal{});
   EXPECT_THAT(text, HasSubstr("films  10,000,000 vectors x 768 (cosine)\n"));
-  EXPECT_THAT(text, HasSubstr("  does not fit 16.00 GiB x 0.80 - 1.00 GiB reserved = 11.80 GiB\n"
-                              "  choices  "));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  does not fit: 16.00 GiB x 0.80 - 1.00 GiB reserved = 11.80 GiB may be taken\n"
+                "  (NVIDIA T4, gpu.device 0)\n"
+                "  choices  "));
   EXPECT_THAT(text, HasSubstr("2 servers with such a card"));
   EXPECT_THAT(text, Not(HasSubstr(" gpu ")));
 }
@@ -72,8 +77,44 @@ TEST(PlanReportTest, SaysThatItFits) {
   EXPECT_TRUE(Fits(report));
   const std::string text = PlanText(report, Terminal{});
   EXPECT_THAT(text, HasSubstr("  fits: 64.00 GiB may be taken\n  (nine tenths"));
-  EXPECT_THAT(text, HasSubstr("  fits 16.00 GiB x 0.80"));
-  EXPECT_THAT(text, HasSubstr("gpu: 300.0 GB/s read, 3.2e+13 multiply-adds/s: data sheet of T4"));
+  EXPECT_THAT(text, HasSubstr("  fits: 16.00 GiB x 0.80"));
+  EXPECT_THAT(text, HasSubstr("  cpu: 20.0 GB/s from memory, 181.3 GB/s from caches, 1.00 T "
+                              "multiply-adds/s\n  (measured on 2 threads)\n"));
+  EXPECT_THAT(text, HasSubstr("  gpu: 320.0 GB/s from memory, caches not counted, 32.0 T "
+                              "multiply-adds/s\n  (data sheet of T4)\n"));
+}
+
+TEST(PlanReportTest, WritesSmallCostsWithoutExponents) {
+  PlanReport report = ReportOf(1'000, 64, 16 * kOneGiB);
+  report.device_speed.products_per_s = 1e15;
+  EXPECT_THAT(PlanText(report, Terminal{}), Not(HasSubstr("e-")));
+}
+
+TEST(PlanReportTest, SaysWhyNoCardIsPlanned) {
+  EXPECT_THAT(PlanText(ReportOf(100'000, 384, 0), Terminal{}),
+              HasSubstr("\nno card planned: no NVIDIA driver on this machine (libcuda.so.1 not "
+                        "found)\n  (--device-memory 16GiB plans for one)\n"));
+}
+
+TEST(PlanReportTest, KnowsNothingOfAHostThatIsNotNamed) {
+  PlanReport report = ReportOf(100'000, 384, 0);
+  report.host_available_bytes.reset();
+  EXPECT_TRUE(Fits(report));
+  EXPECT_THAT(PlanText(report, Terminal{}),
+              HasSubstr("  how much may be taken is not known; give --host-memory\n"));
+  const auto said = nlohmann::json::parse(PlanJson(report));
+  EXPECT_EQ(said["host"]["available"], nullptr);
+  EXPECT_EQ(said["host"]["fits"], nullptr);
+}
+
+TEST(PlanReportTest, AReloadThatIsRefusedDoesNotFit) {
+  PlanReport report = ReportOf(4'000'000, 768, 16 * kOneGiB);
+  ASSERT_TRUE(report.device->fits());
+  ASSERT_FALSE(report.device->shares[0].reload_fits);
+  EXPECT_TRUE(Fits(report)) << "the CPU takes over";
+  report.full_goes_to_cpu = false;
+  EXPECT_FALSE(Fits(report));
+  EXPECT_THAT(PlanText(report, Terminal{}), HasSubstr("a reload is refused"));
 }
 
 TEST(PlanReportTest, GivesProgramsNumbers) {

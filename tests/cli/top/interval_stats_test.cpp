@@ -106,6 +106,18 @@ TEST(CompareTest, BeginsWithTheServersStart) {
   EXPECT_DOUBLE_EQ(restarted.calls_per_s, 2);
 }
 
+TEST(CompareTest, KeepsItsRatesWhenTheServersClockStepsBack) {
+  StatsBuilder earlier(2'000);
+  earlier.Calls(kSearch, "OK", {100, 0, 0});
+  StatsBuilder later(2'002);
+  later.Calls(kSearch, "OK", {120, 0, 0});
+  later.stats().mutable_taken_at()->set_seconds(900);
+  const IntervalStats stats = Compare(earlier.stats(), later.stats());
+  EXPECT_DOUBLE_EQ(stats.seconds, 2);
+  EXPECT_DOUBLE_EQ(stats.uptime_s, 1'002);
+  EXPECT_DOUBLE_EQ(stats.calls_per_s, 10);
+}
+
 TEST(CompareTest, ReadsTheEngineAndItsQueue) {
   StatsBuilder earlier(2'000);
   earlier.Durations("simile_batch_size", {}, {10, 0, 0}, 20)

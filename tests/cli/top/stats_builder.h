@@ -19,6 +19,7 @@ class StatsBuilder {
     stats_.mutable_taken_at()->set_seconds(static_cast<std::int64_t>(taken_at_s));
     const double fraction = taken_at_s - static_cast<double>(stats_.taken_at().seconds());
     stats_.mutable_taken_at()->set_nanos(static_cast<std::int32_t>(fraction * 1e9));
+    stats_.set_uptime_us(static_cast<std::uint64_t>((taken_at_s - 1'000) * 1e6));
   }
 
   StatsBuilder& Number(const std::string& name, const Labels& labels, double value) {

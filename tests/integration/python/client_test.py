@@ -10,14 +10,15 @@ import subprocess
 import sys
 import unittest
 
-from server_process import ServerProcess
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+import servers
 
 SIMILE, SOURCE, STUBS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 FILMS = SOURCE / "examples" / "films"
 
 
 def films_server():
-    return ServerProcess(SIMILE, "--collection", f"films={FILMS}")
+    return servers.running(SIMILE, "--collection", f"films={FILMS}")
 
 
 def run_client(*arguments):

@@ -11,11 +11,11 @@ import unittest
 
 import grpc
 
-from server_process import ServerProcess, npy_header, write_collection
+from made_up_collections import npy_header, write_collection
 
 SIMILE, SOURCE, STUBS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 FILMS = SOURCE / "examples" / "films"
-sys.path[:0] = [str(STUBS), str(SOURCE / "tests" / "tidy")]
+sys.path[:0] = [str(STUBS), str(SOURCE / "tests" / "tidy"), str(SOURCE / "tests" / "python")]
 
 from google.protobuf import text_format
 from google.rpc import error_details_pb2, status_pb2
@@ -29,6 +29,7 @@ from simile.v1.lookup_pb2_grpc import LookupServiceStub
 from simile.v1.search_pb2_grpc import SearchServiceStub
 
 import error_reasons
+import servers
 
 try:
     from grpc_status import rpc_status
@@ -115,8 +116,7 @@ class ErrorDetailsTest(unittest.TestCase):
 
     @classmethod
     def start(cls, *arguments, **settings):
-        server = ServerProcess(SIMILE, "--collection", f"films={FILMS}", *arguments, **settings)
-        cls.enterClassContext(server)
+        server = cls.enterClassContext(servers.running(SIMILE, "--collection", f"films={FILMS}", *arguments, **settings))
         stubs = Stubs(server)
         cls.addClassCleanup(stubs.channel.close)
         stubs.server = server
@@ -302,7 +302,7 @@ class ErrorDetailsTest(unittest.TestCase):
 
         answers = stubs.search.SearchStream(requests(), timeout=60)
         self.assertEqual(next(answers).tag, 1)
-        stubs.server.terminate()
+        stubs.server.process.terminate()
         error = error_of(lambda: answers)
         ended.set()
         return error, ""
