@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simile/matrix_view.h"
+#include "simile/query.h"
 #include "simile/rank_key.h"
 #include "simile/served_by.h"
 
@@ -43,21 +44,25 @@ struct QueryCost {
 // batch by the thread that owns it, so that a warm search allocates nothing.
 class SearchResult {
  public:
-  // Empties it and makes space for `batch` queries of up to `hits_max` hits each.
+  // Empties it and makes space for the hits that each query can have, of so many rows.
+  void Reset(std::span<const QuerySpec> specs, std::size_t row_count) {
+    Clear(specs.size());
+    for (const QuerySpec& spec : specs) {
+      ends_.push_back(ends_.back() + std::min<std::size_t>(spec.k, row_count));
+    }
+    MakeSpace();
+  }
+  // The same for `batch` queries of up to `hits_max` hits each.
   void Reset(std::size_t batch, std::size_t hits_max) {
-    hits_max_ = hits_max;
-    counts_.assign(batch, 0);
-    costs_.assign(batch, QueryCost{});
-    engines_.assign(batch, "");
-    fallback_ = nullptr;
-    if (hits_.size() < batch * hits_max) hits_.resize(batch * hits_max);
+    Clear(batch);
+    for (std::size_t query = 1; query <= batch; ++query) ends_.push_back(query * hits_max);
+    MakeSpace();
   }
 
   std::size_t batch() const { return counts_.size(); }
-  std::size_t hits_max() const { return hits_max_; }
   std::span<const Hit> Hits(std::size_t query) const {
     assert(query < batch());
-    return {hits_.data() + query * hits_max_, counts_[query]};
+    return {hits_.data() + ends_[query], counts_[query]};
   }
   const QueryCost& Cost(std::size_t query) const { return costs_[query]; }
 
@@ -65,10 +70,10 @@ class SearchResult {
   // wrote. Different queries may be written from different threads.
   std::span<Hit> Buffer(std::size_t query) {
     assert(query < batch());
-    return {hits_.data() + query * hits_max_, hits_max_};
+    return {hits_.data() + ends_[query], ends_[query + 1] - ends_[query]};
   }
   void SetCount(std::size_t query, std::size_t count) {
-    assert(count <= hits_max_);
+    assert(count <= ends_[query + 1] - ends_[query]);
     counts_[query] = static_cast<std::uint32_t>(count);
   }
   void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
@@ -78,13 +83,34 @@ class SearchResult {
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 
+  // Of the hits' buffer, kept for the next batch.
+  std::size_t buffer_bytes() const { return hits_.capacity() * sizeof(Hit); }
+
   // The backend that answered the batch instead of the one called; null when that one did.
   const FallbackBackend& fallback() const { return fallback_; }
   void SetFallback(FallbackBackend fallback) { fallback_ = std::move(fallback); }
 
  private:
-  std::size_t hits_max_ = 0;
+  // What is kept for the next batch whatever this one needs: 1 MiB.
+  static constexpr std::size_t kHitsKept = (1U << 20) / sizeof(Hit);
+
+  void Clear(std::size_t batch) {
+    ends_.assign(1, 0);
+    ends_.reserve(batch + 1);
+    counts_.assign(batch, 0);
+    costs_.assign(batch, QueryCost{});
+    engines_.assign(batch, "");
+    fallback_ = nullptr;
+  }
+  // Gives back what an earlier, much larger batch took.
+  void MakeSpace() {
+    const std::size_t wanted = ends_.back();
+    if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
+    if (hits_.size() < wanted) hits_.resize(wanted);
+  }
+
   std::vector<Hit> hits_;
+  std::vector<std::size_t> ends_;  // [batch + 1] where each query's buffer begins; the last: ends
   std::vector<std::uint32_t> counts_;
   std::vector<QueryCost> costs_;
   std::vector<const char*> engines_;

@@ -36,8 +36,9 @@ struct Limits {
   std::uint32_t collections_page_max = 1'000;  // per CollectionService.ListCollections
   std::uint32_t id_bytes_max = 512;
   std::uint32_t collection_name_bytes_max = 128;
-  std::uint32_t queue_queries_max = 1'024;  // waiting, over all collections
-  std::uint32_t batch_queries_max = 1'024;  // dispatched together
+  std::uint32_t queue_queries_max = 1'024;     // waiting, over all collections
+  std::uint64_t queue_bytes_max = 256U << 20;  // of requests that wait or run
+  std::uint32_t batch_queries_max = 1'024;     // dispatched together
 
   // Messages
   std::uint32_t receive_bytes_max = 20U << 20;
@@ -55,6 +56,9 @@ struct Limits {
   std::chrono::milliseconds keepalive_timeout{10'000};
   std::chrono::milliseconds ping_interval_min{10'000};
   std::chrono::milliseconds connection_idle_max{300'000};
+  std::chrono::milliseconds connection_age_max{0};  // 0: a connection may get as old as it likes
+  std::chrono::milliseconds connection_age_grace{30'000};  // for calls of one that is too old
+  std::uint64_t network_bytes_max = 256U << 20;  // of gRPC, requests being received included
 
   // Time
   std::chrono::milliseconds search_deadline_default{2'000};

@@ -71,6 +71,12 @@ class SegmentIndex {
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
 
+  // As Search, for checks beside the service: on the host it runs on the calling thread alone and
+  // shares no lock with Search, so that no query waits for it.
+  virtual absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const {
+    return Search(batch, result);
+  }
+
   // Forms the canonical scores of some rows with some vectors: for queries with several vectors,
   // and to compare rows with each other.
   //   queries  [query_count, dim]  row-major fp32, as for Search

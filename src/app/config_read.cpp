@@ -137,19 +137,6 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
   return absl::OkStatus();
 }
 
-// All queries of a call are queued together, so a queue that is smaller than the largest call would
-// refuse that call forever. The batch limit needs no such check: a larger call is its own batch.
-absl::Status CheckQueueHoldsACall(const ConfigReading& reading) {
-  constexpr std::string_view kQueueKey = "limits.queue_queries_max";
-  constexpr std::string_view kCallKey = "limits.queries_per_call_max";
-  const Limits& limits = reading.config.limits;
-  if (limits.queue_queries_max >= limits.queries_per_call_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("{}: {} ({}) is under {}, {} ({}); raise the one or lower the other", kQueueKey,
-                  limits.queue_queries_max, reading.origins[SettingIndex(kQueueKey)], kCallKey,
-                  limits.queries_per_call_max, reading.origins[SettingIndex(kCallKey)]));
-}
-
 // Checks that settings fit together.
 absl::Status CheckTogether(const ConfigReading& reading) {
   const Limits& limits = reading.config.limits;
@@ -158,7 +145,7 @@ absl::Status CheckTogether(const ConfigReading& reading) {
         "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
         limits.search_deadline_default.count(), limits.search_deadline_max.count()));
   }
-  return CheckQueueHoldsACall(reading);
+  return absl::OkStatus();
 }
 
 // A file that the server keeps in one of the user's folders, found by the XDG Base Directory

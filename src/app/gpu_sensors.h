@@ -34,7 +34,8 @@ class GpuSensors {
   // Starts to open the library, and to count and log the errors (Xid) that the driver reports.
   // Borrows clock and log for its lifetime.
   GpuSensors(Options options, const Clock& clock, const observe::Logger& log);
-  // Leaves a thread that hangs in the library behind; it ends with the process.
+  // Leaves a thread that hangs in the library behind: it may then go on during the end of the
+  // process, which must therefore end without destructors of static objects.
   ~GpuSensors();
   GpuSensors(const GpuSensors&) = delete;
   GpuSensors& operator=(const GpuSensors&) = delete;

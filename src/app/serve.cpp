@@ -13,8 +13,8 @@
 #include <string>
 
 #include "app/background_task.h"
+#include "app/server_signals.h"
 #include "app/start_output.h"
-#include "app/stop_signals.h"
 #include "app/wiring.h"
 #include "net/library_logs.h"
 #include "observe/build_info.h"
@@ -47,41 +47,64 @@ void RaiseDescriptorLimit(const Limits& limits) {
 // What makes a server stop.
 enum class StopCause : std::uint8_t { kSignal, kParentEnded, kRestart };
 
-// Waits for a signal, the end of the parent, a requested restart or the end of the task, whichever
-// comes first. Returns nothing for the task.
-//   task  may be null
-std::optional<StopCause> AwaitStop(const App& app, const BackgroundTask* task,
-                                   StopSignals& signals) {
+// Reloads on SIGHUP what changed on disk, on a thread of its own. A request during a reload is
+// followed by another one, since it may have passed what has changed again.
+class Reloads {
+ public:
+  explicit Reloads(App& app) : app_(app) {}
+
+  void Request() { is_requested_ = true; }
+  // Begins what is requested and ends what is done. To be called once everything is loaded, after a
+  // request and when done_fd is readable.
+  void Advance() {
+    if (running_ && running_->done()) running_.reset();
+    if (running_ || !is_requested_) return;
+    is_requested_ = false;
+    running_.emplace([this] { app_.ReloadChanged(); });
+  }
+  int done_fd() const { return running_ ? running_->done_fd() : -1; }
+
+ private:
+  App& app_;
+  bool is_requested_ = false;
+  std::optional<BackgroundTask> running_;
+};
+
+// Waits for a signal to stop, the end of the parent, a requested restart or the end of the load,
+// whichever comes first, and reloads what changed on request. Returns nothing for the load, whose
+// progress it draws.
+//   load  of the start; may be null
+std::optional<StopCause> AwaitStop(const App& app, ServerSignals& signals, Reloads& reloads,
+                                   StartOutput& output, const BackgroundTask* load) {
+  const bool draws = load != nullptr && output.draws_progress();
   while (true) {
+    if (draws) output.DrawProgress(app.store().List());
+    if (load == nullptr) reloads.Advance();
     pollfd watched[] = {{signals.fd(), POLLIN, 0},
                         {app.restart_fd(), POLLIN, 0},
-                        {task != nullptr ? task->done_fd() : -1, POLLIN, 0}};
-    poll(watched, 3, kForEver);
+                        {load != nullptr ? load->done_fd() : reloads.done_fd(), POLLIN, 0}};
+    poll(watched, 3, draws ? kProgressTickMs : kForEver);
     if (const auto request = signals.Next()) {
-      return request->parent_ended ? StopCause::kParentEnded : StopCause::kSignal;
+      if (request->kind == ServerSignals::Kind::kStop) return StopCause::kSignal;
+      if (request->kind == ServerSignals::Kind::kParentEnded) return StopCause::kParentEnded;
+      reloads.Request();
     }
     if (watched[1].revents != 0) return StopCause::kRestart;
-    if (task != nullptr && task->done()) return std::nullopt;
+    if (load != nullptr && load->done()) return std::nullopt;
   }
 }
 
-// Like AwaitStop; also draws the progress of the load.
-std::optional<StopCause> AwaitLoad(const App& app, const BackgroundTask& load, StopSignals& signals,
-                                   StartOutput& output) {
-  while (output.draws_progress() && !load.done()) {
-    output.DrawProgress(app.store().List());
-    pollfd watched[] = {
-        {signals.fd(), POLLIN, 0}, {app.restart_fd(), POLLIN, 0}, {load.done_fd(), POLLIN, 0}};
-    if (poll(watched, 3, kProgressTickMs) > 0) break;
-  }
-  output.ClearProgress();
-  return AwaitStop(app, &load, signals);
+// Ends the process without destructors. They would wait for calls that took too long, for a load,
+// for a GPU that hangs and, after a client that stopped reading, ten seconds for a thread of gRPC.
+[[noreturn]] void ExitAtOnce(const observe::Logger& log, int status) {
+  log.Flush();
+  _exit(status);
 }
 
 // The stop of a server. A second signal ends the process at once, with 128 + its number.
 class Stop {
  public:
-  Stop(App& app, StopCause cause, std::chrono::milliseconds drain_delay, StopSignals& signals)
+  Stop(App& app, StopCause cause, std::chrono::milliseconds drain_delay, ServerSignals& signals)
       : app_(app),
         cause_(cause),
         drain_delay_(drain_delay),
@@ -94,10 +117,9 @@ class Stop {
     // No delay where nobody was told that this server serves. After the loss of a GPU the CPU
     // answers during the delay.
     if (app_.AnnounceDrain()) AwaitDelay();
-    const bool drained = Drain();
+    Drain();
     // A signal after the loss of the GPU asks for an end, not for a restart.
-    if (cause_ == StopCause::kRestart && !signalled_) return kExitForRestart;
-    return drained ? EXIT_SUCCESS : EXIT_FAILURE;
+    return cause_ == StopCause::kRestart && !signalled_ ? kExitForRestart : EXIT_SUCCESS;
   }
 
  private:
@@ -124,8 +146,7 @@ class Stop {
     }
   }
 
-  // Returns whether every call finished.
-  bool Drain() {
+  void Drain() {
     app_.log().Info("stopping: no new calls, those in flight finish");
     bool drained = false;
     {
@@ -137,13 +158,15 @@ class Stop {
       }
     }
     app_.log().Info(drained ? "stopped" : "stopped; calls that took too long were cut off");
-    return drained;
   }
 
   void TakeSignals() {
     while (const auto request = signals_.Next()) {
-      if (request->parent_ended) continue;
-      if (signalled_) _exit(128 + request->signal);
+      if (request->kind == ServerSignals::Kind::kReload) {
+        app_.log().Info("SIGHUP ignored: the server stops");
+      }
+      if (request->kind != ServerSignals::Kind::kStop) continue;
+      if (signalled_) ExitAtOnce(app_.log(), 128 + request->signal);
       signalled_ = true;
     }
   }
@@ -151,70 +174,62 @@ class Stop {
   App& app_;
   const StopCause cause_;
   const std::chrono::milliseconds drain_delay_;
-  StopSignals& signals_;
+  ServerSignals& signals_;
   bool signalled_;
 };
 
-// Ends the process at once if the GPU is lost or a probe of the doctor hangs: destructors would
-// wait for the device, or be run while the probe's thread goes on.
-int ExitIfGpuHangs(App& app, int status) {
-  const bool stopped = app.StopExamination();
-  if (app.gpu_lost() || !stopped) _exit(status);
-  return status;
-}
-
 // Loads the configured collections. A signal or restart during the load ends the process here.
 absl::Status LoadUnlessStopped(App& app, std::chrono::milliseconds drain_delay,
-                               StopSignals& signals, StartOutput& output) {
+                               ServerSignals& signals, Reloads& reloads, StartOutput& output) {
   absl::Status loaded;
   const auto announce = [&output](const engine::Snapshot& snapshot, Clock::Duration took) {
     output.Loaded(snapshot, took);
   };
   {
     const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
-    if (const auto cause = AwaitLoad(app, load, signals, output)) {
-      // A load cannot be cancelled and leaves nothing behind on disk, so the exit need not wait.
-      _exit(Stop(app, *cause, drain_delay, signals).Run());
-    }
+    const auto cause = AwaitStop(app, signals, reloads, output, &load);
+    output.ClearProgress();
+    // A load cannot be cancelled and leaves nothing behind on disk, so the exit need not wait.
+    if (cause) ExitAtOnce(app.log(), Stop(app, *cause, drain_delay, signals).Run());
   }
   return loaded;
 }
 
 }  // namespace
 
-int RunServe(const ConfigReading& reading) {
+void RunServe(const ConfigReading& reading) {
   const Config& config = reading.config;
-  StopSignals signals(config.die_with_parent);
+  ServerSignals signals(config.die_with_parent);
   IgnoreBrokenPipes();
   RaiseDescriptorLimit(config.limits);
 
-  StartOutput output({config.log_format, config.log_level, nullptr});
-  const net::LibraryLogs library_logs(output.log());
+  const observe::Logger log({config.log_format, config.log_level, nullptr});
+  StartOutput output(config.log_format, log);
+  const net::LibraryLogs library_logs(log);
   if (const std::string ignored = IgnoredVariables(reading); !ignored.empty()) {
-    output.log().Info(
-        "environment variables without effect here; `simile config --print` says more",
-        {{"variables", ignored}});
+    log.Info("environment variables without effect here; `simile config --print` says more",
+             {{"variables", ignored}});
   }
-  auto created = App::Create(config);
+  auto created = App::Create(config, log);
   if (!created.ok()) {
     output.Failed(created.status());
-    return EXIT_FAILURE;
+    ExitAtOnce(log, EXIT_FAILURE);
   }
   App& app = **created;
   output.Starting(observe::GetBuildInfo(), app.backend(),
                   config.backend.preference != backend::Preference::kCpu);
   const auto drain_delay = config.limits.drain_delay;
-  const absl::Status loaded = LoadUnlessStopped(app, drain_delay, signals, output);
+  Reloads reloads(app);
+  const absl::Status loaded = LoadUnlessStopped(app, drain_delay, signals, reloads, output);
   if (!loaded.ok()) {
     output.Failed(loaded);
-    return ExitIfGpuHangs(app, EXIT_FAILURE);
+    ExitAtOnce(log, EXIT_FAILURE);
   }
   output.Listening(app.address(), app.metrics_address());
 
-  const StopCause cause = AwaitStop(app, nullptr, signals).value_or(StopCause::kSignal);
-  const int status = Stop(app, cause, drain_delay, signals).Run();
-  if (status == EXIT_SUCCESS && !app.load_under_way()) return ExitIfGpuHangs(app, status);
-  _exit(status);  // destructors would wait for the load, or for the calls that took too long
+  const StopCause cause =
+      AwaitStop(app, signals, reloads, output, nullptr).value_or(StopCause::kSignal);
+  ExitAtOnce(log, Stop(app, cause, drain_delay, signals).Run());
 }
 
 }  // namespace simile::app

@@ -8,9 +8,8 @@ namespace simile::app {
 // loads, answers until SIGTERM or SIGINT, says for limits.drain_delay that it stops, drains. A
 // second signal ends the process at once.
 // REQUIRES: called from the main thread, while it is the only one.
-// Returns the exit status: 0 after a clean drain, 1 if it could not start (the reason is reported)
-// or if calls were cut off. Exits with 75 after a drain for a lost GPU if
-// gpu.on_fault is restart.
-int RunServe(const ConfigReading& reading);
+// Ends the process: with 0 after a drain, with 1 if it could not start (the reason is reported),
+// with 75 after a drain for a lost GPU if gpu.on_fault is restart.
+[[noreturn]] void RunServe(const ConfigReading& reading);
 
 }  // namespace simile::app

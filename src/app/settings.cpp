@@ -138,7 +138,7 @@ std::vector<Setting> MakeSettings() {
                               {"error", LogLevel::kError}},
              &Config::log_level),
       Switch({"log.requests", "--log-requests", "",
-              "Also log a line for every served request; failed ones are always logged."},
+              "Also log a line for every served request; failed ones are logged without it."},
              "true", &Config::log_requests),
       // The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an
       // operator may lower them.
@@ -153,6 +153,9 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.queue_queries_max", "", "queries",
                    "Queries that may wait; beyond it calls get RESOURCE_EXHAUSTED."},
                   1, 1'000'000, &Limits::queue_queries_max),
+      WholeNumber({"limits.queue_bytes_max", "", "bytes",
+                   "What requests that wait or run may take: vectors, exclusions and filters."},
+                  1U << 20, 1ULL << 40, &Limits::queue_bytes_max),
       WholeNumber({"limits.batch_queries_max", "", "queries",
                    "The most queries that share one pass over the rows."},
                   1, 65'536, &Limits::batch_queries_max),
@@ -197,6 +200,18 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.connection_idle_max", "", "ms",
                    "A connection without calls for this long is closed."},
                   1'000, kDayMs, &Limits::connection_idle_max),
+      WholeNumber(
+          {"limits.connection_age_max", "", "ms",
+           "A connection this old is closed once its calls have ended, so that clients look "
+           "for servers again; 0 is never."},
+          0, kDayMs, &Limits::connection_age_max),
+      WholeNumber({"limits.connection_age_grace", "", "ms",
+                   "How long calls of a connection that is too old may still take."},
+                  0, kDayMs, &Limits::connection_age_grace),
+      WholeNumber({"limits.network_bytes_max", "", "bytes",
+                   "Memory of gRPC, requests being received included; beyond it connections are "
+                   "slowed down and closed."},
+                  64 * kMiB, 65'536 * kMiB, &Limits::network_bytes_max),
       WholeNumber(
           {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."},
           64 * kKiB, 512 * kMiB, &Limits::receive_bytes_max),

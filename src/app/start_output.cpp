@@ -2,17 +2,20 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "app/first_lines.h"
+#include "base/bounded_write.h"
 #include "base/file_descriptor.h"
 
 namespace simile::app {
 
-StartOutput::StartOutput(const observe::Logger::Options& options)
-    : json_(options.format == observe::LogFormat::kJson),
+StartOutput::StartOutput(observe::LogFormat format, const observe::Logger& log)
+    : json_(format == observe::LogFormat::kJson),
       draws_progress_(!json_ && isatty(STDERR_FILENO) == 1),
-      log_(options) {}
+      log_(log) {}
 
 void StartOutput::DrawProgress(const std::vector<engine::CollectionStatus>& collections) {
   if (!draws_progress_) return;
@@ -31,7 +34,7 @@ void StartOutput::ClearProgress() {
 
 void StartOutput::Starting(const observe::BuildInfo& build, const ServedBy& backend,
                            bool gpu_wanted) {
-  if (!json_) return Print(BackendLine(build, backend, gpu_wanted));
+  if (!json_) return PrintLines(BackendLine(build, backend, gpu_wanted));
   log_.Info("starting", {{"version", build.version},
                          {"backend", backend.info.name},
                          {"engine", backend.info.engine},
@@ -40,7 +43,7 @@ void StartOutput::Starting(const observe::BuildInfo& build, const ServedBy& back
 }
 
 void StartOutput::Loaded(const engine::Snapshot& snapshot, Clock::Duration took) {
-  if (!json_) return Print(CollectionLines(snapshot, took));
+  if (!json_) return PrintLines(CollectionLines(snapshot, took));
   const data::Dataset& dataset = *snapshot.dataset;
   const engine::ResidentBytes bytes = engine::BytesOf(snapshot);
   log_.Info("collection ready", {{"collection", snapshot.collection},
@@ -56,7 +59,7 @@ void StartOutput::Loaded(const engine::Snapshot& snapshot, Clock::Duration took)
 
 void StartOutput::Listening(const std::string& address,
                             const std::optional<std::string>& metrics_address) {
-  if (!json_) return Print(ListeningLine(address, metrics_address));
+  if (!json_) return PrintLines(ListeningLine(address, metrics_address));
   log_.Info("listening", {{"address", address}, {"metrics_address", metrics_address.value_or("")}});
 }
 
@@ -64,15 +67,23 @@ void StartOutput::Failed(const absl::Status& status) {
   const std::string message(status.message());
   if (json_) return log_.Error(message);
   const std::lock_guard lock(mutex_);
-  Wipe();
-  base::WriteAll(STDERR_FILENO, fmt::format("error: {}\n", message));
+  Print(STDERR_FILENO, fmt::format("error: {}\n", message));
 }
 
-void StartOutput::Print(const std::string& lines) {
+void StartOutput::PrintLines(const std::string& lines) {
   const std::lock_guard lock(mutex_);
+  Print(STDOUT_FILENO, fmt::format("{}\n", lines));
+}
+
+void StartOutput::Print(int stream, const std::string& text) {
+  constexpr std::chrono::seconds kWait{1};
   Wipe();
+  // The log's lines came before, and both streams may be one.
+  if (!is_unread_) is_unread_ = !log_.Flush(kWait);
   // Not through stdio, which would remember at the end of the program that nobody reads these.
-  base::WriteAll(STDOUT_FILENO, fmt::format("{}\n", lines));
+  const base::BoundedWrite result =
+      base::WriteWithin(stream, text, is_unread_ ? std::chrono::seconds(0) : kWait);
+  if (result.written_bytes < text.size() && !result.failed) is_unread_ = true;
 }
 
 void StartOutput::Wipe() {

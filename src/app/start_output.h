@@ -17,17 +17,16 @@ namespace simile::app {
 
 // Reports how the server starts. To people: the lines of first_lines.h on standard output, errors
 // and, on a terminal, the progress of a load on standard error. With a log of JSON: lines of that
-// log and nothing else, so that both streams hold only JSON. All methods may be called from any
-// thread.
+// log and nothing else, so that both streams hold only JSON. A stream that nobody reads costs the
+// start a second and what was to be printed. All methods may be called from any thread.
 class StartOutput {
  public:
-  //   options  of the server's log, which this writes to if it is JSON
-  explicit StartOutput(const observe::Logger::Options& options);
+  //   log  of the server; borrowed. This writes to it if its format is JSON
+  StartOutput(observe::LogFormat format, const observe::Logger& log);
   ~StartOutput() { ClearProgress(); }
   StartOutput(const StartOutput&) = delete;
   StartOutput& operator=(const StartOutput&) = delete;
 
-  const observe::Logger& log() const { return log_; }
   bool draws_progress() const { return draws_progress_; }
   void DrawProgress(const std::vector<engine::CollectionStatus>& collections);
   void ClearProgress();
@@ -39,14 +38,17 @@ class StartOutput {
   void Failed(const absl::Status& status);
 
  private:
-  void Print(const std::string& lines);
-  void Wipe();  // REQUIRES: mutex_ is held
+  void PrintLines(const std::string& lines);
+  // REQUIRES of both: mutex_ is held.
+  void Print(int stream, const std::string& text);
+  void Wipe();
 
   const bool json_;
   const bool draws_progress_;
-  const observe::Logger log_;
-  std::mutex mutex_;  // guards drawn_ and the terminal's last line
+  const observe::Logger& log_;
+  std::mutex mutex_;  // guards what follows and the terminal's last line
   bool drawn_ = false;
+  bool is_unread_ = false;  // a stream took nothing for a second: none is waited for again
 };
 
 }  // namespace simile::app

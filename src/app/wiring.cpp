@@ -1,6 +1,10 @@
 #include "app/wiring.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -8,12 +12,16 @@
 
 #include "app/config_check.h"
 #include "app/first_lines.h"
+#include "app/queue_metrics.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"
+#include "base/cpu_count.h"
+#include "base/freed_memory.h"
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
 #include "observe/metrics_text.h"
+#include "observe/process_metrics.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
 
@@ -61,18 +69,30 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
   }
 }
 
+// Threads that build small replies. They have work for a small part of the time that passes take,
+// so a few are enough on any machine.
+unsigned CompleterCount() { return std::clamp(base::UsableCpuCount() / 4, 1U, 4U); }
+
+IdleMemory::Reading ReadProcess(const Clock& clock) {
+  const observe::ProcessStat stat = observe::ReadProcessStat().value_or(observe::ProcessStat());
+  const auto ticks = static_cast<double>(stat.user_ticks + stat.system_ticks);
+  const std::chrono::duration<double> cpu_time(ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  return {clock.Now(), std::chrono::duration_cast<Clock::Duration>(cpu_time),
+          stat.resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+}
+
 // Of the ten seconds that Diagnose promises: the rest is for its reply.
 constexpr std::chrono::seconds kExaminationLimit{8};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
+absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const observe::Logger& log) {
   for (const CollectionConfig& collection : config.collections) {
     const absl::Status named =
         service::CheckCollectionName("collection", collection.name, config.limits);
     if (!named.ok()) return named;
   }
-  auto base = std::make_unique<BaseServices>(config);
+  auto base = std::make_unique<BaseServices>(config, log);
   const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
   backend::RegistryOptions options = tuning.Over(config.backend);
   options.gpu.clock = &base->clock;
@@ -90,9 +110,10 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config) {
   return app;
 }
 
-App::BaseServices::BaseServices(const Config& given)
+App::BaseServices::BaseServices(const Config& given, const observe::Logger& given_log)
     : config(given),
-      log({config.log_format, config.log_level, nullptr}),
+      log(given_log),
+      failure_lines(log, clock),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics),
       readiness(config.ready_file, NotifySocket(), log) {}
@@ -105,7 +126,10 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
       serving_backend_{*backend_, std::move(chosen.reason)},
       publisher_({config_.limits, config_.memory_bytes_max}, *backend_, store_, clock_),
       executor_(
-          {config_.limits.queue_queries_max, config_.limits.batch_queries_max},
+          {.queue_queries_max = config_.limits.queue_queries_max,
+           .batch_queries_max = config_.limits.batch_queries_max,
+           .queue_bytes_max = config_.limits.queue_bytes_max,
+           .completers = CompleterCount()},
           {backend_->info(), serving_backend_.reason}, clock_,
           [this](const engine::Executor::BatchReport& report) {
             metrics_.RecordBatch(report.backend, report.batch_size, report.compute_us,
@@ -124,8 +148,8 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
              .started = clock_.Now(),
              .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
              .examination = examination_},
-      services_({clock_, log_, metrics_, store_, executor_, changes_, serving_backend_, admin_,
-                 config_.limits, config_.log_requests}) {
+      services_({clock_, log_, base_->failure_lines, metrics_, store_, executor_, changes_,
+                 serving_backend_, admin_, health_, config_.limits, config_.log_requests}) {
   metrics_.SetQueueCapacity(config_.limits.queue_queries_max);
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
   metrics_.SetBackendActive(backend_->info().name);
@@ -137,19 +161,22 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
 }
 
 App::~App() {
+  every_second_.reset();
   metrics_endpoint_.reset();  // it reads the server's counts
   if (server_ == nullptr) return;
   changes_.Stop();                               // answers the calls that wait for a change
   examination_.Stop();                           // answers the calls that wait for its findings
-  server_->Drain(std::chrono::milliseconds(0));  // refuses new calls
+  health_.EndWatches();                          // answers the calls that watch
+  server_->Drain(std::chrono::milliseconds(0));  // takes no new calls
   change_queue_.Stop();                          // waits for a running load
   server_.reset();                               // waits for the calls in flight
 }
 
 absl::Status App::Start() {
-  auto server =
-      net::Server::Start({config_.listen, config_.port, config_.reflection}, config_.limits,
-                         services_.services(), services_.gate(), metrics_, log_);
+  const std::vector<net::QueuedService*> services = services_.services();
+  auto server = net::Server::Start(
+      {config_.listen, config_.port, config_.reflection, [this] { return executor_.RunHere(); }},
+      config_.limits, {services, clock_, metrics_, log_});
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   // Only now: until the port is bound, the file may be of a server that still runs on it.
@@ -157,13 +184,13 @@ absl::Status App::Start() {
   if (!removed.ok()) return removed;
   store_.SetListener([this](const std::string& name, bool serving) {
     const absl::Status told = service::Guarded([&] {
-      server_->SetCollectionServing(name, serving);
+      health_.SetCollectionServing(name, serving);
       return absl::OkStatus();
     });
     if (!told.ok()) log_.Error("health not updated", {{"collection", name}});
   });
   for (const CollectionConfig& collection : config_.collections) {
-    server_->SetCollectionServing(collection.name, false);
+    health_.SetCollectionServing(collection.name, false);
   }
   collectables_ = metrics_.Collectables();
   collectables_.push_back(observe::MakeScrapeCollector(Sources()));
@@ -178,6 +205,7 @@ absl::Status App::Start() {
         clock_, net::MetricsEndpointOptions());
   }
   server_->Accept();
+  every_second_.emplace([this] { CleanUp(); });
   if (config_.port_file.empty()) return absl::OkStatus();
   const absl::Status written =
       base::ReplaceFile(config_.port_file, fmt::format("{}\n", port()), {.mode = 0644});
@@ -186,16 +214,22 @@ absl::Status App::Start() {
 }
 
 observe::ScrapeSources App::Sources() {
-  return {.queue_depth = [this] { return executor_.counts().queue_depth; },
-          // Calls that the server's destructor waits for may read it.
+  return {// Calls that the server's destructor waits for may read it.
           .connections_open =
               [server = server_.get()] { return std::uint64_t{server->CountConnections()}; },
           .collections = [this] { return ReadCollections(store_, changes_); },
           .device_memory = [this] { return backend_->device_memory(); },
           .others =
               [this] {
-                return gpu_sensors_ ? gpu_sensors_->Metrics()
-                                    : std::vector<observe::ScrapedMetric>();
+                std::vector<observe::ScrapedMetric> metrics = QueueMetrics(executor_.counts());
+                metrics.push_back({.name = "simile_log_lines_dropped_total",
+                                   .help = "Lines of the log that nobody read in time.",
+                                   .is_counter = true,
+                                   .labels = {},
+                                   .value = static_cast<double>(log_.lines_dropped())});
+                if (gpu_sensors_)
+                  std::ranges::move(gpu_sensors_->Metrics(), std::back_inserter(metrics));
+                return metrics;
               }};
 }
 
@@ -208,8 +242,39 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
     }
     if (loaded) loaded(**snapshot, clock_.Now() - began);
   }
-  server_->SetServing(true);
+  health_.SetServing(true);
   return base_->readiness.Announce(address());
+}
+
+void App::ReloadChanged() {
+  std::vector<std::string> reloaded;
+  std::vector<std::string> failed;
+  std::uint64_t unchanged = 0;
+  for (const CollectionConfig& collection : config_.collections) {
+    const auto before = store_.Pin(collection.name);
+    if (!before.ok()) continue;  // unloaded by a caller
+    const auto after = changes_.ReloadServed(collection.name);
+    if (!after.ok()) {
+      log_.Warn("collection not reloaded", {{"collection", collection.name},
+                                            {"error", std::string(after.status().message())}});
+      failed.push_back(collection.name);
+    } else if (*after == *before) {
+      ++unchanged;
+    } else {
+      reloaded.push_back(collection.name);
+    }
+  }
+  log_.Info("reloaded what changed on disk",
+            {{"reloaded", fmt::format("{}", fmt::join(reloaded, ", "))},
+             {"unchanged", unchanged},
+             {"failed", fmt::format("{}", fmt::join(failed, ", "))}});
+}
+
+void App::CleanUp() {
+  base_->failure_lines.ReportLeftOut();
+  if (!idle_memory_.IsDue(ReadProcess(clock_))) return;
+  base::ReturnFreedMemory();
+  idle_memory_.Returned(ReadProcess(clock_).resident_bytes);
 }
 
 doctor::Options App::DoctorOptions() const {
@@ -228,12 +293,12 @@ doctor::Options App::DoctorOptions() const {
 }
 
 std::string App::UnreadyReason() const {
-  switch (server_->state()) {
-    case net::ServingState::kServing:
+  switch (health_.state()) {
+    case service::ServingState::kServing:
       return "";
-    case net::ServingState::kDraining:
+    case service::ServingState::kDraining:
       return "draining";
-    case net::ServingState::kStarting:
+    case service::ServingState::kStarting:
       break;
   }
   const std::string loading = LoadingText(store_.List());
@@ -241,7 +306,7 @@ std::string App::UnreadyReason() const {
 }
 
 bool App::AnnounceDrain() {
-  const bool was_serving = server_->AnnounceDrain();
+  const bool was_serving = health_.AnnounceDrain();
   base_->readiness.Withdraw();
   return was_serving;
 }
@@ -250,7 +315,10 @@ bool App::Drain() {
   AnnounceDrain();
   changes_.Stop();
   examination_.Stop();
-  return server_->Drain(config_.limits.drain_timeout);
+  health_.EndWatches();
+  const bool drained = server_->Drain(config_.limits.drain_timeout);
+  base_->failure_lines.ReportLeftOut();
+  return drained;
 }
 
 std::optional<std::uint16_t> App::metrics_port() const {

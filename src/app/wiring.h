@@ -11,8 +11,10 @@
 #include <absl/status/statusor.h>
 
 #include "app/config.h"
+#include "app/every_second.h"
 #include "app/gpu_sensors.h"
 #include "app/gpu_watch.h"
+#include "app/idle_memory.h"
 #include "app/readiness.h"
 #include "doctor/examination.h"
 #include "engine/queue/executor.h"
@@ -21,12 +23,14 @@
 #include "engine/snapshots/snapshot_store.h"
 #include "net/metrics_endpoint.h"
 #include "net/server.h"
+#include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "observe/scrape_sources.h"
 #include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
+#include "service/health.h"
 #include "service/rpc_services.h"
 #include "service/self_examination.h"
 #include "simile/clock.h"
@@ -43,7 +47,9 @@ class App {
   // collections are missing until LoadCollections has run.
   // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile and
   //         Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection name.
-  static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config);
+  //   log  of the process; borrowed for the life of the server
+  static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config,
+                                                     const observe::Logger& log);
   ~App();  // stops at once; waits for a running load
   App(const App&) = delete;
   App& operator=(const App&) = delete;
@@ -55,17 +61,17 @@ class App {
   using Loaded = std::function<void(const engine::Snapshot& snapshot, Clock::Duration took)>;
   absl::Status LoadCollections(const Loaded& loaded);
 
-  // Says everywhere that the server stops, while it still takes calls: see Server::AnnounceDrain
+  // Reloads each configured collection that is served and whose files have changed, one after
+  // another, as its change over the wire would; logs what came of it. Blocking; ends soon once
+  // Drain is called.
+  void ReloadChanged();
+
+  // Says everywhere that the server stops, while it still takes calls: see Health::AnnounceDrain
   // and Readiness::Withdraw. Returns whether anyone was told before that it serves.
   bool AnnounceDrain();
   // AnnounceDrain; waits up to limits.drain_timeout for running calls: see Server::Drain. Calls
   // that wait for a change of a collection are answered at once, since its result would be lost.
   bool Drain();
-  // Ends the doctor's probes. False while one hangs in the driver: the process must then end
-  // without destructors, because the probe's thread goes on.
-  bool StopExamination() { return examination_.Stop(); }
-  // Whether a collection is being loaded: then the destructor waits for that.
-  bool load_under_way() const { return changes_.AnyUnderWay(); }
 
   std::uint16_t port() const { return server_->port(); }
   std::string address() const { return server_->address(); }
@@ -84,11 +90,12 @@ class App {
  private:
   // What everything else uses, the backend included, so it is built first.
   struct BaseServices {
-    explicit BaseServices(const Config& given);
+    BaseServices(const Config& given, const observe::Logger& given_log);
 
     const Config config;
     const RealClock clock;
-    const observe::Logger log;
+    const observe::Logger& log;
+    observe::FailureLines failure_lines;
     observe::Metrics metrics;
     GpuWatch gpu_watch;
     Readiness readiness;
@@ -96,6 +103,7 @@ class App {
   App(std::unique_ptr<BaseServices> base, backend::Chosen chosen);
 
   absl::Status Start();
+  void CleanUp();  // what is done every second
   // What the doctor is to examine in this server, and its state now.
   doctor::Options DoctorOptions() const;
   std::string UnreadyReason() const;  // for /readyz
@@ -117,11 +125,14 @@ class App {
   service::CollectionChanges changes_;
   service::SelfExamination examination_;
   const service::AdminParts admin_;
+  service::Health health_;
   service::RpcServices services_;
   std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::MetricsEndpoint> metrics_endpoint_;
+  IdleMemory idle_memory_;  // of the thread of every_second_
+  std::optional<EverySecond> every_second_;
 };
 
 }  // namespace simile::app

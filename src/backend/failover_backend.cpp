@@ -151,6 +151,13 @@ class FailoverIndex final : public SegmentIndex {
     return fallback.status();
   }
 
+  absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
+    absl::StatusOr<FallbackBackend> fallback =
+        Run([&](const SegmentIndex& index) { return index.SearchAside(batch, result); });
+    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
+    return fallback.status();
+  }
+
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
                                         std::span<float> scores) const override {
     return Run(

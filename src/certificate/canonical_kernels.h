@@ -1,6 +1,6 @@
 #pragma once
 
-// The score_block of every instruction set; CanonicalKernel in canonical_score.h is its contract.
+// The functions of every instruction set; CanonicalKernel in canonical_score.h is their contract.
 //
 // The files that define them are each compiled with their own instruction-set flags, and the linker
 // keeps only one copy of an inline function for the whole program. If such a file emitted a copy
@@ -14,12 +14,18 @@ namespace simile::certificate {
 
 void ScoreBlockPortable(const float* rows, std::size_t row_count, const float* queries,
                         std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredPortable(const float* const* rows, std::size_t row_count, const float* query,
+                            std::size_t padded_dim, float* scores);
 
 #if defined(__x86_64__)
 void ScoreBlockAvx2(const float* rows, std::size_t row_count, const float* queries,
                     std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredAvx2(const float* const* rows, std::size_t row_count, const float* query,
+                        std::size_t padded_dim, float* scores);
 void ScoreBlockAvx512(const float* rows, std::size_t row_count, const float* queries,
                       std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredAvx512(const float* const* rows, std::size_t row_count, const float* query,
+                          std::size_t padded_dim, float* scores);
 #endif
 
 }  // namespace simile::certificate

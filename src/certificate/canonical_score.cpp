@@ -10,11 +10,11 @@
 namespace simile::certificate {
 namespace {
 
-constexpr CanonicalKernel kPortable{"portable", &ScoreBlockPortable};
+constexpr CanonicalKernel kPortable{"portable", &ScoreBlockPortable, &ScoreScatteredPortable};
 
 #if defined(__x86_64__)
-constexpr CanonicalKernel kAvx512{"avx512", &ScoreBlockAvx512};
-constexpr CanonicalKernel kAvx2{"avx2", &ScoreBlockAvx2};
+constexpr CanonicalKernel kAvx512{"avx512", &ScoreBlockAvx512, &ScoreScatteredAvx512};
+constexpr CanonicalKernel kAvx2{"avx2", &ScoreBlockAvx2, &ScoreScatteredAvx2};
 
 // The builtin tests the processor and that the system saves the wide registers (XGETBV); both are
 // needed.

@@ -36,6 +36,13 @@ struct CanonicalKernel {
   // that stay in cache for all queries.
   void (*score_block)(const float* rows, std::size_t row_count, const float* queries,
                       std::size_t query_count, std::size_t padded_dim, float* scores);
+
+  // Scores of rows that lie anywhere against one query. Four cost little more than one.
+  //   rows    [row_count]  where each begins: [padded_dim], aligned as above
+  //   scores  [row_count]  written; never -0
+  // REQUIRES: padded_dim is a multiple of 32.
+  void (*score_scattered)(const float* const* rows, std::size_t row_count, const float* query,
+                          std::size_t padded_dim, float* scores);
 };
 
 // The kernels this processor can run, fastest first; the last is always "portable".

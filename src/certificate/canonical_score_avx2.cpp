@@ -96,4 +96,9 @@ void ScoreBlockAvx2(const float* rows, std::size_t row_count, const float* queri
   TileWalk<Avx2Tiles>::Block(rows, row_count, queries, query_count, padded_dim, scores);
 }
 
+void ScoreScatteredAvx2(const float* const* rows, std::size_t row_count, const float* query,
+                        std::size_t padded_dim, float* scores) {
+  TileWalk<Avx2Tiles>::Scattered(rows, row_count, query, padded_dim, scores);
+}
+
 }  // namespace simile::certificate

@@ -101,4 +101,9 @@ void ScoreBlockAvx512(const float* rows, std::size_t row_count, const float* que
   TileWalk<Avx512Tiles>::Block(rows, row_count, queries, query_count, padded_dim, scores);
 }
 
+void ScoreScatteredAvx512(const float* const* rows, std::size_t row_count, const float* query,
+                          std::size_t padded_dim, float* scores) {
+  TileWalk<Avx512Tiles>::Scattered(rows, row_count, query, padded_dim, scores);
+}
+
 }  // namespace simile::certificate

@@ -62,4 +62,11 @@ void ScoreBlockPortable(const float* rows, std::size_t row_count, const float* q
   }
 }
 
+void ScoreScatteredPortable(const float* const* rows, std::size_t row_count, const float* query,
+                            std::size_t padded_dim, float* scores) {
+  for (std::size_t row = 0; row < row_count; ++row) {
+    scores[row] = ScorePair(rows[row], query, padded_dim);
+  }
+}
+
 }  // namespace simile::certificate

@@ -3,11 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cfloat>
+#include <cmath>
 
 #include "certificate/quantizing_loop.h"
 #include "certificate/rotation.h"
 
 namespace simile::certificate {
+
+float LargestMagnitude(std::span<const float> values) {
+  // One for each of sixteen columns, which compilers form together.
+  std::array<float, kSideBySide> largest{};
+  for (std::size_t i = 0; i < values.size(); i += kSideBySide) {
+    for (std::size_t j = 0; j < kSideBySide; ++j) {
+      largest[j] = std::max(largest[j], std::fabs(values[i + j]));
+    }
+  }
+  return *std::ranges::max_element(largest);
+}
 
 float ScaleFor(float largest, std::int32_t code_max) {
   return std::max(largest / static_cast<float>(code_max), FLT_MIN);

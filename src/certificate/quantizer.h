@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace simile::certificate {
 
@@ -15,6 +16,9 @@ struct QuantizedSquares {
   double residual = 0;  // |y - y'|^2
   double decoded = 0;   // |y'|^2
 };
+
+// The largest magnitude of a rotated vector. REQUIRES: whole kSideBySide numbers.
+float LargestMagnitude(std::span<const float> values);
 
 // The scale at which the largest magnitude just fits: largest / code_max, never zero.
 float ScaleFor(float largest, std::int32_t code_max);

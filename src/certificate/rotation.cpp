@@ -32,6 +32,21 @@ void Butterflies(float* block, std::size_t floats) {
   }
 }
 
+// The last two stages of a single vector, whose runs are too short for compilers to vectorise. They
+// pair the numbers of each four neighbours, so that four fours can take them side by side.
+void ButterfliesOfFours(float* block) {
+  for (std::size_t i = 0; i < kCodeStep; i += 4) {
+    const float even_sum = block[i] + block[i + 2];
+    const float odd_sum = block[i + 1] + block[i + 3];
+    const float even_difference = block[i] - block[i + 2];
+    const float odd_difference = block[i + 1] - block[i + 3];
+    block[i] = even_sum + odd_sum;
+    block[i + 1] = even_sum - odd_sum;
+    block[i + 2] = even_difference + odd_difference;
+    block[i + 3] = even_difference - odd_difference;
+  }
+}
+
 template <std::size_t kCount>
 void SignedHadamard(float* values, const float* signs, std::size_t rotated_dim) {
   for (std::size_t column = 0; column < rotated_dim; ++column) {
@@ -43,8 +58,12 @@ void SignedHadamard(float* values, const float* signs, std::size_t rotated_dim) 
     Butterflies<16 * kCount>(block, kCodeStep * kCount);
     Butterflies<8 * kCount>(block, kCodeStep * kCount);
     Butterflies<4 * kCount>(block, kCodeStep * kCount);
-    Butterflies<2 * kCount>(block, kCodeStep * kCount);
-    Butterflies<1 * kCount>(block, kCodeStep * kCount);
+    if constexpr (kCount == 1) {
+      ButterfliesOfFours(block);
+    } else {
+      Butterflies<2 * kCount>(block, kCodeStep * kCount);
+      Butterflies<1 * kCount>(block, kCodeStep * kCount);
+    }
   }
 }
 

@@ -50,6 +50,20 @@ struct TileWalk {
     }
   }
 
+  // CanonicalKernel::score_scattered.
+  static void Scattered(const float* const* rows, std::size_t row_count, const float* query,
+                        std::size_t padded_dim, float* scores) {
+    for (std::size_t first = 0; first < row_count; first += kTileRows) {
+      const std::size_t left = row_count - first;
+      RowTile tile;
+      tile.count = left < kTileRows ? left : kTileRows;
+      for (std::size_t i = 0; i < kTileRows; ++i) {
+        tile.rows[i] = rows[first + (i < tile.count ? i : tile.count - 1)];
+      }
+      Tiles::template Score<1>(tile, query, padded_dim, scores + first, row_count);
+    }
+  }
+
  private:
   static constexpr std::size_t kStripBytes = 16U << 10;  // estimated
 

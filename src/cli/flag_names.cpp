@@ -57,6 +57,7 @@ constexpr std::array kFlagNames{
     FlagName{"queries[].blend", "--like", "recommend"},
     FlagName{"queries[].blend.id", "--like", "recommend"},
     FlagName{"queries[].blend.user_id", "--user", "recommend"},
+    FlagName{"priority", "--bulk", ""},
     FlagName{"queries[].blend.user_weight", "--user-weight", "recommend"},
     FlagName{"queries[].examples", "--like and --unlike", ""},
     FlagName{"queries[].examples.negative", "--unlike", ""},

@@ -2,6 +2,7 @@
 #include <exception>
 
 #include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
 
 #include "base/standard_streams.h"
@@ -54,6 +55,8 @@ int Main(int argument_count, char** arguments) {
 // Libraries throw when memory runs out or standard output cannot be written.
 int main(int argument_count, char** arguments) {
   simile::base::OpenClosedStandardStreams();
+  // Debian's abseil looks for a deadlock at each lock of a mutex, and gRPC takes dozens a call.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   try {
     return simile::cli::Main(argument_count, arguments);
   } catch (const std::exception& error) {

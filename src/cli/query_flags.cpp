@@ -47,6 +47,7 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .List("--fields", flags.fields, "FIELD", kTableFieldsHelp)
       .Switch("--with-rows", flags.with_rows,
               "Return each item's position in the loaded files, from 0")
+      .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
       .Switch("--receipt", flags.whole_receipt,
               "Print the whole receipt under the answer; --json always has it")
       .Check([&flags] { return OptionsOf(flags).status(); });
@@ -82,6 +83,7 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   if (flags.page_token) options.set_page_token(*flags.page_token);
   options.set_with_rows(flags.with_rows);
   options.set_reply_bytes_max(kReplyBytesMax);
+  if (flags.bulk) options.set_priority(v1::PRIORITY_BULK);
   return options;
 }
 

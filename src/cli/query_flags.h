@@ -26,6 +26,7 @@ struct QueryFlags {
   std::vector<std::string> fields;
   bool with_rows = false;
   bool whole_receipt = false;
+  bool bulk = false;
   std::optional<std::string> group_by;
   std::optional<std::uint32_t> group_size;
   std::optional<double> diversity;  // MMR lambda

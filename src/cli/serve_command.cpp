@@ -29,7 +29,7 @@ int RunServe(const SettingsFlags& flags) {
   const absl::Status served = app::CheckSomethingToServe(reading->config);
   if (!served.ok()) return RefuseSettings(flags, served);
   base::MapLargeBlocks();
-  return app::RunServe(*reading);
+  app::RunServe(*reading);
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ namespace simile::data {
 namespace {
 
 constexpr std::uint32_t kEmptySlot = std::numeric_limits<std::uint32_t>::max();
+// Of a search for the nearest id.
+constexpr std::uint64_t kIdNs = 10;
+constexpr std::uint64_t kCellNs = 2;
+
 constexpr std::size_t kDistancesSearchedMax = 200'000;
 constexpr std::size_t kContinuationsSearchedMax = 2'000'000;
 
@@ -107,13 +111,15 @@ IdIndex IdIndex::Builder::Build() && {
 }
 
 std::string IdIndex::Id(Row row) const {
-  assert(row < size_);
-  return row_numbers_ ? fmt::to_string(row) : std::string(IdAt(bytes_, ends_, row));
+  Digits digits;
+  return std::string(Id(row, digits));
 }
 
-std::size_t IdIndex::IdBytes(Row row) const {
+std::string_view IdIndex::Id(Row row, Digits& digits) const {
   assert(row < size_);
-  return row_numbers_ ? fmt::formatted_size("{}", row) : IdAt(bytes_, ends_, row).size();
+  if (!row_numbers_) return IdAt(bytes_, ends_, row);
+  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), row);
+  return {digits.data(), static_cast<std::size_t>(written.ptr - digits.data())};
 }
 
 std::optional<Row> IdIndex::Find(std::string_view id) const {
@@ -123,13 +129,16 @@ std::optional<Row> IdIndex::Find(std::string_view id) const {
   return row == kEmptySlot ? std::nullopt : std::optional<Row>(row);
 }
 
-std::string IdIndex::Nearest(std::string_view id) const {
-  if (row_numbers_ || size_ > kContinuationsSearchedMax) return {};
+absl::StatusOr<std::string> IdIndex::Nearest(std::string_view id, base::LongWork& work) const {
+  if (row_numbers_ || size_ > kContinuationsSearchedMax) return std::string();
   base::NearestSearch search(id);
   const bool measured = size_ <= kDistancesSearchedMax;
   for (std::size_t row = 0; row < size_; ++row) {
     const std::string_view known = IdAt(bytes_, ends_, row);
     measured ? search.Consider(known) : search.ConsiderContinuation(known);
+    // A distance takes a table as long as the one and, at most, a third as wide as the other.
+    const std::uint64_t cells = measured ? id.size() * known.size() / 3 : 0;
+    if (absl::Status status = work.Did(kIdNs + cells * kCellNs); !status.ok()) return status;
   }
   return std::string(search.found());
 }

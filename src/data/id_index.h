@@ -1,14 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
+#include "base/long_work.h"
 #include "simile/matrix_view.h"
 
 namespace simile::data {
@@ -44,13 +48,16 @@ class IdIndex {
   // The id of a row, by value because row-number ids are not stored.
   // REQUIRES: row < size().
   std::string Id(Row row) const;
-  std::size_t IdBytes(Row row) const;  // Id(row).size(), without making the id
+  // The same without a copy: a view of the index, or of `digits` when ids are row numbers.
+  using Digits = std::array<char, std::numeric_limits<Row>::digits10 + 1>;
+  std::string_view Id(Row row, Digits& digits) const;
   // The row of an id, or nothing. O(1).
   std::optional<Row> Find(std::string_view id) const;
   // The known id nearest to a mistyped one, as NearestSearch finds it in row order; empty when none
   // is near or when ids are row numbers. To keep errors cheap, more than 200,000 ids are searched
   // only for continuations of the given one, more than 2,000,000 not at all.
-  std::string Nearest(std::string_view id) const;
+  // Errors: work's.
+  absl::StatusOr<std::string> Nearest(std::string_view id, base::LongWork& work) const;
   std::uint64_t bytes() const;
   std::uint64_t id_bytes() const { return bytes_.size(); }  // of the stored ids themselves
   // bytes() of so many stored ids.

@@ -30,7 +30,6 @@ PayloadTableBuilder::PayloadTableBuilder(std::size_t row_count, const Limits& li
 
 absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   packed_.clear();
-  AppendVarint(packed_, row.size());
   for (const auto& [name, value] : row) {
     std::uint32_t number = 0;
     if (absl::Status status = NumberOf(name, number); !status.ok()) return status;
@@ -99,11 +98,16 @@ std::vector<MixedField> PayloadTableBuilder::MixedFields() const {
 
 void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {
   auto& chunks = table_.chunks_;
-  if (chunks.empty() || chunks.back().size() + row.size() > PayloadTable::kChunkBytes) {
+  // No row begins at the end of a full chunk, not even an empty one: an offset is below
+  // kChunkBytes.
+  if (chunks.empty() || chunks.back().size() + row.size() >= PayloadTable::kChunkBytes) {
     chunks.emplace_back().reserve(PayloadTable::kChunkBytes);
   }
-  table_.starts_.push_back(static_cast<std::uint64_t>(chunks.size() - 1) << 32 |
-                           chunks.back().size());
+  const auto chunk = static_cast<std::uint32_t>(chunks.size() - 1);
+  if (table_.starts_.size() % PayloadTable::kBlockRows == 0) table_.block_chunks_.push_back(chunk);
+  const auto offset = static_cast<std::uint32_t>(chunks.back().size());
+  table_.starts_.push_back((chunk - table_.block_chunks_.back()) << PayloadTable::kOffsetBits |
+                           offset);
   chunks.back().insert(chunks.back().end(), row.begin(), row.end());
 }
 

@@ -1,6 +1,6 @@
 #include "data/payload_encoding.h"
 
-#include <cassert>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -9,171 +9,173 @@
 namespace simile::data {
 namespace {
 
-enum class Tag : std::uint8_t { kNull, kFalse, kTrue, kInteger, kNumber, kString, kList, kObject };
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
 
-// The overhead of a protobuf field: a tag byte and a length of up to 5 bytes.
-constexpr std::uint64_t kFieldOverheadBytes = 6;
-// A Value that holds a scalar, inside its field: 10 bytes of varint and a tag at most.
-constexpr std::uint64_t kScalarBytes = kFieldOverheadBytes + 11;
+// A protobuf field's number and wire type, of simile.v1.PayloadValue.
+enum ValueTag : std::uint8_t {
+  kNullTag = 0x08,
+  kBooleanTag = 0x10,
+  kIntegerTag = 0x18,
+  kNumberTag = 0x21,
+  kStringTag = 0x2a,
+  kListTag = 0x32,
+  kObjectTag = 0x3a,
+};
+// Of PayloadList and PayloadObject: a value, a member.
+constexpr std::uint8_t kElementTag = 0x0a;
+// Of a member, which is an entry of a protobuf map.
+constexpr std::uint8_t kNameTag = 0x0a;
+constexpr std::uint8_t kMemberValueTag = 0x12;
 
-void AppendTag(std::vector<std::uint8_t>& out, Tag tag) {
-  out.push_back(static_cast<std::uint8_t>(tag));
+std::string_view AsText(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::uint8_t* WriteVarint(std::uint8_t* out, std::uint64_t value) {
+  while (value >= 0x80) {
+    *out++ = static_cast<std::uint8_t>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<std::uint8_t>(value);
+  return out;
+}
+constexpr std::size_t kVarintBytesMax = 10;
+
+void AppendText(std::vector<std::uint8_t>& out, std::uint8_t tag, std::string_view text) {
+  out.push_back(tag);
+  AppendVarint(out, text.size());
+  out.insert(out.end(), text.begin(), text.end());
+}
+
+// Appends what `append` appends, with its tag and length in front. Moves the bytes to make place
+// for the length, which costs less than to compute it first: most are few, and nested at most
+// limits.json_depth_max times.
+template <class Append>
+void AppendMessage(std::vector<std::uint8_t>& out, std::uint8_t tag, Append&& append) {
+  out.push_back(tag);
+  const std::size_t begin = out.size();
+  append();
+  std::uint8_t length[kVarintBytesMax];
+  std::uint8_t* const end = WriteVarint(length, out.size() - begin);
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(begin), std::begin(length), end);
 }
 
 // One overload for each type of value.
 struct Appender {
   std::vector<std::uint8_t>& out;
 
-  void operator()(std::monostate) const { AppendTag(out, Tag::kNull); }
-  void operator()(bool value) const { AppendTag(out, value ? Tag::kTrue : Tag::kFalse); }
+  void operator()(std::monostate) const { out.insert(out.end(), {kNullTag, 1}); }
+  void operator()(bool value) const {
+    out.insert(out.end(), {kBooleanTag, static_cast<std::uint8_t>(value)});
+  }
   void operator()(std::int64_t value) const {
-    AppendTag(out, Tag::kInteger);
-    const auto bits = static_cast<std::uint64_t>(value);
-    AppendVarint(out, (bits << 1) ^ (value < 0 ? ~std::uint64_t{0} : 0));
+    out.push_back(kIntegerTag);
+    AppendVarint(out, static_cast<std::uint64_t>(value));
   }
   void operator()(double value) const {
-    AppendTag(out, Tag::kNumber);
+    out.push_back(kNumberTag);
     std::uint8_t bytes[sizeof value];
     std::memcpy(bytes, &value, sizeof value);
     out.insert(out.end(), bytes, bytes + sizeof value);
   }
-  void operator()(const std::string& value) const {
-    AppendTag(out, Tag::kString);
-    AppendText(out, value);
-  }
+  void operator()(const std::string& value) const { AppendText(out, kStringTag, value); }
   void operator()(const PayloadList& list) const {
-    AppendTag(out, Tag::kList);
-    AppendVarint(out, list.size());
-    for (const PayloadValue& value : list) AppendValue(out, value);
+    AppendMessage(out, kListTag, [&] {
+      for (const PayloadValue& value : list) {
+        AppendMessage(out, kElementTag, [&] { AppendValue(out, value); });
+      }
+    });
   }
   void operator()(const PayloadObject& object) const {
-    AppendTag(out, Tag::kObject);
-    AppendVarint(out, object.size());
-    for (const auto& [name, value] : object) {
-      AppendText(out, name);
-      AppendValue(out, value);
-    }
+    AppendMessage(out, kObjectTag, [&] {
+      for (const PayloadMember& member : object) {
+        AppendMessage(out, kElementTag, [&] {
+          AppendText(out, kNameTag, member.first);
+          AppendMessage(out, kMemberValueTag, [&] { AppendValue(out, member.second); });
+        });
+      }
+    });
   }
 };
+
+double DecodeNumber(PayloadCursor& cursor) {
+  double value = 0;
+  std::memcpy(&value, cursor.ReadBytes(sizeof value).data(), sizeof value);
+  return value;
+}
+
+PayloadList DecodeList(PayloadCursor values) {
+  PayloadList list;
+  while (!values.at_end()) {
+    values.ReadByte();  // kElementTag
+    list.push_back(DecodeValue(values.ReadCounted()));
+  }
+  return list;
+}
+
+PayloadObject DecodeObject(PayloadCursor members) {
+  PayloadObject object;
+  while (!members.at_end()) {
+    members.ReadByte();  // kElementTag
+    PayloadCursor member(members.ReadCounted());
+    member.ReadByte();  // kNameTag
+    std::string name(AsText(member.ReadCounted()));
+    member.ReadByte();  // kMemberValueTag
+    object.emplace_back(std::move(name), DecodeValue(member.ReadCounted()));
+  }
+  return object;
+}
 
 }  // namespace
 
 void AppendVarint(std::vector<std::uint8_t>& out, std::uint64_t value) {
-  while (value >= 0x80) {
-    out.push_back(static_cast<std::uint8_t>(value | 0x80));
-    value >>= 7;
-  }
-  out.push_back(static_cast<std::uint8_t>(value));
-}
-
-void AppendText(std::vector<std::uint8_t>& out, std::string_view text) {
-  AppendVarint(out, text.size());
-  out.insert(out.end(), text.begin(), text.end());
+  std::uint8_t bytes[kVarintBytesMax];
+  out.insert(out.end(), std::begin(bytes), WriteVarint(bytes, value));
 }
 
 void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value) {
   std::visit(Appender{out}, value.value);
 }
 
-std::uint8_t PayloadCursor::ReadByte() {
-  assert(!bytes_.empty());
-  const std::uint8_t byte = bytes_.front();
-  bytes_ = bytes_.subspan(1);
-  return byte;
-}
-
-std::uint64_t PayloadCursor::ReadVarint() {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = ReadByte();
-    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-std::string_view PayloadCursor::ReadText() {
-  const std::uint64_t length = ReadVarint();
-  assert(length <= bytes_.size());
-  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), length);
-  bytes_ = bytes_.subspan(length);
-  return text;
-}
-
-std::int64_t PayloadCursor::ReadInteger() {
-  const std::uint64_t bits = ReadVarint();
-  return static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
-}
-
-double PayloadCursor::ReadNumber() {
-  double value = 0;
-  assert(bytes_.size() >= sizeof value);
-  std::memcpy(&value, bytes_.data(), sizeof value);
-  bytes_ = bytes_.subspan(sizeof value);
-  return value;
-}
-
-PayloadValue PayloadCursor::ReadValue() {
-  switch (static_cast<Tag>(ReadByte())) {
-    case Tag::kNull:
+PayloadValue DecodeValue(std::span<const std::uint8_t> value) {
+  PayloadCursor cursor(value);
+  switch (cursor.ReadByte()) {
+    case kNullTag:
       return {};
-    case Tag::kFalse:
-      return {false};
-    case Tag::kTrue:
-      return {true};
-    case Tag::kInteger:
-      return {ReadInteger()};
-    case Tag::kNumber:
-      return {ReadNumber()};
-    case Tag::kString:
-      return {std::string(ReadText())};
-    case Tag::kList: {
-      PayloadList list(ReadVarint());
-      for (PayloadValue& value : list) value = ReadValue();
-      return {std::move(list)};
-    }
-    case Tag::kObject: {
-      PayloadObject object(ReadVarint());
-      for (auto& [name, value] : object) {
-        name = ReadText();
-        value = ReadValue();
-      }
-      return {std::move(object)};
-    }
+    case kBooleanTag:
+      return {cursor.ReadByte() != 0};
+    case kIntegerTag:
+      return {static_cast<std::int64_t>(cursor.ReadVarint())};
+    case kNumberTag:
+      return {DecodeNumber(cursor)};
+    case kStringTag:
+      return {std::string(AsText(cursor.ReadCounted()))};
+    case kListTag:
+      return {DecodeList(PayloadCursor(cursor.ReadCounted()))};
+    case kObjectTag:
+      return {DecodeObject(PayloadCursor(cursor.ReadCounted()))};
+    default:
+      assert(false);
+      return {};
   }
-  assert(false);
-  return {};
 }
 
-std::uint64_t PayloadCursor::SkipValue() {
-  switch (static_cast<Tag>(ReadByte())) {
-    case Tag::kNull:
-    case Tag::kFalse:
-    case Tag::kTrue:
-      return kScalarBytes;
-    case Tag::kInteger:
-      ReadVarint();
-      return kScalarBytes;
-    case Tag::kNumber:
-      ReadNumber();
-      return kScalarBytes;
-    case Tag::kString:
-      return 2 * kFieldOverheadBytes + ReadText().size();
-    case Tag::kList: {
-      std::uint64_t bytes = 2 * kFieldOverheadBytes;
-      for (std::uint64_t left = ReadVarint(); left > 0; --left) bytes += SkipValue();
-      return bytes;
-    }
-    case Tag::kObject: {
-      std::uint64_t bytes = 2 * kFieldOverheadBytes;
-      for (std::uint64_t left = ReadVarint(); left > 0; --left) {
-        bytes += 2 * kFieldOverheadBytes + ReadText().size();
-        bytes += SkipValue();
-      }
-      return bytes;
-    }
+std::span<const std::uint8_t> PayloadCursor::ReadValueBytes() {
+  PayloadCursor rest(bytes_);
+  switch (rest.ReadByte()) {
+    case kNumberTag:
+      rest.ReadBytes(sizeof(double));
+      break;
+    case kStringTag:
+    case kListTag:
+    case kObjectTag:
+      rest.ReadCounted();
+      break;
+    default:
+      rest.ReadVarint();
+      break;
   }
-  assert(false);
-  return 0;
+  return ReadBytes(bytes_.size() - rest.bytes_.size());
 }
 
 }  // namespace simile::data

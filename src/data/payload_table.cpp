@@ -3,16 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "data/payload_encoding.h"
-
 namespace simile::data {
-namespace {
-
-// The overhead of a protobuf map entry beyond the bytes of key and value: the tags and lengths of
-// the entry and the key.
-constexpr std::uint64_t kMapEntryOverheadBytes = 12;
-
-}  // namespace
 
 std::optional<std::uint32_t> PayloadTable::FieldNumber(std::string_view name) const {
   const auto found = std::lower_bound(
@@ -24,67 +15,41 @@ std::optional<std::uint32_t> PayloadTable::FieldNumber(std::string_view name) co
 
 std::span<const std::uint8_t> PayloadTable::EncodedRow(Row row) const {
   assert(row < starts_.size());
-  const std::uint64_t start = starts_[row];
-  const std::vector<std::uint8_t>& chunk = chunks_[start >> 32];
-  return std::span(chunk).subspan(start & 0xFFFF'FFFFU);
+  const std::size_t chunk_index = ChunkOf(row);
+  const std::vector<std::uint8_t>& chunk = chunks_[chunk_index];
+  const std::size_t begin = OffsetOf(row);
+  const Row next = row + 1;
+  const bool last_of_chunk = next == starts_.size() || ChunkOf(next) != chunk_index;
+  return std::span(chunk).subspan(begin, (last_of_chunk ? chunk.size() : OffsetOf(next)) - begin);
 }
 
 PayloadObject PayloadTable::Read(Row row) const {
-  PayloadCursor cursor(EncodedRow(row));
-  PayloadObject object(cursor.ReadVarint());
-  for (auto& [name, value] : object) {
-    name = fields_[number_of_stored_[cursor.ReadVarint()]].name;
-    value = cursor.ReadValue();
-  }
-  return object;
-}
-
-PayloadObject PayloadTable::Read(Row row, std::span<const std::uint32_t> field_numbers) const {
-  assert(std::is_sorted(field_numbers.begin(), field_numbers.end()));
-  PayloadCursor cursor(EncodedRow(row));
   PayloadObject object;
-  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
-    const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
-    if (std::binary_search(field_numbers.begin(), field_numbers.end(), number)) {
-      object.emplace_back(fields_[number].name, cursor.ReadValue());
-    } else {
-      cursor.SkipValue();
-    }
-  }
+  VisitEncoded(row, [&](std::uint32_t number, std::span<const std::uint8_t> value) {
+    object.emplace_back(fields_[number].name, DecodeValue(value));
+  });
   return object;
 }
 
 PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const {
   PayloadCursor cursor(EncodedRow(row));
-  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
-    if (number_of_stored_[cursor.ReadVarint()] == field_number) return cursor.ReadValue();
-    cursor.SkipValue();
+  while (!cursor.at_end()) {
+    const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
+    const std::span<const std::uint8_t> value = cursor.ReadValueBytes();
+    if (number == field_number) return DecodeValue(value);
   }
   return {};
 }
 
 void PayloadTable::VisitFields(
     Row row, const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const {
-  PayloadCursor cursor(EncodedRow(row));
-  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
-    const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
-    visit(number, cursor.ReadValue());
-  }
-}
-
-std::uint64_t PayloadTable::RowBytes(Row row) const {
-  PayloadCursor cursor(EncodedRow(row));
-  std::uint64_t bytes = 0;
-  for (std::uint64_t left = cursor.ReadVarint(); left > 0; --left) {
-    const FieldInfo& field = fields_[number_of_stored_[cursor.ReadVarint()]];
-    bytes += kMapEntryOverheadBytes + field.name.size();
-    bytes += cursor.SkipValue();
-  }
-  return bytes;
+  VisitEncoded(row, [&](std::uint32_t number, std::span<const std::uint8_t> value) {
+    visit(number, DecodeValue(value));
+  });
 }
 
 std::uint64_t PayloadTable::bytes() const {
-  std::uint64_t bytes = starts_.capacity() * sizeof(std::uint64_t) +
+  std::uint64_t bytes = (starts_.capacity() + block_chunks_.capacity()) * sizeof(std::uint32_t) +
                         number_of_stored_.capacity() * sizeof(std::uint32_t) +
                         fields_.capacity() * sizeof(FieldInfo) +
                         chunks_.capacity() * sizeof(std::vector<std::uint8_t>);
@@ -104,8 +69,9 @@ std::uint64_t PayloadTable::BytesFor(std::uint64_t row_count, std::uint64_t pack
   // lost.
   const std::uint64_t chunk_count = packed_bytes / kChunkBytes;
   const std::uint64_t row_bytes = row_count == 0 ? 0 : packed_bytes / row_count;
-  return row_count * sizeof(std::uint64_t) + packed_bytes + chunk_count * row_bytes / 2 +
-         (chunk_count + 1) * sizeof(std::vector<std::uint8_t>) +
+  const std::uint64_t block_count = (row_count + kBlockRows - 1) / kBlockRows;
+  return (row_count + block_count) * sizeof(std::uint32_t) + packed_bytes +
+         chunk_count * row_bytes / 2 + (chunk_count + 1) * sizeof(std::vector<std::uint8_t>) +
          field_count * (sizeof(FieldInfo) + sizeof(std::uint32_t));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/payload_encoding.h"
 #include "simile/matrix_view.h"
 #include "simile/payload.h"
 
@@ -20,9 +21,9 @@ struct FieldInfo {
   std::uint64_t rows = 0;  // rows that have it, null not counted
 };
 
-// The payload of every row, packed: field names are stored once, values in a compact binary form
-// (payload_encoding.h) in chunks of an arena, so that a row's fields are decoded only when an
-// answer needs them. Immutable once built; safe to share.
+// The payload of every row, packed: field names are kept once, values as an answer has them
+// (payload_encoding.h), in chunks of an arena, so that an answer copies them and decodes nothing.
+// Immutable once built; safe to share.
 class PayloadTable {
  public:
   PayloadTable() = default;
@@ -35,16 +36,21 @@ class PayloadTable {
 
   // The row's payload, all fields, in the order of its line. Cost: one decode of the row.
   PayloadObject Read(Row row) const;
-  // Only these fields (numbers from FieldNumber, ascending), in the order of the row's line.
-  PayloadObject Read(Row row, std::span<const std::uint32_t> field_numbers) const;
   // One field; monostate when the row lacks it.
   PayloadValue ReadField(Row row, std::uint32_t field_number) const;
   // Calls visit(field number, value) for every field of the row. Cost: one decode of the row.
   void VisitFields(Row row,
                    const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const;
-  // Upper bound on the row's size as a protobuf map of field names to values, bytes: for checking a
-  // reply before it is built. Cost: one walk over the row, nothing allocated.
-  std::uint64_t RowBytes(Row row) const;
+  // Calls visit(field number, encoded value) for every field of the row, in the order of its line.
+  // Cost: one walk over the fields, nothing decoded or allocated.
+  template <class Visit>
+  void VisitEncoded(Row row, Visit&& visit) const {
+    PayloadCursor cursor(EncodedRow(row));
+    while (!cursor.at_end()) {
+      const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
+      visit(number, cursor.ReadValueBytes());
+    }
+  }
 
   std::uint64_t bytes() const;
   std::uint64_t packed_bytes() const;  // of the rows themselves
@@ -56,16 +62,29 @@ class PayloadTable {
   friend class PayloadTableBuilder;
 
   // A row is within one chunk, which bounds a packed row; a line of the default 64 KiB packs into
-  // less than a fifth of a chunk.
-  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+  // less than a third of a chunk.
+  static constexpr unsigned kOffsetBits = 20;
+  static constexpr std::size_t kChunkBytes = std::size_t{1} << kOffsetBits;
+  // As many rows as the bits that an offset leaves free can count chunks: each row begins at most
+  // one.
+  static constexpr std::size_t kBlockRows = std::size_t{1} << (32 - kOffsetBits);
 
+  std::size_t ChunkOf(Row row) const {
+    return block_chunks_[row / kBlockRows] + (starts_[row] >> kOffsetBits);
+  }
+  std::size_t OffsetOf(Row row) const { return starts_[row] & (kChunkBytes - 1); }
+  // The row's fields: each its number, a varint, and its encoded value.
   std::span<const std::uint8_t> EncodedRow(Row row) const;
 
   std::vector<FieldInfo> fields_;
   // Packed rows number fields in the order of first mention, because not all names are known before
   // the last line; this maps that order to field numbers.
   std::vector<std::uint32_t> number_of_stored_;
-  std::vector<std::uint64_t> starts_;  // starts_[row]: chunk << 32 | offset in the chunk
+  // starts_[row]: the offset in its chunk, kOffsetBits, and above them which chunk it is, counted
+  // from that of its block's first row.
+  std::vector<std::uint32_t> starts_;
+  std::vector<std::uint32_t>
+      block_chunks_;  // [row / kBlockRows] the chunk of the block's first row
   std::vector<std::vector<std::uint8_t>> chunks_;
 };
 

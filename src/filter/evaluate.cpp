@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -21,10 +22,11 @@ namespace {
 
 constexpr std::string_view kIdField = "id";
 
-// Bounds the work of one filter: it may look this often at every row, and a small collection counts
-// as kRowsMin rows. Typical filters look at each row fewer than ten times.
-constexpr std::uint64_t kLooksPerRowMax = 64;
-constexpr std::uint64_t kRowsMin = 4'096;
+// Looks at one row are a few, at one keyword some dozen nanoseconds.
+constexpr std::uint64_t kRowNs = 2;
+constexpr std::uint64_t kKeywordNs = 40;
+// Rows that are added to a mask at once.
+constexpr std::size_t kRowsOfPiece = 64U << 10;
 
 std::string WithArticle(FieldType type) {
   return fmt::format("{} {}", type == FieldType::kInteger ? "an" : "a", NameOf(type));
@@ -48,10 +50,14 @@ WholeComparison AmongWhole(Sides sides, double number) {
   return {{.below = sides.below, .equal = sides.below, .above = sides.above}, whole};
 }
 
-// Evaluates one expression. Every intermediate mask covers all rows of the collection.
+// Evaluates one expression, or estimates the work of that: the same walk, on masks without rows.
+// When it evaluates, every intermediate mask covers all rows of the collection.
 class Evaluator {
  public:
-  explicit Evaluator(const FilterTarget& target) : target_(target) {}
+  //   work  null to estimate
+  Evaluator(const FilterTarget& target, base::LongWork* work) : target_(target), work_(work) {}
+
+  std::uint64_t looks() const { return looks_; }
 
   absl::StatusOr<RowMask> Rows(const Expression& expression) {
     switch (expression.kind) {
@@ -76,7 +82,12 @@ class Evaluator {
   }
 
  private:
-  RowMask None() const { return RowMask(target_.ids.size()); }
+  RowMask None() const { return RowMask(work_ == nullptr ? 0 : target_.ids.size()); }
+
+  absl::Status Look(std::uint64_t looks, std::uint64_t ns_each = kRowNs) {
+    looks_ += looks;
+    return work_ == nullptr ? absl::OkStatus() : work_->Did(looks * ns_each);
+  }
 
   absl::StatusOr<RowMask> Combined(const Expression& expression) {
     absl::StatusOr<RowMask> rows = Rows(expression.children.front());
@@ -103,14 +114,29 @@ class Evaluator {
   }
 
   //   field  null for the id, which every row has
-  RowMask RowsThatHave(const Field* field) {
+  absl::StatusOr<RowMask> RowsThatHave(const Field* field) {
     RowMask rows = None();
     if (field == nullptr) {
       rows.Invert();
-    } else {
-      looks_ += field->present.AddTo(rows);
+      return rows;
     }
+    absl::Status status = Add(field->present, rows);
+    if (!status.ok()) return status;
     return rows;
+  }
+
+  // Replaces the rows by those that have the field but are not among them.
+  absl::Status Negate(const Field* field, RowMask& rows) {
+    const absl::StatusOr<RowMask> present = RowsThatHave(field);
+    if (!present.ok()) return present.status();
+    rows.Invert();
+    rows.IntersectWith(*present);
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(const RowSet& set, RowMask& rows) {
+    if (work_ != nullptr) set.AddTo(rows);
+    return Look(set.looks());
   }
 
   absl::StatusOr<RowMask> Compared(const Expression& expression) {
@@ -120,22 +146,14 @@ class Evaluator {
         expression.kind == Expression::Kind::kIn ? OperatorOf("=") : *expression.comparison;
     RowMask rows = None();
     for (const Literal& literal : expression.literals) {
-      const absl::Status status = *field == nullptr
-                                      ? AddIds(expression, op, literal, rows)
-                                      : AddRows(expression, **field, op, literal, rows);
+      absl::Status status = *field == nullptr ? AddIds(expression, op, literal, rows)
+                                              : AddRows(expression, **field, op, literal, rows);
+      if (status.ok()) status = Look(target_.ids.size() / 64 + 1);  // for the masks
       if (!status.ok()) return status;
-      looks_ += target_.ids.size() / 64;  // for the masks
-      if (looks_ > kLooksPerRowMax * std::max<std::uint64_t>(target_.ids.size(), kRowsMin)) {
-        return RefuseAt(literal.column,
-                        fmt::format("up to here the conditions have looked {} times at every row, "
-                                    "which is as often as a filter may; write it shorter",
-                                    kLooksPerRowMax));
-      }
     }
-    if (op.negated) {
-      rows.Invert();
-      rows.IntersectWith(RowsThatHave(*field));
-    }
+    if (!op.negated) return rows;
+    absl::Status status = Negate(*field, rows);
+    if (!status.ok()) return status;
     return rows;
   }
 
@@ -147,6 +165,7 @@ class Evaluator {
           fmt::format("ids compare with {}; {} is not for them",
                       ListComparisons("and", std::mem_fn(&Operator::equality)), op.symbol));
     }
+    if (work_ == nullptr) return absl::OkStatus();
     if (const std::optional<Row> row = target_.ids.Find(literal.text)) rows.Allow(*row);
     return absl::OkStatus();
   }
@@ -198,14 +217,48 @@ class Evaluator {
 
   absl::Status AddKeyword(const Field& field, const Operator& op, const Literal& literal,
                           RowMask& rows) {
-    const KeywordRows add_rows = field.type == FieldType::kKeyword ? op.keyword : op.keywords;
-    if (!op.empty_text.empty() && add_rows != &KeywordColumn::AddRowsWith &&
-        FoldText(literal.text).empty()) {
+    const auto& column = std::get<KeywordColumn>(field.column);
+    const KeywordTest test = field.type == FieldType::kKeyword ? op.keyword : op.keywords;
+    if (test == KeywordTest::kEqual) {
+      const std::optional<std::uint32_t> keyword = column.Find(literal.text);
+      return keyword ? AddRowsOf(column, *keyword, rows) : absl::OkStatus();
+    }
+    const std::string part = FoldText(literal.text);
+    if (part.empty()) {
       return RefuseAt(literal.column,
                       fmt::format("{} {}; write has({})", base::Quoted(literal.text), op.empty_text,
                                   FieldText(field.name)));
     }
-    looks_ += (std::get<KeywordColumn>(field.column).*add_rows)(literal.text, rows);
+    // How many keywords contain it is not known beforehand: it counts as if all rows passed.
+    if (work_ == nullptr) return Look(column.keyword_count() + field.present.size());
+    for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
+      absl::Status status = Look(1, kKeywordNs);
+      if (status.ok() && column.Contains(keyword, part)) status = AddRowsOf(column, keyword, rows);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRowsOf(const KeywordColumn& column, std::size_t keyword, RowMask& rows) {
+    if (work_ != nullptr) column.AddRowsOf(keyword, rows);
+    return Look(column.LooksFor(keyword));
+  }
+
+  // Adds the rows of a column whose value passes.
+  template <class Value>
+  absl::Status Add(const OrderedColumn<Value>& column, Sides sides, Value value, RowMask& rows) {
+    for (std::span<const Row> passing : column.RowsThatPass(sides, value)) {
+      if (work_ == nullptr) {
+        looks_ += passing.size();
+        continue;
+      }
+      while (!passing.empty()) {
+        const std::size_t count = std::min(passing.size(), kRowsOfPiece);
+        for (const Row row : passing.first(count)) rows.Allow(row);
+        if (absl::Status status = Look(count); !status.ok()) return status;
+        passing = passing.subspan(count);
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -214,45 +267,48 @@ class Evaluator {
     if (!number.ok()) return number.status();
     if (field.type == FieldType::kNumber) {
       const double value = std::visit([](auto n) { return static_cast<double>(n); }, *number);
-      looks_ += std::get<OrderedColumn<double>>(field.column).AddRows(sides, value, rows);
-      return absl::OkStatus();
+      return Add(std::get<OrderedColumn<double>>(field.column), sides, value, rows);
     }
     const auto* const whole = std::get_if<std::int64_t>(&*number);
     const WholeComparison among = whole != nullptr ? WholeComparison{sides, *whole}
                                                    : AmongWhole(sides, std::get<double>(*number));
-    looks_ +=
-        std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(among.sides, among.value, rows);
-    return absl::OkStatus();
+    return Add(std::get<OrderedColumn<std::int64_t>>(field.column), among.sides, among.value, rows);
   }
 
   absl::Status AddTime(const Field& field, Sides sides, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<std::int64_t> time = TimeIn(literal, field.name);
     if (!time.ok()) return time.status();
-    looks_ += std::get<OrderedColumn<std::int64_t>>(field.column).AddRows(sides, *time, rows);
-    return absl::OkStatus();
+    return Add(std::get<OrderedColumn<std::int64_t>>(field.column), sides, *time, rows);
   }
 
   absl::Status AddBoolean(const Field& field, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
     if (!wanted.ok()) return wanted.status();
     RowMask found = None();
-    looks_ += std::get<RowSet>(field.column).AddTo(found);
-    if (!*wanted) {
-      found.Invert();
-      found.IntersectWith(RowsThatHave(&field));
-    }
-    rows.UniteWith(found);
-    return absl::OkStatus();
+    absl::Status status = Add(std::get<RowSet>(field.column), found);
+    if (status.ok() && !*wanted) status = Negate(&field, found);
+    if (status.ok()) rows.UniteWith(found);
+    return status;
   }
 
   const FilterTarget& target_;
+  base::LongWork* const work_;
   std::uint64_t looks_ = 0;  // at rows and keywords
 };
 
 }  // namespace
 
-absl::StatusOr<RowMask> Evaluate(const Expression& expression, const FilterTarget& target) {
-  return Evaluator(target).Rows(expression);
+absl::StatusOr<std::uint64_t> EstimateLooks(const Expression& expression,
+                                            const FilterTarget& target) {
+  Evaluator estimator(target, nullptr);
+  const absl::StatusOr<RowMask> rows = estimator.Rows(expression);
+  if (!rows.ok()) return rows.status();
+  return estimator.looks();
+}
+
+absl::StatusOr<RowMask> Evaluate(const Expression& expression, const FilterTarget& target,
+                                 base::LongWork& work) {
+  return Evaluator(target, &work).Rows(expression);
 }
 
 }  // namespace simile::filter

@@ -1,7 +1,6 @@
 #include "filter/field_summary.h"
 
 #include <algorithm>
-#include <numeric>
 #include <variant>
 
 #include "data/time_value.h"
@@ -12,30 +11,42 @@ namespace {
 struct Summarizer {
   const Field& field;
   std::size_t values_max;
+  base::LongWork& work;
 
-  FieldSummary operator()(std::monostate) const { return {}; }
+  absl::StatusOr<FieldSummary> operator()(std::monostate) const { return FieldSummary{}; }
 
-  FieldSummary operator()(const KeywordColumn& column) const {
-    std::vector<std::size_t> order(column.keyword_count());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto listed = std::min(order.size(), values_max);
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(listed),
-                      order.end(), [&](std::size_t a, std::size_t b) {
-                        const std::uint64_t rows_a = column.RowsOf(a);
-                        const std::uint64_t rows_b = column.RowsOf(b);
-                        return rows_a != rows_b ? rows_a > rows_b : a < b;
-                      });
+  absl::StatusOr<FieldSummary> operator()(const KeywordColumn& column) const {
+    const auto is_before = [&column](std::size_t a, std::size_t b) {
+      const std::uint64_t rows_a = column.RowsOf(a);
+      const std::uint64_t rows_b = column.RowsOf(b);
+      return rows_a != rows_b ? rows_a > rows_b : a < b;
+    };
+    constexpr std::uint64_t kCompareNs = 20;
+    const auto listed = std::min(column.keyword_count(), values_max);
+    std::vector<std::size_t> first;  // a heap, the last of them at its front
+    for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
+      if (absl::Status status = work.Did(kCompareNs); !status.ok()) return status;
+      if (first.size() == listed) {
+        if (listed == 0 || !is_before(keyword, first.front())) continue;
+        std::ranges::pop_heap(first, is_before);
+        first.pop_back();
+      }
+      first.push_back(keyword);
+      std::ranges::push_heap(first, is_before);
+    }
+    std::ranges::sort_heap(first, is_before);
     FieldSummary summary;
-    summary.distinct_values = order.size();
-    for (std::size_t i = 0; i < listed; ++i) {
+    summary.distinct_values = column.keyword_count();
+    for (const std::size_t keyword : first) {
       summary.most_common.push_back(
-          {std::string(column.Spelling(order[i])), column.RowsOf(order[i])});
+          {std::string(column.Spelling(keyword)), column.RowsOf(keyword)});
     }
     return summary;
   }
 
   template <class Value>
-  FieldSummary operator()(const OrderedColumn<Value>& column) const {
+  absl::StatusOr<FieldSummary> operator()(const OrderedColumn<Value>& column) const {
+    if (absl::Status status = work.Ask(); !status.ok()) return status;
     FieldSummary summary;
     summary.distinct_values = column.DistinctCount();
     if (column.empty()) return summary;
@@ -44,7 +55,7 @@ struct Summarizer {
     return summary;
   }
 
-  FieldSummary operator()(const RowSet& true_rows) const {
+  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
     FieldSummary summary;
     const std::uint64_t of_true = true_rows.size();
     const std::uint64_t of_false = field.present.size() - of_true;
@@ -66,8 +77,9 @@ struct Summarizer {
 
 }  // namespace
 
-FieldSummary Summarize(const Field& field, std::size_t values_max) {
-  return std::visit(Summarizer{field, values_max}, field.column);
+absl::StatusOr<FieldSummary> Summarize(const Field& field, std::size_t values_max,
+                                       base::LongWork& work) {
+  return std::visit(Summarizer{field, values_max, work}, field.column);
 }
 
 }  // namespace simile::filter

@@ -7,6 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
 #include "filter/payload_index.h"
 
 namespace simile::filter {
@@ -27,7 +30,8 @@ struct FieldSummary {
 };
 
 //   values_max  of most_common
-// Cost: O(distinct values).
-FieldSummary Summarize(const Field& field, std::size_t values_max);
+// Errors: work's. Cost: O(distinct values * log values_max).
+absl::StatusOr<FieldSummary> Summarize(const Field& field, std::size_t values_max,
+                                       base::LongWork& work);
 
 }  // namespace simile::filter

@@ -1,5 +1,6 @@
 #include "filter/filters.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
+#include "base/message_text.h"
 #include "filter/evaluate.h"
 #include "filter/parser.h"
 #include "filter/unknown_field.h"
@@ -16,6 +18,12 @@ namespace {
 
 // A mask of a million rows takes 122 KiB.
 constexpr std::uint64_t kCacheBytesMax = 64U << 20;
+
+// Bounds the work of the filters of one call: they may look this often at every row, and a small
+// collection counts as kRowsMin rows. That is once for each of Limits::filters_per_call_max.
+// Typical filters look at each row fewer than ten times.
+constexpr std::uint64_t kLooksPerRowMax = 256;
+constexpr std::uint64_t kRowsMin = 4'096;
 
 }  // namespace
 
@@ -31,15 +39,45 @@ Filters::Filters(const data::Dataset& dataset, std::string collection, PayloadIn
       payload_(std::move(payload)),
       cache_(kCacheBytesMax) {}
 
-absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(std::string_view filter) const {
-  const absl::StatusOr<Expression> expression = Parse(filter);
+absl::StatusOr<PreparedFilter> Filters::Prepare(std::string_view filter,
+                                                base::LongWork& work) const {
+  constexpr std::uint64_t kByteNs = 20;
+  absl::Status status = work.Did(filter.size() * kByteNs);
+  if (!status.ok()) return status;
+  absl::StatusOr<Expression> expression = Parse(filter);
   if (!expression.ok()) return expression.status();
-  const std::string text = ToText(*expression);
-  if (std::shared_ptr<const RowMask> known = cache_.Find(text)) return known;
-  absl::StatusOr<RowMask> rows = Evaluate(*expression, {collection_, payload_, dataset_.ids});
+  PreparedFilter prepared;
+  prepared.text = ToText(*expression);
+  prepared.rows = cache_.Find(prepared.text);
+  if (prepared.rows != nullptr) return prepared;
+  const absl::StatusOr<std::uint64_t> looks =
+      EstimateLooks(*expression, {collection_, payload_, dataset_.ids});
+  if (!looks.ok()) return looks.status();
+  prepared.expression = *std::move(expression);
+  prepared.looks = *looks;
+  return prepared;
+}
+
+absl::Status Filters::CheckLooks(std::uint64_t looks) const {
+  const std::uint64_t rows = std::max<std::uint64_t>(dataset_.ids.size(), kRowsMin);
+  if (looks <= kLooksPerRowMax * rows) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kInvalidFilter,
+      fmt::format("the filters of this call look about {} times at every row of {}, and those of a "
+                  "call may {} times: send fewer different filters a call, or shorter ones; a "
+                  "filter used lately costs nothing",
+                  base::Grouped((looks + rows - 1) / rows), collection_, kLooksPerRowMax));
+}
+
+absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(const PreparedFilter& filter,
+                                                             base::LongWork& work) const {
+  if (filter.rows != nullptr) return filter.rows;
+  if (absl::Status status = work.Ask(); !status.ok()) return status;
+  absl::StatusOr<RowMask> rows =
+      Evaluate(filter.expression, {collection_, payload_, dataset_.ids}, work);
   if (!rows.ok()) return rows.status();
   auto mask = std::make_shared<const RowMask>(*std::move(rows));
-  cache_.Insert(text, mask);
+  cache_.Insert(filter.text, mask);
   return mask;
 }
 

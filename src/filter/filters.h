@@ -7,13 +7,23 @@
 
 #include <absl/status/statusor.h>
 
+#include "base/long_work.h"
 #include "data/dataset.h"
+#include "filter/expression.h"
 #include "filter/keyword_field.h"
 #include "filter/mask_cache.h"
 #include "filter/payload_index.h"
 #include "simile/row_mask.h"
 
 namespace simile::filter {
+
+// A filter that was read and fits the fields.
+struct PreparedFilter {
+  std::string text;                     // canonical
+  std::shared_ptr<const RowMask> rows;  // that pass; null when they are not cached
+  Expression expression;
+  std::uint64_t looks = 0;  // at rows and keywords, to find its rows, estimated; 0 when cached
+};
 
 // Finds the rows of a dataset that pass a filter. Built once for each snapshot; safe to call from
 // many threads.
@@ -23,9 +33,18 @@ class Filters {
   static std::unique_ptr<const Filters> Create(const data::Dataset& dataset,
                                                std::string collection);
 
-  // The rows that pass. Filters with the same canonical text share a mask while it is cached.
-  // Errors: kInvalidArgument, `column N: ` and the reason.
-  absl::StatusOr<std::shared_ptr<const RowMask>> Rows(std::string_view filter) const;
+  // Reads a filter and looks for its rows in the cache: filters with the same canonical text share
+  // a mask.
+  // Errors: kInvalidArgument, `column N: ` and the reason; work's.
+  absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, base::LongWork& work) const;
+  // Whether a call may look so often at rows and keywords: the sum of its filters, before any is
+  // evaluated.
+  // Errors: kInvalidArgument.
+  absl::Status CheckLooks(std::uint64_t looks) const;
+  // The rows that pass.
+  // Errors: work's.
+  absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
+                                                      base::LongWork& work) const;
 
   // A field to group rows by.
   // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message

@@ -36,11 +36,15 @@ std::string_view KeywordColumn::Spelling(std::size_t keyword) const {
   return {texts_.data() + entry.folded_end, entry.spelling_end - entry.folded_end};
 }
 
-std::uint64_t KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const {
+void KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const {
   const Entry& entry = entries_[keyword];
   if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].AddTo(mask);
   for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) mask.Allow(row);
-  return entry.row_count;
+}
+
+std::uint64_t KeywordColumn::LooksFor(std::size_t keyword) const {
+  const Entry& entry = entries_[keyword];
+  return entry.row_count >= kBitmapRowsMin ? bitmaps_[entry.place].looks() : entry.row_count;
 }
 
 std::optional<Row> KeywordColumn::FirstRowOf(std::size_t keyword, const RowMask& mask) const {
@@ -63,19 +67,8 @@ std::optional<std::uint32_t> KeywordColumn::Find(std::string_view text) const {
   return place(*found);
 }
 
-std::uint64_t KeywordColumn::AddRowsWith(std::string_view text, RowMask& mask) const {
-  const std::optional<std::uint32_t> keyword = Find(text);
-  return keyword ? AddRowsOf(*keyword, mask) : 1;
-}
-
-std::uint64_t KeywordColumn::AddRowsWithPart(std::string_view text, RowMask& mask) const {
-  const std::string part = FoldText(text);
-  std::uint64_t work = entries_.size();
-  for (std::size_t keyword = 0; keyword < entries_.size(); ++keyword) {
-    if (Folded(keyword).find(part) == std::string_view::npos) continue;
-    work += AddRowsOf(keyword, mask);
-  }
-  return work;
+bool KeywordColumn::Contains(std::size_t keyword, std::string_view folded) const {
+  return Folded(keyword).find(folded) != std::string_view::npos;
 }
 
 std::uint64_t KeywordColumn::bytes() const {

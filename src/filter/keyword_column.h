@@ -27,15 +27,14 @@ class KeywordColumn {
 
   // The number of a keyword, ignoring case and accents; nothing when no row has it.
   std::optional<std::uint32_t> Find(std::string_view text) const;
-  // Adds the rows of a keyword. Returns the work, as RowSet::AddTo.
-  std::uint64_t AddRowsOf(std::size_t keyword, RowMask& mask) const;
+  // Adds the rows of a keyword.
+  void AddRowsOf(std::size_t keyword, RowMask& mask) const;
+  // The work of that, as RowSet::looks.
+  std::uint64_t LooksFor(std::size_t keyword) const;
   // The first row with the keyword that the mask allows. Cost: one pass over the keyword's rows.
   std::optional<Row> FirstRowOf(std::size_t keyword, const RowMask& mask) const;
-  // Adds the rows that have this text as a keyword. Returns the work.
-  std::uint64_t AddRowsWith(std::string_view text, RowMask& mask) const;
-  // Adds the rows with a keyword that contains the text. Returns the work, which includes one pass
-  // over the keywords.
-  std::uint64_t AddRowsWithPart(std::string_view text, RowMask& mask) const;
+  // Whether the keyword contains a text that was folded.
+  bool Contains(std::size_t keyword, std::string_view folded) const;
 
   std::uint64_t bytes() const;
 

@@ -17,14 +17,14 @@ constexpr auto kOperators = std::to_array<Operator>({
     {.symbol = "=",
      .wrong_signs = {"==", "===", ":=", "= ="},
      .sides = kEqual,
-     .keyword = &KeywordColumn::AddRowsWith,
-     .keywords = &KeywordColumn::AddRowsWith},
+     .keyword = KeywordTest::kEqual,
+     .keywords = KeywordTest::kEqual},
     {.symbol = "!=",
      .wrong_signs = {"!==", "=!", "<>", "! =", "< >", "\u2260"},
      .negated = true,
      .sides = kEqual,
-     .keyword = &KeywordColumn::AddRowsWith,
-     .keywords = &KeywordColumn::AddRowsWith},
+     .keyword = KeywordTest::kEqual,
+     .keywords = KeywordTest::kEqual},
     {.symbol = "<", .sides = {.below = true}},
     {.symbol = "<=",
      .wrong_signs = {"=<", "< =", "\u2264"},
@@ -37,8 +37,8 @@ constexpr auto kOperators = std::to_array<Operator>({
      .wrong_signs = {"=~", "~"},
      .wrong_words = {"like", "ilike", "contains"},
      .spaced = false,
-     .keyword = &KeywordColumn::AddRowsWithPart,
-     .keywords = &KeywordColumn::AddRowsWith,
+     .keyword = KeywordTest::kPart,
+     .keywords = KeywordTest::kEqual,
      .asks = "what a text or a list contains",
      .empty_text = "is contained in everything"},
     {.symbol = "AND", .kind = Kind::kAnd, .wrong_signs = {"&&", "&"}},
@@ -52,9 +52,9 @@ constexpr auto kOperators = std::to_array<Operator>({
 bool Operator::IsFor(FieldType type) const {
   switch (type) {
     case FieldType::kKeyword:
-      return keyword != nullptr;
+      return keyword != KeywordTest::kNone;
     case FieldType::kKeywords:
-      return keywords != nullptr;
+      return keywords != KeywordTest::kNone;
     case FieldType::kInteger:
     case FieldType::kNumber:
     case FieldType::kTime:

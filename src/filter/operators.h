@@ -9,18 +9,21 @@
 #include <absl/functional/function_ref.h>
 
 #include "data/field_type.h"
-#include "filter/keyword_column.h"
 #include "filter/lexer.h"
 #include "filter/ordered_column.h"
 
 namespace simile::filter {
 
-// Adds the rows of the keywords that compare so with a text, and returns the work.
-using KeywordRows = std::uint64_t (KeywordColumn::*)(std::string_view text, RowMask& mask) const;
+// Which keywords pass a comparison with a text.
+enum class KeywordTest : std::uint8_t {
+  kNone,   // keywords are not compared so
+  kEqual,  // the text itself
+  kPart,   // those that contain it
+};
 
 // An operator of the language. The lexer, the parser, messages, the canonical text and evaluation
-// read what they need of it here: a new comparison is a row in operators.cpp and, where no function
-// of the columns fits, one such function.
+// read what they need of it here: a new comparison is a row in operators.cpp and, where no test
+// fits, one such test.
 struct Operator {
   std::string_view symbol;  // as messages and canonical text write it: a sign or an upper-case word
   Token::Kind kind = Token::Kind::kComparison;
@@ -31,12 +34,12 @@ struct Operator {
   bool spaced = true;  // year = 1990, but genres:War
 
   // The rest is for comparisons alone.
-  bool negated = false;            // passes rows with the field that the tests below do not pass
-  Sides sides{};                   // the integers, numbers and times that pass; none: not for them
-  KeywordRows keyword = nullptr;   // for fields of one keyword; null: not for them
-  KeywordRows keywords = nullptr;  // for lists of keywords; null: not for them
-  std::string_view asks{};         // its meaning, for the error about a field it is not for
-  std::string_view empty_text{};   // why "" is refused for a keyword; empty: it is not
+  bool negated = false;  // passes rows with the field that the tests below do not pass
+  Sides sides{};         // the integers, numbers and times that pass; none: not for them
+  KeywordTest keyword = KeywordTest::kNone;   // for fields of one keyword
+  KeywordTest keywords = KeywordTest::kNone;  // for lists of keywords
+  std::string_view asks{};        // its meaning, for the error about a field it is not for
+  std::string_view empty_text{};  // why "" is refused for a keyword; empty: it is not
 
   bool word() const { return symbol.front() >= 'A' && symbol.front() <= 'Z'; }
   bool equality() const { return sides.equal && !sides.below && !sides.above; }

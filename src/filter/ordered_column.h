@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "simile/row_mask.h"
@@ -54,14 +56,16 @@ class OrderedColumn {
     return count;
   }
 
-  // Adds the rows whose value passes. Returns how many. Cost: O(log n + rows).
-  std::uint64_t AddRows(Sides sides, Value value, RowMask& mask) const {
+  // The rows whose value passes: those below, equal and above. Cost: O(log n).
+  std::array<std::span<const Row>, 3> RowsThatPass(Sides sides, Value value) const {
     const auto [low, high] = std::equal_range(values_.begin(), values_.end(), value);
     const auto begin = static_cast<std::size_t>(low - values_.begin());
     const auto end = static_cast<std::size_t>(high - values_.begin());
-    return (sides.below ? AddRange(0, begin, mask) : 0) +
-           (sides.equal ? AddRange(begin, end, mask) : 0) +
-           (sides.above ? AddRange(end, rows_.size(), mask) : 0);
+    const std::span<const Row> rows(rows_);
+    const std::span<const Row> none;
+    return {sides.below ? rows.first(begin) : none,
+            sides.equal ? rows.subspan(begin, end - begin) : none,
+            sides.above ? rows.subspan(end) : none};
   }
 
   // Calls visit(row) by descending value, equal values by row, until it returns false.
@@ -82,11 +86,6 @@ class OrderedColumn {
   }
 
  private:
-  std::uint64_t AddRange(std::size_t begin, std::size_t end, RowMask& mask) const {
-    for (std::size_t i = begin; i < end; ++i) mask.Allow(rows_[i]);
-    return end - begin;
-  }
-
   std::vector<Value> values_;  // ascending
   std::vector<Row> rows_;      // [values]
 };

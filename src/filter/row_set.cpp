@@ -40,19 +40,17 @@ RowSet::~RowSet() = default;
 RowSet::RowSet(RowSet&&) noexcept = default;
 RowSet& RowSet::operator=(RowSet&&) noexcept = default;
 
-std::uint64_t RowSet::AddTo(RowMask& mask) const {
-  if (mask_) {
-    mask.UniteWith(*mask_);
-    return mask_->row_count() / 64 + 1;
-  }
-  if (bitmap_ == nullptr) return 1;
+std::uint64_t RowSet::looks() const { return mask_ ? mask_->row_count() / 64 + 1 : size_; }
+
+void RowSet::AddTo(RowMask& mask) const {
+  if (mask_) return mask.UniteWith(*mask_);
+  if (bitmap_ == nullptr) return;
   bitmap_->rows.iterate(
       [](Row row, void* into) {
         static_cast<RowMask*>(into)->Allow(row);
         return true;
       },
       &mask);
-  return size_;
 }
 
 std::optional<Row> RowSet::FirstAllowed(const RowMask& mask) const {

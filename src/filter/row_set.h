@@ -22,8 +22,9 @@ class RowSet {
   RowSet& operator=(RowSet&&) noexcept;
 
   std::uint64_t size() const { return size_; }
-  // Returns the work: about how many rows or words of rows were visited.
-  std::uint64_t AddTo(RowMask& mask) const;
+  void AddTo(RowMask& mask) const;
+  // The work of AddTo: about how many rows or words of rows it visits.
+  std::uint64_t looks() const;
   // The first row of the set that the mask allows.
   // REQUIRES: the mask has the collection's rows. Cost: one pass over the set.
   std::optional<Row> FirstAllowed(const RowMask& mask) const;

@@ -41,6 +41,22 @@ MatchQuality BestQuality(std::string_view values, std::string_view needle) {
   return best;
 }
 
+// Where the needle is next in the text, from `begin` on; npos when it is not.
+absl::StatusOr<std::size_t> FindNext(std::string_view text, std::size_t begin,
+                                     std::string_view needle, base::LongWork& work) {
+  constexpr std::size_t kBlockBytes = 64U << 10;
+  constexpr std::uint64_t kMatchNs = 200;  // to find its row, and how it matches
+  for (; begin < text.size(); begin += kBlockBytes) {
+    // A match that begins in the block may end behind it.
+    const std::size_t at = text.substr(begin, kBlockBytes + needle.size() - 1).find(needle);
+    const bool is_found = at != std::string_view::npos;
+    absl::Status status = work.Did(is_found ? at + kMatchNs : kBlockBytes);
+    if (!status.ok()) return status;
+    if (is_found) return begin + at;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 TextIndex TextIndex::Build(const data::PayloadTable& payload,
@@ -62,8 +78,9 @@ TextIndex TextIndex::Build(const data::PayloadTable& payload,
   return index;
 }
 
-TextMatches TextIndex::Find(std::string_view field, std::string_view text, std::size_t limit,
-                            const RowMask* mask) const {
+absl::StatusOr<TextMatches> TextIndex::Find(std::string_view field, std::string_view text,
+                                            std::size_t limit, const RowMask* mask,
+                                            base::LongWork& work) const {
   const auto position = std::find(fields_.begin(), fields_.end(), field);
   assert(position != fields_.end());
   const Column& column = columns_[static_cast<std::size_t>(position - fields_.begin())];
@@ -73,10 +90,13 @@ TextMatches TextIndex::Find(std::string_view field, std::string_view text, std::
 
   std::array<std::vector<TextMatch>, 3> by_quality;
   const std::string_view all(column.text.data(), column.text.size());
-  std::size_t at = all.find(needle);
-  while (at != std::string_view::npos) {
-    const auto end = std::upper_bound(column.ends.begin(), column.ends.end(), at);
-    at = all.find(needle, *end);
+  std::uint64_t begin_of_next = 0;  // the text before it was searched
+  while (begin_of_next < all.size()) {
+    const absl::StatusOr<std::size_t> at = FindNext(all, begin_of_next, needle, work);
+    if (!at.ok()) return at.status();
+    if (*at == std::string_view::npos) break;
+    const auto end = std::upper_bound(column.ends.begin(), column.ends.end(), *at);
+    begin_of_next = *end;
     const auto row = static_cast<Row>(end - column.ends.begin());
     if (mask != nullptr && !mask->Allows(row)) continue;
     const std::size_t begin = row == 0 ? 0 : column.ends[row - 1];

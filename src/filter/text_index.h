@@ -5,6 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
 #include "data/payload_table.h"
 #include "simile/row_mask.h"
 
@@ -41,9 +44,10 @@ class TextIndex {
   // Rows whose field contains the text, ignoring case and accents; none for text that folds to
   // nothing. A row with a list counts once, by its best string.
   //   mask  rows that may match, null for all; others are not counted either
-  // REQUIRES: field is one of fields(). Cost: one pass over the field's folded text.
-  TextMatches Find(std::string_view field, std::string_view text, std::size_t limit,
-                   const RowMask* mask = nullptr) const;
+  // REQUIRES: field is one of fields(). Errors: work's. Cost: one pass over the field's folded
+  // text.
+  absl::StatusOr<TextMatches> Find(std::string_view field, std::string_view text, std::size_t limit,
+                                   const RowMask* mask, base::LongWork& work) const;
   std::uint64_t bytes() const;
 
  private:

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace simile::net {
@@ -35,15 +36,16 @@ base::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
 
 }  // namespace
 
-Acceptor::Acceptor(ListenSocket socket, Options options, HandOver hand_over,
+Acceptor::Acceptor(ListenSocket socket, Options options, HandOver hand_over, const Clock& clock,
                    observe::Metrics& metrics, const observe::Logger& log)
     : socket_(std::move(socket)),
+      options_(options),
       hand_over_(std::move(hand_over)),
       metrics_(metrics),
       log_(log),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       spare_(OpenSpare()),
-      table_(options.connections_max, options.per_peer_max) {}
+      table_(options.connections_max, options.per_peer_max, clock) {}
 
 Acceptor::~Acceptor() { Stop(); }
 
@@ -67,13 +69,23 @@ std::size_t Acceptor::CountOpen() {
 void Acceptor::Loop() {
   Step step = Step::kWait;
   while (true) {
-    pollfd watched[] = {{stop_event_.get(), POLLIN, 0}, {socket_.fd.get(), POLLIN, 0}};
+    pollfd watched[] = {{stop_event_.get(), POLLIN, 0},
+                        {table_.peer_closes_fd(), POLLIN, 0},
+                        {socket_.fd.get(), POLLIN, 0}};
     const bool backing_off = step == Step::kBackOff;
-    poll(watched, backing_off ? 1 : 2, backing_off ? kBackOffMs : -1);
+    poll(watched, backing_off ? 2 : 3, backing_off ? kBackOffMs : -1);
     if (watched[0].revents != 0) return;
-    do {
-      step = AcceptOne();
-    } while (step == Step::kAgain);
+    try {
+      if (watched[1].revents != 0) {
+        const std::lock_guard lock(table_mutex_);
+        table_.LearnOfClosedPeers();
+      }
+      do {
+        step = AcceptOne();
+      } while (step == Step::kAgain);
+    } catch (const std::bad_alloc&) {  // the connection is closed
+      step = Step::kBackOff;
+    }
   }
 }
 
@@ -123,6 +135,15 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const int no_delay = 1;
   static_cast<void>(
       setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay));
+  // What the kernel has not sent when gRPC closes a connection after its last call may be lost, and
+  // a reply that nobody reads takes memory there, too.
+  constexpr int kUnsentBytesMax = 128 << 10;
+  static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax,
+                               sizeof kUnsentBytesMax));
+  // gRPC's own watch over a connection waits behind a write that is stuck.
+  const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
+  static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
+                               sizeof untaken_max_ms));
   hand_over_(connection.Release());
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "net/listen_socket.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "simile/clock.h"
 
 namespace simile::net {
 
@@ -23,20 +25,22 @@ class Acceptor {
   struct Options {
     std::size_t connections_max = 1'024;
     std::size_t per_peer_max = 64;
+    // A peer that takes nothing of what it is sent for so long is disconnected.
+    std::chrono::milliseconds untaken_max{10'000};
   };
   // Takes over a connected, non-blocking socket.
   using HandOver = std::function<void(int fd)>;
 
-  // metrics and log are borrowed for the acceptor's life.
-  Acceptor(ListenSocket socket, Options options, HandOver hand_over, observe::Metrics& metrics,
-           const observe::Logger& log);
+  // clock, metrics and log are borrowed for the acceptor's life.
+  Acceptor(ListenSocket socket, Options options, HandOver hand_over, const Clock& clock,
+           observe::Metrics& metrics, const observe::Logger& log);
   ~Acceptor();  // stops as Stop()
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   // Starts the accept loop. Called once.
   void Start();
-  // Connections open now. Cost: one system call for each.
+  // Connections open now: see ConnectionTable::CountOpen.
   std::size_t CountOpen();
   // Closes the listening socket; connections handed over stay. Idempotent.
   void Stop();
@@ -51,6 +55,7 @@ class Acceptor {
   Step ShedForLackOfDescriptors();
 
   ListenSocket socket_;
+  const Options options_;
   const HandOver hand_over_;
   observe::Metrics& metrics_;
   const observe::Logger& log_;

@@ -3,12 +3,17 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include "net/io_thread.h"
+#include "net/queued_service.h"
 
 namespace simile::net {
 namespace {
@@ -17,8 +22,18 @@ namespace {
 // metrics endpoint and a collection being loaded.
 constexpr std::size_t kReservedDescriptors = 32;
 
-// How long streaming health watches may take to receive the last status before they are cancelled.
-constexpr std::chrono::milliseconds kGoodbye{100};
+// How long a server that stops refuses calls itself. gRPC's shutdown cancels what arrives after it,
+// and clients do not retry that: those that call all the time hear of the stop by a refusal first.
+constexpr std::chrono::milliseconds kRefusing{50};
+
+// How long a server whose calls have ended waits until its clients have closed their connections.
+constexpr std::chrono::milliseconds kGoodbyeMax{250};
+
+// The end of the shutdown, in whose queue nobody looks for it.
+class ShutdownTag final : public grpc::internal::CompletionQueueTag {
+ public:
+  bool FinalizeResult(void** /*tag*/, bool* /*status*/) override { return false; }
+};
 
 // Linking the reflection library installs it into every server of the process; this removes it
 // unless it is wanted.
@@ -54,6 +69,11 @@ void ApplyLimits(const Limits& limits, grpc::ServerBuilder& builder) {
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(limits.ping_interval_min));
   set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(limits.connection_idle_max));
+  if (limits.connection_age_max.count() > 0) {
+    set(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(limits.connection_age_max));
+    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(limits.connection_age_grace));
+  }
+  builder.SetResourceQuota(grpc::ResourceQuota("simile").Resize(limits.network_bytes_max));
 }
 
 // The configured maximum, or what this process's descriptors allow.
@@ -73,83 +93,85 @@ std::size_t ConnectionsMax(const Limits& limits, const observe::Logger& log) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, const Limits& limits,
-                                                      std::span<grpc::Service* const> services,
-                                                      CallGate& gate, observe::Metrics& metrics,
-                                                      const observe::Logger& log) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, const Limits& limits,
+                                                      const Parts& parts) {
   auto socket = Listen(options.listen, options.port);
   if (!socket.ok()) return socket.status();
-  std::unique_ptr<Server> server(new Server(*std::move(socket), limits, gate, metrics, log));
-  const absl::Status built = server->BuildServer(options.reflection, limits, services);
+  std::unique_ptr<Server> server(new Server(*std::move(socket), limits, parts));
+  const absl::Status built = server->BuildServer(std::move(options), limits, parts);
   if (!built.ok()) return built;
   return server;
 }
 
-Server::Server(ListenSocket socket, const Limits& limits, CallGate& gate, observe::Metrics& metrics,
-               const observe::Logger& log)
-    : gate_(gate),
-      port_(socket.port),
+Server::Server(ListenSocket socket, const Limits& limits, const Parts& parts)
+    : port_(socket.port),
       address_(socket.address),
       acceptor_(
-          std::move(socket), {ConnectionsMax(limits, log), limits.connections_per_peer_max},
-          [this](int fd) { HandOver(fd); }, metrics, log) {}
+          std::move(socket),
+          {ConnectionsMax(limits, parts.log), limits.connections_per_peer_max,
+           limits.keepalive_timeout},
+          [this](int fd) { HandOver(fd); }, parts.clock, parts.metrics, parts.log) {}
 
 Server::~Server() {
   if (server_ == nullptr) return;
   Drain(std::chrono::milliseconds(0));
-  server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+  server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
+  void* tag = nullptr;
+  bool ok = false;
+  while (shutdown_queue_->Next(&tag, &ok)) {
+  }
+  io_.reset();
 }
 
-absl::Status Server::BuildServer(bool reflection, const Limits& limits,
-                                 std::span<grpc::Service* const> services) {
-  grpc::EnableDefaultHealthCheckService(true);
+absl::Status Server::BuildServer(Options options, const Limits& limits, const Parts& parts) {
   grpc::ServerBuilder builder;
   ApplyLimits(limits, builder);
-  builder.SetOption(std::make_unique<ReflectionChoice>(reflection));
-  for (grpc::Service* const service : services) builder.RegisterService(service);
+  builder.SetOption(std::make_unique<ReflectionChoice>(options.reflection));
+  for (QueuedService* const service : parts.services) {
+    builder.RegisterService(&service->grpc_service());
+  }
+  io_ = std::make_unique<IoThread>(builder.AddCompletionQueue(), std::move(options.before_wait),
+                                   parts.clock, parts.metrics);
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       grpc::InsecureServerCredentials());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
-  // Before the first health check.
-  SetServing(false);
-  server_->GetHealthCheckService()->SetServingStatus(kLivenessName, true);
+  for (QueuedService* const service : parts.services) service->TakeCalls(*io_);
+  io_->Start();
   return absl::OkStatus();
 }
 
-void Server::SetServing(bool serving) { SetCollectionServing("", serving); }
-
-void Server::SetCollectionServing(const std::string& collection, bool serving) {
-  const std::lock_guard lock(health_mutex_);
-  const bool now = serving && !draining_;
-  is_serving_[collection] = now;
-  server_->GetHealthCheckService()->SetServingStatus(collection, now);
-}
-
-ServingState Server::state() const {
-  const std::lock_guard lock(health_mutex_);
-  if (draining_) return ServingState::kDraining;
-  return is_serving_.at("") ? ServingState::kServing : ServingState::kStarting;
-}
-
-bool Server::AnnounceDrain() {
-  const std::lock_guard lock(health_mutex_);
-  draining_ = true;
-  bool was_serving = false;
-  for (auto& [name, serving] : is_serving_) {
-    was_serving |= std::exchange(serving, false);
-    server_->GetHealthCheckService()->SetServingStatus(name, false);
-  }
-  return was_serving;
-}
-
 bool Server::Drain(std::chrono::milliseconds timeout) {
-  AnnounceDrain();
-  gate_.Close();
   acceptor_.Stop();
-  return gate_.AwaitEmpty(timeout);
+  if (shutdown_queue_ == nullptr) {
+    io_->StopCalls();
+    std::this_thread::sleep_for(std::min(timeout, kRefusing));
+    BeginShutdown();
+  }
+  const bool finished = io_->AwaitNoCalls(timeout);
+  if (!finished) {
+    grpc_server_cancel_all_calls(server_->c_server());
+    return false;
+  }
+  AwaitGoodbye();
+  return true;
+}
+
+void Server::BeginShutdown() {
+  // As grpc::Server::Shutdown begins, which would then wait until the last connection is closed:
+  // a client that has been stopped keeps its connection.
+  static ShutdownTag tag;
+  shutdown_queue_ = std::make_unique<grpc::CompletionQueue>();
+  grpc_server_shutdown_and_notify(server_->c_server(), shutdown_queue_->cq(), &tag);
+  shutdown_queue_->Shutdown();
+}
+
+void Server::AwaitGoodbye() {
+  void* tag = nullptr;
+  bool ok = false;
+  shutdown_queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kGoodbyeMax);
 }
 
 void Server::HandOver(int fd) {

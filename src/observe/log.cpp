@@ -4,13 +4,14 @@
 
 #include <array>
 #include <exception>
+#include <mutex>
+#include <optional>
 #include <ostream>
 
-#include <spdlog/logger.h>
+#include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
+#include "observe/line_writer.h"
 #include "observe/log_line.h"
 
 namespace simile::observe {
@@ -23,11 +24,6 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return kLevels[static_cast<std::size_t>(level)];
 }
 
-spdlog::sink_ptr MakeSink(std::ostream* sink) {
-  if (sink != nullptr) return std::make_shared<spdlog::sinks::ostream_sink_mt>(*sink, true);
-  return std::make_shared<spdlog::sinks::stderr_sink_mt>();
-}
-
 constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 // Erases a progress bar that the terminal's last line may hold.
 constexpr const char* kTerminalPattern = "\r\x1b[K%Y-%m-%dT%H:%M:%S.%eZ %l %v";
@@ -38,20 +34,71 @@ const char* PatternFor(const Logger::Options& options) {
   return options.sink == nullptr && isatty(STDERR_FILENO) == 1 ? kTerminalPattern : kTextPattern;
 }
 
+// Makes whole lines: time, level, message and fields. Not safe to use from several threads.
+class LineFormatter {
+ public:
+  explicit LineFormatter(const Logger::Options& options)
+      : format_(options.format), formatter_(PatternFor(options), spdlog::pattern_time_type::utc) {}
+
+  std::string Line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+    const std::string text =
+        format_ == LogFormat::kJson ? JsonMembers(message, fields) : TextLine(message, fields);
+    spdlog::memory_buf_t line;
+    formatter_.format({"", SpdlogLevel(level), spdlog::string_view_t(text)}, line);
+    return {line.data(), line.size()};
+  }
+
+ private:
+  const LogFormat format_;
+  spdlog::pattern_formatter formatter_;
+};
+
+LineWriter::Options ToStandardError(const Logger::Options& options) {
+  LineWriter::Options writer;
+  writer.fd = STDERR_FILENO;
+  // With a formatter of its own, because the writer's thread calls it.
+  writer.dropped_line = [formatter =
+                             std::make_shared<LineFormatter>(options)](std::uint64_t count) {
+    const LogField lines("lines", count);
+    return formatter->Line(LogLevel::kWarning,
+                           "lines of this log were dropped: nobody read standard error",
+                           {&lines, 1});
+  };
+  return writer;
+}
+
 }  // namespace
 
 class Logger::Impl {
  public:
   explicit Impl(const Options& options)
-      : format(options.format), logger("simile", MakeSink(options.sink)) {
-    logger.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        PatternFor(options), spdlog::pattern_time_type::utc));
-    logger.set_level(SpdlogLevel(options.level));
-    logger.flush_on(spdlog::level::debug);  // so that a crash loses no line
+      : level_(options.level), sink_(options.sink), formatter_(options) {
+    if (sink_ == nullptr) writer_.emplace(ToStandardError(options));
   }
 
-  LogFormat format;
-  spdlog::logger logger;
+  bool Takes(LogLevel level) const { return level >= level_; }
+
+  void Write(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+    std::unique_lock lock(mutex_);
+    const std::string line = formatter_.Line(level, message, fields);
+    if (sink_ != nullptr) {
+      *sink_ << line << std::flush;
+      return;
+    }
+    lock.unlock();
+    if (level == LogLevel::kError) return writer_->AddUrgent(line);
+    writer_->Add(line);
+  }
+
+  bool Flush(std::chrono::milliseconds wait) { return !writer_ || writer_->Flush(wait); }
+  std::uint64_t lines_dropped() const { return writer_ ? writer_->lines_dropped() : 0; }
+
+ private:
+  const LogLevel level_;
+  std::ostream* const sink_;
+  std::mutex mutex_;  // guards what follows and the sink
+  LineFormatter formatter_;
+  std::optional<LineWriter> writer_;
 };
 
 Logger::Logger(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
@@ -59,15 +106,16 @@ Logger::~Logger() = default;
 
 void Logger::Write(LogLevel level, std::string_view message,
                    std::span<const LogField> fields) const noexcept {
-  const spdlog::level::level_enum spdlog_level = SpdlogLevel(level);
-  if (!impl_->logger.should_log(spdlog_level)) return;
+  if (!impl_->Takes(level)) return;
   try {
-    const std::string line = impl_->format == LogFormat::kJson ? JsonMembers(message, fields)
-                                                               : TextLine(message, fields);
-    impl_->logger.log(spdlog_level, spdlog::string_view_t(line));
+    impl_->Write(level, message, fields);
   } catch (const std::exception&) {
     // Out of memory while formatting: the line is lost.
   }
 }
+
+bool Logger::Flush(std::chrono::milliseconds wait) const noexcept { return impl_->Flush(wait); }
+
+std::uint64_t Logger::lines_dropped() const noexcept { return impl_->lines_dropped(); }
 
 }  // namespace simile::observe

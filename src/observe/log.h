@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -40,8 +41,11 @@ struct LogField {
 //   log.Warn("request failed", {{"request_id", id}, {"rpc", method}, {"duration_us", 812U}});
 //
 // Values may hold untrusted text: a line stays one line and valid UTF-8. A line of text to a
-// terminal first erases what its last line holds, which may be a progress bar. Built by wiring; all
-// methods may be called from any thread and never throw.
+// terminal first erases what its last line holds, which may be a progress bar.
+// To standard error, another thread writes (line_writer.h): a reader who stops reading costs lines
+// and holds up nobody. Errors are waited for a moment, because the process may end after them. One
+// logger for a process, so that its lines keep their order. All methods may be called from any
+// thread and never throw.
 class Logger {
  public:
   struct Options {
@@ -71,6 +75,12 @@ class Logger {
   // For fields that are not always the same ones.
   void Write(LogLevel level, std::string_view message,
              std::span<const LogField> fields) const noexcept;
+
+  // Before the process ends by _exit: waits until every line is written, but no longer than this
+  // for a reader who does not read. The destructor does so by itself. Returns whether they are.
+  bool Flush(std::chrono::milliseconds wait = std::chrono::seconds(1)) const noexcept;
+  // Lines that were lost to a reader who did not read, since the start.
+  std::uint64_t lines_dropped() const noexcept;
 
  private:
   class Impl;  // keeps spdlog's headers out of this one

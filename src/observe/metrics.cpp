@@ -1,8 +1,12 @@
 #include "observe/metrics.h"
 
 #include <array>
+#include <atomic>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -32,10 +36,10 @@ const Buckets& RescoredBuckets() {
 }
 
 // By Rejection.
-constexpr std::array kRejectionLabels = {"queue_full", "deadline",    "cancelled",
-                                         "draining",   "connections", "connections_per_peer",
-                                         "descriptors"};
-static_assert(kRejectionLabels.size() == static_cast<std::size_t>(Rejection::kDescriptors) + 1);
+constexpr std::array kRejectionLabels = {"queue_full",  "deadline",       "cancelled",
+                                         "draining",    "connections",    "connections_per_peer",
+                                         "descriptors", "reply_not_taken"};
+static_assert(kRejectionLabels.size() == static_cast<std::size_t>(Rejection::kReplyNotTaken) + 1);
 
 template <class Builder>
 auto& Declare(Builder builder, const char* name, const char* what, prometheus::Registry& registry) {
@@ -43,6 +47,49 @@ auto& Declare(Builder builder, const char* name, const char* what, prometheus::R
 }
 
 constexpr double kSecondsPerMicrosecond = 1e-6;
+
+// What is counted by method. The library finds a metric by its labels in a map under a lock, so
+// each is looked for once.
+class MethodMetrics final : public CallMetric {
+ public:
+  MethodMetrics(std::string rpc_method, prometheus::Family<prometheus::Histogram>& calls,
+                prometheus::Family<prometheus::Counter>& queries)
+      : rpc_method_(std::move(rpc_method)), calls_(calls), queries_(queries) {}
+
+  void Record(absl::StatusCode code, std::chrono::nanoseconds duration) override {
+    ByCode(code).Observe(std::chrono::duration<double>(duration).count());
+  }
+  void CountQueries(std::size_t count) {
+    prometheus::Counter* counter = counter_.load(std::memory_order_acquire);
+    if (counter == nullptr) {
+      counter = &queries_.Add({{"rpc_method", rpc_method_}});
+      counter_.store(counter, std::memory_order_release);
+    }
+    counter->Increment(static_cast<double>(count));
+  }
+
+ private:
+  static constexpr std::size_t kCodes =
+      static_cast<std::size_t>(absl::StatusCode::kUnauthenticated) + 1;
+
+  // Two threads that look for it at once find the same one.
+  prometheus::Histogram& ByCode(absl::StatusCode code) {
+    auto& place = histograms_.at(static_cast<std::size_t>(code));
+    prometheus::Histogram* histogram = place.load(std::memory_order_acquire);
+    if (histogram != nullptr) return *histogram;
+    histogram = &calls_.Add(
+        {{"rpc_method", rpc_method_}, {"rpc_response_status_code", absl::StatusCodeToString(code)}},
+        SecondsBuckets());
+    place.store(histogram, std::memory_order_release);
+    return *histogram;
+  }
+
+  const std::string rpc_method_;
+  prometheus::Family<prometheus::Histogram>& calls_;
+  prometheus::Family<prometheus::Counter>& queries_;
+  std::array<std::atomic<prometheus::Histogram*>, kCodes> histograms_{};
+  std::atomic<prometheus::Counter*> counter_ = nullptr;
+};
 
 }  // namespace
 
@@ -116,6 +163,17 @@ class Metrics::Impl {
               "Searches repeated because the first one was not proven exact.", *registry)
           .Add({});
 
+  MethodMetrics& MethodOf(std::string_view rpc_method) {
+    const std::lock_guard lock(methods_mutex);
+    const auto known = methods.find(rpc_method);
+    if (known != methods.end()) return known->second;
+    const std::string name(rpc_method);
+    return methods.try_emplace(name, name, calls, queries).first->second;
+  }
+
+  std::mutex methods_mutex;  // guards methods, not what is in it
+  std::map<std::string, MethodMetrics, std::less<>> methods;
+
   std::mutex active_mutex;  // guards active
   prometheus::Gauge* active = nullptr;
 };
@@ -123,14 +181,7 @@ class Metrics::Impl {
 Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
 Metrics::~Metrics() = default;
 
-void Metrics::RecordCall(std::string_view rpc_method, std::string_view status_code,
-                         std::chrono::nanoseconds duration) {
-  impl_->calls
-      .Add({{"rpc_method", std::string(rpc_method)},
-            {"rpc_response_status_code", std::string(status_code)}},
-           SecondsBuckets())
-      .Observe(std::chrono::duration<double>(duration).count());
-}
+CallMetric& Metrics::CallsOf(std::string_view rpc_method) { return impl_->MethodOf(rpc_method); }
 
 void Metrics::AddRequestsInFlight(int change) { impl_->in_flight.Increment(change); }
 
@@ -146,8 +197,7 @@ void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
 
 void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
                            const QueryCost& cost) {
-  impl_->queries.Add({{"rpc_method", std::string(rpc_method)}})
-      .Increment(static_cast<double>(query_count));
+  impl_->MethodOf(rpc_method).CountQueries(query_count);
   impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
   impl_->rescans.Increment(static_cast<double>(cost.rescans));
 }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
+
 #include "observe/build_info.h"
 #include "simile/hits.h"
 #include "simile/served_by.h"
@@ -27,6 +29,14 @@ enum class Rejection : std::uint8_t {
   kConnections,         // a connection beyond the server's maximum
   kConnectionsPerPeer,  // a connection beyond one address's maximum
   kDescriptors,         // a connection without a free file descriptor
+  kReplyNotTaken,       // a call whose caller did not read the reply in time
+};
+
+// The durations of the calls of one method, by status code. May be called from any thread.
+class CallMetric {
+ public:
+  virtual ~CallMetric() = default;
+  virtual void Record(absl::StatusCode code, std::chrono::nanoseconds duration) = 0;
 };
 
 // Counts and times what the server does. Label values are bounded: methods, status codes, reasons,
@@ -40,11 +50,10 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code}.
-  //   rpc_method   "simile.v1.SearchService/Search": a method of the server, never a caller's text
-  //   status_code  "OK", "NOT_FOUND", ...
-  void RecordCall(std::string_view rpc_method, std::string_view status_code,
-                  std::chrono::nanoseconds duration);
+  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method, for as long
+  // as the metrics live.
+  //   rpc_method  "simile.v1.SearchService/Search": a method of the server, never a caller's text
+  CallMetric& CallsOf(std::string_view rpc_method);
   // simile_requests_in_flight.
   void AddRequestsInFlight(int change);
   // One batch of a backend: simile_batch_size, simile_search_duration_seconds{backend} and, for
@@ -53,7 +62,7 @@ class Metrics {
                    std::span<const std::uint64_t> queue_us);
   // A search that was answered: simile_queries_total{rpc_method}, simile_rescored_rows and
   // simile_rescans_total.
-  //   rpc_method  as of RecordCall
+  //   rpc_method  as of CallsOf
   //   cost        of all its queries together
   void RecordAnswer(std::string_view rpc_method, std::size_t query_count, const QueryCost& cost);
   // simile_rejected_total{reason}.

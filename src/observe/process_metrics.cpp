@@ -80,7 +80,7 @@ class ProcessCollector final : public prometheus::Collectable {
     using prometheus::MetricType;
     std::vector<prometheus::MetricFamily> families;
     const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
-    if (const auto stat = ParseProcessStat(ReadWhole("/proc/self/stat"))) {
+    if (const auto stat = ReadProcessStat()) {
       Add(families, "process_cpu_seconds_total", "User and system CPU time spent, seconds.",
           MetricType::Counter,
           static_cast<double>(stat->user_ticks + stat->system_ticks) / ticks_per_second);
@@ -123,6 +123,10 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view line) {
     return std::nullopt;
   }
   return stat;
+}
+
+std::optional<ProcessStat> ReadProcessStat() {
+  return ParseProcessStat(ReadWhole("/proc/self/stat"));
 }
 
 std::shared_ptr<prometheus::Collectable> MakeProcessCollector() {

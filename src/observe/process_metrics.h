@@ -25,6 +25,9 @@ struct ProcessStat {
 // counted from the last ')'. Nothing if the line is malformed. Pure.
 std::optional<ProcessStat> ParseProcessStat(std::string_view line);
 
+// That of this process, now. Nothing where /proc cannot be read.
+std::optional<ProcessStat> ReadProcessStat();
+
 // Makes a collector of the standard process metrics, read from /proc at each scrape:
 // process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
 // process_open_fds, process_max_fds, process_start_time_seconds. Unreadable ones are left out.

@@ -20,7 +20,7 @@ struct Receipt {
   Names engines;                              // at least one; the names live as long as the backend
   std::uint64_t device_bytes = 0;       // on the GPU, whatever backend answered; 0 without one
   std::uint64_t device_bytes_peak = 0;  // each purpose's own peak, summed
-  std::uint32_t batch_size = 0;         // queries in the pass, other callers' included
+  std::uint32_t batch_size = 0;         // queries in its largest pass, other callers' included
   std::uint64_t queue_us = 0;           // arrival to start of the pass
   std::uint64_t compute_us = 0;         // the whole batch in the engine
   QueryCost cost;                       // summed over this call's queries

@@ -58,10 +58,6 @@ class ScrapeCollector final : public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::vector<prometheus::MetricFamily> families;
-    if (sources_.queue_depth) {
-      AddGauge(families.emplace_back(GaugeFamily("simile_queue_depth", "Queries waiting now.")),
-               static_cast<double>(sources_.queue_depth()));
-    }
     if (sources_.connections_open) {
       AddGauge(
           families.emplace_back(GaugeFamily("simile_connections", "Client connections by state.")),

@@ -40,14 +40,13 @@ struct ScrapedMetric {
 // Metrics that are read from their owners at each scrape, so that they are never out of date.
 // Functions may be called from any thread; an empty one leaves its metric out.
 struct ScrapeSources {
-  std::function<std::uint64_t()> queue_depth;                   // queries waiting now
   std::function<std::uint64_t()> connections_open;              // client connections now
   std::function<std::vector<CollectionReading>()> collections;  // those that serve
   std::function<std::vector<DeviceMemory>()> device_memory;     // held on the GPU now
   std::function<std::vector<ScrapedMetric>()> others;  // those of one name beside each other
 };
 
-// Makes a collector of simile_queue_depth, simile_connections{state}, simile_rows{collection},
+// Makes a collector of simile_connections{state}, simile_rows{collection},
 // simile_snapshot_loaded_timestamp_seconds{collection}, simile_last_load_successful{collection},
 // simile_collection_bytes{collection,part}, simile_gpu_memory_bytes{kind} and
 // simile_gpu_memory_peak_bytes{kind}.

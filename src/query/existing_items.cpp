@@ -12,14 +12,19 @@ namespace simile::query {
 
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
                                                     std::string_view required_filter,
-                                                    std::string_view field) {
-  if (required_filter.empty()) return ExistingItems(snapshot, nullptr);
-  auto rows = snapshot.filters->Rows(required_filter);
-  if (!rows.ok()) {
-    return base::Error(base::ReasonOf(rows.status()),
-                       fmt::format("{}, {}", field, std::string(rows.status().message())), field);
+                                                    std::string_view field, base::LongWork& work) {
+  if (required_filter.empty()) return ExistingItems(snapshot, nullptr, 0);
+  const auto filter = snapshot.filters->Prepare(required_filter, work);
+  absl::Status status = filter.status();
+  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
+  if (status.ok()) {
+    auto rows = snapshot.filters->Rows(*filter, work);
+    if (rows.ok()) return ExistingItems(snapshot, *std::move(rows), filter->looks);
+    status = rows.status();
   }
-  return ExistingItems(snapshot, *std::move(rows));
+  const base::ErrorReason reason = base::ReasonOf(status);
+  if (reason != base::ErrorReason::kInvalidFilter) return status;
+  return base::Error(reason, fmt::format("{}, {}", field, std::string(status.message())), field);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {
@@ -27,9 +32,15 @@ std::optional<Row> ExistingItems::Find(std::string_view id) const {
   return row && (mask_ == nullptr || mask_->Allows(*row)) ? row : std::nullopt;
 }
 
-std::string ExistingItems::NotFoundText(std::string_view kind, std::string_view id,
-                                        const data::IdIndex& ids) const {
-  const std::string offer = mask_ == nullptr ? base::DidYouMean(ids.Nearest(id)) : "";
+absl::StatusOr<std::string> ExistingItems::NotFoundText(std::string_view kind, std::string_view id,
+                                                        const data::IdIndex& ids,
+                                                        base::LongWork& work) const {
+  std::string offer;
+  if (mask_ == nullptr) {
+    const absl::StatusOr<std::string> nearest = ids.Nearest(id, work);
+    if (!nearest.ok()) return nearest.status();
+    offer = base::DidYouMean(*nearest);
+  }
   return fmt::format("no {} {} in {}{}{}", kind, base::Quoted(id), snapshot_->collection,
                      offer.empty() ? "" : ".", offer);
 }

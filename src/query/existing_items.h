@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "simile/row_mask.h"
 
@@ -19,13 +21,15 @@ class ExistingItems {
  public:
   //   required_filter  empty for all items
   //   field            its name in the request: "options.required_filter"
-  // Errors: INVALID_FILTER, "options.required_filter, column N: ...".
+  // Errors: INVALID_FILTER, "options.required_filter, column N: ..."; work's.
   // Cost: evaluating the filter, unless its rows are cached.
   static absl::StatusOr<ExistingItems> Create(const engine::Snapshot& snapshot,
                                               std::string_view required_filter,
-                                              std::string_view field);
+                                              std::string_view field, base::LongWork& work);
 
   std::optional<Row> Find(std::string_view id) const;
+  // How often the filter looked at rows and keywords, estimated.
+  std::uint64_t looks() const { return looks_; }
   // Their rows; null for all.
   const std::shared_ptr<const RowMask>& mask() const { return mask_; }
 
@@ -33,15 +37,18 @@ class ExistingItems {
   // required filter: it would name what the caller must not see.
   //   kind  "item", "user"
   //   ids   of that kind
-  std::string NotFoundText(std::string_view kind, std::string_view id,
-                           const data::IdIndex& ids) const;
+  // Errors: work's.
+  absl::StatusOr<std::string> NotFoundText(std::string_view kind, std::string_view id,
+                                           const data::IdIndex& ids, base::LongWork& work) const;
 
  private:
-  ExistingItems(const engine::Snapshot& snapshot, std::shared_ptr<const RowMask> mask)
-      : snapshot_(&snapshot), mask_(std::move(mask)) {}
+  ExistingItems(const engine::Snapshot& snapshot, std::shared_ptr<const RowMask> mask,
+                std::uint64_t looks)
+      : snapshot_(&snapshot), mask_(std::move(mask)), looks_(looks) {}
 
   const engine::Snapshot* snapshot_;
   std::shared_ptr<const RowMask> mask_;
+  std::uint64_t looks_;
 };
 
 }  // namespace simile::query

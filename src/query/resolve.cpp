@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "data/matrix.h"
-#include "engine/search/call_context.h"
+#include "filter/filters.h"
 #include "query/cold_start.h"
 #include "query/combine_vectors.h"
 #include "query/existing_items.h"
@@ -21,8 +22,12 @@
 namespace simile::query {
 namespace {
 
-// What a call that is over has not reached: evaluating a filter may take long.
-constexpr std::string_view kStep = "the filters were evaluated";
+// The work of one query, estimated: all of it but its vectors, one number of those, one excluded id
+// that is looked up, and one excluded row, which is sorted.
+constexpr std::uint64_t kQueryNs = 500;
+constexpr std::uint64_t kNumberNs = 2;
+constexpr std::uint64_t kExcludedIdNs = 150;
+constexpr std::uint64_t kExcludedRowNs = 20;
 
 // Whether the query names a user without a profile and says which rows to answer with instead.
 bool IsColdStart(const engine::Snapshot& snapshot, const QueryRequest& request) {
@@ -42,17 +47,40 @@ void SortDistinct(std::vector<Row>& rows) {
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
 }
 
-// The rows of the ids that the collection has, ascending and distinct.
-std::vector<Row> RowsOf(const data::IdIndex& index, std::span<const std::string_view> ids) {
-  std::vector<Row> rows;
+using MaskPtr = std::shared_ptr<const RowMask>;
+using RowsPtr = std::shared_ptr<const std::vector<Row>>;
+
+// Adds the rows of the ids that the collection has.
+template <class Ids>
+absl::Status AddRowsOf(const data::IdIndex& index, const Ids& ids, base::LongWork& work,
+                       std::vector<Row>& rows) {
   for (const std::string_view id : ids) {
     if (const auto row = index.Find(id)) rows.push_back(*row);
+    if (absl::Status status = work.Did(kExcludedIdNs); !status.ok()) return status;
   }
-  SortDistinct(rows);
-  return rows;
+  return absl::OkStatus();
 }
 
-using MaskPtr = std::shared_ptr<const RowMask>;
+// The rows that every query of the call leaves out, ascending and distinct; null for none.
+absl::StatusOr<RowsPtr> SharedExclusions(const data::IdIndex& index,
+                                         std::span<const std::string_view> ids,
+                                         base::LongWork& work) {
+  std::vector<Row> rows;
+  absl::Status status = AddRowsOf(index, ids, work, rows);
+  if (!status.ok()) return status;
+  if (rows.empty()) return nullptr;
+  SortDistinct(rows);
+  return std::make_shared<const std::vector<Row>>(std::move(rows));
+}
+
+absl::Status FilterError(const absl::Status& status, const QueryRequest& request,
+                         const Place& place) {
+  const base::ErrorReason reason = base::ReasonOf(status);
+  if (reason != base::ErrorReason::kInvalidFilter) return status;
+  const std::string what = fmt::format("filter, {}", std::string(status.message()));
+  return request.filter_is_default ? base::Error(reason, what, "options.filter")
+                                   : ErrorAt(place, "filter", reason, what);
+}
 
 // The rows of both masks; null for all.
 MaskPtr Intersection(const MaskPtr& a, const MaskPtr& b) {
@@ -68,53 +96,66 @@ MaskPtr Intersection(const MaskPtr& a, const MaskPtr& b) {
 // bounds the number. Borrows what it is made from, and the filters' texts.
 class CallMasks {
  public:
-  //   query_count  of the call
-  CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items,
-            const engine::CallContext& context, std::size_t query_count)
+  CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
       : snapshot_(snapshot),
-        context_(context),
-        is_lone_(query_count == 1),
+        work_(work),
+        looks_(items.looks()),
         unfiltered_(Intersection(snapshot.searchable, items.mask())) {}
 
-  // Null for all rows.
-  // Errors: Filters::Rows' and CallContext's.
+  // Reads a query's filter. To be done for all before the first is evaluated.
+  // Errors: Filters::Prepare's.
+  absl::Status Read(std::string_view filter) {
+    if (filter.empty()) return absl::OkStatus();
+    Filter*& known = filters_[filter];
+    if (known != nullptr) return absl::OkStatus();
+    auto prepared = snapshot_.filters->Prepare(filter, work_);
+    if (!prepared.ok()) return prepared.status();
+    const auto [place, is_other] = by_text_.try_emplace(prepared->text);
+    known = &place->second;
+    if (!is_other) return absl::OkStatus();
+    looks_ += prepared->looks;
+    known->filter = *std::move(prepared);
+    return absl::OkStatus();
+  }
+  // How often all of them look at rows and keywords, estimated.
+  std::uint64_t looks() const { return looks_; }
+
+  // Null for all rows. REQUIRES: the filter was read.
+  // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
     if (filter.empty()) return unfiltered_;
-    // Queries of one call mostly share their filter.
-    if (last_ != nullptr && filter == last_filter_) return last_;
-    if (const auto known = masks_.find(filter); known != masks_.end()) return known->second;
-    absl::StatusOr<MaskPtr> mask = Make(filter);
-    if (!mask.ok() || is_lone_) return mask;
-    last_filter_ = filter;
-    last_ = *mask;
-    masks_.emplace(filter, last_);
-    return mask;
+    Filter& known = *filters_.find(filter)->second;
+    if (known.mask != nullptr) return known.mask;
+    const absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(known.filter, work_);
+    if (!passing.ok()) return passing;
+    // The mask is copied here, and counted later.
+    absl::Status status = work_.Did(snapshot_.row_count() / 32);
+    if (!status.ok()) return status;
+    known.mask = Intersection(*passing, unfiltered_);
+    return known.mask;
   }
 
  private:
-  absl::StatusOr<MaskPtr> Make(std::string_view filter) const {
-    absl::Status status = context_.Check(kStep);
-    if (!status.ok()) return status;
-    absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(filter);
-    if (!passing.ok()) return passing;
-    return Intersection(*passing, unfiltered_);
-  }
+  struct Filter {
+    filter::PreparedFilter filter;
+    MaskPtr mask;  // null until it is evaluated
+  };
 
   const engine::Snapshot& snapshot_;
-  const engine::CallContext& context_;
-  const bool is_lone_;
-  const MaskPtr unfiltered_;  // the rows of a query without a filter
-  std::string_view last_filter_;
-  MaskPtr last_;
-  absl::flat_hash_map<std::string_view, MaskPtr> masks_;
+  base::LongWork& work_;
+  std::uint64_t looks_;
+  const MaskPtr unfiltered_;               // the rows of a query without a filter
+  std::map<std::string, Filter> by_text_;  // by their canonical texts
+  absl::flat_hash_map<std::string_view, Filter*> filters_;
 };
 
 // What the queries of a call are resolved with.
 struct CallParts {
   const engine::Snapshot& snapshot;
   const ExistingItems& items;
-  std::span<const Row> shared_exclusions;  // ascending, distinct
+  const RowsPtr& shared_exclusions;
   CallMasks& masks;
+  base::LongWork& work;
 };
 
 // Resolves one query of a call, and writes its vectors to the task's matrix.
@@ -127,29 +168,24 @@ class Resolver {
         place_(place),
         row_(row),
         query_(query),
-        vectors_(call.snapshot, call.items) {}
+        vectors_(call.snapshot, call.items, call.work) {}
 
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
     if (status.ok()) status = ResolveRefinement(request);
     if (status.ok()) status = CheckColdStart(request);
     if (status.ok()) status = ResolveTarget(request);
-    return status;
+    if (status.ok()) status = ResolveExclusions(request);
+    if (!status.ok()) return status;
+    return call_.work.Did(kQueryNs + query_.vector_count * snapshot_.dim() * kNumberNs);
   }
 
  private:
   absl::Status ResolveFilter(const QueryRequest& request) {
     query_.existing = call_.items.mask();
     absl::StatusOr<MaskPtr> mask = call_.masks.Of(request.filter);
-    if (mask.ok()) {
-      query_.mask = *std::move(mask);
-      return absl::OkStatus();
-    }
-    const base::ErrorReason reason = base::ReasonOf(mask.status());
-    if (reason != base::ErrorReason::kInvalidFilter) return mask.status();
-    const std::string what = fmt::format("filter, {}", std::string(mask.status().message()));
-    return request.filter_is_default ? base::Error(reason, what, "options.filter")
-                                     : ErrorAt(place_, "filter", reason, what);
+    if (mask.ok()) query_.mask = *std::move(mask);
+    return mask.status();
   }
 
   absl::Status ResolveRefinement(const QueryRequest& request) {
@@ -183,29 +219,29 @@ class Resolver {
   }
 
   absl::Status ResolveTarget(const QueryRequest& request) {
-    if (IsColdStart(snapshot_, request)) {
-      ResolveExclusions(request);
-      return ResolveColdStart(*request.cold_start);
-    }
-    absl::Status status =
-        std::visit([this](const auto& target) { return BuildVectors(target); }, request.target);
-    ResolveExclusions(request);
-    return status;
+    if (IsColdStart(snapshot_, request)) return ResolveColdStart(*request.cold_start);
+    return std::visit([this](const auto& target) { return BuildVectors(target); }, request.target);
   }
 
-  void ResolveExclusions(const QueryRequest& request) {
+  absl::Status ResolveExclusions(const QueryRequest& request) {
     std::vector<Row>& excluded = query_.excluded_rows;
-    for (const std::string& id : request.exclude_ids) {
-      if (const auto row = snapshot_.dataset->ids.Find(id)) excluded.push_back(*row);
-    }
+    absl::Status status =
+        AddRowsOf(snapshot_.dataset->ids, request.exclude_ids, call_.work, excluded);
+    if (!status.ok()) return status;
     SortDistinct(excluded);
-    const std::span<const Row> shared = call_.shared_exclusions;
-    if (shared.empty()) return;
+    status = call_.work.Did(excluded.size() * kExcludedRowNs);
+    if (!status.ok() || call_.shared_exclusions == nullptr) return status;
+    const std::vector<Row>& shared = *call_.shared_exclusions;
+    if (std::ranges::includes(shared, excluded)) {
+      query_.shared_excluded_rows = call_.shared_exclusions;
+      excluded = {};
+      return absl::OkStatus();
+    }
     std::vector<Row> all;
     all.reserve(excluded.size() + shared.size());
-    std::set_union(excluded.begin(), excluded.end(), shared.begin(), shared.end(),
-                   std::back_inserter(all));
+    std::ranges::set_union(excluded, shared, std::back_inserter(all));
     excluded = std::move(all);
+    return call_.work.Did(excluded.size());
   }
 
   absl::Status ResolveColdStart(const ColdStart& cold_start) {
@@ -250,9 +286,8 @@ class Resolver {
 
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,
-                            const Clock& clock, engine::SearchTask& task) {
+                            base::LongWork& work, engine::SearchTask& task) {
   task.queries.assign(requests.size(), {});
-  const engine::CallContext context(task, clock);
   std::size_t vector_count = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {
     task.queries[index].vector_count = VectorCount(snapshot, requests[index]);
@@ -262,22 +297,28 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
   if (!vectors.ok()) return vectors.status();
   task.vectors = *std::move(vectors);
 
-  if (!options.required_filter.empty()) {
-    absl::Status status = context.Check(kStep);
-    if (!status.ok()) return status;
-  }
+  const auto place_of = [&](std::size_t index) {
+    return Place{.list = options.list, .index = index, .alone = requests.size() == 1, .part = {}};
+  };
   const auto items =
-      ExistingItems::Create(snapshot, options.required_filter, "options.required_filter");
+      ExistingItems::Create(snapshot, options.required_filter, "options.required_filter", work);
   if (!items.ok()) return items.status();
-  CallMasks masks(snapshot, *items, context, requests.size());
-  const std::vector<Row> shared_exclusions = RowsOf(snapshot.dataset->ids, options.exclude_ids);
-  const CallParts call{snapshot, *items, shared_exclusions, masks};
+  CallMasks masks(snapshot, *items, work);
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    const absl::Status status = masks.Read(requests[index].filter);
+    if (!status.ok()) return FilterError(status, requests[index], place_of(index));
+  }
+  const absl::Status within = snapshot.filters->CheckLooks(masks.looks());
+  if (!within.ok()) {
+    return base::Error(base::ReasonOf(within), std::string(within.message()), options.list);
+  }
+  const auto shared_exclusions = SharedExclusions(snapshot.dataset->ids, options.exclude_ids, work);
+  if (!shared_exclusions.ok()) return shared_exclusions.status();
+  const CallParts call{snapshot, *items, *shared_exclusions, masks, work};
   float* row = vector_count == 0 ? nullptr : task.vectors.MutableRow(0);
   for (std::size_t index = 0; index < requests.size(); ++index) {
     engine::ResolvedQuery& query = task.queries[index];
-    const Place place{
-        .list = options.list, .index = index, .alone = requests.size() == 1, .part = {}};
-    absl::Status status = Resolver(call, place, row, query).Resolve(requests[index]);
+    absl::Status status = Resolver(call, place_of(index), row, query).Resolve(requests[index]);
     if (!status.ok()) return status;
     row += query.vector_count * PaddedDim(snapshot.dim());
   }

@@ -5,10 +5,10 @@
 
 #include <absl/status/status.h>
 
+#include "base/long_work.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
 #include "query/query_request.h"
-#include "simile/clock.h"
 
 namespace simile::query {
 
@@ -30,12 +30,11 @@ struct CallOptions {
 //         filter; DIMENSION_MISMATCH; INVALID_FILTER; UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a
 //         non-finite number, a length outside 2^-60..2^60 (0 is within for dot), an item that is
 //         not searchable, vectors that cancel each other out, or a field that cannot be grouped or
-//         ordered by; DEADLINE_EXCEEDED and CANCELLED when the task ends before its filters are
-//         evaluated. Messages start with `queries[i]` when there is more than one query. After an
-//         error the task's queries are not to be used.
+//         ordered by; work's. Messages start with `queries[i]` when there is more than one query.
+//         After an error the task's queries are not to be used.
 // Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,
-                            const Clock& clock, engine::SearchTask& task);
+                            base::LongWork& work, engine::SearchTask& task);
 
 }  // namespace simile::query

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -71,8 +72,8 @@ absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, floa
                                   std::vector<Row>& excluded) const {
   const std::optional<Row> item = items_.Find(target.id);
   if (!item) {
-    return ErrorAt(place, "id", ErrorReason::kItemNotFound,
-                   items_.NotFoundText("item", target.id, snapshot_.dataset->ids));
+    return NotFound(place, "id", ErrorReason::kItemNotFound, "item", target.id,
+                    snapshot_.dataset->ids);
   }
   if (snapshot_.searchable != nullptr && !snapshot_.searchable->Allows(*item)) {
     return ErrorAt(
@@ -103,8 +104,8 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
   }
   const std::optional<Row> user = profiles.ids.Find(target.id);
   if (!user) {
-    return ErrorAt(place, target.field, ErrorReason::kUserNotFound,
-                   items_.NotFoundText("user", target.id, profiles.ids));
+    return NotFound(place, target.field, ErrorReason::kUserNotFound, "user", target.id,
+                    profiles.ids);
   }
   Copy(profiles.vectors.view(), *user, row);
   if (target.exclude_seen) {
@@ -112,6 +113,13 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
     excluded.insert(excluded.end(), seen.begin(), seen.end());
   }
   return absl::OkStatus();
+}
+
+absl::Status VectorBuilder::NotFound(const Place& place, std::string_view field, ErrorReason reason,
+                                     std::string_view kind, std::string_view id,
+                                     const data::IdIndex& ids) const {
+  const absl::StatusOr<std::string> text = items_.NotFoundText(kind, id, ids, work_);
+  return text.ok() ? ErrorAt(place, field, reason, *text) : text.status();
 }
 
 absl::Status VectorBuilder::Finish(const Place& place, std::string_view name,

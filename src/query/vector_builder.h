@@ -7,6 +7,8 @@
 
 #include <absl/status/status.h>
 
+#include "base/error_detail.h"
+#include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "query/existing_items.h"
 #include "query/place.h"
@@ -15,17 +17,17 @@
 namespace simile::query {
 
 // Turns what a query names into vectors that a snapshot can be searched with: brought to unit
-// length for cosine, as given for dot and when marked as stored. Borrows the snapshot and the
-// items.
+// length for cosine, as given for dot and when marked as stored. Borrows the snapshot, the items
+// and the work.
 class VectorBuilder {
  public:
-  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items)
-      : snapshot_(snapshot), items_(items) {}
+  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
+      : snapshot_(snapshot), items_(items), work_(work) {}
 
   // Each writes one padded row and may add rows to exclude.
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD for a number that is not finite, a length outside
   //         2^-60..2^60 (0 is within for dot), one of a vector marked as stored that is not 1, or
-  //         an item that is not searchable; ITEM_NOT_FOUND and USER_NOT_FOUND.
+  //         an item that is not searchable; ITEM_NOT_FOUND and USER_NOT_FOUND; work's.
   absl::Status Build(const Place& place, const ByVector& target, float* row,
                      std::vector<Row>& excluded) const;
   absl::Status Build(const Place& place, const ByItem& target, float* row,
@@ -43,6 +45,10 @@ class VectorBuilder {
                       float* row) const;
 
  private:
+  // ITEM_NOT_FOUND or USER_NOT_FOUND, with the nearest known id.
+  //   field, kind  "id", "item"
+  absl::Status NotFound(const Place& place, std::string_view field, base::ErrorReason reason,
+                        std::string_view kind, std::string_view id, const data::IdIndex& ids) const;
   // The length of a vector.
   //   field  of the request, for errors
   template <class Number>
@@ -56,6 +62,7 @@ class VectorBuilder {
 
   const engine::Snapshot& snapshot_;
   const ExistingItems& items_;
+  base::LongWork& work_;
 };
 
 }  // namespace simile::query

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 14> kCapabilities = {
+constexpr std::array<std::string_view, 15> kCapabilities = {
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
     "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 14> kCapabilities = {
     "list_pages",                  // ListCollections in pages
     "page_tokens_across_servers",  // a token is good on any server with the content
     "payload_selector",            // one selector for search and look-up
+    "priority",                    // SearchOptions.priority
     "receipt_brief",               // RECEIPT_DETAIL_BRIEF
     "reload_folder",               // ReloadCollectionRequest.folder
     "required_filter",             // on queries and look-ups

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 #include <absl/status/status.h>
@@ -12,12 +12,22 @@
 
 namespace simile::service {
 
-// One request in progress as its handler sees it, without gRPC: a call, or a message of a stream.
-// The call, its request and its response live until Finish, which the handler calls exactly once,
-// from any thread. The other functions may be called from any thread before that.
-class Call {
+// A response in wire form: its exact size is known before anything is written.
+class Reply {
  public:
-  virtual ~Call() = default;
+  virtual ~Reply() = default;
+  // Of the whole response message, serialized. O(1).
+  virtual std::size_t bytes() const = 0;
+  // Writes bytes() bytes to `out` and returns the end of them.
+  virtual std::uint8_t* Write(std::uint8_t* out) const = 0;
+};
+
+// What requests of all kinds have in common, as their handlers see them, without gRPC. A request
+// and all that belongs to it live until it finishes, which its handler makes it do exactly once,
+// from any thread. The other functions may be called from any thread before that.
+class AnyCall {
+ public:
+  virtual ~AnyCall() = default;
 
   // "simile.v1.SearchService/Search"; static storage.
   virtual std::string_view method() const = 0;
@@ -26,23 +36,32 @@ class Call {
   virtual Clock::TimePoint arrived_at() const = 0;
   // The caller's deadline; nothing when it set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
-  // Becomes true when the caller cancels or disconnects. May be read after Finish.
-  virtual std::shared_ptr<const std::atomic<bool>> cancelled() const = 0;
+  // Is requested to stop when the caller cancels or disconnects. May be kept after the end. Its
+  // callbacks run on an I/O thread and must be short.
+  virtual std::stop_token cancelled() const = 0;
 
-  // The largest response, serialized bytes: Finish refuses a larger one (reply_size.h). Without
-  // this limits.reply_bytes_default.
+  // The largest response, serialized bytes: a larger one is refused (reply_size.h). Without this
+  // limits.reply_bytes_default.
   //   remedy  what the caller can do, for the message; must outlive the call
   virtual void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) = 0;
 
-  // Sends the response, or the error with its reason, field and retry time (base/error_detail.h).
-  // Call, request and response must not be used afterwards.
+  // Sends the response that the handler filled, if the method has one, or the error with its
+  // reason, field and retry time (base/error_detail.h). Call, request and response must not be used
+  // afterwards.
   virtual void Finish(const absl::Status& status) = 0;
+};
+
+// One request that is answered once: a call, or a message of a stream.
+class Call : public AnyCall {
+ public:
+  // Finishes with this response, which is only used before the return, unless the caller is gone.
+  virtual void FinishWith(const Reply& reply) = 0;
 };
 
 // A call that reports progress: it is answered by several messages, each of which says all that the
 // ones before it said. Holds one message, so a caller that reads slowly costs no memory.
 template <class Message>
-class ProgressCall : public Call {
+class ProgressCall : public AnyCall {
  public:
   // Sends the message as soon as the one before it is sent; replaces one that waits. The last
   // message before Finish is always sent, unless the call ends with an error. Any thread, before

@@ -157,9 +157,7 @@ ChangesUnderWay::Callers ChangesUnderWay::TakeThoseWhoLeft() {
     Callers& callers = change.callers;
     for (auto caller = callers.begin(); caller != callers.end();) {
       const auto next = std::next(caller);
-      const bool has_left =
-          caller->left != nullptr && caller->left->load(std::memory_order_relaxed);
-      if (has_left) left.splice(left.end(), callers, caller);
+      if (caller->left.stop_requested()) left.splice(left.end(), callers, caller);
       caller = next;
     }
   }

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <tuple>
 
@@ -51,9 +50,9 @@ struct ChangeCaller {
   std::function<void(const engine::ChangeProgress& progress)> progress;
   // Called exactly once. Must not throw.
   std::function<void(const absl::StatusOr<engine::SnapshotPtr>& result)> done;
-  // Becomes true when the caller has left: `done` then follows with CANCELLED when any change
-  // reports or is asked for. May be null.
-  std::shared_ptr<const std::atomic<bool>> left;
+  // Is requested to stop when the caller has left: `done` then follows with CANCELLED when any
+  // change reports or is asked for. May be of no source.
+  std::stop_token left;
 };
 
 // The changes of collections that are under way, waiting ones included, and the calls that wait for

@@ -58,6 +58,17 @@ absl::Status RollbackError(const std::string& collection, const absl::Status& er
   }
 }
 
+// The answer to a caller that waits for it. Shared, because Stop may answer on another thread,
+// which is then still inside set_value.
+using Answer = std::promise<absl::StatusOr<SnapshotPtr>>;
+
+ChangeCaller WaitingFor(const std::shared_ptr<Answer>& answer) {
+  return {
+      .progress = {},
+      .done = [answer](const absl::StatusOr<SnapshotPtr>& result) { answer->set_value(result); },
+      .left = {}};
+}
+
 absl::Status CheckExpected(const ChangeRequest& request, const engine::Snapshot& served) {
   return CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id, served);
 }
@@ -98,6 +109,10 @@ absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
   std::string& folder = request.folder.path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return Begin(request, std::move(caller));
+}
+
+absl::Status CollectionChanges::Begin(const ChangeRequest& request, ChangeCaller caller) {
   if (const auto answer = AnswerAtOnce(request)) {
     if (answer->ok()) caller.done(*answer);
     return answer->status();
@@ -108,6 +123,17 @@ absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller
   const absl::Status queued = Guarded([&] { return Enqueue(request); });
   if (!queued.ok()) under_way_.End(request.collection, queued);
   return absl::OkStatus();
+}
+
+absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& name) {
+  ChangeRequest request;
+  request.kind = ChangeKind::kReload;
+  request.collection = name;
+  request.logs_failure = false;
+  const auto answer = std::make_shared<Answer>();
+  const absl::Status begun = Begin(request, WaitingFor(answer));
+  if (!begun.ok()) return begun;
+  return answer->get_future().get();
 }
 
 absl::Status CollectionChanges::Unload(const std::string& name,
@@ -170,15 +196,9 @@ absl::Status CollectionChanges::Enqueue(const ChangeRequest& request) {
 }
 
 CollectionChanges::Result CollectionChanges::MakeHere(const ChangeRequest& request) {
-  // Shared, because Stop may answer on another thread, which is then still inside set_value.
-  const auto answer = std::make_shared<std::promise<Result>>();
+  const auto answer = std::make_shared<Answer>();
   bool began = false;
-  const absl::Status joined =
-      under_way_.Join(request,
-                      {.progress = {},
-                       .done = [answer](const Result& result) { answer->set_value(result); },
-                       .left = {}},
-                      began);
+  const absl::Status joined = under_way_.Join(request, WaitingFor(answer), began);
   if (!joined.ok()) return joined;
   if (began) Make(request);
   return answer->get_future().get();

@@ -61,6 +61,12 @@ class CollectionChanges {
   // REQUIRES: request.kind is one of these.
   absl::Status Start(ChangeRequest request, ChangeCaller caller);
 
+  // Reloads a collection from the folder that is served, as the operator of this machine asks: also
+  // where callers may not. Blocking; ends with STOPPING once Stop is called. Returns what is served
+  // then, which is what was served before if no file has changed.
+  // Errors: as Start and `done` of a reload; they are not logged.
+  absl::StatusOr<engine::SnapshotPtr> ReloadServed(const std::string& name);
+
   // Does not block: reads nothing, and another thread frees the memory.
   // Errors: CHANGES_NOT_ALLOWED; INVALID_FIELD; COLLECTION_NOT_FOUND; SNAPSHOT_MISMATCH;
   //         CHANGE_IN_PROGRESS; STOPPING.
@@ -107,6 +113,8 @@ class CollectionChanges {
   };
 
   absl::Status CheckAllowed(const std::string& name) const;
+  // Start, of a change that is allowed.
+  absl::Status Begin(const ChangeRequest& request, ChangeCaller caller);
   // The answer to a request that needs no file and no turn in the queue.
   std::optional<Result> AnswerAtOnce(const ChangeRequest& request) const;
   absl::Status Enqueue(const ChangeRequest& request);

@@ -5,6 +5,7 @@
 
 #include "base/message_text.h"
 #include "service/answer_options.h"
+#include "service/call_work.h"
 #include "service/collection_name.h"
 #include "service/collection_page.h"
 #include "service/field_path.h"
@@ -107,7 +108,8 @@ absl::Status FillPage(const CollectionParts& parts, const v1::ListCollectionsReq
   return absl::OkStatus();
 }
 
-absl::Status DescribeFields(const CollectionParts& parts, const v1::DescribeFieldsRequest& request,
+absl::Status DescribeFields(const CollectionParts& parts, const Call& call,
+                            const v1::DescribeFieldsRequest& request,
                             v1::DescribeFieldsResponse& response) {
   const Limits& limits = parts.limits;
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
@@ -123,10 +125,12 @@ absl::Status DescribeFields(const CollectionParts& parts, const v1::DescribeFiel
   status = CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id(),
                            **snapshot);
   if (!status.ok()) return status;
+  base::LongWork work = WorkOf(call, parts.clock, "the fields were described");
   std::uint64_t bytes = 0;
   for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
     v1::FieldDescription& message = *response.add_fields();
-    FillDescription(field, values_max, message);
+    status = FillDescription(field, values_max, work, message);
+    if (!status.ok()) return status;
     bytes += message.ByteSizeLong();
     if (bytes > limits.reply_bytes_default) {
       return ReplyTooLargeToBuild(bytes, limits.reply_bytes_default, kFewerValues);
@@ -164,7 +168,7 @@ void HandleDescribeFields(const CollectionParts& parts, Call& call,
                           const v1::DescribeFieldsRequest& request,
                           v1::DescribeFieldsResponse& response) {
   call.SetReplyLimit(parts.limits.reply_bytes_default, kFewerValues);
-  call.Finish(Guarded([&] { return DescribeFields(parts, request, response); }));
+  call.Finish(Guarded([&] { return DescribeFields(parts, call, request, response); }));
 }
 
 void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionResponse>& call,

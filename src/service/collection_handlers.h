@@ -4,6 +4,7 @@
 #include "service/call.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
+#include "simile/clock.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
@@ -26,6 +27,7 @@ namespace simile::service {
 
 // What the handlers of CollectionService use. Owned by wiring.
 struct CollectionParts {
+  const Clock& clock;
   const engine::SnapshotStore& store;
   CollectionChanges& changes;
   const ServingBackend& backend;

@@ -170,19 +170,21 @@ void FillField(const filter::Field& field, v1::PayloadField& message) {
   message.set_rows(field.present.size());
 }
 
-void FillDescription(const filter::Field& field, std::size_t values_max,
-                     v1::FieldDescription& message) {
+absl::Status FillDescription(const filter::Field& field, std::size_t values_max,
+                             base::LongWork& work, v1::FieldDescription& message) {
   FillField(field, *message.mutable_field());
-  const filter::FieldSummary summary = filter::Summarize(field, values_max);
-  message.set_distinct_values(summary.distinct_values);
-  for (const filter::FieldSummary::Value& value : summary.most_common) {
+  const auto summary = filter::Summarize(field, values_max, work);
+  if (!summary.ok()) return summary.status();
+  message.set_distinct_values(summary->distinct_values);
+  for (const filter::FieldSummary::Value& value : summary->most_common) {
     v1::ValueCount& count = *message.add_values();
     FillSummaryValue(value.value, *count.mutable_value());
     count.set_rows(value.rows);
   }
-  if (summary.least) FillSummaryValue(*summary.least, *message.mutable_least());
-  if (summary.greatest) FillSummaryValue(*summary.greatest, *message.mutable_greatest());
+  if (summary->least) FillSummaryValue(*summary->least, *message.mutable_least());
+  if (summary->greatest) FillSummaryValue(*summary->greatest, *message.mutable_greatest());
   message.set_bytes(field.bytes());
+  return absl::OkStatus();
 }
 
 void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message) {

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <string>
 
+#include <absl/status/status.h>
+
+#include "base/long_work.h"
 #include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "filter/field_summary.h"
@@ -37,9 +40,9 @@ void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Time
 
 // A payload field with its type in filters.
 void FillField(const filter::Field& field, v1::PayloadField& message);
-// The same with a summary of its values.
-void FillDescription(const filter::Field& field, std::size_t values_max,
-                     v1::FieldDescription& message);
+// The same with a summary of its values. Errors: work's.
+absl::Status FillDescription(const filter::Field& field, std::size_t values_max,
+                             base::LongWork& work, v1::FieldDescription& message);
 
 // What answers now, and the memory on the backend's device.
 void FillBackend(const ServingBackend& backend, v1::BackendStatus& message);

@@ -7,7 +7,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "net/server.h"
+#include "service/health.h"
 
 namespace simile::service {
 
@@ -32,7 +32,7 @@ absl::Status CheckCollectionName(std::string_view field, std::string_view name,
                     "start with '.'",
                     base::Quoted(name)));
   }
-  if (name == net::kLivenessName) {
+  if (name == kLivenessName) {
     return refuse(
         fmt::format("{} is the name of a health check; choose another one", base::Quoted(name)));
   }

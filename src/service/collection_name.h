@@ -10,7 +10,7 @@ namespace simile::service {
 
 // Checks a collection's name: 1 to limits.collection_name_bytes_max letters, digits, '-', '_' and
 // '.', not starting with '.', since it is also a metric label and a health service name; and not
-// net::kLivenessName.
+// kLivenessName.
 //   field  names it in the error: "collection"
 // Errors: INVALID_FIELD.
 absl::Status CheckCollectionName(std::string_view field, std::string_view name,

@@ -14,9 +14,11 @@
 #include "base/nearest_name.h"
 #include "query/existing_items.h"
 #include "service/answer_options.h"
-#include "service/guarded.h"
+#include "service/call_work.h"
+#include "service/finish_with_reply.h"
+#include "service/lookup_reply.h"
 #include "service/refuse.h"
-#include "service/response_builder.h"
+#include "service/reply_size.h"
 #include "service/validate_fields.h"
 #include "simile/v1/lookup.pb.h"
 
@@ -32,6 +34,10 @@ constexpr std::string_view kLookupRemedy =
     "lower limit, give a longer text, select the payload fields you need or none, leave out "
     "with_vectors, or raise reply_bytes_max";
 
+// What a call that is over has not reached.
+constexpr std::string_view kFetchStep = "the items were found";
+constexpr std::string_view kLookupStep = "the text was found";
+
 // What a request is answered from.
 struct Source {
   engine::SnapshotPtr snapshot;
@@ -39,9 +45,9 @@ struct Source {
   RowShape shape;
 };
 
-// Errors: those of the store; SNAPSHOT_MISMATCH, UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER.
+// Errors: those of the store; SNAPSHOT_MISMATCH, UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
 absl::StatusOr<Source> SourceOf(const LookupParts& parts, const std::string& collection,
-                                const AnswerOptions& options) {
+                                const AnswerOptions& options, base::LongWork& work) {
   auto snapshot = parts.store.Pin(collection);
   if (!snapshot.ok()) return snapshot.status();
   absl::Status expected =
@@ -50,7 +56,8 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, const std::string& col
   auto payload =
       SelectPayload({"payload"}, collection, *options.payload, (*snapshot)->dataset->payload);
   if (!payload.ok()) return payload.status();
-  auto items = query::ExistingItems::Create(**snapshot, options.required_filter, "required_filter");
+  auto items =
+      query::ExistingItems::Create(**snapshot, options.required_filter, "required_filter", work);
   if (!items.ok()) return items.status();
   return Source{*std::move(snapshot),
                 *std::move(items),
@@ -58,39 +65,41 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, const std::string& col
 }
 
 // Rows of the ids, in their order.
-// Errors: ITEM_NOT_FOUND for the first unknown id.
-absl::StatusOr<std::vector<Row>> FindRows(const Source& source, const v1::FetchRequest& request) {
+// Errors: ITEM_NOT_FOUND for the first unknown id; work's.
+absl::StatusOr<std::vector<Row>> FindRows(const Source& source, const v1::FetchRequest& request,
+                                          base::LongWork& work) {
   std::vector<Row> rows;
   rows.reserve(static_cast<std::size_t>(request.ids_size()));
   for (int index = 0; index < request.ids_size(); ++index) {
     const std::string& id = request.ids(index);
     const auto row = source.items.Find(id);
     if (!row) {
-      return RefuseFor(base::ErrorReason::kItemNotFound, {"ids", nullptr, index}, "{}",
-                       source.items.NotFoundText("item", id, source.snapshot->dataset->ids));
+      const auto text = source.items.NotFoundText("item", id, source.snapshot->dataset->ids, work);
+      if (!text.ok()) return text.status();
+      return RefuseFor(base::ErrorReason::kItemNotFound, {"ids", nullptr, index}, "{}", *text);
     }
     rows.push_back(*row);
   }
   return rows;
 }
 
-absl::Status Fetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request,
-                   v1::FetchResponse& response) {
+absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
+                                 const v1::FetchRequest& request) {
   const auto options = ValidateFetch(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kFetchRemedy);
-  const auto source = SourceOf(parts, request.collection(), *options);
+  base::LongWork work = WorkOf(call, parts.clock, kFetchStep);
+  auto source = SourceOf(parts, request.collection(), *options, work);
   if (!source.ok()) return source.status();
-  const auto rows = FindRows(*source, request);
+  auto rows = FindRows(*source, request, work);
   if (!rows.ok()) return rows.status();
-  const ResponseBuilder builder(*source->snapshot, source->shape);
-  absl::Status fits = builder.CheckRowBytes(*rows, options->reply_bytes_max,
-                                            parts.limits.reply_bytes_max, kFetchRemedy);
-  if (!fits.ok()) return fits;
-  for (const Row row : *rows) builder.FillItem(row, *response.add_items());
-  response.set_snapshot_id(source->snapshot->id);
-  response.set_snapshot_version(source->snapshot->version);
-  return absl::OkStatus();
+  if (absl::Status status = work.Ask(); !status.ok()) return status;  // the reply may be large
+  const std::uint64_t counted_max = parts.limits.reply_bytes_max;
+  FetchReply reply(std::move(source->snapshot), std::move(source->shape), *std::move(rows),
+                   counted_max);
+  absl::Status counted = CheckCounted(reply, counted_max, options->reply_bytes_max, kFetchRemedy);
+  if (!counted.ok()) return counted;
+  return reply;
 }
 
 // The field to search: `wanted`, or the collection's first when it is empty.
@@ -110,60 +119,36 @@ absl::StatusOr<std::string> LookupField(const engine::Snapshot& snapshot,
                 base::DidYouMean(base::NearestName(wanted, fields)), fmt::join(fields, ", "));
 }
 
-v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
-  switch (quality) {
-    case filter::MatchQuality::kWhole:
-      return v1::LookupMatch::QUALITY_WHOLE;
-    case filter::MatchQuality::kPrefix:
-      return v1::LookupMatch::QUALITY_PREFIX;
-    case filter::MatchQuality::kPart:
-      return v1::LookupMatch::QUALITY_PART;
-  }
-  return v1::LookupMatch::QUALITY_UNSPECIFIED;
-}
-
-absl::Status Lookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request,
-                    v1::LookupResponse& response) {
+absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
+                                   const v1::LookupRequest& request) {
   const auto options = ValidateLookup(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kLookupRemedy);
-  const auto source = SourceOf(parts, request.collection(), *options);
+  base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
+  auto source = SourceOf(parts, request.collection(), *options, work);
   if (!source.ok()) return source.status();
-  const engine::Snapshot& snapshot = *source->snapshot;
-  const auto field = LookupField(snapshot, request.field());
+  const auto field = LookupField(*source->snapshot, request.field());
   if (!field.ok()) return field.status();
   const std::uint32_t limit = request.has_limit() ? request.limit() : kLookupLimitDefault;
-  const filter::TextMatches found =
-      snapshot.text_index->Find(*field, request.text(), limit, source->items.mask().get());
-
-  const ResponseBuilder builder(snapshot, source->shape);
-  std::vector<Row> rows;
-  for (const filter::TextMatch& match : found.first) rows.push_back(match.row);
-  absl::Status fits = builder.CheckRowBytes(rows, options->reply_bytes_max,
-                                            parts.limits.reply_bytes_max, kLookupRemedy);
-  if (!fits.ok()) return fits;
-  for (const filter::TextMatch& match : found.first) {
-    v1::LookupMatch& message = *response.add_matches();
-    message.set_quality(QualityOf(match.quality));
-    builder.FillItem(match.row, *message.mutable_item());
-  }
-  response.set_match_count(found.match_count);
-  response.set_whole_match_count(found.whole_match_count);
-  response.set_snapshot_id(snapshot.id);
-  response.set_snapshot_version(snapshot.version);
-  return absl::OkStatus();
+  auto found = source->snapshot->text_index->Find(*field, request.text(), limit,
+                                                  source->items.mask().get(), work);
+  if (!found.ok()) return found.status();
+  const std::uint64_t counted_max = parts.limits.reply_bytes_max;
+  LookupReply reply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
+                    counted_max);
+  absl::Status counted = CheckCounted(reply, counted_max, options->reply_bytes_max, kLookupRemedy);
+  if (!counted.ok()) return counted;
+  return reply;
 }
 
 }  // namespace
 
-void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request,
-                 v1::FetchResponse& response) {
-  call.Finish(Guarded([&] { return Fetch(parts, call, request, response); }));
+void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request) {
+  FinishWithReply(call, [&] { return Fetch(parts, call, request); });
 }
 
-void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request,
-                  v1::LookupResponse& response) {
-  call.Finish(Guarded([&] { return Lookup(parts, call, request, response); }));
+void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request) {
+  FinishWithReply(call, [&] { return Lookup(parts, call, request); });
 }
 
 }  // namespace simile::service

@@ -2,27 +2,25 @@
 
 #include "engine/snapshots/snapshot_store.h"
 #include "service/call.h"
+#include "simile/clock.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
 class FetchRequest;
-class FetchResponse;
 class LookupRequest;
-class LookupResponse;
 }  // namespace simile::v1
 
 namespace simile::service {
 
 // What the handlers of LookupService use. Owned by wiring.
 struct LookupParts {
+  const Clock& clock;
   const engine::SnapshotStore& store;
   const Limits& limits;
 };
 
 // The methods of LookupService. Neither throws; both finish their call before they return.
-void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request,
-                 v1::FetchResponse& response);
-void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request,
-                  v1::LookupResponse& response);
+void HandleFetch(const LookupParts& parts, Call& call, const v1::FetchRequest& request);
+void HandleLookup(const LookupParts& parts, Call& call, const v1::LookupRequest& request);
 
 }  // namespace simile::service

@@ -77,10 +77,4 @@ absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::stri
   return selection;
 }
 
-PayloadObject ReadSelected(const data::PayloadTable& payload, Row row,
-                           const PayloadSelection& selection) {
-  if (selection.none) return {};
-  return selection.all ? payload.Read(row) : payload.Read(row, selection.field_numbers);
-}
-
 }  // namespace simile::service

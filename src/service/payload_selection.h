@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ struct PayloadSelection {
   bool none = false;
   bool all = false;
   std::vector<std::uint32_t> field_numbers;  // ascending, distinct; used when neither all nor none
+
+  bool Has(std::uint32_t field_number) const {
+    return all || std::binary_search(field_numbers.begin(), field_numbers.end(), field_number);
+  }
 };
 
 // Checks what of a selector needs no collection.
@@ -38,9 +43,5 @@ absl::Status CheckPayloadSelector(const FieldPath& field, const v1::PayloadSelec
 absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::string_view collection,
                                                const v1::PayloadSelector& selector,
                                                const data::PayloadTable& payload);
-
-// The selected fields of a row, in the order of its line.
-PayloadObject ReadSelected(const data::PayloadTable& payload, Row row,
-                           const PayloadSelection& selection);
 
 }  // namespace simile::service

@@ -26,4 +26,10 @@ absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_m
   return TooLarge("more than ", bytes_min, bytes_max, remedy);
 }
 
+absl::Status CheckCounted(const Reply& reply, std::uint64_t counted_max, std::uint64_t bytes_max,
+                          std::string_view remedy) {
+  if (reply.bytes() <= counted_max) return absl::OkStatus();
+  return ReplyTooLargeToBuild(counted_max, bytes_max, remedy);
+}
+
 }  // namespace simile::service

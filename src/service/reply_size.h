@@ -5,6 +5,8 @@
 
 #include <absl/status/status.h>
 
+#include "service/call.h"
+
 namespace simile::service {
 
 // REPLY_TOO_LARGE: the response may not have as many bytes as it has.
@@ -16,5 +18,10 @@ absl::Status ReplyTooLarge(std::uint64_t bytes, std::uint64_t bytes_max, std::st
 //   bytes_min  the response has more than this
 absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
                                   std::string_view remedy);
+
+// Refuses a reply so large that counting its bytes ended at `counted_max`. The call itself refuses
+// any other that is too large (Call::FinishWith).
+absl::Status CheckCounted(const Reply& reply, std::uint64_t counted_max, std::uint64_t bytes_max,
+                          std::string_view remedy);
 
 }  // namespace simile::service

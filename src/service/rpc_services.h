@@ -5,43 +5,45 @@
 
 #include "engine/queue/executor.h"
 #include "engine/snapshots/snapshot_store.h"
-#include "net/call_gate.h"
+#include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
+#include "service/health.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
-namespace grpc {
-class Service;
+namespace simile::net {
+class QueuedService;
 }
 
 namespace simile::service {
 
-// The services of simile.v1 for a gRPC server; the only place that connects methods with handlers.
-// Owned by wiring. Must outlive the server; its parts must outlive it.
+// The services of simile.v1, and grpc.health.v1.Health, for a gRPC server; the only place that
+// connects methods with handlers. Owned by wiring. Must outlive the server; its parts must outlive
+// it.
 class RpcServices {
  public:
   struct Parts {
     const Clock& clock;
     const observe::Logger& log;
+    observe::FailureLines& failure_lines;
     observe::Metrics& metrics;
     engine::SnapshotStore& store;
     engine::Executor& executor;
     CollectionChanges& changes;
     const ServingBackend& backend;
     AdminParts admin;
+    Health& health;
     const Limits& limits;
     bool log_requests = false;
   };
   explicit RpcServices(const Parts& parts);
   ~RpcServices();
 
-  std::vector<grpc::Service*> services();
-  // Every call of these services enters it.
-  net::CallGate& gate();
+  std::vector<net::QueuedService*> services();
 
  private:
   class Impl;

@@ -5,17 +5,14 @@
 
 namespace simile::v1 {
 class RecommendRequest;
-class RecommendResponse;
 class SearchRequest;
-class SearchResponse;
 }  // namespace simile::v1
 
 namespace simile::service {
 
 // The methods of SearchService. Neither throws; each finishes its call now or later.
-void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request,
-                  v1::SearchResponse& response);
+void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request);
 void HandleRecommend(const SearchPipeline& pipeline, Call& call,
-                     const v1::RecommendRequest& request, v1::RecommendResponse& response);
+                     const v1::RecommendRequest& request);
 
 }  // namespace simile::service

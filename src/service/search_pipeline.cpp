@@ -3,25 +3,38 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "net/queued_service.h"
 #include "query/resolve.h"
+#include "service/call_work.h"
+#include "service/finish_with_reply.h"
 #include "service/guarded.h"
 #include "service/page_token.h"
+#include "service/reply_size.h"
 #include "service/validate_refinement.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
+// What a call that is over has not reached while its request is resolved.
+constexpr std::string_view kStep = "its queries were resolved";
+
 std::string ReplyRemedy(const Limits& limits) {
   return fmt::format(
       "lower k, select the payload fields you need or none, leave out with_vectors, or raise "
       "options.reply_bytes_max (up to {})",
       base::Grouped(limits.reply_bytes_max));
+}
+
+// The request's repeated field, for messages.
+std::string_view PathOf(SearchPipeline::Method method) {
+  return method == SearchPipeline::Method::kSearch ? "queries" : "user_ids";
 }
 
 // What the scores of a query's hits are.
@@ -39,10 +52,10 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
 }
 
 // The result pages as far as they are known before the search: all but hits and groups.
-std::vector<SearchPipeline::ResultPage> StartPages(
-    const std::vector<query::QueryRequest>& requests,
-    const std::vector<engine::ResolvedQuery>& queries, const engine::Snapshot& snapshot) {
-  std::vector<SearchPipeline::ResultPage> pages(requests.size());
+std::vector<ResultPage> StartPages(const std::vector<query::QueryRequest>& requests,
+                                   const std::vector<engine::ResolvedQuery>& queries,
+                                   const engine::Snapshot& snapshot) {
+  std::vector<ResultPage> pages(requests.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const engine::ResolvedQuery& query = queries[i];
     pages[i].offset = requests[i].offset;
@@ -58,6 +71,35 @@ std::vector<SearchPipeline::ResultPage> StartPages(
   return pages;
 }
 
+// How many of the items that exist for the call a user has seen.
+//   existing  null for all items
+std::uint32_t SeenCount(const data::Profiles& profiles, const std::string& user_id,
+                        const RowMask* existing) {
+  const auto user = profiles.ids.Find(user_id);
+  if (!user) return 0;
+  const std::span<const Row> seen = profiles.seen.Of(*user);
+  if (existing == nullptr) return static_cast<std::uint32_t>(seen.size());
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(seen, [&](Row row) { return existing->Allows(row); }));
+}
+
+// About how large the reply becomes, from the mean size of a row.
+std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queries,
+                                 const RowShape& shape, const engine::Snapshot& snapshot) {
+  constexpr std::uint64_t kHitBytes = 40;  // id, score, rank
+  std::uint64_t row_bytes = kHitBytes;
+  if (shape.with_vectors) row_bytes += snapshot.dim() * sizeof(float);
+  if (!shape.payload.none) {
+    const std::uint64_t rows = std::max<std::uint64_t>(1, snapshot.row_count());
+    row_bytes += snapshot.dataset->payload.packed_bytes() / rows;
+  }
+  std::uint64_t rows = 0;
+  for (const engine::ResolvedQuery& query : queries) {
+    rows += std::uint64_t{query.k} * (query.grouping ? query.grouping->group_size : 1);
+  }
+  return rows * row_bytes;
+}
+
 template <class Element>
 std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_t offset) {
   return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
@@ -68,32 +110,40 @@ std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_
 // What a call keeps while the executor has its task.
 struct SearchPipeline::Pending {
   ValidSearch search;
+  Method method;
   engine::SnapshotPtr snapshot;
   std::shared_ptr<const RowMask> existing;  // the items that exist for the call; null for all
   RowShape shape;
   std::vector<ResultPage> pages;  // [queries]
-  v1::Receipt& receipt;
-  Build build;
+  std::string next_page_token;    // empty: there is no next page, or none was asked for
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
     : parts_(parts), reply_remedy_(ReplyRemedy(parts.limits)) {}
 
 void SearchPipeline::Run(Call& call, const std::string& collection, ValidSearch search,
-                         std::string_view path, v1::Receipt& receipt, Build build) const {
+                         Method method) const {
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
-  const absl::Status status = Guarded([&] {
-    auto pending = std::make_shared<Pending>(
-        Pending{std::move(search), nullptr, nullptr, {}, {}, receipt, std::move(build)});
-    return Submit(call, collection, path, std::move(pending));
+  const absl::Status status = Guarded([&]() -> absl::Status {
+    const auto pending =
+        std::make_shared<Pending>(Pending{std::move(search), method, nullptr, nullptr, {}, {}, {}});
+    const Effort effort = net::OnIoThread() ? Effort::kBrief : Effort::kAny;
+    const auto submitted = Submit(call, collection, pending, effort);
+    if (!submitted.ok() || *submitted) return submitted.status();
+    const auto resolve = [this, &call, &collection, pending] {
+      const absl::Status again =
+          Guarded([&] { return Submit(call, collection, pending, Effort::kAny).status(); });
+      if (!again.ok()) Refuse(call, again);
+    };
+    return parts_.workers.Post(resolve) ? absl::OkStatus() : WorkersFullError();
   });
-  if (status.ok()) return;  // the executor finishes the call
-  CountRefusal(status);
-  call.Finish(status);
+  if (!status.ok()) Refuse(call, status);
+  // Otherwise the executor finishes the call, or a worker.
 }
 
-absl::Status SearchPipeline::Submit(Call& call, const std::string& collection,
-                                    std::string_view path, std::shared_ptr<Pending> pending) const {
+absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& collection,
+                                            const std::shared_ptr<Pending>& pending,
+                                            Effort effort) const {
   const ValidSearch& search = pending->search;
   auto pinned = Pin(collection, search);
   if (!pinned.ok()) return pinned.status();
@@ -108,19 +158,38 @@ absl::Status SearchPipeline::Submit(Call& call, const std::string& collection,
   task->snapshot = pending->snapshot;
   task->arrived_at = call.arrived_at();
   task->deadline = Deadline(call);
-  task->cancelled = [flag = call.cancelled()] { return flag->load(std::memory_order_relaxed); };
-  const query::CallOptions options{path, search.exclude_ids, search.answer.required_filter};
-  absl::Status resolved =
-      query::ResolveQueries(snapshot, search.queries, options, parts_.clock, *task);
+  task->cancelled = call.cancelled();
+  task->priority = search.priority;
+  task->request_bytes = search.request_bytes;
+  const query::CallOptions options{PathOf(pending->method), search.exclude_ids,
+                                   search.answer.required_filter};
+  base::LongWork work = effort == Effort::kBrief
+                            ? base::LongWork::Brief()
+                            : WorkOf(call, task->deadline, parts_.clock, kStep);
+  absl::Status resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
+  if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
   pending->existing = task->queries.front().existing;
   pending->pages = StartPages(search.queries, task->queries, snapshot);
+  task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     if (!answer.ok()) CountRefusal(answer.status());
-    call.Finish(answer.ok() ? Guarded([&] { return Complete(call, *answer, *pending); })
-                            : answer.status());
+    FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {
+      if (!answer.ok()) return answer.status();
+      return BuildReply(call, *answer, *pending);
+    });
   };
-  return parts_.executor.Submit(std::move(task));
+  // An I/O thread looks for work itself before it waits, so that what comes together runs together.
+  const auto wake =
+      net::OnIoThread() ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
+  absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
+  if (!submitted.ok()) return submitted;
+  return true;
+}
+
+void SearchPipeline::Refuse(Call& call, const absl::Status& status) const {
+  CountRefusal(status);
+  call.Finish(status);
 }
 
 absl::StatusOr<engine::SnapshotPtr> SearchPipeline::Pin(const std::string& collection,
@@ -135,37 +204,35 @@ absl::StatusOr<engine::SnapshotPtr> SearchPipeline::Pin(const std::string& colle
   return pinned;
 }
 
-absl::Status SearchPipeline::Complete(Call& call, const engine::SearchAnswer& answer,
-                                      Pending& pending) const {
-  const ResponseBuilder builder(*pending.snapshot, pending.shape);
-  std::vector<Row> rows;
-  std::uint64_t keyword_bytes = 0;
-  const auto add_rows = [&](std::span<const Hit> hits) {
-    for (const Hit& hit : hits) rows.push_back(hit.row);
-  };
+absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
+                                                       const engine::SearchAnswer& answer,
+                                                       Pending& pending) const {
+  const data::Profiles& profiles = pending.snapshot->dataset->profiles;
   for (std::size_t i = 0; i < pending.pages.size(); ++i) {
     ResultPage& page = pending.pages[i];
     page.hits = SkipFirst(answer.results[i].hits, page.offset);
     page.groups = SkipFirst(answer.results[i].groups, page.offset);
-    add_rows(page.hits);
-    for (const engine::HitGroup& group : page.groups) {
-      keyword_bytes += group.keyword.size();
-      add_rows(group.hits);
-    }
+    if (pending.method != Method::kRecommend) continue;
+    const std::string& user_id = std::get<query::ByUser>(pending.search.queries[i].target).id;
+    page.user_id = user_id;
+    page.seen_count = SeenCount(profiles, user_id, pending.existing.get());
   }
-  absl::Status fits =
-      builder.CheckRowBytes(rows, pending.search.answer.reply_bytes_max,
-                            parts_.limits.reply_bytes_max, reply_remedy_, keyword_bytes);
-  if (!fits.ok()) return fits;
-  pending.build(
-      {*pending.snapshot, builder, pending.pages, pending.existing.get(), NextPageToken(pending)});
+  pending.next_page_token = NextPageToken(pending);
+  const std::uint64_t counted_max = parts_.limits.reply_bytes_max;
+  SearchReply reply({.snapshot = *pending.snapshot,
+                     .shape = pending.shape,
+                     .pages = pending.pages,
+                     .receipt = answer.receipt,
+                     .brief_receipt = pending.search.brief_receipt,
+                     .request_id = call.request_id(),
+                     .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
+                     .next_page_token = pending.next_page_token},
+                    counted_max);
+  absl::Status counted =
+      CheckCounted(reply, counted_max, pending.search.answer.reply_bytes_max, reply_remedy_);
+  if (!counted.ok()) return counted;
   parts_.metrics.RecordAnswer(call.method(), pending.pages.size(), answer.receipt.cost);
-  FillBriefReceipt(answer.receipt, *pending.snapshot,
-                   Microseconds(parts_.clock.Now() - call.arrived_at()), pending.receipt);
-  if (!pending.search.brief_receipt) {
-    FillReceiptDetail(answer.receipt, *pending.snapshot, call.request_id(), pending.receipt);
-  }
-  return absl::OkStatus();
+  return reply;
 }
 
 std::string SearchPipeline::NextPageToken(const Pending& pending) const {

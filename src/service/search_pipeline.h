@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,20 +15,16 @@
 #include "engine/snapshots/snapshot_store.h"
 #include "observe/metrics.h"
 #include "service/call.h"
-#include "service/response_builder.h"
+#include "service/resolve_workers.h"
+#include "service/search_reply.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
-
-namespace simile::v1 {
-class Receipt;
-enum ScoreKind : int;
-}  // namespace simile::v1
 
 namespace simile::service {
 
 // The request path of Search and Recommend: pinned snapshot -> resolved vectors and rows ->
-// executor -> response. The two differ only in the messages they read and write. Owned by the RPC
-// services; borrows its parts. Safe to use from any thread.
+// executor -> reply. The two differ only in what they read. Owned by the RPC services; borrows its
+// parts. Safe to use from any thread.
 class SearchPipeline {
  public:
   struct Parts {
@@ -38,33 +33,16 @@ class SearchPipeline {
     engine::Executor& executor;
     observe::Metrics& metrics;
     const Limits& limits;
+    ResolveWorkers& workers;
   };
   explicit SearchPipeline(const Parts& parts);
 
-  // The answer to one query, without the first `offset` hits or groups.
-  struct ResultPage {
-    std::span<const Hit> hits;
-    std::span<const engine::HitGroup> groups;
-    std::uint32_t offset = 0;  // rows or groups skipped
-    v1::ScoreKind score_kind{};
-    std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
-    std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
-  };
-  // What a response is built from.
-  struct Answer {
-    const engine::Snapshot& snapshot;
-    const ResponseBuilder& builder;
-    const std::vector<ResultPage>& pages;  // [queries]
-    const RowMask* existing;               // the items that exist for the call; null for all
-    std::string next_page_token;           // empty: there is no next page, or none was asked for
-  };
-  using Build = std::function<void(const Answer&)>;
+  // Which of the two: for users the response also says who they are and what they have seen.
+  enum class Method : std::uint8_t { kSearch, kRecommend };
 
-  // Finishes the call: at once with an error, or later from the executor's completion thread, which
-  // checks that the rows fit, calls `build` and fills `receipt` (part of the response).
-  //   path  the request's repeated field, for messages: "queries", "user_ids"
-  void Run(Call& call, const std::string& collection, ValidSearch search, std::string_view path,
-           v1::Receipt& receipt, Build build) const;
+  // Finishes the call: at once with an error, or later where the executor completes its task. What
+  // is too long for an I/O thread goes to a worker.
+  void Run(Call& call, const std::string& collection, ValidSearch search, Method method) const;
 
   const Limits& limits() const { return parts_.limits; }
 
@@ -72,9 +50,16 @@ class SearchPipeline {
   struct Pending;
   absl::StatusOr<engine::SnapshotPtr> Pin(const std::string& collection,
                                           const ValidSearch& search) const;
-  absl::Status Submit(Call& call, const std::string& collection, std::string_view path,
-                      std::shared_ptr<Pending> pending) const;
-  absl::Status Complete(Call& call, const engine::SearchAnswer& answer, Pending& pending) const;
+  // Where the work of resolving is done.
+  enum class Effort : std::uint8_t { kBrief, kAny };
+  // False when brief effort does not suffice.
+  absl::StatusOr<bool> Submit(Call& call, const std::string& collection,
+                              const std::shared_ptr<Pending>& pending, Effort effort) const;
+  // Counts the refusal and sends it.
+  void Refuse(Call& call, const absl::Status& status) const;
+  // Errors: REPLY_TOO_LARGE when its bytes are too many even to be counted.
+  absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
+                                         Pending& pending) const;
   // Empty when there is no next page; otherwise leases the snapshot for the call that asks for it.
   std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;

@@ -62,6 +62,14 @@ absl::StatusOr<bool> WantsBriefReceipt(const v1::SearchOptions& options) {
                     "RECEIPT_DETAIL_FULL or RECEIPT_DETAIL_BRIEF");
 }
 
+absl::StatusOr<engine::Priority> ValidPriority(const v1::SearchOptions& options) {
+  const v1::Priority priority = options.priority();
+  if (!v1::Priority_IsValid(priority)) {
+    return RefuseEnum({"priority", &kOptions}, priority, "PRIORITY_ONLINE or PRIORITY_BULK");
+  }
+  return priority == v1::PRIORITY_BULK ? engine::Priority::kBulk : engine::Priority::kOnline;
+}
+
 // What the options say for every query, but for the excluded ids. Offset and k are checked together
 // for each query, since either may come from the options.
 absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
@@ -153,11 +161,9 @@ absl::Status CheckTotals(const FieldPath& list, const std::vector<query::QueryRe
     if (query.diversity) pairs += query.diversity->candidates * last;
     if (query.group_by) group_rows += query.group_by->group_size * last;
   }
-  // The queue never has space for more. (The configuration guarantees it for queries_per_call_max.)
-  const std::uint32_t vectors_max = std::min(limits.vectors_per_call_max, limits.queue_queries_max);
-  if (vectors > queries.size() && vectors > vectors_max) {
+  if (vectors > queries.size() && vectors > limits.vectors_per_call_max) {
     return Refuse(list, "{} vectors, each example counted; a call may have {}",
-                  base::Grouped(vectors), base::Grouped(vectors_max));
+                  base::Grouped(vectors), base::Grouped(limits.vectors_per_call_max));
   }
   if (group_rows > limits.group_rows_per_call_max) {
     return Refuse(list,
@@ -239,13 +245,17 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!answer.ok()) return answer.status();
   const auto brief_receipt = WantsBriefReceipt(options);
   if (!brief_receipt.ok()) return brief_receipt.status();
+  const auto priority = ValidPriority(options);
+  if (!priority.ok()) return priority.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
   ValidSearch valid{{},
                     {options.exclude_ids().begin(), options.exclude_ids().end()},
                     *answer,
                     *brief_receipt,
-                    *std::move(paging)};
+                    *priority,
+                    *std::move(paging),
+                    request.SpaceUsedLong()};
   valid.queries.reserve(query_count);
   return valid;
 }

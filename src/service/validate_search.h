@@ -8,6 +8,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "engine/search/search_task.h"
 #include "query/query_request.h"
 #include "service/answer_options.h"
 #include "service/page_token.h"
@@ -34,7 +35,9 @@ struct ValidSearch {
   std::vector<std::string_view> exclude_ids;  // of every query; views of the request
   AnswerOptions answer;
   bool brief_receipt = false;
+  engine::Priority priority = engine::Priority::kOnline;
   Paging paging;
+  std::uint64_t request_bytes = 0;  // of the request in memory
 };
 
 // Errors: INVALID_FIELD, INVALID_PAGE_TOKEN. Pure; O(size of the request).

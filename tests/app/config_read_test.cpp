@@ -311,23 +311,5 @@ TEST_F(ConfigReadTest, RefusesADefaultDeadlineOverTheMaximum) {
       HasSubstr("limits.search_deadline_default: 20000 ms is over limits.search_deadline_max"));
 }
 
-TEST_F(ConfigReadTest, RefusesAQueueThatCannotHoldACall) {
-  EXPECT_EQ(
-      ErrorOf(
-          {.file = {}, .environment = {{"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "1023"}}, .flags = {}}),
-      "limits.queue_queries_max: 1023 (environment SIMILE_LIMITS_QUEUE_QUERIES_MAX) is "
-      "under limits.queries_per_call_max, 1024 (default); raise the one or lower the "
-      "other");
-}
-
-TEST_F(ConfigReadTest, AcceptsAQueueThatHoldsOneCall) {
-  const Limits limits = Read({.file = {},
-                              .environment = {{"SIMILE_LIMITS_QUERIES_PER_CALL_MAX", "64"},
-                                              {"SIMILE_LIMITS_QUEUE_QUERIES_MAX", "64"}},
-                              .flags = {}})
-                            .config.limits;
-  EXPECT_EQ(limits.queue_queries_max, 64U);
-}
-
 }  // namespace
 }  // namespace simile::app

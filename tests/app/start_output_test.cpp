@@ -33,7 +33,8 @@ class StartOutputTest : public testing::Test {
 
   std::ostringstream log_text_;
   mutable std::string levels_;
-  StartOutput output_{{observe::LogFormat::kJson, observe::LogLevel::kInfo, &log_text_}};
+  const observe::Logger log_{{observe::LogFormat::kJson, observe::LogLevel::kInfo, &log_text_}};
+  StartOutput output_{observe::LogFormat::kJson, log_};
 };
 
 TEST_F(StartOutputTest, LogsTheBackendTheAddressesAndTheFailure) {

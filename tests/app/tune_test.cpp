@@ -158,9 +158,9 @@ TEST_F(TuneCollectionsTest, ServeUsesTunedThreads) {
   ASSERT_TRUE(WriteTuningCache(config_.tuning_cache, *measured).ok());
   config_.port = 0;
   config_.metrics_enabled = false;
-  config_.log_level = LogLevel::kError;
   config_.backend.preference = backend::Preference::kCpu;
-  const auto app = App::Create(config_);
+  const observe::Logger log({LogFormat::kText, LogLevel::kError, nullptr});
+  const auto app = App::Create(config_, log);
   ASSERT_TRUE(app.ok()) << app.status();
   EXPECT_THAT((*app)->backend().info.device, HasSubstr(", 1 thread"));
 }

@@ -21,23 +21,23 @@ class WiringTest : public testing::Test {
   WiringTest() {
     config_.port = 0;
     config_.metrics_port = 0;
-    config_.log_level = LogLevel::kError;
     config_.tuning = Tuning::kDefaults;
     config_.collections = {{"films", SIMILE_SOURCE_DIR "/examples/films"}};
   }
 
   std::string Error() const {
-    const auto app = App::Create(config_);
+    const auto app = App::Create(config_, log_);
     return app.ok() ? "" : std::string(app.status().message());
   }
 
   const ScratchFolder scratch_;
+  const observe::Logger log_{{LogFormat::kText, LogLevel::kError, nullptr}};
   Config config_;
 };
 
 TEST_F(WiringTest, ServesTheConfiguredCollections) {
   config_.port_file = scratch_.path() / "port";
-  auto app = App::Create(config_);
+  auto app = App::Create(config_, log_);
   ASSERT_TRUE(app.ok()) << app.status();
   std::uint16_t written = 0;
   std::ifstream(config_.port_file) >> written;
@@ -59,14 +59,14 @@ TEST_F(WiringTest, ServesTheConfiguredCollections) {
 
 TEST_F(WiringTest, RunsWithoutMetricsWhenConfiguredTo) {
   config_.metrics_enabled = false;
-  const auto app = App::Create(config_);
+  const auto app = App::Create(config_, log_);
   ASSERT_TRUE(app.ok()) << app.status();
   EXPECT_FALSE((*app)->metrics_address().has_value());
 }
 
 TEST_F(WiringTest, NamesTheCollectionThatDoesNotLoad) {
   config_.collections = {{"books", scratch_.path()}};
-  auto app = App::Create(config_);
+  auto app = App::Create(config_, log_);
   ASSERT_TRUE(app.ok()) << app.status();
   const absl::Status loaded = (*app)->LoadCollections({});
   EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
@@ -80,7 +80,7 @@ TEST_F(WiringTest, RefusesMalformedCollectionNames) {
 }
 
 TEST_F(WiringTest, RefusesPortsThatAreTaken) {
-  const auto first = App::Create(config_);
+  const auto first = App::Create(config_, log_);
   ASSERT_TRUE(first.ok()) << first.status();
   config_.port = (*first)->port();
   EXPECT_THAT(Error(), HasSubstr("Address already in use"));
@@ -100,7 +100,7 @@ TEST_F(WiringTest, RefusesAPortFileItCannotWrite) {
 TEST_F(WiringTest, HasAReadyFileWhileItServes) {
   config_.ready_file = scratch_.path() / "ready";
   scratch_.Write("ready", "of a server that was killed");
-  const auto app = App::Create(config_);
+  const auto app = App::Create(config_, log_);
   ASSERT_TRUE(app.ok()) << app.status();
   EXPECT_FALSE(std::filesystem::exists(config_.ready_file));
   ASSERT_TRUE((*app)->LoadCollections({}).ok());
@@ -117,7 +117,7 @@ TEST_F(WiringTest, RefusesAReadyFileItCannotRemoveOrWrite) {
   EXPECT_EQ(Error(), "ready file " + config_.ready_file.string() +
                          ": cannot be removed: Directory not empty");
   config_.ready_file = scratch_.path() / "no" / "ready";
-  const auto app = App::Create(config_);
+  const auto app = App::Create(config_, log_);
   ASSERT_TRUE(app.ok()) << app.status();
   EXPECT_EQ((*app)->LoadCollections({}).message(),
             "ready file " + config_.ready_file.string() +

@@ -35,6 +35,7 @@ class AllocationTest : public ::testing::Test {
     options.threads = 2;
     options.tuning.int4_from_code_bytes = 0;  // single queries read int4
     options.foreground_bytes_max = tests::kInForeground;
+    options.small_pass_bytes = 0;
     backend_ = MakeInt8Backend(options);
     index_ = backend_->MakeResident(SegmentOf(rows_)).value();
   }

@@ -77,6 +77,12 @@ Draw DrawOffers(ScoredRows& rows, SeededRandom& random) {
   return draw;
 }
 
+void Offer(Candidates& candidates, const Candidate& candidate, const Guess& guess,
+           const Rescorer& rescorer) {
+  if (candidates.full()) candidates.MakeSpace(guess, rescorer);
+  candidates.Offer(candidate);
+}
+
 Candidate CandidateOf(std::uint32_t index, float score, double bound, SeededRandom& random) {
   const double cheap = static_cast<double>(score) + bound * static_cast<double>(random.Signed());
   const auto [lower, upper] = certificate::RangeOf(cheap, bound);
@@ -102,7 +108,7 @@ TEST(CandidatesTest, KeepsTheBestWithProvenGates) {
     Candidates candidates(buffer, draw.k, draw.threshold);
     const Guess proven{draw.k, 1};
     for (const std::uint32_t index : draw.order) {
-      candidates.Offer(CandidateOf(index, rows[index], draw.bound, random), proven, rescorer);
+      Offer(candidates, CandidateOf(index, rows[index], draw.bound, random), proven, rescorer);
       if (candidates.due()) candidates.Tighten(proven);
       // k rows reach a proven gate, or it is the threshold.
       ASSERT_TRUE(candidates.gate() == draw.threshold ||
@@ -139,7 +145,7 @@ TEST(CandidatesTest, DropsOnlyWhatIsBelowTheGateOrBeatenByKRows) {
       // Any guess, and any gate from another thread.
       const Guess guess{random.Between(1, draw.k), std::fabs(random.Signed())};
       offered[index] = CandidateOf(index, rows[index], draw.bound, random);
-      candidates.Offer(offered[index], guess, rescorer);
+      Offer(candidates, offered[index], guess, rescorer);
       if (candidates.due()) candidates.Tighten(guess);
       if (random.OneIn(200)) candidates.RaiseGate(rows[random.Below(draw.count)]);
     }
@@ -160,50 +166,64 @@ TEST(CandidatesTest, DropsOnlyWhatIsBelowTheGateOrBeatenByKRows) {
 }
 
 TEST(CandidatesTest, GuessesNoHigherThanTheBestSeen) {
-  SeededRandom random(kSeed);
   ScoredRows rows(300);
   for (std::size_t i = 0; i < rows.count(); ++i) rows[i] = static_cast<float>(i);
-  std::uint64_t rescored = 0;
-  const SegmentRows segment = rows.Segment();
-  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
   std::vector<Candidate> buffer(Candidates::CapacityFor(10, rows.count()));
   Candidates candidates(buffer, 10, kNoThreshold);
-  for (std::uint32_t i = 0; i < 100; ++i)
-    candidates.Offer({i, rows[i] - 2, rows[i] + 2}, {10, 1}, rescorer);
+  for (std::uint32_t i = 0; i < 100; ++i) candidates.Offer({i, rows[i] - 2, rows[i] + 2});
   candidates.Tighten({3, 0.25F});
   // The third best cheap score is 97, and a quarter of its bound 0.5.
   EXPECT_EQ(candidates.gate(), 96.5F);
-  EXPECT_EQ(rescored, 0U);
   candidates.RaiseGate(90);
   EXPECT_EQ(candidates.gate(), 96.5F) << "gates never fall";
 }
 
 TEST(CandidatesTest, GuessesTheScoreThatRankRowsShouldReach) {
   ScoredRows rows(3);
-  std::uint64_t rescored = 0;
-  const SegmentRows segment = rows.Segment();
-  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
   std::vector<Candidate> buffer(Candidates::CapacityFor(2, rows.count()));
   Candidates candidates(buffer, 2, kNoThreshold);
   const Guess guess{2, 0.25F};
   // One scored already, at 5; one with a wide bound, guessed to reach 5.5 though its lower bound
   // is 4.
-  candidates.Offer({0, 5, 5}, guess, rescorer);
-  candidates.Offer({1, 4, 8}, guess, rescorer);
+  candidates.Offer({0, 5, 5});
+  candidates.Offer({1, 4, 8});
   candidates.Tighten(guess);
   EXPECT_EQ(candidates.gate(), 5);
 }
 
+// Few candidates are ranked by counting, many by selection.
+TEST(CandidatesTest, GuessesTheRankthBestOfAnyNumber) {
+  SeededRandom random(kSeed);
+  for (int round = 0; round < 2'000; ++round) {
+    const std::size_t count = random.Between(1, 600);
+    const std::size_t rank = random.Between(1, count);
+    std::vector<Candidate> buffer(Candidates::CapacityFor(count, count));
+    Candidates candidates(buffer, count, kNoThreshold);
+    std::vector<float> scores(count);
+    // Distinct, or with ties, on scales from 1 to 2^40.
+    const std::size_t grid = random.OneIn(2) ? 1 + random.Below(20) : count * 64;
+    const float unit = std::ldexp(1.0F, static_cast<int>(random.Below(40)));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      scores[i] = unit * static_cast<float>(random.Below(grid));
+      candidates.Offer({i, scores[i], scores[i]});
+    }
+    candidates.Tighten({rank, 1});
+    std::ranges::sort(scores, std::greater<>());
+    ASSERT_LE(candidates.gate(), scores[rank - 1]) << "seed " << kSeed << ", round " << round;
+    // At most as far below as halving the range leaves undecided.
+    const float undecided = std::ldexp(scores.front() - scores.back(), -16);
+    ASSERT_GE(candidates.gate(), scores[rank - 1] - undecided)
+        << "seed " << kSeed << ", round " << round;
+  }
+}
+
 TEST(CandidatesTest, RefusesWhatLiesBelowTheGate) {
   ScoredRows rows(3);
-  std::uint64_t rescored = 0;
-  const SegmentRows segment = rows.Segment();
-  const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
   std::vector<Candidate> buffer(Candidates::CapacityFor(1, rows.count()));
   Candidates candidates(buffer, 1, 0.5F);
-  candidates.Offer({0, 0.1F, std::nextafter(0.5F, 0.0F)}, {1, 1}, rescorer);
+  candidates.Offer({0, 0.1F, std::nextafter(0.5F, 0.0F)});
   EXPECT_TRUE(candidates.all().empty());
-  candidates.Offer({1, 0.1F, 0.5F}, {1, 1}, rescorer);  // may reach it
+  candidates.Offer({1, 0.1F, 0.5F});  // may reach it
   EXPECT_EQ(candidates.all().size(), 1U);
 }
 

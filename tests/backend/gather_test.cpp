@@ -27,10 +27,9 @@ class GatherTest : public ::testing::Test {
   // Expects the plain scan's answers to the gathered queries.
   void ExpectTheScansAnswers(const SegmentRows& rows, const SearchBatch& batch,
                              const std::vector<std::uint32_t>& queries, const std::string& what) {
-    const std::size_t hits_max = HitsMax(batch, rows);
-    scanned_.Reset(batch.specs.size(), hits_max);
+    PrepareResult(batch, rows, scanned_);
     scan_.Run(pool_, rows, batch, scanned_);
-    gathered_.Reset(batch.specs.size(), hits_max);
+    PrepareResult(batch, rows, gathered_);
     gather_.Run(pool_, rows, batch, queries, gathered_);
     for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
       if (!std::ranges::binary_search(queries, query)) {

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/counted_kernel.h"
 #include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/int8_pass.h"
 #include "backend/cpu/packed_rows.h"
 #include "backend/int8_fixture.h"
 #include "backend/small_blocks.h"
@@ -347,6 +350,104 @@ TEST_F(Int8BackendTest, SearchesLargeBatchesInAsFewPassesAsTheyNeed) {
     EXPECT_GE(counted.passes() - passes, needed) << batch;
     EXPECT_LE(counted.passes() - passes, needed + 1) << batch << ": one more for wrong guesses";
   }
+}
+
+TEST_F(Int8BackendTest, LeavesSmallPassesToTheCallingThread) {
+  constexpr std::uint64_t kSeed = 93;
+  constexpr std::size_t kSearches = 300;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(1'000, 64, random);
+  const auto queries = UnitRows(4, 64, random);
+  CountedKernel counted(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(2);
+  options.large = options.small = counted.kernel();
+  options.small_pass_bytes = 2 * 1'024 * 64;  // 1,024 positions and, with four queries, 7/4 of that
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const std::size_t passes_before = counted.passes();
+  std::size_t passes = 0;
+  for (std::size_t search = 0; search < kSearches; ++search) {
+    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(4, 3)},
+                          SeedText(kSeed));
+    std::uint32_t rescans = 0;
+    for (std::size_t query = 0; query < 4; ++query) {
+      rescans = std::max(rescans, static_cast<std::uint32_t>(result().Cost(query).rescans));
+    }
+    passes += 1 + rescans;
+  }
+  // A second thread that took part in any two of them would count as one more.
+  EXPECT_EQ(counted.passes() - passes_before, passes);
+}
+
+TEST(IsSmallPassTest, CountsAQuarterOfTheCodesForEachQueryMore) {
+  const PackedShape shape = ShapeOf(1'024, 64, 1);
+  constexpr std::size_t kCodeBytes = 1'024 * 64;
+  EXPECT_TRUE(IsSmallPass(shape, 1, kCodeBytes));
+  EXPECT_FALSE(IsSmallPass(shape, 1, kCodeBytes - 1));
+  EXPECT_TRUE(IsSmallPass(shape, 5, 2 * kCodeBytes));
+  EXPECT_FALSE(IsSmallPass(shape, 6, 2 * kCodeBytes));
+  EXPECT_FALSE(IsSmallPass(shape, 1, 0));
+}
+
+// A kernel whose next scan, once it is told to, waits until it is let go.
+class HeldKernel {
+ public:
+  explicit HeldKernel(const Int8Kernel& kernel) : kernel_(kernel) {
+    scan_ = kernel.scan;
+    kernel_.scan = &Scan;
+  }
+
+  const Int8Kernel* kernel() const { return &kernel_; }
+  static void HoldNext() { hold_ = true; }
+  static void AwaitHeld() { held_.wait(false); }
+  static void LetGo() {
+    let_go_ = true;
+    let_go_.notify_all();
+  }
+
+ private:
+  static void Scan(const BlockScan& block) {
+    if (hold_.exchange(false)) {
+      held_ = true;
+      held_.notify_all();
+      let_go_.wait(false);
+    }
+    scan_(block);
+  }
+
+  static inline void (*scan_)(const BlockScan& block) = nullptr;
+  static inline std::atomic<bool> hold_{false};
+  static inline std::atomic<bool> held_{false};
+  static inline std::atomic<bool> let_go_{false};
+  Int8Kernel kernel_;
+};
+
+// Would never end if the two shared a lock.
+TEST_F(Int8BackendTest, SearchesAsideWhileASearchRuns) {
+  constexpr std::uint64_t kSeed = 94;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(1'000, 64, random);
+  const auto queries = UnitRows(3, 64, random);
+  const std::vector<QuerySpec> specs = Specs(3, 5);
+  const HeldKernel held(*SupportedInt8Kernels().front());
+  Int8Options options = SmallBlocks(2);
+  options.large = options.small = held.kernel();
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  SearchResult searched;
+  SearchResult aside;
+  HeldKernel::HoldNext();
+  std::thread search([&] {
+    EXPECT_TRUE((*index)->Search({queries->view(), specs}, searched).ok());
+  });
+  HeldKernel::AwaitHeld();
+  EXPECT_TRUE((*index)->SearchAside({queries->view(), specs}, aside).ok());
+  HeldKernel::LetGo();
+  search.join();
+  tests::ExpectSameAnswers(aside, searched, SeedText(kSeed));
+  EXPECT_STREQ(aside.Engine(0), searched.Engine(0));
 }
 
 // Every thread then scans all blocks, the first one included.

@@ -33,6 +33,7 @@ class Int8BuildTest : public tests::Int8Fixture {
     Int8Options options = OptionsFor("");
     options.threads = 2;
     options.foreground_bytes_max = 0;
+    options.small_pass_bytes = 0;
     return options;
   }
   static bool Scans(const std::string& engine) { return engine.starts_with("scan-"); }

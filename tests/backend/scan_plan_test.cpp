@@ -35,6 +35,7 @@ TEST(ScanPlanTest, SplitsQueriesWhereRowsAreTooFewForTheThreads) {
 
 TEST(ScanPlanTest, UsesOneThreadForLittleWork) {
   EXPECT_EQ(PlanScan(100, 1, 384, 8).threads, 1U);
+  EXPECT_EQ(PlanScan(2'700, 1, 384, 8).threads, 1U);
   EXPECT_EQ(PlanScan(100'000, 1, 384, 8).threads, 8U);
 }
 

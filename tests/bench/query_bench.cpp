@@ -20,9 +20,10 @@
 
 #include "backend/cpu/calibration.h"
 #include "backend/cpu/int8_backend.h"
+#include "base/unasked_work.h"
 #include "bench/query_data.h"
 #include "bench/timing.h"
-#include "engine/search/batch_runner.h"
+#include "engine/run_tasks.h"
 #include "query/resolve.h"
 
 namespace simile::bench {
@@ -68,10 +69,12 @@ class CallRunner {
     tasks.push_back(std::make_unique<engine::SearchTask>());
     tasks[0]->snapshot = snapshot_;
     tasks[0]->deadline = Clock::TimePoint::max();
-    absl::Status status = query::ResolveQueries(*snapshot_, requests, {}, clock_, *tasks[0]);
-    if (status.ok()) status = runner_.Run(tasks, found_, [](std::size_t) {});
+    base::LongWork work = tests::UnaskedWork();
+    const absl::Status status = query::ResolveQueries(*snapshot_, requests, {}, work, *tasks[0]);
     if (!status.ok()) throw std::runtime_error(status.ToString());
-    for (engine::QueryResult& result : *found_.tasks[0]) {
+    auto found = std::move(engine::RunTasks(tasks, clock_).front());
+    if (!found.ok()) throw std::runtime_error(found.status().ToString());
+    for (engine::QueryResult& result : *found) {
       rounds_taken_ += result.execution.cost.rounds;
       answers_.push_back(std::move(result.hits));
     }
@@ -79,8 +82,6 @@ class CallRunner {
 
   const engine::SnapshotPtr snapshot_;
   const RealClock clock_;
-  engine::BatchRunner runner_{clock_};
-  engine::BatchAnswers found_;
   std::vector<std::vector<Hit>> answers_;
   std::uint64_t rounds_taken_ = 0;
 };

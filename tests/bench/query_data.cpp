@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/unasked_work.h"
 #include "bench/synthetic_rows.h"
 #include "certificate/seeded_random.h"
 #include "data/load.h"
@@ -89,7 +90,8 @@ std::vector<std::string> CommonValues(const engine::Snapshot& snapshot, std::str
   std::vector<std::string> values;
   const filter::Field* const found = snapshot.filters->payload().Find(field);
   if (found == nullptr) return values;
-  for (const auto& value : filter::Summarize(*found, count).most_common)
+  base::LongWork work = tests::UnaskedWork();
+  for (const auto& value : filter::Summarize(*found, count, work)->most_common)
     values.push_back(std::get<std::string>(value.value));
   return values;
 }

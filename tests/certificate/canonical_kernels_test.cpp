@@ -28,7 +28,7 @@ class CanonicalKernelTest : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(CanonicalKernelTest, HasTheReferencesBitsOnAMillionPairs) {
-  ::simile::tests::ExpectReferenceBits(kernel_->score_block, kSeed, kPairs);
+  ::simile::tests::ExpectReferenceBits(*kernel_, kSeed, kPairs);
 }
 
 TEST_P(CanonicalKernelTest, ScoresBlocksLargerThanItsTilesAndStrips) {
@@ -56,6 +56,34 @@ TEST_P(CanonicalKernelTest, ScoresBlocksLargerThanItsTilesAndStrips) {
                 << " of " << query_count;
           }
         }
+      }
+    }
+  }
+}
+
+TEST_P(CanonicalKernelTest, ScoresScatteredRowsOfAnyNumber) {
+  ::simile::tests::SeededRandom random(kSeed);
+  for (const std::size_t dim : {1U, 32U, 33U, 384U}) {
+    ::simile::tests::PaddedRows rows(20, dim);
+    ::simile::tests::PaddedRows query(1, dim);
+    for (float& value : query[0]) value = random.Signed();
+    for (std::size_t r = 0; r < rows.row_count(); ++r) {
+      for (float& value : rows[r]) value = random.Signed();
+    }
+    for (std::size_t count = 0; count <= 9; ++count) {
+      std::vector<const float*> places(count);
+      std::vector<std::size_t> chosen(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        chosen[i] = random.Below(rows.row_count());
+        places[i] = rows.view().PaddedRow(chosen[i]);
+      }
+      std::vector<float> scores(count + 1, 7.0F);
+      kernel_->score_scattered(places.data(), count, query.view().data(), rows.view().padded_dim(),
+                               scores.data());
+      ASSERT_EQ(scores.back(), 7.0F) << "dim " << dim << ", " << count << " rows";
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(scores[i], CanonicalScoreReference(rows.view()[chosen[i]], query.view()[0]))
+            << "seed " << kSeed << ", dim " << dim << ", row " << i << " of " << count;
       }
     }
   }

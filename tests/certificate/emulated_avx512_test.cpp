@@ -7,9 +7,11 @@
 
 namespace simile::certificate {
 
-// ScoreBlockAvx512 under the name that CMakeLists.txt gives it here.
+// ScoreBlockAvx512 and ScoreScatteredAvx512 under the names that CMakeLists.txt gives them here.
 void ScoreBlockAvx512Emulated(const float* rows, std::size_t row_count, const float* queries,
                               std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredAvx512Emulated(const float* const* rows, std::size_t row_count,
+                                  const float* query, std::size_t padded_dim, float* scores);
 
 namespace {
 
@@ -17,7 +19,9 @@ TEST(EmulatedAvx512Test, HasTheReferencesBitsOnAMillionPairs) {
   if (FindCanonicalKernel("avx2") == nullptr) {
     GTEST_SKIP() << "the emulation of AVX-512 runs on AVX2, which this processor lacks";
   }
-  ::simile::tests::ExpectReferenceBits(&ScoreBlockAvx512Emulated, 20'240'502, 1'000'000);
+  ::simile::tests::ExpectReferenceBits(
+      {"avx512-simde", &ScoreBlockAvx512Emulated, &ScoreScatteredAvx512Emulated}, 20'240'502,
+      1'000'000);
 }
 
 }  // namespace

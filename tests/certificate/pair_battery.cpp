@@ -63,10 +63,27 @@ void FillRows(PaddedRows& rows, SeededRandom& random) {
   }
 }
 
+// Expects score_scattered to give the scores that score_block gave for the first query, the rows in
+// another order.
+void ExpectSameScattered(const certificate::CanonicalKernel& kernel, const PaddedRows& rows,
+                         const PaddedRows& queries, const std::vector<float>& scores) {
+  const std::size_t count = rows.row_count();
+  std::vector<const float*> places(count);
+  for (std::size_t i = 0; i < count; ++i) places[i] = rows.view().PaddedRow(count - 1 - i);
+  std::vector<float> scattered(count);
+  kernel.score_scattered(places.data(), count, queries.view().data(), rows.view().padded_dim(),
+                         scattered.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(scattered[i]),
+              std::bit_cast<std::uint32_t>(scores[count - 1 - i]))
+        << "row " << i << " of " << count;
+  }
+}
+
 }  // namespace
 
-void ExpectReferenceBits(decltype(certificate::CanonicalKernel::score_block) score_block,
-                         std::uint64_t seed, std::size_t pair_count) {
+void ExpectReferenceBits(const certificate::CanonicalKernel& kernel, std::uint64_t seed,
+                         std::size_t pair_count) {
   SeededRandom random(seed);
   std::size_t pairs = 0;
   std::size_t blocks = 0;
@@ -77,8 +94,9 @@ void ExpectReferenceBits(decltype(certificate::CanonicalKernel::score_block) sco
     FillRows(rows, random);
     FillRows(queries, random);
     std::vector<float> scores(rows.row_count() * queries.row_count());
-    score_block(rows.view().data(), rows.row_count(), queries.view().data(), queries.row_count(),
-                rows.view().padded_dim(), scores.data());
+    kernel.score_block(rows.view().data(), rows.row_count(), queries.view().data(),
+                       queries.row_count(), rows.view().padded_dim(), scores.data());
+    ASSERT_NO_FATAL_FAILURE(ExpectSameScattered(kernel, rows, queries, scores)) << "seed " << seed;
     for (std::size_t q = 0; q < queries.row_count(); ++q) {
       for (std::size_t r = 0; r < rows.row_count(); ++r) {
         const float expected =

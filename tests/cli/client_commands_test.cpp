@@ -136,6 +136,13 @@ TEST_F(ClientCommandsTest, SimilarShowsRowsOnRequest) {
               HasSubstr("   1  0.7029  toy-story-2-1999  3,349  Toy Story 2  1999"));
 }
 
+TEST_F(ClientCommandsTest, BulkWorkHasTheAnswersOfOnlineWork) {
+  std::vector<std::string> arguments = {"similar", "--id", "toy-story-1995", "-k", "3"};
+  const json online = RunJson(arguments);
+  arguments.emplace_back("--bulk");
+  EXPECT_EQ(RunJson(arguments)["results"], online["results"]);
+}
+
 TEST_F(ClientCommandsTest, ARequiredFilterHidesRowsFromEveryPartOfACall) {
   const std::string westerns = "genres:Western";
   const auto run = [&](std::vector<std::string> arguments) {

@@ -23,9 +23,11 @@
 
 #if defined(SIMILE_EMULATED_AVX512)
 namespace simile::certificate {
-// ScoreBlockAvx512 compiled with SIMD Everywhere (tests/certificate/CMakeLists.txt).
+// canonical_score_avx512.cpp compiled with SIMD Everywhere (tests/certificate/CMakeLists.txt).
 void ScoreBlockAvx512Emulated(const float* rows, std::size_t row_count, const float* queries,
                               std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredAvx512Emulated(const float* const* rows, std::size_t row_count,
+                                  const float* query, std::size_t padded_dim, float* scores);
 }  // namespace simile::certificate
 #endif
 
@@ -44,7 +46,7 @@ struct InstructionSet {
 class CountedCanonicalKernel {
  public:
   explicit CountedCanonicalKernel(const certificate::CanonicalKernel& kernel)
-      : kernel_{kernel.isa, &ScoreBlock} {
+      : kernel_{kernel.isa, &ScoreBlock, kernel.score_scattered} {
     real_ = kernel.score_block;
     calls_ = 0;
   }
@@ -146,7 +148,9 @@ std::set<std::string> RunAll() {
 #if defined(SIMILE_EMULATED_AVX512)
   if (certificate::FindCanonicalKernel("avx2") != nullptr) {
     const int failures = Failures();
-    PrintRun("avx512-simde", RunCanonical({"avx512-simde", &certificate::ScoreBlockAvx512Emulated}),
+    PrintRun("avx512-simde",
+             RunCanonical({"avx512-simde", &certificate::ScoreBlockAvx512Emulated,
+                           &certificate::ScoreScatteredAvx512Emulated}),
              failures);
     ran.insert("avx512-simde");
   } else {

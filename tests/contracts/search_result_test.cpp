@@ -9,7 +9,6 @@ TEST(SearchResultTest, IsEmptyAfterReset) {
   SearchResult result;
   result.Reset(3, 10);
   EXPECT_EQ(result.batch(), 3U);
-  EXPECT_EQ(result.hits_max(), 10U);
   for (std::size_t query = 0; query < 3; ++query) {
     EXPECT_TRUE(result.Hits(query).empty());
     EXPECT_EQ(result.Buffer(query).size(), 10U);
@@ -43,6 +42,33 @@ TEST(SearchResultTest, ForgetsTheLastBatchOnReset) {
   EXPECT_TRUE(result.Hits(1).empty());
   EXPECT_EQ(result.Buffer(1).size(), 3U);
   EXPECT_EQ(result.Cost(1).rows_scanned, 0U);
+}
+
+TEST(SearchResultTest, HasSpaceForEachQuerysOwnHits) {
+  SearchResult result;
+  std::vector<QuerySpec> specs(3);
+  specs[0].k = 2;
+  specs[1].k = 10'000;
+  specs[2].k = 1;
+  result.Reset(specs, 50);
+  EXPECT_EQ(result.Buffer(0).size(), 2U);
+  EXPECT_EQ(result.Buffer(1).size(), 50U) << "there are no more rows";
+  EXPECT_EQ(result.Buffer(2).size(), 1U);
+  EXPECT_EQ(result.Buffer(2).data(), result.Buffer(0).data() + 52);
+}
+
+TEST(SearchResultTest, KeepsItsBufferUnlessItWasMuchTooLarge) {
+  SearchResult result;
+  result.Reset(2, 1'000);
+  const Hit* const first = result.Buffer(0).data();
+  result.Reset(1, 10);
+  EXPECT_EQ(result.Buffer(0).data(), first);
+  result.Reset(100, 10'000);
+  const Hit* const large = result.Buffer(0).data();
+  result.Reset(50, 10'000);
+  EXPECT_EQ(result.Buffer(0).data(), large) << "half of it is in use";
+  result.Reset(1, 10);
+  EXPECT_LT(result.buffer_bytes(), 1U << 20);
 }
 
 TEST(SearchResultTest, HoldsNoHitsWhenNoneAreWanted) {

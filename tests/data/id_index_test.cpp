@@ -1,15 +1,23 @@
 #include "data/id_index.h"
 
+#include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/unasked_work.h"
 #include "data/sample_ids.h"
 
 namespace simile::data {
 namespace {
+
+std::string NearestIn(const IdIndex& index, std::string_view id) {
+  base::LongWork work = tests::UnaskedWork();
+  return index.Nearest(id, work).value();
+}
 
 // With the number of ids known, unknown, and wrong.
 class IdIndexManyTest : public testing::TestWithParam<std::size_t> {};
@@ -23,7 +31,8 @@ TEST_P(IdIndexManyTest, FindsEveryOneOfManyIds) {
   ASSERT_EQ(index.size(), kCount);
   for (Row row = 0; row < kCount; ++row) {
     ASSERT_EQ(index.Id(row), id_of(row));
-    ASSERT_EQ(index.IdBytes(row), id_of(row).size());
+    IdIndex::Digits digits;
+    ASSERT_EQ(index.Id(row, digits), id_of(row));
     ASSERT_EQ(index.Find(id_of(row)), row);
   }
   EXPECT_EQ(index.Find("item-1"), std::nullopt);
@@ -60,7 +69,10 @@ TEST(IdIndexTest, ReadsRowNumbersAsIds) {
   const IdIndex index = IdIndex::OfRowNumbers(12);
   EXPECT_EQ(index.size(), 12U);
   EXPECT_EQ(index.Id(11), "11");
-  EXPECT_EQ(index.IdBytes(11), 2U);
+  IdIndex::Digits digits;
+  EXPECT_EQ(index.Id(11, digits), "11");
+  constexpr Row kGreatest = std::numeric_limits<Row>::max();
+  EXPECT_EQ(IdIndex::OfRowNumbers(std::size_t{kGreatest} + 1).Id(kGreatest, digits), "4294967295");
   EXPECT_EQ(index.Find("0"), Row{0});
   EXPECT_EQ(index.Find("11"), Row{11});
   for (const char* const id :
@@ -68,31 +80,31 @@ TEST(IdIndexTest, ReadsRowNumbersAsIds) {
     EXPECT_EQ(index.Find(id), std::nullopt) << id;
   }
   EXPECT_EQ(index.bytes(), 0U);
-  EXPECT_EQ(index.Nearest("13"), "");
+  EXPECT_EQ(NearestIn(index, "13"), "");
 }
 
 TEST(IdIndexTest, FindsNothingWhenEmpty) {
   EXPECT_EQ(IdIndex().Find("a"), std::nullopt);
-  EXPECT_EQ(IdIndex().Nearest("a"), "");
+  EXPECT_EQ(NearestIn(IdIndex(), "a"), "");
   EXPECT_EQ(IdIndex().size(), 0U);
 }
 
 TEST(IdIndexTest, OffersTheNearestId) {
   const IdIndex index = IndexOf({"toy-story-1995", "toy-story-2-1999", "user_00042", "heat-1995"});
-  EXPECT_EQ(index.Nearest("toy-stroy-1995"), "toy-story-1995");
-  EXPECT_EQ(index.Nearest("user_42"), "user_00042");
-  EXPECT_EQ(index.Nearest("HEAT-1995"), "heat-1995");
-  EXPECT_EQ(index.Nearest("something else"), "");
+  EXPECT_EQ(NearestIn(index, "toy-stroy-1995"), "toy-story-1995");
+  EXPECT_EQ(NearestIn(index, "user_42"), "user_00042");
+  EXPECT_EQ(NearestIn(index, "HEAT-1995"), "heat-1995");
+  EXPECT_EQ(NearestIn(index, "something else"), "");
 }
 
 TEST(IdIndexTest, OffersTheLowestRowOnATie) {
-  EXPECT_EQ(IndexOf({"abcdef1", "abcdef2"}).Nearest("abcdef3"), "abcdef1");
+  EXPECT_EQ(NearestIn(IndexOf({"abcdef1", "abcdef2"}), "abcdef3"), "abcdef1");
 }
 
 TEST(IdIndexTest, OffersAContinuationOfTheId) {
   const IdIndex index = IndexOf({"toy-story-2-1999", "toy-story-1995", "user_00042"});
-  EXPECT_EQ(index.Nearest("toy-story"), "toy-story-1995");
-  EXPECT_EQ(index.Nearest("to"), "");
+  EXPECT_EQ(NearestIn(index, "toy-story"), "toy-story-1995");
+  EXPECT_EQ(NearestIn(index, "to"), "");
 }
 
 // `id_count` ids: id-0, id-1, ...
@@ -103,16 +115,22 @@ IdIndex Numbered(int id_count) {
 }
 
 TEST(IdIndexTest, OffersOnlyContinuationsWhenTheListIsLong) {
-  EXPECT_EQ(Numbered(200'000).Nearest("id_199998"), "id-199998");
+  EXPECT_EQ(NearestIn(Numbered(200'000), "id_199998"), "id-199998");
   const IdIndex index = Numbered(200'001);
-  EXPECT_EQ(index.Nearest("id_199998"), "");
-  EXPECT_EQ(index.Nearest("id-19999"), "id-199990");
+  EXPECT_EQ(NearestIn(index, "id_199998"), "");
+  EXPECT_EQ(NearestIn(index, "id-19999"), "id-199990");
 }
 
 TEST(IdIndexTest, OffersNothingWhenTheListIsTooLongToSearch) {
-  EXPECT_EQ(Numbered(2'000'000).Nearest("id-199999"), "id-1999990");
-  EXPECT_EQ(Numbered(2'000'001).Nearest("id-199999x"), "");
-  EXPECT_EQ(Numbered(2'000'001).Nearest("id-"), "");
+  EXPECT_EQ(NearestIn(Numbered(2'000'000), "id-199999"), "id-1999990");
+  EXPECT_EQ(NearestIn(Numbered(2'000'001), "id-199999x"), "");
+  EXPECT_EQ(NearestIn(Numbered(2'000'001), "id-"), "");
+}
+
+TEST(IdIndexNearestTest, EndsWhenTheCallIsOver) {
+  base::LongWork work([] { return absl::CancelledError("gone"); });
+  EXPECT_EQ(Numbered(200'000).Nearest("id_199998", work).status().code(),
+            absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -15,9 +15,7 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
   if (on_search) on_search();
   if (!status.ok()) return status;
 
-  std::uint32_t k_most = 0;
-  for (const QuerySpec& spec : batch.specs) k_most = std::max(k_most, spec.k);
-  result.Reset(batch.specs.size(), k_most);
+  result.Reset(batch.specs, rows_.row_count());
   std::vector<RankKey> keys;
   for (std::size_t query = 0; query < batch.specs.size(); ++query) {
     const QuerySpec& spec = batch.specs[query];

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/unasked_work.h"
 #include "filter/field_summary.h"
 #include "filter/filters.h"
 #include "filter/payload_rows.h"
@@ -13,6 +14,15 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+void AddRowsOf(const KeywordColumn& column, std::string_view text, RowMask& mask) {
+  if (const auto keyword = column.Find(text)) column.AddRowsOf(*keyword, mask);
+}
+
+FieldSummary SummaryOf(const Field& field, std::size_t values_max) {
+  base::LongWork work = tests::UnaskedWork();
+  return Summarize(field, values_max, work).value();
+}
 
 FieldType TypeOf(const std::vector<PayloadValue>& values) {
   std::vector<PayloadObject> rows;
@@ -78,12 +88,12 @@ TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
   for (const char* genre : {"drama", "War", "FILM NOIR", "Comedy"}) {
     RowMask of_list(rows.size());
     RowMask of_text(rows.size());
-    list.AddRowsWith(genre, of_list);
-    text.AddRowsWith(genre, of_text);
+    AddRowsOf(list, genre, of_list);
+    AddRowsOf(text, genre, of_text);
     EXPECT_EQ(of_list, of_text) << genre;
   }
   RowMask drama(rows.size());
-  list.AddRowsWith("drama", drama);
+  AddRowsOf(list, "drama", drama);
   EXPECT_EQ(drama.AllowedCount(), 250U);
 }
 
@@ -108,17 +118,17 @@ TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
       {{"genre", Text("Comedy")}},
   });
   const PayloadIndex index = PayloadIndex::Build(table, {});
-  const FieldSummary genre = Summarize(*index.Find("genre"), 2);
+  const FieldSummary genre = SummaryOf(*index.Find("genre"), 2);
   EXPECT_EQ(genre.distinct_values, 3U);
   ASSERT_EQ(genre.most_common.size(), 2U);
   EXPECT_EQ(genre.most_common[0].value, SummaryValue("Drama"));
   EXPECT_EQ(genre.most_common[0].rows, 2U);
   EXPECT_EQ(genre.most_common[1].value, SummaryValue("Comedy"));
-  const FieldSummary year = Summarize(*index.Find("year"), 2);
+  const FieldSummary year = SummaryOf(*index.Find("year"), 2);
   EXPECT_EQ(year.distinct_values, 2U);
   EXPECT_EQ(year.least, SummaryValue(std::int64_t{1972}));
   EXPECT_EQ(year.greatest, SummaryValue(std::int64_t{1990}));
-  const FieldSummary sold = Summarize(*index.Find("sold"), 1);
+  const FieldSummary sold = SummaryOf(*index.Find("sold"), 1);
   EXPECT_EQ(sold.distinct_values, 2U);
   EXPECT_EQ(sold.least, std::nullopt);
   ASSERT_EQ(sold.most_common.size(), 1U);
@@ -131,10 +141,10 @@ TEST(FieldSummaryTest, HasNumbersAsNumbersAndTimesAsText) {
       {{"rating", Number(-1)}, {"added", Text("2024-05-31T12:00:00Z")}},
   });
   const PayloadIndex index = PayloadIndex::Build(table, {});
-  const FieldSummary rating = Summarize(*index.Find("rating"), 2);
+  const FieldSummary rating = SummaryOf(*index.Find("rating"), 2);
   EXPECT_EQ(rating.least, SummaryValue(-1.0));
   EXPECT_EQ(rating.greatest, SummaryValue(7.5));
-  const FieldSummary added = Summarize(*index.Find("added"), 2);
+  const FieldSummary added = SummaryOf(*index.Find("added"), 2);
   EXPECT_EQ(added.least, SummaryValue("2024-05-31T00:00:00Z"));
   EXPECT_EQ(added.greatest, SummaryValue("2024-05-31T12:00:00Z"));
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/unasked_work.h"
 #include "certificate/seeded_random.h"
 #include "data/id_index.h"
 #include "filter/evaluate.h"
@@ -139,7 +140,10 @@ void CheckCollection(std::uint64_t seed) {
     const std::string filter = DrawFilter(3, random);
     const absl::StatusOr<Expression> expression = Parse(filter);
     ASSERT_TRUE(expression.ok()) << filter << ": " << expression.status();
-    const absl::StatusOr<RowMask> mask = Evaluate(*expression, {"films", payload, ids});
+    ASSERT_TRUE(EstimateLooks(*expression, {"films", payload, ids}).ok())
+        << "seed " << seed << ", " << filter;
+    base::LongWork work = tests::UnaskedWork();
+    const absl::StatusOr<RowMask> mask = Evaluate(*expression, {"films", payload, ids}, work);
     ASSERT_TRUE(mask.ok()) << "seed " << seed << ", " << filter << ": " << mask.status();
     for (Row row = 0; row < kRowCount; ++row) {
       ASSERT_EQ(mask->Allows(row),

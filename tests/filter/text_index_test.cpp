@@ -1,10 +1,15 @@
 #include "filter/text_index.h"
 
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/unasked_work.h"
 #include "data/payload_builder.h"
 #include "simile/limits.h"
 
@@ -32,6 +37,12 @@ data::PayloadTable Table(const std::vector<PayloadObject>& rows) {
   return std::move(builder).Build();
 }
 
+TextMatches Find(const TextIndex& index, std::string_view field, std::string_view text,
+                 std::size_t limit, const RowMask* mask = nullptr) {
+  base::LongWork work = tests::UnaskedWork();
+  return index.Find(field, text, limit, mask, work).value();
+}
+
 TextIndex Titles(const std::vector<const char*>& titles) {
   std::vector<PayloadObject> rows;
   rows.reserve(titles.size());
@@ -42,7 +53,7 @@ TextIndex Titles(const std::vector<const char*>& titles) {
 TEST(TextIndexTest, PutsWholeMatchesFirstThenPrefixesThenParts) {
   const TextIndex index =
       Titles({"The Batman", "Batman Returns", "Batman", "Toy Story", "BATMAN", "Batman Begins"});
-  const TextMatches matches = index.Find("title", "batman", 20);
+  const TextMatches matches = Find(index, "title", "batman", 20);
   EXPECT_THAT(matches.first,
               ElementsAre(TextMatch{2, kWhole}, TextMatch{4, kWhole}, TextMatch{1, kPrefix},
                           TextMatch{5, kPrefix}, TextMatch{0, kPart}));
@@ -50,40 +61,61 @@ TEST(TextIndexTest, PutsWholeMatchesFirstThenPrefixesThenParts) {
   EXPECT_EQ(matches.whole_match_count, 2U);
 }
 
+TEST(TextIndexTest, FindsMatchesInAndAcrossBlocksOfALongText) {
+  // Longer than two blocks of the search, so that some values begin in one and end in the next.
+  std::vector<std::string> titles;
+  for (int row = 0; row < 20'000; ++row) titles.push_back(fmt::format("title {} ends", row));
+  std::vector<const char*> rows;
+  for (const std::string& title : titles) rows.push_back(title.c_str());
+  const TextIndex index = Titles(rows);
+  EXPECT_EQ(Find(index, "title", "e", 1).match_count, 20'000U);
+  for (Row row = 0; row < 20'000; row += 499) {
+    ASSERT_THAT(Find(index, "title", titles[row], 2).first, ElementsAre(TextMatch{row, kWhole}));
+  }
+}
+
+TEST(TextIndexTest, EndsWhenTheCallIsOver) {
+  const std::string title(1'000, 'x');
+  const TextIndex index = Titles(std::vector<const char*>(10'000, title.c_str()));
+  base::LongWork work([] { return absl::CancelledError("gone"); });
+  EXPECT_EQ(index.Find("title", "y", 1, nullptr, work).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
 TEST(TextIndexTest, CountsAllButReturnsTheBestWithinTheLimit) {
   const TextIndex index = Titles({"a b", "b a", "x a", "a", "a c"});
-  const TextMatches two = index.Find("title", "a", 2);
+  const TextMatches two = Find(index, "title", "a", 2);
   EXPECT_THAT(two.first, ElementsAre(TextMatch{3, kWhole}, TextMatch{0, kPrefix}));
   EXPECT_EQ(two.match_count, 5U);
   EXPECT_EQ(two.whole_match_count, 1U);
-  const TextMatches none = index.Find("title", "a", 0);
+  const TextMatches none = Find(index, "title", "a", 0);
   EXPECT_THAT(none.first, IsEmpty());
   EXPECT_EQ(none.match_count, 5U);
 }
 
 TEST(TextIndexTest, IgnoresCaseAccentsAndWidthOnBothSides) {
   const TextIndex index = Titles({"Amélie", "Straße", "Ｔｏｙ Story"});
-  EXPECT_THAT(index.Find("title", "AMELIE", 9).first, ElementsAre(TextMatch{0, kWhole}));
-  EXPECT_THAT(index.Find("title", "ame\u0301", 9).first, ElementsAre(TextMatch{0, kPrefix}));
-  EXPECT_THAT(index.Find("title", "STRASSE", 9).first, ElementsAre(TextMatch{1, kWhole}));
-  EXPECT_THAT(index.Find("title", " toy   STORY ", 9).first, ElementsAre(TextMatch{2, kWhole}));
+  EXPECT_THAT(Find(index, "title", "AMELIE", 9).first, ElementsAre(TextMatch{0, kWhole}));
+  EXPECT_THAT(Find(index, "title", "ame\u0301", 9).first, ElementsAre(TextMatch{0, kPrefix}));
+  EXPECT_THAT(Find(index, "title", "STRASSE", 9).first, ElementsAre(TextMatch{1, kWhole}));
+  EXPECT_THAT(Find(index, "title", " toy   STORY ", 9).first, ElementsAre(TextMatch{2, kWhole}));
 }
 
 TEST(TextIndexTest, CountsARowOnce) {
   const TextIndex index = Titles({"New York, New York", "York"});
-  const TextMatches matches = index.Find("title", "york", 9);
+  const TextMatches matches = Find(index, "title", "york", 9);
   EXPECT_THAT(matches.first, ElementsAre(TextMatch{1, kWhole}, TextMatch{0, kPart}));
   EXPECT_EQ(matches.match_count, 2U);
 }
 
 TEST(TextIndexTest, NeverMatchesAcrossValuesOrRows) {
   const TextIndex rows = Titles({"Toy", "Story"});
-  EXPECT_EQ(rows.Find("title", "toy story", 9).match_count, 0U);
-  EXPECT_EQ(rows.Find("title", "toystory", 9).match_count, 0U);
-  EXPECT_EQ(rows.Find("title", "toy\nstory", 9).match_count, 0U);
+  EXPECT_EQ(Find(rows, "title", "toy story", 9).match_count, 0U);
+  EXPECT_EQ(Find(rows, "title", "toystory", 9).match_count, 0U);
+  EXPECT_EQ(Find(rows, "title", "toy\nstory", 9).match_count, 0U);
   const TextIndex values =
       TextIndex::Build(Table({{{"cast", List({Text("Tom"), Text("Hanks")})}}}), {"cast"});
-  EXPECT_EQ(values.Find("cast", "tom hanks", 9).match_count, 0U);
+  EXPECT_EQ(Find(values, "cast", "tom hanks", 9).match_count, 0U);
 }
 
 TEST(TextIndexTest, MatchesAListByItsBestString) {
@@ -93,11 +125,11 @@ TEST(TextIndexTest, MatchesAListByItsBestString) {
              {{"cast", List({})}},
              {{"cast", Text("Tim")}}}),
       {"cast"});
-  EXPECT_THAT(index.Find("cast", "tim allen", 9).first,
+  EXPECT_THAT(Find(index, "cast", "tim allen", 9).first,
               ElementsAre(TextMatch{0, kWhole}, TextMatch{1, kWhole}));
-  EXPECT_THAT(index.Find("cast", "tim", 9).first,
+  EXPECT_THAT(Find(index, "cast", "tim", 9).first,
               ElementsAre(TextMatch{3, kWhole}, TextMatch{0, kPrefix}, TextMatch{1, kPrefix}));
-  EXPECT_THAT(index.Find("cast", "7", 9).first, IsEmpty());
+  EXPECT_THAT(Find(index, "cast", "7", 9).first, IsEmpty());
 }
 
 TEST(TextIndexTest, SkipsRowsWithoutTheField) {
@@ -106,7 +138,7 @@ TEST(TextIndexTest, SkipsRowsWithoutTheField) {
                                                   {{"title", {std::monostate{}}}},
                                                   {{"title", Text("Heat")}}}),
                                            {"title"});
-  EXPECT_THAT(index.Find("title", "heat", 9).first,
+  EXPECT_THAT(Find(index, "title", "heat", 9).first,
               ElementsAre(TextMatch{1, kWhole}, TextMatch{3, kWhole}));
 }
 
@@ -120,21 +152,21 @@ TEST(TextIndexTest, OmitsFieldsNoRowHas) {
 TEST(TextIndexTest, SearchesTheNamedField) {
   const TextIndex index = TextIndex::Build(
       Table({{{"title", Text("Heat")}, {"name", Text("Ronin")}}}), {"name", "title"});
-  EXPECT_EQ(index.Find("title", "ronin", 9).match_count, 0U);
-  EXPECT_EQ(index.Find("name", "ronin", 9).match_count, 1U);
+  EXPECT_EQ(Find(index, "title", "ronin", 9).match_count, 0U);
+  EXPECT_EQ(Find(index, "name", "ronin", 9).match_count, 1U);
 }
 
 TEST(TextIndexTest, FindsNothingForTextThatFoldsToNothing) {
   const TextIndex index = Titles({"Heat", ""});
-  EXPECT_EQ(index.Find("title", "", 9).match_count, 0U);
-  EXPECT_EQ(index.Find("title", " \u0301\u200b ", 9).match_count, 0U);
+  EXPECT_EQ(Find(index, "title", "", 9).match_count, 0U);
+  EXPECT_EQ(Find(index, "title", " \u0301\u200b ", 9).match_count, 0U);
 }
 
 TEST(TextIndexTest, FindsPartsInsideWordsOfAnyScript) {
   const TextIndex index = Titles({"Солярис", "千と千尋の神隠し", "🎬🎬 Cut"});
-  EXPECT_THAT(index.Find("title", "ЛЯР", 9).first, ElementsAre(TextMatch{0, kPart}));
-  EXPECT_THAT(index.Find("title", "千尋", 9).first, ElementsAre(TextMatch{1, kPart}));
-  EXPECT_THAT(index.Find("title", "🎬", 9).first, ElementsAre(TextMatch{2, kPrefix}));
+  EXPECT_THAT(Find(index, "title", "ЛЯР", 9).first, ElementsAre(TextMatch{0, kPart}));
+  EXPECT_THAT(Find(index, "title", "千尋", 9).first, ElementsAre(TextMatch{1, kPart}));
+  EXPECT_THAT(Find(index, "title", "🎬", 9).first, ElementsAre(TextMatch{2, kPrefix}));
 }
 
 TEST(TextIndexTest, CountsItsBytes) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target for SECONDS (default 60), two at a time, from its corpus, and fails when one
-# finds a crash, a leak, undefined behaviour, a hang or memory out of bounds.
+# Runs every fuzz target for SECONDS (default 60), two at a time, from its corpus where it has one,
+# and fails when one finds a crash, a leak, undefined behaviour, a hang or memory out of bounds.
 #   tests/fuzz/run.sh [SECONDS] [BUILD_DIR]     BUILD_DIR: the fuzz preset's, default build/fuzz
 set -u
 seconds=${1:-60}
@@ -13,11 +13,13 @@ failed=0
 start() {
   kind=$1
   mkdir -p "$work_dir/$kind/units"
+  corpus=$source_dir/tests/data/corpus/$kind
+  set --
+  if [ -d "$corpus" ]; then set -- "$corpus/good" "$corpus/bad"; fi
   # New units go to the first folder; the corpus is only read.
   "$build_dir/fuzz/fuzz_$kind" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
     -malloc_limit_mb=512 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="$work_dir/$kind/" "$work_dir/$kind/units" \
-    "$source_dir/tests/data/corpus/$kind/good" "$source_dir/tests/data/corpus/$kind/bad" \
+    -artifact_prefix="$work_dir/$kind/" "$work_dir/$kind/units" "$@" \
     >"$work_dir/$kind/log" 2>&1
   echo $? >"$work_dir/$kind/status"
 }
@@ -50,5 +52,5 @@ run_pair() {
 run_pair npy safetensors
 run_pair jsonl ids
 run_pair interactions collection_json
-run_pair filter
+run_pair filter reply
 exit "$failed"

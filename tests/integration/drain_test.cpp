@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "files/scratch_folder.h"
@@ -77,13 +78,26 @@ TEST(DrainTest, WaitsForACallInFlight) {
   EXPECT_TRUE(drained.get());
 }
 
-TEST(DrainTest, EndsBeforeACallThatTakesTooLong) {
+TEST(DrainTest, CutsACallThatTakesTooLong) {
   FilmsServer server(
       [](app::Config& config) { config.limits.drain_timeout = std::chrono::milliseconds(20); });
-  HeldCall call(server.app().port(), *server.app().metrics_port());
+  const std::uint16_t metrics_port = *server.app().metrics_port();
+  HeldCall call(server.app().port(), metrics_port);
   EXPECT_FALSE(server.app().Drain());
+  while (InFlight(metrics_port) > 0) {
+  }
   call.Read();
-  EXPECT_TRUE(call.AwaitEnd().ok());
+  EXPECT_EQ(call.AwaitEnd().code, absl::StatusCode::kUnavailable);
+}
+
+TEST(DrainTest, SendsIdleClientsAwayAtOnce) {
+  FilmsServer server;
+  const auto channel =
+      grpc::CreateChannel(server.app().address(), grpc::InsecureChannelCredentials());
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
+  ASSERT_TRUE(channel->WaitForConnected(deadline));
+  EXPECT_TRUE(server.app().Drain());
+  EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline));
 }
 
 const std::vector<std::string> kServeFilms = {
@@ -93,10 +107,15 @@ std::uint16_t PortAtTheEndOf(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 
-ServerProcess::Circumstances WithDrainDelay(const std::string& milliseconds) {
+//   variable  empty for none
+ServerProcess::Circumstances WithVariable(const std::string& variable) {
   ServerProcess::Circumstances circumstances;
-  circumstances.variables.push_back("SIMILE_LIMITS_DRAIN_DELAY=" + milliseconds);
+  if (!variable.empty()) circumstances.variables.push_back(variable);
   return circumstances;
+}
+
+ServerProcess::Circumstances WithDrainDelay(const std::string& milliseconds) {
+  return WithVariable("SIMILE_LIMITS_DRAIN_DELAY=" + milliseconds);
 }
 
 // What a new client meets at a server that only says that it stops.
@@ -237,7 +256,9 @@ TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
 // The program after SIGTERM, with a call in flight.
 class ProgramDrainTest : public testing::Test {
  protected:
-  ProgramDrainTest() {
+  //   variable  of the environment; empty for none
+  explicit ProgramDrainTest(const std::string& variable = {})
+      : server_(kServeFilms, WithVariable(variable)) {
     address_ = server_.AwaitListening();
     metrics_port_ = server_.MetricsPort();
     call_.emplace(PortAtTheEndOf(address_), metrics_port_);
@@ -245,7 +266,7 @@ class ProgramDrainTest : public testing::Test {
     EXPECT_TRUE(server_.AwaitOutput("stopping"));
   }
 
-  ServerProcess server_{kServeFilms};
+  ServerProcess server_;
   std::string address_;
   std::uint16_t metrics_port_ = 0;
   std::optional<HeldCall> call_;
@@ -256,6 +277,18 @@ TEST_F(ProgramDrainTest, EndsWithTheCallThatWasInFlight) {
   call_->Read();
   EXPECT_TRUE(call_->AwaitEnd().ok());
   EXPECT_EQ(server_.AwaitExit(), 0);
+}
+
+class ProgramCutTest : public ProgramDrainTest {
+ protected:
+  ProgramCutTest() : ProgramDrainTest("SIMILE_LIMITS_DRAIN_TIMEOUT=50") {}
+};
+
+TEST_F(ProgramCutTest, ExitsWithSuccessAfterCuttingACallWhoseReplyNobodyReads) {
+  EXPECT_EQ(server_.AwaitExit(), 0);
+  EXPECT_THAT(server_.output(), testing::HasSubstr("calls that took too long were cut off"));
+  call_->Read();
+  EXPECT_EQ(call_->AwaitEnd().code, absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ProgramDrainTest, EndsAtOnceOnASecondSignal) {

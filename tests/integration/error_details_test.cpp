@@ -1,5 +1,8 @@
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,18 +109,38 @@ TEST_F(ErrorDetailsTest, SayHowManyBytesAnAnswerNeeds) {
   EXPECT_THAT(failed.outcome().message, HasSubstr("the answer needs "));
 }
 
+// Several callers send more at a time than a queue of one query takes, until one is refused.
 TEST(OverloadDetailsTest, SayWhenToRetry) {
+  constexpr int kCallers = 8;
   FilmsServer server([](app::Config& config) { config.limits.queue_queries_max = 1; });
   v1::SearchRequest request = ToyStory();
   *request.add_queries() = request.queries(0);
-  const FailedSearch failed(server.app().address(), request);
-  EXPECT_EQ(failed.outcome().code, absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(failed.outcome().reason, "QUEUE_FULL");
-  const auto retry = failed.Find<google::rpc::RetryInfo>();
-  EXPECT_EQ(retry.retry_delay().seconds(), 0);
-  EXPECT_EQ(retry.retry_delay().nanos(), 100'000'000);
-  EXPECT_EQ(failed.outcome().trailers.at("retry-after-ms"), "100");
-  EXPECT_EQ(failed.outcome().trailers.at("grpc-retry-pushback-ms"), "100");
+  std::atomic<bool> refused = false;
+  const auto call_until_refused = [&] {
+    while (!refused) {
+      RawCall call(server.app().address(), kSearchMethod, {});
+      call.Send(request.SerializeAsString());
+      call.HalfClose();
+      if (call.Read().has_value()) {
+        EXPECT_TRUE(call.AwaitEnd().ok());
+        continue;
+      }
+      const Outcome outcome = call.AwaitEnd();
+      refused = true;
+      EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted);
+      EXPECT_EQ(outcome.reason, "QUEUE_FULL");
+      google::rpc::RetryInfo retry;
+      for (const auto& any : call.details().details()) any.UnpackTo(&retry);
+      EXPECT_EQ(retry.retry_delay().seconds(), 0);
+      const std::string ms = std::to_string(retry.retry_delay().nanos() / 1'000'000);
+      EXPECT_EQ(outcome.trailers.at("retry-after-ms"), ms);
+      EXPECT_EQ(outcome.trailers.at("grpc-retry-pushback-ms"), ms);
+      EXPECT_GE(retry.retry_delay().nanos(), 10'000'000);
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) callers.emplace_back(call_until_refused);
+  for (std::thread& caller : callers) caller.join();
 }
 
 // Log lines of the program.

@@ -165,18 +165,6 @@ TEST_F(ErrorsTest, SaysThatItReplacesAnUnusableRequestId) {
   }
 }
 
-TEST(OverloadTest, SaysWhenToRetry) {
-  const FilmsServer server([](app::Config& config) { config.limits.queue_queries_max = 1; });
-  v1::SearchRequest request;
-  request.set_collection("films");
-  request.add_queries()->set_id("toy-story-1995");
-  request.add_queries()->set_id("toy-story-1995");
-  v1::SearchResponse response;
-  const Outcome outcome = server.NewClient().Search(request, response);
-  EXPECT_EQ(outcome.code, absl::StatusCode::kResourceExhausted) << testing::PrintToString(outcome);
-  EXPECT_EQ(outcome.trailers.at("retry-after-ms"), "100");
-}
-
 TEST_F(ErrorsTest, NeverShowsAPath) {
   for (const Outcome& outcome :
        {Search("collection: 'film' queries { id: 'x' }"), Search("collection: 'films'")}) {

@@ -44,7 +44,9 @@ TEST_F(ExpectedAnswersTest, SimilarFilmsInOneCall) {
   for (std::size_t index = 0; index < expected.size(); ++index) {
     EXPECT_TRUE(SameAnswer(response.results(static_cast<int>(index)).hits(), expected[index]));
   }
-  EXPECT_EQ(response.receipt().batch_size(), 200U);
+  // How it is cut depends on how long its passes take.
+  EXPECT_GT(response.receipt().batch_size(), 1U);
+  EXPECT_LE(response.receipt().batch_size(), 200U);
   EXPECT_EQ(response.receipt().rows_scanned(), 200U * kFilmsRows);
 }
 

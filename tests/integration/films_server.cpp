@@ -35,11 +35,11 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change)
   app::Config config;
   config.port = 0;
   config.metrics_port = 0;
-  config.log_level = app::LogLevel::kError;
   config.tuning = app::Tuning::kDefaults;  // the same strategies in every run, and no measurement
   config.collections = {{"films", kFilmsFolder}};
   if (change) change(config);
-  auto app = app::App::Create(config);
+  static const observe::Logger log({app::LogFormat::kText, app::LogLevel::kError, nullptr});
+  auto app = app::App::Create(config, log);
   if (!app.ok()) Abort(app.status());
   return *std::move(app);
 }

@@ -30,7 +30,7 @@ RawCall Watch(const app::App& app, const std::string& service) {
   return call;
 }
 
-TEST(HealthTest, IsTrueOfLivenessBeforeTheLoadDuringItAndWhileTheServerDrains) {
+TEST(HealthTest, IsTrueOfLivenessBeforeTheLoadDuringItAndWhileTheServerStops) {
   const auto app = StartWithoutLoading();
   const Client client(app->address());
   EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
@@ -45,7 +45,7 @@ TEST(HealthTest, IsTrueOfLivenessBeforeTheLoadDuringItAndWhileTheServerDrains) {
   ASSERT_TRUE(result.get().ok());
   EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
   EXPECT_EQ(client.CheckHealth(""), Health::kServing);
-  EXPECT_TRUE(app->Drain());
+  EXPECT_TRUE(app->AnnounceDrain());
   EXPECT_EQ(client.CheckHealth("liveness"), Health::kServing);
   EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);
   EXPECT_EQ(client.CheckHealth("films"), Health::kNotServing);
@@ -104,6 +104,16 @@ TEST(HealthTest, TellsWatchersOfTheLoadAndOfTheDrain) {
   EXPECT_TRUE(app->Drain());
   EXPECT_EQ(server.Read(), kNotServing);
   EXPECT_EQ(films.Read(), kNotServing);
+}
+
+TEST(HealthTest, DoesNotKnowACollectionThatWasNeverServed) {
+  const auto app = StartWithoutLoading();
+  RawCall call(app->address(), "/grpc.health.v1.Health/Check");
+  const std::string field_1_other("\x0a\x05other");
+  EXPECT_TRUE(call.Send(field_1_other));
+  call.HalfClose();
+  EXPECT_EQ(call.Read(), std::nullopt);
+  EXPECT_EQ(call.AwaitEnd().code, absl::StatusCode::kNotFound);
 }
 
 TEST(HealthTest, TellsWatchersOfACollectionThatComesAndGoes) {

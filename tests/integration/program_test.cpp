@@ -232,6 +232,47 @@ TEST(ProgramTest, LogsFailedCallsOnly) {
                             "\"queries.0..k: 0; ask for 1 to 10,000\"\\}\n"));
 }
 
+// A program that logs every call into a pipe that nobody reads, until lines of the log were lost.
+class UnreadLogTest : public testing::Test {
+ protected:
+  UnreadLogTest() {
+    address_ = server_.AwaitListening();
+    const Client client(address_);
+    while (LinesDropped() < 100) {
+      v1::SearchResponse response;
+      const Outcome outcome = client.Search(ToyStory(), response, {{}, {{"x-request-id", id_}}});
+      EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+      if (!outcome.ok()) break;
+    }
+  }
+  double LinesDropped() {
+    // A scrape takes much longer than a call.
+    if (++calls_ % 500 != 0) return 0;
+    return MetricValue(ScrapeMetrics(server_.MetricsPort()), "simile_log_lines_dropped_total");
+  }
+
+  const std::string id_ = std::string(128, 'x');
+  ServerProcess server_{{"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
+                         "--metrics-port", "0", "--log-requests"}};
+  std::string address_;
+  int calls_ = 0;
+};
+
+TEST_F(UnreadLogTest, SaysHowManyLinesAreMissingOnceItIsRead) {
+  ASSERT_TRUE(server_.AwaitOutput("lines of this log were dropped: nobody read standard error"));
+  EXPECT_EQ(Client(address_).CheckHealth("films"), Health::kServing);
+  server_.Signal(SIGTERM);
+  EXPECT_EQ(server_.AwaitExit(), 0);
+  EXPECT_THAT(server_.output(), HasSubstr(" info stopped\n"));
+}
+
+TEST_F(UnreadLogTest, DoesNotHoldUpTheStop) {
+  server_.Signal(SIGTERM);
+  while (!server_.HasEnded()) {
+  }
+  EXPECT_EQ(server_.AwaitExit(), 0);
+}
+
 TEST(ProgramTest, ServesAgainAfterAKillAtAnyTime) {
   constexpr int kKills = 50;
   const auto started = std::chrono::steady_clock::now();

@@ -7,83 +7,75 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
 #include "integration/raw_call.h"
+#include "net/server.h"
 #include "observe/build_info.h"
-#include "simile/v1/collections.grpc.pb.h"
+#include "service/grpc/method.h"
+#include "simile/v1/collections.pb.h"
 
 // The transport of Load, Reload and Rollback, with a handler of the test's own.
 namespace simile::integration {
 namespace {
 
 using ProgressCall = service::ProgressCall<v1::LoadCollectionResponse>;
-using RawService =
-    v1::CollectionService::WithRawCallbackMethod_LoadCollection<v1::CollectionService::Service>;
 
 constexpr char kLoad[] = "/simile.v1.CollectionService/LoadCollection";
-
-// Gives each call that arrives to the test.
-class LoadService final : public RawService {
- public:
-  explicit LoadService(service::RpcEnvironment& environment) : environment_(environment) {}
-
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* LoadCollection(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override {
-    return service::ProgressStream<v1::LoadCollectionRequest, v1::LoadCollectionResponse>::Start(
-        environment_, *context, kLoad + 1, *request,
-        [this](ProgressCall& call, const v1::LoadCollectionRequest& asked) {
-          EXPECT_EQ(asked.collection(), "films");
-          std::exchange(arrived_, {}).set_value(&call);
-        });
-  }
-  std::future<ProgressCall*> next() { return arrived_.get_future(); }
-
- private:
-  service::RpcEnvironment& environment_;
-  std::promise<ProgressCall*> arrived_;
-};
 
 class ProgressStreamTest : public testing::Test {
  protected:
   ProgressStreamTest() {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service_);
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    server_ = builder.BuildAndStart();
-    address_ = "127.0.0.1:" + std::to_string(port);
+    net::QueuedService* const services[] = {&service_};
+    auto server = net::Server::Start({}, limits_, {services, clock_, metrics_, log_});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    server_->Accept();
   }
-  ~ProgressStreamTest() override { server_->Shutdown(); }
 
   // Starts a call, and returns both sides of it.
   std::pair<RawCall, ProgressCall*> Begin() {
-    std::future<ProgressCall*> arrived = service_.next();
-    RawCall caller(address_, kLoad);
+    std::future<ProgressCall*> arrived = arrived_.get_future();
+    RawCall caller(server_->address(), kLoad);
     v1::LoadCollectionRequest request;
     request.set_collection("films");
     EXPECT_TRUE(caller.Send(request.SerializeAsString()));
     caller.HalfClose();
     return {std::move(caller), arrived.get()};
   }
-  void AwaitNoCalls() { EXPECT_TRUE(environment_.gate.AwaitEmpty(std::chrono::hours(1))); }
+  // A server that drains waits for its calls.
+  void AwaitNoCalls() { EXPECT_TRUE(server_->Drain(std::chrono::hours(1))); }
+
+  // The one method of the server, which gives each call that arrives to the test.
+  std::vector<std::unique_ptr<service::Method>> Methods() {
+    std::vector<std::unique_ptr<service::Method>> methods;
+    methods.push_back(service::Progress<v1::LoadCollectionRequest, v1::LoadCollectionResponse>(
+        environment_, {.path = kLoad},
+        [this](ProgressCall& call, const v1::LoadCollectionRequest& asked) {
+          EXPECT_EQ(asked.collection(), "films");
+          std::exchange(arrived_, {}).set_value(&call);
+        }));
+    return methods;
+  }
 
   const RealClock clock_;
   const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kError, nullptr}};
   observe::Metrics metrics_{observe::GetBuildInfo()};
   Limits limits_;
+  observe::FailureLines failure_lines_{log_, clock_};
   service::RpcEnvironment environment_{
-      clock_, log_, metrics_, limits_, false, service::RequestIds(1), {}};
-  LoadService service_{environment_};
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+      clock_,  log_,  failure_lines_,         metrics_,
+      limits_, false, service::RequestIds(1), service::ResolveWorkers({}, clock_)};
+  std::promise<ProgressCall*> arrived_;
+  service::MethodService service_{Methods()};
+  std::unique_ptr<net::Server> server_;
 };
 
 //   padding  bytes beside the number
@@ -174,11 +166,11 @@ TEST_F(ProgressStreamTest, EndsWithAnErrorAfterProgress) {
 
 TEST_F(ProgressStreamTest, NoticesACallerThatLeaves) {
   auto [caller, call] = Begin();
-  const auto left = call->cancelled();
-  EXPECT_FALSE(left->load());
+  const std::stop_token left = call->cancelled();
+  EXPECT_FALSE(left.stop_requested());
   call->Send(ProgressMessage(1));
   caller.Cancel();
-  while (!left->load()) {
+  while (!left.stop_requested()) {
   }
   // Nobody reads them.
   for (std::uint64_t number = 2; number <= 1'000; ++number)
@@ -205,14 +197,15 @@ TEST_F(ProgressStreamTest, RefusesAMessageThatIsTooLargeUnlessAnotherOneFollows)
   EXPECT_TRUE(caller.AwaitEnd().ok());
 }
 
-TEST_F(ProgressStreamTest, RefusesCallsAfterTheServerBeganToStop) {
-  environment_.gate.Close();
-  RawCall caller(address_, kLoad);
-  caller.Send(v1::LoadCollectionRequest().SerializeAsString());
-  EXPECT_TRUE(ReadAll(caller).empty());
-  const Outcome end = caller.AwaitEnd();
-  EXPECT_EQ(end.code, absl::StatusCode::kUnavailable);
-  EXPECT_EQ(end.reason, "STOPPING");
+TEST_F(ProgressStreamTest, CutsACallThatIsNotFinishedWhenTheServerStops) {
+  auto [caller, call] = Begin();
+  call->Send(ProgressMessage(1));
+  EXPECT_FALSE(server_->Drain(std::chrono::milliseconds(1)));
+  while (!call->cancelled().stop_requested()) {
+  }
+  call->Finish(absl::OkStatus());
+  ReadAll(caller);  // gRPC tells the end behind what arrived before it
+  EXPECT_FALSE(caller.AwaitEnd().ok());
 }
 
 }  // namespace

@@ -263,7 +263,9 @@ TEST_F(SearchOptionsTest, AnswersTheLargestBatch) {
   const v1::SearchResponse response = Search(request, {std::chrono::seconds(60), {}});
   ASSERT_EQ(response.results_size(), 1'024);
   EXPECT_EQ(Ids(response.results(0)), Ids(response.results(1'023)));
-  EXPECT_EQ(response.receipt().batch_size(), 1'024U);
+  // How it is cut depends on how long its passes take.
+  EXPECT_GT(response.receipt().batch_size(), 1U);
+  EXPECT_LE(response.receipt().batch_size(), 1'024U);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST(StatsTest, NeedNoPortOfMetrics) {
   });
   v1::GetStatsResponse stats;
   ASSERT_TRUE(Client(app->address()).GetStats(stats).ok());
-  EXPECT_TRUE(LinesOf(stats).contains("simile_queue_depth"));
+  EXPECT_TRUE(LinesOf(stats).contains("simile_queue_depth{lane=\"plain\"}"));
 }
 
 }  // namespace

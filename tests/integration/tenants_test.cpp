@@ -15,8 +15,8 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include "base/unasked_work.h"
 #include "data/load.h"
-#include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 #include "integration/films_server.h"
 #include "integration/tenant_catalogue.h"
@@ -374,9 +374,9 @@ class TenantsTest : public testing::Test {
     ASSERT_TRUE(valid.ok()) << valid.status();
     engine::SearchTask task;
     task.deadline = Clock::TimePoint::max();
-    const engine::FakeClock clock;
+    base::LongWork work = tests::UnaskedWork();
     const absl::Status resolved =
-        query::ResolveQueries(snapshot_, valid->queries, query::CallOptions{}, clock, task);
+        query::ResolveQueries(snapshot_, valid->queries, query::CallOptions{}, work, task);
     ASSERT_TRUE(resolved.ok()) << resolved;
     std::size_t vector = 0;
     for (std::size_t i = 0; i < filters.size(); ++i) {

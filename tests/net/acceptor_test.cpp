@@ -27,7 +27,7 @@ class AcceptorTest : public testing::Test {
     ASSERT_TRUE(socket.ok()) << socket.status();
     port_ = socket->port;
     acceptor_.emplace(
-        *std::move(socket), options, [this](int fd) { Keep(fd); }, metrics_, log_);
+        *std::move(socket), options, [this](int fd) { Keep(fd); }, clock_, metrics_, log_);
     acceptor_->Start();
   }
 
@@ -47,6 +47,7 @@ class AcceptorTest : public testing::Test {
 
   std::string Metrics() const { return observe::Exposed(metrics_); }
 
+  const RealClock clock_;
   std::ostringstream lines_;
   const observe::Logger log_{{.format = observe::LogFormat::kText, .level = {}, .sink = &lines_}};
   observe::Metrics metrics_{observe::BuildInfo{}};

@@ -3,13 +3,17 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
+#include "engine/fake_clock.h"
 
 namespace simile::net {
 namespace {
@@ -37,6 +41,11 @@ base::FileDescriptor Socket() {
 const PeerKey kAda = PeerKey::Of(V4("10.0.0.1"));
 const PeerKey kBen = PeerKey::Of(V4("10.0.0.2"));
 
+class ConnectionTableTest : public testing::Test {
+ protected:
+  engine::FakeClock clock_;
+};
+
 TEST(PeerKeyTest, IsTheAddressOrTheNetwork) {
   EXPECT_NE(kAda, kBen);
   EXPECT_EQ(PeerKey::Of(V6("::ffff:10.0.0.1")), kAda);
@@ -45,8 +54,8 @@ TEST(PeerKeyTest, IsTheAddressOrTheNetwork) {
   EXPECT_NE(PeerKey::Of(V6("a00:1::")), kAda);  // the same leading bytes, another family
 }
 
-TEST(ConnectionTableTest, RefusesConnectionsBeyondTheTotal) {
-  ConnectionTable table(2, 10);
+TEST_F(ConnectionTableTest, RefusesConnectionsBeyondTheTotal) {
+  ConnectionTable table(2, 10, clock_);
   const base::FileDescriptor first = Socket();
   const base::FileDescriptor second = Socket();
   const base::FileDescriptor third = Socket();
@@ -56,8 +65,8 @@ TEST(ConnectionTableTest, RefusesConnectionsBeyondTheTotal) {
   EXPECT_EQ(table.CountOpen(), 2U);
 }
 
-TEST(ConnectionTableTest, RefusesConnectionsBeyondThePeersLimit) {
-  ConnectionTable table(10, 1);
+TEST_F(ConnectionTableTest, RefusesConnectionsBeyondThePeersLimit) {
+  ConnectionTable table(10, 1, clock_);
   const base::FileDescriptor first = Socket();
   const base::FileDescriptor second = Socket();
   EXPECT_EQ(table.Admit(first.get(), kAda), Admission::kAdmitted);
@@ -65,8 +74,8 @@ TEST(ConnectionTableTest, RefusesConnectionsBeyondThePeersLimit) {
   EXPECT_EQ(table.Admit(second.get(), kBen), Admission::kAdmitted);
 }
 
-TEST(ConnectionTableTest, ForgetsAClosedConnection) {
-  ConnectionTable table(1, 1);
+TEST_F(ConnectionTableTest, ForgetsAClosedConnection) {
+  ConnectionTable table(1, 1, clock_);
   base::FileDescriptor first = Socket();
   ASSERT_EQ(table.Admit(first.get(), kAda), Admission::kAdmitted);
   first.Close();
@@ -75,8 +84,8 @@ TEST(ConnectionTableTest, ForgetsAClosedConnection) {
   EXPECT_EQ(table.Admit(second.get(), kBen), Admission::kAdmitted);
 }
 
-TEST(ConnectionTableTest, ForgetsAConnectionWhoseDescriptorIsReused) {
-  ConnectionTable table(2, 2);
+TEST_F(ConnectionTableTest, ForgetsAConnectionWhoseDescriptorIsReused) {
+  ConnectionTable table(2, 2, clock_);
   base::FileDescriptor first = Socket();
   const int number = first.get();
   ASSERT_EQ(table.Admit(number, kAda), Admission::kAdmitted);
@@ -92,8 +101,8 @@ TEST(ConnectionTableTest, ForgetsAConnectionWhoseDescriptorIsReused) {
   EXPECT_EQ(table.CountOpen(), 0U);
 }
 
-TEST(ConnectionTableTest, CountsAReusedDescriptorForItsNewPeer) {
-  ConnectionTable table(10, 1);
+TEST_F(ConnectionTableTest, CountsAReusedDescriptorForItsNewPeer) {
+  ConnectionTable table(10, 1, clock_);
   base::FileDescriptor first = Socket();
   const int number = first.get();
   ASSERT_EQ(table.Admit(number, kAda), Admission::kAdmitted);
@@ -105,6 +114,78 @@ TEST(ConnectionTableTest, CountsAReusedDescriptorForItsNewPeer) {
   EXPECT_EQ(table.Admit(third.get(), kAda), Admission::kAdmitted);
   const base::FileDescriptor fourth = Socket();
   EXPECT_EQ(table.Admit(fourth.get(), kBen), Admission::kPeerFull);
+}
+
+// Both ends of a connection.
+struct Connection {
+  base::FileDescriptor server;
+  base::FileDescriptor client;
+};
+
+Connection Connect() {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
+}
+
+TEST_F(ConnectionTableTest, LearnsAtOnceOfAConnectionThatItsPeerCloses) {
+  constexpr std::size_t kConnections = 100;
+  ConnectionTable table(1'000, kConnections, clock_);
+  std::vector<Connection> connections;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    connections.push_back(Connect());
+    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
+  }
+  const Connection late = Connect();
+  EXPECT_EQ(table.Admit(late.server.get(), kAda), Admission::kPeerFull);  // has looked at all
+  Connection& gone = connections.back();
+  gone.client.Close();
+  pollfd closes{table.peer_closes_fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&closes, 1, 0), 1);
+  table.LearnOfClosedPeers();
+  gone.server.Close();
+  EXPECT_EQ(table.Admit(late.server.get(), kAda), Admission::kAdmitted);
+}
+
+TEST_F(ConnectionTableTest, KeepsAConnectionWhoseSocketIsOpenThoughItsPeerIsGone) {
+  ConnectionTable table(1, 1, clock_);
+  Connection first = Connect();
+  ASSERT_EQ(table.Admit(first.server.get(), kAda), Admission::kAdmitted);
+  first.client.Close();
+  const Connection second = Connect();
+  EXPECT_EQ(table.Admit(second.server.get(), kAda), Admission::kFull);
+  first.server.Close();
+  EXPECT_EQ(table.Admit(second.server.get(), kAda), Admission::kAdmitted);
+}
+
+TEST_F(ConnectionTableTest, FindsAConnectionThatTheServerClosedAfterASecondAtTheLatest) {
+  constexpr std::size_t kConnections = 100;
+  ConnectionTable table(kConnections, kConnections, clock_);
+  std::vector<Connection> connections;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    connections.push_back(Connect());
+    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
+  }
+  EXPECT_EQ(table.CountOpen(), kConnections);
+  for (Connection& connection : connections) connection.server.Close();
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(table.CountOpen(), 0U);
+}
+
+TEST_F(ConnectionTableTest, LooksAtAFewDescriptorsAnAttemptHoweverManyAreOpen) {
+  constexpr std::size_t kConnections = 200;
+  constexpr std::size_t kAttempts = 10'000;
+  ConnectionTable table(1'000, kConnections, clock_);
+  std::vector<Connection> connections;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    connections.push_back(Connect());
+    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
+  }
+  const Connection late = Connect();
+  for (std::size_t i = 0; i < kAttempts; ++i) {
+    ASSERT_EQ(table.Admit(late.server.get(), kAda), Admission::kPeerFull);
+  }
+  EXPECT_LE(table.looks(), kConnections + 5 * kAttempts);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -58,6 +59,7 @@ TEST(LoggerTest, ErasesAProgressBarOnATerminal) {
   ASSERT_TRUE(base::WriteAll(STDERR_FILENO, "films |##--| 22 %"));
   const Logger log(Logger::Options{});
   log.Info("ready");
+  EXPECT_TRUE(log.Flush(std::chrono::minutes(1)));
   ASSERT_EQ(dup2(errors.get(), STDERR_FILENO), STDERR_FILENO);
   std::string text;
   while (!text.ends_with('\n')) {

@@ -38,15 +38,16 @@ MetricLines LinesOf(const std::vector<MetricSample>& samples) {
 TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
   Metrics metrics(
       {.version = "0.1.0", .build = "g1", .commit = {}, .compiler = {}, .build_type = {}});
-  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::microseconds(300));
-  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::seconds(40));
+  metrics.CallsOf("simile.v1.SearchService/Search")
+      .Record(absl::StatusCode::kOk, std::chrono::microseconds(300));
+  metrics.CallsOf("simile.v1.SearchService/Search")
+      .Record(absl::StatusCode::kOk, std::chrono::seconds(40));
   metrics.RecordBatch("cpu", 3, 1'500, std::vector<std::uint64_t>{10, 2'000});
   metrics.SetBackendActive("cpu");
   metrics.CountRejected(Rejection::kQueueFull);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = metrics.Collectables();
   collectables.resize(1);  // not the process's own, which differ from one moment to the next
   collectables.push_back(MakeScrapeCollector({
-      .queue_depth = [] { return std::uint64_t{3}; },
       .connections_open = [] { return std::uint64_t{7}; },
       .collections = {},
       .device_memory =
@@ -67,7 +68,7 @@ TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
 
 TEST(ReadMetricsTest, EndsTheBucketsOfAHistogramWithAnInfiniteBound) {
   Metrics metrics({});
-  metrics.RecordCall("Search", "OK", std::chrono::seconds(40));
+  metrics.CallsOf("Search").Record(absl::StatusCode::kOk, std::chrono::seconds(40));
   for (const MetricSample& sample : ReadMetrics(metrics.Collectables())) {
     if (sample.name != "rpc_server_call_duration_seconds") continue;
     const auto& histogram = std::get<HistogramSample>(sample.value);

@@ -21,7 +21,7 @@ TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
       {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
   const std::string text = Exposed(metrics);
   for (const char* reason : {"queue_full", "deadline", "cancelled", "draining", "connections",
-                             "connections_per_peer", "descriptors"}) {
+                             "connections_per_peer", "descriptors", "reply_not_taken"}) {
     EXPECT_THAT(text,
                 HasSubstr("simile_rejected_total{reason=\"" + std::string(reason) + "\"} 0\n"));
   }
@@ -56,9 +56,12 @@ TEST(MetricsTest, ReportsOneActiveBackend) {
 
 TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
   Metrics metrics({});
-  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::microseconds(300));
-  metrics.RecordCall("simile.v1.SearchService/Search", "OK", std::chrono::milliseconds(3));
-  metrics.RecordCall("simile.v1.SearchService/Search", "NOT_FOUND", std::chrono::microseconds(1));
+  metrics.CallsOf("simile.v1.SearchService/Search")
+      .Record(absl::StatusCode::kOk, std::chrono::microseconds(300));
+  metrics.CallsOf("simile.v1.SearchService/Search")
+      .Record(absl::StatusCode::kOk, std::chrono::milliseconds(3));
+  metrics.CallsOf("simile.v1.SearchService/Search")
+      .Record(absl::StatusCode::kNotFound, std::chrono::microseconds(1));
   const std::string text = Exposed(metrics);
   const std::string ok =
       "{rpc_method=\"simile.v1.SearchService/Search\",rpc_response_status_code=\"OK\"";
@@ -104,10 +107,9 @@ TEST(MetricsTest, CountsReloadsRejectionsAndCallsInFlight) {
 }
 
 TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
-  std::uint64_t depth = 3;
+  std::uint64_t connections = 7;
   const auto collector = MakeScrapeCollector({
-      .queue_depth = [&] { return depth; },
-      .connections_open = [] { return std::uint64_t{7}; },
+      .connections_open = [&] { return connections; },
       .collections =
           [] {
             return std::vector<CollectionReading>{
@@ -121,7 +123,6 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       .others = {},
   });
   std::string text = MetricsText({collector});
-  EXPECT_THAT(text, HasSubstr("simile_queue_depth 3\n"));
   EXPECT_THAT(text, HasSubstr("simile_connections{state=\"open\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"films\"} 5000\n"));
   EXPECT_THAT(
@@ -132,8 +133,8 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
   EXPECT_THAT(
       text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"vectors\"} 7680000\n"));
   EXPECT_THAT(text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"device\"} 0\n"));
-  depth = 0;
-  EXPECT_THAT(MetricsText({collector}), HasSubstr("simile_queue_depth 0\n"));
+  connections = 0;
+  EXPECT_THAT(MetricsText({collector}), HasSubstr("simile_connections{state=\"open\"} 0\n"));
 }
 
 TEST(ScrapeCollectorTest, ReportsTheMemoryOfAGpuByKind) {

@@ -7,9 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/unasked_work.h"
 #include "engine/fake_clock.h"
+#include "engine/run_tasks.h"
 #include "engine/sample_data.h"
-#include "engine/search/batch_runner.h"
 #include "filter/payload_rows.h"
 #include "query/resolve.h"
 
@@ -215,7 +216,7 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = snapshot;
   task->deadline = Clock::TimePoint::max();
-  const engine::FakeClock clock;
+  base::LongWork work = tests::UnaskedWork();
   // The exclusions of a lone query may also be those that the call shares.
   std::vector<QueryRequest> own = requests;
   std::vector<std::string_view> shared;
@@ -228,7 +229,7 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
   }
   CallOptions options;
   options.exclude_ids = shared;
-  const absl::Status status = ResolveQueries(*snapshot, own, options, clock, *task);
+  const absl::Status status = ResolveQueries(*snapshot, own, options, work, *task);
   EXPECT_TRUE(status.ok()) << status;
   return task;
 }
@@ -236,12 +237,11 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
 std::vector<std::vector<engine::QueryResult>> RunBatch(
     const std::vector<std::unique_ptr<engine::SearchTask>>& tasks) {
   const engine::FakeClock clock;
-  engine::BatchRunner runner(clock);
-  engine::BatchAnswers answers;
-  const absl::Status status = runner.Run(tasks, answers, [](std::size_t) {});
-  EXPECT_TRUE(status.ok()) << status;
   std::vector<std::vector<engine::QueryResult>> results;
-  for (auto& task : answers.tasks) results.push_back(std::move(task).value());
+  for (auto& answer : engine::RunTasks(tasks, clock)) {
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    results.push_back(std::move(answer).value());
+  }
   return results;
 }
 

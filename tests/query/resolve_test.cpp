@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "data/payload_builder.h"
 #include "engine/fake_clock.h"
 #include "engine/sample_data.h"
+#include "engine/search/call_context.h"
 
 namespace simile::query {
 namespace {
@@ -49,7 +51,9 @@ class ResolveTest : public testing::Test {
   }
 
   absl::Status Resolve(const std::vector<QueryRequest>& requests) {
-    return ResolveQueries(snapshot_, requests, options_, clock_, task_);
+    const engine::CallContext context(task_, clock_);
+    base::LongWork work([&context] { return context.Check("the filters were evaluated"); });
+    return ResolveQueries(snapshot_, requests, options_, work, task_);
   }
   std::vector<float> Vector(std::size_t query) const {
     const std::span<const float> row = task_.vectors.view()[query];
@@ -343,13 +347,27 @@ TEST_F(ResolveTest, NamesTheWrongFilter) {
   EXPECT_THAT(std::string(options.message()), testing::StartsWith("filter, column "));
 }
 
+TEST_F(ResolveTest, SharesTheRowsThatAllQueriesExclude) {
+  const std::vector<std::string_view> ids{"stalker-1979", "gone-2001", "heat-1995", "heat-1995"};
+  options_.exclude_ids = ids;
+  ASSERT_TRUE(
+      Resolve({Of(ByUser{"user_00042"}), Of(ByItem{"heat-1995"}), Of(ByItem{"alien-1979"})}).ok());
+  const auto& shared = task_.queries[0].shared_excluded_rows;
+  EXPECT_THAT(*shared, ElementsAre(1, 3));
+  EXPECT_EQ(task_.queries[1].shared_excluded_rows, shared) << "its own row is among them";
+  EXPECT_EQ(task_.queries[2].shared_excluded_rows, nullptr);
+  EXPECT_THAT(task_.queries[2].excluded(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
   task_.deadline = clock_.Now();
   ExpectError(Resolve({Filtered("year < 1990")}), ErrorReason::kDeadlineExceeded, "",
               "the deadline passed before the filters were evaluated");
   EXPECT_TRUE(Resolve({Filtered("")}).ok()) << "the executor reports other calls";
   task_.deadline = Clock::TimePoint::max();
-  task_.cancelled = [] { return true; };
+  std::stop_source caller;
+  caller.request_stop();
+  task_.cancelled = caller.get_token();
   ExpectError(Resolve({Filtered("year < 1990")}), ErrorReason::kCancelled, "",
               "the caller gave up before the filters were evaluated");
 }
@@ -475,7 +493,7 @@ QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
 
 // The rows that the query is answered with.
 std::vector<Row> FirstRows(const engine::ResolvedQuery& query) {
-  return query.order->First(query.k, query.mask.get(), query.excluded_rows);
+  return query.order->First(query.k, query.mask.get(), query.excluded());
 }
 
 TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
@@ -485,9 +503,9 @@ TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"toy-story-1995"};
   ASSERT_TRUE(Resolve({request, Of(ByVector{{1, 0, 0}}), WithColdStart("nobody", {})}).ok());
-  EXPECT_THAT(task_.queries[0].excluded_rows, ElementsAre(0, 1, 3));
-  EXPECT_THAT(task_.queries[1].excluded_rows, ElementsAre(0, 3));
-  EXPECT_THAT(task_.queries[2].excluded_rows, ElementsAre(0, 3));
+  EXPECT_THAT(task_.queries[0].excluded(), ElementsAre(0, 1, 3));
+  EXPECT_THAT(task_.queries[1].excluded(), ElementsAre(0, 3));
+  EXPECT_THAT(task_.queries[2].excluded(), ElementsAre(0, 3));
 }
 
 TEST_F(ResolveTest, AnswersAUserWithoutAProfileWithTheNewestRows) {

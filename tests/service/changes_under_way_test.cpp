@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kInterval{200};
 struct Told {
   std::vector<double> shares;
   std::vector<absl::StatusOr<engine::SnapshotPtr>> results;
-  std::shared_ptr<std::atomic<bool>> left = std::make_shared<std::atomic<bool>>(false);
+  std::stop_source left;
 
   ChangeCaller Caller() {
     ChangeCaller caller;
@@ -39,7 +39,7 @@ struct Told {
     caller.done = [this](const absl::StatusOr<engine::SnapshotPtr>& result) {
       results.push_back(result);
     };
-    caller.left = left;
+    caller.left = left.get_token();
     return caller;
   }
   // Of its only answer.
@@ -185,12 +185,12 @@ TEST_F(ChangesUnderWayTest, GoesOnWithoutThoseWhoLeft) {
   Told leaves;
   ASSERT_TRUE(Begin(Load("films"), leaves));
   ASSERT_FALSE(Begin(Load("films"), stays));
-  *leaves.left = true;
+  leaves.left.request_stop();
   EXPECT_THAT(leaves.results, IsEmpty());
   Report("films", 0.5);
   EXPECT_EQ(leaves.reason(), ErrorReason::kCancelled);
   EXPECT_THAT(stays.results, IsEmpty());
-  *stays.left = true;
+  stays.left.request_stop();
   clock_.Advance(kInterval);
   Report("films", 0.6);
   EXPECT_EQ(stays.reason(), ErrorReason::kCancelled);
@@ -205,7 +205,7 @@ TEST_F(ChangesUnderWayTest, ReleasesThoseWhoLeftWhenAnotherComes) {
   Told films;
   ASSERT_TRUE(Begin(Load("films"), films));
   ASSERT_TRUE(Begin(Load("books"), waits));
-  *waits.left = true;
+  waits.left.request_stop();
   Told again;
   ASSERT_FALSE(Begin(Load("books"), again));
   EXPECT_EQ(waits.reason(), ErrorReason::kCancelled);
@@ -247,7 +247,9 @@ TEST_F(ChangesUnderWayTest, AnswersEveryCallerOnceWhateverComesTogether) {
         if (thread == 0 && call == kCalls / 2) changes_.Stop();
         ChangeCaller caller;
         caller.done = [&answers](const auto&) { ++answers; };
-        caller.left = std::make_shared<const std::atomic<bool>>(call % 3 == 0);
+        std::stop_source left;
+        if (call % 3 == 0) left.request_stop();
+        caller.left = left.get_token();
         bool began = false;
         const ChangeRequest request = Load(call % 2 == 0 ? "films" : "books");
         if (!changes_.Join(request, std::move(caller), began).ok()) ++refusals;

@@ -1,11 +1,10 @@
 #include "service/collection_changes.h"
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -51,17 +50,17 @@ class Waiting {
     caller.done = [this](const Result& result) {
       answer_.set_value(result.ok() ? result : UnsharedError(result.status()));
     };
-    caller.left = left_;
+    caller.left = left_.get_token();
     return caller;
   }
-  void Leave() { *left_ = true; }
+  void Leave() { left_.request_stop(); }
   // REQUIRES: called once.
   Result Await() { return answer_.get_future().get(); }
   // After Await: the stages of the progress that was sent.
   const std::vector<ChangeStage>& stages() const { return stages_; }
 
  private:
-  const std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
+  std::stop_source left_;
   std::vector<ChangeStage> stages_;
   std::promise<Result> answer_;
 };

@@ -1,11 +1,11 @@
 #include "service/search_pipeline.h"
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +20,7 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
+#include "service/reply_size.h"
 #include "service/search_handlers.h"
 #include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"
@@ -29,6 +30,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A call without gRPC. Tests can wait for its end.
@@ -40,7 +42,7 @@ class FakeCall final : public Call {
   std::string_view request_id() const override { return "4f1c"; }
   Clock::TimePoint arrived_at() const override { return arrived_at_; }
   std::optional<Clock::TimePoint> deadline() const override { return deadline_; }
-  std::shared_ptr<const std::atomic<bool>> cancelled() const override { return cancelled_; }
+  std::stop_token cancelled() const override { return cancelled_.get_token(); }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
     reply_bytes_max_ = bytes_max;
     reply_remedy_ = remedy;
@@ -52,22 +54,33 @@ class FakeCall final : public Call {
     finished_.notify_all();
   }
 
+  void FinishWith(const Reply& reply) override {
+    if (reply.bytes() > reply_bytes_max_) {
+      return Finish(ReplyTooLarge(reply.bytes(), reply_bytes_max_, reply_remedy_));
+    }
+    std::string bytes(reply.bytes(), '\0');
+    reply.Write(reinterpret_cast<std::uint8_t*>(bytes.data()));
+    EXPECT_TRUE(response_.ParseFromString(bytes));
+    Finish(absl::OkStatus());
+  }
+
   void SetDeadline(Clock::TimePoint deadline) { deadline_ = deadline; }
-  void Cancel() { *cancelled_ = true; }
+  void Cancel() { cancelled_.request_stop(); }
   absl::Status AwaitEnd() {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [this] { return end_.has_value(); });
     return *end_;
   }
-  std::uint64_t reply_bytes_max() const { return reply_bytes_max_; }
-  std::string_view reply_remedy() const { return reply_remedy_; }
+  // REQUIRES: AwaitEnd has returned.
+  const v1::SearchResponse& response() const { return response_; }
 
  private:
   const Clock::TimePoint arrived_at_;
-  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  std::stop_source cancelled_;
   std::optional<Clock::TimePoint> deadline_;
   std::uint64_t reply_bytes_max_ = 0;
   std::string_view reply_remedy_;
+  v1::SearchResponse response_;
   std::mutex mutex_;  // guards end_
   std::condition_variable finished_;
   std::optional<absl::Status> end_;
@@ -96,8 +109,14 @@ class SearchPipelineTest : public testing::Test {
   // Starts a call and returns when its pass waits at the closed gate.
   void Occupy() {
     gate_.Close();
-    HandleSearch(pipeline_, first_, first_request_, first_response_);
+    HandleSearch(pipeline_, first_, request_);
     gate_.AwaitArrivals(1);
+  }
+
+  // Starts the two calls that the queue holds, of one query each: a larger one waits beside it.
+  void FillQueue() {
+    HandleSearch(pipeline_, second_, request_);
+    HandleSearch(pipeline_, third_, request_);
   }
 
   std::string Metrics() const { return observe::Exposed(metrics_); }
@@ -108,13 +127,15 @@ class SearchPipelineTest : public testing::Test {
   observe::Metrics metrics_{observe::BuildInfo{}};
   engine::SnapshotStore store_{clock_};
   FakeCall first_{clock_};
-  v1::SearchRequest first_request_ = Query("1");
-  v1::SearchResponse first_response_;
+  FakeCall second_{clock_};
+  FakeCall third_{clock_};
+  const v1::SearchRequest request_ = Query("1");
   engine::Executor executor_{{.queue_queries_max = 2, .batch_queries_max = 1},
                              {{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"},
                              clock_,
                              {}};
-  const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_}};
+  ResolveWorkers workers_{{}, clock_};
+  const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_, workers_}};
 };
 
 TEST_F(SearchPipelineTest, AnswersWithHitsAndReceipt) {
@@ -122,10 +143,10 @@ TEST_F(SearchPipelineTest, AnswersWithHitsAndReceipt) {
   v1::SearchRequest request = Query("7");
   request.mutable_queries(0)->set_k(3);
   request.mutable_queries(0)->set_offset(1);
-  v1::SearchResponse response;
   clock_.Advance(std::chrono::microseconds(25));
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  const v1::SearchResponse& response = call.response();
   ASSERT_EQ(response.results_size(), 1);
   ASSERT_EQ(response.results(0).hits_size(), 3);
   EXPECT_EQ(response.results(0).hits(0).rank(), 2U);
@@ -143,37 +164,31 @@ TEST_F(SearchPipelineTest, SkipsMoreHitsThanThereAre) {
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_queries(0)->set_offset(500);
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   ASSERT_TRUE(call.AwaitEnd().ok());
-  EXPECT_EQ(response.results(0).hits_size(), 0);
+  EXPECT_EQ(call.response().results(0).hits_size(), 0);
 }
 
 TEST_F(SearchPipelineTest, RefusesCallsThatDoNotFitTheQueueAndSaysWhenToRetry) {
   Occupy();
-  FakeCall second(clock_);
-  v1::SearchRequest two = Query("2");
-  two.add_queries()->set_id("3");
-  v1::SearchResponse second_response;
-  HandleSearch(pipeline_, second, two, second_response);
-  FakeCall third(clock_);
-  const v1::SearchRequest one = Query("4");
-  v1::SearchResponse third_response;
-  HandleSearch(pipeline_, third, one, third_response);
-  EXPECT_EQ(base::ReasonOf(third.AwaitEnd()), base::ErrorReason::kQueueFull);
-  EXPECT_TRUE(base::RetryAfterOf(third.AwaitEnd()).has_value());
+  FillQueue();
+  FakeCall refused(clock_);
+  const v1::SearchRequest request = Query("4");
+  HandleSearch(pipeline_, refused, request);
+  EXPECT_EQ(base::ReasonOf(refused.AwaitEnd()), base::ErrorReason::kQueueFull);
+  EXPECT_TRUE(base::RetryAfterOf(refused.AwaitEnd()).has_value());
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"queue_full\"} 1\n"));
   gate_.Open();
   EXPECT_TRUE(first_.AwaitEnd().ok());
-  EXPECT_TRUE(second.AwaitEnd().ok()) << second.AwaitEnd();
+  EXPECT_TRUE(second_.AwaitEnd().ok()) << second_.AwaitEnd();
+  EXPECT_TRUE(third_.AwaitEnd().ok()) << third_.AwaitEnd();
 }
 
 TEST_F(SearchPipelineTest, ComputesNothingForACancelledCall) {
   Occupy();
   FakeCall call(clock_);
   const v1::SearchRequest request = Query("2");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   call.Cancel();
   gate_.Open();
   EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kCancelled);
@@ -186,8 +201,7 @@ TEST_F(SearchPipelineTest, GivesACallWithoutADeadlineTwoSeconds) {
   Occupy();
   FakeCall call(clock_);
   const v1::SearchRequest request = Query("2");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   clock_.Advance(std::chrono::milliseconds(2'001));
   gate_.Open();
   EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
@@ -201,13 +215,11 @@ TEST_F(SearchPipelineTest, CutsLongDeadlinesToTenSeconds) {
   FakeCall longest(clock_);
   longest.SetDeadline(clock_.Now() + std::chrono::hours(1));
   const v1::SearchRequest request = Query("2");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, longest, request, response);
+  HandleSearch(pipeline_, longest, request);
   clock_.Advance(std::chrono::milliseconds(9'999));
   FakeCall other(clock_);
   other.SetDeadline(clock_.Now() + std::chrono::seconds(5));
-  v1::SearchResponse other_response;
-  HandleSearch(pipeline_, other, request, other_response);
+  HandleSearch(pipeline_, other, request);
   clock_.Advance(std::chrono::milliseconds(2));
   gate_.Open();
   EXPECT_EQ(longest.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
@@ -219,20 +231,17 @@ TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_reply_bytes_max(100);
   request.mutable_options()->set_with_vectors(true);
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   const absl::Status status = call.AwaitEnd();
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kReplyTooLarge);
-  EXPECT_THAT(std::string(status.message()), StartsWith("the answer needs more than "));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("bytes and may have 100; lower k, select the payload fields you need or "
-                        "none, leave out with_vectors, or raise options.reply_bytes_max (up to "
-                        "67,108,864)"));
+              MatchesRegex("the answer needs [0-9]+ bytes and may have 100; lower k, select the "
+                           "payload fields you need or none, leave out with_vectors, or raise "
+                           "options.reply_bytes_max .up to 67,108,864."));
   EXPECT_FALSE(base::RetryAfterOf(status).has_value());
-  EXPECT_EQ(response.results_size(), 0) << "refused before it is built";
 }
 
-TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLargeBeforeTheyAreCopied) {
+TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLarge) {
   constexpr std::size_t kRows = 20;
   auto dataset = engine::RandomDataset(kRows, kDim, 98);
   data::PayloadTableBuilder payload(kRows, limits_);
@@ -249,47 +258,44 @@ TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLargeBeforeTheyAreCopied) {
   request.mutable_options()->mutable_group_by()->set_field("studio");
   request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   request.mutable_options()->set_reply_bytes_max(5'000);
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   const absl::Status status = call.AwaitEnd();
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kReplyTooLarge) << status;
-  EXPECT_EQ(response.results_size(), 0);
 }
 
-TEST_F(SearchPipelineTest, LeavesTheExactSizeToTheCall) {
+TEST_F(SearchPipelineTest, EndsCountingAtTheServersOwnLimit) {
+  Limits limits;
+  limits.reply_bytes_max = 300;
+  const SearchPipeline pipeline({clock_, store_, executor_, metrics_, limits, workers_});
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_reply_bytes_max(100);
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
-  ASSERT_TRUE(call.AwaitEnd().ok()) << "its rows alone fit: " << call.AwaitEnd();
-  EXPECT_GT(response.ByteSizeLong(), 100U);
-  EXPECT_EQ(call.reply_bytes_max(), 100U);
-  EXPECT_THAT(std::string(call.reply_remedy()), StartsWith("lower k, "));
+  request.mutable_options()->set_with_vectors(true);
+  HandleSearch(pipeline, call, request);
+  EXPECT_THAT(std::string(call.AwaitEnd().message()),
+              StartsWith("the answer needs more than 300 bytes and may have 100; lower k, "));
 }
 
 TEST_F(SearchPipelineTest, ABriefReceiptHasFourFields) {
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_BRIEF);
-  v1::SearchResponse response;
   clock_.Advance(std::chrono::microseconds(25));
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
   v1::Receipt brief;
   brief.set_backend(v1::BACKEND_KIND_CPU);
   brief.set_snapshot_id(store_.Pin("films").value()->id);
   brief.set_exact(true);
   brief.set_total_us(25);
-  EXPECT_EQ(response.receipt().ShortDebugString(), brief.ShortDebugString());
+  EXPECT_EQ(call.response().receipt().ShortDebugString(), brief.ShortDebugString());
 }
 
 TEST_F(SearchPipelineTest, RefusesOtherContentThanExpected) {
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_expected_snapshot_id("00000000000000000000000000000000");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   EXPECT_EQ(base::ReasonOf(call.AwaitEnd()), base::ErrorReason::kSnapshotMismatch);
   EXPECT_EQ(base::FieldOf(call.AwaitEnd()), "options.expected_snapshot_id");
 }
@@ -298,8 +304,7 @@ TEST_F(SearchPipelineTest, NamesAnUnknownCollection) {
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.set_collection("film");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, call, request, response);
+  HandleSearch(pipeline_, call, request);
   EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(std::string(call.AwaitEnd().message()),
             "no collection \"film\". Did you mean \"films\"?");
@@ -311,8 +316,7 @@ TEST_F(SearchPipelineTest, SaysThatThereAreNoUsers) {
   request.set_collection("films");
   request.add_user_ids("ada");
   request.add_user_ids("ben");
-  v1::RecommendResponse response;
-  HandleRecommend(pipeline_, call, request, response);
+  HandleRecommend(pipeline_, call, request);
   EXPECT_EQ(base::ReasonOf(call.AwaitEnd()), base::ErrorReason::kUserNotFound);
   EXPECT_EQ(base::FieldOf(call.AwaitEnd()), "user_ids[0]");
   // The message names the field that the caller sent.
@@ -321,26 +325,22 @@ TEST_F(SearchPipelineTest, SaysThatThereAreNoUsers) {
 
 TEST_F(SearchPipelineTest, FinishesQueuedCallsWhenTheExecutorStops) {
   Occupy();
-  FakeCall waiting(clock_);
-  v1::SearchRequest two = Query("2");
-  two.add_queries()->set_id("3");
-  v1::SearchResponse response;
-  HandleSearch(pipeline_, waiting, two, response);
+  FillQueue();
   std::thread stop([this] { executor_.Stop(); });
   // The queue is full, so a probe is refused at once: as such, or because the stop has begun.
   absl::StatusCode refusal = absl::StatusCode::kResourceExhausted;
   while (refusal == absl::StatusCode::kResourceExhausted) {
     FakeCall probe(clock_);
     const v1::SearchRequest request = Query("4");
-    v1::SearchResponse probe_response;
-    HandleSearch(pipeline_, probe, request, probe_response);
+    HandleSearch(pipeline_, probe, request);
     refusal = probe.AwaitEnd().code();
     std::this_thread::yield();
   }
   EXPECT_EQ(refusal, absl::StatusCode::kUnavailable);
   gate_.Open();
   stop.join();
-  EXPECT_EQ(waiting.AwaitEnd().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second_.AwaitEnd().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(third_.AwaitEnd().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(first_.AwaitEnd().ok());
 }
 

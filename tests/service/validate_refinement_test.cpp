@@ -120,17 +120,6 @@ TEST(ValidateRefinementTest, CountsEveryExampleAsAVector) {
                 "queries[0].examples: 65 examples; at most 64");
 }
 
-TEST(ValidateRefinementTest, AllowsNoMoreVectorsThanFitTheQueue) {
-  const v1::SearchRequest request = Parse<v1::SearchRequest>(
-      Examples("positive { id: 'a' } positive { id: 'b' } strategy: STRATEGY_SUM_SCORES"));
-  Limits limits;
-  limits.queue_queries_max = 1;
-  ExpectRefused(ValidateSearch(request, limits).status(),
-                "queries: 2 vectors, each example counted; a call may have 1");
-  limits.queue_queries_max = 2;
-  EXPECT_TRUE(ValidateSearch(request, limits).ok());
-}
-
 TEST(ValidateRefinementTest, BoundsTheRowsOfAllGroups) {
   v1::SearchRequest request = Parse<v1::SearchRequest>(
       kFilms + "options { k: 100 group_by { field: 'genres' group_size: 100 } }");

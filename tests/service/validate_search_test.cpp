@@ -97,6 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownReceiptDetail", kQuery + "options { receipt_detail: 9 }",
                 "options.receipt_detail: 9 is unknown; set RECEIPT_DETAIL_FULL or "
                 "RECEIPT_DETAIL_BRIEF"},
+        Refusal{"UnknownPriority", kQuery + "options { priority: 9 }",
+                "options.priority: 9 is unknown; set PRIORITY_ONLINE or PRIORITY_BULK"},
         Refusal{"LongRequiredFilter",
                 kQuery + "options { required_filter: '" + std::string(8'193, 'a') + "' }",
                 "options.required_filter: 8,193 bytes; a filter may have 8,192"},
@@ -271,7 +273,7 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
       "options { k: 3 offset: 1 score_threshold: 0.25 exclude_ids: 'b' exclude_seen: true "
       "          with_vectors: true with_rows: true payload { fields: ['year', 'title'] } "
       "          required_filter: 'a = 1' expected_snapshot_id: 'f00d' reply_bytes_max: 99 "
-      "          receipt_detail: RECEIPT_DETAIL_BRIEF }");
+      "          receipt_detail: RECEIPT_DETAIL_BRIEF priority: PRIORITY_BULK }");
   const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 3U);
@@ -296,6 +298,7 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
   EXPECT_EQ(valid->answer.expected_snapshot_id, "f00d");
   EXPECT_EQ(valid->answer.reply_bytes_max, 99U);
   EXPECT_TRUE(valid->brief_receipt);
+  EXPECT_EQ(valid->priority, engine::Priority::kBulk);
 }
 
 TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
@@ -312,6 +315,7 @@ TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   EXPECT_TRUE(valid->answer.required_filter.empty());
   EXPECT_TRUE(valid->answer.expected_snapshot_id.empty());
   EXPECT_FALSE(valid->brief_receipt);
+  EXPECT_EQ(valid->priority, engine::Priority::kOnline);
   EXPECT_FALSE(std::get<query::ByVector>(query.target).as_stored);
 }
 

@@ -44,12 +44,13 @@ class Candidates {
     if (gate > gate_) gate_ = gate;
   }
 
-  void Offer(const Candidate& candidate, const Guess& guess, const Rescorer& rescorer) {
-    if (candidate.upper < gate_) return;
-    if (size_ == buffer_.size()) MakeSpace(guess, rescorer);
-    if (candidate.upper < gate_) return;
-    buffer_[size_++] = candidate;
+  // REQUIRES: not full().
+  void Offer(const Candidate& candidate) {
+    if (candidate.upper >= gate_) buffer_[size_++] = candidate;
   }
+  // Whether it needs MakeSpace before the next Offer.
+  bool full() const { return size_ == buffer_.size(); }
+  void MakeSpace(const Guess& guess, const Rescorer& rescorer);
   // Whether enough candidates arrived since the last Tighten for another one to pay.
   bool due() const { return size_ >= due_; }
   // Raises the gate by the candidates so far and drops those below it.
@@ -58,7 +59,6 @@ class Candidates {
   std::span<const Candidate> all() const { return buffer_.first(size_); }
 
  private:
-  void MakeSpace(const Guess& guess, const Rescorer& rescorer);
   void DropBelowGate();
 
   std::span<Candidate> buffer_;

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <atomic>
 
+#include "backend/cpu/scan_plan.h"
+
 namespace simile::backend::cpu {
 namespace {
 
 // Rows that a thread claims at a time.
 constexpr std::size_t kRowsAtOnce = 64;
+
+// Fewer numbers than this are copied by the calling thread: from scattered rows each takes about
+// four times as long as a multiply-add (estimated).
+constexpr std::size_t kSmallCopy = kSmallWork / 4;
 
 }  // namespace
 
@@ -21,7 +27,7 @@ void Gather::Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& b
       {rows_.As<const float>(), passing_.size(), dim}, nullptr, rows.metric, 0};
   const SearchBatch copied{{queries_.As<const float>(), queries.size(), dim},
                            std::span(specs_).first(queries.size())};
-  result_.Reset(queries.size(), HitsMax(copied, copies));
+  PrepareResult(copied, copies, result_);
   scan_.Run(pool, copies, copied, result_);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const std::span<const Hit> found = result_.Hits(i);
@@ -53,7 +59,7 @@ void Gather::CopyRows(ThreadPool& pool, const SegmentRows& rows) {
       }
     });
   };
-  if (passing_.size() <= kRowsAtOnce) {
+  if (passing_.size() * padded_dim <= kSmallCopy) {
     copy(0);
   } else {
     pool.Run(copy);

@@ -115,6 +115,10 @@ struct Avx512VnniProducts {
     }
     return true;
   }
+
+  static unsigned HitsOf(const std::int32_t* sums) {
+    return static_cast<unsigned>(_mm512_movepi32_mask(_mm512_load_si512(sums))) ^ 0xFFFFU;
+  }
 };
 
 using Walk = Int8Walk<Avx512VnniProducts>;

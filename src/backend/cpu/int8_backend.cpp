@@ -1,7 +1,5 @@
 #include "backend/cpu/int8_backend.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cassert>
@@ -22,6 +20,7 @@
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/zero_query.h"
+#include "base/background_priority.h"
 #include "base/error_detail.h"
 #include "simile/zero_vector.h"
 
@@ -48,8 +47,7 @@ PackedShape ShapeFor(const Int8Options& options, std::size_t row_count, std::siz
   return shape;
 }
 
-// The threads and buffers that all segments of the backend share. Runs one search at a time; a
-// second caller waits. In normal service the dispatch thread is the only caller.
+// The threads and buffers that segments share. Runs one search at a time; a second caller waits.
 class Int8Engine {
  public:
   explicit Int8Engine(const Int8Options& options)
@@ -82,7 +80,7 @@ class Int8Engine {
   void Search(const SegmentRows& rows, const PackedRows* packed, const SearchBatch& batch,
               SearchResult& result) {
     const std::lock_guard lock(mutex_);
-    result.Reset(batch.specs.size(), HitsMax(batch, rows));
+    PrepareResult(batch, rows, result);
     if (packed == nullptr) return scan_.Run(pool_, rows, batch, result);
     SplitByMask(rows, batch, result);
     RunGathers(rows, batch, result);
@@ -197,7 +195,8 @@ class Int8Engine {
           QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), threads);
       const std::span<const std::uint32_t> taken = queries.first(count);
       queries = queries.subspan(count);
-      const Int8Segment segment{rows, packed, KernelFor(count), scan_.kernel()};
+      const Int8Segment segment{rows, packed, KernelFor(count), scan_.kernel(),
+                                options_.small_pass_bytes};
       if (threads > 1 && count / threads >= options_.tuning.queries_of_thread_min) {
         RunShares(segment, batch, taken, speculative, result);
       } else {
@@ -272,8 +271,9 @@ constexpr std::uint32_t kCheckedHits = 10;
 // pack.
 class Int8Index final : public SegmentIndex {
  public:
-  Int8Index(Int8Engine& engine, SegmentRows rows)
+  Int8Index(Int8Engine& engine, Int8Engine& aside, SegmentRows rows)
       : engine_(engine),
+        aside_(aside),
         rows_(std::move(rows)),
         shape_(ShapeFor(engine.options(), row_count(), dim())) {}
 
@@ -295,8 +295,7 @@ class Int8Index final : public SegmentIndex {
   void BuildInBackground() {
     try {
       builder_ = std::thread([this] {
-        // On Linux a thread has a priority of its own, and the threads it starts inherit it.
-        setpriority(PRIO_PROCESS, 0, kBuilderNiceness);
+        base::UseBackgroundPriority();
         static_cast<void>(Build());
       });
     } catch (const std::system_error&) {
@@ -320,7 +319,10 @@ class Int8Index final : public SegmentIndex {
   std::string_view engine() const override { return engine_.NameOfOneQuery(PackedIfBuilt()); }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    return Search(PackedIfBuilt(), batch, result);
+    return Search(engine_, PackedIfBuilt(), batch, result);
+  }
+  absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
+    return Search(aside_, PackedIfBuilt(), batch, result);
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -329,8 +331,6 @@ class Int8Index final : public SegmentIndex {
   }
 
  private:
-  static constexpr int kBuilderNiceness = 10;
-
   // Null where the rows are not packed, or not yet.
   const PackedRows* PackedIfBuilt() const { return packed_.load(std::memory_order_acquire); }
 
@@ -369,9 +369,9 @@ class Int8Index final : public SegmentIndex {
     const std::vector<QuerySpec> specs(queries.row_count(), spec);
     SearchResult packed;
     SearchResult plain;
-    if (absl::Status status = Search(built_.get(), {queries, specs}, packed); !status.ok())
-      return status;
-    if (absl::Status status = Search(nullptr, {queries, specs}, plain); !status.ok()) return status;
+    absl::Status status = Search(aside_, built_.get(), {queries, specs}, packed);
+    if (status.ok()) status = Search(aside_, nullptr, {queries, specs}, plain);
+    if (!status.ok()) return status;
     for (std::size_t query = 0; query < specs.size(); ++query) {
       if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
       return base::Error(
@@ -382,17 +382,19 @@ class Int8Index final : public SegmentIndex {
   }
 
   //   packed  null for the plain scan
-  absl::Status Search(const PackedRows* packed, const SearchBatch& batch,
+  absl::Status Search(Int8Engine& engine, const PackedRows* packed, const SearchBatch& batch,
                       SearchResult& result) const {
     try {
-      engine_.Search(rows_, packed, batch, result);
+      engine.Search(rows_, packed, batch, result);
     } catch (const std::bad_alloc&) {
-      return NoMemoryForHits(batch, rows_, engine_.pool());
+      return NoMemoryForHits(batch, rows_, engine.pool());
     }
     return absl::OkStatus();
   }
 
-  Int8Engine& engine_;  // the backend's, which outlives its segments
+  // The backend's, which outlives its segments.
+  Int8Engine& engine_;
+  Int8Engine& aside_;
   const SegmentRows rows_;
   const PackedShape shape_;
   PackedRows::Progress progress_;
@@ -405,7 +407,7 @@ class Int8Index final : public SegmentIndex {
 
 class Int8Backend final : public Backend {
  public:
-  explicit Int8Backend(const Int8Options& options) : engine_(options) {
+  explicit Int8Backend(const Int8Options& options) : engine_(options), aside_(AloneOf(options)) {
     info_ = {"cpu", engine_.name(), DeviceName(engine_.pool())};
   }
 
@@ -417,7 +419,7 @@ class Int8Backend final : public Backend {
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override {
-    auto index = std::make_shared<Int8Index>(engine_, rows);
+    auto index = std::make_shared<Int8Index>(engine_, aside_, rows);
     if (!engine_.Packs(rows.rows.row_count())) return index;
     if (Plan({rows.rows.row_count(), rows.rows.dim(), rows.metric}).builds_later) {
       index->BuildInBackground();
@@ -428,7 +430,13 @@ class Int8Backend final : public Backend {
   }
 
  private:
+  static Int8Options AloneOf(Int8Options options) {
+    options.threads = 1;
+    return options;
+  }
+
   Int8Engine engine_;
+  Int8Engine aside_;  // for checks of new indexes, which no query may wait for
   BackendInfo info_;
 };
 

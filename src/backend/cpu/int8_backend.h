@@ -25,6 +25,10 @@ struct Int8Options {
   // once, and the index answers by the plain scan until it is built. Estimated; engine_bench builds
   // 25 MB in 0.08 s (docs/benchmarks/cpu.md).
   std::size_t foreground_bytes_max = 32U << 20;
+  // A pass over codes of so many bytes for one query is left to the calling thread, and one for
+  // more queries over fewer (IsSmallPass). Waking another thread and waiting for it pays from about
+  // 90 us on (docs/design/cpu-engine.md).
+  std::size_t small_pass_bytes = 4U << 20;
 };
 
 // The kernels to use on this processor: the fastest it can run, or the forced one.

@@ -25,6 +25,7 @@ struct Int8Segment {
   const PackedRows& packed;
   const Int8Kernel& kernel;
   const certificate::CanonicalKernel& canonical;
+  std::size_t small_pass_bytes;  // as in Int8Options
 };
 
 // The buffers that passes reuse; they only grow, so that a warm search allocates nothing.
@@ -96,7 +97,7 @@ class Int8Pass {
            std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
            Int8Memory& memory, SearchResult& result);
 
-  // Packs, scans and ranks. Does not throw.
+  // Packs, scans and ranks; wakes no thread of the pool for a small pass. Does not throw.
   void Run(ThreadPool& pool);
 
   std::span<const std::uint32_t> queries() const { return queries_; }
@@ -148,6 +149,7 @@ class Int8Pass {
                  double block_scale) const;
   void TightenWhereDue(Worker& worker);
   void Tighten(Worker& worker, std::size_t query);
+  void MakeSpace(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t query) const;
   void FinishQuery(Worker& worker, std::size_t query);
 
@@ -169,6 +171,9 @@ class Int8Pass {
   std::atomic<std::size_t> next_chunk_{0};
   std::atomic<std::size_t> next_finished_{0};
 };
+
+// Whether the calling thread is left alone with a pass. Pure.
+bool IsSmallPass(const PackedShape& shape, std::size_t query_count, std::size_t small_pass_bytes);
 
 // How many of these queries, from the first on, fit one pass. Pure.
 std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,

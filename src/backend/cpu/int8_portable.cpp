@@ -55,6 +55,12 @@ struct PortableProducts {
     }
     return any_hit;
   }
+
+  static unsigned HitsOf(const std::int32_t* sums) {
+    unsigned hits = 0;
+    for (std::size_t row = 0; row < kGroupRows; ++row) hits |= (sums[row] >= 0 ? 1U : 0U) << row;
+    return hits;
+  }
 };
 
 using Walk = Int8Walk<PortableProducts>;

@@ -116,8 +116,8 @@ void MachineProbe::SelectQueries(std::size_t batch, const RowMask* mask) {
 void MachineProbe::Pass(const SegmentRows& rows, const PackedRows& packed,
                         const Int8Kernel& kernel) {
   result_.Reset(queries_.size(), kHits);
-  Int8Pass pass({rows, packed, kernel, *options_.canonical}, batch_, queries_, true,
-                CodeWidth::kByte, memory_, result_);
+  Int8Pass pass({rows, packed, kernel, *options_.canonical, options_.small_pass_bytes}, batch_,
+                queries_, true, CodeWidth::kByte, memory_, result_);
   pass.Run(pool_);
 }
 

@@ -1,7 +1,7 @@
 #include "backend/cpu/packed_queries.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstring>
 
 #include "certificate/quantizer.h"
@@ -10,6 +10,8 @@ namespace simile::backend::cpu {
 namespace {
 
 using certificate::kCodeStep;
+using certificate::kSideBySide;
+static_assert(kCodeStep % kSideBySide == 0);
 
 }  // namespace
 
@@ -37,14 +39,23 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
   std::fill(rotated + given, rotated + rotated_dim, 0.0F);
   rows.rotation().Rotate<1>(rotated, scratch.spare.data());
 
-  float largest = 0;
-  for (std::size_t i = 0; i < rotated_dim; ++i) largest = std::max(largest, std::fabs(rotated[i]));
-  const float scale = certificate::ScaleFor(largest, rows.code_max());
+  const float scale =
+      certificate::ScaleFor(certificate::LargestMagnitude({rotated, rotated_dim}), rows.code_max());
+  // The columns are taken as those of sixteen short vectors side by side, whose sums compilers form
+  // together: a single sum would wait for each addition.
+  const std::size_t short_dim = rotated_dim / kSideBySide;
+  std::array<certificate::QuantizedSquares, kSideBySide> short_squares;
+  std::array<double, kSideBySide> short_lengths;
+  certificate::Quantize<kSideBySide>(rotated, short_dim, scale, rows.code_max(),
+                                     scratch.codes.data(), short_squares.data());
+  certificate::SquaredLengths<kSideBySide>(rotated, short_dim, short_lengths.data());
   certificate::QuantizedSquares squares;
   double length_squared = 0;
-  certificate::Quantize<1>(rotated, rotated_dim, scale, rows.code_max(), scratch.codes.data(),
-                           &squares);
-  certificate::SquaredLengths<1>(rotated, rotated_dim, &length_squared);
+  for (std::size_t i = 0; i < kSideBySide; ++i) {
+    squares.residual += short_squares[i].residual;
+    squares.decoded += short_squares[i].decoded;
+    length_squared += short_lengths[i];
+  }
 
   std::int8_t* packed = codes_.As<std::int8_t>() + CodesAt(index);
   std::int64_t code_sum = 0;

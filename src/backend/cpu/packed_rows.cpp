@@ -1,7 +1,6 @@
 #include "backend/cpu/packed_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <numeric>
 #include <system_error>
@@ -40,12 +39,6 @@ void OneByOne(const float* columns, std::size_t count,
     for (std::size_t column = 0; column < count; ++column)
       rows[i][column] = columns[column * kSideBySide + i];
   }
-}
-
-float Largest(std::span<const float> values) {
-  float largest = 0;
-  for (const float value : values) largest = std::max(largest, std::fabs(value));
-  return largest;
 }
 
 }  // namespace
@@ -169,7 +162,8 @@ class PackedRows::Builder {
                                              scratch.lengths.data());
     OneByOne(scratch.columns.data(), shape_.rotated_dim, to);
     for (std::size_t i = row; i <= std::min(row + kSideBySide - 1, last); ++i) {
-      scratch.largest[i] = Largest({RotatedRow(scratch, i), shape_.rotated_dim});
+      scratch.largest[i] =
+          certificate::LargestMagnitude({RotatedRow(scratch, i), shape_.rotated_dim});
       scratch.square[i] = scratch.lengths[i - row];
     }
   }

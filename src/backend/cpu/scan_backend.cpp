@@ -12,8 +12,7 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The threads and buffers that all segments of the backend share. Runs one search at a time; a
-// second caller waits. In normal service the dispatch thread is the only caller.
+// The threads and buffers that segments share. Runs one search at a time; a second caller waits.
 struct ScanEngine {
   ScanEngine(const certificate::CanonicalKernel& kernel, unsigned threads)
       : pool(threads), scan(kernel, pool.thread_count()), row_scores(kernel) {}
@@ -26,20 +25,17 @@ struct ScanEngine {
 
 class ScanIndex final : public SegmentIndex {
  public:
-  ScanIndex(ScanEngine& engine, SegmentRows rows) : engine_(engine), rows_(std::move(rows)) {}
+  ScanIndex(ScanEngine& engine, ScanEngine& aside, SegmentRows rows)
+      : engine_(engine), aside_(aside), rows_(std::move(rows)) {}
 
   std::size_t row_count() const override { return rows_.rows.row_count(); }
   std::size_t dim() const override { return rows_.rows.dim(); }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    const std::lock_guard lock(engine_.mutex);
-    try {
-      result.Reset(batch.specs.size(), HitsMax(batch, rows_));
-      engine_.scan.Run(engine_.pool, rows_, batch, result);
-    } catch (const std::bad_alloc&) {
-      return NoMemoryForHits(batch, rows_, engine_.pool);
-    }
-    return absl::OkStatus();
+    return Search(engine_, batch, result);
+  }
+  absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
+    return Search(aside_, batch, result);
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -49,14 +45,27 @@ class ScanIndex final : public SegmentIndex {
   }
 
  private:
-  ScanEngine& engine_;  // the backend's, which outlives its segments
+  absl::Status Search(ScanEngine& engine, const SearchBatch& batch, SearchResult& result) const {
+    const std::lock_guard lock(engine.mutex);
+    try {
+      PrepareResult(batch, rows_, result);
+      engine.scan.Run(engine.pool, rows_, batch, result);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForHits(batch, rows_, engine.pool);
+    }
+    return absl::OkStatus();
+  }
+
+  // The backend's, which outlives its segments.
+  ScanEngine& engine_;
+  ScanEngine& aside_;
   const SegmentRows rows_;
 };
 
 class ScanBackend final : public Backend {
  public:
   ScanBackend(const certificate::CanonicalKernel& kernel, unsigned threads)
-      : engine_(kernel, threads) {
+      : engine_(kernel, threads), aside_(kernel, 1) {
     info_ = {"cpu", engine_.scan.name(), DeviceName(engine_.pool)};
   }
 
@@ -67,11 +76,12 @@ class ScanBackend final : public Backend {
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) override {
-    return std::make_shared<const ScanIndex>(engine_, rows);
+    return std::make_shared<const ScanIndex>(engine_, aside_, rows);
   }
 
  private:
   ScanEngine engine_;
+  ScanEngine aside_;  // for SearchAside
   BackendInfo info_;
 };
 

@@ -7,8 +7,9 @@
 
 namespace simile::backend::cpu {
 
-// Fewer multiply-adds than this take less time than waking another thread (estimated).
-inline constexpr std::size_t kSmallWork = 1U << 18;
+// Fewer multiply-adds than this are left to the calling thread. Waking another and waiting for it
+// pays from about 90 us on, and costs the processors as much again (docs/design/cpu-engine.md).
+inline constexpr std::size_t kSmallWork = 1U << 20;
 
 // How a search is divided into pieces. A piece is one block of rows against one group of queries.
 // The pieces of one block follow each other, so that the block is read from memory once and is in

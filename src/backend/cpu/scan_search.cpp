@@ -25,18 +25,16 @@ absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                   batch.specs.size(), rows.rows.row_count(), pool.thread_count()));
 }
 
-std::size_t HitsMax(const SearchBatch& batch, const SegmentRows& rows) {
+void PrepareResult(const SearchBatch& batch, const SegmentRows& rows, SearchResult& result) {
   assert(batch.queries.dim() == rows.rows.dim());
   assert(batch.queries.row_count() == batch.specs.size());
-  std::size_t hits_max = 0;
-  for (const QuerySpec& spec : batch.specs) {
+  for ([[maybe_unused]] const QuerySpec& spec : batch.specs) {
     assert(spec.k >= 1);
     assert(spec.mask == nullptr ||
            spec.mask->row_count() >= rows.first_row + rows.rows.row_count());
     assert(std::is_sorted(spec.excluded_rows.begin(), spec.excluded_rows.end()));
-    hits_max = std::max(hits_max, std::min<std::size_t>(spec.k, rows.rows.row_count()));
   }
-  return hits_max;
+  result.Reset(batch.specs, rows.rows.row_count());
 }
 
 ScanSearch::ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads)

@@ -17,8 +17,8 @@ std::string DeviceName(const ThreadPool& pool);
 absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                              const ThreadPool& pool);
 
-// The most hits that any query of the batch can have: what SearchResult is reset with.
-std::size_t HitsMax(const SearchBatch& batch, const SegmentRows& rows);
+// Resets the result for the batch. REQUIRES: what SegmentIndex::Search does.
+void PrepareResult(const SearchBatch& batch, const SegmentRows& rows, SearchResult& result);
 
 // The plain exact scan of a batch, in as many passes as its memory needs. Keeps its buffers from
 // one search to the next; used by one thread at a time.

@@ -88,11 +88,7 @@ const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {
 absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
                                 SearchResult& result) {
   return WithWorkspace([&](Workspace& workspace) {
-    std::uint32_t hits_max = 0;
-    for (const QuerySpec& spec : batch.specs) {
-      hits_max = std::max(hits_max, std::min(spec.k, rows.size().row_count));
-    }
-    result.Reset(batch.specs.size(), hits_max);
+    result.Reset(batch.specs, rows.size().row_count);
     PassRunner runner(device_, workspace, rows);
     BatchSearch(device_.traits(), tuning_, names_, runner).Run(batch, result);
   });

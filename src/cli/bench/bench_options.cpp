@@ -110,6 +110,7 @@ absl::Status CheckReport(const BenchFlags& flags) {
       {"-k", flags.k.has_value()},
       {"--payload", !flags.payload.empty()},
       {"--filter", flags.filter.has_value()},
+      {"--bulk", flags.bulk},
       {"--mix", flags.mix.has_value()},
       {"--expected-interval", flags.expected_interval.has_value()},
       {"--verify", flags.verify_share.has_value()},
@@ -166,6 +167,7 @@ absl::StatusOr<std::vector<CallSpec>> SpecsOf(const BenchFlags& flags) {
   spec.payload =
       PayloadSelectorOf(flags.payload.empty() ? std::vector<std::string>{"none"} : flags.payload);
   if (flags.filter) spec.filters = {*flags.filter};
+  spec.bulk = flags.bulk;
   if (spec.batch < 1 || spec.batch > kLimits.queries_per_call_max) {
     return RefuseFlag("--batch", fmt::format("{} is not a number from 1 to {}", spec.batch,
                                              base::Grouped(kLimits.queries_per_call_max)));
@@ -201,6 +203,7 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
       .Number("-k", flags.k, "COUNT", "Hits of each query (default 10)")
       .List("--payload", flags.payload, "none|all|FIELD", "Payload to ask for (default none)")
       .Text("--filter", flags.filter, "TEXT", "A filter for every query; see `simile fields`")
+      .Switch("--bulk", flags.bulk, "Send all calls with the priority of bulk work")
       .File("--mix", flags.mix, "FILE",
             "Calls of several kinds with weights, as JSON; docs/bench.md explains")
       .File("--vectors", flags.vectors, "FILE",

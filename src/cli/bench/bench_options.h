@@ -31,6 +31,7 @@ struct BenchFlags {
   std::optional<std::uint32_t> k;
   std::vector<std::string> payload;
   std::optional<std::string> filter;
+  bool bulk = false;
   std::optional<std::string> mix;
   std::optional<std::string> vectors;
   std::optional<std::string> users;

@@ -121,6 +121,7 @@ std::string AnyFilter(const CallSpec& spec, const QuerySamples& samples, RandomD
 void SetOptions(const CallSpec& spec, v1::SearchOptions& options) {
   if (spec.k) options.set_k(*spec.k);
   if (spec.payload) *options.mutable_payload() = *spec.payload;
+  if (spec.bulk) options.set_priority(v1::PRIORITY_BULK);
   options.set_reply_bytes_max(Limits{}.reply_bytes_max);
 }
 

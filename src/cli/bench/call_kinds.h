@@ -22,6 +22,7 @@ struct CallSpec {
   std::uint32_t batch = 1;  // queries in each call
   std::optional<std::uint32_t> k;
   std::optional<v1::PayloadSelector> payload;
+  bool bulk = false;                 // with PRIORITY_BULK
   std::vector<std::string> filters;  // one of these for each query; empty: none
   // examples
   std::uint32_t positive = 3;

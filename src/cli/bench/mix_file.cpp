@@ -20,8 +20,8 @@ namespace {
 using MixJson = nlohmann::json;
 
 constexpr std::size_t kMixBytesMax = 1U << 20;
-constexpr std::array<std::string_view, 6> kSharedKeys = {"kind", "weight",  "batch",
-                                                         "k",    "payload", "filter"};
+constexpr std::array<std::string_view, 7> kSharedKeys = {"kind",    "weight", "batch", "k",
+                                                         "payload", "filter", "bulk"};
 
 // One call of the file and the place of its values in messages. The first error is kept; what is
 // read after it is ignored.
@@ -164,6 +164,7 @@ void ReadCall(CallReader& call, CallSpec& spec) {
   std::vector<std::string> payload;
   if (call.ReadTexts("payload", payload)) spec.payload = PayloadSelectorOf(payload);
   call.ReadTexts("filter", spec.filters);
+  call.ReadBool("bulk", spec.bulk);
   call.ReadWhole("positive", 0, kLimits.examples_max, spec.positive);
   call.ReadWhole("negative", 0, kLimits.examples_max, spec.negative);
   if (spec.positive + spec.negative == 0 || spec.positive + spec.negative > kLimits.examples_max) {

@@ -155,6 +155,27 @@ void ReadCalls(const Readings& readings, IntervalStats& stats) {
   stats.connections = readings.CountNow("simile_connections");
 }
 
+void ReadLanes(const Readings& readings, IntervalStats& stats) {
+  std::map<std::string, LaneStats> lanes;
+  const auto add = [&](std::string_view name, auto&& use) {
+    readings.ForEach(name, [&](const v1::MetricValue& metric) {
+      use(lanes[LabelOf(metric, "lane")], metric.number());
+    });
+  };
+  add("simile_queue_depth",
+      [](LaneStats& lane, double value) { lane.waiting += static_cast<std::uint64_t>(value); });
+  add("simile_queue_oversize",
+      [](LaneStats& lane, double value) { lane.waiting += static_cast<std::uint64_t>(value); });
+  add("simile_queue_running",
+      [](LaneStats& lane, double value) { lane.running = static_cast<std::uint64_t>(value); });
+  add("simile_queue_wait_estimated_seconds",
+      [](LaneStats& lane, double value) { lane.wait_s = value; });
+  for (auto& [name, lane] : lanes) {
+    lane.name = name;
+    stats.lanes.push_back(std::move(lane));
+  }
+}
+
 void ReadEngine(const Readings& readings, IntervalStats& stats) {
   const Distribution batches = readings.Observed("simile_batch_size");
   stats.batches_per_s = batches.count / readings.seconds();
@@ -163,6 +184,7 @@ void ReadEngine(const Readings& readings, IntervalStats& stats) {
   stats.batch_latency = searches.percentiles();
   stats.busy_ratio = std::clamp(searches.sum / readings.seconds(), 0.0, 1.0);
   stats.queue_depth = readings.CountNow("simile_queue_depth");
+  ReadLanes(readings, stats);
   stats.queue_capacity = readings.CountNow("simile_queue_capacity");
   stats.queue_wait = readings.Observed("simile_queue_wait_seconds").percentiles();
 }

@@ -26,6 +26,14 @@ struct MethodStats {
   std::optional<Percentiles> latency;  // of all of them; none without calls
 };
 
+// The queries of one lane of the queue now.
+struct LaneStats {
+  std::string name;  // "plain"
+  std::uint64_t waiting = 0;
+  std::uint64_t running = 0;
+  double wait_s = 0;  // estimated, until all of it is answered
+};
+
 struct CollectionStats {
   std::string name;
   std::uint64_t rows = 0;
@@ -74,7 +82,8 @@ struct IntervalStats {
   std::optional<double> batch_mean;          // queries; none without a batch
   std::optional<Percentiles> batch_latency;  // of a batch in the engine
   double busy_ratio = 0;                     // share of the interval in which the engine searched
-  std::uint64_t queue_depth = 0;
+  std::uint64_t queue_depth = 0;             // of all lanes
+  std::vector<LaneStats> lanes;              // by name
   std::uint64_t queue_capacity = 0;
   std::optional<Percentiles> queue_wait;
 

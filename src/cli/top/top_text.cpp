@@ -114,6 +114,14 @@ void AddEngine(const IntervalStats& stats, Sheet& sheet) {
                        base::Grouped(stats.queue_capacity))};
   if (stats.queue_wait) facts.push_back(PercentilesText(*stats.queue_wait) + " wait");
   sheet.AddFacts("queue", facts);
+  facts.clear();
+  for (const LaneStats& lane : stats.lanes) {
+    if (lane.waiting + lane.running == 0) continue;
+    facts.push_back(fmt::format("{} {} waiting, {} running, {} left", lane.name,
+                                base::Grouped(lane.waiting), base::Grouped(lane.running),
+                                ShortTimeText(lane.wait_s)));
+  }
+  if (!facts.empty()) sheet.AddFacts("lanes", facts);
 }
 
 void AddMachine(const IntervalStats& stats, Sheet& sheet) {
@@ -235,6 +243,17 @@ Json MethodsJson(const std::vector<MethodStats>& methods) {
   return json;
 }
 
+Json LanesJson(const std::vector<LaneStats>& lanes) {
+  Json json = Json::array();
+  for (const LaneStats& lane : lanes) {
+    json.push_back({{"name", lane.name},
+                    {"waiting", lane.waiting},
+                    {"running", lane.running},
+                    {"wait_s", lane.wait_s}});
+  }
+  return json;
+}
+
 Json CollectionsJson(const std::vector<CollectionStats>& collections) {
   Json json = Json::array();
   for (const CollectionStats& collection : collections) {
@@ -311,6 +330,7 @@ std::string TopJson(const IntervalStats& stats) {
                    {"queue_depth", stats.queue_depth},
                    {"queue_capacity", stats.queue_capacity},
                    {"queue_wait", PercentilesJson(stats.queue_wait)},
+                   {"lanes", LanesJson(stats.lanes)},
                    {"cores_used", stats.cores_used},
                    {"resident_bytes", stats.resident_bytes},
                    {"collection_bytes", stats.collection_bytes},

@@ -10,7 +10,7 @@
 
 #include "base/message_text.h"
 #include "cli/payload_text.h"
-#include "service/response_builder.h"
+#include "data/payload_encoding.h"
 
 namespace simile::cli {
 namespace {
@@ -75,9 +75,11 @@ std::string CompareVector(std::span<const float> stored, const v1::FloatVector& 
   return fmt::format("its vector differs in {} of {} numbers; {}", different, stored.size(), first);
 }
 
-std::string StoredText(PayloadValue stored) {
+std::string StoredText(const PayloadValue& stored) {
+  std::vector<std::uint8_t> encoded;
+  data::AppendValue(encoded, stored);
   v1::PayloadValue value;
-  service::FillValue(std::move(stored), value);
+  value.ParseFromArray(encoded.data(), static_cast<int>(encoded.size()));
   return ValueText(value);
 }
 

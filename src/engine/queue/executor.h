@@ -1,21 +1,30 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "engine/queue/batch_policy.h"
-#include "engine/queue/drain_rate.h"
-#include "engine/search/batch_runner.h"
+#include "engine/queue/completers.h"
+#include "engine/queue/lane.h"
+#include "engine/queue/queued_task.h"
+#include "engine/queue/schedule.h"
+#include "engine/search/hard_queries.h"
+#include "engine/search/plain_pass.h"
 #include "engine/search/search_task.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
@@ -23,39 +32,56 @@
 
 namespace simile::engine {
 
-// Counts since start, for metrics. Read from any thread.
-struct ExecutorCounts {
-  std::uint64_t batches = 0;
-  std::uint64_t queries = 0;  // answered by a pass, or failed in one
-  std::uint64_t expired = 0;  // queries whose deadline passed in the queue
-  std::uint64_t cancelled = 0;
-  std::uint64_t rejected = 0;     // queries refused because the queue was full
-  std::uint64_t queue_depth = 0;  // queries waiting now; one of several vectors counts as many
+// The queries of one lane now. One with several vectors counts as many.
+struct LaneCounts {
+  std::uint64_t waiting = 0;  // nothing of their task has begun
+  std::uint64_t running = 0;  // begun, not yet answered
+  // Of those that wait, the ones of a call that is larger than the queue's free part.
+  std::uint64_t oversize_waiting = 0;
+  std::uint64_t wait_ms_estimated = 0;  // until all that waits or runs is answered
 };
 
-// The queue in front of a backend. One dispatch thread takes what waits, forms a batch by
-// batch_policy.h, runs it on the snapshot's segments and hands answers to a completion thread, so
-// that building a reply never holds up the next pass. gRPC threads only Submit. The completion
-// thread also answers what expires in the queue, at its deadline and not after the pass that delays
-// it. When completions fall queue_queries_max queries behind, passes wait for them: then the queue
-// fills and Submit refuses, so nothing here grows without bound.
+// Counts since start, for metrics. Read from any thread.
+struct ExecutorCounts {
+  std::uint64_t batches = 0;      // passes, and slices of hard queries
+  std::uint64_t queries = 0;      // begun: answered, or failed on the way
+  std::uint64_t expired = 0;      // queries whose deadline passed while they waited
+  std::uint64_t cancelled = 0;    // queries whose caller left while they waited
+  std::uint64_t rejected = 0;     // queries refused: the queue was full, or the wait too long
+  std::uint64_t queue_depth = 0;  // queries waiting now, in all lanes
+  std::uint64_t queue_bytes = 0;  // that tasks hold which wait or run now
+  std::array<LaneCounts, kLaneCount> lanes;
+};
+
+// The queue in front of a backend. Tasks wait in lanes; schedule.h says which of them runs next,
+// for at most about kSliceMs at a time. One thread at a time leads: it takes slices and runs them
+// on the device. Mostly that is the dispatch thread; while little waits, an I/O thread leads where
+// it is (RunHere), which saves waking another. Answers are handed out by completers, so that
+// building a reply never holds up the next pass. When small replies fall queue_queries_max queries
+// behind, passes wait for them, and the queue fills; when large ones fall queue_bytes_max behind,
+// calls for more of those are refused. So nothing here grows without bound. What expires in the
+// queue is answered at its deadline, what is cancelled at once.
 class Executor {
  public:
   struct Options {
     std::uint32_t queue_queries_max = 1'024;
     std::uint32_t batch_queries_max = 1'024;
+    std::uint64_t queue_bytes_max = std::uint64_t{256} << 20;
+    unsigned completers = 1;  // threads for small replies; large ones have one of their own
   };
-  // Called after each batch from the dispatch thread, before the last of its answers are handed
-  // out, for histograms. The report is only valid during the call.
+  // Called after each slice that searched, from the thread that ran it, before the last of its
+  // answers are handed out, for histograms. The report is only valid during the call.
   struct BatchReport {
-    std::string_view backend;  // that ran its first search: "gpu", or the fallback backend
-    std::uint32_t batch_size = 0;
+    std::string_view backend;      // that ran the search: "gpu", or the fallback backend
+    std::uint32_t batch_size = 0;  // queries
     std::uint64_t compute_us = 0;
-    std::vector<std::uint64_t> queue_us;  // one a task
+    std::vector<std::uint64_t> queue_us;  // one for each task that this slice began
   };
   using Observer = std::function<void(const BatchReport&)>;
-  // Backend::device_memory, read once a batch.
+  // Backend::device_memory, read once a slice.
   using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
+  // Whether Submit wakes the dispatch thread, or leaves that to RunHere.
+  enum class Wake : std::uint8_t { kNow, kLater };
 
   //   served_by  for the receipt of every answer without a fallback backend
   //   clock      borrowed for the executor's life
@@ -65,48 +91,83 @@ class Executor {
            ReadDeviceMemory read = {});
   ~Executor();  // stops as Stop()
 
-  // Queues a task, or refuses it without keeping it.
+  // Queues a task, or refuses it without keeping it. Never runs anything.
+  //   wake  kLater: the calling thread calls RunHere before it waits for anything
   // REQUIRES: the task has a snapshot, at least one query, their vectors, and `done`.
-  // Errors: QUEUE_FULL (with how many wait, and when the queue as it is should be empty); STOPPING
-  //         after Stop or Drain.
-  absl::Status Submit(std::unique_ptr<SearchTask> task);
-  // Answers what waits with STOPPING, finishes the pass under way, joins. Idempotent; cuts a
+  // Errors: QUEUE_FULL (with what waits, and when there should be space, or when the wait should be
+  //         short enough for the deadline); STOPPING after Stop or Drain.
+  absl::Status Submit(std::unique_ptr<SearchTask> task, Wake wake = Wake::kNow);
+  // Runs what waits on the calling thread, `done` of small replies included, when the device is
+  // idle and all that waits is plain and takes less than kRunHereMs by estimate. Otherwise returns
+  // false, and the dispatch thread is awake if anything waits. Cheap when nothing does.
+  bool RunHere();
+  // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent; cuts a
   // Drain short.
   void Stop();
   // Refuses new tasks, answers all that wait, joins. Idempotent.
   void Drain();
   ExecutorCounts counts() const;
 
+  // Waking the dispatch thread and its workers costs 20 to 60 us, which is as much as a small pass.
+  // A thread that carries I/O is held up no longer than this.
+  static constexpr double kRunHereMs = 1;
+
  private:
-  using TaskPtr = std::unique_ptr<SearchTask>;
-  // A task that has its answer or its error, for the completion thread.
-  struct Finished {
-    TaskPtr task;
-    absl::StatusOr<SearchAnswer> answer;
-  };
+  using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
   // What happens with the tasks that wait; only ever raised.
   enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
-  // Enters the phase and returns when both threads have ended.
+  // The hard queries under way of the tasks of one lane and snapshot.
+  struct HardGroup {
+    HardGroup(Lane of_lane, SnapshotPtr of, SearchWorkspace& workspace, const Clock& clock)
+        : lane(of_lane), snapshot(of.get()), queries(std::move(of), workspace, clock) {}
+
+    const Lane lane;
+    const void* const snapshot;  // identity only
+    HardQueries queries;
+  };
+
+  // Enters the phase and returns when all threads have ended.
   void End(Phase phase);
+  void Dispatch();        // the dispatch thread
+  void WatchDeadlines();  // the watching thread
+  void WakeDispatcher();
+  // Called when the task's caller is gone, on the thread that found out.
+  void Cancel(const QueuedTask& queued);
 
-  // On the dispatch thread
-  void Dispatch();
-  bool FormBatch();  // waits for tasks and moves them to batch_; false when there will be no more
-  void DropCancelled();
-  void RunBatch();
+  // Of the thread that leads, with mutex_ held:
+  // Chooses what runs next; false when there is nothing.
+  bool TakeSlice();
+  void GiveUpBegun();
+  void Begin(QueuedTask& queued, Clock::TimePoint now);
+  // Takes the tasks that are answered out of the queue and appends them.
+  void FinishSlice(std::vector<Finished>& finished);
+  // The answer to a task, its receipt included: nothing else fills a receipt.
+  absl::StatusOr<SearchAnswer> BuildAnswer(QueuedTask& queued);
+  // Of the thread that leads, without mutex_. Those that return a backend return the one that
+  // answered the first search instead.
+  void RunSlice();
+  FallbackBackend RunPlainSlice();
+  FallbackBackend RunHardSlice();
+  HardQueries& HardQueriesOfSlice();
   void ReadDeviceBytes();
-  void CountBatch(Clock::TimePoint started_at);
-  // The answer to a task of the batch, its receipt included: nothing else fills a receipt.
-  absl::StatusOr<SearchAnswer> BuildAnswer(std::size_t index, std::uint64_t compute_us);
-
-  // On the completion thread
-  void Complete();
 
   // REQUIRES of these: mutex_ is held.
+  bool CanLead() const;  // completions keep up
+  absl::Status Admit(QueuedTask& queued, Clock::TimePoint now);
+  bool IsLarge(const QueuedTask& queued) const;
+  // Why the queue has no space for it; empty when it has.
+  std::string ObstacleTo(const QueuedTask& queued) const;
+  absl::Status Refuse(const QueuedTask& queued, std::string_view why, double retry_ms);
+  double LaneMs(const QueuedTask& queued) const;
+  LaneCounts& CountsOf(const QueuedTask& queued);
+  std::uint64_t QueriesInQueue() const;  // those that fill it
+  void CountWaiting(const QueuedTask& queued);
+  void CountNotWaiting(const QueuedTask& queued);
+  // Takes a task out of the queue, wherever it is there.
+  QueuedTaskPtr Remove(std::uint64_t id);
+  void CancelWaiting(std::uint64_t id);  // unless it has begun, or is gone
   void ExpireWaiting(Clock::TimePoint now);
   void StopWaiting();
-  absl::Status QueueFull(std::uint32_t query_count) const;
-  void Finish(TaskPtr task, absl::StatusOr<SearchAnswer> answer);
 
   const Options options_;
   const std::shared_ptr<const ServedBy> served_by_;
@@ -114,35 +175,46 @@ class Executor {
   const Observer observer_;
   const ReadDeviceMemory read_device_memory_;
 
-  mutable std::mutex mutex_;               // guards what follows, up to drain_rate_
-  std::condition_variable dispatch_wake_;  // work arrived, completions caught up, the phase rose
-  std::condition_variable complete_wake_;  // something finished, a nearer deadline arrived, the end
-  std::vector<TaskPtr> waiting_;           // oldest first
-  std::vector<Finished> finished_;         // their `done` is not called yet
-  // Searches of finished_ and of the tasks whose `done` the completion thread is calling.
-  std::uint64_t completing_queries_ = 0;
-  // No waiting task expires before this. Exact after ExpireWaiting; a task that leaves the queue
-  // only makes it too early, which costs one more call.
+  mutable std::mutex mutex_;               // guards what follows, up to slice_
+  std::condition_variable dispatch_wake_;  // there is work to lead, or the phase rose
+  std::condition_variable watch_wake_;  // a nearer deadline arrived, or the dispatch thread ended
+  absl::flat_hash_map<std::uint64_t, QueuedTaskPtr> tasks_;  // that wait or run, by id
+  Schedule schedule_;
+  std::uint64_t next_id_ = 1;
+  bool leading_ = false;          // some thread leads
+  bool dispatch_wanted_ = false;  // the dispatch thread is to lead as soon as it can
+  // No task expires before this. Exact after ExpireWaiting; a task that leaves the queue only makes
+  // it too early, which costs one more call.
   Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
   Phase phase_ = Phase::kRunning;
   bool dispatch_ended_ = false;
   ExecutorCounts counts_;
-  std::uint32_t running_searches_ = 0;  // of the batch under way
-  DrainRate drain_rate_;
+  Schedule::Slice slice_;  // read without mutex_ by the thread that leads, which alone changes it
 
-  // Used by the dispatch thread only, kept from batch to batch.
-  std::vector<TaskPtr> batch_;
-  std::vector<Waiting> waiting_view_;
-  std::vector<std::size_t> taken_;
-  BatchRunner runner_;
-  BatchAnswers answers_;  // to the tasks of batch_
+  // Something of a lane above slice_'s has come since it began.
+  std::atomic<bool> yield_ = false;
+
+  // Used by the thread that leads only, kept from slice to slice.
+  std::vector<QueuedTask*> running_;  // of slice_, in its order
+  // Begun and not answered. Only the thread that leads takes these out of the queue.
+  std::vector<QueuedTask*> begun_;
+  Clock::TimePoint slice_began_at_;
+  Clock::Duration slice_duration_{};
+  SearchWorkspace workspace_;
+  PlainPass plain_pass_{workspace_};
+  std::vector<PlainPass::Part> parts_;
+  bool pass_succeeded_ = false;
+  std::list<HardGroup> hard_groups_;
+  std::vector<TaskProgress*> hard_tasks_;  // of the slice
+  HardQueries::Report hard_report_;
   BatchReport report_;
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;
 
+  Completers completers_;
   std::mutex join_mutex_;   // held while joining, so that every End returns after the end
   std::thread dispatcher_;  // last: the threads use all of the above
-  std::thread completer_;
+  std::thread watcher_;
 };
 
 }  // namespace simile::engine

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <stop_token>
 #include <string_view>
+#include <utility>
 
 #include <absl/status/status.h>
 #include <fmt/format.h>
@@ -11,20 +13,24 @@
 
 namespace simile::engine {
 
-// Whether a task's caller still waits for the answer: checked between two pieces of long work.
-// Borrows both.
+// Whether a caller still waits for the answer: checked between two pieces of long work. Borrows the
+// clock.
 class CallContext {
  public:
-  CallContext(const SearchTask& task, const Clock& clock) : task_(task), clock_(clock) {}
+  //   deadline  TimePoint::max() for none
+  CallContext(std::stop_token cancelled, Clock::TimePoint deadline, const Clock& clock)
+      : cancelled_(std::move(cancelled)), deadline_(deadline), clock_(clock) {}
+  CallContext(const SearchTask& task, const Clock& clock)
+      : CallContext(task.cancelled, task.deadline, clock) {}
 
   //   step  what the call has not reached yet, for the message
   // Errors: CANCELLED when the caller is gone, DEADLINE_EXCEEDED when its deadline has passed.
   absl::Status Check(std::string_view step = "the answer was found") const {
-    if (task_.cancelled && task_.cancelled()) {
+    if (cancelled_.stop_requested()) {
       return base::Error(base::ErrorReason::kCancelled,
                          fmt::format("the caller gave up before {}", step));
     }
-    if (clock_.Now() >= task_.deadline) {
+    if (clock_.Now() >= deadline_) {
       return base::Error(base::ErrorReason::kDeadlineExceeded,
                          fmt::format("the deadline passed before {}", step));
     }
@@ -32,7 +38,8 @@ class CallContext {
   }
 
  private:
-  const SearchTask& task_;
+  const std::stop_token cancelled_;
+  const Clock::TimePoint deadline_;
   const Clock& clock_;
 };
 

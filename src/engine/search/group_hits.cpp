@@ -58,22 +58,27 @@ bool GroupHits::ReadRanking(std::span<const Hit> hits) {
   return exhausted || groups_.size() >= k_;
 }
 
-absl::Status GroupHits::CompleteGroups(Ranking& ranking) {
+const RowMask* GroupHits::RowsToComplete() {
   if (groups_.size() > k_) groups_.resize(k_);
-  RowMask rows(snapshot_.row_count());
+  for (const Group& group : groups_) {
+    if (group.complete) continue;
+    if (!others_) others_.emplace(snapshot_.row_count());
+    column_.AddRowsOf(group.keyword, *others_);
+  }
+  if (!others_) return nullptr;
+  if (query_.mask != nullptr) others_->IntersectWith(*query_.mask);
+  return &*others_;
+}
+
+void GroupHits::Complete(std::span<const Hit> hits) {
   absl::flat_hash_map<std::uint32_t, Group*> incomplete;
   for (Group& group : groups_) {
     if (group.complete) continue;
     incomplete.emplace(group.keyword, &group);
-    column_.AddRowsOf(group.keyword, rows);
     group.hits.clear();
   }
-  if (incomplete.empty()) return absl::OkStatus();
-  if (query_.mask != nullptr) rows.IntersectWith(*query_.mask);
-  const absl::StatusOr<std::vector<Hit>> hits = ranking.BestAtOnce(&rows, rows.AllowedCount());
-  if (!hits.ok()) return hits.status();
   std::vector<std::uint32_t> keywords;
-  for (const Hit& hit : *hits) {
+  for (const Hit& hit : hits) {
     if (incomplete.empty()) break;
     query_.grouping->field.KeywordsOf(hit.row, keywords);
     for (const std::uint32_t keyword : keywords) {
@@ -84,7 +89,7 @@ absl::Status GroupHits::CompleteGroups(Ranking& ranking) {
       if (group.hits.size() == group_size_) incomplete.erase(found);
     }
   }
-  return absl::OkStatus();
+  others_.reset();
 }
 
 std::vector<HitGroup> GroupHits::Groups() && {

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/status/status.h>
 
-#include "engine/search/ranking.h"
 #include "engine/search/resolved_query.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
 
@@ -32,9 +31,12 @@ class GroupHits {
   //   hits  fewer than rows_wanted() when no more rows pass
   bool ReadRanking(std::span<const Hit> hits);
 
-  // Completes the groups of which the rankings held too few rows. Call once, after the last one.
-  // Errors: Ranking's. Cost: the rows of those groups are scored, all groups together.
-  absl::Status CompleteGroups(Ranking& ranking);
+  // After the last ranking: the rows of the groups of which the rankings held too few, all groups
+  // together; null when there are none. They must be ranked without a search, all of them.
+  const RowMask* RowsToComplete();
+  // Completes those groups. REQUIRES: RowsToComplete was not null.
+  //   hits  all of those rows that reach the threshold
+  void Complete(std::span<const Hit> hits);
   // The best k groups, best first.
   std::vector<HitGroup> Groups() &&;
 
@@ -54,7 +56,7 @@ class GroupHits {
   std::vector<Group> groups_;                                 // in the order of their best rows
   absl::flat_hash_map<std::uint32_t, std::size_t> index_of_;  // in groups_, by keyword
   std::uint32_t rows_wanted_ = 0;
-  std::optional<RowMask> others_;  // the rows of groups not seen yet, while a ranking needs them
+  std::optional<RowMask> others_;  // the rows that a ranking needs which is under way
 };
 
 }  // namespace simile::engine

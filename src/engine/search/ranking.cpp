@@ -24,12 +24,12 @@ constexpr std::string_view kOrder = "order";
 }  // namespace
 
 Ranking::Ranking(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
-                 SegmentSearch& search, const CallContext& context, Execution& execution)
+                 SegmentSearch& search, Execution& execution)
     : query_(query),
       row_count_(snapshot.row_count()),
       padded_dim_(PaddedDim(snapshot.dim())),
       execution_(execution),
-      scorer_(query, vectors, snapshot, search, context, execution) {
+      scorer_(query, vectors, snapshot, search, execution) {
   if (!query.order) MakeProbes(vectors, snapshot);
 }
 
@@ -61,7 +61,6 @@ void Ranking::MakeProbes(MatrixView vectors, const Snapshot& snapshot) {
 void Ranking::Begin(std::uint32_t k, const RowMask* mask) {
   k_ = k;
   mask_ = mask;
-  hits_.clear();
   if (probes_.empty()) {
     list_k_ = 0;
   } else if (query_.scoring == Scoring::kSimilarity) {
@@ -69,75 +68,89 @@ void Ranking::Begin(std::uint32_t k, const RowMask* mask) {
   } else {
     list_k_ = std::max(k, std::min(k + k / 4 + kSpare, kHitsMax));
   }
+  BeginRound();
+}
+
+void Ranking::BeginRound() {
+  if (rounds_ > 0) ++execution_.cost.rounds;
+  ++rounds_;
+  next_ = Step::kSearch;
+  if (list_k_ == 0) BeginWithoutSearch(k_, mask_);
+}
+
+void Ranking::BeginWithoutSearch(std::size_t k, const RowMask* mask) {
+  k_ = k;
+  mask_ = mask;
+  list_k_ = 0;
+  hits_.clear();
+  next_ = Step::kWork;
+  execution_.engines.Add(query_.order ? kOrder : kEveryRow);
+  if (!query_.order) scorer_.BeginAll(mask, k);
 }
 
 void Ranking::AddSearches(SearchBatchBuilder& builder) {
   first_search_ = builder.size();
-  if (list_k_ == 0) return;
-  QuerySpec spec{.k = list_k_, .mask = mask_, .excluded_rows = query_.excluded_rows};
+  QuerySpec spec{.k = list_k_, .mask = mask_, .excluded_rows = query_.excluded()};
   if (query_.scoring == Scoring::kSimilarity) spec.score_threshold = query_.score_threshold;
   for (std::size_t probe = 0; probe < probe_count(); ++probe) {
     builder.Add(probes_.data() + probe * padded_dim_, spec);
   }
 }
 
-absl::StatusOr<bool> Ranking::ReadResults(const SearchResult& result) {
-  if (rounds_ > 0) ++execution_.cost.rounds;
-  ++rounds_;
-  if (list_k_ == 0) {
-    absl::StatusOr<std::vector<Hit>> hits = BestAtOnce(mask_, k_);
-    if (!hits.ok()) return hits.status();
-    hits_ = *std::move(hits);
-    return true;
-  }
+void Ranking::ReadResults(const SearchResult& result) {
+  bool exhausted = false;
   for (std::size_t probe = 0; probe < probe_count(); ++probe) {
     execution_.AddSearch(result, first_search_ + probe);
+    // A list that is not full holds every row that passes.
+    exhausted = exhausted || result.Hits(first_search_ + probe).size() < list_k_;
   }
   if (query_.scoring == Scoring::kSimilarity) {
     const std::span<const Hit> hits = result.Hits(first_search_);
     hits_.assign(hits.begin(), hits.end());
-    return true;
+    next_ = Step::kDone;
+    return;
   }
-  CollectCandidates(result);
-  absl::StatusOr<std::vector<Hit>> hits = scorer_.BestOf(candidates_, k_);
-  if (!hits.ok()) return hits.status();
-  hits_ = *std::move(hits);
-  if (IsProven(result)) return true;
+  ceiling_of_others_.reset();
+  if (!exhausted) ceiling_of_others_ = CeilingOfOthers(result);
+  scorer_.Begin(CollectCandidates(result), k_);
+  next_ = Step::kWork;
+}
+
+absl::Status Ranking::Work() {
+  if (query_.order) {
+    for (const Row row : query_.order->First(k_, mask_, query_.excluded())) {
+      hits_.push_back({row, 0});
+    }
+    next_ = Step::kDone;
+    return absl::OkStatus();
+  }
+  if (!scorer_.done()) {
+    if (absl::Status status = scorer_.ScorePiece(); !status.ok()) return status;
+  }
+  if (!scorer_.done()) return absl::OkStatus();
+  hits_ = scorer_.TakeHits();
+  next_ = Step::kDone;
+  if (list_k_ == 0 || IsProven()) return absl::OkStatus();
   LengthenLists();
-  return false;
+  BeginRound();
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Hit>> Ranking::BestAtOnce(const RowMask* mask, std::size_t k) {
-  if (!query_.order) {
-    execution_.engines.Add(kEveryRow);
-    return scorer_.BestOfAll(mask, k);
-  }
-  execution_.engines.Add(kOrder);
-  std::vector<Hit> hits;
-  for (const Row row : query_.order->First(k, mask, query_.excluded_rows)) {
-    hits.push_back({row, 0});
-  }
-  return hits;
-}
-
-void Ranking::CollectCandidates(const SearchResult& result) {
-  candidates_.clear();
+std::vector<Row> Ranking::CollectCandidates(const SearchResult& result) const {
+  std::vector<Row> candidates;
   for (std::size_t probe = 0; probe < probe_count(); ++probe) {
-    for (const Hit& hit : result.Hits(first_search_ + probe)) candidates_.push_back(hit.row);
+    for (const Hit& hit : result.Hits(first_search_ + probe)) candidates.push_back(hit.row);
   }
-  std::ranges::sort(candidates_);
-  candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+  std::ranges::sort(candidates);
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  return candidates;
 }
 
-bool Ranking::IsProven(const SearchResult& result) const {
-  for (std::size_t probe = 0; probe < probe_count(); ++probe) {
-    // A list that is not full holds every row that passes.
-    if (result.Hits(first_search_ + probe).size() < list_k_) return true;
-  }
+bool Ranking::IsProven() const {
+  if (!ceiling_of_others_) return true;
   // Strictly above: row numbers break ties, and the bound says nothing about those.
-  const float others = CeilingOfOthers(result);
-  if (others < query_.score_threshold) return true;
-  return hits_.size() == k_ && hits_.back().score > others;
+  if (*ceiling_of_others_ < query_.score_threshold) return true;
+  return hits_.size() == k_ && hits_.back().score > *ceiling_of_others_;
 }
 
 // No row outside the lists scores better with a probe than the last of that probe's list.

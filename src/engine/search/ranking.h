@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include <absl/status/statusor.h>
+#include <absl/status/status.h>
 
 #include "certificate/combined_score.h"
 #include "engine/search/execution.h"
+#include "engine/search/piece_of_work.h"
 #include "engine/search/resolved_query.h"
 #include "engine/search/row_scorer.h"
 #include "engine/search/search_batch_builder.h"
@@ -15,40 +17,45 @@
 
 namespace simile::engine {
 
-// Finds the exact best rows for one query, in as many rounds of searches as that takes: one for a
-// query with one vector, mostly one for several. Where several vectors make a score, each probe's
-// list of best rows proposes candidates, the candidates get their scores, and a bound on the score
-// of every other row proves that the k best are among them. If it does not, the next round asks for
-// longer lists, and in the end every row is scored. Borrows all it is made from.
+// Finds the exact best rows for one query, in as many rounds as that takes: one for a query with
+// one vector, mostly one for several. A round is a search, and mostly pieces of work after it.
+// Where several vectors make a score, each probe's list of best rows proposes candidates, the
+// candidates get their scores, and a bound on the score of every other row proves that the k best
+// are among them. If it does not, the next round asks for longer lists, and in the end every row is
+// scored. Borrows all it is made from.
 class Ranking {
  public:
   //   vectors    [query.vector_count, dim]  the query's own
   //   execution  what ranking costs is added to it
   // Throws std::bad_alloc, as do all methods.
   Ranking(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
-          SegmentSearch& search, const CallContext& context, Execution& execution);
+          SegmentSearch& search, Execution& execution);
 
   // Starts a ranking of the best k rows that pass mask (null: all), exclusions and threshold.
+  //   mask  borrowed until the ranking is done
   void Begin(std::uint32_t k, const RowMask* mask);
-  // Adds the searches of the next round; perhaps none. ReadResults follows.
+  // The same without a search: scores every one of those rows.
+  void BeginWithoutSearch(std::size_t k, const RowMask* mask);
+
+  // What comes next: AddSearches and then ReadResults, Work, or reading hits().
+  Step next() const { return next_; }
   void AddSearches(SearchBatchBuilder& builder);
-  // Reads the results of that round. Returns whether hits() are final.
-  // Errors: the backend's and CallContext's.
-  absl::StatusOr<bool> ReadResults(const SearchResult& result);
+  // Reads the results of those searches.
+  void ReadResults(const SearchResult& result);
+  // One piece. Errors: the backend's.
+  absl::Status Work();
 
   // Best first; fewer than k when fewer rows pass.
   const std::vector<Hit>& hits() const { return hits_; }
 
-  // The best k rows that pass another mask (null: all), without a round: scores every one of them.
-  absl::StatusOr<std::vector<Hit>> BestAtOnce(const RowMask* mask, std::size_t k);
-
  private:
+  void BeginRound();
   void MakeProbes(MatrixView vectors, const Snapshot& snapshot);
   std::size_t probe_count() const { return probes_.size() / padded_dim_; }
-  void CollectCandidates(const SearchResult& result);
-  // Whether no row that was not proposed can be among the k best.
-  bool IsProven(const SearchResult& result) const;
+  std::vector<Row> CollectCandidates(const SearchResult& result) const;
   float CeilingOfOthers(const SearchResult& result) const;
+  // Whether no row that was not proposed can be among the k best.
+  bool IsProven() const;
   void LengthenLists();
 
   const ResolvedQuery& query_;
@@ -59,12 +66,15 @@ class Ranking {
   std::vector<float> probes_;        // [probes, padded_dim], searched for; none: score all rows
   certificate::SumBound sum_bound_;  // of Scoring::kSumScores
 
-  std::uint32_t k_ = 0;
+  std::size_t k_ = 0;
   const RowMask* mask_ = nullptr;
+  Step next_ = Step::kDone;
   std::uint32_t list_k_ = 0;      // hits of each probe; 0: every row is scored instead
-  std::size_t rounds_ = 0;        // read so far
+  std::size_t rounds_ = 0;        // begun so far
   std::size_t first_search_ = 0;  // of the probes, in the round's batch
-  std::vector<Row> candidates_;
+  // Of the last search: an upper bound of the score of every row that it did not propose; nothing
+  // when it proposed every row that passes.
+  std::optional<float> ceiling_of_others_;
   std::vector<Hit> hits_;
 };
 

@@ -2,57 +2,86 @@
 
 #include <utility>
 
-#include "engine/search/diversify.h"
-
 namespace simile::engine {
 
 Refinement::Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
-                       SegmentSearch& search, const CallContext& context)
+                       SegmentSearch& search)
     : query_(query),
       snapshot_(snapshot),
       search_(search),
-      context_(context),
-      ranking_(query, vectors, snapshot, search, context_, result_.execution) {
+      ranking_(query, vectors, snapshot, search, result_.execution) {
   if (query.grouping) groups_.emplace(query, snapshot);
+  BeginRanking();
 }
 
-void Refinement::AddSearches(SearchBatchBuilder& builder) {
-  if (!ranking_has_begun_) {
-    if (groups_) {
-      ranking_.Begin(groups_->rows_wanted(), groups_->Mask());
-    } else {
-      ranking_.Begin(query_.diversity ? query_.diversity->candidates : query_.k, query_.mask.get());
-    }
-    ranking_has_begun_ = true;
+Step Refinement::next() const {
+  switch (stage_) {
+    case Stage::kRanking:
+      return ranking_.next();
+    case Stage::kCompletingGroups:
+    case Stage::kDiversifying:
+      return Step::kWork;
+    case Stage::kDone:
+      break;
   }
-  ranking_.AddSearches(builder);
+  return Step::kDone;
 }
 
-absl::StatusOr<bool> Refinement::ReadResults(const SearchResult& result) {
-  const absl::StatusOr<bool> ranked = ranking_.ReadResults(result);
-  if (!ranked.ok()) return ranked.status();
-  ranking_has_begun_ = !*ranked;
-  const bool complete = *ranked && (!groups_ || groups_->ReadRanking(ranking_.hits()));
-  absl::Status status = complete ? CompleteResult() : context_.Check();
-  if (!status.ok()) return status;
-  return complete;
-}
-
-absl::Status Refinement::CompleteResult() {
+void Refinement::BeginRanking() {
   if (groups_) {
-    if (absl::Status status = groups_->CompleteGroups(ranking_); !status.ok()) return status;
-    result_.groups = std::move(*groups_).Groups();
+    ranking_.Begin(groups_->rows_wanted(), groups_->Mask());
+  } else {
+    ranking_.Begin(query_.diversity ? query_.diversity->candidates : query_.k, query_.mask.get());
+  }
+}
+
+void Refinement::ReadResults(const SearchResult& result) {
+  ranking_.ReadResults(result);
+  if (ranking_.next() == Step::kDone) FinishRanking();
+}
+
+absl::Status Refinement::Work() {
+  if (stage_ == Stage::kDiversifying) {
+    if (absl::Status status = diversifier_->ChooseSome(search_, result_.execution); !status.ok()) {
+      return status;
+    }
+    if (!diversifier_->done()) return absl::OkStatus();
+    result_.hits = diversifier_->TakeHits();
+    stage_ = Stage::kDone;
     return absl::OkStatus();
   }
-  if (!query_.diversity) {
-    result_.hits = ranking_.hits();
-    return absl::OkStatus();
+  if (absl::Status status = ranking_.Work(); !status.ok()) return status;
+  if (ranking_.next() != Step::kDone) return absl::OkStatus();
+  if (stage_ == Stage::kRanking) {
+    FinishRanking();
+  } else {
+    groups_->Complete(ranking_.hits());
+    FinishGroups();
   }
-  absl::StatusOr<std::vector<Hit>> hits = Diversify(
-      ranking_.hits(), query_.k, query_.diversity->lambda, snapshot_, search_, result_.execution);
-  if (!hits.ok()) return hits.status();
-  result_.hits = *std::move(hits);
   return absl::OkStatus();
+}
+
+void Refinement::FinishRanking() {
+  if (groups_) {
+    if (!groups_->ReadRanking(ranking_.hits())) return BeginRanking();
+    const RowMask* const rows = groups_->RowsToComplete();
+    if (rows == nullptr) return FinishGroups();
+    ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
+    stage_ = Stage::kCompletingGroups;
+    return;
+  }
+  if (query_.diversity && !ranking_.hits().empty()) {
+    diversifier_.emplace(ranking_.hits(), query_.k, query_.diversity->lambda, snapshot_);
+    stage_ = Stage::kDiversifying;
+    return;
+  }
+  result_.hits = ranking_.hits();
+  stage_ = Stage::kDone;
+}
+
+void Refinement::FinishGroups() {
+  result_.groups = std::move(*groups_).Groups();
+  stage_ = Stage::kDone;
 }
 
 }  // namespace simile::engine

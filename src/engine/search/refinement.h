@@ -2,9 +2,11 @@
 
 #include <optional>
 
-#include <absl/status/statusor.h>
+#include <absl/status/status.h>
 
+#include "engine/search/diversify.h"
 #include "engine/search/group_hits.h"
+#include "engine/search/piece_of_work.h"
 #include "engine/search/ranking.h"
 #include "engine/search/resolved_query.h"
 #include "engine/search/search_batch_builder.h"
@@ -12,35 +14,41 @@
 
 namespace simile::engine {
 
-// Answers one query that a single search does not, in as many rounds of searches as it takes.
-// Borrows what it is made from.
+// Answers one query that a single search does not, in as many searches and pieces of work as it
+// takes. Borrows what it is made from.
 class Refinement {
  public:
   //   vectors  [query.vector_count, dim]  the query's own
-  //   context  checked between two pieces of long work
-  // REQUIRES: the query is not plain. Throws std::bad_alloc, as do all methods.
+  // Throws std::bad_alloc, as do all methods.
   Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
-             SegmentSearch& search, const CallContext& context);
+             SegmentSearch& search);
 
-  // Adds the searches of the next round; perhaps none. ReadResults follows.
-  void AddSearches(SearchBatchBuilder& builder);
-  // Reads the results of that round. Returns whether result() is complete.
-  // Errors: the backend's and CallContext's.
-  absl::StatusOr<bool> ReadResults(const SearchResult& result);
+  // What comes next: AddSearches and then ReadResults, Work, or reading result().
+  Step next() const;
+  void AddSearches(SearchBatchBuilder& builder) { ranking_.AddSearches(builder); }
+  // Reads the results of those searches.
+  void ReadResults(const SearchResult& result);
+  // One piece, some milliseconds. Errors: the backend's.
+  absl::Status Work();
 
   QueryResult& result() { return result_; }
+  const QueryResult& result() const { return result_; }
 
  private:
-  absl::Status CompleteResult();
+  enum class Stage : std::uint8_t { kRanking, kCompletingGroups, kDiversifying, kDone };
+
+  void BeginRanking();
+  void FinishRanking();
+  void FinishGroups();
 
   const ResolvedQuery& query_;
   const Snapshot& snapshot_;
   SegmentSearch& search_;
-  const CallContext context_;
   QueryResult result_;  // its execution is the sum so far
   Ranking ranking_;
   std::optional<GroupHits> groups_;
-  bool ranking_has_begun_ = false;
+  std::optional<Diversifier> diversifier_;
+  Stage stage_ = Stage::kRanking;
 };
 
 }  // namespace simile::engine

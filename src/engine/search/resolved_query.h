@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,12 @@ struct Grouping {
 
 // One query as the executor holds it. It owns its mask and lists until it is answered.
 struct ResolvedQuery {
-  std::uint32_t k = 10;            // rows, or groups of rows
-  float score_threshold = 0;       // -inf for none
-  std::vector<Row> excluded_rows;  // ascending, distinct
+  std::uint32_t k = 10;       // rows, or groups of rows
+  float score_threshold = 0;  // -inf for none
+  // Rows never returned, ascending and distinct: the list that queries of one call share, unless it
+  // is null; a query that excludes others too has a list of its own.
+  std::vector<Row> excluded_rows;
+  std::shared_ptr<const std::vector<Row>> shared_excluded_rows;
   // The rows that it may return; null for all. Snapshot::searchable itself without any filter.
   std::shared_ptr<const RowMask> mask;
   // The rows that exist for the call, null for all: those that pass its required filter. The mask
@@ -61,6 +65,10 @@ struct ResolvedQuery {
 
   std::optional<Diversity> diversity;  // one of these at most
   std::optional<Grouping> grouping;
+
+  std::span<const Row> excluded() const {
+    return shared_excluded_rows != nullptr ? *shared_excluded_rows : excluded_rows;
+  }
 
   // Whether a single search answers it.
   bool IsPlain() const {

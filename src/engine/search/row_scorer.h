@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include <absl/status/statusor.h>
+#include <absl/status/status.h>
 
-#include "engine/search/call_context.h"
+#include "certificate/top_k.h"
 #include "engine/search/execution.h"
 #include "engine/search/resolved_query.h"
 #include "engine/search/segment_search.h"
@@ -15,45 +15,60 @@
 
 namespace simile::engine {
 
-// Forms the score of single rows for one query, whatever its scoring: the score that ranks them.
-// Borrows all it is made from; used by one thread.
+// Finds the best of many rows by their scores with one query, whatever its scoring, a piece at a
+// time: the score is the one that ranks them. Borrows all it is made from; used by one thread.
 class RowScorer {
  public:
   //   vectors    [query.vector_count, dim]  the query's own
   //   execution  what scoring costs is added to it
   RowScorer(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
-            SegmentSearch& search, const CallContext& context, Execution& execution)
+            SegmentSearch& search, Execution& execution)
       : query_(query),
         vectors_(vectors),
         snapshot_(snapshot),
         search_(search),
-        context_(context),
         execution_(execution) {}
 
-  // The best k of these rows that reach the query's threshold, best first. Counts rows_rescored.
+  // Starts to find the best k of these rows that reach the query's threshold. Counts rows_rescored.
   //   rows  ascending and distinct; the caller has applied mask and exclusions
-  // Errors: the backend's and CallContext's; rows not yet scored are then neither scored nor
-  // counted. Throws std::bad_alloc. Cost: vectors * rows canonical scores.
-  absl::StatusOr<std::vector<Hit>> BestOf(std::span<const Row> rows, std::size_t k);
+  // Throws std::bad_alloc, as do all methods.
+  void Begin(std::vector<Row> rows, std::size_t k);
   // The same of all rows that pass the mask (null: all) and the exclusions. Counts rows_scanned.
-  absl::StatusOr<std::vector<Hit>> BestOfAll(const RowMask* mask, std::size_t k);
+  //   mask  borrowed until all are scored
+  void BeginAll(const RowMask* mask, std::size_t k);
+
+  bool done() const { return next_row_ == end_row_; }
+  // Scores the next rows: vectors * rows canonical scores, some milliseconds of work.
+  // Errors: the backend's; these rows are then not counted, and scoring cannot go on.
+  // REQUIRES: not done.
+  absl::Status ScorePiece();
+  // Best first. REQUIRES: done; once after each Begin.
+  std::vector<Hit> TakeHits();
 
  private:
-  struct Best;
-  // Rows scored together.
-  std::size_t RowsAtOnce() const;
-  //   counter  of execution_.cost, raised by the rows scored
-  absl::Status Offer(std::span<const Row> rows, std::uint64_t& counter, Best& best);
+  void Restart(std::size_t k, std::size_t offers_max);
+  void ReadPassingRows(std::size_t count);
   float Combine(std::span<const float> similarities) const;
 
   const ResolvedQuery& query_;
   const MatrixView vectors_;
   const Snapshot& snapshot_;
   SegmentSearch& search_;
-  const CallContext& context_;
   Execution& execution_;
+
+  // The rows to score: given_[next_row_ .. end_row_), or those of the snapshot that pass.
+  bool all_ = false;
+  std::vector<Row> given_;
+  const RowMask* mask_ = nullptr;
+  std::span<const Row> excluded_;  // those not yet passed
+  std::size_t next_row_ = 0;
+  std::size_t end_row_ = 0;
+
+  std::vector<Row> piece_;           // of all rows, those scored together
   std::vector<float> scores_;        // [vectors, rows scored together]
   std::vector<float> similarities_;  // [vectors], of one row
+  std::vector<RankKey> best_buffer_;
+  certificate::TopK best_;
 };
 
 }  // namespace simile::engine

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -20,7 +21,10 @@ class SearchBatchBuilder {
   // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
   // search's index in the batch and its result. Throws std::bad_alloc.
   std::size_t Add(const float* vector, const QuerySpec& spec) {
-    vectors_.insert(vectors_.end(), vector, vector + PaddedDim(dim_));
+    // Whatever throws, the vectors of the searches before stay where they belong.
+    const std::size_t padded_dim = PaddedDim(dim_);
+    vectors_.resize((specs_.size() + 1) * padded_dim);
+    std::copy_n(vector, padded_dim, vectors_.end() - static_cast<std::ptrdiff_t>(padded_dim));
     specs_.push_back(spec);
     return specs_.size() - 1;
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <vector>
 
 #include <absl/status/statusor.h>
@@ -18,21 +20,33 @@ struct SearchAnswer {
   observe::Receipt receipt;
 };
 
+// How long a caller can wait.
+enum class Priority : std::uint8_t {
+  kOnline,
+  kBulk,  // runs on what the other calls leave
+};
+
 // What a call asks of the engine. All queries of a call are answered from one snapshot.
 struct SearchTask {
   SnapshotPtr snapshot;
   std::vector<ResolvedQuery> queries;
   // [vectors of all queries, one after the other; dim] fp32, padded; unit length for cosine
   data::Matrix vectors;
+  Priority priority = Priority::kOnline;
+  // Of the request that it was made from, which is kept until it is answered.
+  std::uint64_t request_bytes = 0;
+  // About how large the reply will be: a large one is built where it delays no small one.
+  std::uint64_t reply_bytes_estimate = 0;
   Clock::TimePoint arrived_at;
   Clock::TimePoint deadline;  // TimePoint::max() for none
-  // Called on the dispatch thread just before the pass, and between the rounds of queries that
-  // need several: a call that is gone costs no compute. May be empty.
-  std::function<bool()> cancelled;
-  // Called exactly once, from the completion thread, never from Submit; a task that Submit refused
-  // is dropped without the call. May Submit, must not Stop or Drain.
+  // Stopped when the caller is gone: a task that waits then leaves the queue at once, one that runs
+  // at its next check (call_context.h). May be empty.
+  std::stop_token cancelled;
+  // Called exactly once, never from Submit and never while a lock is held; a task that Submit
+  // refused is dropped without the call. Called by a completer, or by Executor::RunHere on the
+  // thread that called it. May Submit, must not Stop or Drain.
   // Errors: DEADLINE_EXCEEDED (expired in the queue, where nothing was computed, or between two
-  //         rounds), CANCELLED, OUT_OF_MEMORY, STOPPING, and the backend's own.
+  //         pieces of work), CANCELLED, OUT_OF_MEMORY, STOPPING, and the backend's own.
   std::function<void(absl::StatusOr<SearchAnswer>)> done;
 };
 

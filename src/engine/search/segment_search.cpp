@@ -12,12 +12,14 @@ absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentInd
                                 const SearchBatch& batch, SearchResult& result) {
   if (segments.size() == 1) return segments.front()->Search(batch, result);
   if (partial_.size() < segments.size()) partial_.resize(segments.size());
+  std::size_t row_count = 0;
   for (std::size_t segment = 0; segment < segments.size(); ++segment) {
+    row_count += segments[segment]->row_count();
     if (absl::Status status = segments[segment]->Search(batch, partial_[segment]); !status.ok()) {
       return status;
     }
   }
-  Merge(segments.size(), batch, result);
+  Merge(segments.size(), row_count, batch, result);
   return absl::OkStatus();
 }
 
@@ -50,11 +52,9 @@ absl::StatusOr<FallbackBackend> SegmentSearch::Score(
 }
 
 // Compares every segment's next hit for each hit: segments are few, a heap would cost more.
-void SegmentSearch::Merge(std::size_t segment_count, const SearchBatch& batch,
-                          SearchResult& result) {
-  std::uint32_t k_most = 0;
-  for (const QuerySpec& spec : batch.specs) k_most = std::max(k_most, spec.k);
-  result.Reset(batch.specs.size(), k_most);
+void SegmentSearch::Merge(std::size_t segment_count, std::size_t row_count,
+                          const SearchBatch& batch, SearchResult& result) {
+  result.Reset(batch.specs, row_count);
   for (std::size_t query = 0; query < batch.specs.size(); ++query) {
     next_.assign(segment_count, 0);
     const std::span<Hit> buffer = result.Buffer(query);

@@ -30,7 +30,8 @@ class SegmentSearch {
       std::span<const Row> rows, std::span<float> scores);
 
  private:
-  void Merge(std::size_t segment_count, const SearchBatch& batch, SearchResult& result);
+  void Merge(std::size_t segment_count, std::size_t row_count, const SearchBatch& batch,
+             SearchResult& result);
 
   std::vector<SearchResult> partial_;  // one a segment
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged

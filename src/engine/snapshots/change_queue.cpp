@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/background_priority.h"
 #include "base/error_detail.h"
 
 namespace simile::engine {
@@ -45,6 +46,7 @@ void ChangeQueue::Stop() {
 }
 
 void ChangeQueue::Work() {
+  base::UseBackgroundPriority();
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });

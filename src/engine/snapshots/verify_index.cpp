@@ -140,7 +140,7 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
   spec.k = kHitsAsked;
   const std::vector<QuerySpec> specs(kQueryCount, spec);
   SearchResult result;
-  if (absl::Status status = index.Search({queries->view(), specs}, result); !status.ok()) {
+  if (absl::Status status = index.SearchAside({queries->view(), specs}, result); !status.ok()) {
     return status;
   }
   const std::vector<std::size_t> sample = ChooseRows(rows.row_count(), rows.dim(), random);

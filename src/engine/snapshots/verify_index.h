@@ -16,8 +16,8 @@ namespace simile::engine {
 // answers these searches. An index still being built (Built() < 1) answers by its slower strategy;
 // the CPU engine itself compares its packed rows with the scan once they are built, and keeps
 // scanning when they differ (int8_backend.cpp).
-// Runs on the publisher's thread while older segments of the same backend are searched on the
-// dispatch thread.
+// Runs on the publisher's thread while older segments of the same backend are searched, and holds
+// none of those searches up (SegmentIndex::SearchAside).
 //   rows       [row_count, dim]  what the index was built from
 //   first_row  the caller's number of rows[0]
 // Cost: the search, and up to 40 million multiply-adds of about 2 ns.

@@ -8,6 +8,7 @@
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
 #include "service/error_encoding.h"
+#include "service/trace_parent.h"
 
 namespace simile::service {
 namespace {
@@ -16,7 +17,7 @@ constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
 // The value of a metadata entry of the caller; empty for none.
-std::string_view Sent(const grpc::CallbackServerContext& context, const char* key) {
+std::string_view Sent(const grpc::ServerContext& context, const char* key) {
   const auto& metadata = context.client_metadata();
   const auto entry = metadata.find(key);
   if (entry == metadata.end()) return {};
@@ -25,42 +26,52 @@ std::string_view Sent(const grpc::CallbackServerContext& context, const char* ke
 
 }  // namespace
 
-CallRecord::CallRecord(RpcEnvironment& environment, const grpc::CallbackServerContext& context,
-                       std::string_view method)
+CallRecord::CallRecord(RpcEnvironment& environment, const grpc::ServerContext& context,
+                       const MethodIdentity& method)
     : environment_(&environment),
       method_(method),
       arrived_at_(environment.clock.Now()),
-      request_id_(Sent(context, kRequestIdKey)),
-      trace_(ParseTraceParent(Sent(context, kTraceParentKey))) {
-  if (IsUsableRequestId(request_id_)) return;
-  sent_request_id_ = request_id_.substr(0, kRequestIdBytesMax);
-  request_id_ = environment.request_ids.Next();
+      sent_request_id_(Sent(context, kRequestIdKey)),
+      trace_parent_(Sent(context, kTraceParentKey)) {
+  if (IsUsableRequestId(sent_request_id_)) return;
+  own_request_id_ = environment.request_ids.Next();
+  replaces_request_id_ = !sent_request_id_.empty();
 }
 
 CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   CallRecord record = *this;
   record.arrived_at_ = environment_->clock.Now();
-  record.request_id_ = fmt::format("{}/{}", request_id_, number);
+  record.own_request_id_ = fmt::format("{}/{}", request_id(), number);
   return record;
 }
 
 void CallRecord::Ended(const absl::Status& status) const {
+  if (method_.metric == nullptr) return;
   const Clock::Duration duration = environment_->clock.Now() - arrived_at_;
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
-  const std::string code = absl::StatusCodeToString(sent_code);
-  environment_->metrics.RecordCall(method_, code, duration);
-  if (status.ok() && !environment_->log_requests) return;
+  method_.metric->Record(sent_code, duration);
+  const bool gets_line = status.ok() ? environment_->log_requests
+                                     : environment_->failure_lines.Admits(base::ReasonOf(status));
+  if (gets_line) Log(status, sent_code, duration);
+}
 
+void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
+                     Clock::Duration duration) const {
   std::vector<observe::LogField> fields = {
-      {"request_id", request_id_}, {"rpc", method_}, {"duration_us", Microseconds(duration)}};
-  if (replaces_request_id()) fields.emplace_back("sent_request_id", sent_request_id_);
-  if (trace_) {
-    fields.emplace_back("trace_id", trace_->trace_id);
-    fields.emplace_back("parent_span_id", trace_->parent_span_id);
+      {"request_id", request_id()}, {"rpc", method()}, {"duration_us", Microseconds(duration)}};
+  if (replaces_request_id_) {
+    fields.emplace_back("sent_request_id", sent_request_id_.substr(0, kRequestIdBytesMax));
   }
-  if (status.ok())
+  const auto trace = ParseTraceParent(trace_parent_);
+  if (trace) {
+    fields.emplace_back("trace_id", trace->trace_id);
+    fields.emplace_back("parent_span_id", trace->parent_span_id);
+  }
+  if (status.ok()) {
     return environment_->log.Write(observe::LogLevel::kInfo, "request served", fields);
+  }
+  const std::string code = absl::StatusCodeToString(sent_code);
   const std::string message(status.message());
   fields.emplace_back("code", code);
   fields.emplace_back("reason", base::InfoOf(base::ReasonOf(status)).name);
@@ -71,7 +82,7 @@ void CallRecord::Ended(const absl::Status& status) const {
 }
 
 std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
-                                           const grpc::CallbackServerContext& context,
+                                           const grpc::ServerContext& context,
                                            Clock::TimePoint arrived_at) {
   const gpr_timespec wall = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
   if (gpr_time_cmp(wall, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return std::nullopt;
@@ -87,8 +98,8 @@ std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
 }
 
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::CallbackServerContext& context) {
-  context.AddTrailingMetadata(kRequestIdKey, record.request_id());
+                        grpc::ServerContext& context) {
+  context.AddTrailingMetadata(kRequestIdKey, std::string(record.request_id()));
   if (record.replaces_request_id()) {
     context.AddTrailingMetadata(kRequestIdReplacedKey, kRequestIdRule);
   }

@@ -9,47 +9,60 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include "observe/metrics.h"
 #include "service/rpc_environment.h"
-#include "service/trace_parent.h"
 
 namespace simile::service {
 
+// Whose calls they are.
+struct MethodIdentity {
+  std::string_view name;  // "simile.v1.SearchService/Search"; static storage
+  // Where calls are counted and timed. Null for those of machines that ask whether the server is
+  // well, which are not logged either.
+  observe::CallMetric* metric = nullptr;
+};
+
 // Who a call is, and what is written about it: its line in the log and its count in the metrics.
+// Borrows the text of its context's metadata, which lives as long as that.
 class CallRecord {
  public:
   // Of a call that arrives now: the caller's request id or a new one, and the caller's trace.
-  //   method  "simile.v1.SearchService/Search"; static storage
-  CallRecord(RpcEnvironment& environment, const grpc::CallbackServerContext& context,
-             std::string_view method);
+  CallRecord(RpcEnvironment& environment, const grpc::ServerContext& context,
+             const MethodIdentity& method);
   // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
 
-  std::string_view method() const { return method_; }
-  const std::string& request_id() const { return request_id_; }
+  std::string_view method() const { return method_.name; }
+  std::string_view request_id() const {
+    return own_request_id_.empty() ? sent_request_id_ : std::string_view(own_request_id_);
+  }
   // Whether the caller sent another one, which cannot be used.
-  bool replaces_request_id() const { return !sent_request_id_.empty(); }
+  bool replaces_request_id() const { return replaces_request_id_; }
   Clock::TimePoint arrived_at() const { return arrived_at_; }
 
-  // Logs and counts the end of the call.
+  // Counts the end of the call, and logs it unless too many fail alike (FailureLines).
   void Ended(const absl::Status& status) const;
 
  private:
+  void Log(const absl::Status& status, absl::StatusCode sent_code, Clock::Duration duration) const;
+
   RpcEnvironment* environment_;
-  std::string_view method_;
+  MethodIdentity method_;
   Clock::TimePoint arrived_at_;
-  std::string request_id_;
-  std::string sent_request_id_;  // by the caller, its first bytes, where request_id_ replaces it
-  std::optional<TraceParent> trace_;
+  std::string_view sent_request_id_;  // by the caller; empty for none
+  std::string own_request_id_;        // in its place; empty when it is used as it is
+  bool replaces_request_id_ = false;
+  std::string_view trace_parent_;  // as the caller sent it
 };
 
 // The deadline that the caller set; nothing for none.
 std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
-                                           const grpc::CallbackServerContext& context,
+                                           const grpc::ServerContext& context,
                                            Clock::TimePoint arrived_at);
 
 // The end of a call as gRPC sends it; adds its trailing metadata: the request id, whether it
 // replaces the caller's, and when to try again.
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::CallbackServerContext& context);
+                        grpc::ServerContext& context);
 
 }  // namespace simile::service

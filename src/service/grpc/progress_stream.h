@@ -1,21 +1,48 @@
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
+#include <stop_token>
 #include <utility>
 
-#include <grpcpp/support/server_callback.h>
+#include <absl/status/statusor.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/byte_buffer.h>
 
+#include "service/grpc/method.h"
 #include "service/grpc/server_call.h"
 #include "service/guarded.h"
 
 namespace simile::service {
 
-// gRPC's side of the ProgressCalls of all methods that stream their progress: holds at most one
-// message that waits behind the one being sent. Safe to use from any thread.
-class ProgressWriter : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+class ProgressMethod;
+
+// The ProgressCalls of all methods that stream their progress as gRPC sees them: asks for one, and
+// holds at most one message that waits behind the one being sent. Owns itself until gRPC is done
+// with the call.
+class ProgressExchange : public net::OpenCall {
+ public:
+  ProgressExchange(const ProgressExchange&) = delete;
+  ProgressExchange& operator=(const ProgressExchange&) = delete;
+
  protected:
+  // Asks gRPC for a call. `method` asks for the next one when it has arrived.
+  ProgressExchange(ProgressMethod& method, MethodService& service, int index,
+                   net::IoThread& thread);
+
+  // The call has arrived: makes what its handler sees. May throw.
+  virtual void Arrive() = 0;
+  // Reads the request and calls the handler, or ends the call with its error.
+  virtual void Run() = 0;
+  virtual void Refuse(const absl::Status& status) = 0;
+
+  const ProgressMethod& method() const { return method_; }
+  grpc::ServerContext& context() { return context_; }
+  grpc::ByteBuffer& request() { return request_; }
+  std::stop_token cancelled() const { return cancelled_.get_token(); }
+
   // Sends the message, in place of one that still waits, or keeps why there is none. Not after End.
   void Write(absl::StatusOr<grpc::ByteBuffer> message);
   // Whether the last message could be made.
@@ -24,7 +51,32 @@ class ProgressWriter : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void End(grpc::Status status);
 
  private:
-  void OnWriteDone(bool sent) final;
+  void OnArrived(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  void OnDone(bool ok);
+  void Cut() override { context_.TryCancel(); }
+  // At arrival; without memory for it then, at the end.
+  void AskForNext();
+  absl::Status Begin();
+  void Finish(const grpc::Status& status);
+  // One of the two last events.
+  void EndOne();
+
+  ProgressMethod& method_;
+  MethodService& service_;
+  const int index_;
+  net::IoThread& thread_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  net::IoEventOf<ProgressExchange> arrived_event_{*this, &ProgressExchange::OnArrived};
+  net::IoEventOf<ProgressExchange> written_event_{*this, &ProgressExchange::OnWritten};
+  net::IoEventOf<ProgressExchange> finished_event_{*this, &ProgressExchange::OnFinished};
+  net::IoEventOf<ProgressExchange> done_event_{*this, &ProgressExchange::OnDone};
+  int ends_ = 0;
+  bool asked_for_next_ = false;
+  std::stop_source cancelled_;
 
   std::mutex mutex_;  // guards the members below
   bool writing_ = false;
@@ -35,64 +87,98 @@ class ProgressWriter : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   std::optional<grpc::Status> end_;
 };
 
-// A call with a request, answered by messages. Deletes itself in OnDone, which gRPC calls after
-// Finish.
-template <class Request, class Message>
-class ProgressStream final : public ProgressWriter, public ServerCall<ProgressCall<Message>> {
-  using Base = ServerCall<ProgressCall<Message>>;
-
+// A method that answers a request by messages.
+class ProgressMethod : public Method {
  public:
-  // Starts a call: `handle(call, request)`, or an error as UnaryCall::Start.
-  //   method  "simile.v1.CollectionService/LoadCollection"; static storage
-  template <class Handle>
-  static grpc::ServerWriteReactor<grpc::ByteBuffer>* Start(RpcEnvironment& environment,
-                                                           grpc::CallbackServerContext& context,
-                                                           std::string_view method,
-                                                           const grpc::ByteBuffer& request,
-                                                           Handle&& handle) {
-    auto* const call = new ProgressStream(environment, context, method);
-    const absl::Status begun = call->Begin(request, call->request_);
-    if (begun.ok()) {
-      handle(static_cast<ProgressCall<Message>&>(*call), call->request_);
-    } else {
-      call->Finish(begun);
-    }
-    return call;
-  }
+  ProgressMethod(RpcEnvironment& environment, const MethodRow& row)
+      : Method(environment, row, Type::SERVER_STREAMING) {}
 
-  void Send(Message message) override {
-    absl::StatusOr<grpc::ByteBuffer> bytes;
-    const absl::Status made = Guarded([&] {
-      bytes = SerializeMessage(message, this->reply_limit());
-      return bytes.status();
-    });
-    Write(made.ok() ? std::move(bytes) : made);
+  void TakeCalls(MethodService& service, int index, net::IoThread& thread) override {
+    for (std::size_t i = 0; i < row().posted; ++i) Ask(service, index, thread);
   }
-  void Finish(const absl::Status& status) override {
-    const absl::Status end = status.ok() ? LastWrite() : status;
-    this->record().Ended(end);
-    End(GrpcStatus(end, this->record(), context_));
+  // Asks gRPC for one call.
+  virtual void Ask(MethodService& service, int index, net::IoThread& thread) = 0;
+};
+
+// A row of the table: `handle(call, request)`.
+template <class Request, class Message, class HandleCall>
+class ProgressMethodOf final : public ProgressMethod {
+ public:
+  ProgressMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+      : ProgressMethod(environment, row), handle_(std::move(handle)) {}
+
+  void Ask(MethodService& service, int index, net::IoThread& thread) override {
+    new Exchange(*this, service, index, thread);  // owns itself
   }
 
  private:
-  ProgressStream(RpcEnvironment& environment, grpc::CallbackServerContext& context,
-                 std::string_view method)
-      : Base(environment, CallRecord(environment, context, method),
-             std::make_shared<std::atomic<bool>>(false)),
-        context_(context) {
-    this->SetDeadline(DeadlineOf(environment, context, this->arrived_at()));
-  }
+  class Exchange;
 
-  void OnCancel() override { this->Cancel(); }
-  void OnDone() override {
-    RpcEnvironment& environment = this->environment();
-    const bool was_inside = this->entered();
-    delete this;
-    if (was_inside) environment.Leave();
-  }
+  // The call as its handler sees it.
+  class Arrived final : public ServerCall<ProgressCall<Message>> {
+   public:
+    Arrived(RpcEnvironment& environment, CallRecord record, Exchange& exchange)
+        : ServerCall<ProgressCall<Message>>(environment, std::move(record), exchange.cancelled()),
+          exchange_(exchange) {
+      this->SetDeadline(DeadlineOf(environment, exchange.context(), this->arrived_at()));
+    }
+    void Run(HandleCall& handle) {
+      const absl::Status parsed =
+          Guarded([&] { return ParseMessage(exchange_.request(), request_); });
+      if (!parsed.ok()) return Finish(parsed);
+      handle(static_cast<ProgressCall<Message>&>(*this), std::as_const(request_));
+    }
+    void Send(Message message) override {
+      absl::StatusOr<grpc::ByteBuffer> bytes;
+      const absl::Status made = Guarded([&] {
+        bytes = SerializeMessage(message, this->reply_limit());
+        return bytes.status();
+      });
+      exchange_.Write(made.ok() ? std::move(bytes) : made);
+    }
+    void Finish(const absl::Status& status) override {
+      const absl::Status end = status.ok() ? exchange_.LastWrite() : status;
+      this->record().Ended(end);
+      exchange_.End(GrpcStatus(end, this->record(), exchange_.context()));
+    }
 
-  grpc::CallbackServerContext& context_;
-  Request request_;
+   private:
+    Exchange& exchange_;
+    Request request_;
+  };
+
+  class Exchange final : public ProgressExchange {
+   public:
+    Exchange(ProgressMethodOf& method, MethodService& service, int index, net::IoThread& thread)
+        : ProgressExchange(method, service, index, thread), method_(method) {}
+
+    using ProgressExchange::cancelled;
+    using ProgressExchange::context;
+    using ProgressExchange::End;
+    using ProgressExchange::LastWrite;
+    using ProgressExchange::request;
+    using ProgressExchange::Write;
+
+   private:
+    void Arrive() override {
+      RpcEnvironment& environment = method_.environment();
+      call_.emplace(environment, CallRecord(environment, context(), method_.identity()), *this);
+    }
+    void Run() override { call_->Run(method_.handle_); }
+    void Refuse(const absl::Status& status) override { call_->Finish(status); }
+
+    ProgressMethodOf& method_;
+    std::optional<Arrived> call_;
+  };
+
+  HandleCall handle_;
 };
+
+template <class Request, class Message, class HandleCall>
+std::unique_ptr<Method> Progress(RpcEnvironment& environment, const MethodRow& row,
+                                 HandleCall handle) {
+  return std::make_unique<ProgressMethodOf<Request, Message, HandleCall>>(environment, row,
+                                                                          std::move(handle));
+}
 
 }  // namespace simile::service

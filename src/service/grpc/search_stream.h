@@ -5,11 +5,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
+#include <string_view>
 
 #include <absl/status/status.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include "service/grpc/call_record.h"
+#include "service/grpc/method.h"
 #include "service/rpc_environment.h"
 #include "service/search_pipeline.h"
 #include "service/stream_window.h"
@@ -17,31 +22,53 @@
 
 namespace simile::service {
 
+// The row of SearchStream in the table.
+std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
+                                           const SearchPipeline& pipeline);
+
 // SearchStream: makes a Call of each message, within the bounds of a StreamWindow, and sends the
 // answers one after the other. Reads one message at a time, and none while the window is full. gRPC
 // sees the end only after every call has finished. Holds itself until gRPC is done with it.
-class SearchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
-                           public std::enable_shared_from_this<SearchStream> {
+class SearchStream final : public net::OpenCall, public std::enable_shared_from_this<SearchStream> {
  public:
-  static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Start(
-      RpcEnvironment& environment, grpc::CallbackServerContext& context,
-      const SearchPipeline& pipeline);
+  // What the streams of the method have in common.
+  struct Shared {
+    RpcEnvironment& environment;
+    const MethodIdentity identity;
+    const SearchPipeline& pipeline;
+  };
+  // Where gRPC is asked for a stream.
+  struct Source {
+    MethodService& service;
+    int index;
+    net::IoThread& thread;
+  };
+  // Asks gRPC for a stream.
+  static void Ask(const Shared& shared, const Source& source);
 
  private:
   class Request;
   enum class Operation : std::uint8_t { kNone, kRead, kWrite, kFinish };
 
-  SearchStream(RpcEnvironment& environment, grpc::CallbackServerContext& context,
-               const SearchPipeline& pipeline);
+  SearchStream(const Shared& shared, const Source& source);
 
-  void Begin();
-  void OnReadDone(bool received) override;
-  void OnWriteDone(bool sent) override;
-  void OnCancel() override;
-  void OnDone() override;
+  // gRPC's events.
+  void OnArrived(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  void OnDone(bool ok);
+
   // The server stops: takes no further request, and ends after the answers of those taken.
-  void Stop();
+  void Stop() override;
+  void Cut() override { context_.TryCancel(); }
+  void AskForNext();
+  // After each event: one operation has ended. Lets go of the stream after gRPC's last event.
+  void EndOperation();
+  void ReleaseIfOver();
 
+  // Takes what was read, unless nothing was: the caller sends no more.
+  void TakeRead(bool received);
   // Parses what was read. Its errors are the stream's.
   absl::Status ParseRequest(std::unique_ptr<Request>& request);
   // The answer, or error, of a request that was taken. Any thread.
@@ -60,13 +87,23 @@ class SearchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc
   Operation NextOperation();
   void DropAnswers();
 
+  const Shared& shared_;
   RpcEnvironment& environment_;
-  grpc::CallbackServerContext& context_;
-  const SearchPipeline& pipeline_;
-  const CallRecord record_;
-  const std::shared_ptr<std::atomic<bool>> cancelled_;
+  const Source source_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  net::IoEventOf<SearchStream> arrived_event_{*this, &SearchStream::OnArrived};
+  net::IoEventOf<SearchStream> read_event_{*this, &SearchStream::OnRead};
+  net::IoEventOf<SearchStream> written_event_{*this, &SearchStream::OnWritten};
+  net::IoEventOf<SearchStream> finished_event_{*this, &SearchStream::OnFinished};
+  net::IoEventOf<SearchStream> done_event_{*this, &SearchStream::OnDone};
+  std::optional<CallRecord> record_;  // set when the stream has arrived
+  std::stop_source cancelled_;
   std::shared_ptr<SearchStream> self_;
-  std::optional<std::uint64_t> ticket_;  // of the gate; nothing: was not admitted
+
+  // Used by the I/O thread only.
+  bool asked_for_next_ = false;
+  bool is_done_ = false;  // gRPC's last word of the stream, beside the ends of operations
 
   // Each is used by gRPC or by one reaction at a time.
   grpc::ByteBuffer incoming_;
@@ -79,8 +116,9 @@ class SearchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc
   std::unique_ptr<Request> waiting_;                   // read, but not taken yet
   std::map<std::uint64_t, grpc::ByteBuffer> answers_;  // completed, by number
   std::uint64_t sending_ = 0;                          // the number of the answer being sent
-  bool reading_ = false;
+  bool reading_ = false;                               // a message, or parsing it
   bool writing_ = false;
+  int operations_ = 0;        // of gRPC, that have not ended
   bool performing_ = false;   // a thread starts an operation
   bool reads_ended_ = false;  // the caller sends no more
   bool broken_ = false;       // the caller is gone

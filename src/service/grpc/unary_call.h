@@ -1,52 +1,154 @@
 #pragma once
 
-#include <string_view>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <google/protobuf/arena.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 
+#include "service/grpc/method.h"
 #include "service/grpc/server_call.h"
 
 namespace simile::service {
 
-// gRPC's side of the Calls of all unary methods: reads the request, sends the response or error,
-// counts and logs the call. Deletes itself in OnDone, which gRPC calls after Finish.
-class UnaryCall final : public grpc::ServerUnaryReactor, public ServerCall<Call> {
+// A method that answers a request once.
+class UnaryMethod : public Method {
  public:
-  // Starts a call: `handle(call, request, response)`, or the error of a call that comes after the
-  // server began to stop, or whose request cannot be parsed.
-  //   method  "simile.v1.SearchService/Search"; static storage
-  template <class Request, class Response, class Handle>
-  static grpc::ServerUnaryReactor* Start(RpcEnvironment& environment,
-                                         grpc::CallbackServerContext& context,
-                                         std::string_view method, const grpc::ByteBuffer& request,
-                                         grpc::ByteBuffer& response, Handle&& handle) {
-    auto* const call = new UnaryCall(environment, context, method, response);
-    auto& parsed = *google::protobuf::Arena::CreateMessage<Request>(&call->arena_);
-    auto& answer = *google::protobuf::Arena::CreateMessage<Response>(&call->arena_);
-    call->answer_ = &answer;
-    const absl::Status begun = call->Begin(request, parsed);
-    if (begun.ok()) {
-      handle(static_cast<Call&>(*call), parsed, answer);
-    } else {
-      call->Finish(begun);
-    }
-    return call;
-  }
+  UnaryMethod(RpcEnvironment& environment, const MethodRow& row);
+  ~UnaryMethod() override;
 
-  void Finish(const absl::Status& status) override;
+  void TakeCalls(MethodService& service, int index, net::IoThread& thread) override;
+
+  using Message = google::protobuf::Message;
+  virtual Message& NewRequest(google::protobuf::Arena& arena) const = 0;
+  // Null when the handler writes the response itself.
+  virtual Message* NewResponse(google::protobuf::Arena& arena) const = 0;
+  virtual void Handle(Call& call, const Message& request, Message* response) const = 0;
 
  private:
-  UnaryCall(RpcEnvironment& environment, grpc::CallbackServerContext& context,
-            std::string_view method, grpc::ByteBuffer& response);
-
-  void OnCancel() override { Cancel(); }
-  void OnDone() override;
-
-  grpc::CallbackServerContext& context_;
-  grpc::ByteBuffer& response_;
-  google::protobuf::Arena arena_;
-  const google::protobuf::Message* answer_ = nullptr;  // on the arena
+  class Calls;
+  std::vector<std::unique_ptr<Calls>> calls_;  // one for each I/O thread
 };
+
+// The Calls of a unary method as gRPC sees them: asks for one, reads its request, sends the
+// response or error, counts and logs it.
+class UnaryExchange final : public net::OpenCall {
+ public:
+  // Where exchanges come from and go to.
+  class Owner {
+   public:
+    virtual void OnArrived() = 0;
+    virtual void Release(UnaryExchange& exchange) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  // What the exchanges of a method have in common.
+  struct Shared {
+    const UnaryMethod& method;
+    MethodService& service;
+    int index;
+    net::IoThread& thread;
+  };
+
+  // Asks gRPC for a call.
+  UnaryExchange(const Shared& shared, Owner& owner);
+
+ private:
+  void OnArrived(bool ok);
+  void OnFinished(bool ok);
+  void OnDone(bool ok);
+  void Cut() override { context_.TryCancel(); }
+
+  // Runs the handler here or on a worker.
+  absl::Status Begin();
+  // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
+  // once.
+  void Send(const grpc::ByteBuffer& response, const grpc::Status& status);
+  // One of the two last events.
+  void End();
+
+  const Shared& shared_;
+  Owner& owner_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
+  net::IoEventOf<UnaryExchange> arrived_event_{*this, &UnaryExchange::OnArrived};
+  net::IoEventOf<UnaryExchange> finished_event_{*this, &UnaryExchange::OnFinished};
+  net::IoEventOf<UnaryExchange> done_event_{*this, &UnaryExchange::OnDone};
+  int ends_ = 0;
+  std::stop_source cancelled_;
+
+  // The call as its handler sees it.
+  class Arrived final : public ServerCall<Call> {
+   public:
+    explicit Arrived(UnaryExchange& exchange);
+
+    // Reads the request and calls the handler.
+    void Run();
+    void Finish(const absl::Status& status) override;
+    void FinishWith(const Reply& reply) override;
+
+   private:
+    // Ends the call with what `serialize` returns, unless its caller is gone.
+    template <class Serialize>
+    void FinishWithBytes(Serialize serialize);
+    void End(const absl::Status& status, const grpc::ByteBuffer& response);
+
+    // Most requests, and what is built of their answers, need no other memory.
+    static constexpr std::size_t kFirstBlockBytes = 4'096;
+
+    UnaryExchange& exchange_;
+    alignas(std::max_align_t) std::array<char, kFirstBlockBytes> first_block_;
+    google::protobuf::Arena arena_{first_block_.data(), first_block_.size()};
+    google::protobuf::Message* response_ = nullptr;  // on the arena
+  };
+  std::optional<Arrived> call_;  // until it is sent
+};
+
+// A row of the table: `handle(call, request)`, which finishes with a Reply, or, with a Response,
+// `handle(call, request, response)`, which fills it.
+template <class Request, class Response, class HandleCall>
+class UnaryMethodOf final : public UnaryMethod {
+ public:
+  UnaryMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+      : UnaryMethod(environment, row), handle_(std::move(handle)) {}
+
+  Message& NewRequest(google::protobuf::Arena& arena) const override {
+    return *google::protobuf::Arena::CreateMessage<Request>(&arena);
+  }
+  Message* NewResponse(google::protobuf::Arena& arena) const override {
+    if constexpr (std::is_void_v<Response>) {
+      return nullptr;
+    } else {
+      return google::protobuf::Arena::CreateMessage<Response>(&arena);
+    }
+  }
+  void Handle(Call& call, const Message& request, Message* response) const override {
+    if constexpr (std::is_void_v<Response>) {
+      handle_(call, static_cast<const Request&>(request));
+    } else {
+      handle_(call, static_cast<const Request&>(request), static_cast<Response&>(*response));
+    }
+  }
+
+ private:
+  const HandleCall handle_;
+};
+
+template <class Request, class Response = void, class HandleCall>
+std::unique_ptr<Method> Unary(RpcEnvironment& environment, const MethodRow& row,
+                              HandleCall handle) {
+  return std::make_unique<UnaryMethodOf<Request, Response, HandleCall>>(environment, row,
+                                                                        std::move(handle));
+}
 
 }  // namespace simile::service

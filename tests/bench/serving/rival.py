@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A server of simile.v1's Search as one would write it in Python: grpc.aio in front of FAISS, torch or NumPy.
 
-usage: rival.py LIBRARY VECTORS.npy PORT THREADS [METADATA.jsonl]
+usage: rival.py LIBRARY VECTORS.npy PORT THREADS BATCH_MAX [METADATA.jsonl]
 
 Exact cosine similarity. Tuned as far as that goes without another language:
-- requests that arrive together are searched together, one matrix product for all;
+- requests that arrive together are searched together, one matrix product for BATCH_MAX queries;
 - the answer is put together from bytes that are made once for each row, because building messages in Python takes
   several times as long as the search;
 - several processes may listen on one port, each with its share of the connections.
@@ -12,7 +12,6 @@ Exact cosine similarity. Tuned as far as that goes without another language:
 import asyncio
 import concurrent.futures
 import json
-import struct
 import sys
 
 import grpc
@@ -20,7 +19,6 @@ import numpy as np
 
 from simile.v1 import collections_pb2, search_pb2, types_pb2
 
-BATCH_MAX = 256  # queries searched together
 # Multiply-adds above which the search leaves the event loop: about a millisecond.
 INLINE_WORK_MAX = 20_000_000
 
@@ -106,8 +104,9 @@ def encoded_rows(count, metadata):
 
 
 class Server:
-    def __init__(self, engine, vectors, metadata, name):
+    def __init__(self, engine, vectors, metadata, name, batch_max):
         self._engine = engine
+        self._batch_max = batch_max
         self._dim = vectors.shape[1]
         self._plain, self._full = encoded_rows(len(vectors), metadata)
         self._work = vectors.size
@@ -142,7 +141,7 @@ class Server:
     async def _search_waiting(self):
         while self._waiting:
             calls, count, k = [], 0, self._waiting[0][1]
-            while self._waiting and self._waiting[0][1] == k and count < BATCH_MAX:
+            while self._waiting and self._waiting[0][1] == k and count < self._batch_max:
                 calls.append(self._waiting.pop(0))
                 count += len(calls[-1][0])
             queries = np.concatenate([call[0] for call in calls])
@@ -194,12 +193,12 @@ async def serve(server, port):
 
 
 def main():
-    library, file, port, threads = sys.argv[1:5]
+    library, file, port, threads, batch_max = sys.argv[1:6]
     vectors = np.load(file).astype(np.float32)
     vectors /= np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True).astype(np.float32)
     engine = LIBRARIES[library](vectors, int(threads))
-    metadata = sys.argv[5] if len(sys.argv) > 5 else None
-    asyncio.run(serve(Server(engine, vectors, metadata, library), port))
+    metadata = sys.argv[6] if len(sys.argv) > 6 else None
+    asyncio.run(serve(Server(engine, vectors, metadata, library, int(batch_max)), port))
 
 
 if __name__ == "__main__":

@@ -32,9 +32,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import serving_report
 from processor_name import processor_name
-from servers import Failed, Server, echo, python_servers, simile
+from servers import FILMS, ROOT, SEARCH, Failed, Server, echo, load, make_stubs, python_servers, simile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 CLOSED = [(1, 1), (1, 8), (1, 64), (1, 256), (10, 4), (100, 4)]  # queries a call, calls in flight
 LIBRARIES = ["faiss", "torch", "numpy"]
 SCORE_ERROR_MAX = 2e-6
@@ -81,10 +80,9 @@ def unit_rows(file: pathlib.Path) -> np.ndarray:
 
 
 def collections(arguments: argparse.Namespace, work: pathlib.Path):
-    films = ROOT / "examples/films"
     queries = work / "film-queries.npy"
-    np.save(queries, unit_rows(films / "preference_vectors.npy").astype(np.float32))
-    yield Collection("films", films, films / "content_vectors.npy", queries, ["none", "all"])
+    np.save(queries, unit_rows(FILMS / "preference_vectors.npy").astype(np.float32))
+    yield Collection("films", FILMS, FILMS / "content_vectors.npy", queries, ["none", "all"])
     for text in arguments.vectors:
         try:
             name, files = text.split("=", 1)
@@ -97,16 +95,6 @@ def collections(arguments: argparse.Namespace, work: pathlib.Path):
         yield Collection(name, folder, vectors, queries, ["none"])
 
 
-def make_stubs(folder: pathlib.Path) -> None:
-    protos = ROOT / "proto"
-    files = [*sorted((protos / "simile/v1").glob("*.proto")), protos / "google/rpc/status.proto",
-             protos / "google/rpc/error_details.proto"]
-    folder.mkdir()
-    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{protos}", f"--python_out={folder}", *map(str, files)],
-                   check=True)
-    sys.path.insert(0, str(folder))
-
-
 class Client:
     """Asks a server the way the load generator does, to look at its answers."""
 
@@ -115,7 +103,7 @@ class Client:
         from simile.v1 import search_pb2
         self._messages = search_pb2
         self._channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", 64 << 20)])
-        self._search = self._channel.unary_unary("/simile.v1.SearchService/Search")
+        self._search = self._channel.unary_unary(SEARCH)
         self._collection = collection
 
     def __enter__(self):
@@ -165,15 +153,9 @@ def check_answers(server: Server, collection: Collection, payload: str) -> None:
 
 
 def bench(arguments: argparse.Namespace, server: Server, collection: Collection, *flags: str) -> list[dict]:
-    command = [arguments.simile, "bench", "--server", server.address, "--collection", server.collection, "--vectors",
-               collection.queries, "-k", "10", "--duration", arguments.duration, "--warm-up", arguments.warm_up, "--json", *flags]
-    if server.collection != collection.name:
-        del command[command.index("--collection"):command.index("--collection") + 2]
     with server.turn():
-        run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise Failed(f"{server.name}: {run.stderr.strip()}")
-    return json.loads(run.stdout)["runs"]
+        return load(arguments.simile, server, "--vectors", collection.queries, "-k", 10, "--duration", arguments.duration,
+                    "--warm-up", arguments.warm_up, *flags)
 
 
 def measure(arguments: argparse.Namespace, server: Server, collection: Collection, case: tuple[int, int], payload: str,
@@ -196,7 +178,7 @@ def measure_payload(arguments, servers: list[Server], collection: Collection, pa
         with ours.turn(), Client(ours.address, ours.collection) as client:
             answer.write_bytes(client.ask(queries[:batch], payload))
         shape = np.load(collection.vectors, mmap_mode="r").shape
-        with echo(arguments.echo, answer, shape) as floor, echo(arguments.echo, answer, shape, "--callback") as callback:
+        with echo(arguments.echo, answer, shape) as floor, echo(arguments.echo, answer, shape, "raw-callback") as callback:
             for case in [case for case in CLOSED if case[0] == batch]:
                 for server in [floor, callback, *servers]:
                     run = measure(arguments, server, collection, case, payload)

@@ -1,14 +1,24 @@
-"""The servers that run.py measures, each started as a user would and stopped while another is measured."""
+"""The servers that are measured here, each started as a user would and stopped while another is measured, and what sends
+them calls.
+"""
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+FILMS = ROOT / "examples/films"
+SEARCH = "/simile.v1.SearchService/Search"
 
 
 class Failed(Exception):
@@ -21,6 +31,7 @@ class Server:
     address: str
     collection: str  # its name there
     processes: list[subprocess.Popen]
+    metrics: str | None = None  # the address of its metrics
 
     @contextlib.contextmanager
     def turn(self):
@@ -51,18 +62,16 @@ def await_listening(process: subprocess.Popen, name: str) -> str:
 
 
 @contextlib.contextmanager
-def running(name: str, commands: list[list], address: str | None, collection: str, environment: dict):
+def running(name: str, commands: list[list], address: str | None, collection: str, environment: dict, stderr=subprocess.STDOUT):
     """Starts the processes, and ends them afterwards. Without an address the first one prints it."""
-    processes = []
+    processes, addresses = [], []
     try:
         for command in commands:
-            process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                       env=environment)
+            process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
             processes.append(process)
-            line = await_listening(process, name)
-            address = address or line.split()[-1]
+            addresses = re.findall(r"\S+:\d+", await_listening(process, name))
             process.send_signal(signal.SIGSTOP)
-        yield Server(name, address, collection, processes)
+        yield Server(name, address or addresses[0], collection, processes, addresses[1] if len(addresses) > 1 else None)
     finally:
         for process in processes:
             process.send_signal(signal.SIGCONT)
@@ -72,22 +81,21 @@ def running(name: str, commands: list[list], address: str | None, collection: st
 
 
 @contextlib.contextmanager
-def simile(program: pathlib.Path, collection: str, folder: pathlib.Path):
-    """With its default configuration."""
+def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags, stderr=subprocess.STDOUT):
+    """With its default configuration, but for `flags`."""
     with tempfile.TemporaryDirectory() as home:
-        port = free_port()
-        command = [program, "serve", "--collection", f"{collection}={folder}", "--no-metrics", "--port", port]
+        command = [program, "serve", "--collection", f"{collection}={folder}", "--port", 0, "--metrics-port", 0, *flags]
         environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home)
-        with running("Simile", [command], f"127.0.0.1:{port}", collection, environment) as server:
+        with running("Simile", [command], None, collection, environment, stderr) as server:
             yield server
 
 
-def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], *flags: str):
-    command = [program, "--answer", answer, "--rows", shape[0], "--dim", shape[1], *flags]
-    return running("callback echo" if "--callback" in flags else "echo", [command], None, "echo", dict(os.environ))
+def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], transport: str = "async-raw", queues: int = 1):
+    command = [program, "--answer", answer, "--rows", shape[0], "--dim", shape[1], "--transport", transport, "--queues", queues]
+    return running("callback echo" if transport == "raw-callback" else "echo", [command], None, "echo", dict(os.environ))
 
 
-def python_servers(library: str, vectors: pathlib.Path, metadata: list[str], stubs: pathlib.Path):
+def python_servers(library: str, vectors: pathlib.Path, metadata: list[str], stubs: pathlib.Path, batch_max: int = 256):
     """One process with all processors for the search, and a process for each processor."""
     processors = os.cpu_count() or 1
     for processes, threads in dict.fromkeys([(1, processors), (processors, 1)]):
@@ -96,5 +104,42 @@ def python_servers(library: str, vectors: pathlib.Path, metadata: list[str], stu
                        if name not in ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS")}
         environment |= {"PYTHONPATH": str(stubs), "OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": "1"}
         port = free_port()
-        command = [sys.executable, pathlib.Path(__file__).with_name("rival.py"), library, vectors, port, threads, *metadata]
+        command = [sys.executable, pathlib.Path(__file__).with_name("rival.py"), library, vectors, port, threads, batch_max,
+                   *metadata]
         yield running(f"{library} {processes}x{threads}", [command] * processes, f"127.0.0.1:{port}", "rival", environment)
+
+
+def make_stubs(folder: pathlib.Path) -> None:
+    """The messages of simile.v1, made in this folder, which becomes importable."""
+    protos = ROOT / "proto"
+    files = [*sorted((protos / "simile/v1").glob("*.proto")), protos / "google/rpc/status.proto",
+             protos / "google/rpc/error_details.proto"]
+    folder.mkdir()
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{protos}", f"--python_out={folder}", *map(str, files)],
+                   check=True)
+    sys.path.insert(0, str(folder))
+
+
+def load(program: pathlib.Path, server: Server, *flags) -> list[dict]:
+    """What `simile bench` measures of the server: a run for each of its loads."""
+    command = [program, "bench", "--server", server.address, "--json", *flags]
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise Failed(f"{server.name}: {run.stderr.strip()}")
+    return json.loads(run.stdout)["runs"]
+
+
+def ask(server: Server, request: bytes, calls: int = 0, interval_s: float = 0) -> tuple[bytes, list[float]]:
+    """The answer to a Search, and the latencies in us of all calls but the first, which connects."""
+    import grpc
+    pause = threading.Event()
+    latencies = []
+    with grpc.insecure_channel(server.address) as channel:
+        search = channel.unary_unary(SEARCH)
+        answer = search(request, timeout=10)
+        for _ in range(calls):
+            pause.wait(interval_s)
+            begin = time.monotonic()
+            search(request, timeout=10)
+            latencies.append((time.monotonic() - begin) * 1e6)
+    return answer, latencies

@@ -35,7 +35,7 @@ TEST(MixFileTest, ReadsEveryKey) {
     {"kind": "examples", "positive": 2, "negative": 4, "strategy": "best_score", "payload": "all"},
     {"kind": "blend", "user_weight": 0.25, "exclude_seen": true, "filter": "year > 1"},
     {"kind": "groups", "field": "genres", "group_size": 2},
-    {"kind": "diversity", "lambda": 0.7, "candidates": 50}]})",
+    {"kind": "diversity", "lambda": 0.7, "candidates": 50, "bulk": true}]})",
                               Defaults(), "m");
   ASSERT_TRUE(specs.ok()) << specs.status();
   ASSERT_EQ(specs->size(), 5U);
@@ -56,6 +56,8 @@ TEST(MixFileTest, ReadsEveryKey) {
   EXPECT_EQ((*specs)[3].group_size, 2U);
   EXPECT_EQ((*specs)[4].lambda, 0.7);
   EXPECT_EQ((*specs)[4].candidates, 50U);
+  EXPECT_TRUE((*specs)[4].bulk);
+  EXPECT_FALSE((*specs)[3].bulk);
 }
 
 TEST(MixFileTest, SaysWhereAndWhatWouldBeRight) {

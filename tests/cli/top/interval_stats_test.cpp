@@ -127,7 +127,11 @@ TEST(CompareTest, ReadsTheEngineAndItsQueue) {
       .Durations("simile_search_duration_seconds", {{"backend", "cpu"}}, {12, 8, 0}, 1.25)
       .Durations("simile_search_duration_seconds", {{"backend", "gpu"}}, {1, 0, 0}, 0.5)
       .Durations("simile_queue_wait_seconds", {}, {10, 0, 0}, 0.001)
-      .Number("simile_queue_depth", {}, 12)
+      .Number("simile_queue_depth", {{"lane", "plain"}}, 9)
+      .Number("simile_queue_depth", {{"lane", "bulk"}}, 3)
+      .Number("simile_queue_oversize", {{"lane", "bulk"}}, 500)
+      .Number("simile_queue_running", {{"lane", "plain"}}, 4)
+      .Number("simile_queue_wait_estimated_seconds", {{"lane", "bulk"}}, 1.5)
       .Number("simile_queue_capacity", {}, 1'024)
       .Number("process_cpu_seconds_total", {}, 3);
   const IntervalStats stats = Compare(earlier.stats(), later.stats());
@@ -136,6 +140,12 @@ TEST(CompareTest, ReadsTheEngineAndItsQueue) {
   EXPECT_DOUBLE_EQ(stats.busy_ratio, 0.75);
   EXPECT_EQ(stats.queue_depth, 12U);
   EXPECT_EQ(stats.queue_capacity, 1'024U);
+  ASSERT_EQ(stats.lanes.size(), 2U);
+  EXPECT_EQ(stats.lanes[0].name, "bulk");
+  EXPECT_EQ(stats.lanes[0].waiting, 503U) << "the large call beside the queue waits too";
+  EXPECT_EQ(stats.lanes[0].wait_s, 1.5);
+  EXPECT_EQ(stats.lanes[1].name, "plain");
+  EXPECT_EQ(stats.lanes[1].running, 4U);
   ASSERT_TRUE(stats.queue_wait.has_value());
   EXPECT_DOUBLE_EQ(stats.queue_wait->p50_s, 0.5e-3);
   EXPECT_DOUBLE_EQ(stats.cores_used, 1.5);

@@ -40,6 +40,7 @@ IntervalStats Busy() {
   stats.busy_ratio = 0.934;
   stats.queue_depth = 12;
   stats.queue_capacity = 1'024;
+  stats.lanes = {{"bulk", 0, 0, 0}, {"hard", 0, 2, 0.25}, {"plain", 12, 30, 0.004}};
   stats.queue_wait = {41e-6, 1.2e-3};
   stats.cores_used = 1.984;
   stats.resident_bytes = 210 << 20;
@@ -67,6 +68,8 @@ TEST(TopTextTest, FillsAnOrdinaryTerminal) {
             "engine     93 % busy · 1,078/s batches · 38.2 queries each\n"
             "           860 us p50, 1.9 ms p99\n"
             "queue      12 of 1,024 waiting · 41 us p50, 1.2 ms p99 wait\n"
+            "lanes      hard 0 waiting, 2 running, 250 ms left\n"
+            "           plain 12 waiting, 30 running, 4.0 ms left\n"
             "memory     210.0 MiB process · 12.0 MiB collections\n"
             "process    1.98 cores busy · 65 connections\n"
             "\n"

@@ -101,11 +101,14 @@ TEST_F(ExecutorTest, DelaysPassesWhileCompletionsLagBehind) {
   };
   Submit(std::move(slow));
   completing.AwaitArrivals(1);
-  Submit(Task(2, 2));
-  EXPECT_EQ(base::ReasonOf(executor_->Submit(Task(3))), base::ErrorReason::kQueueFull);
+  Submit(Task(2));
+  Submit(Task(3));
+  EXPECT_EQ(base::ReasonOf(executor_->Submit(Task(4))), base::ErrorReason::kQueueFull);
+  EXPECT_FALSE(executor_->RunHere());
   EXPECT_EQ(segment_->passes().size(), 1U);
   completing.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 2));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
 }
 
 TEST_F(ExecutorTest, MaySubmitFromACompletion) {
@@ -136,10 +139,18 @@ TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
         auto task = Task(number);
         if (random() % 2 == 0) task->snapshot = other;
         if (random() % 4 == 0) task->deadline = clock_.Now() + milliseconds(1);
-        if (random() % 4 == 0) task->cancelled = [] { return true; };
-        if (executor_->Submit(std::move(task)).ok()) {
+        if (random() % 8 == 0) task->priority = Priority::kBulk;
+        std::stop_source caller;
+        const bool leaves = random() % 4 == 0;
+        if (leaves) task->cancelled = caller.get_token();
+        const bool later = random() % 2 == 0;
+        if (executor_
+                ->Submit(std::move(task), later ? Executor::Wake::kLater : Executor::Wake::kNow)
+                .ok()) {
           accepted[static_cast<std::size_t>(submitter)].push_back(number);
         }
+        if (leaves) caller.request_stop();
+        if (later) executor_->RunHere();
         clock_.Advance(std::chrono::microseconds(100));
       }
       ++finished_submitters;

@@ -28,9 +28,10 @@ class ExecutorTest : public testing::Test {
 
   void Start(std::uint32_t queue_queries_max = 64, std::uint32_t batch_queries_max = 16,
              Executor::Observer observer = {}) {
+    options_.queue_queries_max = queue_queries_max;
+    options_.batch_queries_max = batch_queries_max;
     executor_ = std::make_unique<Executor>(
-        Executor::Options{queue_queries_max, batch_queries_max},
-        ServedBy{{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"}, clock_,
+        options_, ServedBy{{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"}, clock_,
         std::move(observer), read_device_memory_);
   }
 
@@ -52,6 +53,12 @@ class ExecutorTest : public testing::Test {
 
   void Submit(std::unique_ptr<SearchTask> task) {
     const absl::Status status = executor_->Submit(std::move(task));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  // As an I/O thread does, which calls RunHere afterwards.
+  void SubmitLater(std::unique_ptr<SearchTask> task) {
+    const absl::Status status = executor_->Submit(std::move(task), Executor::Wake::kLater);
     ASSERT_TRUE(status.ok()) << status;
   }
 
@@ -98,6 +105,7 @@ class ExecutorTest : public testing::Test {
   }
 
   FakeClock clock_;
+  Executor::Options options_;                      // the rest of them: set before Start
   Executor::ReadDeviceMemory read_device_memory_;  // set before Start
   Gate gate_;
   Answers answers_;

@@ -187,45 +187,7 @@ TEST_F(ExecutorTest, KeepsBatchesWithinTheirMaximum) {
   Submit(Task(4, 2));
   gate_.Open();
   answers_.Await(4);
-  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 3, 4));
-}
-
-TEST_F(ExecutorTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
-  Start(4);
-  BlockWithTask(1);
-  Submit(Task(2, 3));
-  const absl::Status status = executor_->Submit(Task(3, 2));
-  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
-  EXPECT_EQ(status.message(), "3 queries wait already and the queue holds 4: no space for 2 more");
-  EXPECT_EQ(base::RetryAfterOf(status), DrainRate::kUnmeasured);
-  EXPECT_EQ(executor_->counts().rejected, 2U);
-  EXPECT_EQ(executor_->counts().queue_depth, 3U);
-  Submit(Task(4, 1));
-  gate_.Open();
-  answers_.Await(4);
-  executor_->Stop();
-  EXPECT_EQ(answers_.CountOf(3), 0U);
-  EXPECT_EQ(executor_->counts().queue_depth, 0U);
-}
-
-TEST_F(ExecutorTest, SaysWhenAFullQueueShouldBeEmpty) {
-  segment_->on_search = [this] {
-    gate_.Pass();
-    clock_.Advance(milliseconds(50));
-  };
-  Start(4);
-  Submit(Task(1));
-  answers_.Await(1);
-  gate_.Close();
-  Submit(Task(2));
-  gate_.AwaitArrivals(2);
-  Submit(Task(3, 4));
-  const absl::Status status = executor_->Submit(Task(4));
-  EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
-  // One search under way and four that wait, of 50 ms each.
-  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(250));
-  gate_.Open();
-  answers_.Await(3);
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 4, 3));
 }
 
 TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
@@ -272,22 +234,29 @@ TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
   Start();
   BlockWithTask(1);
   auto cancelled = Task(2, 2);
-  cancelled->cancelled = [] { return true; };
+  std::stop_source gone;
+  cancelled->cancelled = gone.get_token();
   auto waiting = Task(3);
-  waiting->cancelled = [] { return false; };
+  const std::stop_source stays;
+  waiting->cancelled = stays.get_token();
   Submit(std::move(cancelled));
   Submit(std::move(waiting));
-  gate_.Open();
+  EXPECT_EQ(executor_->counts().queue_depth, 3U);
+  gone.request_stop();
+  EXPECT_EQ(executor_->counts().queue_depth, 1U) << "it leaves the queue at once";
   EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()), base::ErrorReason::kCancelled);
+  gate_.Open();
   EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
   EXPECT_EQ(executor_->counts().cancelled, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
 }
 
-TEST_F(ExecutorTest, RunsNoPassWhenAllOfABatchWereCancelled) {
+TEST_F(ExecutorTest, RunsNothingForATaskThatIsCancelledBeforeItIsQueued) {
   Start();
   auto task = Task(1);
-  task->cancelled = [] { return true; };
+  std::stop_source gone;
+  gone.request_stop();
+  task->cancelled = gone.get_token();
   Submit(std::move(task));
   EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
   executor_->Stop();
@@ -323,18 +292,77 @@ TEST_F(ExecutorTest, SurvivesABatchThereIsNoMemoryFor) {
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
 }
 
-TEST_F(ExecutorTest, AnswersOnOneThreadThatNeitherSubmitsNorDispatches) {
+TEST_F(ExecutorTest, AnswersOnAThreadThatNeitherSubmitsNorDispatches) {
   std::thread::id dispatcher;
   segment_->on_search = [&] { dispatcher = std::this_thread::get_id(); };
   Start();
   Submit(Task(1));
-  const std::thread::id first = answers_.Await(1).thread;
-  auto cancelled = Task(2);
-  cancelled->cancelled = [] { return true; };
-  Submit(std::move(cancelled));
-  EXPECT_EQ(answers_.Await(2).thread, first);
-  EXPECT_NE(first, std::this_thread::get_id());
-  EXPECT_NE(first, dispatcher);
+  const std::thread::id thread = answers_.Await(1).thread;
+  EXPECT_NE(thread, std::this_thread::get_id());
+  EXPECT_NE(thread, dispatcher);
+}
+
+TEST_F(ExecutorTest, BuildsLargeRepliesOnAThreadOfTheirOwn) {
+  Start();
+  Gate large_reply;
+  large_reply.Close();
+  auto large = Task(1);
+  large->reply_bytes_estimate = 10U << 20;
+  large->done = [&, done = large->done](absl::StatusOr<SearchAnswer> answer) {
+    large_reply.Pass();
+    done(std::move(answer));
+  };
+  Submit(std::move(large));
+  large_reply.AwaitArrivals(1);
+  Submit(Task(2));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2)) << "it is not behind the large one";
+  large_reply.Open();
+  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
+}
+
+TEST_F(ExecutorTest, RunsLittleWorkOnTheThreadThatFindsIt) {
+  std::thread::id searcher;
+  segment_->on_search = [&] { searcher = std::this_thread::get_id(); };
+  Start();
+  EXPECT_FALSE(executor_->RunHere()) << "there is nothing to run";
+  SubmitLater(Task(1));
+  SubmitLater(Task(2, 3));
+  EXPECT_EQ(answers_.CountOf(1), 0U);
+  EXPECT_TRUE(executor_->RunHere());
+  EXPECT_EQ(searcher, std::this_thread::get_id());
+  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 3));
+  EXPECT_EQ(answers_.Await(1).thread, std::this_thread::get_id());
+  EXPECT_THAT(BatchSizes(*segment_), ElementsAre(4)) << "what arrives together runs together";
+}
+
+TEST_F(ExecutorTest, LeavesMuchWorkToTheDispatchThread) {
+  std::thread::id searcher;
+  segment_->on_search = [&] { searcher = std::this_thread::get_id(); };
+  Start(1'024, 1'024);
+  SubmitLater(Task(1, 500));  // by the model that it starts with, more than kRunHereMs
+  EXPECT_FALSE(executor_->RunHere());
+  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, 500));
+  EXPECT_NE(searcher, std::this_thread::get_id());
+}
+
+TEST_F(ExecutorTest, LeavesWorkToTheThreadThatLeads) {
+  Start();
+  BlockWithTask(1);
+  SubmitLater(Task(2));
+  EXPECT_FALSE(executor_->RunHere());
+  EXPECT_EQ(answers_.CountOf(2), 0U);
+  gate_.Open();
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+}
+
+TEST_F(ExecutorTest, HandsLargeRepliesOfWorkRunHereToACompleter) {
+  Start();
+  auto task = Task(1);
+  task->reply_bytes_estimate = 10U << 20;
+  SubmitLater(std::move(task));
+  EXPECT_TRUE(executor_->RunHere());
+  EXPECT_NE(answers_.Await(1).thread, std::this_thread::get_id());
 }
 
 TEST_F(ExecutorTest, ReportsAPassBeforeItsAnswersAreHandedOut) {
@@ -364,146 +392,6 @@ TEST_F(ExecutorTest, ReleasesASnapshotOnceItsTaskIsAnswered) {
   answers_.Await(1);
   executor_->Stop();
   EXPECT_EQ(snapshot_.use_count(), 1);
-}
-
-// Makes the task's query one that no list of best rows proves: the same vector is its positive and
-// its negative example, so that the rows nearest to it score worst.
-std::unique_ptr<SearchTask> MakeHard(std::unique_ptr<SearchTask> task) {
-  const MatrixView vectors = task->vectors.view();
-  std::copy_n(vectors.PaddedRow(0), vectors.padded_dim(), task->vectors.MutableRow(1));
-  task->queries.resize(1);
-  ResolvedQuery& query = task->queries[0];
-  query.vector_count = 2;
-  query.scoring = Scoring::kBestScore;
-  query.weights = {1, 1};
-  query.positive_count = 1;
-  return task;
-}
-
-// Such queries over so many rows that the first list holds only a few of them.
-class HardQueriesTest : public ExecutorTest {
- protected:
-  HardQueriesTest() { Start(); }
-
-  // Starts a batch of a hard task, number 2, and a plain one, number 3.
-  void RunTogether() {
-    BlockWithTask(1);
-    auto hard = MakeHard(Task(2, 2));
-    hard->snapshot = large_;
-    auto plain = Task(3);
-    plain->snapshot = large_;
-    Submit(std::move(hard));
-    Submit(std::move(plain));
-    gate_.Open();
-  }
-
-  std::shared_ptr<FakeSegment> segment_of_large_;
-  const SnapshotPtr large_ = std::make_shared<const Snapshot>(
-      SnapshotOf(RandomDataset(20'000, kDim, 98), &segment_of_large_));
-};
-
-TEST_F(ExecutorTest, AnswersQueriesOfSeveralRoundsBesidePlainOnes) {
-  Start();
-  BlockWithTask(1);
-  Submit(Task(2));
-  Submit(MakeHard(Task(3, 2)));
-  gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
-  const auto hard = answers_.Await(3).answer;
-  ASSERT_TRUE(hard.ok()) << hard.status();
-  EXPECT_EQ(hard->results[0].hits.size(), 3U);
-  EXPECT_EQ(hard->receipt.batch_size, 2U);
-}
-
-TEST_F(HardQueriesTest, AreAbandonedBetweenRoundsWhenTheirDeadlineHasPassed) {
-  segment_of_large_->on_search = [this] { clock_.Advance(std::chrono::seconds(6)); };
-  RunTogether();
-  EXPECT_EQ(answers_.Await(2).answer.status(),
-            base::Error(base::ErrorReason::kDeadlineExceeded,
-                        "the deadline passed before the answer was found"));
-  EXPECT_TRUE(answers_.Await(3).answer.ok()) << "it had its answer after the first round";
-  EXPECT_EQ(segment_of_large_->passes().size(), 2U);
-}
-
-TEST_F(HardQueriesTest, AreAbandonedBetweenRoundsWhenTheirCallerIsGone) {
-  std::atomic<bool> gone = false;
-  segment_of_large_->on_search = [&gone] { gone = true; };
-  auto hard = MakeHard(Task(2, 2));
-  hard->snapshot = large_;
-  hard->cancelled = [&gone] { return gone.load(); };
-  Submit(std::move(hard));
-  EXPECT_EQ(
-      answers_.Await(2).answer.status(),
-      base::Error(base::ErrorReason::kCancelled, "the caller gave up before the answer was found"));
-  EXPECT_EQ(segment_of_large_->passes().size(), 1U);
-}
-
-TEST_F(HardQueriesTest, AreAbandonedWhileEveryRowIsScored) {
-  std::atomic<int> scored = 0;
-  segment_of_large_->on_score = [&] {
-    ++scored;
-    clock_.Advance(std::chrono::seconds(6));
-    return absl::OkStatus();
-  };
-  auto task = Task(2, 6);
-  task->snapshot = large_;
-  task->queries.resize(3);
-  // The vectors cancel out, so that there is no list to search for first.
-  for (std::size_t i = 0; i < 3; ++i) {
-    const MatrixView vectors = task->vectors.view();
-    std::copy_n(vectors.PaddedRow(2 * i), vectors.padded_dim(),
-                task->vectors.MutableRow(2 * i + 1));
-    ResolvedQuery& query = task->queries[i];
-    query.vector_count = 2;
-    query.scoring = Scoring::kSumScores;
-    query.weights = {1, 1};
-    query.positive_count = 1;
-  }
-  Submit(std::move(task));
-  EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()),
-            base::ErrorReason::kDeadlineExceeded);
-  EXPECT_EQ(scored, 2) << "the third began after the deadline";
-}
-
-TEST_F(HardQueriesTest, DoNotDelayTheAnswersOfOthers) {
-  Gate second_round;
-  second_round.Close();
-  std::atomic<int> rounds = 0;
-  segment_of_large_->on_search = [&] {
-    if (++rounds == 2) second_round.Pass();
-  };
-  RunTogether();
-  EXPECT_TRUE(answers_.Await(3).answer.ok());
-  second_round.Open();
-  EXPECT_TRUE(answers_.Await(2).answer.ok());
-}
-
-TEST_F(HardQueriesTest, DoNotFailOtherTasks) {
-  segment_of_large_->on_score = [] { return absl::UnavailableError("the device is gone"); };
-  RunTogether();
-  EXPECT_EQ(answers_.Await(2).answer.status(), absl::UnavailableError("the device is gone"));
-  EXPECT_TRUE(answers_.Await(3).answer.ok());
-}
-
-TEST_F(HardQueriesTest, NameTheFallbackBackendThatScoredForThemOnly) {
-  segment_of_large_->scorer = Fallback("it failed at scoring");
-  RunTogether();
-  const auto hard = answers_.Await(2).answer;
-  ASSERT_TRUE(hard.ok()) << hard.status();
-  EXPECT_EQ(hard->receipt.served_by->info.name, "other");
-  EXPECT_EQ(hard->receipt.served_by->reason, "it failed at scoring");
-  const auto plain = answers_.Await(3).answer;
-  ASSERT_TRUE(plain.ok()) << plain.status();
-  EXPECT_EQ(plain->receipt.served_by->info.name, "cpu");
-}
-
-TEST_F(HardQueriesTest, NameEveryRowAsTheEngine) {
-  RunTogether();
-  const auto answer = answers_.Await(2).answer;
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_THAT(answer->receipt.engines, ElementsAre("every-row"));
-  EXPECT_GE(answer->receipt.cost.rows_scanned, 20'000U);
-  EXPECT_GT(answer->receipt.cost.rounds, 0U);
 }
 
 }  // namespace

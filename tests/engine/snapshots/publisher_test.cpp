@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "base/unasked_work.h"
 #include "engine/fake_backend.h"
 #include "engine/fake_clock.h"
 #include "files/film_folder.h"
@@ -80,7 +81,9 @@ TEST_F(PublisherTest, PublishesAFolderAsAServingSnapshot) {
   EXPECT_LT((*snapshot)->dataset->longest_row, 1.0001);
   EXPECT_EQ((*snapshot)->index_plan.host_bytes, 5U);
   EXPECT_EQ((*snapshot)->dataset->ids.Find("film-7"), Row{7});
-  EXPECT_EQ((*snapshot)->text_index->Find("title", "film 7", 9).whole_match_count, 1U);
+  base::LongWork work = tests::UnaskedWork();
+  EXPECT_EQ((*snapshot)->text_index->Find("title", "film 7", 9, nullptr, work)->whole_match_count,
+            1U);
   EXPECT_EQ(store_.Pin("films").value(), *snapshot);
 }
 

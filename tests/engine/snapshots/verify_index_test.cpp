@@ -95,6 +95,33 @@ TEST_F(VerifyIndexTest, ReturnsTheIndexsOwnError) {
   EXPECT_EQ(VerifyIndex(index_, rows_.view(), kFirstRow), index_.status);
 }
 
+// Answers no Search, for which queries would have to wait.
+class AsideOnly final : public SegmentIndex {
+ public:
+  explicit AsideOnly(MatrixView rows) : index_(rows) {}
+
+  std::size_t row_count() const override { return index_.row_count(); }
+  std::size_t dim() const override { return index_.dim(); }
+  absl::Status Search(const SearchBatch&, SearchResult&) const override {
+    return absl::InternalError("a query would wait");
+  }
+  absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
+    return index_.Search(batch, result);
+  }
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
+                                        std::span<float>) const override {
+    return absl::InternalError("a query would wait");
+  }
+
+ private:
+  const FakeSegment index_;
+};
+
+TEST(VerifyIndexAsideTest, HoldsNoQueryUp) {
+  const data::Matrix rows = RandomMatrix(100, 20, 7);
+  EXPECT_EQ(VerifyIndex(AsideOnly(rows.view()), rows.view(), 0), absl::OkStatus());
+}
+
 TEST(VerifyIndexZeroTest, FindsANegativeZero) {
   const data::Matrix rows = MatrixOf({{1, 0}, {0, 1}});
   FakeSegment index(rows.view());

@@ -1,0 +1,80 @@
+#include "engine/queue/completers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace simile::engine {
+
+namespace {
+
+std::uint64_t LoadOf(const Finished& finished) {
+  return finished.is_large() ? finished.queued->task->reply_bytes_estimate
+                             : finished.queued->query_count;
+}
+
+}  // namespace
+
+void Finished::HandOut() {
+  queued->task->done(std::move(answer));
+  queued.reset();
+}
+
+Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
+                       std::function<void()> small_caught_up)
+    : small_caught_up_(std::move(small_caught_up)), small_(small_lag_from), large_(large_lag_from) {
+  for (unsigned i = 0; i < std::max(1U, threads); ++i) {
+    threads_.emplace_back([this] { Run(small_); });
+  }
+  threads_.emplace_back([this] { Run(large_); });
+}
+
+Completers::~Completers() { End(); }
+
+void Completers::Add(Finished finished) {
+  Queue& queue = finished.is_large() ? large_ : small_;
+  {
+    const std::lock_guard lock(mutex_);
+    queue.load += LoadOf(finished);
+    queue.finished.push_back(std::move(finished));
+  }
+  queue.wake.notify_one();
+}
+
+bool Completers::Lags(const Queue& queue) const {
+  const std::lock_guard lock(mutex_);
+  return queue.lags();
+}
+
+void Completers::End() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  small_.wake.notify_all();
+  large_.wake.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void Completers::Run(Queue& queue) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    queue.wake.wait(lock, [&] { return ending_ || !queue.finished.empty(); });
+    if (queue.finished.empty()) return;
+    Finished finished = std::move(queue.finished.front());
+    queue.finished.pop_front();
+    const std::uint64_t load = LoadOf(finished);
+    lock.unlock();
+    finished.HandOut();
+    lock.lock();
+    const bool lagged = queue.lags();
+    queue.load -= load;
+    if (&queue != &small_ || !lagged || queue.lags()) continue;
+    lock.unlock();
+    small_caught_up_();
+    lock.lock();
+  }
+}
+
+}  // namespace simile::engine

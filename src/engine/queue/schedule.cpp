@@ -1,0 +1,253 @@
+#include "engine/queue/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace simile::engine {
+namespace {
+
+// Shares of the device while all lanes have work. Bulk gets its part even then, and all that the
+// others leave.
+constexpr std::array<double, kLaneCount> kWeights = {70, 24, 6};
+
+// A plain task with more searches than this part of a slice is large: beside others it gets no more
+// than that at a time, so that they leave soon.
+constexpr std::uint32_t kSmallShare = 4;
+
+std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
+
+}  // namespace
+
+void Schedule::Add(std::uint64_t id, const Request& request) {
+  Group& group = GroupOf(request);
+  assert(group.tasks.empty() || group.tasks.back().id < id);
+  group.tasks.push_back({id, request.searches, request.work_ms, false});
+  group.searches += request.searches;
+  group.work_ms += request.work_ms;
+  ++task_count_;
+}
+
+bool Schedule::Remove(std::uint64_t id) {
+  for (Group& group : groups_) {
+    const auto found = std::ranges::lower_bound(group.tasks, id, {}, &Task::id);
+    if (found == group.tasks.end() || found->id != id) continue;
+    group.searches -= found->searches;
+    group.work_ms -= found->work_ms;
+    group.tasks.erase(found);
+    if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a rest
+    --task_count_;
+    return true;
+  }
+  return false;
+}
+
+const Schedule::Group* Schedule::Find(Lane lane, bool hard, const void* snapshot) const {
+  const auto found = std::ranges::find_if(groups_, [&](const Group& group) {
+    return group.lane == lane && group.hard == hard && group.shape.snapshot == snapshot;
+  });
+  return found == groups_.end() ? nullptr : &*found;
+}
+
+Schedule::Group* Schedule::Find(Lane lane, bool hard, const void* snapshot) {
+  return const_cast<Group*>(std::as_const(*this).Find(lane, hard, snapshot));
+}
+
+// A group or lane that has been idle begins where the others are: it has saved nothing up.
+Schedule::Group& Schedule::GroupOf(const Request& request) {
+  const std::size_t lane = IndexOf(request.lane);
+  const bool lane_idle = std::ranges::none_of(groups_, [&](const Group& group) {
+    return group.lane == request.lane && !group.tasks.empty();
+  });
+  if (lane_idle) lane_virtual_ms_[lane] = std::max(lane_virtual_ms_[lane], lanes_virtual_ms_);
+  Group* group = Find(request.lane, request.hard, request.shape.snapshot);
+  if (group == nullptr) {
+    group = &groups_.emplace_back(Group{.lane = request.lane,
+                                        .hard = request.hard,
+                                        .shape = request.shape,
+                                        .tasks = {},
+                                        .searches = 0,
+                                        .work_ms = 0,
+                                        .virtual_ms = 0,
+                                        .slice_searches = SearchesOfSlice(request.shape)});
+  }
+  if (group->tasks.empty()) {
+    group->shape = request.shape;
+    group->virtual_ms = std::max(group->virtual_ms, groups_virtual_ms_[lane]);
+  }
+  return *group;
+}
+
+// A lane may be a slice ahead of its share before it waits for the lane below it.
+double Schedule::TurnOf(Lane lane) const {
+  double turn = lane_virtual_ms_[IndexOf(lane)];
+  for (std::size_t i = IndexOf(lane); i < IndexOf(Lane::kBulk); ++i) {
+    turn -= options_.slice_ms / kWeights[i];
+  }
+  return turn;
+}
+
+Schedule::Group& Schedule::NextGroup() {
+  Group* next = nullptr;
+  for (Group& group : groups_) {
+    if (group.tasks.empty()) continue;
+    if (next == nullptr) {
+      next = &group;
+    } else if (group.lane == next->lane) {
+      if (group.virtual_ms < next->virtual_ms) next = &group;
+    } else {
+      if (TurnOf(group.lane) < TurnOf(next->lane)) next = &group;
+    }
+  }
+  assert(next != nullptr);
+  return *next;
+}
+
+void Schedule::Next(Slice& slice) {
+  // A group that has had no more than the others needs no memory of it.
+  std::erase_if(groups_, [this](const Group& group) {
+    return group.tasks.empty() && group.virtual_ms <= groups_virtual_ms_[IndexOf(group.lane)];
+  });
+  Group& group = NextGroup();
+  lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[IndexOf(group.lane)]);
+  groups_virtual_ms_[IndexOf(group.lane)] = group.virtual_ms;
+  slice.lane = group.lane;
+  slice.hard = group.hard;
+  slice.shape = group.shape;
+  slice.parts.clear();
+  if (group.hard) {
+    for (Task& task : group.tasks) {
+      if (slice.parts.size() == options_.batch_searches_max) break;
+      task.begun = true;
+      slice.parts.push_back({task.id, 0});
+    }
+    slice.searches = group.slice_searches;
+    slice.estimated_ms = std::min(options_.slice_ms, BacklogMs(group));
+    return;
+  }
+  TakePlain(group, slice);
+}
+
+// The small tasks, oldest first, and of the oldest large one as much as fits beside them: its share
+// at least, and no more than that while small ones run with it.
+void Schedule::TakePlain(Group& group, Slice& slice) {
+  const std::uint32_t most = group.slice_searches;
+  const std::uint32_t share = std::max(1U, most / kSmallShare);
+  const auto is_large = [&](const Task& task) { return task.begun || task.searches > share; };
+  const bool any_large = std::ranges::any_of(group.tasks, is_large);
+  const bool any_small = !std::ranges::all_of(group.tasks, is_large);
+  std::uint32_t for_large = any_small ? std::min(share, most) : most;
+  const std::uint32_t for_small = any_large && most > for_large ? most - for_large : most;
+  std::uint32_t taken = 0;
+  bool small_fits = true;
+  for (Task& task : group.tasks) {
+    std::uint32_t searches = 0;
+    if (is_large(task)) {
+      searches = std::min(task.searches, for_large);
+      for_large -= searches;
+    } else if (small_fits) {
+      // A task never overtakes an older one that did not fit.
+      small_fits = taken == 0 || taken + task.searches <= for_small;
+      if (small_fits) {
+        searches = task.searches;
+        taken += searches;
+      }
+    }
+    if (searches == 0) continue;
+    slice.parts.push_back({task.id, searches});
+    task.begun = true;
+    task.searches -= searches;
+  }
+  slice.searches = 0;
+  for (const Part& part : slice.parts) slice.searches += part.searches;
+  slice.estimated_ms = estimator_.PassMs(slice.shape, slice.searches);
+  group.searches -= slice.searches;
+  task_count_ -= static_cast<std::size_t>(
+      std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; }));
+}
+
+void Schedule::Charge(const Slice& slice, double ms) {
+  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
+  Group* const group = Find(slice.lane, slice.hard, slice.shape.snapshot);
+  if (group == nullptr) return;
+  group->virtual_ms += ms;
+  group->slice_searches = SearchesOfSlice(group->shape);
+}
+
+std::uint32_t Schedule::SearchesOfSlice(const CostEstimator::Shape& shape) const {
+  const double ms = std::max(options_.slice_ms, 2 * estimator_.PassMs(shape, 1));
+  return estimator_.SearchesWithin(shape, ms, options_.batch_searches_max);
+}
+
+double Schedule::SearchesMs(const CostEstimator::Shape& shape, std::uint32_t slice_searches,
+                            std::uint64_t searches) const {
+  const std::uint64_t slices = searches / slice_searches;
+  const auto rest = static_cast<std::uint32_t>(searches % slice_searches);
+  const double of_slices =
+      slices > 0 ? static_cast<double>(slices) * estimator_.PassMs(shape, slice_searches) : 0;
+  return of_slices + (rest > 0 ? estimator_.PassMs(shape, rest) : 0);
+}
+
+double Schedule::BacklogMs(const Group& group) const {
+  return SearchesMs(group.shape, group.slice_searches, group.searches) + group.work_ms;
+}
+
+double Schedule::AheadMs(const Group& group, std::uint32_t searches) const {
+  const std::uint32_t share = std::max(1U, group.slice_searches / kSmallShare);
+  if (group.hard || searches > share) return BacklogMs(group);
+  // Of large tasks only their shares run before it.
+  std::uint64_t small = 0;
+  for (const Task& task : group.tasks) {
+    if (!task.begun && task.searches <= share) small += task.searches;
+  }
+  const std::uint64_t large = group.searches - small;
+  return SearchesMs(group.shape, group.slice_searches,
+                    small + std::min(large, share + small / (kSmallShare - 1)));
+}
+
+double Schedule::WithOtherLanes(Lane lane, double ms) const {
+  std::array<double, kLaneCount> backlog{};
+  for (const Group& group : groups_) {
+    if (group.lane != lane) backlog[IndexOf(group.lane)] += BacklogMs(group);
+  }
+  double total = ms;
+  for (std::size_t other = 0; other < kLaneCount; ++other) {
+    total += std::min(backlog[other], ms * kWeights[other] / kWeights[IndexOf(lane)]);
+  }
+  return total;
+}
+
+double Schedule::AnswerMs(const Request& request) const {
+  const Group* const own = Find(request.lane, request.hard, request.shape.snapshot);
+  const std::uint32_t slice_searches =
+      own == nullptr ? SearchesOfSlice(request.shape) : own->slice_searches;
+  const double own_ms = SearchesMs(request.shape, slice_searches, request.searches) +
+                        request.work_ms + (own == nullptr ? 0 : AheadMs(*own, request.searches));
+  double lane_ms = own_ms;
+  for (const Group& group : groups_) {
+    if (group.lane == request.lane && &group != own) {
+      lane_ms += std::min(BacklogMs(group), own_ms);
+    }
+  }
+  return WithOtherLanes(request.lane, lane_ms);
+}
+
+double Schedule::LaneMs(Lane lane) const {
+  double ms = 0;
+  for (const Group& group : groups_) {
+    if (group.lane == lane) ms += BacklogMs(group);
+  }
+  return WithOtherLanes(lane, ms);
+}
+
+bool Schedule::IsSmall(double ms) const {
+  double total = 0;
+  for (const Group& group : groups_) {
+    if (group.tasks.empty()) continue;
+    if (group.hard) return false;
+    total += BacklogMs(group);
+  }
+  return total <= ms;
+}
+
+}  // namespace simile::engine

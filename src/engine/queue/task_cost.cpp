@@ -1,0 +1,60 @@
+#include "engine/queue/task_cost.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace simile::engine {
+namespace {
+
+// What one holder of a shared thing counts of its bytes.
+template <class Shared>
+std::uint64_t ShareOf(std::uint64_t bytes, const std::shared_ptr<Shared>& shared) {
+  return bytes / static_cast<std::uint64_t>(std::max(1L, shared.use_count()));
+}
+
+std::uint64_t BytesOfShare(const std::shared_ptr<const RowMask>& mask) {
+  return mask == nullptr ? 0 : ShareOf(mask->bytes(), mask);
+}
+
+std::uint64_t BytesOfShare(const std::shared_ptr<const std::vector<Row>>& rows) {
+  return rows == nullptr ? 0 : ShareOf(rows->capacity() * sizeof(Row), rows);
+}
+
+}  // namespace
+
+bool IsHard(const SearchTask& task) {
+  return !std::ranges::all_of(task.queries, &ResolvedQuery::IsPlain);
+}
+
+Lane LaneOf(const SearchTask& task) {
+  if (task.priority == Priority::kBulk) return Lane::kBulk;
+  return IsHard(task) ? Lane::kHard : Lane::kPlain;
+}
+
+std::uint32_t SearchesOf(const SearchTask& task) {
+  return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
+}
+
+double ProductsOf(const SearchTask& task) {
+  const auto dim = static_cast<double>(task.snapshot->dim());
+  double products = 0;
+  for (const ResolvedQuery& query : task.queries) {
+    if (query.order) products += static_cast<double>(task.snapshot->row_count());
+    if (query.diversity) products += dim * query.diversity->candidates * query.k;
+  }
+  return products;
+}
+
+std::uint64_t BytesOf(const SearchTask& task) {
+  std::uint64_t bytes = sizeof(SearchTask) + task.vectors.bytes() + task.request_bytes;
+  for (const ResolvedQuery& query : task.queries) {
+    bytes += sizeof(ResolvedQuery) + query.excluded_rows.capacity() * sizeof(Row) +
+             query.weights.capacity() * sizeof(float);
+    bytes += BytesOfShare(query.mask) + BytesOfShare(query.existing) +
+             BytesOfShare(query.shared_excluded_rows);
+  }
+  return bytes;
+}
+
+}  // namespace simile::engine

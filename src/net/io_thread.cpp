@@ -1,0 +1,140 @@
+#include "net/io_thread.h"
+
+#include <cassert>
+#include <chrono>
+#include <utility>
+
+#include <grpc/support/time.h>
+
+#include "net/queued_service.h"
+
+namespace simile::net {
+namespace {
+
+// How often a thread with open calls looks for replies that nobody takes.
+constexpr std::chrono::seconds kLookInterval{1};
+
+// After so many events the work of the calls that came is begun although more may have come: under
+// a flood it would never be.
+constexpr int kReactionsMax = 256;
+
+using NextStatus = grpc::CompletionQueue::NextStatus;
+
+gpr_timespec After(Clock::Duration duration) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(nanoseconds, GPR_TIMESPAN));
+}
+
+thread_local bool is_io_thread = false;
+
+void React(void* tag, bool ok) { static_cast<IoEvent*>(tag)->Happened(ok); }
+
+}  // namespace
+
+IoThread::IoThread(std::unique_ptr<grpc::ServerCompletionQueue> queue, BeforeWait before_wait,
+                   const Clock& clock, observe::Metrics& metrics)
+    : queue_(std::move(queue)),
+      before_wait_(std::move(before_wait)),
+      clock_(clock),
+      metrics_(metrics) {}
+
+IoThread::~IoThread() {
+  queue_->Shutdown();
+  if (thread_.joinable()) {
+    thread_.join();
+    return;
+  }
+  // gRPC wants to see the end of every queue.
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) React(tag, ok);
+}
+
+void IoThread::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+bool OnIoThread() { return is_io_thread; }
+
+void IoThread::Run() {
+  is_io_thread = true;
+  do {
+    ReactToWhatCame();
+    LookForOverdue();
+  } while ((before_wait_ && before_wait_()) || Wait());
+}
+
+void IoThread::ReactToWhatCame() {
+  void* tag = nullptr;
+  bool ok = false;
+  const gpr_timespec now = gpr_time_0(GPR_CLOCK_MONOTONIC);
+  for (int left = kReactionsMax; left > 0; --left) {
+    if (queue_->AsyncNext(&tag, &ok, now) != NextStatus::GOT_EVENT) return;
+    React(tag, ok);
+  }
+}
+
+bool IoThread::Wait() {
+  void* tag = nullptr;
+  bool ok = false;
+  if (open_ == nullptr) {
+    if (!queue_->Next(&tag, &ok)) return false;
+    React(tag, ok);
+    return true;
+  }
+  const NextStatus status = queue_->AsyncNext(&tag, &ok, After(next_look_ - clock_.Now()));
+  if (status == NextStatus::GOT_EVENT) React(tag, ok);
+  return status != NextStatus::SHUTDOWN;
+}
+
+void IoThread::Add(OpenCall& call) {
+  call.next_ = open_;
+  if (open_ != nullptr) open_->previous_ = &call;
+  open_ = &call;
+  if (!stopping_) return;
+  TellWhetherIdle();
+  call.Stop();
+}
+
+void IoThread::Remove(OpenCall& call) {
+  (call.previous_ == nullptr ? open_ : call.previous_->next_) = call.next_;
+  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
+  call.previous_ = nullptr;
+  call.next_ = nullptr;
+  if (stopping_) TellWhetherIdle();
+}
+
+void IoThread::LookForOverdue() {
+  const Clock::TimePoint now = clock_.Now();
+  if (open_ == nullptr || now < next_look_) return;
+  next_look_ = now + kLookInterval;
+  for (OpenCall* call = open_; call != nullptr; call = call->next_) {
+    if (now.time_since_epoch().count() < call->taken_by_.load(std::memory_order_relaxed)) continue;
+    metrics_.CountRejected(observe::Rejection::kReplyNotTaken);
+    call->IsTaken();  // counts once
+    call->Cut();
+  }
+}
+
+void IoThread::StopCalls() {
+  stop_alarm_.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), static_cast<IoEvent*>(&stop_event_));
+}
+
+void IoThread::OnStop(bool /*ok*/) {
+  stopping_ = true;
+  for (OpenCall* call = open_; call != nullptr; call = call->next_) call->Stop();
+  TellWhetherIdle();
+}
+
+void IoThread::TellWhetherIdle() {
+  const std::lock_guard lock(idle_mutex_);
+  idle_ = open_ == nullptr;
+  if (idle_) idle_changed_.notify_all();
+}
+
+bool IoThread::AwaitNoCalls(Clock::Duration timeout) {
+  std::unique_lock lock(idle_mutex_);
+  return idle_changed_.wait_for(lock, timeout, [this] { return idle_; });
+}
+
+}  // namespace simile::net

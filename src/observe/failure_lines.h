@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/error_detail.h"
+#include "observe/log.h"
+#include "simile/clock.h"
+
+namespace simile::observe {
+
+// Bounds the lines about calls that failed, because callers can make any number of such calls. Of
+// each reason the first few in a second get a line each; how many more there were follows in one
+// line a second. Owned by wiring; safe to use from any thread.
+class FailureLines {
+ public:
+  static constexpr std::uint64_t kLinesPerSecond = 10;  // of each reason
+
+  // Both borrowed.
+  FailureLines(const Logger& log, const Clock& clock);
+
+  // Whether a call that fails now, for this reason, gets a line. If not, it is counted.
+  bool Admits(base::ErrorReason reason);
+  // Logs, for each reason, how many calls got no line since the last time. For once a second and
+  // before the end.
+  void ReportLeftOut();
+
+ private:
+  struct Count {
+    std::chrono::seconds second{-1};  // to which `lines` belongs
+    std::uint64_t lines = 0;
+    std::uint64_t left_out = 0;  // since the last report
+  };
+
+  const Logger& log_;
+  const Clock& clock_;
+  std::mutex mutex_;           // guards counts_
+  std::vector<Count> counts_;  // by ErrorReason
+};
+
+}  // namespace simile::observe

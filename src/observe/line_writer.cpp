@@ -1,0 +1,131 @@
+#include "observe/line_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/bounded_write.h"
+
+namespace simile::observe {
+namespace {
+
+// How often a thread whose reader does not read looks whether it is to end.
+constexpr std::chrono::milliseconds kLookInterval{100};
+
+// How long an urgent line waits to be written. On a busy machine the thread gets its turn in less.
+constexpr std::chrono::milliseconds kUrgentWait{10};
+
+std::uint64_t CountLines(std::string_view text) {
+  return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+}
+
+}  // namespace
+
+struct LineWriter::State {
+  explicit State(Options given) : options(std::move(given)) {}
+
+  // Writes until all is written, the descriptor fails or the writer ends. Returns what is left.
+  std::string_view Write(std::string_view text) const {
+    while (!text.empty() && !is_ending) {
+      const base::BoundedWrite result = base::WriteWithin(options.fd, text, kLookInterval);
+      text.remove_prefix(result.written_bytes);
+      if (result.failed) break;
+    }
+    return text;
+  }
+
+  const Options options;
+  std::atomic<bool> is_ending = false;  // set with mutex held
+
+  mutable std::mutex mutex;  // guards everything below
+  std::condition_variable wake;
+  std::condition_variable progress;  // lines_done or has_ended changed
+  std::string waiting;
+  std::uint64_t lines_added = 0;
+  std::uint64_t lines_done = 0;  // of those, written or lost
+  std::uint64_t lines_dropped = 0;
+  std::uint64_t drops_reported = 0;  // of those, in a line that was written
+  bool is_stalled = false;           // an urgent line waited too long; nothing was written since
+  bool has_ended = false;
+};
+
+LineWriter::LineWriter(Options options)
+    : state_(std::make_shared<State>(std::move(options))),
+      thread_([state = state_] { Run(*state); }) {}
+
+LineWriter::~LineWriter() {
+  Flush(state_->options.end_wait);
+  std::unique_lock lock(state_->mutex);
+  state_->is_ending = true;
+  state_->wake.notify_one();
+  const bool ended =
+      state_->progress.wait_for(lock, 3 * kLookInterval, [&] { return state_->has_ended; });
+  lock.unlock();
+  ended ? thread_.join() : thread_.detach();
+}
+
+void LineWriter::Add(std::string_view line) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->waiting.size() + line.size() > state_->options.waiting_bytes_max) {
+    ++state_->lines_dropped;
+    return;
+  }
+  if (state_->waiting.empty()) state_->wake.notify_one();
+  state_->waiting += line;
+  ++state_->lines_added;
+}
+
+void LineWriter::AddUrgent(std::string_view line) {
+  Add(line);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->is_stalled) return;
+  }
+  if (Flush(kUrgentWait)) return;
+  const std::lock_guard lock(state_->mutex);
+  state_->is_stalled = true;
+}
+
+bool LineWriter::Flush(std::chrono::milliseconds wait) {
+  std::unique_lock lock(state_->mutex);
+  const std::uint64_t added = state_->lines_added;
+  return state_->progress.wait_for(lock, wait, [&] { return state_->lines_done >= added; });
+}
+
+std::uint64_t LineWriter::lines_dropped() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->lines_dropped;
+}
+
+void LineWriter::Run(State& state) {
+  std::string lines;
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.wake.wait(lock, [&] { return state.is_ending || !state.waiting.empty(); });
+    if (state.is_ending) break;
+    lines.clear();
+    lines.swap(state.waiting);
+    const std::uint64_t count = state.lines_added - state.lines_done;
+    // They were dropped after these lines, when no more of them could wait.
+    const std::uint64_t dropped = state.lines_dropped;
+    const std::uint64_t unreported = dropped - state.drops_reported;
+    lock.unlock();
+
+    const std::string_view unwritten = state.Write(lines);
+    const bool reported =
+        unreported > 0 && state.Write(state.options.dropped_line(unreported)).empty();
+
+    lock.lock();
+    state.lines_done += count;
+    state.lines_dropped += CountLines(unwritten);
+    if (reported) state.drops_reported = dropped;
+    if (unwritten.size() < lines.size()) state.is_stalled = false;
+    state.progress.notify_all();
+  }
+  state.has_ended = true;
+  state.progress.notify_all();
+}
+
+}  // namespace simile::observe

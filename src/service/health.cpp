@@ -1,0 +1,138 @@
+#include "service/health.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "base/message_text.h"
+#include "grpc/health/v1/health.pb.h"
+#include "service/guarded.h"
+#include "service/rpc_environment.h"
+
+namespace simile::service {
+namespace {
+
+constexpr char kServerName[] = "";
+
+}  // namespace
+
+// A call that is told of each change of one name.
+struct Health::Watcher {
+  Watcher(WatchCall& watching, std::string watched) : call(watching), name(std::move(watched)) {}
+
+  WatchCall& call;
+  const std::string name;
+  std::optional<std::stop_callback<std::function<void()>>> on_leave;
+};
+
+Health::Health() : is_serving_{{kServerName, false}, {kLivenessName, true}} {}
+Health::~Health() = default;
+
+void Health::SetServing(bool serving) { SetCollectionServing(kServerName, serving); }
+
+void Health::SetCollectionServing(const std::string& collection, bool serving) {
+  const std::lock_guard lock(mutex_);
+  Set(collection, serving && !draining_);
+}
+
+ServingState Health::state() const {
+  const std::lock_guard lock(mutex_);
+  if (draining_) return ServingState::kDraining;
+  return is_serving_.at(kServerName) ? ServingState::kServing : ServingState::kStarting;
+}
+
+bool Health::AnnounceDrain() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+  bool was_serving = false;
+  for (const auto& [name, serving] : is_serving_) {
+    if (name == kLivenessName || !serving) continue;
+    was_serving = true;
+    Set(name, false);
+  }
+  return was_serving;
+}
+
+void Health::EndWatches() {
+  Watchers ended;
+  {
+    const std::lock_guard lock(mutex_);
+    watches_ended_ = true;
+    ended.swap(watchers_);
+  }
+  for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(StoppingError());
+}
+
+void Health::Check(Call& call, const Request& request, Response& response) const {
+  call.Finish(Guarded([&]() -> absl::Status {
+    const std::lock_guard lock(mutex_);
+    if (!is_serving_.contains(request.service())) {
+      return base::Error(
+          base::ErrorReason::kCollectionNotFound,
+          fmt::format("no collection {}; ask without a name for the server as a whole",
+                      base::Quoted(request.service())),
+          "service");
+    }
+    response = Of(request.service());
+    return absl::OkStatus();
+  }));
+}
+
+void Health::Watch(WatchCall& call, const Request& request) {
+  const absl::Status begun = Guarded([&] {
+    const std::stop_token left = call.cancelled();
+    const auto watcher = std::make_shared<Watcher>(call, request.service());
+    absl::Status added = Add(watcher);
+    // Calls Leave at once when the caller has left already, so the mutex must be free. The watch
+    // may have ended meanwhile; its call is not used here any more.
+    if (added.ok()) watcher->on_leave.emplace(left, [this, id = watcher.get()] { Leave(id); });
+    return added;
+  });
+  if (!begun.ok()) call.Finish(begun);
+}
+
+absl::Status Health::Add(const std::shared_ptr<Watcher>& watcher) {
+  const std::lock_guard lock(mutex_);
+  if (watches_ended_) return StoppingError();
+  Response now = Of(watcher->name);
+  watchers_.push_back(watcher);
+  watcher->call.Send(std::move(now));
+  return absl::OkStatus();
+}
+
+void Health::Leave(const Watcher* watcher) {
+  std::shared_ptr<Watcher> left;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = std::find_if(watchers_.begin(), watchers_.end(),
+                                    [&](const auto& known) { return known.get() == watcher; });
+    if (place == watchers_.end()) return;
+    left = *place;
+    watchers_.erase(place);
+  }
+  left->call.Finish(CallerGoneError());
+}
+
+void Health::Set(const std::string& name, bool serving) {
+  const auto [known, is_new] = is_serving_.try_emplace(name, serving);
+  if (!is_new && std::exchange(known->second, serving) == serving) return;
+  for (const std::shared_ptr<Watcher>& watcher : watchers_) {
+    if (watcher->name == name) watcher->call.Send(Of(name));
+  }
+}
+
+Health::Response Health::Of(const std::string& name) const {
+  Response response;
+  const auto known = is_serving_.find(name);
+  response.set_status(known == is_serving_.end() ? Response::SERVICE_UNKNOWN
+                      : known->second            ? Response::SERVING
+                                                 : Response::NOT_SERVING);
+  return response;
+}
+
+}  // namespace simile::service

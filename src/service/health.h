@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <absl/status/status.h>
+
+#include "service/call.h"
+
+namespace grpc::health::v1 {
+class HealthCheckRequest;
+class HealthCheckResponse;
+}  // namespace grpc::health::v1
+
+namespace simile::service {
+
+// The name under which grpc.health.v1.Health says whether the process answers at all: SERVING from
+// the first connection to the end, also while collections load and while the server drains. Not for
+// routing calls.
+inline constexpr char kLivenessName[] = "liveness";
+
+// What the health of the server as a whole says, and why.
+enum class ServingState : std::uint8_t { kStarting, kServing, kDraining };
+
+// What grpc.health.v1.Health says: of the server as a whole, which starts as NOT_SERVING, of each
+// collection, and of liveness. Owned by wiring; outlives the server. Safe to use from any thread.
+class Health {
+ public:
+  using Request = grpc::health::v1::HealthCheckRequest;
+  using Response = grpc::health::v1::HealthCheckResponse;
+  using WatchCall = ProgressCall<Response>;
+
+  Health();
+  ~Health();
+
+  // Of the server as a whole, and of one collection. NOT_SERVING after AnnounceDrain.
+  void SetServing(bool serving);
+  void SetCollectionServing(const std::string& collection, bool serving);
+  ServingState state() const;
+  // Everything but liveness is NOT_SERVING from now on. Returns whether any of it was SERVING.
+  // Idempotent.
+  bool AnnounceDrain();
+  // Ends every watch with STOPPING, and refuses others from now on.
+  void EndWatches();
+
+  // The methods of grpc.health.v1.Health. Neither throws; Check finishes its call before it
+  // returns, Watch when its caller leaves.
+  //   Errors of Check: kCollectionNotFound for a name that was never set.
+  void Check(Call& call, const Request& request, Response& response) const;
+  void Watch(WatchCall& call, const Request& request);
+
+ private:
+  struct Watcher;
+  using Watchers = std::list<std::shared_ptr<Watcher>>;
+
+  absl::Status Add(const std::shared_ptr<Watcher>& watcher);
+  // Its caller has left.
+  void Leave(const Watcher* watcher);
+  // REQUIRES of both: mutex_ is held.
+  void Set(const std::string& name, bool serving);
+  Response Of(const std::string& name) const;
+
+  mutable std::mutex mutex_;                // guards the members below
+  std::map<std::string, bool> is_serving_;  // by name, liveness included
+  bool draining_ = false;
+  bool watches_ended_ = false;
+  Watchers watchers_;
+};
+
+}  // namespace simile::service

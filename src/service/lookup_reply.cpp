@@ -1,0 +1,80 @@
+#include "service/lookup_reply.h"
+
+#include <utility>
+
+#include "simile/v1/lookup.pb.h"
+
+namespace simile::service {
+namespace {
+
+v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
+  switch (quality) {
+    case filter::MatchQuality::kWhole:
+      return v1::LookupMatch::QUALITY_WHOLE;
+    case filter::MatchQuality::kPrefix:
+      return v1::LookupMatch::QUALITY_PREFIX;
+    case filter::MatchQuality::kPart:
+      return v1::LookupMatch::QUALITY_PART;
+  }
+  return v1::LookupMatch::QUALITY_UNSPECIFIED;
+}
+
+}  // namespace
+
+FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<Row> rows,
+                       std::uint64_t counted_max)
+    : snapshot_(std::move(snapshot)), shape_(std::move(shape)), rows_(std::move(rows)) {
+  ByteCounter counter(sizes_, counted_max);
+  Encode(counter);
+}
+
+template <class Sink>
+void FetchReply::Encode(Sink& out) const {
+  using Response = v1::FetchResponse;
+  for (const Row row : rows_) {
+    if (out.is_full()) return;
+    out.Message(Response::kItemsFieldNumber,
+                [&] { EncodeRow<v1::Item>(out, *snapshot_, shape_, row); });
+  }
+  out.Text(Response::kSnapshotIdFieldNumber, snapshot_->id);
+  out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
+}
+
+std::uint8_t* FetchReply::Write(std::uint8_t* out) const {
+  WireWriter writer(sizes_, out);
+  Encode(writer);
+  return writer.end();
+}
+
+LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
+                         std::uint64_t counted_max)
+    : snapshot_(std::move(snapshot)), shape_(std::move(shape)), found_(std::move(found)) {
+  ByteCounter counter(sizes_, counted_max);
+  Encode(counter);
+}
+
+template <class Sink>
+void LookupReply::Encode(Sink& out) const {
+  using Response = v1::LookupResponse;
+  for (const filter::TextMatch& match : found_.first) {
+    if (out.is_full()) return;
+    out.Message(Response::kMatchesFieldNumber, [&] {
+      out.Number(v1::LookupMatch::kQualityFieldNumber,
+                 static_cast<std::uint64_t>(QualityOf(match.quality)));
+      out.Message(v1::LookupMatch::kItemFieldNumber,
+                  [&] { EncodeRow<v1::Item>(out, *snapshot_, shape_, match.row); });
+    });
+  }
+  out.Number(Response::kMatchCountFieldNumber, found_.match_count);
+  out.Number(Response::kWholeMatchCountFieldNumber, found_.whole_match_count);
+  out.Text(Response::kSnapshotIdFieldNumber, snapshot_->id);
+  out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
+}
+
+std::uint8_t* LookupReply::Write(std::uint8_t* out) const {
+  WireWriter writer(sizes_, out);
+  Encode(writer);
+  return writer.end();
+}
+
+}  // namespace simile::service

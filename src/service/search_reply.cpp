@@ -1,0 +1,133 @@
+#include "service/search_reply.h"
+
+#include "service/backend_kind.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+// One encoding for both methods.
+static_assert(int{v1::SearchResponse::kResultsFieldNumber} ==
+              int{v1::RecommendResponse::kResultsFieldNumber});
+static_assert(int{v1::SearchResponse::kReceiptFieldNumber} ==
+              int{v1::RecommendResponse::kReceiptFieldNumber});
+static_assert(int{v1::SearchResponse::kNextPageTokenFieldNumber} ==
+              int{v1::RecommendResponse::kNextPageTokenFieldNumber});
+
+v1::ColdStart::Order OrderOf(query::ColdStart::Order order) {
+  switch (order) {
+    case query::ColdStart::Order::kNewest:
+      return v1::ColdStart::ORDER_NEWEST;
+    case query::ColdStart::Order::kMostPopular:
+      return v1::ColdStart::ORDER_MOST_POPULAR;
+  }
+  return v1::ColdStart::ORDER_UNSPECIFIED;
+}
+
+// Passes the parts of a response to a sink.
+template <class Sink>
+class ResponseEncoder {
+ public:
+  ResponseEncoder(const SearchReply::Parts& parts, Sink& out) : parts_(parts), out_(out) {}
+
+  void Encode() {
+    using Response = v1::SearchResponse;
+    for (const ResultPage& page : parts_.pages) {
+      if (out_.is_full()) return;
+      out_.Message(Response::kResultsFieldNumber, [&] { EncodeResult(page); });
+    }
+    out_.Message(Response::kReceiptFieldNumber, [&] { EncodeReceipt(); });
+    out_.Text(Response::kNextPageTokenFieldNumber, parts_.next_page_token);
+  }
+
+ private:
+  //   field   of hits, in the message around them
+  //   offset  how many better hits are left out
+  void EncodeHits(int field, std::span<const Hit> hits, std::uint32_t offset) {
+    std::uint32_t rank = offset;
+    for (const Hit& hit : hits) {
+      if (out_.is_full()) return;
+      out_.Message(field, [&] {
+        out_.Number(v1::Hit::kRankFieldNumber, ++rank);
+        out_.Float(v1::Hit::kScoreFieldNumber, hit.score);
+        EncodeRow<v1::Hit>(out_, parts_.snapshot, parts_.shape, hit.row);
+      });
+    }
+  }
+
+  void EncodeResult(const ResultPage& page) {
+    using Result = v1::SearchResult;
+    EncodeHits(Result::kHitsFieldNumber, page.hits, page.offset);
+    out_.Number(Result::kScoreKindFieldNumber, static_cast<std::uint64_t>(page.score_kind));
+    if (page.rows_passing) {
+      out_.PresentNumber(Result::kRowsPassingFieldNumber, *page.rows_passing);
+    }
+    std::uint32_t rank = page.offset;
+    for (const engine::HitGroup& group : page.groups) {
+      if (out_.is_full()) return;
+      out_.Message(Result::kGroupsFieldNumber, [&] {
+        out_.Number(v1::HitGroup::kRankFieldNumber, ++rank);
+        out_.Text(v1::HitGroup::kKeywordFieldNumber, group.keyword);
+        EncodeHits(v1::HitGroup::kHitsFieldNumber, group.hits, 0);
+      });
+    }
+    if (page.cold_start) {
+      out_.Message(Result::kColdStartFieldNumber, [&] {
+        out_.Number(v1::ColdStart::kOrderFieldNumber,
+                    static_cast<std::uint64_t>(OrderOf(page.cold_start->order)));
+        out_.Text(v1::ColdStart::kFieldFieldNumber, page.cold_start->field);
+      });
+    }
+    out_.Text(Result::kUserIdFieldNumber, page.user_id);
+    out_.Number(Result::kSeenCountFieldNumber, page.seen_count);
+  }
+
+  void EncodeReceipt() {
+    using Receipt = v1::Receipt;
+    out_.Number(Receipt::kBackendFieldNumber,
+                static_cast<std::uint64_t>(KindOf(parts_.receipt.served_by->info)));
+    out_.Text(Receipt::kSnapshotIdFieldNumber, parts_.snapshot.id);
+    out_.Number(Receipt::kExactFieldNumber, 1);
+    out_.Number(Receipt::kTotalUsFieldNumber, parts_.total_us);
+    if (!parts_.brief_receipt) EncodeReceiptDetail();
+  }
+
+  void EncodeReceiptDetail() {
+    using Receipt = v1::Receipt;
+    const observe::Receipt& receipt = parts_.receipt;
+    out_.Text(Receipt::kDeviceFieldNumber, receipt.served_by->info.device);
+    for (const std::string_view engine : receipt.engines) {
+      out_.Element(Receipt::kEnginesFieldNumber, engine);
+    }
+    out_.Text(Receipt::kReasonFieldNumber, receipt.served_by->reason);
+    out_.Number(Receipt::kSnapshotVersionFieldNumber, parts_.snapshot.version);
+    out_.Text(Receipt::kRequestIdFieldNumber, parts_.request_id);
+    out_.Number(Receipt::kBatchSizeFieldNumber, receipt.batch_size);
+    out_.Number(Receipt::kQueueUsFieldNumber, receipt.queue_us);
+    out_.Number(Receipt::kComputeUsFieldNumber, receipt.compute_us);
+    out_.Number(Receipt::kRowsScannedFieldNumber, receipt.cost.rows_scanned);
+    out_.Number(Receipt::kRowsRescoredFieldNumber, receipt.cost.rows_rescored);
+    out_.Number(Receipt::kRescansFieldNumber, receipt.cost.rescans);
+    out_.Number(Receipt::kRoundsFieldNumber, receipt.cost.rounds);
+    out_.Number(Receipt::kDeviceBytesFieldNumber, receipt.device_bytes);
+    out_.Number(Receipt::kDeviceBytesPeakFieldNumber, receipt.device_bytes_peak);
+  }
+
+  const SearchReply::Parts& parts_;
+  Sink& out_;
+};
+
+}  // namespace
+
+SearchReply::SearchReply(const Parts& parts, std::uint64_t counted_max) : parts_(parts) {
+  ByteCounter counter(sizes_, counted_max);
+  ResponseEncoder(parts_, counter).Encode();
+}
+
+std::uint8_t* SearchReply::Write(std::uint8_t* out) const {
+  WireWriter writer(sizes_, out);
+  ResponseEncoder(parts_, writer).Encode();
+  return writer.end();
+}
+
+}  // namespace simile::service

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/search/resolved_query.h"
+#include "engine/snapshots/snapshot.h"
+#include "observe/receipt.h"
+#include "query/query_request.h"
+#include "service/call.h"
+#include "service/row_encoding.h"
+#include "service/wire_writer.h"
+#include "simile/hits.h"
+
+namespace simile::service {
+
+// The answer to one query, without the first `offset` hits or groups.
+struct ResultPage {
+  std::span<const Hit> hits;
+  std::span<const engine::HitGroup> groups;
+  std::uint32_t offset = 0;  // hits or groups skipped: the first rank is offset + 1
+  v1::ScoreKind score_kind{};
+  std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
+  std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
+  std::string_view user_id;                    // of Recommend
+  std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
+};
+
+// The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
+// snapshot, the texts of the receipt from what served it: nothing is decoded or allocated for a
+// row.
+class SearchReply final : public Reply {
+ public:
+  // What the response is made from, borrowed.
+  struct Parts {
+    const engine::Snapshot& snapshot;
+    const RowShape& shape;
+    std::span<const ResultPage> pages;  // [queries]
+    const observe::Receipt& receipt;
+    bool brief_receipt = false;
+    std::string_view request_id;
+    std::uint64_t total_us = 0;        // since the call arrived
+    std::string_view next_page_token;  // empty for none
+  };
+
+  // Counts the bytes, in one walk over the rows.
+  //   counted_max  where counting ends: bytes() is exact up to this, and only says that there are
+  //                more when it is greater; such a reply must not be written
+  SearchReply(const Parts& parts, std::uint64_t counted_max);
+
+  std::size_t bytes() const override { return sizes_.bytes; }
+  std::uint8_t* Write(std::uint8_t* out) const override;
+
+ private:
+  const Parts parts_;
+  WireSizes sizes_;
+};
+
+}  // namespace simile::service

@@ -1,0 +1,104 @@
+#include "engine/queue/cost_estimator.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace simile::engine {
+namespace {
+
+constexpr int kOne = 1;
+constexpr int kOther = 2;
+constexpr CostEstimator::Shape kShape = {&kOne, 62'423ULL * 384};
+constexpr CostEstimator::Shape kOtherShape = {&kOther, 62'423ULL * 384};
+
+TEST(CostEstimatorTest, BeginsWithAModel) {
+  const CostEstimator estimator;
+  EXPECT_GT(estimator.PassMs(kShape, 1), 0.1);
+  EXPECT_LT(estimator.PassMs(kShape, 1), 10);
+  EXPECT_GT(estimator.PassMs(kShape, 64), estimator.PassMs(kShape, 1));
+  EXPECT_GT(estimator.PassMs({&kOne, 10 * kShape.values}, 1), estimator.PassMs(kShape, 1));
+  EXPECT_GT(estimator.ScoresMs(384e6), 1);
+}
+
+TEST(CostEstimatorTest, FollowsWhatPassesTook) {
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) {
+    estimator.AddPass(kShape, 1, 3);
+    estimator.AddPass(kShape, 64, 8);
+  }
+  EXPECT_NEAR(estimator.PassMs(kShape, 1), 3, 0.1);
+  EXPECT_NEAR(estimator.PassMs(kShape, 64), 8, 0.2);
+  // Each size has its own correction, and those between follow the nearest.
+  EXPECT_GT(estimator.PassMs(kShape, 20), 2);
+  EXPECT_LT(estimator.PassMs(kShape, 20), 12);
+}
+
+TEST(CostEstimatorTest, KeepsSnapshotsApartAndBeginsANewOneWithWhatAllTook) {
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) estimator.AddPass(kShape, 1, 3);
+  EXPECT_NEAR(estimator.PassMs(kOtherShape, 1), 3, 0.1);
+  for (int i = 0; i < 20; ++i) estimator.AddPass(kOtherShape, 1, 30);
+  EXPECT_NEAR(estimator.PassMs(kOtherShape, 1), 30, 1);
+  EXPECT_NEAR(estimator.PassMs(kShape, 1), 3, 0.1);
+}
+
+TEST(CostEstimatorTest, IsNotMisledByOnePassThatWasHeldUp) {
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) estimator.AddPass(kShape, 1, 3);
+  estimator.AddPass(kShape, 1, 300);
+  EXPECT_LT(estimator.PassMs(kShape, 1), 12);
+}
+
+TEST(CostEstimatorTest, FindsHowManySearchesATimeIsEnoughFor) {
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) {
+    estimator.AddPass(kShape, 1, 2);
+    estimator.AddPass(kShape, 128, 12);
+    estimator.AddPass(kShape, 512, 45);
+  }
+  for (const double ms : {0.001, 2.0, 5.0, 20.0, 1e6}) {
+    const std::uint32_t within = estimator.SearchesWithin(kShape, ms, 1'000);
+    EXPECT_GE(within, 1U) << ms;
+    EXPECT_LE(within, 1'000U) << ms;
+    if (within > 1) {
+      EXPECT_LE(estimator.PassMs(kShape, within), ms);
+    }
+    if (within < 1'000) {
+      EXPECT_GT(estimator.PassMs(kShape, within + 1), ms);
+    }
+  }
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), 1'000U);
+}
+
+TEST(CostEstimatorTest, GrowsStepByStepFromWhatItHasMeasured) {
+  CostEstimator estimator;
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), CostEstimator::kFirstSearchesMax);
+  estimator.AddPass(kShape, 3, 0.1);
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), CostEstimator::kFirstSearchesMax);
+  estimator.AddPass(kShape, 60, 0.1);
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), 240U);
+  estimator.AddPass(kShape, 240, 0.1);
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), 960U);
+}
+
+TEST(CostEstimatorTest, CorrectsScoresByWhatTheyTook) {
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) estimator.AddScores(1e6, 4);
+  EXPECT_NEAR(estimator.ScoresMs(2e6), 8, 0.1);
+  estimator.AddScores(0, 5);
+  EXPECT_NEAR(estimator.ScoresMs(2e6), 8, 0.1);
+}
+
+TEST(CostEstimatorTest, RemembersABoundedNumberOfSnapshots) {
+  CostEstimator estimator;
+  const std::vector<int> snapshots(CostEstimator::kSnapshotsMax + 10);
+  for (const int& snapshot : snapshots) {
+    for (int i = 0; i < 20; ++i) estimator.AddPass({&snapshot, kShape.values}, 1, 3);
+    estimator.AddPass(kShape, 1, 30);  // measured again and again, so it is never forgotten
+  }
+  EXPECT_NEAR(estimator.PassMs(kShape, 1), 30, 1);
+}
+
+}  // namespace
+}  // namespace simile::engine

@@ -1,0 +1,277 @@
+#include "engine/queue/schedule.h"
+
+#include <array>
+#include <functional>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace simile::engine {
+
+void PrintTo(const Schedule::Part& part, std::ostream* out) {
+  *out << part.id << " x" << part.searches;
+}
+
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int kFilms = 1;
+constexpr int kBooks = 2;
+constexpr std::uint64_t kValues = 1'000'000;
+
+class ScheduleTest : public testing::Test {
+ protected:
+  // Of a snapshot whose passes are estimated to take a millisecond and another for each 10
+  // searches.
+  Schedule::Request Plain(std::uint32_t searches, const int& snapshot = kFilms,
+                          Lane lane = Lane::kPlain) {
+    return {.lane = lane, .shape = {&snapshot, kValues}, .searches = searches};
+  }
+  Schedule::Request Hard(double work_ms, const int& snapshot = kFilms, Lane lane = Lane::kHard) {
+    return {.lane = lane,
+            .hard = true,
+            .shape = {&snapshot, kValues},
+            .searches = 1,
+            .work_ms = work_ms};
+  }
+
+  ScheduleTest() {
+    for (const int& snapshot : {std::cref(kFilms), std::cref(kBooks)}) {
+      for (int i = 0; i < 50; ++i) {
+        for (std::uint32_t searches = 1; searches <= 1'024; searches *= 2) {
+          schedule_.estimator().AddPass({&snapshot, kValues}, searches, 1 + searches / 10.0);
+        }
+      }
+    }
+  }
+
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> Next() {
+    schedule_.Next(slice_);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> parts;
+    for (const Schedule::Part& part : slice_.parts) parts.emplace_back(part.id, part.searches);
+    return parts;
+  }
+  // Next, which takes so long.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> Run(double ms) {
+    auto parts = Next();
+    schedule_.Charge(slice_, ms);
+    return parts;
+  }
+
+  using P = std::pair<std::uint64_t, std::uint32_t>;
+  Schedule schedule_{{.batch_searches_max = 1'024}};
+  Schedule::Slice slice_;
+};
+
+TEST_F(ScheduleTest, RunsWhatWaitsForOneSnapshotTogetherOldestFirst) {
+  schedule_.Add(1, Plain(1));
+  schedule_.Add(2, Plain(3, kBooks));
+  schedule_.Add(3, Plain(2));
+  EXPECT_THAT(Run(2), ElementsAre(P(1, 1), P(3, 2)));
+  EXPECT_EQ(slice_.shape.snapshot, &kFilms);
+  EXPECT_EQ(slice_.searches, 3U);
+  EXPECT_NEAR(slice_.estimated_ms, 1.3, 0.2);
+  EXPECT_THAT(Run(2), ElementsAre(P(2, 3)));
+  EXPECT_TRUE(schedule_.empty());
+}
+
+TEST_F(ScheduleTest, CutsALargeTaskIntoSlices) {
+  schedule_.Add(1, Plain(500));  // 51 ms
+  std::uint32_t left = 500;
+  int slices = 0;
+  while (!schedule_.empty()) {
+    const auto parts = Run(20);
+    ASSERT_EQ(parts.size(), 1U);
+    EXPECT_LE(slice_.estimated_ms, kSliceMs);
+    left -= parts[0].second;
+    ++slices;
+  }
+  EXPECT_EQ(left, 0U);
+  EXPECT_EQ(slices, 3);
+}
+
+// One search takes 100 ms, each beside it another 5 ms.
+TEST_F(ScheduleTest, LetsSearchesShareASliceWhereOneTakesMoreThanASlice) {
+  const int archive = 3;
+  for (int i = 0; i < 50; ++i) {
+    for (std::uint32_t searches = 1; searches <= 64; searches *= 2) {
+      schedule_.estimator().AddPass({&archive, 1'000 * kValues}, searches, 95 + searches * 5.0);
+    }
+  }
+  for (std::uint64_t id = 1; id <= 64; ++id) {
+    Schedule::Request request = Plain(1, archive);
+    request.shape.values = 1'000 * kValues;
+    schedule_.Add(id, request);
+  }
+  EXPECT_GT(Run(200).size(), 10U);
+  EXPECT_LE(slice_.estimated_ms, 200);
+}
+
+TEST_F(ScheduleTest, RunsSmallTasksBesideEachPartOfALargeOne) {
+  schedule_.Add(1, Plain(500));
+  for (std::uint64_t id = 2; id <= 11; ++id) schedule_.Add(id, Plain(1));
+  const auto parts = Run(10);
+  ASSERT_EQ(parts.size(), 11U);
+  EXPECT_EQ(parts[0].first, 1U);
+  EXPECT_GT(parts[0].second, 20U) << "it makes progress";
+  EXPECT_LE(parts[0].second, 60U) << "and does not hold up the others";
+  // Nothing small waits now, so it gets all of the slice.
+  const auto alone = Run(20);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_GT(alone[0].second, 100U);
+}
+
+TEST_F(ScheduleTest, BeginsLargeTasksOneAfterTheOther) {
+  schedule_.Add(1, Plain(300));
+  schedule_.Add(2, Plain(300));
+  EXPECT_THAT(Run(20), ElementsAre(testing::Pair(1, testing::_)));
+  const auto parts = Run(20);
+  EXPECT_EQ(parts.front().first, 1U);
+  EXPECT_THAT(parts, testing::SizeIs(2)) << "the second takes what the first leaves";
+}
+
+TEST_F(ScheduleTest, NeverLetsASmallTaskOvertakeOneThatDidNotFit) {
+  const Schedule::Options options{.batch_searches_max = 16};
+  Schedule schedule(options);
+  for (std::uint64_t id = 1; id <= 7; ++id) schedule.Add(id, Plain(id == 5 ? 4 : 3));
+  schedule.Add(8, Plain(1));
+  schedule.Next(slice_);
+  std::vector<std::uint64_t> ids;
+  for (const auto& part : slice_.parts) ids.push_back(part.id);
+  EXPECT_THAT(ids, ElementsAre(1, 2, 3, 4, 5));  // 16 searches
+  schedule.Next(slice_);
+  EXPECT_EQ(slice_.parts.front().id, 6U);
+}
+
+TEST_F(ScheduleTest, AlternatesBetweenLanesByTheirWeights) {
+  std::array<double, kLaneCount> had{};
+  std::uint64_t id = 1;
+  for (int slice = 0; slice < 3'000; ++slice) {
+    schedule_.Add(id++, Plain(1));
+    if (slice == 0) {
+      schedule_.Add(id++, Hard(1e9));
+      schedule_.Add(id++, Hard(1e9, kFilms, Lane::kBulk));
+    }
+    Next();
+    const double ms = slice_.lane == Lane::kPlain ? 1 : 20;
+    had[static_cast<std::size_t>(slice_.lane)] += ms;
+    schedule_.Charge(slice_, ms);
+  }
+  const double all = had[0] + had[1] + had[2];
+  EXPECT_NEAR(had[0] / all, 0.70, 0.02);
+  EXPECT_NEAR(had[1] / all, 0.24, 0.02);
+  EXPECT_NEAR(had[2] / all, 0.06, 0.02);
+}
+
+TEST_F(ScheduleTest, RunsAPlainTaskRightAfterTheSliceOfAHardOne) {
+  schedule_.Add(1, Hard(10'000));
+  for (int i = 0; i < 50; ++i) Run(20);
+  for (std::uint64_t id = 2; id < 40; ++id) {
+    schedule_.Add(id, Plain(1));
+    EXPECT_THAT(Run(1), ElementsAre(P(id, 1)));
+    EXPECT_THAT(Run(20), ElementsAre(P(1, 0)));
+  }
+}
+
+TEST_F(ScheduleTest, SharesALaneBetweenCollectionsByTimeAndNotByCount) {
+  double films = 0;
+  double books = 0;
+  std::uint64_t id = 1;
+  schedule_.Add(id++, Plain(1));
+  schedule_.Add(id++, Plain(1, kBooks));
+  for (int i = 0; i < 1'000; ++i) {
+    Next();
+    const bool is_films = slice_.shape.snapshot == &kFilms;
+    const double ms = is_films ? 1 : 15;
+    (is_films ? films : books) += ms;
+    schedule_.Charge(slice_, ms);
+    schedule_.Add(id++, is_films ? Plain(1) : Plain(1, kBooks));
+  }
+  EXPECT_NEAR(films / books, 1, 0.05);
+}
+
+TEST_F(ScheduleTest, GivesAnIdleCollectionNothingForItsIdleTime) {
+  std::uint64_t id = 1;
+  for (int i = 0; i < 100; ++i) {
+    schedule_.Add(id++, Plain(1));
+    Run(10);
+  }
+  schedule_.Add(id++, Plain(1));
+  schedule_.Add(id++, Plain(1, kBooks));
+  Run(10);
+  const void* const first = slice_.shape.snapshot;
+  schedule_.Add(id++, first == &kFilms ? Plain(1) : Plain(1, kBooks));
+  Run(10);
+  EXPECT_NE(slice_.shape.snapshot, first);
+}
+
+TEST_F(ScheduleTest, GivesAllHardTasksOfASnapshotTheSameSlice) {
+  schedule_.Add(1, Hard(100));
+  schedule_.Add(2, Hard(100));
+  EXPECT_THAT(Run(20), ElementsAre(P(1, 0), P(2, 0)));
+  EXPECT_TRUE(slice_.hard);
+  EXPECT_GT(slice_.searches, 100U);
+  EXPECT_TRUE(schedule_.Remove(1));
+  EXPECT_THAT(Run(20), ElementsAre(P(2, 0)));
+  EXPECT_TRUE(schedule_.Remove(2));
+  EXPECT_TRUE(schedule_.empty());
+}
+
+TEST_F(ScheduleTest, BeginsNoMoreHardTasksThanASearchMayHold) {
+  Schedule schedule({.batch_searches_max = 2});
+  for (std::uint64_t id = 1; id <= 4; ++id) schedule.Add(id, Hard(100));
+  const auto next = [&] {
+    schedule.Next(slice_);
+    schedule.Charge(slice_, 20);
+    std::vector<std::uint64_t> ids;
+    for (const auto& part : slice_.parts) ids.push_back(part.id);
+    return ids;
+  };
+  EXPECT_THAT(next(), ElementsAre(1, 2));
+  EXPECT_TRUE(schedule.Remove(1));
+  EXPECT_THAT(next(), ElementsAre(2, 3)) << "those that have begun stay";
+}
+
+TEST_F(ScheduleTest, ForgetsWhatIsRemoved) {
+  schedule_.Add(1, Plain(500));
+  schedule_.Add(2, Plain(1));
+  Run(10);
+  EXPECT_TRUE(schedule_.Remove(1));
+  EXPECT_FALSE(schedule_.Remove(1));
+  EXPECT_FALSE(schedule_.Remove(2)) << "its only search was taken";
+  EXPECT_TRUE(schedule_.empty());
+  EXPECT_NEAR(schedule_.LaneMs(Lane::kPlain), 0, 1e-9);
+}
+
+TEST_F(ScheduleTest, EstimatesTheTimeToAnAnswer) {
+  EXPECT_NEAR(schedule_.AnswerMs(Plain(1)), 1.1, 0.1);
+  for (std::uint64_t id = 1; id <= 10; ++id) schedule_.Add(id, Plain(1));
+  EXPECT_NEAR(schedule_.AnswerMs(Plain(1)), 3.2, 0.6) << "one pass of what waits, and its own";
+  schedule_.Add(11, Plain(1'000));
+  EXPECT_LT(schedule_.AnswerMs(Plain(1)), 15) << "a large task only gets its share before it";
+  EXPECT_GT(schedule_.AnswerMs(Plain(500)), 100) << "another large one waits for all of it";
+  // Another collection takes turns with this one; other lanes take theirs.
+  EXPECT_LT(schedule_.AnswerMs(Plain(1, kBooks)), 5);
+  schedule_.Add(12, Hard(1'000));
+  const double beside_hard = schedule_.AnswerMs(Plain(1, kBooks));
+  EXPECT_GT(schedule_.AnswerMs(Hard(1)), 900);
+  EXPECT_LT(beside_hard, 7);
+}
+
+TEST_F(ScheduleTest, KnowsWhetherAllThatWaitsIsSmall) {
+  EXPECT_TRUE(schedule_.IsSmall(0));
+  schedule_.Add(1, Plain(1));
+  EXPECT_TRUE(schedule_.IsSmall(1.5));
+  schedule_.Add(2, Plain(1, kBooks));
+  EXPECT_FALSE(schedule_.IsSmall(1.5));
+  EXPECT_TRUE(schedule_.IsSmall(3));
+  schedule_.Add(3, Hard(0));
+  EXPECT_FALSE(schedule_.IsSmall(1'000)) << "what a hard task takes is not known";
+}
+
+}  // namespace
+}  // namespace simile::engine

@@ -1,0 +1,149 @@
+// What the transport does for callers that do not behave, and for connections that are old.
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "integration/films_server.h"
+#include "integration/raw_call.h"
+#include "integration/stalling_relay.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::integration {
+namespace {
+
+// Six megabytes: more than a caller's flow-control window takes before it reads.
+v1::SearchRequest SixMegabytes() {
+  v1::SearchRequest request = ToyStory();
+  request.mutable_options()->set_k(3'000);
+  request.mutable_options()->set_with_vectors(true);
+  request.mutable_options()->set_reply_bytes_max(64U << 20);
+  return request;
+}
+
+// Callers that do not read their replies; each has a connection of its own.
+class UnreadReplyTest : public testing::Test {
+ protected:
+  std::string Metrics() { return ScrapeMetrics(*server_.app().metrics_port()); }
+  void AwaitMetric(const std::string& name, double value) {
+    while (MetricValue(Metrics(), name) != value) {
+    }
+  }
+
+  FilmsServer server_{[](app::Config& config) {
+    config.limits.search_deadline_max = std::chrono::milliseconds(100);
+    config.limits.search_deadline_default = std::chrono::milliseconds(100);
+  }};
+};
+
+constexpr char kNotTaken[] = "simile_rejected_total{reason=\"reply_not_taken\"}";
+
+TEST_F(UnreadReplyTest, IsCutAfterTheLongestDeadline) {
+  constexpr int kCallers = 4;
+  std::vector<RawCall> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back(server_.app().address(), kSearchMethod);
+    ASSERT_TRUE(callers.back().Send(SixMegabytes().SerializeAsString()));
+    callers.back().HalfClose();
+  }
+  AwaitMetric(kNotTaken, kCallers);
+  AwaitMetric("simile_requests_in_flight", 0);
+  for (RawCall& caller : callers) {
+    while (caller.Read()) {
+    }
+    EXPECT_EQ(caller.AwaitEnd().code, absl::StatusCode::kCancelled);
+  }
+}
+
+TEST_F(UnreadReplyTest, IsCutWithItsStream) {
+  RawCall caller(server_.app().address(), kSearchStreamMethod);
+  v1::SearchStreamRequest request;
+  *request.mutable_search() = SixMegabytes();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(caller.Send(request.SerializeAsString()));
+  AwaitMetric(kNotTaken, 1);
+  AwaitMetric("simile_requests_in_flight", 0);
+}
+
+TEST_F(UnreadReplyTest, DoesNotCutAStreamThatIsIdle) {
+  RawCall idle(server_.app().address(), kSearchStreamMethod);
+  v1::SearchStreamRequest request;
+  *request.mutable_search() = ToyStory();
+  ASSERT_TRUE(idle.Send(request.SerializeAsString()));
+  ASSERT_TRUE(idle.Read().has_value());
+  RawCall unread(server_.app().address(), kSearchMethod);
+  ASSERT_TRUE(unread.Send(SixMegabytes().SerializeAsString()));
+  unread.HalfClose();
+  AwaitMetric(kNotTaken, 1);  // meanwhile the longest deadline has passed
+  ASSERT_TRUE(idle.Send(request.SerializeAsString()));
+  EXPECT_TRUE(idle.Read().has_value());
+}
+
+// A peer whose machine hangs: it takes nothing any more, and gRPC waits for it.
+TEST(StalledPeerTest, IsDisconnectedAndItsCallEnds) {
+  FilmsServer server([](app::Config& config) {
+    config.limits.keepalive_timeout = std::chrono::milliseconds(100);
+  });
+  StallingRelay relay(server.app().port());
+  RawCall caller(relay.address(), kSearchMethod);
+  const std::uint16_t metrics_port = *server.app().metrics_port();
+  const auto in_flight = [&] {
+    return MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight");
+  };
+  v1::SearchRequest request = SixMegabytes();
+  request.mutable_options()->set_k(5'000);
+  ASSERT_TRUE(caller.Send(request.SerializeAsString()));
+  relay.Stall();
+  caller.HalfClose();
+  while (in_flight() < 1) {
+  }
+  while (in_flight() > 0) {
+  }
+}
+
+TEST(ConnectionAgeTest, SendsAConnectionAwayThatIsTooOld) {
+  FilmsServer server([](app::Config& config) {
+    config.limits.connection_age_max = std::chrono::milliseconds(50);
+    config.limits.connection_age_grace = std::chrono::milliseconds(50);
+  });
+  const auto channel =
+      grpc::CreateChannel(server.app().address(), grpc::InsecureChannelCredentials());
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::minutes(1);
+  ASSERT_TRUE(channel->WaitForConnected(deadline));
+  EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, deadline));
+  v1::SearchResponse response;
+  EXPECT_TRUE(server.NewClient().Search(ToyStory(), response).ok());
+}
+
+// Many calls at once on few connections, some of which are cancelled: each ends, and none is
+// counted twice.
+TEST(TransportTest, EndsEveryCallOnceWhateverComesTogether) {
+  constexpr int kThreads = 8;
+  constexpr int kCalls = 100;
+  FilmsServer server;
+  std::vector<std::future<void>> callers;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    callers.push_back(std::async(std::launch::async, [&server, thread] {
+      for (int i = 0; i < kCalls; ++i) {
+        RawCall call(server.app().address(), kSearchMethod);
+        ASSERT_TRUE(call.Send(ToyStory().SerializeAsString()));
+        if ((thread + i) % 3 == 0) continue;  // its destructor cancels it
+        call.HalfClose();
+        ASSERT_TRUE(call.Read().has_value());
+        ASSERT_TRUE(call.AwaitEnd().ok());
+      }
+    }));
+  }
+  for (std::future<void>& caller : callers) caller.get();
+  const std::uint16_t metrics_port = *server.app().metrics_port();
+  while (MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight") != 0) {
+  }
+}
+
+}  // namespace
+}  // namespace simile::integration

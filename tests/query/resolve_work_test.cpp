@@ -1,0 +1,81 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "base/unasked_work.h"
+#include "data/payload_builder.h"
+#include "engine/sample_data.h"
+#include "query/resolve.h"
+
+namespace simile::query {
+namespace {
+
+// How much a call may ask for, and where it is resolved.
+class ResolveWorkTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kRows = 5'000;  // each look is counted: more than 4,096
+
+  ResolveWorkTest() {
+    auto dataset = engine::RandomDataset(kRows, 2, 5);
+    data::PayloadTableBuilder payload(kRows, Limits{});
+    for (std::size_t row = 0; row < kRows; ++row) {
+      EXPECT_TRUE(payload.Add({{"year", {std::int64_t{1995}}}}).ok());
+    }
+    dataset->payload = std::move(payload).Build();
+    snapshot_ = engine::SnapshotOf(std::move(dataset));
+  }
+
+  absl::Status Resolve(const std::vector<std::string>& filters, base::LongWork work) {
+    std::vector<QueryRequest> requests(filters.size());
+    for (std::size_t i = 0; i < filters.size(); ++i) {
+      requests[i].target = ByItem{"7"};
+      requests[i].filter = filters[i];
+    }
+    absl::Status status = ResolveQueries(snapshot_, requests, {}, work, task_);
+    too_long_ = work.is_too_long();
+    return status;
+  }
+
+  engine::Snapshot snapshot_;
+  engine::SearchTask task_;
+  bool too_long_ = false;
+};
+
+TEST_F(ResolveWorkTest, CountsTheLooksOfAllFiltersOfACall) {
+  // 100 times at every row.
+  const auto heavy = [](int first) {
+    std::string filter = fmt::format("year IN [{}", first);
+    for (int i = 0; i < 100; ++i) filter += ", 1995";
+    return filter + "]";
+  };
+  EXPECT_TRUE(Resolve({heavy(1), heavy(2)}, tests::UnaskedWork()).ok());
+  EXPECT_TRUE(Resolve({heavy(1), heavy(1), heavy(2), heavy(3)}, tests::UnaskedWork()).ok())
+      << "the first two are cached";
+  const absl::Status refused =
+      Resolve({heavy(4), heavy(4), heavy(5), heavy(6)}, tests::UnaskedWork());
+  EXPECT_EQ(base::ReasonOf(refused), base::ErrorReason::kInvalidFilter);
+  EXPECT_EQ(base::FieldOf(refused), "queries");
+  EXPECT_THAT(std::string(refused.message()),
+              testing::StartsWith("the filters of this call look about "));
+}
+
+TEST_F(ResolveWorkTest, EvaluatesNoFilterWhereThatMustBeBrief) {
+  EXPECT_FALSE(Resolve({"year > 1990"}, base::LongWork::Brief()).ok());
+  EXPECT_TRUE(too_long_);
+  ASSERT_TRUE(Resolve({"year > 1990"}, tests::UnaskedWork()).ok());
+  EXPECT_TRUE(Resolve({"year > 1990"}, base::LongWork::Brief()).ok()) << "it is cached";
+  EXPECT_FALSE(too_long_);
+}
+
+TEST_F(ResolveWorkTest, EndsWhenTheCallIsOver) {
+  const std::vector<std::string> many(10'000);
+  base::LongWork work([] { return absl::CancelledError("gone"); });
+  EXPECT_EQ(Resolve(many, std::move(work)).code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace simile::query

@@ -1,0 +1,152 @@
+#include "service/reference_reply.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include "data/payload_message.h"
+#include "service/backend_kind.h"
+
+namespace simile::service {
+namespace {
+
+template <class Message>
+void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, Message& message) {
+  const data::Dataset& dataset = *snapshot.dataset;
+  message.set_id(dataset.ids.Id(row));
+  if (!shape.payload.none) {
+    for (const PayloadMember& member : dataset.payload.Read(row)) {
+      if (!shape.payload.Has(*dataset.payload.FieldNumber(member.first))) continue;
+      data::FillMessage(member.second, (*message.mutable_payload())[member.first]);
+    }
+  }
+  if (shape.with_vectors) {
+    const std::span<const float> vector = dataset.vectors.view()[row];
+    message.mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
+    message.mutable_vector()->set_as_stored(true);
+  }
+  if (shape.with_rows) message.set_row(row);
+}
+
+void FillHits(const SearchReply::Parts& parts, std::span<const Hit> hits, std::uint32_t offset,
+              google::protobuf::RepeatedPtrField<v1::Hit>& messages) {
+  for (const Hit& hit : hits) {
+    v1::Hit& message = *messages.Add();
+    message.set_rank(++offset);
+    message.set_score(hit.score);
+    FillRow(parts.snapshot, parts.shape, hit.row, message);
+  }
+}
+
+void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::SearchResult& result) {
+  FillHits(parts, page.hits, page.offset, *result.mutable_hits());
+  result.set_score_kind(page.score_kind);
+  if (page.rows_passing) result.set_rows_passing(*page.rows_passing);
+  std::uint32_t rank = page.offset;
+  for (const engine::HitGroup& group : page.groups) {
+    v1::HitGroup& message = *result.add_groups();
+    message.set_rank(++rank);
+    message.set_keyword(group.keyword);
+    FillHits(parts, group.hits, 0, *message.mutable_hits());
+  }
+  if (page.cold_start) {
+    result.mutable_cold_start()->set_order(page.cold_start->order ==
+                                                   query::ColdStart::Order::kNewest
+                                               ? v1::ColdStart::ORDER_NEWEST
+                                               : v1::ColdStart::ORDER_MOST_POPULAR);
+    result.mutable_cold_start()->set_field(page.cold_start->field);
+  }
+  result.set_user_id(std::string(page.user_id));
+  result.set_seen_count(page.seen_count);
+}
+
+void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
+  const observe::Receipt& receipt = parts.receipt;
+  message.set_backend(KindOf(receipt.served_by->info));
+  message.set_snapshot_id(parts.snapshot.id);
+  message.set_exact(true);
+  message.set_total_us(parts.total_us);
+  if (parts.brief_receipt) return;
+  message.set_device(receipt.served_by->info.device);
+  for (const std::string_view engine : receipt.engines) message.add_engines(std::string(engine));
+  message.set_reason(receipt.served_by->reason);
+  message.set_snapshot_version(parts.snapshot.version);
+  message.set_request_id(std::string(parts.request_id));
+  message.set_batch_size(receipt.batch_size);
+  message.set_queue_us(receipt.queue_us);
+  message.set_compute_us(receipt.compute_us);
+  message.set_rows_scanned(receipt.cost.rows_scanned);
+  message.set_rows_rescored(receipt.cost.rows_rescored);
+  message.set_rescans(receipt.cost.rescans);
+  message.set_rounds(receipt.cost.rounds);
+  message.set_device_bytes(receipt.device_bytes);
+  message.set_device_bytes_peak(receipt.device_bytes_peak);
+}
+
+v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
+  if (quality == filter::MatchQuality::kWhole) return v1::LookupMatch::QUALITY_WHOLE;
+  return quality == filter::MatchQuality::kPrefix ? v1::LookupMatch::QUALITY_PREFIX
+                                                  : v1::LookupMatch::QUALITY_PART;
+}
+
+}  // namespace
+
+template <class Response>
+void FillResponse(const SearchReply::Parts& parts, Response& response) {
+  for (const ResultPage& page : parts.pages) FillResult(parts, page, *response.add_results());
+  FillReceipt(parts, *response.mutable_receipt());
+  response.set_next_page_token(std::string(parts.next_page_token));
+}
+template void FillResponse(const SearchReply::Parts&, v1::SearchResponse&);
+template void FillResponse(const SearchReply::Parts&, v1::RecommendResponse&);
+
+v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
+                                  std::span<const Row> rows) {
+  v1::FetchResponse response;
+  for (const Row row : rows) FillRow(snapshot, shape, row, *response.add_items());
+  response.set_snapshot_id(snapshot.id);
+  response.set_snapshot_version(snapshot.version);
+  return response;
+}
+
+v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
+                                    const filter::TextMatches& found) {
+  v1::LookupResponse response;
+  for (const filter::TextMatch& match : found.first) {
+    v1::LookupMatch& message = *response.add_matches();
+    message.set_quality(QualityOf(match.quality));
+    FillRow(snapshot, shape, match.row, *message.mutable_item());
+  }
+  response.set_match_count(found.match_count);
+  response.set_whole_match_count(found.whole_match_count);
+  response.set_snapshot_id(snapshot.id);
+  response.set_snapshot_version(snapshot.version);
+  return response;
+}
+
+std::string DifferenceOf(const Reply& reply, const google::protobuf::Message& expected) {
+  if (reply.bytes() != expected.ByteSizeLong()) {
+    return fmt::format("{} bytes, not {}", reply.bytes(), expected.ByteSizeLong());
+  }
+  constexpr std::size_t kGuardBytes = 16;
+  constexpr std::uint8_t kGuard = 0xA5;
+  std::vector<std::uint8_t> bytes(reply.bytes() + kGuardBytes, kGuard);
+  const auto written = static_cast<std::size_t>(reply.Write(bytes.data()) - bytes.data());
+  if (written != reply.bytes()) return fmt::format("wrote {} of {}", written, reply.bytes());
+  if (std::count(bytes.end() - kGuardBytes, bytes.end(), kGuard) != kGuardBytes) {
+    return "wrote past its end";
+  }
+  const std::unique_ptr<google::protobuf::Message> parsed(expected.New());
+  if (!parsed->ParseFromArray(bytes.data(), static_cast<int>(written))) return "cannot be parsed";
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&difference);
+  if (differencer.Compare(expected, *parsed)) return {};
+  return difference;
+}
+
+}  // namespace simile::service
