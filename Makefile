@@ -43,15 +43,18 @@ bench:          ## the engines against memory bandwidth; BENCH="--vectors F.npy 
 	cmake --build --preset bench --parallel $(JOBS) --target scan_bench engine_bench kernel_peak
 	build/bin/engine_bench --backend scan --backend auto --quick --ceilings $(BENCH)
 
+# SUITE=integration for the tests of whole servers; PROGRAMS="net_test observe_test" for these alone; CTEST_FLAGS for more.
+SUITE ?= unit
+PROGRAMS ?= $(SUITE)_tests
 asan-build tsan-build:
 	@packages/install build test
 	cmake --preset $(@:-build=)
-	cmake --build --preset $(@:-build=) --parallel $(JOBS) --target unit_tests
+	cmake --build --preset $(@:-build=) --parallel $(JOBS) --target $(PROGRAMS)
 
 # Without the tests in Python: a sanitizer sees nothing of them, and `make test` runs them.
-asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer
-	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex unit --exclude-regex '^(tidy|bench|docker|monitoring)[.]' --output-on-failure \
-	  --no-tests=error --output-junit tests.xml
+asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer; SUITE=integration
+	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex '^$(SUITE)$$' --exclude-regex '^[a-z_.]+$$' $(CTEST_FLAGS) \
+	  --output-on-failure --no-tests=error --output-junit $(SUITE)-tests.xml
 
 fuzz-build:
 	@packages/install build check

@@ -46,6 +46,8 @@ struct Limits {
   std::uint32_t reply_bytes_default = 4U << 20;  // what stock clients accept
   std::uint32_t reply_bytes_max = 64U << 20;     // what a request may raise it to
   std::uint32_t stream_requests_max = 64;        // of a SearchStream, worked on at a time
+  std::uint64_t unsent_bytes_max = 256U << 20;   // of replies that are made and not yet sent
+  std::uint64_t resolve_bytes_max = 128U << 20;  // of work that waits for a resolve worker, or runs
 
   // Connections
   std::uint32_t connections_max = 1'024;

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 
@@ -137,15 +139,32 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
   return absl::OkStatus();
 }
 
-// Checks that settings fit together.
+// Checks what the range of a single setting does not say.
 absl::Status CheckTogether(const ConfigReading& reading) {
+  constexpr std::chrono::milliseconds kAgeMin{1'000};
   const Limits& limits = reading.config.limits;
+  std::string wrong;
   if (limits.search_deadline_default > limits.search_deadline_max) {
-    return absl::InvalidArgumentError(fmt::format(
+    wrong = fmt::format(
         "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
-        limits.search_deadline_default.count(), limits.search_deadline_max.count()));
+        limits.search_deadline_default.count(), limits.search_deadline_max.count());
+  } else if (limits.connection_age_max.count() > 0 && limits.connection_age_max < kAgeMin) {
+    wrong = fmt::format(
+        "limits.connection_age_max: connections {} ms old are closed as soon as they are made; "
+        "give {} or more, or 0 for never",
+        limits.connection_age_max.count(), kAgeMin.count());
+  } else if (limits.network_bytes_max < std::uint64_t{2} * limits.receive_bytes_max) {
+    wrong = fmt::format(
+        "limits.network_bytes_max: {} is under twice limits.receive_bytes_max, {}: so large a "
+        "request could not be received",
+        limits.network_bytes_max, limits.receive_bytes_max);
+  } else if (limits.queue_bytes_max < limits.receive_bytes_max) {
+    wrong = fmt::format(
+        "limits.queue_bytes_max: {} is under limits.receive_bytes_max, {}: so large a request "
+        "could never wait",
+        limits.queue_bytes_max, limits.receive_bytes_max);
   }
-  return absl::OkStatus();
+  return wrong.empty() ? absl::OkStatus() : absl::InvalidArgumentError(wrong);
 }
 
 // A file that the server keeps in one of the user's folders, found by the XDG Base Directory

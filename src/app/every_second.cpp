@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/background_priority.h"
@@ -19,7 +20,12 @@ void EverySecond::Run(const std::stop_token& stop, const std::function<void()>& 
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {
     wake.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
-    if (!stop.stop_requested()) work();
+    if (stop.stop_requested()) return;
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      // Left out this time.
+    }
   }
 }
 

@@ -48,7 +48,7 @@ void RaiseDescriptorLimit(const Limits& limits) {
 enum class StopCause : std::uint8_t { kSignal, kParentEnded, kRestart };
 
 // Reloads on SIGHUP what changed on disk, on a thread of its own. A request during a reload is
-// followed by another one, since it may have passed what has changed again.
+// followed by another one, since a folder may have changed after it was read.
 class Reloads {
  public:
   explicit Reloads(App& app) : app_(app) {}
@@ -114,7 +114,7 @@ class Stop {
   // Returns the exit status.
   int Run() {
     LogCause();
-    // No delay where nobody was told that this server serves. After the loss of a GPU the CPU
+    // No delay where health has never said that this server serves. After the loss of a GPU the CPU
     // answers during the delay.
     if (app_.AnnounceDrain()) AwaitDelay();
     Drain();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <initializer_list>
 
 namespace simile::app {
 namespace {
@@ -43,6 +44,13 @@ bool IgnoresHangUp() {
   return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+// Whether the terminal was closed: the kernel says so, or the shell that it belonged to passes that
+// on. Others who send SIGHUP to a server want it to reload, whatever became of its terminal.
+bool IsHangUp(const signalfd_siginfo& info) {
+  if (info.ssi_code == SI_KERNEL) return true;
+  return !HasTerminal() && static_cast<pid_t>(info.ssi_pid) == getsid(0);
+}
+
 }  // namespace
 
 ServerSignals::ServerSignals(bool die_with_parent)
@@ -62,15 +70,15 @@ std::optional<ServerSignals::Request> ServerSignals::Next() {
   signalfd_siginfo info{};
   while (read(fd_.get(), &info, sizeof info) == sizeof info) {
     const auto signal = static_cast<int>(info.ssi_signo);
-    if (signal != kParentEnded || IsEndOfParent()) return Request{KindOf(signal), signal};
+    if (signal != kParentEnded || IsEndOfParent()) return Request{KindOf(info), signal};
   }
   return std::nullopt;
 }
 
-ServerSignals::Kind ServerSignals::KindOf(int signal) const {
-  if (signal == kParentEnded) return Kind::kParentEnded;
-  if (signal != SIGHUP) return Kind::kStop;
-  return started_in_terminal_ && !HasTerminal() ? Kind::kStop : Kind::kReload;
+ServerSignals::Kind ServerSignals::KindOf(const signalfd_siginfo& info) const {
+  if (info.ssi_signo == kParentEnded) return Kind::kParentEnded;
+  if (info.ssi_signo != SIGHUP) return Kind::kStop;
+  return started_in_terminal_ && IsHangUp(info) ? Kind::kStop : Kind::kReload;
 }
 
 }  // namespace simile::app

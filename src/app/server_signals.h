@@ -5,6 +5,8 @@
 
 #include "base/file_descriptor.h"
 
+struct signalfd_siginfo;
+
 namespace simile::app {
 
 // Turns the signals to a server into a descriptor to poll, so that no code runs in a signal
@@ -27,9 +29,9 @@ class ServerSignals {
   std::optional<Request> Next();
 
  private:
-  Kind KindOf(int signal) const;
+  Kind KindOf(const signalfd_siginfo& info) const;
 
-  // A server whose terminal was closed stops; one without a terminal reloads.
+  // SIGHUP then stops it when the terminal is closed; otherwise it means to reload.
   const bool started_in_terminal_;
   base::FileDescriptor fd_;
 };

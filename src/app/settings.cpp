@@ -138,7 +138,8 @@ std::vector<Setting> MakeSettings() {
                               {"error", LogLevel::kError}},
              &Config::log_level),
       Switch({"log.requests", "--log-requests", "",
-              "Also log a line for every served request; failed ones are logged without it."},
+              "Also log a line for every served request; failed ones are logged either way, ten a "
+              "second of each reason."},
              "true", &Config::log_requests),
       // The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an
       // operator may lower them.
@@ -151,7 +152,8 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.dim_max", "", "dimensions", "The widest vectors a collection may have."},
                   1, 4'096, &Limits::dim_max),
       WholeNumber({"limits.queue_queries_max", "", "queries",
-                   "Queries that may wait; beyond it calls get RESOURCE_EXHAUSTED."},
+                   "Queries that may wait, one large call of each lane apart; beyond it calls get "
+                   "RESOURCE_EXHAUSTED."},
                   1, 1'000'000, &Limits::queue_queries_max),
       WholeNumber({"limits.queue_bytes_max", "", "bytes",
                    "What requests that wait or run may take: vectors, exclusions and filters."},
@@ -162,9 +164,11 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.search_deadline_default", "", "ms",
                    "How long a search may take when its caller sets no deadline."},
                   1, kDayMs, &Limits::search_deadline_default),
-      WholeNumber({"limits.search_deadline_max", "", "ms",
-                   "The longest deadline a search is given, whatever its caller sets."},
-                  1, kDayMs, &Limits::search_deadline_max),
+      WholeNumber(
+          {"limits.search_deadline_max", "", "ms",
+           "The longest deadline a search is given, whatever its caller sets. A reply not read "
+           "this long after its call is cut."},
+          1, kDayMs, &Limits::search_deadline_max),
       WholeNumber({"limits.drain_delay", "", "ms",
                    "How long a stopping server still takes calls, with its health NOT_SERVING, so "
                    "that load balancers notice."},
@@ -191,9 +195,11 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.keepalive_time", "", "ms", "A connection silent for this long is pinged."},
           1'000, kDayMs, &Limits::keepalive_time),
-      WholeNumber({"limits.keepalive_timeout", "", "ms",
-                   "A connection that does not answer the ping for this long is closed."},
-                  1'000, 600'000, &Limits::keepalive_timeout),
+      WholeNumber(
+          {"limits.keepalive_timeout", "", "ms",
+           "A connection that does not answer the ping, or takes nothing of what it is sent, "
+           "for this long is closed."},
+          1'000, 600'000, &Limits::keepalive_timeout),
       WholeNumber(
           {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."},
           0, 600'000, &Limits::ping_interval_min),
@@ -203,7 +209,7 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.connection_age_max", "", "ms",
            "A connection this old is closed once its calls have ended, so that clients look "
-           "for servers again; 0 is never."},
+           "for servers again; 0 is never, and under 1,000 is refused."},
           0, kDayMs, &Limits::connection_age_max),
       WholeNumber({"limits.connection_age_grace", "", "ms",
                    "How long calls of a connection that is too old may still take."},
@@ -212,11 +218,21 @@ std::vector<Setting> MakeSettings() {
                    "Memory of gRPC, requests being received included; beyond it connections are "
                    "slowed down and closed."},
                   64 * kMiB, 65'536 * kMiB, &Limits::network_bytes_max),
+      WholeNumber({"limits.unsent_bytes_max", "", "bytes",
+                   "Memory of replies that are made and not yet sent; beyond it calls get "
+                   "RESOURCE_EXHAUSTED."},
+                  64 * kMiB, 65'536 * kMiB, &Limits::unsent_bytes_max),
+      WholeNumber(
+          {"limits.resolve_bytes_max", "", "bytes",
+           "Memory of calls that wait for a resolve worker, and again of those that have begun "
+           "there; beyond it calls get RESOURCE_EXHAUSTED."},
+          64 * kMiB, 65'536 * kMiB, &Limits::resolve_bytes_max),
       WholeNumber(
           {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."},
           64 * kKiB, 512 * kMiB, &Limits::receive_bytes_max),
       WholeNumber({"limits.jsonl_line_bytes_max", "", "bytes",
-                   "The longest line of metadata.jsonl and interactions.jsonl."},
+                   "The longest line of metadata.jsonl and interactions.jsonl. What is kept of one "
+                   "takes 1 MiB at most; numbers of lists take up to 13 bytes each."},
                   kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max),
   };
 }

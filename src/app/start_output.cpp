@@ -8,7 +8,6 @@
 
 #include "app/first_lines.h"
 #include "base/bounded_write.h"
-#include "base/file_descriptor.h"
 
 namespace simile::app {
 
@@ -23,7 +22,8 @@ void StartOutput::DrawProgress(const std::vector<engine::CollectionStatus>& coll
   const std::lock_guard lock(mutex_);
   Wipe();
   if (text.empty()) return;
-  base::WriteAll(STDERR_FILENO, text);
+  if (is_bar_unread_) return;
+  DrawOver(text);
   drawn_ = true;
 }
 
@@ -87,8 +87,13 @@ void StartOutput::Print(int stream, const std::string& text) {
 }
 
 void StartOutput::Wipe() {
-  if (drawn_) base::WriteAll(STDERR_FILENO, "\r\x1b[K");
+  if (drawn_ && !is_bar_unread_) DrawOver("\r\x1b[K");
   drawn_ = false;
+}
+
+void StartOutput::DrawOver(std::string_view text) {
+  const base::BoundedWrite result = base::WriteWithin(STDERR_FILENO, text, std::chrono::seconds(0));
+  if (result.written_bytes < text.size()) is_bar_unread_ = true;
 }
 
 }  // namespace simile::app

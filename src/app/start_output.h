@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -39,16 +40,19 @@ class StartOutput {
 
  private:
   void PrintLines(const std::string& lines);
-  // REQUIRES of both: mutex_ is held.
+  // REQUIRES of these: mutex_ is held.
   void Print(int stream, const std::string& text);
   void Wipe();
+  // Writes to the terminal what it takes at once: a stopped one takes nothing.
+  void DrawOver(std::string_view text);
 
   const bool json_;
   const bool draws_progress_;
   const observe::Logger& log_;
   std::mutex mutex_;  // guards what follows and the terminal's last line
   bool drawn_ = false;
-  bool is_unread_ = false;  // a stream took nothing for a second: none is waited for again
+  bool is_unread_ = false;      // a stream took nothing for a second: none is waited for again
+  bool is_bar_unread_ = false;  // the terminal is stopped: no progress is drawn again
 };
 
 }  // namespace simile::app

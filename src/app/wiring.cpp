@@ -1,7 +1,5 @@
 #include "app/wiring.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -17,6 +15,7 @@
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"
 #include "base/cpu_count.h"
+#include "base/error_detail.h"
 #include "base/freed_memory.h"
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
@@ -75,10 +74,8 @@ unsigned CompleterCount() { return std::clamp(base::UsableCpuCount() / 4, 1U, 4U
 
 IdleMemory::Reading ReadProcess(const Clock& clock) {
   const observe::ProcessStat stat = observe::ReadProcessStat().value_or(observe::ProcessStat());
-  const auto ticks = static_cast<double>(stat.user_ticks + stat.system_ticks);
-  const std::chrono::duration<double> cpu_time(ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
-  return {clock.Now(), std::chrono::duration_cast<Clock::Duration>(cpu_time),
-          stat.resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+  return {clock.Now(), std::chrono::duration_cast<Clock::Duration>(observe::CpuTime(stat)),
+          observe::ResidentBytes(stat)};
 }
 
 // Of the ten seconds that Diagnose promises: the rest is for its reply.
@@ -221,9 +218,10 @@ observe::ScrapeSources App::Sources() {
           .device_memory = [this] { return backend_->device_memory(); },
           .others =
               [this] {
-                std::vector<observe::ScrapedMetric> metrics = QueueMetrics(executor_.counts());
+                std::vector<observe::ScrapedMetric> metrics =
+                    QueueMetrics(executor_.counts(), services_.counts(), config_.limits);
                 metrics.push_back({.name = "simile_log_lines_dropped_total",
-                                   .help = "Lines of the log that nobody read in time.",
+                                   .help = "Lines of the log that standard error did not take.",
                                    .is_counter = true,
                                    .labels = {},
                                    .value = static_cast<double>(log_.lines_dropped())});
@@ -254,6 +252,7 @@ void App::ReloadChanged() {
     const auto before = store_.Pin(collection.name);
     if (!before.ok()) continue;  // unloaded by a caller
     const auto after = changes_.ReloadServed(collection.name);
+    if (!after.ok() && base::ReasonOf(after.status()) == base::ErrorReason::kStopping) return;
     if (!after.ok()) {
       log_.Warn("collection not reloaded", {{"collection", collection.name},
                                             {"error", std::string(after.status().message())}});

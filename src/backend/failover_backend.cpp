@@ -145,17 +145,11 @@ class FailoverIndex final : public SegmentIndex {
   }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    absl::StatusOr<FallbackBackend> fallback =
-        Run([&](const SegmentIndex& index) { return index.Search(batch, result); });
-    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
-    return fallback.status();
+    return SearchBy(&SegmentIndex::Search, batch, result);
   }
 
   absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
-    absl::StatusOr<FallbackBackend> fallback =
-        Run([&](const SegmentIndex& index) { return index.SearchAside(batch, result); });
-    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
-    return fallback.status();
+    return SearchBy(&SegmentIndex::SearchAside, batch, result);
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -165,6 +159,14 @@ class FailoverIndex final : public SegmentIndex {
   }
 
  private:
+  using SearchMethod = absl::Status (SegmentIndex::*)(const SearchBatch&, SearchResult&) const;
+  absl::Status SearchBy(SearchMethod search, const SearchBatch& batch, SearchResult& result) const {
+    absl::StatusOr<FallbackBackend> fallback =
+        Run([&](const SegmentIndex& index) { return (index.*search)(batch, result); });
+    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
+    return fallback.status();
+  }
+
   // Runs one call on the GPU and, if that fails, on the CPU.
   //   call  absl::Status(const SegmentIndex&); overwrites what a failed attempt left behind
   // Returns the fallback backend if the call ran on the CPU, else null. Errors: those of the CPU.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include <absl/strings/cord.h>
@@ -78,7 +79,8 @@ constexpr std::array kReasons{
                     StatusCode::kPermissionDenied,
                     "the server was not started with `--allow-admin`", ""},
     ErrorReasonInfo{ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
-                    "too many searches wait", "repeat after `RetryInfo`, or on another server"},
+                    "too much work or too many unread replies wait, or the deadline is too near",
+                    "repeat after `RetryInfo`, or on another server"},
     ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",
                     StatusCode::kResourceExhausted, "too many changes of collections wait",
                     "repeat later"},
@@ -135,6 +137,16 @@ constexpr bool InOrderOfTheEnum() {
 }
 static_assert(InOrderOfTheEnum() && kReasons.back().reason == ErrorReason::kInternal);
 
+absl::Status MakeError(ErrorReason reason, std::string_view message, std::string_view field) {
+  absl::Status status(InfoOf(reason).code, absl::string_view(message.data(), message.size()));
+  status.SetPayload(kReasonKey, absl::Cord(std::to_string(static_cast<int>(reason))));
+  return field.empty() ? status : WithField(std::move(status), field);
+}
+
+// Copies share its text.
+const absl::Status kOutOfMemory = MakeError(
+    ErrorReason::kOutOfMemory, "the server has no memory for this answer; ask for less", {});
+
 }  // namespace
 
 std::span<const ErrorReasonInfo> ErrorReasons() { return kReasons; }
@@ -143,11 +155,15 @@ const ErrorReasonInfo& InfoOf(ErrorReason reason) {
   return kReasons.at(static_cast<std::size_t>(reason));
 }
 
-absl::Status Error(ErrorReason reason, std::string_view message, std::string_view field) {
-  absl::Status status(InfoOf(reason).code, absl::string_view(message.data(), message.size()));
-  status.SetPayload(kReasonKey, absl::Cord(std::to_string(static_cast<int>(reason))));
-  return field.empty() ? status : WithField(std::move(status), field);
+absl::Status Error(ErrorReason reason, std::string_view message, std::string_view field) noexcept {
+  try {
+    return MakeError(reason, message, field);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
 }
+
+absl::Status OutOfMemory() noexcept { return kOutOfMemory; }
 
 absl::Status WithReason(absl::Status status, ErrorReason reason) {
   assert(!status.ok());
@@ -168,9 +184,13 @@ absl::Status WithField(absl::Status status, std::string_view field) {
   return status;
 }
 
-absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait) {
-  status.SetPayload(kRetryKey, absl::Cord(std::to_string(wait.count())));
-  return status;
+absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait) noexcept {
+  try {
+    status.SetPayload(kRetryKey, absl::Cord(std::to_string(wait.count())));
+    return status;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
 }
 
 ErrorReason ReasonOf(const absl::Status& status) {

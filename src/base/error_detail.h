@@ -58,9 +58,12 @@ struct ErrorReasonInfo {
 std::span<const ErrorReasonInfo> ErrorReasons();  // in the order of the enum
 const ErrorReasonInfo& InfoOf(ErrorReason reason);
 
-// An error with the reason's code.
+// An error with the reason's code. Without memory for it, OutOfMemory.
 //   field  the field of the request that is wrong, when one is: "queries[3].k"
-absl::Status Error(ErrorReason reason, std::string_view message, std::string_view field = {});
+absl::Status Error(ErrorReason reason, std::string_view message,
+                   std::string_view field = {}) noexcept;
+// OUT_OF_MEMORY, made before the program begins: takes no memory.
+absl::Status OutOfMemory() noexcept;
 
 // The same error with the reason and its code, unless it has a reason already. For errors of
 // folders whose errors are not only a caller's (src/data).
@@ -69,8 +72,9 @@ absl::Status WithReason(absl::Status status, ErrorReason reason);
 absl::Status WithMessage(const absl::Status& status, std::string_view message);
 // The same error with the field that is wrong; an earlier field is replaced.
 absl::Status WithField(absl::Status status, std::string_view field);
-// The same error with how long the caller should wait before it tries again.
-absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait);
+// The same error with how long the caller should wait before it tries again. Without memory for
+// that, OutOfMemory.
+absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait) noexcept;
 
 // What the functions above attached. An error without a reason has the most general one of its
 // code, or kInternal: no error that a caller can cause depends on this. REQUIRES: !status.ok()

@@ -30,6 +30,11 @@ class PageBuffer {
     if (bytes > bytes_) *this = PageBuffer(bytes);
   }
 
+  // Gives the buffer back when it is larger than this.
+  void DropBeyond(std::size_t bytes) {
+    if (bytes_ > bytes) *this = PageBuffer();
+  }
+
   std::size_t bytes() const { return bytes_; }
   template <class T>
   T* As() const {

@@ -42,9 +42,8 @@ void AddServeCommand(CommandLine& line) {
       .Footer(
           "simile serve --collection films=examples/films\n"
           "`simile config --print` shows every setting, including those without a flag.\n"
-          "Exit codes: 0 stopped, 1 it could not start or calls were cut off, 64 a mistake in a "
-          "flag, variable or configuration file, 75 the GPU was lost and a restart may bring it "
-          "back.")
+          "Exit codes: 0 stopped, 1 it could not start, 64 a mistake in a flag, variable or "
+          "configuration file, 75 the GPU was lost and a restart may bring it back.")
       .Run([flags] { return RunServe(*flags); });
 }
 

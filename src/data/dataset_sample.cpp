@@ -6,10 +6,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <absl/container/flat_hash_map.h>
 
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
@@ -110,7 +109,7 @@ class Occurrences {
  private:
   const std::size_t half_;
   DistinctSample sample_;
-  absl::flat_hash_map<std::uint64_t, std::uint64_t> counts_;
+  std::unordered_map<std::uint64_t, std::uint64_t> counts_;
 };
 
 std::uint64_t Scaled(std::uint64_t bytes, double times) {

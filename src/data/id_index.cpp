@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <limits>
 #include <utility>
 
-#include <absl/hash/hash.h>
-#include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "data/text_slots.h"
 
 namespace simile::data {
 namespace {
 
-constexpr std::uint32_t kEmptySlot = std::numeric_limits<std::uint32_t>::max();
 // Of a search for the nearest id.
 constexpr std::uint64_t kIdNs = 10;
 constexpr std::uint64_t kCellNs = 2;
@@ -24,32 +21,17 @@ constexpr std::uint64_t kCellNs = 2;
 constexpr std::size_t kDistancesSearchedMax = 200'000;
 constexpr std::size_t kContinuationsSearchedMax = 2'000'000;
 
-// Three slots for every two ids: short probes at six bytes an id.
-constexpr std::size_t SlotsFor(std::size_t count) { return count + count / 2 + 8; }
-
 std::string_view IdAt(const std::vector<char>& bytes, const std::vector<std::uint64_t>& ends,
                       std::size_t row) {
   const std::uint64_t begin = row == 0 ? 0 : ends[row - 1];
   return {bytes.data() + begin, ends[row] - begin};
 }
 
-// Where a probe for the id begins. absl seeds its hash per process, so no file can make all ids
-// collide.
-std::size_t FirstSlot(std::string_view id, std::size_t slot_count) {
-  const std::size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(id.data(), id.size()));
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::size_t>((static_cast<Wide>(hash) * slot_count) >> 64);
-}
-
-// The slot that holds the id, or the empty one where it belongs.
-std::size_t FindSlot(std::string_view id, const std::vector<char>& bytes,
-                     const std::vector<std::uint64_t>& ends,
-                     const std::vector<std::uint32_t>& slots) {
-  std::size_t slot = FirstSlot(id, slots.size());
-  while (slots[slot] != kEmptySlot && IdAt(bytes, ends, slots[slot]) != id) {
-    slot = slot + 1 == slots.size() ? 0 : slot + 1;
-  }
-  return slot;
+// The slot that holds the id's row, or the empty one where it belongs.
+std::size_t SlotOf(std::string_view id, const std::vector<char>& bytes,
+                   const std::vector<std::uint64_t>& ends,
+                   const std::vector<std::uint32_t>& slots) {
+  return FindSlot(id, slots, [&](std::size_t row) { return IdAt(bytes, ends, row); });
 }
 
 // The row that a canonical decimal number (no sign, no leading zeros) names, or nothing.
@@ -76,26 +58,19 @@ IdIndex::Builder::Builder(std::size_t expected_count)
 }
 
 absl::Status IdIndex::Builder::Add(std::string_view id) {
-  if (SlotsFor(ends_.size() + 1) > slots_.size()) {
-    std::vector<std::uint32_t> wider(SlotsFor(ends_.size() * 2), kEmptySlot);
-    for (std::size_t row = 0; row < ends_.size(); ++row) {
-      wider[FindSlot(IdAt(bytes_, ends_, row), bytes_, ends_, wider)] =
-          static_cast<std::uint32_t>(row);
-    }
-    slots_ = std::move(wider);
-  }
-  const std::size_t slot = FindSlot(id, bytes_, ends_, slots_);
+  MakeSlotFor(ends_.size(), slots_, [this](std::size_t row) { return IdAt(bytes_, ends_, row); });
+  const std::size_t slot = SlotOf(id, bytes_, ends_, slots_);
   if (slots_[slot] != kEmptySlot) {
     return absl::AlreadyExistsError(
         fmt::format("id {} is also that of row {}", base::Quoted(id), slots_[slot]));
   }
   assert(ends_.size() < kEmptySlot);
-  slots_[slot] = static_cast<std::uint32_t>(ends_.size());
   // Grows by a quarter, not by doubling, because the arena is a large part of resident memory.
   if (bytes_.capacity() - bytes_.size() < id.size()) {
     bytes_.reserve(bytes_.size() + id.size() + bytes_.size() / 4 + 4096);
   }
   bytes_.insert(bytes_.end(), id.begin(), id.end());
+  slots_[slot] = static_cast<std::uint32_t>(ends_.size());
   ends_.push_back(bytes_.size());
   return absl::OkStatus();
 }
@@ -125,7 +100,7 @@ std::string_view IdIndex::Id(Row row, Digits& digits) const {
 std::optional<Row> IdIndex::Find(std::string_view id) const {
   if (row_numbers_) return ParseRowNumber(id, size_);
   if (slots_.empty()) return std::nullopt;
-  const std::uint32_t row = slots_[FindSlot(id, bytes_, ends_, slots_)];
+  const std::uint32_t row = slots_[SlotOf(id, bytes_, ends_, slots_)];
   return row == kEmptySlot ? std::nullopt : std::optional<Row>(row);
 }
 

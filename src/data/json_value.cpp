@@ -2,9 +2,9 @@
 
 #include <array>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
-#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -28,7 +28,7 @@ class NamesSeen {
   }
 
  private:
-  absl::flat_hash_set<std::string> names_;
+  std::unordered_set<std::string> names_;
 };
 
 // Reads an object after its '{'.

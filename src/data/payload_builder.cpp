@@ -48,7 +48,7 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
 }
 
 absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t& number) {
-  const auto found = numbers_.find(absl::string_view(name.data(), name.size()));
+  const auto found = numbers_.find(name);
   if (found != numbers_.end()) {
     number = found->second;
     return absl::OkStatus();

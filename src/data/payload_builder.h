@@ -3,14 +3,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/status/status.h>
 
 #include "data/keep.h"
@@ -56,7 +57,7 @@ class PayloadTableBuilder {
   Row next_row_ = 0;
   PayloadTable table_;  // fields in the order of first mention until Build sorts them
   std::vector<FirstRows> first_rows_;  // by field, in the same order
-  absl::flat_hash_map<std::string, std::uint32_t> numbers_;
+  std::map<std::string, std::uint32_t, std::less<>> numbers_;
   std::vector<std::uint8_t> packed_;  // the current row
 };
 

@@ -1,11 +1,11 @@
 #include "data/payload_reader.h"
 
 #include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -87,7 +87,7 @@ class GivenTypes {
   }
 
  private:
-  absl::flat_hash_map<std::string, FieldType> types_;
+  std::map<std::string, FieldType> types_;
 };
 
 // One note a field, of the first few such fields.

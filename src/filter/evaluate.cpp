@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kIdField = "id";
 
-// Looks at one row are a few, at one keyword some dozen nanoseconds.
+// Estimated cost of a look at a row and at a keyword.
 constexpr std::uint64_t kRowNs = 2;
 constexpr std::uint64_t kKeywordNs = 40;
 // Rows that are added to a mask at once.

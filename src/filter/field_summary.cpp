@@ -46,9 +46,8 @@ struct Summarizer {
 
   template <class Value>
   absl::StatusOr<FieldSummary> operator()(const OrderedColumn<Value>& column) const {
-    if (absl::Status status = work.Ask(); !status.ok()) return status;
     FieldSummary summary;
-    summary.distinct_values = column.DistinctCount();
+    summary.distinct_values = column.distinct_count();
     if (column.empty()) return summary;
     summary.least = ValueOf(column.least());
     summary.greatest = ValueOf(column.greatest());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/distinct_count.h"
+#include "data/text_slots.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {
@@ -21,7 +22,7 @@ double RowBytes(double rows, std::size_t row_count) {
                              RowSet::BytesFor(static_cast<std::uint64_t>(rows), row_count));
 }
 
-// Of Builder::folded_, but for a longer text.
+// Of Builder::kept_, but for a longer text.
 constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
 }  // namespace
@@ -124,11 +125,9 @@ KeywordColumn::Estimate KeywordColumn::EstimateFor(std::size_t sampled_rows,
 }
 
 std::uint64_t KeywordColumn::Builder::BytesFor(std::uint64_t distinct, std::uint64_t occurrences) {
-  // A hash table of absl has a power of two of slots, up to seven eighths of them in use, and a
-  // byte for each.
-  const std::uint64_t slots = std::bit_ceil(distinct * 8 / 7 + 1);
-  return slots * (sizeof(decltype(numbers_)::value_type) + 1) + distinct * sizeof(std::uint64_t) +
-         occurrences * sizeof(Occurrence);
+  // Texts and where their spellings end are in arrays that grow by doubling.
+  return std::bit_ceil(distinct) * (sizeof(std::string_view) + sizeof(std::uint64_t)) +
+         data::SlotsFor(distinct * 2) * sizeof(std::uint32_t) + occurrences * sizeof(Occurrence);
 }
 
 std::uint64_t KeywordColumn::Builder::BuildBytesFor(std::uint64_t distinct,
@@ -140,22 +139,25 @@ std::uint64_t KeywordColumn::Builder::BuildBytesFor(std::uint64_t distinct,
 }
 
 void KeywordColumn::Builder::Add(Row row, std::string_view text) {
-  const auto next = static_cast<std::uint32_t>(numbers_.size());
   const std::string folded = FoldText(text);
-  auto found = numbers_.find(absl::string_view(folded.data(), folded.size()));
-  if (found == numbers_.end()) {
-    found = numbers_.emplace(Keep(folded), next).first;
+  const auto text_of = [this](std::uint32_t keyword) { return folded_[keyword]; };
+  data::MakeSlotFor(folded_.size(), slots_, text_of);
+  std::uint32_t& keyword = slots_[data::FindSlot(folded, slots_, text_of)];
+  if (keyword == data::kEmptySlot) {
+    const auto next = static_cast<std::uint32_t>(folded_.size());
+    folded_.push_back(Keep(folded));
     spellings_.insert(spellings_.end(), text.begin(), text.end());
     spelling_ends_.push_back(spellings_.size());
+    keyword = next;
   }
-  occurrences_.push_back({found->second, row});
+  occurrences_.push_back({keyword, row});
 }
 
-absl::string_view KeywordColumn::Builder::Keep(std::string_view text) {
-  if (folded_.empty() || folded_.back().capacity() - folded_.back().size() < text.size()) {
-    folded_.emplace_back().reserve(std::max(kKeptBytes, text.size()));
+std::string_view KeywordColumn::Builder::Keep(std::string_view text) {
+  if (kept_.empty() || kept_.back().capacity() - kept_.back().size() < text.size()) {
+    kept_.emplace_back().reserve(std::max(kKeptBytes, text.size()));
   }
-  std::vector<char>& block = folded_.back();
+  std::vector<char>& block = kept_.back();
   const std::size_t begin = block.size();
   block.insert(block.end(), text.begin(), text.end());
   return {block.data() + begin, text.size()};
@@ -169,13 +171,13 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
   };
   occurrences_.erase(std::unique(occurrences_.begin(), occurrences_.end(), same),
                      occurrences_.end());
-  std::vector<std::uint64_t> ends(numbers_.size());
+  std::vector<std::uint64_t> ends(folded_.size());
   for (std::size_t i = 0; i < occurrences_.size(); ++i) ends[occurrences_[i].keyword] = i + 1;
 
   std::vector<std::pair<std::string_view, std::uint32_t>> sorted;
-  sorted.reserve(numbers_.size());
-  for (const auto& [folded, keyword] : numbers_) {
-    sorted.emplace_back(std::string_view(folded.data(), folded.size()), keyword);
+  sorted.reserve(folded_.size());
+  for (const std::string_view folded : folded_) {
+    sorted.emplace_back(folded, static_cast<std::uint32_t>(sorted.size()));
   }
   std::ranges::sort(sorted);
   KeywordColumn column;
@@ -214,7 +216,7 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
 
 std::size_t KeywordColumn::Builder::TextBytes() const {
   std::size_t bytes = spellings_.size();
-  for (const auto& [folded, keyword] : numbers_) bytes += folded.size();
+  for (const std::string_view folded : folded_) bytes += folded.size();
   return bytes;
 }
 

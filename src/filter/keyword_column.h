@@ -6,9 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
-#include <absl/strings/string_view.h>
-
 #include "filter/row_set.h"
 #include "simile/row_mask.h"
 
@@ -95,10 +92,11 @@ class KeywordColumn::Builder {
 
   // Keeps a text, which never moves, in few large blocks: small ones that are freed when the column
   // is built would leave its own bitmaps scattered over pages that could not be returned.
-  absl::string_view Keep(std::string_view text);
+  std::string_view Keep(std::string_view text);
 
-  std::vector<std::vector<char>> folded_;                          // the kept texts
-  absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_;  // of keywords, by folded text
+  std::vector<std::vector<char>> kept_;   // the blocks
+  std::vector<std::string_view> folded_;  // [keyword], kept
+  std::vector<std::uint32_t> slots_;      // keywords by folded text (data/text_slots.h)
   std::vector<char> spellings_;
   std::vector<std::uint64_t> spelling_ends_;  // [keyword]
   std::vector<Occurrence> occurrences_;

@@ -6,8 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-
-#include <absl/container/flat_hash_map.h>
+#include <unordered_map>
 
 #include "simile/row_mask.h"
 
@@ -39,7 +38,8 @@ class MaskCache {
   const std::uint64_t bytes_max_;
   mutable std::mutex mutex_;  // guards the members below
   std::list<Entry> entries_;  // last used first
-  absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
+  // By the text of the entry.
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -19,6 +20,12 @@ struct Sides {
   bool above = false;
 
   bool operator==(const Sides&) const = default;
+};
+
+// How far an order has been visited. At its start at first.
+struct VisitedPlace {
+  std::size_t above = 0;  // rows before those of equal value that are being visited
+  std::size_t equal = 0;  // of these, those that have been visited
 };
 
 // The values of a field that has an order, sorted, with their rows. Immutable once built; safe to
@@ -40,6 +47,9 @@ class OrderedColumn {
       values_.push_back(values[i]);
       rows_.push_back(rows[i]);
     }
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (i == 0 || values_[i - 1] < values_[i]) ++distinct_count_;
+    }
   }
 
   bool empty() const { return values_.empty(); }
@@ -47,14 +57,7 @@ class OrderedColumn {
   Value least() const { return values_.front(); }
   Value greatest() const { return values_.back(); }
 
-  // Cost: O(n).
-  std::size_t DistinctCount() const {
-    std::size_t count = empty() ? 0 : 1;
-    for (std::size_t i = 1; i < values_.size(); ++i) {
-      if (values_[i - 1] < values_[i]) ++count;
-    }
-    return count;
-  }
+  std::size_t distinct_count() const { return distinct_count_; }
 
   // The rows whose value passes: those below, equal and above. Cost: O(log n).
   std::array<std::span<const Row>, 3> RowsThatPass(Sides sides, Value value) const {
@@ -68,16 +71,17 @@ class OrderedColumn {
             sides.above ? rows.subspan(end) : none};
   }
 
-  // Calls visit(row) by descending value, equal values by row, until it returns false.
+  // Calls visit(row) by descending value, equal values by row, until it returns false. Goes on from
+  // the place, and moves it.
   template <class Visit>
-  void VisitDescending(Visit visit) const {
-    for (std::size_t end = values_.size(); end > 0;) {
-      std::size_t begin = end - 1;
-      while (begin > 0 && !(values_[begin - 1] < values_[end - 1])) --begin;
-      for (std::size_t i = begin; i < end; ++i) {
-        if (!visit(rows_[i])) return;
+  void VisitDescending(VisitedPlace& place, Visit visit) const {
+    while (place.above < values_.size()) {
+      const std::size_t end = values_.size() - place.above;
+      const std::size_t begin = BeginOfEqual(end);
+      while (begin + place.equal < end) {
+        if (!visit(rows_[begin + place.equal++])) return;
       }
-      end = begin;
+      place = {.above = values_.size() - begin, .equal = 0};
     }
   }
 
@@ -86,8 +90,17 @@ class OrderedColumn {
   }
 
  private:
+  // Where the values begin that equal the last one before `end`.
+  std::size_t BeginOfEqual(std::size_t end) const {
+    if (end == 1 || values_[end - 2] < values_[end - 1]) return end - 1;
+    const auto last = values_.begin() + static_cast<std::ptrdiff_t>(end - 1);
+    return static_cast<std::size_t>(std::lower_bound(values_.begin(), last, *last) -
+                                    values_.begin());
+  }
+
   std::vector<Value> values_;  // ascending
   std::vector<Row> rows_;      // [values]
+  std::size_t distinct_count_ = 0;
 };
 
 }  // namespace simile::filter

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
-
-#include <absl/container/flat_hash_map.h>
 
 #include "data/field_type.h"
 #include "simile/payload.h"
@@ -38,7 +37,7 @@ class SeparatorEvidence {
   bool SeparatesKeywords() const;
 
  private:
-  absl::flat_hash_map<std::string, std::uint32_t> occurrences_;  // of parts
+  std::unordered_map<std::string, std::uint32_t> occurrences_;  // of parts
 };
 
 }  // namespace simile::filter

@@ -135,8 +135,8 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const int no_delay = 1;
   static_cast<void>(
       setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay));
-  // What the kernel has not sent when gRPC closes a connection after its last call may be lost, and
-  // a reply that nobody reads takes memory there, too.
+  // Bounds what waits in the kernel for a peer that does not read. gRPC may also lose it when it
+  // closes the connection.
   constexpr int kUnsentBytesMax = 128 << 10;
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax,
                                sizeof kUnsentBytesMax));

@@ -1,6 +1,5 @@
 #include "net/io_thread.h"
 
-#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -68,9 +67,19 @@ void IoThread::ReactToWhatCame() {
   void* tag = nullptr;
   bool ok = false;
   const gpr_timespec now = gpr_time_0(GPR_CLOCK_MONOTONIC);
-  for (int left = kReactionsMax; left > 0; --left) {
-    if (queue_->AsyncNext(&tag, &ok, now) != NextStatus::GOT_EVENT) return;
-    React(tag, ok);
+  bool looked_again = false;
+  for (int reactions = 0; reactions < kReactionsMax;) {
+    if (queue_->AsyncNext(&tag, &ok, now) == NextStatus::GOT_EVENT) {
+      React(tag, ok);
+      ++reactions;
+      looked_again = false;
+    } else {
+      // gRPC serves one connection at each look, and a look that only ends a read or a write brings
+      // no event although other connections have some. So where much comes, one such look is not
+      // the end: 64 calls on 16 connections make passes of 54 instead of 4.
+      if (reactions < 2 || looked_again) return;
+      looked_again = true;
+    }
   }
 }
 
@@ -92,7 +101,7 @@ void IoThread::Add(OpenCall& call) {
   if (open_ != nullptr) open_->previous_ = &call;
   open_ = &call;
   if (!stopping_) return;
-  TellWhetherIdle();
+  NotifyIfIdle();
   call.Stop();
 }
 
@@ -101,7 +110,7 @@ void IoThread::Remove(OpenCall& call) {
   if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
   call.previous_ = nullptr;
   call.next_ = nullptr;
-  if (stopping_) TellWhetherIdle();
+  if (stopping_) NotifyIfIdle();
 }
 
 void IoThread::LookForOverdue() {
@@ -109,24 +118,25 @@ void IoThread::LookForOverdue() {
   if (open_ == nullptr || now < next_look_) return;
   next_look_ = now + kLookInterval;
   for (OpenCall* call = open_; call != nullptr; call = call->next_) {
-    if (now.time_since_epoch().count() < call->taken_by_.load(std::memory_order_relaxed)) continue;
+    if (now.time_since_epoch().count() < call->take_deadline_.load(std::memory_order_relaxed))
+      continue;
     metrics_.CountRejected(observe::Rejection::kReplyNotTaken);
-    call->IsTaken();  // counts once
+    call->ClearTakeDeadline();  // counts once
     call->Cut();
   }
 }
 
 void IoThread::StopCalls() {
-  stop_alarm_.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), static_cast<IoEvent*>(&stop_event_));
+  stop_alarm_.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), stop_event_.tag());
 }
 
 void IoThread::OnStop(bool /*ok*/) {
   stopping_ = true;
   for (OpenCall* call = open_; call != nullptr; call = call->next_) call->Stop();
-  TellWhetherIdle();
+  NotifyIfIdle();
 }
 
-void IoThread::TellWhetherIdle() {
+void IoThread::NotifyIfIdle() {
   const std::lock_guard lock(idle_mutex_);
   idle_ = open_ == nullptr;
   if (idle_) idle_changed_.notify_all();

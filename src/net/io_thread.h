@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,6 +33,8 @@ class IoEventOf final : public IoEvent {
   using Reaction = void (Owner::*)(bool ok);
   IoEventOf(Owner& owner, Reaction reaction) : owner_(owner), reaction_(reaction) {}
   void Happened(bool ok) override { (owner_.*reaction_)(ok); }
+  // As gRPC's tag, from which the thread gets the IoEvent back.
+  void* tag() { return static_cast<IoEvent*>(this); }
 
  private:
   Owner& owner_;
@@ -52,17 +53,16 @@ class OpenCall {
   virtual void Cut() = 0;
 
  protected:
-  // From now on something is being sent, and is cut if the caller has not taken it by then. Any
-  // thread.
-  void MustBeTakenBy(Clock::TimePoint time) {
-    taken_by_.store(time.time_since_epoch().count(), std::memory_order_relaxed);
+  // Something is being sent: the call is cut if the caller has not taken it by then. Any thread.
+  void SetTakeDeadline(Clock::TimePoint time) {
+    take_deadline_.store(time.time_since_epoch().count(), std::memory_order_relaxed);
   }
   // It was taken. Any thread.
-  void IsTaken() { MustBeTakenBy(Clock::TimePoint::max()); }
+  void ClearTakeDeadline() { SetTakeDeadline(Clock::TimePoint::max()); }
 
  private:
   friend class IoThread;
-  std::atomic<Clock::Duration::rep> taken_by_ = Clock::Duration::max().count();
+  std::atomic<Clock::Duration::rep> take_deadline_ = Clock::Duration::max().count();
   OpenCall* previous_ = nullptr;  // of the thread's list
   OpenCall* next_ = nullptr;
 };
@@ -95,7 +95,7 @@ class IoThread {
   // On this thread: whether the server stops, so that a call that arrives all the same is refused.
   bool stopping() const { return stopping_; }
 
-  // Tells all open calls that the server stops. Any thread; once.
+  // Calls Stop() of all open calls. Any thread; once.
   void StopCalls();
   // After StopCalls: waits until no call is open. False when `timeout` passes first.
   bool AwaitNoCalls(Clock::Duration timeout);
@@ -108,7 +108,7 @@ class IoThread {
   void OnStop(bool ok);
   // Now and then: cuts the calls whose replies should have been taken.
   void LookForOverdue();
-  void TellWhetherIdle();
+  void NotifyIfIdle();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   const BeforeWait before_wait_;

@@ -23,11 +23,11 @@ namespace {
 constexpr std::size_t kReservedDescriptors = 32;
 
 // How long a server that stops refuses calls itself. gRPC's shutdown cancels what arrives after it,
-// and clients do not retry that: those that call all the time hear of the stop by a refusal first.
+// and clients do not retry that: a busy client first gets a refusal, which it retries elsewhere.
 constexpr std::chrono::milliseconds kRefusing{50};
 
 // How long a server whose calls have ended waits until its clients have closed their connections.
-constexpr std::chrono::milliseconds kGoodbyeMax{250};
+constexpr std::chrono::milliseconds kCloseWaitMax{250};
 
 // The end of the shutdown, in whose queue nobody looks for it.
 class ShutdownTag final : public grpc::internal::CompletionQueueTag {
@@ -155,7 +155,7 @@ bool Server::Drain(std::chrono::milliseconds timeout) {
     grpc_server_cancel_all_calls(server_->c_server());
     return false;
   }
-  AwaitGoodbye();
+  AwaitConnectionsClosed();
   return true;
 }
 
@@ -168,10 +168,10 @@ void Server::BeginShutdown() {
   shutdown_queue_->Shutdown();
 }
 
-void Server::AwaitGoodbye() {
+void Server::AwaitConnectionsClosed() {
   void* tag = nullptr;
   bool ok = false;
-  shutdown_queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kGoodbyeMax);
+  shutdown_queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kCloseWaitMax);
 }
 
 void Server::HandOver(int fd) {

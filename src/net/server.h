@@ -64,7 +64,7 @@ class Server {
   const std::string& address() const { return address_; }  // "127.0.0.1:50051"
   std::size_t CountConnections() { return acceptor_.CountOpen(); }
 
-  // Stops gracefully: no connection is accepted, clients are told to go (GOAWAY), no new call is
+  // Stops gracefully: no connection is accepted, clients get GOAWAY, no new call is
   // taken, and calls in flight finish; those that are still running after `timeout` are cut. False
   // when there were any. Idempotent.
   bool Drain(std::chrono::milliseconds timeout);
@@ -76,7 +76,7 @@ class Server {
   void BeginShutdown();
   // After GOAWAY: waits a moment until the connections are closed, so that no client sends a call
   // into one that the end of the process breaks.
-  void AwaitGoodbye();
+  void AwaitConnectionsClosed();
 
   const std::uint16_t port_;
   const std::string address_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/bounded_write.h"
@@ -34,6 +35,22 @@ struct LineWriter::State {
       if (result.failed) break;
     }
     return text;
+  }
+
+  // Whether that is written. Without memory for the line it is not.
+  bool ReportDropped(std::uint64_t count) const {
+    try {
+      return Write(options.dropped_line(count)).empty();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  // Waits until what was added so far is written or lost. Returns whether it is.
+  //   lock  of mutex
+  bool AwaitAdded(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds wait) {
+    const std::uint64_t added = lines_added;
+    return progress.wait_for(lock, wait, [&] { return lines_done >= added; });
   }
 
   const Options options;
@@ -70,6 +87,7 @@ void LineWriter::Add(std::string_view line) {
   const std::lock_guard lock(state_->mutex);
   if (state_->waiting.size() + line.size() > state_->options.waiting_bytes_max) {
     ++state_->lines_dropped;
+    state_->wake.notify_one();
     return;
   }
   if (state_->waiting.empty()) state_->wake.notify_one();
@@ -79,19 +97,19 @@ void LineWriter::Add(std::string_view line) {
 
 void LineWriter::AddUrgent(std::string_view line) {
   Add(line);
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->is_stalled) return;
-  }
-  if (Flush(kUrgentWait)) return;
+  std::unique_lock lock(state_->mutex);
+  if (!state_->is_stalled) state_->is_stalled = !state_->AwaitAdded(lock, kUrgentWait);
+}
+
+void LineWriter::CountLost() {
   const std::lock_guard lock(state_->mutex);
-  state_->is_stalled = true;
+  ++state_->lines_dropped;
+  state_->wake.notify_one();
 }
 
 bool LineWriter::Flush(std::chrono::milliseconds wait) {
   std::unique_lock lock(state_->mutex);
-  const std::uint64_t added = state_->lines_added;
-  return state_->progress.wait_for(lock, wait, [&] { return state_->lines_done >= added; });
+  return state_->AwaitAdded(lock, wait);
 }
 
 std::uint64_t LineWriter::lines_dropped() const {
@@ -102,8 +120,12 @@ std::uint64_t LineWriter::lines_dropped() const {
 void LineWriter::Run(State& state) {
   std::string lines;
   std::unique_lock lock(state.mutex);
+  bool report_failed = false;  // then the next one comes with lines
   while (true) {
-    state.wake.wait(lock, [&] { return state.is_ending || !state.waiting.empty(); });
+    state.wake.wait(lock, [&] {
+      return state.is_ending || !state.waiting.empty() ||
+             (!report_failed && state.lines_dropped > state.drops_reported);
+    });
     if (state.is_ending) break;
     lines.clear();
     lines.swap(state.waiting);
@@ -114,13 +136,13 @@ void LineWriter::Run(State& state) {
     lock.unlock();
 
     const std::string_view unwritten = state.Write(lines);
-    const bool reported =
-        unreported > 0 && state.Write(state.options.dropped_line(unreported)).empty();
+    const bool reported = unreported > 0 && state.ReportDropped(unreported);
 
     lock.lock();
     state.lines_done += count;
     state.lines_dropped += CountLines(unwritten);
     if (reported) state.drops_reported = dropped;
+    report_failed = unreported > 0 && !reported;
     if (unwritten.size() < lines.size()) state.is_stalled = false;
     state.progress.notify_all();
   }

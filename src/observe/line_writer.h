@@ -40,6 +40,8 @@ class LineWriter {
   // Add, and waits a moment until the line is written, in case the process ends. A reader who
   // stopped reading costs one such wait.
   void AddUrgent(std::string_view line);
+  // Counts a line that was lost before it could be added.
+  void CountLost();
   // Waits until every line that was added before is written or lost. Returns false when that takes
   // longer.
   bool Flush(std::chrono::milliseconds wait);

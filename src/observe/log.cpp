@@ -61,7 +61,7 @@ LineWriter::Options ToStandardError(const Logger::Options& options) {
                              std::make_shared<LineFormatter>(options)](std::uint64_t count) {
     const LogField lines("lines", count);
     return formatter->Line(LogLevel::kWarning,
-                           "lines of this log were dropped: nobody read standard error",
+                           "lines of this log were dropped: standard error did not take them",
                            {&lines, 1});
   };
   return writer;
@@ -78,7 +78,9 @@ class Logger::Impl {
 
   bool Takes(LogLevel level) const { return level >= level_; }
 
-  void Write(LogLevel level, std::string_view message, std::span<const LogField> fields) {
+  //   urgent  waits a moment for the line to be written
+  void Write(LogLevel level, bool urgent, std::string_view message,
+             std::span<const LogField> fields) {
     std::unique_lock lock(mutex_);
     const std::string line = formatter_.Line(level, message, fields);
     if (sink_ != nullptr) {
@@ -86,8 +88,10 @@ class Logger::Impl {
       return;
     }
     lock.unlock();
-    if (level == LogLevel::kError) return writer_->AddUrgent(line);
-    writer_->Add(line);
+    urgent ? writer_->AddUrgent(line) : writer_->Add(line);
+  }
+  void CountLost() {
+    if (writer_) writer_->CountLost();
   }
 
   bool Flush(std::chrono::milliseconds wait) { return !writer_ || writer_->Flush(wait); }
@@ -104,13 +108,13 @@ class Logger::Impl {
 Logger::Logger(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Logger::~Logger() = default;
 
-void Logger::Write(LogLevel level, std::string_view message,
+void Logger::Write(LogLevel level, bool urgent, std::string_view message,
                    std::span<const LogField> fields) const noexcept {
   if (!impl_->Takes(level)) return;
   try {
-    impl_->Write(level, message, fields);
+    impl_->Write(level, urgent, message, fields);
   } catch (const std::exception&) {
-    // Out of memory while formatting: the line is lost.
+    impl_->CountLost();  // out of memory while formatting
   }
 }
 

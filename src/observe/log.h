@@ -43,8 +43,8 @@ struct LogField {
 // Values may hold untrusted text: a line stays one line and valid UTF-8. A line of text to a
 // terminal first erases what its last line holds, which may be a progress bar.
 // To standard error, another thread writes (line_writer.h): a reader who stops reading costs lines
-// and holds up nobody. Errors are waited for a moment, because the process may end after them. One
-// logger for a process, so that its lines keep their order. All methods may be called from any
+// and holds up nobody. Error() waits a moment for its line, because the process may end after it.
+// One logger for a process, so that its lines keep their order. All methods may be called from any
 // thread and never throw.
 class Logger {
  public:
@@ -70,19 +70,24 @@ class Logger {
     Write(LogLevel::kWarning, message, {fields.begin(), fields.size()});
   }
   void Error(std::string_view message, Fields fields = {}) const noexcept {
-    Write(LogLevel::kError, message, {fields.begin(), fields.size()});
+    Write(LogLevel::kError, true, message, {fields.begin(), fields.size()});
   }
-  // For fields that are not always the same ones.
+  // For fields that are not always the same ones. Waits for nothing: of calls there may be many.
   void Write(LogLevel level, std::string_view message,
-             std::span<const LogField> fields) const noexcept;
+             std::span<const LogField> fields) const noexcept {
+    Write(level, false, message, fields);
+  }
 
   // Before the process ends by _exit: waits until every line is written, but no longer than this
   // for a reader who does not read. The destructor does so by itself. Returns whether they are.
   bool Flush(std::chrono::milliseconds wait = std::chrono::seconds(1)) const noexcept;
-  // Lines that were lost to a reader who did not read, since the start.
+  // Lines that were lost, to a reader who did not read or for want of memory, since the start.
   std::uint64_t lines_dropped() const noexcept;
 
  private:
+  void Write(LogLevel level, bool urgent, std::string_view message,
+             std::span<const LogField> fields) const noexcept;
+
   class Impl;  // keeps spdlog's headers out of this one
 
   std::unique_ptr<Impl> impl_;

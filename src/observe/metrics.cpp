@@ -48,8 +48,8 @@ auto& Declare(Builder builder, const char* name, const char* what, prometheus::R
 
 constexpr double kSecondsPerMicrosecond = 1e-6;
 
-// What is counted by method. The library finds a metric by its labels in a map under a lock, so
-// each is looked for once.
+// What is counted by method. The library's own look-up makes a map of labels each time, so each is
+// looked for once.
 class MethodMetrics final : public CallMetric {
  public:
   MethodMetrics(std::string rpc_method, prometheus::Family<prometheus::Histogram>& calls,
@@ -101,9 +101,10 @@ class Metrics::Impl {
         .Add({{"version", std::string(build.version)}, {"build", std::string(build.build)}})
         .Set(1);
     // Exposes every counter from 0 on: rate() needs the value before the first increment.
-    for (const char* reason : kRejectionLabels) rejected.Add({{"reason", reason}});
+    for (std::size_t i = 0; i < kRejectionLabels.size(); ++i) {
+      rejections.at(i) = &rejected.Add({{"reason", kRejectionLabels.at(i)}});
+    }
     for (const FallbackCause cause : kFallbackCauses) fallbacks.Add({{"reason", LabelOf(cause)}});
-    for (const char* result : {"published", "failed"}) reloads.Add({{"result", result}});
   }
 
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
@@ -121,9 +122,14 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& rejected =
       Declare(prometheus::BuildCounter(), "simile_rejected_total",
               "Rejected calls and connections, by reason.", *registry);
+  // By Rejection. Like those of reloads looked for once: their labels take memory, and they count
+  // what must not fail.
+  std::array<prometheus::Counter*, kRejectionLabels.size()> rejections{};
   prometheus::Family<prometheus::Counter>& reloads =
       Declare(prometheus::BuildCounter(), "simile_reload_total",
               "Loads and reloads of a collection, by result.", *registry);
+  prometheus::Counter& reloads_published = reloads.Add({{"result", "published"}});
+  prometheus::Counter& reloads_failed = reloads.Add({{"result", "failed"}});
   prometheus::Family<prometheus::Gauge>& backends =
       Declare(prometheus::BuildGauge(), "simile_backend_active", "1 for the backend that answers.",
               *registry);
@@ -203,8 +209,7 @@ void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
 }
 
 void Metrics::CountRejected(Rejection reason) {
-  const char* const label = kRejectionLabels[static_cast<std::size_t>(reason)];
-  impl_->rejected.Add({{"reason", label}}).Increment();
+  impl_->rejections.at(static_cast<std::size_t>(reason))->Increment();
 }
 
 void Metrics::SetBackendActive(std::string_view backend) {
@@ -231,7 +236,7 @@ void Metrics::CountDeviceError(int code) {
 }
 
 void Metrics::CountReload(bool published) {
-  impl_->reloads.Add({{"result", published ? "published" : "failed"}}).Increment();
+  (published ? impl_->reloads_published : impl_->reloads_failed).Increment();
 }
 
 std::vector<std::shared_ptr<prometheus::Collectable>> Metrics::Collectables() const {

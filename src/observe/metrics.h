@@ -22,11 +22,11 @@ namespace simile::observe {
 
 // Why a call or a connection was rejected.
 enum class Rejection : std::uint8_t {
-  kQueueFull,           // the executor's queue is full
-  kDeadline,            // expired while waiting; nothing was computed
-  kCancelled,           // the caller cancelled while it waited
-  kDraining,            // the server is stopping
-  kConnections,         // a connection beyond the server's maximum
+  kQueueFull,    // too much work or too many unread replies wait, or no answer would be in time
+  kDeadline,     // expired while waiting; nothing was computed
+  kCancelled,    // the caller cancelled while it waited
+  kDraining,     // the server is stopping
+  kConnections,  // a connection beyond the server's maximum
   kConnectionsPerPeer,  // a connection beyond one address's maximum
   kDescriptors,         // a connection without a free file descriptor
   kReplyNotTaken,       // a call whose caller did not read the reply in time

@@ -16,6 +16,8 @@
 namespace simile::observe {
 namespace {
 
+double TicksPerSecond() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
+
 std::string ReadWhole(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -79,21 +81,18 @@ class ProcessCollector final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override {
     using prometheus::MetricType;
     std::vector<prometheus::MetricFamily> families;
-    const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
     if (const auto stat = ReadProcessStat()) {
       Add(families, "process_cpu_seconds_total", "User and system CPU time spent, seconds.",
-          MetricType::Counter,
-          static_cast<double>(stat->user_ticks + stat->system_ticks) / ticks_per_second);
+          MetricType::Counter, CpuTime(*stat).count());
       Add(families, "process_virtual_memory_bytes", "Virtual memory size, bytes.",
           MetricType::Gauge, static_cast<double>(stat->virtual_bytes));
       Add(families, "process_resident_memory_bytes", "Resident memory size, bytes.",
-          MetricType::Gauge,
-          static_cast<double>(stat->resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+          MetricType::Gauge, static_cast<double>(ResidentBytes(*stat)));
       if (const auto boot_seconds = BootTimeSeconds()) {
         Add(families, "process_start_time_seconds", "Start of the process, Unix time.",
             MetricType::Gauge,
             static_cast<double>(*boot_seconds) +
-                static_cast<double>(stat->start_ticks) / ticks_per_second);
+                static_cast<double>(stat->start_ticks) / TicksPerSecond());
       }
     }
     if (const auto count = OpenDescriptors()) {
@@ -123,6 +122,15 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view line) {
     return std::nullopt;
   }
   return stat;
+}
+
+std::chrono::duration<double> CpuTime(const ProcessStat& stat) {
+  return std::chrono::duration<double>(static_cast<double>(stat.user_ticks + stat.system_ticks) /
+                                       TicksPerSecond());
+}
+
+std::uint64_t ResidentBytes(const ProcessStat& stat) {
+  return stat.resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::optional<ProcessStat> ReadProcessStat() {

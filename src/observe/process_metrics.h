@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,6 +25,10 @@ struct ProcessStat {
 // Parses /proc/PID/stat (proc(5)). The command name may hold spaces and brackets, so fields are
 // counted from the last ')'. Nothing if the line is malformed. Pure.
 std::optional<ProcessStat> ParseProcessStat(std::string_view line);
+
+// User and system time.
+std::chrono::duration<double> CpuTime(const ProcessStat& stat);
+std::uint64_t ResidentBytes(const ProcessStat& stat);
 
 // That of this process, now. Nothing where /proc cannot be read.
 std::optional<ProcessStat> ReadProcessStat();

@@ -21,9 +21,9 @@ struct Receipt {
   std::uint64_t device_bytes = 0;       // on the GPU, whatever backend answered; 0 without one
   std::uint64_t device_bytes_peak = 0;  // each purpose's own peak, summed
   std::uint32_t batch_size = 0;         // queries in its largest pass, other callers' included
-  std::uint64_t queue_us = 0;           // arrival to start of the pass
-  std::uint64_t compute_us = 0;         // the whole batch in the engine
-  QueryCost cost;                       // summed over this call's queries
+  std::uint64_t queue_us = 0;           // arrival to the start of its first pass
+  std::uint64_t compute_us = 0;  // all its passes in the engine, other callers' queries included
+  QueryCost cost;                // summed over this call's queries
 };
 
 }  // namespace simile::observe

@@ -56,15 +56,16 @@ struct ColdStart {
   Order order = Order::kNewest;
   // Integers, numbers or times. Empty: for kNewest the only time field, or else `year`; for
   // kMostPopular how many users have seen the row.
-  std::string field;
+  std::string_view field;
 };
 
 struct GroupRequest {
-  std::string field;
+  std::string_view field;
   std::uint32_t group_size = 1;
 };
 
-// A validated query of a request, without protobuf.
+// A validated query of a request, without protobuf. Its views are of the request, whose options'
+// texts all queries of a call may share.
 struct QueryRequest {
   std::variant<ByVector, ByItem, ByUser, ByExamples, ByBlend> target;
   std::uint32_t k = 10;
@@ -73,7 +74,7 @@ struct QueryRequest {
   // Rows never returned. An id the collection does not have excludes nothing: callers keep long
   // lists of what a user has dismissed, and items disappear from collections.
   std::vector<std::string> exclude_ids;
-  std::string filter;              // rows that may be returned; empty lets every row pass
+  std::string_view filter;         // rows that may be returned; empty lets every row pass
   bool filter_is_default = false;  // of the call's options, for errors
   std::optional<engine::Diversity> diversity;  // one of these at most
   std::optional<GroupRequest> group_by;

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include "data/matrix.h"
@@ -22,12 +21,11 @@
 namespace simile::query {
 namespace {
 
-// The work of one query, estimated: all of it but its vectors, one number of those, one excluded id
-// that is looked up, and one excluded row, which is sorted.
+// The work of one query, estimated: all of it but its vectors, one number of those, and one
+// excluded id, which is looked up and sorted.
 constexpr std::uint64_t kQueryNs = 500;
 constexpr std::uint64_t kNumberNs = 2;
-constexpr std::uint64_t kExcludedIdNs = 150;
-constexpr std::uint64_t kExcludedRowNs = 20;
+constexpr std::uint64_t kExcludedIdNs = 170;
 
 // Whether the query names a user without a profile and says which rows to answer with instead.
 bool IsColdStart(const engine::Snapshot& snapshot, const QueryRequest& request) {
@@ -106,13 +104,13 @@ class CallMasks {
   // Errors: Filters::Prepare's.
   absl::Status Read(std::string_view filter) {
     if (filter.empty()) return absl::OkStatus();
-    Filter*& known = filters_[filter];
+    Filter*& known = by_given_text_[filter];
     if (known != nullptr) return absl::OkStatus();
     auto prepared = snapshot_.filters->Prepare(filter, work_);
     if (!prepared.ok()) return prepared.status();
-    const auto [place, is_other] = by_text_.try_emplace(prepared->text);
+    const auto [place, is_new] = by_canonical_text_.try_emplace(prepared->text);
     known = &place->second;
-    if (!is_other) return absl::OkStatus();
+    if (!is_new) return absl::OkStatus();
     looks_ += prepared->looks;
     known->filter = *std::move(prepared);
     return absl::OkStatus();
@@ -124,7 +122,7 @@ class CallMasks {
   // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
     if (filter.empty()) return unfiltered_;
-    Filter& known = *filters_.find(filter)->second;
+    Filter& known = *by_given_text_.find(filter)->second;
     if (known.mask != nullptr) return known.mask;
     const absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(known.filter, work_);
     if (!passing.ok()) return passing;
@@ -132,6 +130,7 @@ class CallMasks {
     absl::Status status = work_.Did(snapshot_.row_count() / 32);
     if (!status.ok()) return status;
     known.mask = Intersection(*passing, unfiltered_);
+    known.filter.rows.reset();
     return known.mask;
   }
 
@@ -144,9 +143,9 @@ class CallMasks {
   const engine::Snapshot& snapshot_;
   base::LongWork& work_;
   std::uint64_t looks_;
-  const MaskPtr unfiltered_;               // the rows of a query without a filter
-  std::map<std::string, Filter> by_text_;  // by their canonical texts
-  absl::flat_hash_map<std::string_view, Filter*> filters_;
+  const MaskPtr unfiltered_;  // the rows of a query without a filter
+  std::map<std::string, Filter> by_canonical_text_;
+  std::map<std::string_view, Filter*> by_given_text_;
 };
 
 // What the queries of a call are resolved with.
@@ -229,8 +228,7 @@ class Resolver {
         AddRowsOf(snapshot_.dataset->ids, request.exclude_ids, call_.work, excluded);
     if (!status.ok()) return status;
     SortDistinct(excluded);
-    status = call_.work.Did(excluded.size() * kExcludedRowNs);
-    if (!status.ok() || call_.shared_exclusions == nullptr) return status;
+    if (call_.shared_exclusions == nullptr) return absl::OkStatus();
     const std::vector<Row>& shared = *call_.shared_exclusions;
     if (std::ranges::includes(shared, excluded)) {
       query_.shared_excluded_rows = call_.shared_exclusions;

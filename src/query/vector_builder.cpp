@@ -16,6 +16,9 @@ namespace {
 
 using base::ErrorReason;
 
+// An excluded row is copied, and sorted later. Estimated.
+constexpr std::uint64_t kExcludedRowNs = 20;
+
 // Why a vector sent as stored may be searched without being normalized: no proof takes a query to
 // have unit length. The CPU's bound is formed from the query's own length, which is measured
 // (certificate/score_bound.h). The GPU's takes it to be at most kUnitLengthMax once it is scaled,
@@ -110,6 +113,8 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
   Copy(profiles.vectors.view(), *user, row);
   if (target.exclude_seen) {
     const std::span<const Row> seen = profiles.seen.Of(*user);
+    absl::Status status = work_.Did(seen.size() * kExcludedRowNs);
+    if (!status.ok()) return status;
     excluded.insert(excluded.end(), seen.begin(), seen.end());
   }
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 
 #include <absl/status/status.h>
 
+#include "service/caller_shares.h"
 #include "simile/clock.h"
 
 namespace simile::service {
@@ -18,6 +19,9 @@ class Reply {
   virtual ~Reply() = default;
   // Of the whole response message, serialized. O(1).
   virtual std::size_t bytes() const = 0;
+  // Whether bytes() are all. Otherwise there are so many that counting ended, at bytes() - 1, and
+  // the response must not be written.
+  virtual bool is_exact() const { return true; }
   // Writes bytes() bytes to `out` and returns the end of them.
   virtual std::uint8_t* Write(std::uint8_t* out) const = 0;
 };
@@ -34,6 +38,8 @@ class AnyCall {
   // The caller's x-request-id, or one made by the server where the caller sent none that is usable.
   virtual std::string_view request_id() const = 0;
   virtual Clock::TimePoint arrived_at() const = 0;
+  // Whom it shares what is there for all with; the same for all calls that have no address.
+  virtual CallerKey caller() const { return {}; }
   // The caller's deadline; nothing when it set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
   // Is requested to stop when the caller cancels or disconnects. May be kept after the end. Its

@@ -1,10 +1,10 @@
 #include "service/call_work.h"
 
 #include <chrono>
+#include <utility>
 
 #include "base/error_detail.h"
 #include "engine/search/call_context.h"
-#include "service/resolve_workers.h"
 
 namespace simile::service {
 
@@ -21,12 +21,28 @@ base::LongWork WorkOf(const AnyCall& call, const Clock& clock, std::string_view 
   return WorkOf(call, call.deadline().value_or(Clock::TimePoint::max()), clock, step);
 }
 
-absl::Status WorkersFullError() {
+absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,
+                           const WorkNeeds& needs) {
   constexpr std::chrono::milliseconds kRetryAfter{100};
+  if (workers.Post(std::move(work), needs)) return absl::OkStatus();
   return base::WithRetryAfter(
       base::Error(base::ErrorReason::kQueueFull,
                   "too many calls wait to be looked at; try again, or on another server"),
       kRetryAfter);
+}
+
+void CountRefusal(observe::Metrics& metrics, const absl::Status& status) {
+  if (status.ok()) return;
+  switch (base::ReasonOf(status)) {
+    case base::ErrorReason::kQueueFull:
+      return metrics.CountRejected(observe::Rejection::kQueueFull);
+    case base::ErrorReason::kDeadlineExceeded:
+      return metrics.CountRejected(observe::Rejection::kDeadline);
+    case base::ErrorReason::kCancelled:
+      return metrics.CountRejected(observe::Rejection::kCancelled);
+    default:
+      return;
+  }
 }
 
 }  // namespace simile::service

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include <absl/status/status.h>
 
 #include "base/long_work.h"
+#include "observe/metrics.h"
 #include "service/call.h"
+#include "service/resolve_workers.h"
 #include "simile/clock.h"
 
 namespace simile::service {
@@ -19,7 +22,11 @@ base::LongWork WorkOf(const AnyCall& call, Clock::TimePoint deadline, const Cloc
 // The same until the caller's deadline, if it has one.
 base::LongWork WorkOf(const AnyCall& call, const Clock& clock, std::string_view step);
 
-// QUEUE_FULL: the resolve workers take no more work.
-absl::Status WorkersFullError();
+// Has a worker run a part of a call. Errors: kQueueFull.
+absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,
+                           const WorkNeeds& needs);
+
+// Counts a call that is answered by this error among the rejected ones, if it is one of those.
+void CountRefusal(observe::Metrics& metrics, const absl::Status& status);
 
 }  // namespace simile::service

@@ -126,12 +126,18 @@ void ChangesUnderWay::End(const std::string& collection,
     callers = std::move(place->second.callers);
     changes_.erase(place);
   }
+  ended_.notify_all();
   AnswerAll(callers, result);
 }
 
 bool ChangesUnderWay::Has(const std::string& collection) const {
   const std::lock_guard lock(mutex_);
   return changes_.contains(collection);
+}
+
+void ChangesUnderWay::AwaitEndOf(const std::string& collection) const {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return stopped_ || !changes_.contains(collection); });
 }
 
 bool ChangesUnderWay::empty() const {
@@ -148,6 +154,7 @@ void ChangesUnderWay::Stop() {
       callers.splice(callers.end(), change.callers);
     }
   }
+  ended_.notify_all();
   AnswerAll(callers, stopping_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -73,6 +74,8 @@ class ChangesUnderWay {
   void End(const std::string& collection, const absl::StatusOr<engine::SnapshotPtr>& result);
 
   bool Has(const std::string& collection) const;
+  // Waits until no change of the collection is under way, or Stop.
+  void AwaitEndOf(const std::string& collection) const;
   bool empty() const;
 
   // Answers every caller with STOPPING and refuses changes from now on. The changes themselves go
@@ -98,6 +101,7 @@ class ChangesUnderWay {
   const absl::Status stopping_;
   const absl::Status left_;
   mutable std::mutex mutex_;  // guards everything below, and is held while progress is sent
+  mutable std::condition_variable ended_;
   std::map<std::string, Change> changes_;
   bool stopped_ = false;
 };

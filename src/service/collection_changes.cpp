@@ -109,17 +109,20 @@ absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
   std::string& folder = request.folder.path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  return Begin(request, std::move(caller));
+  bool joined = false;
+  return Begin(request, std::move(caller), joined);
 }
 
-absl::Status CollectionChanges::Begin(const ChangeRequest& request, ChangeCaller caller) {
+absl::Status CollectionChanges::Begin(const ChangeRequest& request, ChangeCaller caller,
+                                      bool& joined) {
   if (const auto answer = AnswerAtOnce(request)) {
     if (answer->ok()) caller.done(*answer);
     return answer->status();
   }
   bool began = false;
-  absl::Status joined = under_way_.Join(request, std::move(caller), began);
-  if (!joined.ok() || !began) return joined;
+  absl::Status taken = under_way_.Join(request, std::move(caller), began);
+  joined = taken.ok() && !began;
+  if (!taken.ok() || joined) return taken;
   const absl::Status queued = Guarded([&] { return Enqueue(request); });
   if (!queued.ok()) under_way_.End(request.collection, queued);
   return absl::OkStatus();
@@ -130,10 +133,15 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& n
   request.kind = ChangeKind::kReload;
   request.collection = name;
   request.logs_failure = false;
-  const auto answer = std::make_shared<Answer>();
-  const absl::Status begun = Begin(request, WaitingFor(answer));
-  if (!begun.ok()) return begun;
-  return answer->get_future().get();
+  for (;;) {
+    // A reload under way may have read the files before they changed.
+    under_way_.AwaitEndOf(name);
+    const auto answer = std::make_shared<Answer>();
+    bool joined = false;
+    const absl::Status begun = Begin(request, WaitingFor(answer), joined);
+    if (begun.ok() && !joined) return answer->get_future().get();
+    if (!begun.ok() && base::ReasonOf(begun) != ErrorReason::kChangeInProgress) return begun;
+  }
 }
 
 absl::Status CollectionChanges::Unload(const std::string& name,
@@ -245,11 +253,12 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
                                    request.collection),
                        "collection");
   }
-  const auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
+  auto entry =
+      Entry(request.collection, {{folder->asked, folder->found, {}, {}}, {}, false, false});
+  auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
   if (loaded.ok()) {
-    Remember(
-        request.collection,
-        {{folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id}, {}, false});
+    entry.mapped().served.Has(*loaded);
+    Remember(std::move(entry));
   }
   return Record("load", request, loaded);
 }
@@ -267,20 +276,24 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   if (IsServed(*folder, *history)) {
     history->served.asked = folder->asked;
     history->served.found = folder->found;
-    Remember(request.collection, *std::move(history));
+    Remember(Entry(request.collection, *std::move(history)));
     return served;
   }
   const absl::Status expected = CheckExpected(request, **served);
   if (!expected.ok()) return expected;
 
-  const auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
+  auto entry = Entry(request.collection, *std::move(history));
+  Generation next{folder->asked, folder->found, {}, {}};
+  auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
   if (loaded.ok()) {
+    History& now = entry.mapped();
     if (loaded->published) {
-      history->earlier = std::move(history->served);
-      history->rolled_back = false;
+      now.earlier = std::move(now.served);
+      now.rolled_back = false;
     }
-    history->served = {folder->asked, folder->found, loaded->fingerprint, loaded->snapshot->id};
-    Remember(request.collection, *std::move(history));
+    next.Has(*loaded);
+    now.served = std::move(next);
+    Remember(std::move(entry));
   }
   return Record("reload", request, loaded);
 }
@@ -302,8 +315,9 @@ CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& reque
         engine::CheckShape(**served, (*kept)->dim(), (*kept)->dataset->metric);
     if (!shape.ok()) return shape;
   }
+  auto entry = Entry(request.collection, {*std::move(history->earlier), {}, true, false});
   const auto restored = parts_.publisher.Restore(request.collection, **kept);
-  if (restored.ok()) Remember(request.collection, {*std::move(history->earlier), {}, true});
+  if (restored.ok()) Remember(std::move(entry));
   return Record("rollback", request, restored);
 }
 
@@ -321,12 +335,13 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
   }
   engine::Publisher::Change change = ChangeOf(request, *folder);
   change.required_id = earlier.snapshot_id;
-  const auto loaded = parts_.publisher.Replace(change);
+  auto entry = Entry(request.collection, {std::move(earlier), {}, true, false});
+  auto loaded = parts_.publisher.Replace(change);
   if (!loaded.ok()) {
     return Record("rollback", request, RollbackError(request.collection, loaded.status()));
   }
-  earlier.fingerprint = loaded->fingerprint;
-  Remember(request.collection, {std::move(earlier), {}, true});
+  entry.mapped().served.Has(*loaded);
+  Remember(std::move(entry));
   return Record("rollback", request, loaded);
 }
 
@@ -380,10 +395,18 @@ std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
   return place->second;
 }
 
-void CollectionChanges::Remember(const std::string& name, History history) {
+CollectionChanges::Histories::node_type CollectionChanges::Entry(const std::string& name,
+                                                                 History history) {
   history.last_load_failed = false;
+  Histories alone;
+  alone.emplace(name, std::move(history));
+  return alone.extract(alone.begin());
+}
+
+void CollectionChanges::Remember(Histories::node_type entry) {
   const std::lock_guard lock(mutex_);
-  histories_[name] = std::move(history);
+  auto former = histories_.insert(std::move(entry));
+  if (!former.inserted) former.position->second = std::move(former.node.mapped());
 }
 
 CollectionChanges::Result CollectionChanges::Record(
@@ -399,10 +422,12 @@ CollectionChanges::Result CollectionChanges::Record(
       if (place != histories_.end()) place->second.last_load_failed = true;
     }
     if (!request.logs_failure) return status;
-    parts_.log.Warn("collection not published", {{"collection", name},
-                                                 {"change", change},
-                                                 {"code", absl::StatusCodeToString(status.code())},
-                                                 {"error", std::string(status.message())}});
+    parts_.log.Warn(
+        "collection not published",
+        {{"collection", name},
+         {"change", change},
+         {"code", absl::StatusCodeToString(status.code())},
+         {"error", std::string_view(status.message().data(), status.message().size())}});
     return status;
   }
   if (!loaded->published) {

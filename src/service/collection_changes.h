@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -62,8 +63,9 @@ class CollectionChanges {
   absl::Status Start(ChangeRequest request, ChangeCaller caller);
 
   // Reloads a collection from the folder that is served, as the operator of this machine asks: also
-  // where callers may not. Blocking; ends with STOPPING once Stop is called. Returns what is served
-  // then, which is what was served before if no file has changed.
+  // where callers may not. Looks at the files after the call: a change under way is waited for, not
+  // joined. Blocking; ends with STOPPING once Stop is called. Returns what is served then, which is
+  // what was served before if no file has changed.
   // Errors: as Start and `done` of a reload; they are not logged.
   absl::StatusOr<engine::SnapshotPtr> ReloadServed(const std::string& name);
 
@@ -82,7 +84,7 @@ class CollectionChanges {
   bool LastLoadFailed(const std::string& name) const;
 
   bool allowed_over_wire() const { return options_.allowed_over_wire; }
-  // Whether a change is being made or waits.
+  // Whether a change is being made or waits; for tests.
   bool AnyUnderWay() const { return !under_way_.empty(); }
   // Answers every waiting call with STOPPING, and refuses changes from now on. A load that runs
   // cannot be interrupted.
@@ -97,6 +99,12 @@ class CollectionChanges {
     FolderName found;  // with every link followed: to this a rollback returns
     data::FolderFingerprint fingerprint;
     std::string snapshot_id;
+
+    // Takes over what was loaded from it.
+    void Has(engine::Publisher::Loaded& loaded) {
+      fingerprint = std::move(loaded.fingerprint);
+      snapshot_id = std::move(loaded.content_id);
+    }
   };
   struct History {
     Generation served;
@@ -104,6 +112,7 @@ class CollectionChanges {
     bool rolled_back = false;           // and nothing else was published since
     bool last_load_failed = false;
   };
+  using Histories = std::map<std::string, History>;
 
   // A folder that a change reads.
   struct Folder {
@@ -114,7 +123,8 @@ class CollectionChanges {
 
   absl::Status CheckAllowed(const std::string& name) const;
   // Start, of a change that is allowed.
-  absl::Status Begin(const ChangeRequest& request, ChangeCaller caller);
+  //   joined  set to whether it was under way already
+  absl::Status Begin(const ChangeRequest& request, ChangeCaller caller, bool& joined);
   // The answer to a request that needs no file and no turn in the queue.
   std::optional<Result> AnswerAtOnce(const ChangeRequest& request) const;
   absl::Status Enqueue(const ChangeRequest& request);
@@ -134,8 +144,10 @@ class CollectionChanges {
   bool IsServed(const Folder& folder, const History& history) const;
   engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
   std::optional<History> HistoryOf(const std::string& name) const;
-  // After a load that succeeded.
-  void Remember(const std::string& name, History history);
+  // What Remember takes, made before anything is published.
+  static Histories::node_type Entry(const std::string& name, History history);
+  // After a load that succeeded: takes no memory.
+  void Remember(Histories::node_type entry);
   // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
   Result Record(const char* change, const ChangeRequest& request,
                 const absl::StatusOr<engine::Publisher::Loaded>& loaded);
@@ -144,7 +156,7 @@ class CollectionChanges {
   const Parts parts_;
   ChangesUnderWay under_way_;
   mutable std::mutex mutex_;  // guards histories_
-  std::map<std::string, History> histories_;
+  Histories histories_;
 };
 
 }  // namespace simile::service

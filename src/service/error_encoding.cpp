@@ -5,6 +5,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <google/protobuf/arena.h>
 
 #include "base/error_detail.h"
 #include "google/rpc/error_details.pb.h"
@@ -84,7 +85,10 @@ google::rpc::Status EncodeError(const absl::Status& error, std::string_view requ
   encoded.set_code(static_cast<std::int32_t>(reason.code));
   encoded.set_message(MessageForCaller(error, request_id));
 
-  google::rpc::ErrorInfo info;
+  // On an arena, whose messages need no destructor: that of a map does not survive a failure to
+  // make it larger.
+  google::protobuf::Arena arena;
+  auto& info = *google::protobuf::Arena::CreateMessage<google::rpc::ErrorInfo>(&arena);
   info.set_reason(std::string(reason.name));
   info.set_domain(std::string(kDomain));
   (*info.mutable_metadata())["request_id"] = std::string(request_id);

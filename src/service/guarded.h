@@ -17,8 +17,7 @@ absl::Status Guarded(Step&& step) noexcept {
   try {
     return step();
   } catch (const std::bad_alloc&) {
-    return base::Error(base::ErrorReason::kOutOfMemory,
-                       "the server has no memory for this answer; ask for less");
+    return base::OutOfMemory();
   } catch (const std::exception& error) {
     return base::Error(base::ErrorReason::kInternal, error.what());
   }

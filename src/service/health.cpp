@@ -1,6 +1,7 @@
 #include "service/health.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -13,15 +14,28 @@
 #include "grpc/health/v1/health.pb.h"
 #include "service/guarded.h"
 #include "service/rpc_environment.h"
+#include "simile/limits.h"
 
 namespace simile::service {
 namespace {
 
 constexpr char kServerName[] = "";
 
+// Each change is sent to all of its watchers at once.
+constexpr std::size_t kWatchersMax = 1'024;
+
+absl::Status CheckName(const std::string& name) {
+  const std::size_t bytes_max = Limits().collection_name_bytes_max;
+  if (name.size() <= bytes_max) return absl::OkStatus();
+  return base::Error(base::ErrorReason::kInvalidField,
+                     fmt::format("has {} bytes; names of collections have at most {}",
+                                 base::Grouped(name.size()), bytes_max),
+                     "service");
+}
+
 }  // namespace
 
-// A call that is told of each change of one name.
+// A call that gets each change of one name.
 struct Health::Watcher {
   Watcher(WatchCall& watching, std::string watched) : call(watching), name(std::move(watched)) {}
 
@@ -70,6 +84,7 @@ void Health::EndWatches() {
 
 void Health::Check(Call& call, const Request& request, Response& response) const {
   call.Finish(Guarded([&]() -> absl::Status {
+    if (absl::Status named = CheckName(request.service()); !named.ok()) return named;
     const std::lock_guard lock(mutex_);
     if (!is_serving_.contains(request.service())) {
       return base::Error(
@@ -85,6 +100,7 @@ void Health::Check(Call& call, const Request& request, Response& response) const
 
 void Health::Watch(WatchCall& call, const Request& request) {
   const absl::Status begun = Guarded([&] {
+    if (absl::Status named = CheckName(request.service()); !named.ok()) return named;
     const std::stop_token left = call.cancelled();
     const auto watcher = std::make_shared<Watcher>(call, request.service());
     absl::Status added = Add(watcher);
@@ -99,6 +115,11 @@ void Health::Watch(WatchCall& call, const Request& request) {
 absl::Status Health::Add(const std::shared_ptr<Watcher>& watcher) {
   const std::lock_guard lock(mutex_);
   if (watches_ended_) return StoppingError();
+  if (watchers_.size() >= kWatchersMax) {
+    return base::Error(base::ErrorReason::kQueueFull,
+                       fmt::format("{} calls watch already; end some, or ask with Check",
+                                   base::Grouped(kWatchersMax)));
+  }
   Response now = Of(watcher->name);
   watchers_.push_back(watcher);
   watcher->call.Send(std::move(now));

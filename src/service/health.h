@@ -49,7 +49,9 @@ class Health {
 
   // The methods of grpc.health.v1.Health. Neither throws; Check finishes its call before it
   // returns, Watch when its caller leaves.
-  //   Errors of Check: kCollectionNotFound for a name that was never set.
+  // Errors: kInvalidField for a name that no collection can have.
+  //   Check  kCollectionNotFound for a name that was never set
+  //   Watch  kQueueFull when very many calls watch; kStopping
   void Check(Call& call, const Request& request, Response& response) const;
   void Watch(WatchCall& call, const Request& request);
 

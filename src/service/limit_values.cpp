@@ -41,6 +41,8 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"reply_bytes_default", &Limits::reply_bytes_default},
     {"reply_bytes_max", &Limits::reply_bytes_max},
     {"stream_requests_max", &Limits::stream_requests_max},
+    {"unsent_bytes_max", &Limits::unsent_bytes_max},
+    {"resolve_bytes_max", &Limits::resolve_bytes_max},
     {"connections_max", &Limits::connections_max},
     {"connections_per_peer_max", &Limits::connections_per_peer_max},
     {"streams_per_connection_max", &Limits::streams_per_connection_max},

@@ -18,7 +18,6 @@
 #include "service/finish_with_reply.h"
 #include "service/lookup_reply.h"
 #include "service/refuse.h"
-#include "service/reply_size.h"
 #include "service/validate_fields.h"
 #include "simile/v1/lookup.pb.h"
 
@@ -94,12 +93,8 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
   auto rows = FindRows(*source, request, work);
   if (!rows.ok()) return rows.status();
   if (absl::Status status = work.Ask(); !status.ok()) return status;  // the reply may be large
-  const std::uint64_t counted_max = parts.limits.reply_bytes_max;
-  FetchReply reply(std::move(source->snapshot), std::move(source->shape), *std::move(rows),
-                   counted_max);
-  absl::Status counted = CheckCounted(reply, counted_max, options->reply_bytes_max, kFetchRemedy);
-  if (!counted.ok()) return counted;
-  return reply;
+  return FetchReply(std::move(source->snapshot), std::move(source->shape), *std::move(rows),
+                    parts.limits.reply_bytes_max);
 }
 
 // The field to search: `wanted`, or the collection's first when it is empty.
@@ -133,12 +128,8 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   auto found = source->snapshot->text_index->Find(*field, request.text(), limit,
                                                   source->items.mask().get(), work);
   if (!found.ok()) return found.status();
-  const std::uint64_t counted_max = parts.limits.reply_bytes_max;
-  LookupReply reply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
-                    counted_max);
-  absl::Status counted = CheckCounted(reply, counted_max, options->reply_bytes_max, kLookupRemedy);
-  if (!counted.ok()) return counted;
-  return reply;
+  return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
+                     parts.limits.reply_bytes_max);
 }
 
 }  // namespace

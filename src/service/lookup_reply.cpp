@@ -24,12 +24,11 @@ v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
 FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<Row> rows,
                        std::uint64_t counted_max)
     : snapshot_(std::move(snapshot)), shape_(std::move(shape)), rows_(std::move(rows)) {
-  ByteCounter counter(sizes_, counted_max);
-  Encode(counter);
+  Count(counted_max);
 }
 
 template <class Sink>
-void FetchReply::Encode(Sink& out) const {
+void FetchReply::EncodeTo(Sink& out) const {
   using Response = v1::FetchResponse;
   for (const Row row : rows_) {
     if (out.is_full()) return;
@@ -40,21 +39,17 @@ void FetchReply::Encode(Sink& out) const {
   out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
 }
 
-std::uint8_t* FetchReply::Write(std::uint8_t* out) const {
-  WireWriter writer(sizes_, out);
-  Encode(writer);
-  return writer.end();
-}
+void FetchReply::Encode(ByteCounter& out) const { EncodeTo(out); }
+void FetchReply::Encode(WireWriter& out) const { EncodeTo(out); }
 
 LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
                          std::uint64_t counted_max)
     : snapshot_(std::move(snapshot)), shape_(std::move(shape)), found_(std::move(found)) {
-  ByteCounter counter(sizes_, counted_max);
-  Encode(counter);
+  Count(counted_max);
 }
 
 template <class Sink>
-void LookupReply::Encode(Sink& out) const {
+void LookupReply::EncodeTo(Sink& out) const {
   using Response = v1::LookupResponse;
   for (const filter::TextMatch& match : found_.first) {
     if (out.is_full()) return;
@@ -71,10 +66,7 @@ void LookupReply::Encode(Sink& out) const {
   out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
 }
 
-std::uint8_t* LookupReply::Write(std::uint8_t* out) const {
-  WireWriter writer(sizes_, out);
-  Encode(writer);
-  return writer.end();
-}
+void LookupReply::Encode(ByteCounter& out) const { EncodeTo(out); }
+void LookupReply::Encode(WireWriter& out) const { EncodeTo(out); }
 
 }  // namespace simile::service

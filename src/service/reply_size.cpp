@@ -17,19 +17,16 @@ absl::Status TooLarge(std::string_view more_than, std::uint64_t bytes, std::uint
 
 }  // namespace
 
-absl::Status ReplyTooLarge(std::uint64_t bytes, std::uint64_t bytes_max, std::string_view remedy) {
-  return TooLarge("", bytes, bytes_max, remedy);
+absl::Status CheckReplySize(const Reply& reply, std::uint64_t bytes_max, std::string_view remedy) {
+  const std::uint64_t bytes = reply.bytes();
+  if (bytes <= bytes_max) return absl::OkStatus();
+  return reply.is_exact() ? TooLarge("", bytes, bytes_max, remedy)
+                          : ReplyTooLargeToBuild(bytes - 1, bytes_max, remedy);
 }
 
 absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
                                   std::string_view remedy) {
   return TooLarge("more than ", bytes_min, bytes_max, remedy);
-}
-
-absl::Status CheckCounted(const Reply& reply, std::uint64_t counted_max, std::uint64_t bytes_max,
-                          std::string_view remedy) {
-  if (reply.bytes() <= counted_max) return absl::OkStatus();
-  return ReplyTooLargeToBuild(counted_max, bytes_max, remedy);
 }
 
 }  // namespace simile::service

@@ -9,19 +9,13 @@
 
 namespace simile::service {
 
-// REPLY_TOO_LARGE: the response may not have as many bytes as it has.
-//   bytes   of the whole response message, serialized
+// REPLY_TOO_LARGE when the response has more bytes than it may.
 //   remedy  what the caller can do: "lower k, ..."
-absl::Status ReplyTooLarge(std::uint64_t bytes, std::uint64_t bytes_max, std::string_view remedy);
+absl::Status CheckReplySize(const Reply& reply, std::uint64_t bytes_max, std::string_view remedy);
 
 // The same, before the response is built.
 //   bytes_min  the response has more than this
 absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
                                   std::string_view remedy);
-
-// Refuses a reply so large that counting its bytes ended at `counted_max`. The call itself refuses
-// any other that is too large (Call::FinishWith).
-absl::Status CheckCounted(const Reply& reply, std::uint64_t counted_max, std::uint64_t bytes_max,
-                          std::string_view remedy);
 
 }  // namespace simile::service

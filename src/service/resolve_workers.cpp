@@ -1,7 +1,8 @@
 #include "service/resolve_workers.h"
 
-#include <algorithm>
+#include <array>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace simile::service {
@@ -9,6 +10,7 @@ namespace simile::service {
 // Is on the stack of the thread that has begun the work.
 struct ResolveWorkers::Turn {
   ResolveWorkers& workers;
+  WorkNeeds needs;
   Clock::TimePoint began_at;
   std::uint64_t place = 0;  // while it is paused
   std::condition_variable may_go_on{};
@@ -24,7 +26,12 @@ constexpr std::chrono::milliseconds kTurn{3};
 thread_local ResolveWorkers::Turn* ResolveWorkers::turn_of_thread_ = nullptr;
 
 ResolveWorkers::ResolveWorkers(const Options& options, const Clock& clock)
-    : options_(options), clock_(clock) {
+    : options_(options),
+      clock_(clock),
+      waiting_places_(options.waiting_max),
+      waiting_bytes_(options.waiting_bytes_max),
+      begun_places_(options.begun_max),
+      begun_bytes_(options.begun_bytes_max) {
   threads_.reserve(options.begun_max);
   for (std::size_t i = 0; i < options.begun_max; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -38,10 +45,13 @@ ResolveWorkers::~ResolveWorkers() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool ResolveWorkers::Post(std::function<void()> work, std::uint64_t bytes) {
+bool ResolveWorkers::Post(std::function<void()> work, const WorkNeeds& needs) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= options_.waiting_max) return false;
-  waiting_.push_back({std::move(work), bytes, next_place_++});
+  if (!waiting_places_.Fits(needs.caller, 1)) return false;
+  if (!waiting_bytes_.Fits(needs.caller, needs.waiting_bytes)) return false;
+  waiting_.push_back({std::move(work), needs, next_place_++});
+  waiting_places_.Add(needs.caller, 1);
+  waiting_bytes_.Add(needs.caller, needs.waiting_bytes);
   WakeNext();
   return true;
 }
@@ -53,6 +63,21 @@ void ResolveWorkers::LetOthersRun() {
   if (workers.clock_.Now() - turn.began_at < kTurn) return;
   workers.EndTurn(turn);
   turn.began_at = workers.clock_.Now();
+}
+
+void ResolveWorkers::NeedsOnly(std::uint64_t bytes) {
+  if (turn_of_thread_ == nullptr) return;
+  WorkNeeds& needs = turn_of_thread_->needs;
+  if (bytes >= needs.bytes) return;
+  ResolveWorkers& workers = turn_of_thread_->workers;
+  const std::lock_guard lock(workers.mutex_);
+  workers.begun_bytes_.GiveBack(needs.caller, needs.bytes - bytes);
+  needs.bytes = bytes;
+  workers.WakeNext();
+}
+
+ResolveWorkers::Counts ResolveWorkers::counts() const {
+  return {waiting_places_.held(), waiting_bytes_.held(), begun_places_.held(), begun_bytes_.held()};
 }
 
 void ResolveWorkers::EndTurn(Turn& turn) {
@@ -68,14 +93,32 @@ void ResolveWorkers::EndTurn(Turn& turn) {
 }
 
 std::deque<ResolveWorkers::Waiting>::iterator ResolveWorkers::NextToBegin() {
-  return std::ranges::find_if(waiting_, [this](const Waiting& each) {
-    return each.bytes == 0 || begun_bytes_ == 0 ||
-           begun_bytes_ + each.bytes <= options_.begun_bytes_max;
-  });
+  // Callers whose work waits for space; all of them when that of one waits for the others'.
+  std::array<bool, std::size_t{std::numeric_limits<CallerKey>::max()} + 1> waits_for_space{};
+  bool all_wait = false;
+  for (auto each = waiting_.begin(); each != waiting_.end(); ++each) {
+    const WorkNeeds& needs = each->needs;
+    if (begun_places_.held() >= options_.running_max && !begun_places_.Fits(needs.caller, 1)) {
+      continue;
+    }
+    if (needs.bytes == 0) return each;
+    if (all_wait || waits_for_space[needs.caller]) continue;
+    if (HasSpaceFor(needs)) return each;
+    waits_for_space[needs.caller] = true;
+    all_wait = begun_bytes_.HeldBy(needs.caller) == 0;
+  }
+  return waiting_.end();
+}
+
+bool ResolveWorkers::HasSpaceFor(const WorkNeeds& needs) const {
+  if (begun_bytes_.Fits(needs.caller, needs.bytes)) return true;
+  // The first of a caller needs no more than space: it may be as large as half of all.
+  return begun_bytes_.HeldBy(needs.caller) == 0 &&
+         begun_bytes_.held() + needs.bytes <= options_.begun_bytes_max;
 }
 
 bool ResolveWorkers::MayBegin() {
-  if (running_ >= options_.running_max || begun_ >= options_.begun_max) return false;
+  if (running_ >= options_.running_max) return false;
   const auto next = NextToBegin();
   return next != waiting_.end() && (paused_.empty() || next->place < paused_.front()->place);
 }
@@ -92,31 +135,41 @@ void ResolveWorkers::WakeNext() {
   }
 }
 
+ResolveWorkers::Waiting ResolveWorkers::Begin() {
+  const auto next = NextToBegin();
+  Waiting begun = std::move(*next);
+  waiting_.erase(next);
+  const WorkNeeds& needs = begun.needs;
+  waiting_places_.GiveBack(needs.caller, 1);
+  waiting_bytes_.GiveBack(needs.caller, needs.waiting_bytes);
+  begun_places_.Add(needs.caller, 1);
+  begun_bytes_.Add(needs.caller, needs.bytes);
+  ++running_;
+  return begun;
+}
+
+void ResolveWorkers::End(const WorkNeeds& needs) {
+  --running_;
+  begun_places_.GiveBack(needs.caller, 1);
+  begun_bytes_.GiveBack(needs.caller, needs.bytes);
+}
+
 void ResolveWorkers::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     posted_.wait(lock, [this] { return MayBegin() || (ending_ && waiting_.empty()); });
     if (waiting_.empty()) return;
-    const auto next = NextToBegin();
-    const std::function<void()> work = std::move(next->work);
-    const std::uint64_t bytes = next->bytes;
-    waiting_.erase(next);
-    begun_bytes_ += bytes;
-    ++begun_;
-    ++running_;
+    Waiting begun = Begin();
     WakeNext();
     if (ending_ && waiting_.empty()) posted_.notify_all();
     lock.unlock();
-    {
-      Turn turn{*this, clock_.Now()};
-      turn_of_thread_ = &turn;
-      work();
-      turn_of_thread_ = nullptr;
-    }
+    Turn turn{*this, begun.needs, clock_.Now()};
+    turn_of_thread_ = &turn;
+    begun.work();
+    begun.work = nullptr;  // what it kept may be much to free, which needs no lock
+    turn_of_thread_ = nullptr;
     lock.lock();
-    --running_;
-    --begun_;
-    begun_bytes_ -= bytes;
+    End(turn.needs);
     WakeNext();
   }
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "data/id_index.h"
 #include "engine/snapshots/snapshot.h"
 #include "service/payload_selection.h"

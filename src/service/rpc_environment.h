@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 
 #include <absl/status/status.h>
@@ -27,20 +25,13 @@ struct RpcEnvironment {
   bool log_requests = false;  // also log a line for every successful call
   RequestIds request_ids;
   ResolveWorkers workers;
-  const std::shared_ptr<UnsentReplies> unsent_replies = std::make_shared<UnsentReplies>();
+  const std::shared_ptr<UnsentReplies> unsent_replies =
+      std::make_shared<UnsentReplies>(limits.unsent_bytes_max);
 };
 
 // When the caller of a call must have taken its reply, which is sent from now on: the longest
 // deadline after its arrival, or a moment from now when that is later.
-Clock::TimePoint TakenBy(const RpcEnvironment& environment, Clock::TimePoint arrived_at);
-
-// Has a worker run a part of a call. Errors: kQueueFull, which is counted.
-//   bytes  as ResolveWorkers::Post
-absl::Status PostToWorkers(RpcEnvironment& environment, std::function<void()> work,
-                           std::uint64_t bytes = 0);
-
-// Counts a call that is answered by this error among the rejected ones, if it is kQueueFull.
-void CountRefusal(RpcEnvironment& environment, const absl::Status& status);
+Clock::TimePoint TakeDeadline(const RpcEnvironment& environment, Clock::TimePoint arrived_at);
 
 // kCancelled, of calls whose callers are gone.
 absl::Status CallerGoneError();

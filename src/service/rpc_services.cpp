@@ -36,12 +36,14 @@ std::uint64_t RandomSeed() {
 }
 
 // As many at the same time as there are processors, two at least: not all work asks for turns. And
-// so many calls under way that only very many long ones together keep a short one waiting.
-ResolveWorkers::Options WorkerOptions() {
+// so many more under way, of which one caller gets half, that its long ones keep no other waiting.
+ResolveWorkers::Options WorkerOptions(const Limits& limits) {
   constexpr std::size_t kPausedMax = 32;
   ResolveWorkers::Options options;
   options.running_max = std::max<std::size_t>(2, base::UsableCpuCount());
   options.begun_max = options.running_max + kPausedMax;
+  options.waiting_bytes_max = limits.resolve_bytes_max;
+  options.begun_bytes_max = limits.resolve_bytes_max;
   return options;
 }
 
@@ -153,7 +155,7 @@ class RpcServices::Impl {
                     parts.limits,
                     parts.log_requests,
                     RequestIds(RandomSeed()),
-                    ResolveWorkers(WorkerOptions(), parts.clock)},
+                    ResolveWorkers(WorkerOptions(parts.limits), parts.clock)},
         pipeline({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits,
                   environment.workers}),
         collection_parts{parts.clock, parts.store, parts.changes, parts.backend, parts.limits},
@@ -179,6 +181,10 @@ class RpcServices::Impl {
 
 RpcServices::RpcServices(const Parts& parts) : impl_(std::make_unique<Impl>(parts)) {}
 RpcServices::~RpcServices() = default;
+
+RpcServices::Counts RpcServices::counts() const {
+  return {impl_->environment.unsent_replies->bytes(), impl_->environment.workers.counts()};
+}
 
 std::vector<net::QueuedService*> RpcServices::services() {
   return {&impl_->search, &impl_->collections, &impl_->lookup, &impl_->admin, &impl_->health};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
 #include "service/health.h"
+#include "service/resolve_workers.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
@@ -44,6 +46,13 @@ class RpcServices {
   ~RpcServices();
 
   std::vector<net::QueuedService*> services();
+
+  // What is held outside of the executor's queue, for metrics.
+  struct Counts {
+    std::uint64_t unsent_bytes = 0;  // of replies
+    ResolveWorkers::Counts resolve;
+  };
+  Counts counts() const;
 
  private:
   class Impl;

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -51,11 +56,13 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
   return metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
 }
 
-// The result pages as far as they are known before the search: all but hits and groups.
+// The result pages as far as they are known before the search: all but hits and groups, and whose
+// they are.
 std::vector<ResultPage> StartPages(const std::vector<query::QueryRequest>& requests,
                                    const std::vector<engine::ResolvedQuery>& queries,
                                    const engine::Snapshot& snapshot) {
   std::vector<ResultPage> pages(requests.size());
+  std::map<const RowMask*, std::uint64_t> counts;  // queries of one call mostly share their masks
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const engine::ResolvedQuery& query = queries[i];
     pages[i].offset = requests[i].offset;
@@ -64,40 +71,54 @@ std::vector<ResultPage> StartPages(const std::vector<query::QueryRequest>& reque
       pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};
     }
     if (query.mask == snapshot.searchable) continue;  // no filter
-    // Counted once for each mask: queries of one call mostly share theirs.
-    const bool counted = i > 0 && query.mask == queries[i - 1].mask;
-    pages[i].rows_passing = counted ? pages[i - 1].rows_passing : query.mask->AllowedCount();
+    const auto [count, is_new] = counts.try_emplace(query.mask.get());
+    if (is_new) count->second = query.mask->AllowedCount();
+    pages[i].rows_passing = count->second;
   }
   return pages;
 }
 
 // How many of the items that exist for the call a user has seen.
 //   existing  null for all items
-std::uint32_t SeenCount(const data::Profiles& profiles, const std::string& user_id,
-                        const RowMask* existing) {
-  const auto user = profiles.ids.Find(user_id);
-  if (!user) return 0;
-  const std::span<const Row> seen = profiles.seen.Of(*user);
+std::uint32_t SeenCount(std::span<const Row> seen, const RowMask* existing) {
   if (existing == nullptr) return static_cast<std::uint32_t>(seen.size());
   return static_cast<std::uint32_t>(
       std::ranges::count_if(seen, [&](Row row) { return existing->Allows(row); }));
 }
 
+// Says of each page of Recommend whose it is, and what the user has seen.
+// Errors: work's.
+absl::Status AddUsers(const std::vector<query::QueryRequest>& requests,
+                      const engine::ResolvedQuery& query, const data::Profiles& profiles,
+                      base::LongWork& work, std::vector<ResultPage>& pages) {
+  constexpr std::uint64_t kSeenRowNs = 2;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const std::string& id = std::get<query::ByUser>(requests[i].target).id;
+    pages[i].user_id = id;
+    const auto user = profiles.ids.Find(id);
+    if (!user) continue;
+    const std::span<const Row> seen = profiles.seen.Of(*user);
+    pages[i].seen_count = SeenCount(seen, query.existing.get());
+    if (query.existing == nullptr) continue;
+    if (absl::Status status = work.Did(seen.size() * kSeenRowNs); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 // About how large the reply becomes, from the mean size of a row.
 std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queries,
                                  const RowShape& shape, const engine::Snapshot& snapshot) {
-  constexpr std::uint64_t kHitBytes = 40;  // id, score, rank
-  std::uint64_t row_bytes = kHitBytes;
+  constexpr std::uint64_t kHitBytes = 40;  // score, rank, what an id needs beside its text
+  const data::Dataset& dataset = *snapshot.dataset;
+  const std::uint64_t rows = std::max<std::uint64_t>(1, snapshot.row_count());
+  std::uint64_t row_bytes = kHitBytes + dataset.ids.id_bytes() / rows;
   if (shape.with_vectors) row_bytes += snapshot.dim() * sizeof(float);
-  if (!shape.payload.none) {
-    const std::uint64_t rows = std::max<std::uint64_t>(1, snapshot.row_count());
-    row_bytes += snapshot.dataset->payload.packed_bytes() / rows;
-  }
-  std::uint64_t rows = 0;
+  if (!shape.payload.none) row_bytes += dataset.payload.packed_bytes() / rows;
+  std::uint64_t hits = 0;
   for (const engine::ResolvedQuery& query : queries) {
-    rows += std::uint64_t{query.k} * (query.grouping ? query.grouping->group_size : 1);
+    hits += std::uint64_t{query.k} * (query.grouping ? query.grouping->group_size : 1);
   }
-  return rows * row_bytes;
+  return hits * row_bytes;
 }
 
 template <class Element>
@@ -112,7 +133,6 @@ struct SearchPipeline::Pending {
   ValidSearch search;
   Method method;
   engine::SnapshotPtr snapshot;
-  std::shared_ptr<const RowMask> existing;  // the items that exist for the call; null for all
   RowShape shape;
   std::vector<ResultPage> pages;  // [queries]
   std::string next_page_token;    // empty: there is no next page, or none was asked for
@@ -126,25 +146,31 @@ void SearchPipeline::Run(Call& call, const std::string& collection, ValidSearch 
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
     const auto pending =
-        std::make_shared<Pending>(Pending{std::move(search), method, nullptr, nullptr, {}, {}, {}});
-    const Effort effort = net::OnIoThread() ? Effort::kBrief : Effort::kAny;
-    const auto submitted = Submit(call, collection, pending, effort);
+        std::make_shared<Pending>(Pending{std::move(search), method, nullptr, {}, {}, {}});
+    const auto submitted = Submit(call, collection, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, &collection, pending] {
-      const absl::Status again =
-          Guarded([&] { return Submit(call, collection, pending, Effort::kAny).status(); });
+      const absl::Status again = Guarded([&] {
+        // It may have waited long.
+        absl::Status wanted = WorkOf(call, Deadline(call), parts_.clock, kStep).Ask();
+        return wanted.ok() ? Submit(call, collection, pending).status() : wanted;
+      });
       if (!again.ok()) Refuse(call, again);
     };
-    return parts_.workers.Post(resolve) ? absl::OkStatus() : WorkersFullError();
+    const ValidSearch& waiting = pending->search;
+    return PostToWorkers(parts_.workers, resolve,
+                         {.caller = call.caller(),
+                          .waiting_bytes = waiting.request_bytes +
+                                           waiting.queries.size() * sizeof(query::QueryRequest)});
   });
   if (!status.ok()) Refuse(call, status);
   // Otherwise the executor finishes the call, or a worker.
 }
 
 absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& collection,
-                                            const std::shared_ptr<Pending>& pending,
-                                            Effort effort) const {
+                                            const std::shared_ptr<Pending>& pending) const {
   const ValidSearch& search = pending->search;
+  const bool on_io_thread = net::OnIoThread();
   auto pinned = Pin(collection, search);
   if (!pinned.ok()) return pinned.status();
   pending->snapshot = *std::move(pinned);
@@ -163,32 +189,35 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& colle
   task->request_bytes = search.request_bytes;
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids,
                                    search.answer.required_filter};
-  base::LongWork work = effort == Effort::kBrief
-                            ? base::LongWork::Brief()
-                            : WorkOf(call, task->deadline, parts_.clock, kStep);
+  base::LongWork work =
+      on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
+  if (resolved.ok()) {
+    pending->pages = StartPages(search.queries, task->queries, snapshot);
+    if (pending->method == Method::kRecommend) {
+      resolved = AddUsers(search.queries, task->queries.front(), snapshot.dataset->profiles, work,
+                          pending->pages);
+    }
+  }
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
-  pending->existing = task->queries.front().existing;
-  pending->pages = StartPages(search.queries, task->queries, snapshot);
   task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
-    if (!answer.ok()) CountRefusal(answer.status());
+    CountRefusal(parts_.metrics, answer.status());
     FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {
       if (!answer.ok()) return answer.status();
       return BuildReply(call, *answer, *pending);
     });
   };
   // An I/O thread looks for work itself before it waits, so that what comes together runs together.
-  const auto wake =
-      net::OnIoThread() ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
+  const auto wake = on_io_thread ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
   absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
   if (!submitted.ok()) return submitted;
   return true;
 }
 
 void SearchPipeline::Refuse(Call& call, const absl::Status& status) const {
-  CountRefusal(status);
+  CountRefusal(parts_.metrics, status);
   call.Finish(status);
 }
 
@@ -207,18 +236,12 @@ absl::StatusOr<engine::SnapshotPtr> SearchPipeline::Pin(const std::string& colle
 absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                                                        const engine::SearchAnswer& answer,
                                                        Pending& pending) const {
-  const data::Profiles& profiles = pending.snapshot->dataset->profiles;
   for (std::size_t i = 0; i < pending.pages.size(); ++i) {
     ResultPage& page = pending.pages[i];
     page.hits = SkipFirst(answer.results[i].hits, page.offset);
     page.groups = SkipFirst(answer.results[i].groups, page.offset);
-    if (pending.method != Method::kRecommend) continue;
-    const std::string& user_id = std::get<query::ByUser>(pending.search.queries[i].target).id;
-    page.user_id = user_id;
-    page.seen_count = SeenCount(profiles, user_id, pending.existing.get());
   }
   pending.next_page_token = NextPageToken(pending);
-  const std::uint64_t counted_max = parts_.limits.reply_bytes_max;
   SearchReply reply({.snapshot = *pending.snapshot,
                      .shape = pending.shape,
                      .pages = pending.pages,
@@ -227,10 +250,12 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                      .request_id = call.request_id(),
                      .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
                      .next_page_token = pending.next_page_token},
-                    counted_max);
-  absl::Status counted =
-      CheckCounted(reply, counted_max, pending.search.answer.reply_bytes_max, reply_remedy_);
-  if (!counted.ok()) return counted;
+                    parts_.limits.reply_bytes_max);
+  absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
+  if (!fits.ok()) return fits;
+  if (!pending.next_page_token.empty()) {
+    parts_.store.Lease(*pending.snapshot, parts_.limits.page_lease);
+  }
   parts_.metrics.RecordAnswer(call.method(), pending.pages.size(), answer.receipt.cost);
   return reply;
 }
@@ -247,7 +272,6 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
     if (!CheckReach({}, skipped, query, parts_.limits).ok()) return {};
   }
   if (!any_full) return {};
-  parts_.store.Lease(*pending.snapshot, parts_.limits.page_lease);
   return WritePageToken({.snapshot_id = pending.snapshot->id,
                          .page = paging.token ? paging.token->page + 1 : 1,
                          .request_hash = paging.request_hash});
@@ -258,19 +282,6 @@ Clock::TimePoint SearchPipeline::Deadline(const Call& call) const {
   const Clock::TimePoint latest = call.arrived_at() + limits.search_deadline_max;
   const auto wanted = call.deadline();
   return wanted ? std::min(*wanted, latest) : call.arrived_at() + limits.search_deadline_default;
-}
-
-void SearchPipeline::CountRefusal(const absl::Status& status) const {
-  switch (base::ReasonOf(status)) {
-    case base::ErrorReason::kQueueFull:
-      return parts_.metrics.CountRejected(observe::Rejection::kQueueFull);
-    case base::ErrorReason::kDeadlineExceeded:
-      return parts_.metrics.CountRejected(observe::Rejection::kDeadline);
-    case base::ErrorReason::kCancelled:
-      return parts_.metrics.CountRejected(observe::Rejection::kCancelled);
-    default:
-      return;
-  }
 }
 
 }  // namespace simile::service

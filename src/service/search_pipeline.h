@@ -2,11 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -50,20 +46,17 @@ class SearchPipeline {
   struct Pending;
   absl::StatusOr<engine::SnapshotPtr> Pin(const std::string& collection,
                                           const ValidSearch& search) const;
-  // Where the work of resolving is done.
-  enum class Effort : std::uint8_t { kBrief, kAny };
-  // False when brief effort does not suffice.
+  // False when that takes longer than an I/O thread may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::string& collection,
-                              const std::shared_ptr<Pending>& pending, Effort effort) const;
+                              const std::shared_ptr<Pending>& pending) const;
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;
-  // Errors: REPLY_TOO_LARGE when its bytes are too many even to be counted.
+  // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.
   absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
                                          Pending& pending) const;
-  // Empty when there is no next page; otherwise leases the snapshot for the call that asks for it.
+  // Empty when there is no next page.
   std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;
-  void CountRefusal(const absl::Status& status) const;
 
   const Parts parts_;
   const std::string reply_remedy_;  // what a caller can do when its reply is too large

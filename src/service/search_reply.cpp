@@ -120,14 +120,10 @@ class ResponseEncoder {
 }  // namespace
 
 SearchReply::SearchReply(const Parts& parts, std::uint64_t counted_max) : parts_(parts) {
-  ByteCounter counter(sizes_, counted_max);
-  ResponseEncoder(parts_, counter).Encode();
+  Count(counted_max);
 }
 
-std::uint8_t* SearchReply::Write(std::uint8_t* out) const {
-  WireWriter writer(sizes_, out);
-  ResponseEncoder(parts_, writer).Encode();
-  return writer.end();
-}
+void SearchReply::Encode(ByteCounter& out) const { ResponseEncoder(parts_, out).Encode(); }
+void SearchReply::Encode(WireWriter& out) const { ResponseEncoder(parts_, out).Encode(); }
 
 }  // namespace simile::service

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,9 +9,8 @@
 #include "engine/snapshots/snapshot.h"
 #include "observe/receipt.h"
 #include "query/query_request.h"
-#include "service/call.h"
+#include "service/encoded_reply.h"
 #include "service/row_encoding.h"
-#include "service/wire_writer.h"
 #include "simile/hits.h"
 
 namespace simile::service {
@@ -32,7 +30,7 @@ struct ResultPage {
 // The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
 // snapshot, the texts of the receipt from what served it: nothing is decoded or allocated for a
 // row.
-class SearchReply final : public Reply {
+class SearchReply final : public EncodedReply {
  public:
   // What the response is made from, borrowed.
   struct Parts {
@@ -47,16 +45,14 @@ class SearchReply final : public Reply {
   };
 
   // Counts the bytes, in one walk over the rows.
-  //   counted_max  where counting ends: bytes() is exact up to this, and only says that there are
-  //                more when it is greater; such a reply must not be written
+  //   counted_max  where counting ends (Reply::is_exact)
   SearchReply(const Parts& parts, std::uint64_t counted_max);
 
-  std::size_t bytes() const override { return sizes_.bytes; }
-  std::uint8_t* Write(std::uint8_t* out) const override;
-
  private:
+  void Encode(ByteCounter& out) const override;
+  void Encode(WireWriter& out) const override;
+
   const Parts parts_;
-  WireSizes sizes_;
 };
 
 }  // namespace simile::service

@@ -62,15 +62,14 @@ void SelfExamination::Run(Done done) {
   changed_.notify_all();
 }
 
-bool SelfExamination::Stop() {
+void SelfExamination::Stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
-  if (progress_ == nullptr) return true;
+  if (progress_ == nullptr) return;
   const std::lock_guard of_progress(progress_->mutex);
   progress_->given_up = true;
   progress_->changed.notify_all();
-  return progress_->done;
 }
 
 void SelfExamination::Begin(doctor::Options options) {

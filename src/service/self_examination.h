@@ -35,9 +35,8 @@ class SelfExamination {
   // or threads have run out.
   void Run(Done done);
 
-  // Ends the waiting: those who wait get what was found so far. Returns false while an examination
-  // goes on: its thread may then outlive this, and must not see the end of the process.
-  bool Stop();
+  // Ends the waiting: those who wait get what was found so far. An examination that hangs goes on.
+  void Stop();
 
  private:
   struct Progress;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <optional>
 
@@ -27,10 +28,13 @@ class StreamWindow {
   bool has_place() const { return open_.size() < limits_.requests_max; }
   // Whether a request whose answer may have so many bytes is taken now. One alone always is.
   bool Admits(std::uint64_t reply_bytes) const;
-  // Takes it and returns its number. REQUIRES: Admits(reply_bytes).
+  // The number of the next one that is taken.
+  std::uint64_t next_number() const { return added_ + 1; }
+  // Takes it and returns its number. REQUIRES: Admits(reply_bytes). May throw bad_alloc; then it is
+  // not taken.
   std::uint64_t Add(std::uint64_t reply_bytes);
 
-  // Its answer is ready. REQUIRES: added, and called once.
+  // Its answer is ready. Takes no memory. REQUIRES: added, and called once.
   void Complete(std::uint64_t number);
   // The request whose answer is to be sent next; nothing while that is not ready.
   std::optional<std::uint64_t> NextToSend() const;
@@ -38,17 +42,20 @@ class StreamWindow {
   void Sent(std::uint64_t number);
 
  private:
+  using Numbers = std::list<std::uint64_t>;
   struct Request {
+    bool is_complete() const { return own_place.empty(); }
+
     std::uint64_t reply_bytes = 0;
-    std::uint64_t completion = 0;  // 1 for the first that completed; 0: has not
+    Numbers own_place;          // its number, until it completes and this moves to completed_
+    Numbers::iterator place{};  // of its number, there or here
   };
   const Limits limits_;
   bool as_completed_ = false;
   std::uint64_t added_ = 0;
-  std::uint64_t completed_ = 0;
-  std::uint64_t reply_bytes_ = 0;                         // sum over open_
-  std::map<std::uint64_t, Request> open_;                 // by number
-  std::map<std::uint64_t, std::uint64_t> by_completion_;  // completion -> number
+  std::uint64_t reply_bytes_ = 0;          // sum over open_
+  std::map<std::uint64_t, Request> open_;  // by number
+  Numbers completed_;                      // of those, in the order of completion
 };
 
 }  // namespace simile::service

@@ -1,33 +1,56 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
+
+#include "service/caller_shares.h"
 
 namespace simile::service {
 
-// The memory of large replies from when they are made until they are sent: bounded, since their
-// callers decide when they read them. Each reply holds it, so it lives as long as the last one.
-// Safe to use from any thread.
+// The memory of replies from when they are made until they are sent: bounded, since their callers
+// decide when they read them, and shared among the callers. Each part of it that is taken holds
+// this, so it lives as long as the last one. Safe to use from any thread.
 class UnsentReplies : public std::enable_shared_from_this<UnsentReplies> {
  public:
-  static constexpr std::uint64_t kBytesMaxDefault = 256U << 20;
-  explicit UnsentReplies(std::uint64_t bytes_max = kBytesMaxDefault) : bytes_max_(bytes_max) {}
+  // Memory that is counted as long as this exists.
+  class Part {
+   public:
+    Part() = default;
+    Part(Part&& other) noexcept = default;
+    Part& operator=(Part&& other) noexcept {
+      std::swap(of_, other.of_);
+      std::swap(caller_, other.caller_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Part() {
+      if (of_ != nullptr) of_->shares_.GiveBack(caller_, bytes_);
+    }
 
-  // Counts a reply, which calls Remove at its end. False when the others leave no space for it;
-  // alone it may have more than there is.
-  bool Add(std::uint64_t bytes) {
-    std::uint64_t others = bytes_.load(std::memory_order_relaxed);
-    do {
-      if (others > 0 && others + bytes > bytes_max_) return false;
-    } while (!bytes_.compare_exchange_weak(others, others + bytes, std::memory_order_relaxed));
+   private:
+    friend class UnsentReplies;
+    Part(std::shared_ptr<UnsentReplies> of, CallerKey caller, std::uint64_t bytes)
+        : of_(std::move(of)), caller_(caller), bytes_(bytes) {}
+
+    std::shared_ptr<UnsentReplies> of_;  // null: of nothing
+    CallerKey caller_ = 0;
+    std::uint64_t bytes_ = 0;
+  };
+
+  explicit UnsentReplies(std::uint64_t bytes_max) : shares_(bytes_max) {}
+
+  // Counts a reply of the caller. False when it does not fit (CallerShares).
+  bool Hold(CallerKey caller, std::uint64_t bytes, Part& part) {
+    if (!shares_.Hold(caller, bytes)) return false;
+    part = Part(shared_from_this(), caller, bytes);
     return true;
   }
-  void Remove(std::uint64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  std::uint64_t bytes() const { return shares_.held(); }
 
  private:
-  const std::uint64_t bytes_max_;
-  std::atomic<std::uint64_t> bytes_ = 0;
+  CallerShares shares_;
 };
 
 }  // namespace simile::service

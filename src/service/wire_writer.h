@@ -113,6 +113,11 @@ class ByteCounter {
     sizes_.messages[index] = static_cast<std::uint32_t>(size);
     sizes_.bytes = before + wire::CountedBytes(field, size);
   }
+  // A message that is a Reply.
+  template <class Reply>
+  void Nested(int field, const Reply& reply) {
+    sizes_.bytes += wire::CountedBytes(field, reply.bytes());
+  }
 
  private:
   WireSizes& sizes_;
@@ -168,6 +173,11 @@ class WireWriter {
     encode();
     assert(out_ == begin + size);
   }
+  template <class Reply>
+  void Nested(int field, const Reply& reply) {
+    Header(field, reply.bytes());
+    out_ = reply.Write(out_);
+  }
 
  private:
   void Tag(int field, wire::Type type) {
@@ -178,7 +188,7 @@ class WireWriter {
     out_ = wire::CodedOutputStream::WriteVarint64ToArray(size, out_);
   }
   void Bytes(const void* bytes, std::size_t count) {
-    if (count == 0) return;  // of nothing there may be no address
+    if (count == 0) return;  // memcpy needs valid pointers even for 0 bytes
     std::memcpy(out_, bytes, count);
     out_ += count;
   }

@@ -311,5 +311,28 @@ TEST_F(ConfigReadTest, RefusesADefaultDeadlineOverTheMaximum) {
       HasSubstr("limits.search_deadline_default: 20000 ms is over limits.search_deadline_max"));
 }
 
+TEST_F(ConfigReadTest, RefusesAMaximumThatAnotherCannotBeReachedWith) {
+  const auto error_of = [&](const char* variable, const char* value) {
+    return ErrorOf({.file = {}, .environment = {{variable, value}}, .flags = {}});
+  };
+  EXPECT_EQ(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217728"), "");
+  EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217729"),
+              HasSubstr("limits.network_bytes_max: 268435456 is under twice "
+                        "limits.receive_bytes_max, 134217729"));
+  EXPECT_THAT(error_of("SIMILE_LIMITS_QUEUE_BYTES_MAX", "1048576"),
+              HasSubstr("limits.queue_bytes_max: 1048576 is under limits.receive_bytes_max, "
+                        "20971520"));
+}
+
+TEST_F(ConfigReadTest, RefusesToCloseConnectionsAsSoonAsTheyAreMade) {
+  const auto error_of = [&](const char* age) {
+    return ErrorOf(
+        {.file = {}, .environment = {{"SIMILE_LIMITS_CONNECTION_AGE_MAX", age}}, .flags = {}});
+  };
+  EXPECT_EQ(error_of("0"), "");
+  EXPECT_EQ(error_of("1000"), "");
+  EXPECT_THAT(error_of("999"), HasSubstr("give 1000 or more, or 0 for never"));
+}
+
 }  // namespace
 }  // namespace simile::app

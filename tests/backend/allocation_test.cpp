@@ -1,5 +1,5 @@
 // A warm search allocates no memory, from the heap or from the system. A program of its own,
-// because counted_memory.cpp replaces operator new.
+// because watched_memory.cpp replaces operator new.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "backend/counted_kernel.h"
-#include "backend/counted_memory.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
 #include "backend/small_blocks.h"
 #include "base/page_buffer.h"
+#include "memory/watched_memory.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-using tests::CountedMemory;
 using tests::MaskOf;
 using tests::SeededRandom;
 using tests::SegmentOf;
 using tests::UnitRows;
+using tests::WatchedMemory;
 
 constexpr std::uint64_t kSeed = 111;
 constexpr Row kRowCount = 20'000;
@@ -49,7 +49,7 @@ class AllocationTest : public ::testing::Test {
   // The allocations of searches of this batch size once three of them have run.
   std::size_t AllocationsOfWarmSearches(std::size_t batch) {
     for (int i = 0; i < 3; ++i) Search(batch);
-    const CountedMemory memory;
+    const WatchedMemory memory(WatchedMemory::Of::kAllThreads);
     for (int i = 0; i < 5; ++i) Search(batch);
     return memory.allocations();
   }
@@ -65,7 +65,7 @@ class AllocationTest : public ::testing::Test {
 };
 
 TEST_F(AllocationTest, CountsAllocations) {
-  const CountedMemory memory;
+  const WatchedMemory memory(WatchedMemory::Of::kAllThreads);
   const auto number = std::make_unique<int>(1);
   EXPECT_GE(memory.allocations(), 1U);
   const std::size_t before = memory.allocations();
@@ -82,7 +82,7 @@ TEST_F(AllocationTest, AllocatesNothingInAWarmSearch) {
 // The rest of a batch that does not fit one pass may be small enough for int4.
 TEST_F(AllocationTest, AllocatesNothingForInt4AfterLargerBatches) {
   for (int i = 0; i < 3; ++i) Search(32);
-  const CountedMemory memory;
+  const WatchedMemory memory(WatchedMemory::Of::kAllThreads);
   Search(3);
   EXPECT_EQ(memory.allocations(), 0U);
   EXPECT_GT(kernel_->int4_scans(), 0U);

@@ -259,7 +259,8 @@ class UnreadLogTest : public testing::Test {
 };
 
 TEST_F(UnreadLogTest, SaysHowManyLinesAreMissingOnceItIsRead) {
-  ASSERT_TRUE(server_.AwaitOutput("lines of this log were dropped: nobody read standard error"));
+  ASSERT_TRUE(
+      server_.AwaitOutput("lines of this log were dropped: standard error did not take them"));
   EXPECT_EQ(Client(address_).CheckHealth("films"), Health::kServing);
   server_.Signal(SIGTERM);
   EXPECT_EQ(server_.AwaitExit(), 0);

@@ -197,6 +197,26 @@ TEST_F(ProgressStreamTest, RefusesAMessageThatIsTooLargeUnlessAnotherOneFollows)
   EXPECT_TRUE(caller.AwaitEnd().ok());
 }
 
+TEST_F(ProgressStreamTest, RefusesARequestThatIsMuchLargerThanItsFields) {
+  RawCall caller(server_->address(), kLoad);
+  v1::LoadCollectionRequest request;
+  request.set_collection(std::string(100'000, 'x'));
+  EXPECT_TRUE(caller.Send(request.SerializeAsString()));
+  caller.HalfClose();
+  EXPECT_TRUE(ReadAll(caller).empty());
+  EXPECT_EQ(caller.AwaitEnd().reason, "REQUEST_NOT_PARSED");
+}
+
+TEST_F(ProgressStreamTest, CutsACallWhoseMessageIsNotRead) {
+  limits_.search_deadline_max = std::chrono::milliseconds(1);
+  auto [caller, call] = Begin();
+  call->Send(ProgressMessage(1, 3'000'000));  // more than the buffers on the way take
+  while (!call->cancelled().stop_requested()) {
+  }
+  call->Finish(absl::OkStatus());
+  AwaitNoCalls();
+}
+
 TEST_F(ProgressStreamTest, CutsACallThatIsNotFinishedWhenTheServerStops) {
   auto [caller, call] = Begin();
   call->Send(ProgressMessage(1));

@@ -114,6 +114,14 @@ TEST_F(LineWriterTest, DropsLinesThatNobodyReadsAndSaysHowMany) {
   EXPECT_EQ(writer_->lines_dropped(), 100U);
 }
 
+TEST_F(LineWriterTest, SaysThatALineWasLostThoughNoneFollows) {
+  writer_->Add(std::string(kWaitingBytesMax + 1, 'x'));
+  EXPECT_EQ(ReadUntil("\n"), "dropped 1\n");
+  writer_->CountLost();
+  EXPECT_EQ(ReadUntil("\n"), "dropped 1\n");
+  EXPECT_EQ(writer_->lines_dropped(), 2U);
+}
+
 TEST_F(LineWriterTest, EndsWhileNobodyReads) {
   writer_->Add("read later\n");
   EXPECT_TRUE(writer_->Flush(minutes(1)));

@@ -195,7 +195,7 @@ QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, SeededRandom& 
   return request;
 }
 
-bool FilterPasses(const std::string& filter, const data::Dataset& dataset, Row row) {
+bool FilterPasses(std::string_view filter, const data::Dataset& dataset, Row row) {
   if (filter.empty()) return true;
   bool passes = false;
   for (const PayloadMember& member : dataset.payload.Read(row)) {

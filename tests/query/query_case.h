@@ -29,7 +29,7 @@ QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, tests::SeededR
 
 // Whether the request's filter lets a row pass: every filter that DrawRequest writes, evaluated
 // without the program's filter code.
-bool FilterPasses(const std::string& filter, const data::Dataset& dataset, Row row);
+bool FilterPasses(std::string_view filter, const data::Dataset& dataset, Row row);
 
 // A task as the service makes it: resolved, not yet run.
 std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,

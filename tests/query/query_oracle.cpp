@@ -78,7 +78,7 @@ std::set<Row> ExcludedRows(const data::Dataset& dataset, const QueryRequest& req
   return excluded;
 }
 
-std::set<std::string> Keywords(const data::Dataset& dataset, Row row, const std::string& field) {
+std::set<std::string> Keywords(const data::Dataset& dataset, Row row, std::string_view field) {
   std::set<std::string> keywords;
   for (const PayloadMember& member : dataset.payload.Read(row)) {
     if (member.first != field) continue;

@@ -314,7 +314,7 @@ TEST_F(ResolveTest, OverwritesATaskThatWasUsed) {
   EXPECT_THAT(task_.queries[0].excluded_rows, IsEmpty());
 }
 
-QueryRequest Filtered(const std::string& filter) {
+QueryRequest Filtered(std::string_view filter) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.filter = filter;
   return request;
@@ -493,7 +493,9 @@ QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
 
 // The rows that the query is answered with.
 std::vector<Row> FirstRows(const engine::ResolvedQuery& query) {
-  return query.order->First(query.k, query.mask.get(), query.excluded());
+  engine::OrderedRows rows(*query.order, query.k, query.mask.get(), query.excluded());
+  while (!rows.done()) rows.ReadPiece();
+  return {rows.rows().begin(), rows.rows().end()};
 }
 
 TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
@@ -623,7 +625,7 @@ class RequiredFilterTest : public ResolveTest {
  protected:
   RequiredFilterTest() { options_.required_filter = "year < 1990"; }
 
-  static QueryRequest ByAVector(const std::string& filter) {
+  static QueryRequest ByAVector(std::string_view filter) {
     QueryRequest request = Of(ByVector{{1, 0, 0}});
     request.filter = filter;
     return request;

@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -69,6 +70,27 @@ TEST_F(ResolveWorkTest, EvaluatesNoFilterWhereThatMustBeBrief) {
   ASSERT_TRUE(Resolve({"year > 1990"}, tests::UnaskedWork()).ok());
   EXPECT_TRUE(Resolve({"year > 1990"}, base::LongWork::Brief()).ok()) << "it is cached";
   EXPECT_FALSE(too_long_);
+}
+
+// Its rows would be copied and sorted.
+TEST_F(ResolveWorkTest, LeavesAUserWhoHasSeenMuchToAnotherThread) {
+  constexpr Row kSeen = 20'000;
+  auto dataset = engine::RandomDataset(kSeen, 2, 5);
+  std::vector<std::pair<Row, Row>> seen;
+  for (Row row = 0; row < kSeen; ++row) seen.emplace_back(0, row);
+  dataset->profiles.ids = engine::IdsOf({"ann"});
+  dataset->profiles.vectors = engine::RandomMatrix(1, 2, 6);
+  dataset->profiles.seen = data::SeenSets::FromPairs(1, std::move(seen));
+  snapshot_ = engine::SnapshotOf(std::move(dataset));
+  std::vector<QueryRequest> requests(1);
+  requests[0].target = ByUser{"ann", true};
+  base::LongWork brief = base::LongWork::Brief();
+  EXPECT_FALSE(ResolveQueries(snapshot_, requests, {}, brief, task_).ok());
+  EXPECT_TRUE(brief.is_too_long());
+  EXPECT_EQ(task_.queries[0].excluded_rows.capacity(), 0U) << "nothing was copied";
+  base::LongWork work = tests::UnaskedWork();
+  EXPECT_TRUE(ResolveQueries(snapshot_, requests, {}, work, task_).ok());
+  EXPECT_EQ(task_.queries[0].excluded_rows.size(), kSeen);
 }
 
 TEST_F(ResolveWorkTest, EndsWhenTheCallIsOver) {

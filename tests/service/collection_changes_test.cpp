@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <latch>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -563,6 +564,56 @@ TEST_F(CollectionChangesTest, StopAnswersThoseWhoWait) {
   backend_.gate.Open();
   stopper.join();
   EXPECT_FALSE(changes_.AnyUnderWay());
+}
+
+TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAReloadThatIsUnderWay) {
+  Write("a", 10);
+  MustMake(LoadOf("a"));
+  Write("a", 11);
+  Waiting earlier;
+  Hold(ReloadOf(), earlier);  // has looked at the files
+  Write("a", 12);
+  std::latch asking(1);
+  std::future<Result> reload = std::async(std::launch::async, [&] {
+    asking.count_down();
+    return changes_.ReloadServed("films");
+  });
+  asking.wait();
+  backend_.gate.Open();
+  EXPECT_EQ((*earlier.Await())->row_count(), 11U);
+  const Result served = reload.get();
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ((*served)->row_count(), 12U);
+}
+
+TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAnotherChange) {
+  Write("a", 10);
+  Write("b", 20);
+  MustMake(LoadOf("a"));
+  Waiting other;
+  Hold(ReloadOf("b"), other);
+  std::latch asking(1);
+  std::future<Result> reload = std::async(std::launch::async, [&] {
+    asking.count_down();
+    return changes_.ReloadServed("films");
+  });
+  asking.wait();
+  backend_.gate.Open();
+  const Result served = reload.get();
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ((*served)->row_count(), 20U);
+}
+
+TEST_F(CollectionChangesTest, EndsAReloadOfWhatIsServedWhenItStops) {
+  Write("a", 10);
+  Write("b", 20);
+  MustMake(LoadOf("a"));
+  Waiting other;
+  Hold(ReloadOf("b"), other);
+  std::future<Result> reload =
+      std::async(std::launch::async, [&] { return changes_.ReloadServed("films"); });
+  changes_.Stop();
+  EXPECT_EQ(ReasonOf(reload.get()), ErrorReason::kStopping);
 }
 
 TEST_F(CollectionChangesTest, AbandonsWhatWaitsWhenTheQueueStops) {

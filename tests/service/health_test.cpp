@@ -1,6 +1,7 @@
 #include "service/health.h"
 
 #include <atomic>
+#include <deque>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/error_detail.h"
 #include "grpc/health/v1/health.pb.h"
 #include "service/unshared_error.h"
+#include "simile/limits.h"
 
 namespace simile::service {
 namespace {
@@ -52,10 +54,10 @@ class CheckCall final : public HealthCall<Call> {
 class WatchCall final : public HealthCall<ProgressCall<Response>> {
  public:
   void Send(Response message) override {
-    EXPECT_FALSE(end.has_value()) << "told after the end";
-    told.push_back(message.status());
+    EXPECT_FALSE(end.has_value()) << "sent after the end";
+    sent.push_back(message.status());
   }
-  std::vector<int> told;
+  std::vector<int> sent;
 };
 
 class HealthTest : public testing::Test {
@@ -87,7 +89,7 @@ TEST_F(HealthTest, ServesOnlyLivenessAtFirst) {
   EXPECT_EQ(health_.state(), ServingState::kStarting);
 }
 
-TEST_F(HealthTest, ServesWhatItWasToldUntilTheDrain) {
+TEST_F(HealthTest, ServesWhatItWasSetToUntilTheDrain) {
   health_.SetServing(true);
   health_.SetCollectionServing("films", true);
   EXPECT_EQ(Check(""), Response::SERVING);
@@ -110,9 +112,31 @@ TEST_F(HealthTest, TellsWatchersOfEachChangeOfTheirName) {
   health_.SetCollectionServing("films", true);
   health_.SetCollectionServing("films", true);
   health_.SetCollectionServing("films", false);
-  EXPECT_THAT(films.told,
+  EXPECT_THAT(films.sent,
               ElementsAre(Response::SERVICE_UNKNOWN, Response::SERVING, Response::NOT_SERVING));
-  EXPECT_THAT(server.told, ElementsAre(Response::NOT_SERVING));
+  EXPECT_THAT(server.sent, ElementsAre(Response::NOT_SERVING));
+}
+
+TEST_F(HealthTest, RefusesNamesThatNoCollectionCanHave) {
+  const Request request = Named(std::string(Limits().collection_name_bytes_max + 1, 'x'));
+  WatchCall watch;
+  health_.Watch(watch, request);
+  EXPECT_EQ(watch.reason(), ErrorReason::kInvalidField);
+  CheckCall check;
+  Response response;
+  health_.Check(check, request, response);
+  EXPECT_EQ(check.reason(), ErrorReason::kInvalidField);
+}
+
+TEST_F(HealthTest, RefusesAWatcherBesideVeryManyOthers) {
+  std::deque<WatchCall> calls;
+  while (calls.empty() || !calls.back().end) Watch("", calls.emplace_back());
+  EXPECT_EQ(calls.size(), 1'025U);
+  EXPECT_EQ(calls.back().reason(), ErrorReason::kQueueFull);
+  calls.front().left.request_stop();
+  Watch("", calls.emplace_back());
+  EXPECT_FALSE(calls.back().end.has_value());
+  health_.EndWatches();
 }
 
 TEST_F(HealthTest, ForgetsAWatcherThatLeaves) {
@@ -121,7 +145,7 @@ TEST_F(HealthTest, ForgetsAWatcherThatLeaves) {
   call.left.request_stop();
   EXPECT_EQ(call.reason(), ErrorReason::kCancelled);
   health_.SetServing(true);
-  EXPECT_THAT(call.told, ElementsAre(Response::NOT_SERVING));
+  EXPECT_THAT(call.sent, ElementsAre(Response::NOT_SERVING));
 }
 
 TEST_F(HealthTest, EndsTheWatchOfACallerThatHasLeftBefore) {
@@ -140,7 +164,7 @@ TEST_F(HealthTest, EndsWatchesWhenTheServerStops) {
   WatchCall after;
   Watch("", after);
   EXPECT_EQ(after.reason(), ErrorReason::kStopping);
-  EXPECT_THAT(after.told, IsEmpty());
+  EXPECT_THAT(after.sent, IsEmpty());
 }
 
 TEST_F(HealthTest, EndsEachWatchOnceWhileItsCallerLeavesAndTheServerStops) {

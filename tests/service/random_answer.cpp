@@ -129,6 +129,7 @@ void RandomAnswer::DrawPages(const Draw& draw) {
     std::vector<engine::HitGroup>& groups = groups_.emplace_back(UpTo(draw, 3));
     for (engine::HitGroup& group : groups) group = {DrawText(draw), DrawHits(draw)};
     user_ids_.push_back(DrawText(draw));
+    cold_start_fields_.push_back(DrawText(draw));
   }
   for (std::size_t i = 0; i < count; ++i) {
     ResultPage& page = pages_.emplace_back();
@@ -139,7 +140,7 @@ void RandomAnswer::DrawPages(const Draw& draw) {
     if (Flip(draw)) page.rows_passing = DrawNumber(draw);
     if (Flip(draw)) {
       page.cold_start = {.order = static_cast<query::ColdStart::Order>(draw() % 2),
-                         .field = DrawText(draw)};
+                         .field = cold_start_fields_[i]};
     }
     page.user_id = user_ids_[i];
     page.seen_count = static_cast<std::uint32_t>(DrawNumber(draw));

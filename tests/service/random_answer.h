@@ -41,6 +41,7 @@ class RandomAnswer {
   std::vector<std::vector<Hit>> hits_;                 // of each page
   std::vector<std::vector<engine::HitGroup>> groups_;  // of each page
   std::vector<std::string> user_ids_;                  // of each page
+  std::vector<std::string> cold_start_fields_;         // of each page
   std::vector<ResultPage> pages_;
   observe::Receipt receipt_;
   bool brief_receipt_ = false;

@@ -58,7 +58,7 @@ void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::Sea
                                                    query::ColdStart::Order::kNewest
                                                ? v1::ColdStart::ORDER_NEWEST
                                                : v1::ColdStart::ORDER_MOST_POPULAR);
-    result.mutable_cold_start()->set_field(page.cold_start->field);
+    result.mutable_cold_start()->set_field(std::string(page.cold_start->field));
   }
   result.set_user_id(std::string(page.user_id));
   result.set_seen_count(page.seen_count);

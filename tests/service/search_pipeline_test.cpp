@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,6 +33,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A call without gRPC. Tests can wait for its end.
@@ -55,9 +58,8 @@ class FakeCall final : public Call {
   }
 
   void FinishWith(const Reply& reply) override {
-    if (reply.bytes() > reply_bytes_max_) {
-      return Finish(ReplyTooLarge(reply.bytes(), reply_bytes_max_, reply_remedy_));
-    }
+    const absl::Status fits = CheckReplySize(reply, reply_bytes_max_, reply_remedy_);
+    if (!fits.ok()) return Finish(fits);
     std::string bytes(reply.bytes(), '\0');
     reply.Write(reinterpret_cast<std::uint8_t*>(bytes.data()));
     EXPECT_TRUE(response_.ParseFromString(bytes));
@@ -90,6 +92,7 @@ class FakeCall final : public Call {
 class SearchPipelineTest : public testing::Test {
  protected:
   static constexpr std::size_t kDim = 5;
+  static constexpr const char* kContent = "0123456789abcdef0123456789abcdef";
 
   SearchPipelineTest() {
     std::shared_ptr<engine::FakeSegment> segment;
@@ -104,6 +107,14 @@ class SearchPipelineTest : public testing::Test {
     request.set_collection("films");
     request.add_queries()->set_id(id);
     return request;
+  }
+
+  // Replaces the content by another one.
+  void Replace(const std::string& id) {
+    engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 98));
+    snapshot.id = id;
+    EXPECT_TRUE(store_.BeginReplace("films").ok());
+    store_.Publish("films", std::move(snapshot));
   }
 
   // Starts a call and returns when its pass waits at the closed gate.
@@ -241,6 +252,33 @@ TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
   EXPECT_FALSE(base::RetryAfterOf(status).has_value());
 }
 
+TEST_F(SearchPipelineTest, KeepsNothingForAnAnswerThatIsTooLarge) {
+  Replace(kContent);
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_paged(true);
+  request.mutable_options()->set_k(3);
+  request.mutable_options()->set_reply_bytes_max(100);
+  HandleSearch(pipeline_, call, request);
+  EXPECT_EQ(base::ReasonOf(call.AwaitEnd()), base::ErrorReason::kReplyTooLarge);
+  EXPECT_THAT(Metrics(), Not(HasSubstr("simile_queries_total{")));
+  Replace(std::string(32, 'b'));
+  EXPECT_FALSE(store_.PinContent("films", kContent).ok()) << "no page of it was answered";
+}
+
+TEST_F(SearchPipelineTest, KeepsTheContentOfAPagedAnswer) {
+  Replace(kContent);
+  FakeCall call(clock_);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_paged(true);
+  request.mutable_options()->set_k(3);
+  HandleSearch(pipeline_, call, request);
+  ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  EXPECT_THAT(Metrics(), HasSubstr("simile_queries_total{"));
+  Replace(std::string(32, 'b'));
+  EXPECT_TRUE(store_.PinContent("films", kContent).ok());
+}
+
 TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLarge) {
   constexpr std::size_t kRows = 20;
   auto dataset = engine::RandomDataset(kRows, kDim, 98);
@@ -261,6 +299,33 @@ TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLarge) {
   HandleSearch(pipeline_, call, request);
   const absl::Status status = call.AwaitEnd();
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kReplyTooLarge) << status;
+}
+
+TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
+  constexpr std::size_t kRows = 20;
+  auto dataset = engine::RandomDataset(kRows, kDim, 97);
+  data::PayloadTableBuilder payload(kRows, limits_);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    ASSERT_TRUE(payload.Add({{"year", PayloadValue{static_cast<std::int64_t>(row)}}}).ok());
+  }
+  dataset->payload = std::move(payload).Build();
+  ASSERT_TRUE(store_.BeginCreate("plays").ok());
+  store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+  FakeCall call(clock_);
+  v1::SearchRequest request;
+  request.set_collection("plays");
+  for (const char* const filter : {"year < 3", "", "year >= 3", "year < 3", "year >= 3"}) {
+    v1::Query& query = *request.add_queries();
+    query.set_id("7");
+    query.set_filter(filter);
+  }
+  HandleSearch(pipeline_, call, request);
+  ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  std::vector<std::uint64_t> passing;
+  for (const v1::SearchResult& result : call.response().results()) {
+    passing.push_back(result.has_rows_passing() ? result.rows_passing() : kRows);
+  }
+  EXPECT_THAT(passing, ElementsAre(3, kRows, 17, 3, 17));
 }
 
 TEST_F(SearchPipelineTest, EndsCountingAtTheServersOwnLimit) {

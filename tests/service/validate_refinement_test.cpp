@@ -145,9 +145,11 @@ TEST(ValidateRefinementTest, BoundsThePairsThatDiversityCompares) {
 }
 
 TEST(ValidateRefinementTest, AQuerysOwnRefinementReplacesTheOptions) {
-  const auto valid = Validate(
+  const auto request = Parse<v1::SearchRequest>(
+      kFilms +
       "queries { id: 'a' } queries { id: 'b' group_by { field: 'genres' } } "
       "options { diversity { lambda: 0.25 } }");
+  const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_TRUE(valid->queries[0].diversity.has_value());
   EXPECT_EQ(valid->queries[0].diversity->lambda, 0.25F);

@@ -1,5 +1,6 @@
 #include "service/validate_search.h"
 
+#include <cstdint>
 #include <limits>
 #include <ostream>
 #include <string>
@@ -7,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include <google/protobuf/arena.h>
 #include <gtest/gtest.h>
 
 #include "service/refusal.h"
@@ -252,13 +254,13 @@ TEST(ValidateSearchTest, ReadsWhichVectorsAreAsStored) {
 }
 
 TEST(ValidateSearchTest, PrefersAQuerysFilterToTheOptions) {
-  const auto valid = ValidateSearch(
-      Search(
-          "queries { id: 'a' } queries { id: 'a' filter: 'b = 1' } queries { id: 'a' filter: '' } "
-          "options { filter: 'a = 1' }"),
-      Limits{});
+  const v1::SearchRequest request = Search(
+      "queries { id: 'a' } queries { id: 'a' filter: 'b = 1' } queries { id: 'a' filter: '' } "
+      "options { filter: 'a = 1' }");
+  const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   EXPECT_EQ(valid->queries[0].filter, "a = 1");
+  EXPECT_EQ(valid->queries[0].filter.data(), request.options().filter().data()) << "no copy";
   EXPECT_EQ(valid->queries[1].filter, "b = 1");
   EXPECT_EQ(valid->queries[2].filter, "");
   EXPECT_TRUE(valid->queries[0].filter_is_default);
@@ -299,6 +301,16 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
   EXPECT_EQ(valid->answer.reply_bytes_max, 99U);
   EXPECT_TRUE(valid->brief_receipt);
   EXPECT_EQ(valid->priority, engine::Priority::kBulk);
+}
+
+TEST(ValidateSearchTest, CountsTheTextsOfARequestOnAnArena) {
+  google::protobuf::Arena arena;
+  auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
+  request = Search("queries { id: 'a' }");
+  const std::uint64_t small = ValidateSearch(request, Limits{})->request_bytes;
+  for (int id = 0; id < 100; ++id)
+    request.mutable_options()->add_exclude_ids(std::string(500, 'i'));
+  EXPECT_GE(ValidateSearch(request, Limits{})->request_bytes, small + 50'000);
 }
 
 TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {

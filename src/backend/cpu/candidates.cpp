@@ -18,9 +18,9 @@ bool ByLower(const Candidate& a, const Candidate& b) { return a.lower > b.lower;
 bool Known(const Candidate& candidate) { return candidate.lower == candidate.upper; }
 
 // Candidates that are scored together.
-class Together {
+class ScoringBatch {
  public:
-  explicit Together(const Rescorer& rescorer) : rescorer_(rescorer) {}
+  explicit ScoringBatch(const Rescorer& rescorer) : rescorer_(rescorer) {}
 
   void Add(Candidate& candidate) {
     candidates_[count_] = &candidate;
@@ -28,7 +28,7 @@ class Together {
     if (++count_ == candidates_.size()) Score();
   }
   void Score() {
-    std::array<float, Rescorer::kTogether> scores;
+    std::array<float, Rescorer::kRowsScoredTogether> scores;
     rescorer_.Score(std::span(indices_).first(count_), scores.data());
     for (std::size_t i = 0; i < count_; ++i) {
       candidates_[i]->lower = candidates_[i]->upper = scores[i];
@@ -38,22 +38,22 @@ class Together {
 
  private:
   const Rescorer& rescorer_;
-  std::array<Candidate*, Rescorer::kTogether> candidates_{};
-  std::array<std::uint32_t, Rescorer::kTogether> indices_{};
+  std::array<Candidate*, Rescorer::kRowsScoredTogether> candidates_{};
+  std::array<std::uint32_t, Rescorer::kRowsScoredTogether> indices_{};
   std::size_t count_ = 0;
 };
 
 void ScoreAll(std::span<Candidate> candidates, const Rescorer& rescorer) {
-  Together together(rescorer);
+  ScoringBatch batch(rescorer);
   ScoreInTurn(
       candidates.size(),
       [&](std::size_t i) {
         if (!Known(candidates[i])) rescorer.Prefetch(candidates[i].index);
       },
       [&](std::size_t i) {
-        if (!Known(candidates[i])) together.Add(candidates[i]);
+        if (!Known(candidates[i])) batch.Add(candidates[i]);
       });
-  together.Score();
+  batch.Score();
 }
 
 // The score that a candidate is guessed to reach.
@@ -68,13 +68,14 @@ struct GuessedScore {
 // Up to this many candidates are ranked by counting, which has no branch to mispredict: for 46 of
 // them, as a query over 5,000 rows has on average, nth_element takes three times as long.
 constexpr std::size_t kCountedMax = 256;
-constexpr std::size_t kCountedTogether = 16;  // whole registers on every processor
+constexpr std::size_t kScoresPerStep = 16;  // whole registers on every processor
 constexpr int kHalvingsMax = 16;
 
 // The rank-th greatest guessed score, or a slightly lower one where scores lie so close together
 // that kHalvingsMax halvings of their range do not separate them.
 // REQUIRES: 1 <= rank <= candidates.size() <= kCountedMax
-float CountedGuess(std::span<const Candidate> candidates, std::size_t rank, GuessedScore guessed) {
+float GuessByHalving(std::span<const Candidate> candidates, std::size_t rank,
+                     GuessedScore guessed) {
   std::array<float, kCountedMax> scores;
   float low = guessed(candidates.front());  // at least `rank` scores reach it
   float high = low;
@@ -85,7 +86,7 @@ float CountedGuess(std::span<const Candidate> candidates, std::size_t rank, Gues
     low = std::min(low, score);
     high = std::max(high, score);
   }
-  for (; count % kCountedTogether != 0; ++count) {
+  for (; count % kScoresPerStep != 0; ++count) {
     scores[count] = -std::numeric_limits<float>::infinity();
   }
   std::size_t reaching = candidates.size();
@@ -108,7 +109,7 @@ float CountedGuess(std::span<const Candidate> candidates, std::size_t rank, Gues
 }
 
 // The same for any number of candidates; reorders them.
-float SelectedGuess(std::span<Candidate> candidates, std::size_t rank, GuessedScore guessed) {
+float GuessBySelection(std::span<Candidate> candidates, std::size_t rank, GuessedScore guessed) {
   const Iterator guide = candidates.begin() + static_cast<std::ptrdiff_t>(rank - 1);
   std::nth_element(
       candidates.begin(), guide, candidates.end(),
@@ -144,8 +145,8 @@ void Candidates::Tighten(const Guess& guess) {
     // By the score that each is guessed to reach, not by lower bounds: bounds differ between
     // blocks, and those of rows already scored are zero.
     const GuessedScore guessed{1 - guess.caution};
-    RaiseGate(size_ <= kCountedMax ? CountedGuess(all, rank, guessed)
-                                   : SelectedGuess(all, rank, guessed));
+    RaiseGate(size_ <= kCountedMax ? GuessByHalving(all, rank, guessed)
+                                   : GuessBySelection(all, rank, guessed));
   }
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);

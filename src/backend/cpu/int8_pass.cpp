@@ -13,6 +13,9 @@ namespace {
 constexpr std::size_t kQueriesMax = 1'024;
 // Candidate buffers of all threads and queries of a pass together.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
+// Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
+// that getting them anew hardly counts: 2,000 queries of k 10, or 400 of k 1,000.
+constexpr std::size_t kCandidateBytesKept = 8U << 20;
 
 // Queries that a thread claims at a time to pack or to finish.
 constexpr std::size_t kQueriesAtOnce = 4;
@@ -128,6 +131,7 @@ void Int8Pass::Run(ThreadPool& pool) {
   run(begin, alone || few);
   if (shape_.block_count() > 1) run(scan, alone);
   run(finish, alone || few);
+  for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
 void Int8Pass::BeginQueries(unsigned participant) {

@@ -28,7 +28,8 @@ struct Int8Segment {
   std::size_t small_pass_bytes;  // as in Int8Options
 };
 
-// The buffers that passes reuse; they only grow, so that a warm search allocates nothing.
+// The buffers that passes reuse, so that a warm search allocates nothing. Only those of the
+// candidates become smaller again: the others are small, or small parts of them are written to.
 class Int8Memory {
  public:
   explicit Int8Memory(unsigned threads) : workers_(threads) {}

@@ -15,7 +15,7 @@ namespace simile::backend::cpu {
 // Forms canonical scores of single rows of a segment with one query.
 class Rescorer {
  public:
-  static constexpr std::size_t kTogether = 4;
+  static constexpr std::size_t kRowsScoredTogether = 4;
 
   //   count  raised by every score that is formed
   Rescorer(const certificate::CanonicalKernel& kernel, const SegmentRows& rows, const float* query,
@@ -33,11 +33,11 @@ class Rescorer {
     Score({&index, 1}, &score);
     return score;
   }
-  // At most kTogether rows, which together cost little more than one.
+  // At most kRowsScoredTogether rows, which together cost little more than one.
   //   scores  [indices.size()]  written
   void Score(std::span<const std::uint32_t> indices, float* scores) const {
-    assert(indices.size() <= kTogether);
-    std::array<const float*, kTogether> rows;
+    assert(indices.size() <= kRowsScoredTogether);
+    std::array<const float*, kRowsScoredTogether> rows;
     for (std::size_t i = 0; i < indices.size(); ++i) rows[i] = rows_.rows.PaddedRow(indices[i]);
     kernel_.score_scattered(rows.data(), indices.size(), query_, rows_.rows.padded_dim(), scores);
     count_ += indices.size();

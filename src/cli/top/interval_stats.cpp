@@ -164,7 +164,7 @@ void ReadLanes(const Readings& readings, IntervalStats& stats) {
   };
   add("simile_queue_depth",
       [](LaneStats& lane, double value) { lane.waiting += static_cast<std::uint64_t>(value); });
-  add("simile_queue_oversize",
+  add("simile_queue_large",
       [](LaneStats& lane, double value) { lane.waiting += static_cast<std::uint64_t>(value); });
   add("simile_queue_running",
       [](LaneStats& lane, double value) { lane.running = static_cast<std::uint64_t>(value); });

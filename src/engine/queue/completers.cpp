@@ -7,16 +7,14 @@ namespace simile::engine {
 
 namespace {
 
-std::uint64_t LoadOf(const Finished& finished) {
-  return finished.is_large() ? finished.queued->task->reply_bytes_estimate
-                             : finished.queued->query_count;
+std::uint64_t LoadOf(const QueuedTask& finished) {
+  return HasLargeAnswer(finished) ? finished.task->reply_bytes_estimate : finished.request.searches;
 }
 
 }  // namespace
 
-void Finished::HandOut() {
-  queued->task->done(std::move(answer));
-  queued.reset();
+void HandOut(std::unique_ptr<QueuedTask> finished) {
+  finished->task->done(std::move(finished->answer));
 }
 
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
@@ -30,12 +28,12 @@ Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint
 
 Completers::~Completers() { End(); }
 
-void Completers::Add(Finished finished) {
-  Queue& queue = finished.is_large() ? large_ : small_;
+void Completers::Add(std::unique_ptr<QueuedTask> finished) {
+  Queue& queue = HasLargeAnswer(*finished) ? large_ : small_;
   {
     const std::lock_guard lock(mutex_);
-    queue.load += LoadOf(finished);
-    queue.finished.push_back(std::move(finished));
+    queue.load += LoadOf(*finished);
+    queue.finished.Add(std::move(finished));
   }
   queue.wake.notify_one();
 }
@@ -62,17 +60,13 @@ void Completers::Run(Queue& queue) {
   for (;;) {
     queue.wake.wait(lock, [&] { return ending_ || !queue.finished.empty(); });
     if (queue.finished.empty()) return;
-    Finished finished = std::move(queue.finished.front());
-    queue.finished.pop_front();
-    const std::uint64_t load = LoadOf(finished);
-    lock.unlock();
-    finished.HandOut();
-    lock.lock();
+    std::unique_ptr<QueuedTask> finished = queue.finished.TakeFirst();
     const bool lagged = queue.lags();
-    queue.load -= load;
-    if (&queue != &small_ || !lagged || queue.lags()) continue;
+    queue.load -= LoadOf(*finished);
+    const bool caught_up = lagged && !queue.lags();
     lock.unlock();
-    small_caught_up_();
+    if (caught_up && &queue == &small_) small_caught_up_();
+    HandOut(std::move(finished));
     lock.lock();
   }
 }

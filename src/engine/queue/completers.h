@@ -2,43 +2,38 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include <absl/status/statusor.h>
-
+#include "engine/queue/finished_tasks.h"
 #include "engine/queue/queued_task.h"
-#include "engine/search/search_task.h"
 
 namespace simile::engine {
 
-// A task that has its answer or its error.
-struct Finished {
-  std::unique_ptr<QueuedTask> queued;
-  absl::StatusOr<SearchAnswer> answer;
-
-  bool is_large() const { return queued->large_reply && answer.ok(); }
-  // Calls `done` and frees the task.
-  void HandOut();
-};
+// Of a task that has its answer or its error: whether its reply is large.
+inline bool HasLargeAnswer(const QueuedTask& finished) {
+  return finished.large_reply && finished.answer.ok();
+}
+// Calls `done` and frees the task.
+void HandOut(std::unique_ptr<QueuedTask> finished);
 
 // Threads that hand out answers, which builds replies: some for small replies, and one for large
 // ones, so that a large one never delays a small one. Owned by the executor.
 class Completers {
  public:
   //   threads          for small replies; at least one
-  //   small_lag_from   from this many queries not handed out on, small replies lag
-  //   large_lag_from   from this many bytes, as estimated, large ones do
+  //   small_lag_from   from this many queries on that wait to be handed out, small replies lag
+  //   large_lag_from   from this many bytes on, as estimated, large ones do
   //   small_caught_up  called without a lock when small replies no longer lag
   Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
              std::function<void()> small_caught_up);
   ~Completers();  // as End()
 
-  void Add(Finished finished);
+  // Takes no memory.
+  void Add(std::unique_ptr<QueuedTask> finished);
   // Whether too much waits to be handed out.
   bool small_lags() const { return Lags(small_); }
   bool large_lags() const { return Lags(large_); }
@@ -52,8 +47,8 @@ class Completers {
 
     const std::uint64_t lag_from;
     std::condition_variable wake;
-    std::deque<Finished> finished;  // oldest first
-    std::uint64_t load = 0;         // queries or bytes of those and of the ones being handed out
+    FinishedTasks finished;
+    std::uint64_t load = 0;  // queries or bytes of those
 
     bool lags() const { return load >= lag_from; }
   };

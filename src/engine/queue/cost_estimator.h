@@ -9,17 +9,28 @@ namespace simile::engine {
 
 // How long work on the device will take, in milliseconds. It begins with a model of a processor of
 // a few cores and corrects it by what the work took: passes for each snapshot apart, and by how
-// many searches they had, since kernels and strategies change with that. Pure; not thread-safe.
+// many searches they had and how long their lists are, since kernels and strategies change with
+// that. Pure; not thread-safe.
 class CostEstimator {
  public:
+  CostEstimator() { shapes_.reserve(kShapesMax); }
+
   // What the cost of a search depends on.
   struct Shape {
     const void* snapshot = nullptr;  // identity only
     std::uint64_t values = 0;        // rows * dim
-  };
+    std::uint32_t k_class = 0;       // KClassOf
 
-  // A pass of so many searches, 1 or more. Cost O(snapshots measured), which are kSnapshotsMax at
-  // most.
+    bool IsLike(const Shape& other) const {
+      return snapshot == other.snapshot && k_class == other.k_class;
+    }
+  };
+  // Searches for k of so many rows cost about the same as others of their class: 0 while scoring
+  // and sorting the list hardly counts, and then one for each power of two.
+  static std::uint32_t KClassOf(std::uint32_t k, std::size_t row_count);
+
+  // A pass of so many searches, 1 or more. No more than passes of more searches took: the only one
+  // of its size may have been held up. Cost O(shapes measured), which are kShapesMax at most.
   double PassMs(const Shape& shape, std::uint32_t searches) const;
   // The most searches whose pass takes no longer; 1 at least, searches_max at most. Beyond
   // kFirstSearchesMax no more than kGrowth times those of a pass that was measured: estimates of
@@ -28,11 +39,11 @@ class CostEstimator {
   // Forming the canonical scores of rows, or comparing rows: so many scores * dim.
   double ScoresMs(double products) const;
 
-  // What a pass, and what scoring, took.
+  // What a pass, and what scoring alone, took. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
   void AddScores(double products, double ms);
 
-  static constexpr std::size_t kSnapshotsMax = 64;
+  static constexpr std::size_t kShapesMax = 64;
   static constexpr std::uint32_t kGrowth = 4;
   static constexpr std::uint32_t kFirstSearchesMax = 64;
 
@@ -51,20 +62,22 @@ class CostEstimator {
   // By the power of two of the number of searches.
   static constexpr std::size_t kSizes = 11;
   using Corrections = std::array<Correction, kSizes>;
+  static constexpr std::size_t kClasses = 7;  // of k: those of kHitsMax are the last
   struct Measured {
-    const void* snapshot = nullptr;
+    Shape shape;
     std::uint32_t searches_max = 0;  // of its largest pass
     Corrections of_size;
   };
 
-  static double ModelMs(std::uint64_t values, std::uint32_t searches);
+  static double ModelMs(const Shape& shape, std::uint32_t searches);
   static std::size_t SizeOf(std::uint32_t searches);
   // The correction of the size, or of the nearest one that is measured; null: none is.
   static const Correction* Nearest(const Corrections& corrections, std::size_t size);
-  const Measured* Find(const void* snapshot) const;
+  const Measured* Find(const Shape& shape) const;
+  const Corrections& CorrectionsOf(const Shape& shape) const;
 
-  Corrections of_all_;               // for snapshots that are not measured yet
-  std::vector<Measured> snapshots_;  // the one measured last comes last
+  std::array<Corrections, kClasses> of_all_;  // by class of k: for shapes not measured yet
+  std::vector<Measured> shapes_;  // [kShapesMax] at most; the one measured last comes last
   Correction scores_;
 };
 

@@ -1,11 +1,13 @@
 #include "engine/queue/executor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <chrono>
 #include <new>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -19,8 +21,11 @@ namespace {
 // Building and sending a reply of this size takes some 100 us: as long as several small ones.
 constexpr std::uint64_t kLargeReplyBytes = 256U << 10;
 
-// A call that takes more than this part of the queue is large.
-constexpr std::uint32_t kLargeShare = 16;
+// A call that takes more than the queue over this is large.
+constexpr std::uint32_t kLargeCallDivisor = 16;
+
+// What a result keeps while nothing is searched.
+constexpr std::size_t kResultBytesKept = 1U << 20;
 
 // The bounds of the time after which a refused caller is told to try again.
 constexpr double kRetryMsMin = 10;
@@ -30,6 +35,22 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 
 absl::Status Stopping() {
   return base::Error(base::ErrorReason::kStopping, "the server is stopping");
+}
+
+// What `make` returns, or OUT_OF_MEMORY.
+template <class Make>
+auto InMemory(const Make& make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return base::OutOfMemory();
+  }
+}
+
+// Space for so many elements. Grows by powers of two.
+template <class Element>
+void ReserveFor(std::size_t count, std::vector<Element>& list) {
+  if (count > list.capacity()) list.reserve(std::bit_ceil(count));
 }
 
 std::string Whole(double ms) {
@@ -48,9 +69,10 @@ Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimat
   const bool hard = IsHard(task);
   return {.lane = LaneOf(task),
           .hard = hard,
-          .shape = {task.snapshot.get(), values},
+          .shape = {task.snapshot.get(), values,
+                    CostEstimator::KClassOf(ListLengthOf(task), task.snapshot->row_count())},
           .searches = SearchesOf(task),
-          .work_ms = hard ? estimator.ScoresMs(ProductsOf(task)) : 0};
+          .work_ms = hard ? WorkMs(task, estimator) : 0};
 }
 
 }  // namespace
@@ -62,7 +84,7 @@ Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Obse
       clock_(clock),
       observer_(std::move(observer)),
       read_device_memory_(std::move(read)),
-      schedule_({.batch_searches_max = options.batch_queries_max}),
+      schedule_(options.batch_queries_max),
       completers_(options.completers, options.queue_queries_max, options.queue_bytes_max,
                   [this] { WakeDispatcher(); }),
       dispatcher_([this] { Dispatch(); }),
@@ -75,7 +97,6 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
   auto queued = std::make_unique<QueuedTask>();
   queued->task = std::move(task);
   queued->progress.task = queued->task.get();
-  queued->query_count = SearchesOf(*queued->task);
   queued->bytes = BytesOf(*queued->task);
   queued->large_reply = queued->task->reply_bytes_estimate >= kLargeReplyBytes;
   // Before it is queued: from then on it may be answered, and freed, at any time.
@@ -87,14 +108,17 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
     if (absl::Status status = Admit(*queued, clock_.Now()); !status.ok()) return status;
     const std::uint64_t id = next_id_++;
     queued->id = id;
+    const auto place = tasks_.emplace(id, nullptr).first;
+    absl::Cleanup leave = [&] { tasks_.erase(place); };
+    schedule_.Add(id, queued->request);
+    std::move(leave).Cancel();  // from here on nothing takes memory
     CountWaiting(*queued);
     counts_.queue_bytes += queued->bytes;
-    schedule_.Add(id, queued->request);
     if (leading_ && queued->request.lane < slice_.lane) yield_ = true;
     nearer_deadline = queued->task->deadline < next_expiry_;
     if (nearer_deadline) next_expiry_ = queued->task->deadline;
     const bool cancelled = queued->task->cancelled.stop_requested();
-    tasks_.emplace(id, std::move(queued));
+    place->second = std::move(queued);
     if (cancelled) CancelWaiting(id);       // before it was queued, Cancel did not find it
     wake = leading_ ? Wake::kLater : wake;  // the thread that leads will find it
   }
@@ -104,11 +128,11 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
 }
 
 bool Executor::RunHere() {
-  std::vector<Finished> finished;
+  FinishedTasks finished;
   {
     std::unique_lock lock(mutex_);
     if (schedule_.empty() || leading_) return false;
-    if (!CanLead() || phase_ != Phase::kRunning || !schedule_.IsSmall(kRunHereMs)) {
+    if (!CanLead() || stopping_ || !schedule_.IsSmall(kRunHereMs)) {
       lock.unlock();
       WakeDispatcher();
       return false;
@@ -122,19 +146,25 @@ bool Executor::RunHere() {
       lock.lock();
       FinishSlice(finished);
     }
+    LeaveToCompleters(finished);  // before Stop, which waits for who leads, can end them
     leading_ = false;
-    const bool more = !schedule_.empty() || phase_ != Phase::kRunning;
+    const bool more = !schedule_.empty() || stopping_;
     lock.unlock();
     if (more) WakeDispatcher();
   }
-  for (Finished& answer : finished) {
-    if (answer.is_large()) {
-      completers_.Add(std::move(answer));
-    } else {
-      answer.HandOut();
-    }
-  }
+  while (!finished.empty()) HandOut(finished.TakeFirst());
   return true;
+}
+
+void Executor::LeaveToCompleters(FinishedTasks& finished) {
+  FinishedTasks small;
+  std::uint64_t bytes = 0;
+  while (!finished.empty()) {
+    QueuedTaskPtr task = finished.TakeFirst();
+    bytes += task->task->reply_bytes_estimate;
+    bytes < kLargeReplyBytes ? small.Add(std::move(task)) : completers_.Add(std::move(task));
+  }
+  while (!small.empty()) finished.Add(small.TakeFirst());
 }
 
 void Executor::Cancel(const QueuedTask& queued) {
@@ -146,9 +176,9 @@ void Executor::Cancel(const QueuedTask& queued) {
 void Executor::CancelWaiting(std::uint64_t id) {
   const auto found = tasks_.find(id);
   if (found == tasks_.end() || found->second->begun) return;
-  counts_.cancelled += found->second->query_count;
-  completers_.Add({Remove(id), base::Error(base::ErrorReason::kCancelled,
-                                           "the caller gave up before the query was run")});
+  counts_.cancelled += found->second->request.searches;
+  Fail(id,
+       base::Error(base::ErrorReason::kCancelled, "the caller gave up before the query was run"));
 }
 
 ExecutorCounts Executor::counts() const {
@@ -162,14 +192,10 @@ ExecutorCounts Executor::counts() const {
   return counts;
 }
 
-void Executor::Stop() { End(Phase::kStopping); }
-
-void Executor::Drain() { End(Phase::kDraining); }
-
-void Executor::End(Phase phase) {
+void Executor::Stop() {
   {
     const std::lock_guard lock(mutex_);
-    phase_ = std::max(phase_, phase);
+    stopping_ = true;
   }
   WakeDispatcher();
   const std::lock_guard lock(join_mutex_);
@@ -187,28 +213,27 @@ void Executor::WakeDispatcher() {
 }
 
 void Executor::Dispatch() {
-  std::vector<Finished> finished;
+  FinishedTasks finished;
   std::unique_lock lock(mutex_);
   for (;;) {
     dispatch_wake_.wait(lock, [this] {
       if (leading_ || !dispatch_wanted_) return false;
-      if (phase_ == Phase::kStopping) return true;
-      return schedule_.empty() ? phase_ == Phase::kDraining : CanLead();
+      return stopping_ || (!schedule_.empty() && CanLead());
     });
-    if (phase_ == Phase::kStopping) StopWaiting();
-    if (schedule_.empty() && phase_ != Phase::kRunning) break;
+    if (stopping_) break;
     leading_ = true;
-    while (CanLead() && phase_ != Phase::kStopping && TakeSlice()) {
+    while (CanLead() && !stopping_ && TakeSlice()) {
       lock.unlock();
       RunSlice();
       lock.lock();
       FinishSlice(finished);
-      for (Finished& answer : finished) completers_.Add(std::move(answer));
-      finished.clear();
+      while (!finished.empty()) completers_.Add(finished.TakeFirst());
     }
+    if (workspace_.result.buffer_bytes() > kResultBytesKept) workspace_.result = SearchResult();
     leading_ = false;
-    dispatch_wanted_ = !schedule_.empty() || phase_ != Phase::kRunning;
+    dispatch_wanted_ = !schedule_.empty() || stopping_;
   }
+  StopWaiting();
   dispatch_ended_ = true;
   lock.unlock();
   watch_wake_.notify_one();
@@ -230,16 +255,18 @@ void Executor::WatchDeadlines() {
 bool Executor::CanLead() const { return !completers_.small_lags(); }
 
 absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
-  if (phase_ != Phase::kRunning) return Stopping();
+  if (stopping_) return Stopping();
   if (queued.large_reply && completers_.large_lags()) {
     return Refuse(queued, "too many large replies wait to be sent", LaneMs(queued));
   }
   const std::string obstacle = ObstacleTo(queued);
   // Small calls take whatever space a full queue gets, so a large one would be kept out for ever.
-  // It waits beside the queue: one in each lane, so that memory stays bounded.
-  queued.oversize = IsLarge(queued) && CountsOf(queued).oversize_waiting == 0;
-  if (!obstacle.empty() && !queued.oversize) return Refuse(queued, obstacle, LaneMs(queued));
-  // An estimate may be wrong, so an idle device tries whatever comes, and learns.
+  // It waits beside the queue: one in each lane, and none while the bytes are passed already, so
+  // that memory stays bounded.
+  queued.large = TakesLargeShare(queued) && CountsOf(queued).large_waiting == 0 &&
+                 counts_.queue_bytes <= options_.queue_bytes_max;
+  if (!obstacle.empty() && !queued.large) return Refuse(queued, obstacle, LaneMs(queued));
+  // An estimate may be wrong, so an idle device takes any call; the pass corrects the estimate.
   if (queued.task->deadline == Clock::TimePoint::max() || schedule_.empty()) {
     return absl::OkStatus();
   }
@@ -253,17 +280,17 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
                 answer_ms - left_ms);
 }
 
-bool Executor::IsLarge(const QueuedTask& queued) const {
-  return queued.query_count > std::max(1U, options_.queue_queries_max / kLargeShare) ||
-         queued.bytes > options_.queue_bytes_max / kLargeShare;
+bool Executor::TakesLargeShare(const QueuedTask& queued) const {
+  return queued.request.searches > std::max(1U, options_.queue_queries_max / kLargeCallDivisor) ||
+         queued.bytes > options_.queue_bytes_max / kLargeCallDivisor;
 }
 
 std::string Executor::ObstacleTo(const QueuedTask& queued) const {
   const std::uint64_t waiting = QueriesInQueue();
-  if (waiting + queued.query_count > options_.queue_queries_max) {
+  if (waiting + queued.request.searches > options_.queue_queries_max) {
     return fmt::format("{} queries wait already and the queue holds {}: no space for {} more",
                        base::Grouped(waiting), base::Grouped(options_.queue_queries_max),
-                       base::Grouped(queued.query_count));
+                       base::Grouped(queued.request.searches));
   }
   if (counts_.queue_bytes + queued.bytes > options_.queue_bytes_max) {
     return fmt::format("the calls that wait take {} bytes and may take {}: no space for {} more",
@@ -274,7 +301,7 @@ std::string Executor::ObstacleTo(const QueuedTask& queued) const {
 }
 
 absl::Status Executor::Refuse(const QueuedTask& queued, std::string_view why, double retry_ms) {
-  counts_.rejected += queued.query_count;
+  counts_.rejected += queued.request.searches;
   const Milliseconds wait(std::clamp(retry_ms, kRetryMsMin, kRetryMsMax));
   return base::WithRetryAfter(base::Error(base::ErrorReason::kQueueFull, why),
                               std::chrono::round<std::chrono::milliseconds>(wait));
@@ -290,20 +317,20 @@ LaneCounts& Executor::CountsOf(const QueuedTask& queued) {
 
 std::uint64_t Executor::QueriesInQueue() const {
   std::uint64_t queries = 0;
-  for (const LaneCounts& lane : counts_.lanes) queries += lane.waiting - lane.oversize_waiting;
+  for (const LaneCounts& lane : counts_.lanes) queries += lane.waiting - lane.large_waiting;
   return queries;
 }
 
 void Executor::CountWaiting(const QueuedTask& queued) {
   LaneCounts& lane = CountsOf(queued);
-  lane.waiting += queued.query_count;
-  if (queued.oversize) lane.oversize_waiting += queued.query_count;
+  lane.waiting += queued.request.searches;
+  if (queued.large) lane.large_waiting += queued.request.searches;
 }
 
 void Executor::CountNotWaiting(const QueuedTask& queued) {
   LaneCounts& lane = CountsOf(queued);
-  lane.waiting -= queued.query_count;
-  if (queued.oversize) lane.oversize_waiting -= queued.query_count;
+  lane.waiting -= queued.request.searches;
+  if (queued.large) lane.large_waiting -= queued.request.searches;
 }
 
 Executor::QueuedTaskPtr Executor::Remove(std::uint64_t id) {
@@ -312,7 +339,7 @@ Executor::QueuedTaskPtr Executor::Remove(std::uint64_t id) {
   schedule_.Remove(id);
   counts_.queue_bytes -= queued->bytes;
   if (queued->begun) {
-    CountsOf(*queued).running -= queued->query_count;
+    CountsOf(*queued).running -= queued->request.searches;
     std::erase(begun_, queued.get());
   } else {
     CountNotWaiting(*queued);
@@ -320,41 +347,43 @@ Executor::QueuedTaskPtr Executor::Remove(std::uint64_t id) {
   return queued;
 }
 
+void Executor::Fail(std::uint64_t id, absl::Status error) {
+  QueuedTaskPtr queued = Remove(id);
+  queued->answer = std::move(error);
+  completers_.Add(std::move(queued));
+}
+
 void Executor::ExpireWaiting(Clock::TimePoint now) {
   if (now < next_expiry_) return;
   next_expiry_ = Clock::TimePoint::max();
-  std::vector<std::uint64_t> expired;
-  for (const auto& [id, queued] : tasks_) {
+  for (auto place = tasks_.begin(); place != tasks_.end();) {
+    const auto& [id, queued] = *place++;
     if (queued->begun) continue;
     if (now < queued->task->deadline) {
       next_expiry_ = std::min(next_expiry_, queued->task->deadline);
-    } else {
-      expired.push_back(id);
+      continue;
     }
-  }
-  for (const std::uint64_t id : expired) {
-    QueuedTaskPtr queued = Remove(id);
-    counts_.expired += queued->query_count;
+    counts_.expired += queued->request.searches;
     const std::uint64_t waited_us = Microseconds(now - queued->task->arrived_at);
-    completers_.Add(
-        {std::move(queued),
-         base::Error(base::ErrorReason::kDeadlineExceeded,
-                     fmt::format("the deadline passed after {} ms in the queue; nothing was "
-                                 "computed",
-                                 base::Grouped(waited_us / 1000)))});
+    Fail(id, InMemory([&] {
+           return base::Error(base::ErrorReason::kDeadlineExceeded,
+                              fmt::format("the deadline passed after {} ms in the queue; nothing "
+                                          "was computed",
+                                          base::Grouped(waited_us / 1000)));
+         }));
   }
 }
 
 void Executor::StopWaiting() {
   hard_groups_.clear();
-  while (!tasks_.empty()) completers_.Add({Remove(tasks_.begin()->first), Stopping()});
+  while (!tasks_.empty()) Fail(tasks_.begin()->first, Stopping());
 }
 
 bool Executor::TakeSlice() {
   const Clock::TimePoint now = clock_.Now();
   ExpireWaiting(now);
   GiveUpBegun();
-  if (schedule_.empty()) return false;
+  if (!MakeSpace()) return false;
   schedule_.Next(slice_);
   yield_ = false;
   ++counts_.batches;
@@ -368,20 +397,43 @@ bool Executor::TakeSlice() {
   return true;
 }
 
-void Executor::GiveUpBegun() {
-  const std::vector<QueuedTask*> begun = begun_;
-  for (QueuedTask* const queued : begun) {
-    absl::Status status = CallContext(*queued->task, clock_).Check();
-    if (status.ok()) continue;
-    for (HardGroup& group : hard_groups_) group.queries.Drop(queued->progress);
-    completers_.Add({Remove(queued->id), std::move(status)});
+bool Executor::MakeSpace() {
+  while (!schedule_.empty()) {
+    try {
+      const std::size_t most = tasks_.size();
+      ReserveFor(most, slice_.parts);
+      ReserveFor(most, running_);
+      ReserveFor(most, begun_);
+      ReserveFor(most, report_.queue_us);
+      ReserveFor(most, parts_);
+      ReserveFor(most, hard_tasks_);
+      return true;
+    } catch (const std::bad_alloc&) {
+      const QueuedTask& oldest = *tasks_.begin()->second;
+      DropHard(oldest.progress);
+      Fail(oldest.id, base::OutOfMemory());
+    }
   }
-  hard_groups_.remove_if([](const HardGroup& group) { return group.queries.empty(); });
+  return false;
+}
+
+void Executor::GiveUpBegun() {
+  for (std::size_t i = 0; i < begun_.size();) {
+    const QueuedTask& queued = *begun_[i];
+    absl::Status status = InMemory([&] { return CallContext(*queued.task, clock_).Check(); });
+    if (status.ok()) {
+      ++i;
+      continue;
+    }
+    DropHard(queued.progress);
+    Fail(queued.id, std::move(status));  // out of begun_, too
+  }
+  DropEmptyHardGroups();
 }
 
 void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
   CountNotWaiting(queued);
-  CountsOf(queued).running += queued.query_count;
+  CountsOf(queued).running += queued.request.searches;
   counts_.queries += queued.task->queries.size();
   queued.begun = true;
   queued.began_at = now;
@@ -394,20 +446,26 @@ void Executor::RunSlice() {
   ReadDeviceBytes();
   for (QueuedTask* const queued : running_) {
     TaskProgress& progress = queued->progress;
-    try {
-      if (!progress.begun()) progress.results.resize(queued->task->queries.size());
-    } catch (const std::bad_alloc&) {
-      progress.status = NoMemoryFor("answer");
-    }
+    if (progress.begun()) continue;
+    progress.status = InMemory([&] {
+      progress.results.resize(queued->task->queries.size());
+      return absl::OkStatus();
+    });
   }
   hard_report_ = {};
   const FallbackBackend fallback = slice_.hard ? RunHardSlice() : RunPlainSlice();
   slice_duration_ = clock_.Now() - slice_began_at_;
-  for (QueuedTask* const queued : running_) queued->compute += slice_duration_;
+  for (QueuedTask* const queued : running_) {
+    if (std::exchange(queued->progress.in_slice, false)) queued->compute += slice_duration_;
+  }
   if (report_.batch_size == 0 || !observer_) return;
   report_.compute_us = Microseconds(slice_duration_);
   report_.backend = fallback != nullptr ? fallback->info.name : served_by_->info.name;
-  observer_(report_);
+  try {
+    observer_(report_);
+  } catch (const std::bad_alloc&) {
+    // This slice is missing in the histograms.
+  }
 }
 
 FallbackBackend Executor::RunPlainSlice() {
@@ -427,22 +485,38 @@ FallbackBackend Executor::RunHardSlice() {
   for (QueuedTask* const queued : running_) {
     if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
   }
-  HardQueriesOfSlice().RunSlice(
-      hard_tasks_, {slice_began_at_ + kSlice, kSlice, slice_.searches, yield_}, hard_report_);
+  try {
+    HardQueriesOfSlice().RunSlice(
+        hard_tasks_, {slice_began_at_ + kSlice, kSlice, slice_.searches, yield_}, hard_report_);
+  } catch (const std::bad_alloc&) {
+    // For what they share; each query's own lack of memory ends only its task.
+    for (TaskProgress* const task : hard_tasks_) {
+      task->status = base::OutOfMemory();
+      DropHard(*task);
+    }
+  }
   report_.batch_size = hard_report_.query_count;
   return hard_report_.fallback;
 }
 
 HardQueries& Executor::HardQueriesOfSlice() {
   for (HardGroup& group : hard_groups_) {
-    if (group.lane == slice_.lane && group.snapshot == slice_.shape.snapshot) return group.queries;
+    if (group.lane == slice_.lane && group.shape.IsLike(slice_.shape)) return group.queries;
   }
   return hard_groups_
-      .emplace_back(slice_.lane, running_.front()->task->snapshot, workspace_, clock_)
+      .emplace_back(slice_.lane, slice_.shape, running_.front()->task->snapshot, workspace_, clock_)
       .queries;
 }
 
-void Executor::FinishSlice(std::vector<Finished>& finished) {
+void Executor::DropHard(const TaskProgress& task) {
+  for (HardGroup& group : hard_groups_) group.queries.Drop(task);
+}
+
+void Executor::DropEmptyHardGroups() {
+  hard_groups_.remove_if([](const HardGroup& group) { return group.queries.empty(); });
+}
+
+void Executor::FinishSlice(FinishedTasks& finished) {
   CostEstimator& estimator = schedule_.estimator();
   const double slice_ms = Milliseconds(slice_duration_).count();
   if (!slice_.hard && pass_succeeded_) {
@@ -451,23 +525,30 @@ void Executor::FinishSlice(std::vector<Finished>& finished) {
   for (const HardQueries::SearchTime& search : hard_report_.searches) {
     estimator.AddPass(slice_.shape, search.searches, Milliseconds(search.duration).count());
   }
-  const std::size_t dim = running_.front()->task->snapshot->dim();
-  estimator.AddScores(static_cast<double>(hard_report_.rows_scored * dim),
-                      Milliseconds(hard_report_.work).count());
-  schedule_.Charge(slice_, slice_ms);
-  hard_groups_.remove_if([](const HardGroup& group) { return group.queries.empty(); });
+  estimator.AddScores(static_cast<double>(hard_report_.products),
+                      Milliseconds(hard_report_.scoring).count());
+  schedule_.Charge(slice_, {.ms = slice_ms,
+                            .searches = hard_report_.searches_in_all(),
+                            .work_ms = Milliseconds(hard_report_.work).count()});
+  DropEmptyHardGroups();
   for (QueuedTask* const queued : running_) {
     if (!queued->progress.ended()) continue;
-    absl::StatusOr<SearchAnswer> answer = BuildAnswer(*queued);
-    finished.push_back({Remove(queued->id), std::move(answer)});
+    queued->answer = InMemory([&] { return BuildAnswer(*queued); });
+    finished.Add(Remove(queued->id));
   }
 }
 
 void Executor::ReadDeviceBytes() {
   if (!read_device_memory_) return;
+  std::vector<DeviceMemory> read;
+  try {
+    read = read_device_memory_();
+  } catch (const std::bad_alloc&) {
+    return;  // what the slice before read stays
+  }
   device_bytes_ = 0;
   device_bytes_peak_ = 0;
-  for (const DeviceMemory& memory : read_device_memory_()) {
+  for (const DeviceMemory& memory : read) {
     device_bytes_ += memory.bytes;
     device_bytes_peak_ += memory.peak_bytes;
   }

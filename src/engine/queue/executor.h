@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "engine/queue/completers.h"
+#include "engine/queue/finished_tasks.h"
 #include "engine/queue/lane.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
@@ -34,10 +35,9 @@ namespace simile::engine {
 
 // The queries of one lane now. One with several vectors counts as many.
 struct LaneCounts {
-  std::uint64_t waiting = 0;  // nothing of their task has begun
-  std::uint64_t running = 0;  // begun, not yet answered
-  // Of those that wait, the ones of a call that is larger than the queue's free part.
-  std::uint64_t oversize_waiting = 0;
+  std::uint64_t waiting = 0;            // nothing of their task has begun
+  std::uint64_t running = 0;            // begun, not yet answered
+  std::uint64_t large_waiting = 0;      // of those that wait, the ones of a call beside the queue
   std::uint64_t wait_ms_estimated = 0;  // until all that waits or runs is answered
 };
 
@@ -61,6 +61,9 @@ struct ExecutorCounts {
 // behind, passes wait for them, and the queue fills; when large ones fall queue_bytes_max behind,
 // calls for more of those are refused. So nothing here grows without bound. What expires in the
 // queue is answered at its deadline, what is cancelled at once.
+//
+// An allocation that fails costs the tasks that needed it their answer, which is then
+// OUT_OF_MEMORY, and nothing else: what all share has its space before it is touched.
 class Executor {
  public:
   struct Options {
@@ -95,17 +98,16 @@ class Executor {
   //   wake  kLater: the calling thread calls RunHere before it waits for anything
   // REQUIRES: the task has a snapshot, at least one query, their vectors, and `done`.
   // Errors: QUEUE_FULL (with what waits, and when there should be space, or when the wait should be
-  //         short enough for the deadline); STOPPING after Stop or Drain.
+  //         short enough for the deadline); STOPPING after Stop. May throw bad_alloc; then the task
+  //         was not queued either.
   absl::Status Submit(std::unique_ptr<SearchTask> task, Wake wake = Wake::kNow);
-  // Runs what waits on the calling thread, `done` of small replies included, when the device is
-  // idle and all that waits is plain and takes less than kRunHereMs by estimate. Otherwise returns
-  // false, and the dispatch thread is awake if anything waits. Cheap when nothing does.
+  // Runs what waits on the calling thread when the device is idle and all that waits is plain and
+  // takes less than kRunHereMs by estimate. Calls `done` of as many replies as are together small;
+  // completers call the others. Otherwise returns false, and the dispatch thread is awake if
+  // anything waits. Cheap when nothing does. REQUIRES: the executor outlives the call.
   bool RunHere();
-  // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent; cuts a
-  // Drain short.
+  // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent.
   void Stop();
-  // Refuses new tasks, answers all that wait, joins. Idempotent.
-  void Drain();
   ExecutorCounts counts() const;
 
   // Waking the dispatch thread and its workers costs 20 to 60 us, which is as much as a small pass.
@@ -114,20 +116,17 @@ class Executor {
 
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
-  // What happens with the tasks that wait; only ever raised.
-  enum class Phase : std::uint8_t { kRunning, kDraining, kStopping };
-  // The hard queries under way of the tasks of one lane and snapshot.
+  // The hard queries under way of the tasks of one lane and shape.
   struct HardGroup {
-    HardGroup(Lane of_lane, SnapshotPtr of, SearchWorkspace& workspace, const Clock& clock)
-        : lane(of_lane), snapshot(of.get()), queries(std::move(of), workspace, clock) {}
+    HardGroup(Lane of_lane, const CostEstimator::Shape& of_shape, SnapshotPtr snapshot,
+              SearchWorkspace& workspace, const Clock& clock)
+        : lane(of_lane), shape(of_shape), queries(std::move(snapshot), workspace, clock) {}
 
     const Lane lane;
-    const void* const snapshot;  // identity only
+    const CostEstimator::Shape shape;
     HardQueries queries;
   };
 
-  // Enters the phase and returns when all threads have ended.
-  void End(Phase phase);
   void Dispatch();        // the dispatch thread
   void WatchDeadlines();  // the watching thread
   void WakeDispatcher();
@@ -137,10 +136,15 @@ class Executor {
   // Of the thread that leads, with mutex_ held:
   // Chooses what runs next; false when there is nothing.
   bool TakeSlice();
+  // For all that taking and running a slice lists; what has waited longest pays for its lack.
+  // False when nothing is left.
+  bool MakeSpace();
   void GiveUpBegun();
   void Begin(QueuedTask& queued, Clock::TimePoint now);
   // Takes the tasks that are answered out of the queue and appends them.
-  void FinishSlice(std::vector<Finished>& finished);
+  void FinishSlice(FinishedTasks& finished);
+  // Gives all but the first small replies to the completers.
+  void LeaveToCompleters(FinishedTasks& finished);
   // The answer to a task, its receipt included: nothing else fills a receipt.
   absl::StatusOr<SearchAnswer> BuildAnswer(QueuedTask& queued);
   // Of the thread that leads, without mutex_. Those that return a backend return the one that
@@ -149,12 +153,14 @@ class Executor {
   FallbackBackend RunPlainSlice();
   FallbackBackend RunHardSlice();
   HardQueries& HardQueriesOfSlice();
+  void DropHard(const TaskProgress& task);
+  void DropEmptyHardGroups();
   void ReadDeviceBytes();
 
   // REQUIRES of these: mutex_ is held.
   bool CanLead() const;  // completions keep up
   absl::Status Admit(QueuedTask& queued, Clock::TimePoint now);
-  bool IsLarge(const QueuedTask& queued) const;
+  bool TakesLargeShare(const QueuedTask& queued) const;
   // Why the queue has no space for it; empty when it has.
   std::string ObstacleTo(const QueuedTask& queued) const;
   absl::Status Refuse(const QueuedTask& queued, std::string_view why, double retry_ms);
@@ -165,6 +171,8 @@ class Executor {
   void CountNotWaiting(const QueuedTask& queued);
   // Takes a task out of the queue, wherever it is there.
   QueuedTaskPtr Remove(std::uint64_t id);
+  // The same, and answers it with an error. Takes no memory.
+  void Fail(std::uint64_t id, absl::Status error);
   void CancelWaiting(std::uint64_t id);  // unless it has begun, or is gone
   void ExpireWaiting(Clock::TimePoint now);
   void StopWaiting();
@@ -176,9 +184,9 @@ class Executor {
   const ReadDeviceMemory read_device_memory_;
 
   mutable std::mutex mutex_;               // guards what follows, up to slice_
-  std::condition_variable dispatch_wake_;  // there is work to lead, or the phase rose
+  std::condition_variable dispatch_wake_;  // there is work to lead, or stopping_ was set
   std::condition_variable watch_wake_;  // a nearer deadline arrived, or the dispatch thread ended
-  absl::flat_hash_map<std::uint64_t, QueuedTaskPtr> tasks_;  // that wait or run, by id
+  std::map<std::uint64_t, QueuedTaskPtr> tasks_;  // that wait or run, by id
   Schedule schedule_;
   std::uint64_t next_id_ = 1;
   bool leading_ = false;          // some thread leads
@@ -186,7 +194,7 @@ class Executor {
   // No task expires before this. Exact after ExpireWaiting; a task that leaves the queue only makes
   // it too early, which costs one more call.
   Clock::TimePoint next_expiry_ = Clock::TimePoint::max();
-  Phase phase_ = Phase::kRunning;
+  bool stopping_ = false;
   bool dispatch_ended_ = false;
   ExecutorCounts counts_;
   Schedule::Slice slice_;  // read without mutex_ by the thread that leads, which alone changes it
@@ -212,7 +220,7 @@ class Executor {
   std::uint64_t device_bytes_peak_ = 0;
 
   Completers completers_;
-  std::mutex join_mutex_;   // held while joining, so that every End returns after the end
+  std::mutex join_mutex_;   // held while joining, so that every Stop returns after the end
   std::thread dispatcher_;  // last: the threads use all of the above
   std::thread watcher_;
 };

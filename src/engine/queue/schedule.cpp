@@ -11,9 +11,9 @@ namespace {
 // others leave.
 constexpr std::array<double, kLaneCount> kWeights = {70, 24, 6};
 
-// A plain task with more searches than this part of a slice is large: beside others it gets no more
+// A plain task with more searches than a slice over this is large: beside others it gets no more
 // than that at a time, so that they leave soon.
-constexpr std::uint32_t kSmallShare = 4;
+constexpr std::uint32_t kLargeTaskDivisor = 4;
 
 std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
 
@@ -22,7 +22,7 @@ std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
 void Schedule::Add(std::uint64_t id, const Request& request) {
   Group& group = GroupOf(request);
   assert(group.tasks.empty() || group.tasks.back().id < id);
-  group.tasks.push_back({id, request.searches, request.work_ms, false});
+  group.tasks.push_back({id, request.searches, request.searches, request.work_ms, false});
   group.searches += request.searches;
   group.work_ms += request.work_ms;
   ++task_count_;
@@ -42,15 +42,16 @@ bool Schedule::Remove(std::uint64_t id) {
   return false;
 }
 
-const Schedule::Group* Schedule::Find(Lane lane, bool hard, const void* snapshot) const {
+const Schedule::Group* Schedule::Find(Lane lane, bool hard,
+                                      const CostEstimator::Shape& shape) const {
   const auto found = std::ranges::find_if(groups_, [&](const Group& group) {
-    return group.lane == lane && group.hard == hard && group.shape.snapshot == snapshot;
+    return group.lane == lane && group.hard == hard && group.shape.IsLike(shape);
   });
   return found == groups_.end() ? nullptr : &*found;
 }
 
-Schedule::Group* Schedule::Find(Lane lane, bool hard, const void* snapshot) {
-  return const_cast<Group*>(std::as_const(*this).Find(lane, hard, snapshot));
+Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape& shape) {
+  return const_cast<Group*>(std::as_const(*this).Find(lane, hard, shape));
 }
 
 // A group or lane that has been idle begins where the others are: it has saved nothing up.
@@ -60,7 +61,7 @@ Schedule::Group& Schedule::GroupOf(const Request& request) {
     return group.lane == request.lane && !group.tasks.empty();
   });
   if (lane_idle) lane_virtual_ms_[lane] = std::max(lane_virtual_ms_[lane], lanes_virtual_ms_);
-  Group* group = Find(request.lane, request.hard, request.shape.snapshot);
+  Group* group = Find(request.lane, request.hard, request.shape);
   if (group == nullptr) {
     group = &groups_.emplace_back(Group{.lane = request.lane,
                                         .hard = request.hard,
@@ -82,7 +83,7 @@ Schedule::Group& Schedule::GroupOf(const Request& request) {
 double Schedule::TurnOf(Lane lane) const {
   double turn = lane_virtual_ms_[IndexOf(lane)];
   for (std::size_t i = IndexOf(lane); i < IndexOf(Lane::kBulk); ++i) {
-    turn -= options_.slice_ms / kWeights[i];
+    turn -= kSliceMs / kWeights[i];
   }
   return turn;
 }
@@ -115,41 +116,47 @@ void Schedule::Next(Slice& slice) {
   slice.hard = group.hard;
   slice.shape = group.shape;
   slice.parts.clear();
-  if (group.hard) {
-    for (Task& task : group.tasks) {
-      if (slice.parts.size() == options_.batch_searches_max) break;
-      task.begun = true;
-      slice.parts.push_back({task.id, 0});
-    }
-    slice.searches = group.slice_searches;
-    slice.estimated_ms = std::min(options_.slice_ms, BacklogMs(group));
-    return;
+  group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
+}
+
+// Those that have begun, and as many more as fill a search with them. What is younger waits, where
+// it is counted and can be refused.
+void Schedule::TakeHard(Group& group, Slice& slice) {
+  std::uint64_t searches = 0;
+  for (Task& task : group.tasks) {
+    const bool is_full =
+        searches >= group.slice_searches || slice.parts.size() == batch_searches_max_;
+    if (!task.begun && is_full) break;
+    task.begun = true;
+    searches += task.searches_at_once;
+    slice.parts.push_back({task.id, 0});
   }
-  TakePlain(group, slice);
+  slice.searches = group.slice_searches;
+  slice.estimated_ms = std::min(kSliceMs, BacklogMs(group));
 }
 
 // The small tasks, oldest first, and of the oldest large one as much as fits beside them: its share
 // at least, and no more than that while small ones run with it.
 void Schedule::TakePlain(Group& group, Slice& slice) {
   const std::uint32_t most = group.slice_searches;
-  const std::uint32_t share = std::max(1U, most / kSmallShare);
+  const std::uint32_t share = std::max(1U, most / kLargeTaskDivisor);
   const auto is_large = [&](const Task& task) { return task.begun || task.searches > share; };
   const bool any_large = std::ranges::any_of(group.tasks, is_large);
   const bool any_small = !std::ranges::all_of(group.tasks, is_large);
-  std::uint32_t for_large = any_small ? std::min(share, most) : most;
+  std::uint32_t for_large = any_small ? share : most;
   const std::uint32_t for_small = any_large && most > for_large ? most - for_large : most;
   std::uint32_t taken = 0;
   bool small_fits = true;
   for (Task& task : group.tasks) {
     std::uint32_t searches = 0;
     if (is_large(task)) {
-      searches = std::min(task.searches, for_large);
+      searches = static_cast<std::uint32_t>(std::min<std::uint64_t>(task.searches, for_large));
       for_large -= searches;
     } else if (small_fits) {
       // A task never overtakes an older one that did not fit.
       small_fits = taken == 0 || taken + task.searches <= for_small;
       if (small_fits) {
-        searches = task.searches;
+        searches = static_cast<std::uint32_t>(task.searches);
         taken += searches;
       }
     }
@@ -166,17 +173,31 @@ void Schedule::TakePlain(Group& group, Slice& slice) {
       std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; }));
 }
 
-void Schedule::Charge(const Slice& slice, double ms) {
-  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
-  Group* const group = Find(slice.lane, slice.hard, slice.shape.snapshot);
+void Schedule::Charge(const Slice& slice, const Spent& spent) {
+  lane_virtual_ms_[IndexOf(slice.lane)] += spent.ms / kWeights[IndexOf(slice.lane)];
+  Group* const group = Find(slice.lane, slice.hard, slice.shape);
   if (group == nullptr) return;
-  group->virtual_ms += ms;
+  group->virtual_ms += spent.ms;
   group->slice_searches = SearchesOfSlice(group->shape);
+  if (slice.hard) TakeOff(*group, spent);
+}
+
+// The oldest tasks' queries run first.
+void Schedule::TakeOff(Group& group, Spent spent) {
+  for (Task& task : group.tasks) {
+    if (!task.begun) break;
+    const std::uint64_t searches = std::min(spent.searches, task.searches);
+    const double work_ms = std::min(spent.work_ms, task.work_ms);
+    for (std::uint64_t* left : {&spent.searches, &task.searches, &group.searches}) {
+      *left -= searches;
+    }
+    for (double* left : {&spent.work_ms, &task.work_ms, &group.work_ms}) *left -= work_ms;
+  }
 }
 
 std::uint32_t Schedule::SearchesOfSlice(const CostEstimator::Shape& shape) const {
-  const double ms = std::max(options_.slice_ms, 2 * estimator_.PassMs(shape, 1));
-  return estimator_.SearchesWithin(shape, ms, options_.batch_searches_max);
+  const double ms = std::max(kSliceMs, 2 * estimator_.PassMs(shape, 1));
+  return estimator_.SearchesWithin(shape, ms, batch_searches_max_);
 }
 
 double Schedule::SearchesMs(const CostEstimator::Shape& shape, std::uint32_t slice_searches,
@@ -193,7 +214,7 @@ double Schedule::BacklogMs(const Group& group) const {
 }
 
 double Schedule::AheadMs(const Group& group, std::uint32_t searches) const {
-  const std::uint32_t share = std::max(1U, group.slice_searches / kSmallShare);
+  const std::uint32_t share = std::max(1U, group.slice_searches / kLargeTaskDivisor);
   if (group.hard || searches > share) return BacklogMs(group);
   // Of large tasks only their shares run before it.
   std::uint64_t small = 0;
@@ -201,8 +222,9 @@ double Schedule::AheadMs(const Group& group, std::uint32_t searches) const {
     if (!task.begun && task.searches <= share) small += task.searches;
   }
   const std::uint64_t large = group.searches - small;
+  // Each slice with small tasks holds three parts of those and one of large ones.
   return SearchesMs(group.shape, group.slice_searches,
-                    small + std::min(large, share + small / (kSmallShare - 1)));
+                    small + std::min(large, share + small / (kLargeTaskDivisor - 1)));
 }
 
 double Schedule::WithOtherLanes(Lane lane, double ms) const {
@@ -218,7 +240,7 @@ double Schedule::WithOtherLanes(Lane lane, double ms) const {
 }
 
 double Schedule::AnswerMs(const Request& request) const {
-  const Group* const own = Find(request.lane, request.hard, request.shape.snapshot);
+  const Group* const own = Find(request.lane, request.hard, request.shape);
   const std::uint32_t slice_searches =
       own == nullptr ? SearchesOfSlice(request.shape) : own->slice_searches;
   const double own_ms = SearchesMs(request.shape, slice_searches, request.searches) +

@@ -18,18 +18,15 @@ inline constexpr double kSliceMs = 20;
 // Which waiting work runs next, for how long it must wait, and what it will cost. Pure: it has no
 // clock and no threads, and follows no pointer. Not thread-safe.
 //
-// Tasks that can share a search form a group: those of one lane and one snapshot, plain or hard.
+// Tasks that can share a search form a group: those of one lane, snapshot and class of k, plain or
+// hard.
 // Lanes share the device by weights, and the groups of a lane equally, both by start-time fair
 // queueing (Goyal, Vin and Cheng, 1996) on what slices took: the one that has had least comes
 // next, and one that was idle begins where the others are. So work that comes seldom runs at once,
 // and none starves.
 class Schedule {
  public:
-  struct Options {
-    std::uint32_t batch_searches_max = 1'024;
-    double slice_ms = kSliceMs;
-  };
-  explicit Schedule(const Options& options) : options_(options) {}
+  explicit Schedule(std::uint32_t batch_searches_max) : batch_searches_max_(batch_searches_max) {}
 
   // What a task asks of the device.
   struct Request {
@@ -48,8 +45,8 @@ class Schedule {
     Lane lane = Lane::kPlain;
     bool hard = false;
     CostEstimator::Shape shape;
-    // Plain: what one pass answers. Hard: the tasks of the group that share it, oldest first; once
-    // among them, a task is until Remove.
+    // Plain: what one pass answers. Hard: the tasks of the group that share it, oldest first, as
+    // many as fill a search; once among them, a task is until Remove.
     std::vector<Part> parts;
     std::uint32_t searches = 0;  // of the parts; hard: how many a search of this slice may have
     double estimated_ms = 0;
@@ -65,8 +62,13 @@ class Schedule {
   // Remove. A large plain task is cut into parts, which leave space for the small ones beside it.
   // Nothing is delayed to fill a slice. REQUIRES: not empty. Cost O(groups + tasks of the group).
   void Next(Slice& slice);
-  // How long the slice took, all in all. Every Next is followed by one Charge.
-  void Charge(const Slice& slice, double ms);
+  // What a slice came to. Every Next is followed by one Charge.
+  struct Spent {
+    double ms = 0;               // all in all
+    std::uint64_t searches = 0;  // a hard slice's
+    double work_ms = 0;          // a hard slice's, beside its searches
+  };
+  void Charge(const Slice& slice, const Spent& spent);
   // What the parts of it took, for later estimates.
   CostEstimator& estimator() { return estimator_; }
 
@@ -80,8 +82,9 @@ class Schedule {
  private:
   struct Task {
     std::uint64_t id = 0;
-    std::uint32_t searches = 0;  // left
-    double work_ms = 0;
+    std::uint32_t searches_at_once = 0;  // of a hard task: those of its first round
+    std::uint64_t searches = 0;          // left
+    double work_ms = 0;                  // left, as estimated
     bool begun = false;
   };
   struct Group {
@@ -95,11 +98,13 @@ class Schedule {
     std::uint32_t slice_searches = 1;  // that a slice holds
   };
 
-  const Group* Find(Lane lane, bool hard, const void* snapshot) const;
-  Group* Find(Lane lane, bool hard, const void* snapshot);
+  const Group* Find(Lane lane, bool hard, const CostEstimator::Shape& shape) const;
+  Group* Find(Lane lane, bool hard, const CostEstimator::Shape& shape);
   Group& GroupOf(const Request& request);
   double TurnOf(Lane lane) const;  // the least comes next
   Group& NextGroup();
+  void TakeHard(Group& group, Slice& slice);
+  static void TakeOff(Group& group, Spent spent);  // what is no longer to be done
   void TakePlain(Group& group, Slice& slice);
   // How many searches a slice holds.
   std::uint32_t SearchesOfSlice(const CostEstimator::Shape& shape) const;
@@ -112,7 +117,7 @@ class Schedule {
   // So much work of the lane and what other lanes have in the meantime.
   double WithOtherLanes(Lane lane, double ms) const;
 
-  const Options options_;
+  const std::uint32_t batch_searches_max_;
   CostEstimator estimator_;
   std::vector<Group> groups_;  // with tasks, and those that have had more than the others
   std::size_t task_count_ = 0;

@@ -4,8 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "engine/search/group_hits.h"
+
 namespace simile::engine {
 namespace {
+
+// A row that a cold start visits.
+constexpr double kOrderedRowMs = 1e-5;
 
 // What one holder of a shared thing counts of its bytes.
 template <class Shared>
@@ -36,14 +41,25 @@ std::uint32_t SearchesOf(const SearchTask& task) {
   return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
 }
 
-double ProductsOf(const SearchTask& task) {
+std::uint32_t ListLengthOf(const SearchTask& task) {
+  std::uint32_t longest = 0;
+  for (const ResolvedQuery& query : task.queries) {
+    longest = std::max(longest, query.k);
+    if (query.diversity) longest = std::max(longest, query.diversity->candidates);
+    if (query.grouping) longest = std::max(longest, GroupHits::FirstRowsWanted(query));
+  }
+  return longest;
+}
+
+double WorkMs(const SearchTask& task, const CostEstimator& estimator) {
   const auto dim = static_cast<double>(task.snapshot->dim());
   double products = 0;
+  double ordered_rows = 0;
   for (const ResolvedQuery& query : task.queries) {
-    if (query.order) products += static_cast<double>(task.snapshot->row_count());
+    if (query.order) ordered_rows += static_cast<double>(task.snapshot->row_count());
     if (query.diversity) products += dim * query.diversity->candidates * query.k;
   }
-  return products;
+  return estimator.ScoresMs(products) + ordered_rows * kOrderedRowMs;
 }
 
 std::uint64_t BytesOf(const SearchTask& task) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "engine/queue/cost_estimator.h"
 #include "engine/queue/lane.h"
 #include "engine/search/search_task.h"
 
@@ -15,9 +16,13 @@ Lane LaneOf(const SearchTask& task);
 // needs one search for each.
 std::uint32_t SearchesOf(const SearchTask& task);
 
-// The work beside searches, as far as it is known before the first: scores * dim, of the rows that
-// are compared for diversity, and of all rows where they are ranked without a search.
-double ProductsOf(const SearchTask& task);
+// How many rows the longest list of its searches holds.
+std::uint32_t ListLengthOf(const SearchTask& task);
+
+// The work beside searches in milliseconds, as far as it is known before the first: rows compared
+// for diversity, and rows visited for a cold start. Scoring every row for want of a list is not
+// known beforehand.
+double WorkMs(const SearchTask& task, const CostEstimator& estimator);
 
 // The memory that a task holds. What it shares with others, such as a cached mask, counts by its
 // share.

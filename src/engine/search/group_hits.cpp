@@ -19,9 +19,12 @@ GroupHits::GroupHits(const ResolvedQuery& query, const Snapshot& snapshot)
       snapshot_(snapshot),
       column_(query.grouping->field.column()),
       k_(query.k),
-      group_size_(query.grouping->group_size) {
-  const std::size_t rows = kRowsPerHit * k_ * group_size_;
-  rows_wanted_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(rows, kRowsMin, kHitsMax));
+      group_size_(query.grouping->group_size),
+      rows_wanted_(FirstRowsWanted(query)) {}
+
+std::uint32_t GroupHits::FirstRowsWanted(const ResolvedQuery& query) {
+  const std::size_t rows = kRowsPerHit * query.k * query.grouping->group_size;
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(rows, kRowsMin, kHitsMax));
 }
 
 const RowMask* GroupHits::Mask() {
@@ -60,22 +63,42 @@ bool GroupHits::ReadRanking(std::span<const Hit> hits) {
 
 const RowMask* GroupHits::RowsToComplete() {
   if (groups_.size() > k_) groups_.resize(k_);
-  for (const Group& group : groups_) {
+  for (Group& group : groups_) {
     if (group.complete) continue;
     if (!others_) others_.emplace(snapshot_.row_count());
     column_.AddRowsOf(group.keyword, *others_);
+    group.hits.clear();
+    group.best_buffer.resize(certificate::TopK::CapacityFor(group_size_, snapshot_.row_count()));
+    group.best = certificate::TopK(group.best_buffer, group_size_, query_.score_threshold);
   }
   if (!others_) return nullptr;
   if (query_.mask != nullptr) others_->IntersectWith(*query_.mask);
   return &*others_;
 }
 
+void GroupHits::Offer(RankKey key) {
+  query_.grouping->field.KeywordsOf(key.row(), keywords_);
+  for (const std::uint32_t keyword : keywords_) {
+    const auto found = index_of_.find(keyword);
+    if (found == index_of_.end() || found->second >= groups_.size()) continue;
+    Group& group = groups_[found->second];
+    if (!group.complete) group.best.Offer(key);
+  }
+}
+
+void GroupHits::CompleteByOffers() {
+  for (Group& group : groups_) {
+    if (group.complete) continue;
+    for (const RankKey key : group.best.Sorted()) group.hits.push_back({key.row(), key.score()});
+  }
+  others_.reset();
+}
+
 void GroupHits::Complete(std::span<const Hit> hits) {
-  absl::flat_hash_map<std::uint32_t, Group*> incomplete;
+  std::unordered_map<std::uint32_t, Group*> incomplete;
   for (Group& group : groups_) {
     if (group.complete) continue;
     incomplete.emplace(group.keyword, &group);
-    group.hits.clear();
   }
   std::vector<std::uint32_t> keywords;
   for (const Hit& hit : hits) {

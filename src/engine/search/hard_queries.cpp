@@ -1,12 +1,11 @@
 #include "engine/search/hard_queries.h"
 
 #include <algorithm>
-#include <cassert>
-#include <chrono>
 #include <new>
 #include <utility>
 
 #include "engine/search/call_context.h"
+#include "engine/search/piece_of_work.h"
 
 namespace simile::engine {
 namespace {
@@ -20,12 +19,23 @@ std::size_t OpenMax(const Snapshot& snapshot) {
   return std::clamp<std::size_t>(kMaskBytesMax / mask_bytes, 1, kOpenMax);
 }
 
-std::uint64_t RowsScored(const Refinement& refinement) {
-  const QueryCost& cost = refinement.result().execution.cost;
-  return cost.rows_rescored + cost.rows_scanned;
+// In smaller pieces other things than scores take most of the time.
+constexpr std::uint64_t kProductsMeasuredMin = kProductsOfPiece / 4;
+
+// A search is as much smaller as the slice is nearer its end.
+std::uint32_t SearchesMax(const HardQueries::Budget& budget, Clock::TimePoint now) {
+  const double left = static_cast<double>((budget.end - now).count()) /
+                      static_cast<double>(std::max<Clock::Duration::rep>(1, budget.length.count()));
+  return static_cast<std::uint32_t>(std::max(1.0, std::min(left, 1.0) * budget.searches_max));
 }
 
 }  // namespace
+
+std::uint64_t HardQueries::Report::searches_in_all() const {
+  std::uint64_t sum = 0;
+  for (const SearchTime& search : searches) sum += search.searches;
+  return sum;
+}
 
 HardQueries::HardQueries(SnapshotPtr snapshot, SearchWorkspace& workspace, const Clock& clock)
     : snapshot_(std::move(snapshot)),
@@ -36,19 +46,11 @@ HardQueries::HardQueries(SnapshotPtr snapshot, SearchWorkspace& workspace, const
 void HardQueries::RunSlice(std::span<TaskProgress* const> tasks, const Budget& budget,
                            Report& report) {
   report = {};
-  std::uint32_t searches_max = budget.searches_max;
-  for (;;) {
+  OpenQueries(tasks);
+  do {  // each slice gets something done, however soon it must end
+    if (!RunPiece(report)) RunSearch(SearchesMax(budget, clock_.Now()), report);
     OpenQueries(tasks);
-    RunSearch(searches_max, report);
-    RunPieces(budget, report);
-    const Clock::TimePoint now = clock_.Now();
-    if (open_.empty() || now >= budget.end || budget.yield) break;
-    // The next search is as much smaller as the slice is nearer its end.
-    const double left =
-        static_cast<double>((budget.end - now).count()) /
-        static_cast<double>(std::max<Clock::Duration::rep>(1, budget.length.count()));
-    searches_max = std::max(1U, static_cast<std::uint32_t>(left * budget.searches_max));
-  }
+  } while (!open_.empty() && clock_.Now() < budget.end && !budget.yield);
 }
 
 void HardQueries::Drop(const TaskProgress& task) {
@@ -72,7 +74,7 @@ void HardQueries::OpenNext(TaskProgress& progress) {
     open_.push_back({&progress, progress.next_query,
                      std::make_unique<Refinement>(query, vectors, *snapshot_, workspace_.search)});
   } catch (const std::bad_alloc&) {
-    progress.status = NoMemoryFor("answer");
+    progress.status = NoMemoryForAnswer();
     return Drop(progress);
   }
   ++progress.next_query;
@@ -94,16 +96,18 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
       return absl::OkStatus();
     });
   }
-  if (query_count > 0 && !builder.empty()) {
+  if (!builder.empty()) {
     const Clock::TimePoint began = clock_.Now();
     absl::Status status;
     try {
       status = workspace_.search.Run(snapshot_->segments, builder.batch(), workspace_.result);
     } catch (const std::bad_alloc&) {
-      status = NoMemoryFor("batch");
+      status = NoMemoryForBatch();
     }
-    if (report.searches.empty()) report.fallback = workspace_.result.fallback();
-    report.searches.push_back({static_cast<std::uint32_t>(builder.size()), clock_.Now() - began});
+    if (status.ok()) {  // what failed says nothing of what searches take
+      if (report.searches.empty()) report.fallback = workspace_.result.fallback();
+      report.searches.push_back({static_cast<std::uint32_t>(builder.size()), clock_.Now() - began});
+    }
     report.query_count = std::max(report.query_count, query_count);
     for (Open& open : open_) {
       if (!std::exchange(open.in_search, false) || !open.task->status.ok()) continue;
@@ -117,25 +121,25 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
   EraseEnded();
 }
 
-void HardQueries::RunPieces(const Budget& budget, Report& report) {
-  const Clock::TimePoint began = clock_.Now();
-  bool worked = false;  // each slice gets something done, however soon it must end
-  for (;;) {
-    const auto open = std::ranges::find_if(
-        open_, [](const Open& each) { return each.refinement->next() == Step::kWork; });
-    if (open == open_.end() || clock_.Now() >= budget.end || (worked && budget.yield)) break;
-    worked = true;
-    if (Check(*open)) {
-      Advance(*open, [&] {
-        const std::uint64_t before = RowsScored(*open->refinement);
-        absl::Status status = open->refinement->Work();
-        report.rows_scored += RowsScored(*open->refinement) - before;
-        return status;
-      });
+bool HardQueries::RunPiece(Report& report) {
+  const auto open = std::ranges::find_if(
+      open_, [](const Open& each) { return each.refinement->next() == Step::kWork; });
+  if (open == open_.end()) return false;
+  if (Check(*open)) {
+    const Clock::TimePoint began = clock_.Now();
+    const std::uint64_t products_before = workspace_.search.products();
+    Advance(*open, [&] { return open->refinement->Work(); });
+    const Clock::Duration duration = clock_.Now() - began;
+    const std::uint64_t products = workspace_.search.products() - products_before;
+    report.work += duration;
+    if (products >= kProductsMeasuredMin) {
+      report.products += products;
+      report.scoring += duration;
     }
-    EraseEnded();
+    report.query_count = std::max(report.query_count, 1U);
   }
-  report.work += clock_.Now() - began;
+  EraseEnded();
+  return true;
 }
 
 template <class Work>
@@ -144,9 +148,10 @@ void HardQueries::Advance(Open& open, Work work) {
   try {
     status = work();
   } catch (const std::bad_alloc&) {
-    status = NoMemoryFor("answer");
+    status = NoMemoryForAnswer();
   }
   TaskProgress& task = *open.task;
+  task.in_slice = true;
   if (!status.ok()) {
     task.status = status;
   } else if (open.refinement->next() == Step::kDone) {

@@ -39,15 +39,20 @@ class HardQueries {
     Clock::Duration duration{};
   };
   struct Report {
-    std::vector<SearchTime> searches;
-    std::uint64_t rows_scored = 0;  // by pieces of work
-    Clock::Duration work{};
-    std::uint32_t query_count = 0;  // that were searched for, or worked on
+    std::vector<SearchTime> searches;  // that succeeded
+    Clock::Duration work{};            // beside searches
+    // Of those pieces of work that mostly formed scores: how many products, and how long.
+    std::uint64_t products = 0;
+    Clock::Duration scoring{};
+    std::uint32_t query_count = 0;  // that one search answered, or 1 that was worked on
     FallbackBackend fallback;       // that answered the first search
+
+    std::uint64_t searches_in_all() const;
   };
 
-  // Runs the tasks' queries for a while. A query that fails fails its task. A task that has ended
-  // must not come again.
+  // Runs the tasks' queries for a while: what has begun goes on before others are searched for, so
+  // that each comes to its end whatever else comes. A query that fails fails its task. A task that
+  // has ended must not come again.
   //   tasks   oldest first; all of the snapshot, have begun and have not ended; those of earlier
   //           slices that are not among them must have been dropped
   //   report  overwritten
@@ -67,7 +72,7 @@ class HardQueries {
   void OpenQueries(std::span<TaskProgress* const> tasks);
   void OpenNext(TaskProgress& task);
   void RunSearch(std::uint32_t searches_max, Report& report);
-  void RunPieces(const Budget& budget, Report& report);
+  bool RunPiece(Report& report);  // whether any query needed one
   // Calls work() and notes its error in the task, or its result when the query has its answer.
   template <class Work>
   void Advance(Open& open, Work work);

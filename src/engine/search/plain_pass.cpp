@@ -8,12 +8,13 @@ namespace simile::engine {
 
 absl::Status PlainPass::Run(std::span<const Part> parts) {
   assert(!parts.empty());
+  for (const Part& part : parts) part.task->in_slice = true;
   absl::Status status;
   try {
     status = Search(parts);
     if (status.ok()) ReadResults(parts);
   } catch (const std::bad_alloc&) {
-    status = NoMemoryFor("batch");
+    status = NoMemoryForBatch();
   }
   if (status.ok()) return status;
   for (const Part& part : parts) part.task->status = status;

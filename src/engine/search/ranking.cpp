@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "certificate/score_bound.h"
 #include "simile/limits.h"
@@ -85,7 +86,16 @@ void Ranking::BeginWithoutSearch(std::size_t k, const RowMask* mask) {
   hits_.clear();
   next_ = Step::kWork;
   execution_.engines.Add(query_.order ? kOrder : kEveryRow);
-  if (!query_.order) scorer_.BeginAll(mask, k);
+  if (query_.order) {
+    ordered_.emplace(*query_.order, k, mask, query_.excluded());
+  } else {
+    scorer_.BeginAll(mask, k);
+  }
+}
+
+void Ranking::BeginOffering(const RowMask* mask, RowScorer::Offer offer) {
+  BeginWithoutSearch(1, mask);
+  scorer_.OfferTo(std::move(offer));
 }
 
 void Ranking::AddSearches(SearchBatchBuilder& builder) {
@@ -118,9 +128,10 @@ void Ranking::ReadResults(const SearchResult& result) {
 
 absl::Status Ranking::Work() {
   if (query_.order) {
-    for (const Row row : query_.order->First(k_, mask_, query_.excluded())) {
-      hits_.push_back({row, 0});
-    }
+    ordered_->ReadPiece();
+    if (!ordered_->done()) return absl::OkStatus();
+    for (const Row row : ordered_->rows()) hits_.push_back({row, 0});
+    ordered_.reset();
     next_ = Step::kDone;
     return absl::OkStatus();
   }

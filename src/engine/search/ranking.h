@@ -36,6 +36,8 @@ class Ranking {
   void Begin(std::uint32_t k, const RowMask* mask);
   // The same without a search: scores every one of those rows.
   void BeginWithoutSearch(std::size_t k, const RowMask* mask);
+  // Scores every one of those rows and only offers them. REQUIRES: the query has no order.
+  void BeginOffering(const RowMask* mask, RowScorer::Offer offer);
 
   // What comes next: AddSearches and then ReadResults, Work, or reading hits().
   Step next() const { return next_; }
@@ -63,8 +65,9 @@ class Ranking {
   const std::size_t padded_dim_;
   Execution& execution_;
   RowScorer scorer_;
-  std::vector<float> probes_;        // [probes, padded_dim], searched for; none: score all rows
-  certificate::SumBound sum_bound_;  // of Scoring::kSumScores
+  std::optional<OrderedRows> ordered_;  // of a query with an order
+  std::vector<float> probes_;           // [probes, padded_dim], searched for; none: score all rows
+  certificate::SumBound sum_bound_;     // of Scoring::kSumScores
 
   std::size_t k_ = 0;
   const RowMask* mask_ = nullptr;

@@ -55,7 +55,7 @@ absl::Status Refinement::Work() {
   if (stage_ == Stage::kRanking) {
     FinishRanking();
   } else {
-    groups_->Complete(ranking_.hits());
+    query_.order ? groups_->Complete(ranking_.hits()) : groups_->CompleteByOffers();
     FinishGroups();
   }
   return absl::OkStatus();
@@ -66,7 +66,11 @@ void Refinement::FinishRanking() {
     if (!groups_->ReadRanking(ranking_.hits())) return BeginRanking();
     const RowMask* const rows = groups_->RowsToComplete();
     if (rows == nullptr) return FinishGroups();
-    ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
+    if (query_.order) {
+      ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
+    } else {
+      ranking_.BeginOffering(rows, [this](RankKey key) { groups_->Offer(key); });
+    }
     stage_ = Stage::kCompletingGroups;
     return;
   }

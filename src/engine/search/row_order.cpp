@@ -6,39 +6,51 @@ namespace simile::engine {
 namespace {
 
 template <class Visit>
-void VisitInOrder(const std::vector<Row>& rows, Visit visit) {
-  for (const Row row : rows) {
-    if (!visit(row)) return;
+void VisitInOrder(const std::vector<Row>& rows, filter::VisitedPlace& place, Visit visit) {
+  while (place.above < rows.size()) {
+    if (!visit(rows[place.above++])) return;
   }
 }
 
 template <class Value, class Visit>
-void VisitInOrder(const filter::OrderedColumn<Value>& column, Visit visit) {
-  column.VisitDescending(visit);
+void VisitInOrder(const filter::OrderedColumn<Value>& column, filter::VisitedPlace& place,
+                  Visit visit) {
+  column.VisitDescending(place, visit);
 }
 
 }  // namespace
 
-std::vector<Row> RowOrder::First(std::size_t wanted, const RowMask* mask,
-                                 std::span<const Row> excluded) const {
-  std::vector<Row> rows;
-  // Adds the row if it may be returned. Returns whether more are wanted.
-  const auto add = [&](Row row) {
-    const bool passes = (mask == nullptr || mask->Allows(row)) &&
-                        !std::binary_search(excluded.begin(), excluded.end(), row);
-    if (passes && rows.size() < wanted) rows.push_back(row);
-    return rows.size() < wanted;
-  };
-  RowMask visited(row_count_);
-  const auto visit = [&](Row row) {
-    visited.Allow(row);
-    return add(row);
-  };
-  std::visit([&](const auto* column) { VisitInOrder(*column, visit); }, column_);
-  if (rows.size() == wanted) return rows;
-  visited.Invert();  // now the rows without a value
-  visited.ForEachAllowed(0, static_cast<Row>(row_count_), add);
-  return rows;
+OrderedRows::OrderedRows(const RowOrder& order, std::size_t wanted, const RowMask* mask,
+                         std::span<const Row> excluded)
+    : order_(order),
+      wanted_(wanted),
+      mask_(mask),
+      excluded_(excluded),
+      others_(order.row_count()) {}
+
+void OrderedRows::ReadPiece() {
+  std::size_t visits_left = kVisitsOfPiece;
+  if (!all_listed_) {
+    const auto visit = [&](Row row) {
+      others_.Allow(row);
+      Add(row);
+      return --visits_left > 0 && rows_.size() < wanted_;
+    };
+    std::visit([&](const auto* column) { VisitInOrder(*column, place_, visit); }, order_.column());
+    if (visits_left == 0 || rows_.size() == wanted_) return;
+    all_listed_ = true;
+    others_.Invert();
+  }
+  const std::size_t end = std::min(order_.row_count(), next_row_ + visits_left);
+  others_.ForEachAllowed(static_cast<Row>(next_row_), static_cast<Row>(end),
+                         [this](Row row) { Add(row); });
+  next_row_ = end;
+}
+
+void OrderedRows::Add(Row row) {
+  const bool passes = (mask_ == nullptr || mask_->Allows(row)) &&
+                      !std::binary_search(excluded_.begin(), excluded_.end(), row);
+  if (passes && rows_.size() < wanted_) rows_.push_back(row);
 }
 
 }  // namespace simile::engine

@@ -25,15 +25,46 @@ class RowOrder {
       : field_(field), column_(column), row_count_(row_count) {}
 
   const std::string& field() const { return field_; }
-  // The first rows that pass the mask (null: all) and are not excluded (ascending).
-  // Cost: visits rows until there are enough, at most all.
-  std::vector<Row> First(std::size_t wanted, const RowMask* mask,
-                         std::span<const Row> excluded) const;
+  const Column& column() const { return column_; }
+  std::size_t row_count() const { return row_count_; }
 
  private:
   std::string field_;
   Column column_;
   std::size_t row_count_;
+};
+
+// Reads the first rows of an order that may be returned, a piece at a time. Borrows all it is made
+// from; used by one thread.
+class OrderedRows {
+ public:
+  //   mask      rows that may be returned; null for all
+  //   excluded  rows that may not, ascending
+  // Throws std::bad_alloc, as ReadPiece does.
+  OrderedRows(const RowOrder& order, std::size_t wanted, const RowMask* mask,
+              std::span<const Row> excluded);
+
+  bool done() const { return rows_.size() == wanted_ || next_row_ == order_.row_count(); }
+  // Visits the next rows, kVisitsOfPiece of them at most.
+  void ReadPiece();
+  // Those found so far.
+  std::span<const Row> rows() const { return rows_; }
+
+  // At about 10 ns each, estimated.
+  static constexpr std::size_t kVisitsOfPiece = 1U << 18;
+
+ private:
+  void Add(Row row);
+
+  const RowOrder& order_;
+  const std::size_t wanted_;
+  const RowMask* const mask_;
+  const std::span<const Row> excluded_;
+  filter::VisitedPlace place_;
+  bool all_listed_ = false;  // the rows that the order lists have been visited
+  RowMask others_;           // first the rows that have been; once all_listed_, those that are left
+  std::size_t next_row_ = 0;  // of others_, to be visited
+  std::vector<Row> rows_;
 };
 
 }  // namespace simile::engine

@@ -29,6 +29,7 @@ void RowScorer::Restart(std::size_t k, std::size_t offers_max) {
   next_row_ = 0;
   best_buffer_.resize(certificate::TopK::CapacityFor(k, offers_max));
   best_ = certificate::TopK(best_buffer_, k, query_.score_threshold);
+  offer_ = nullptr;
 }
 
 absl::Status RowScorer::ScorePiece() {
@@ -54,7 +55,8 @@ absl::Status RowScorer::ScorePiece() {
     for (std::size_t vector = 0; vector < vector_count; ++vector) {
       similarities_[vector] = scores_[vector * rows.size() + i];
     }
-    best_.Offer(RankKey(Combine(similarities_), rows[i]));
+    const RankKey key(Combine(similarities_), rows[i]);
+    offer_ ? offer_(key) : best_.Offer(key);
   }
   return absl::OkStatus();
 }

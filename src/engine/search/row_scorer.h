@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -37,6 +39,11 @@ class RowScorer {
   //   mask  borrowed until all are scored
   void BeginAll(const RowMask* mask, std::size_t k);
 
+  // Gives the rows of the BeginAll just called to `offer` instead, threshold or not: TakeHits then
+  // returns none.
+  using Offer = std::function<void(RankKey)>;
+  void OfferTo(Offer offer) { offer_ = std::move(offer); }
+
   bool done() const { return next_row_ == end_row_; }
   // Scores the next rows: vectors * rows canonical scores, some milliseconds of work.
   // Errors: the backend's; these rows are then not counted, and scoring cannot go on.
@@ -69,6 +76,7 @@ class RowScorer {
   std::vector<float> similarities_;  // [vectors], of one row
   std::vector<RankKey> best_buffer_;
   certificate::TopK best_;
+  Offer offer_;  // empty: best_'s
 };
 
 }  // namespace simile::engine

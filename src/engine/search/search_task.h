@@ -44,7 +44,7 @@ struct SearchTask {
   std::stop_token cancelled;
   // Called exactly once, never from Submit and never while a lock is held; a task that Submit
   // refused is dropped without the call. Called by a completer, or by Executor::RunHere on the
-  // thread that called it. May Submit, must not Stop or Drain.
+  // thread that called it. May Submit, must not Stop.
   // Errors: DEADLINE_EXCEEDED (expired in the queue, where nothing was computed, or between two
   //         pieces of work), CANCELLED, OUT_OF_MEMORY, STOPPING, and the backend's own.
   std::function<void(absl::StatusOr<SearchAnswer>)> done;

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include <absl/status/status.h>
-#include <fmt/format.h>
 
 #include "base/error_detail.h"
 #include "engine/search/resolved_query.h"
@@ -28,10 +23,14 @@ inline QuerySpec SpecOf(const ResolvedQuery& query) {
   return {query.k, query.mask.get(), query.excluded(), query.score_threshold};
 }
 
-// A batch of large k can ask for much; the server outlives it.
-inline absl::Status NoMemoryFor(std::string_view what) {
+// A failed allocation ends the call, not the process.
+inline absl::Status NoMemoryForAnswer() {
   return base::Error(base::ErrorReason::kOutOfMemory,
-                     fmt::format("no memory for the {}; ask for fewer hits at a time", what));
+                     "no memory for the answer; ask for fewer hits at a time");
+}
+inline absl::Status NoMemoryForBatch() {
+  return base::Error(base::ErrorReason::kOutOfMemory,
+                     "no memory for the batch; ask for fewer hits at a time");
 }
 
 }  // namespace simile::engine

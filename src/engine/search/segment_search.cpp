@@ -27,6 +27,7 @@ absl::StatusOr<FallbackBackend> SegmentSearch::Score(
     std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
     std::span<const Row> rows, std::span<float> scores) {
   assert(scores.size() == queries.row_count() * rows.size());
+  products_ += scores.size() * queries.dim();
   if (segments.size() == 1) return segments.front()->Score(queries, rows, scores);
   FallbackBackend first_fallback;
   std::size_t end_row = 0;

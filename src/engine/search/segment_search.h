@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,7 +15,7 @@ namespace simile::engine {
 
 // Searches a snapshot's segments as if they were one: each is searched for its best k, and the hits
 // are merged by rank key, so the result is the same however the rows are cut. One segment, the
-// usual case, writes straight into the caller's result. Owned by the dispatch thread; warm searches
+// usual case, writes straight into the caller's result. Used by one thread at a time; warm searches
 // allocate nothing.
 class SegmentSearch {
  public:
@@ -28,6 +30,8 @@ class SegmentSearch {
   absl::StatusOr<FallbackBackend> Score(
       std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
       std::span<const Row> rows, std::span<float> scores);
+  // The products that all scores so far took: rows * queries * dim.
+  std::uint64_t products() const { return products_; }
 
  private:
   void Merge(std::size_t segment_count, std::size_t row_count, const SearchBatch& batch,
@@ -36,6 +40,7 @@ class SegmentSearch {
   std::vector<SearchResult> partial_;  // one a segment
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged
   std::vector<float> scores_;          // of one segment's rows
+  std::uint64_t products_ = 0;
 };
 
 }  // namespace simile::engine

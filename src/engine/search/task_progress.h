@@ -19,6 +19,7 @@ struct TaskProgress {
   std::size_t next_vector = 0;       // the first of that query's
   absl::Status status;               // why it cannot be answered
   std::uint32_t batch_size = 0;      // queries in the largest search that it was part of
+  bool in_slice = false;             // something of it was run in the slice under way
 
   bool begun() const { return !results.empty(); }
   bool ended() const { return !status.ok() || (begun() && answered == results.size()); }

@@ -136,7 +136,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::Restore(const std::string& collecti
   if (absl::Status status = store_.BeginReplace(collection); !status.ok()) return status;
   Claim claim(store_, collection);
   try {
-    return Loaded{claim.Publish(earlier), {}, true};
+    return Loaded{claim.Publish(earlier), {}, {}, true};
   } catch (const std::bad_alloc&) {
     return OutOfMemory(collection);
   }
@@ -169,6 +169,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     }
     Loaded loaded;
     loaded.fingerprint = dataset->fingerprint;
+    loaded.content_id = dataset->content_id;
     if (served != nullptr && served->id == dataset->content_id) {
       loaded.snapshot = served;
       loaded.published = false;

@@ -28,7 +28,7 @@ absl::Status CheckShape(const Snapshot& served, std::uint64_t dim, Metric metric
 // Turns a folder into a serving snapshot: plan (will it fit?) -> load -> make resident -> verify ->
 // publish. Any failure leaves what was served before in place, with an error that names the file,
 // the row and the reason. Blocking; called from a thread that may wait (start-up, the change
-// queue), never from a gRPC thread. One change of a collection at a time; different collections may
+// queue), never from an I/O thread. One change of a collection at a time; different collections may
 // overlap.
 class Publisher {
  public:
@@ -54,8 +54,11 @@ class Publisher {
   };
   struct Loaded {
     SnapshotPtr snapshot;
-    data::FolderFingerprint fingerprint;  // of the files that were read; empty when none was
-    bool published = true;                // false: that content was served already, and still is
+    // Of the files that were read; empty when none was. Ready to be moved from: once something is
+    // published, nothing may take memory.
+    data::FolderFingerprint fingerprint;
+    std::string content_id;
+    bool published = true;  // false: that content was served already, and still is
   };
   // Loads the folder as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
   // DOES_NOT_FIT when the plan does not fit, with bytes needed and free; kInternal when the index

@@ -7,8 +7,8 @@
 namespace simile::engine {
 
 // Frees snapshots on a thread of its own. Unmapping a large generation takes long enough to be seen
-// in a latency histogram, and any thread may drop the last reference: the publisher's, the
-// completion thread, a gRPC thread. Dropping it only passes the snapshot to this thread. Owned by
+// in a latency histogram, and any thread may drop the last reference: the publisher's, a
+// completer, the I/O thread. Dropping it only passes the snapshot to this thread. Owned by
 // the snapshot store; safe to call from any thread.
 class Reclaimer {
  public:

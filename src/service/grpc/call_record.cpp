@@ -8,6 +8,7 @@
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
 #include "service/error_encoding.h"
+#include "service/guarded.h"
 #include "service/trace_parent.h"
 
 namespace simile::service {
@@ -24,6 +25,22 @@ std::string_view Sent(const grpc::ServerContext& context, const char* key) {
   return {entry->second.data(), entry->second.size()};
 }
 
+grpc::Status FullStatus(const absl::Status& status, const CallRecord& record,
+                        grpc::ServerContext& context) {
+  context.AddTrailingMetadata(kRequestIdKey, std::string(record.request_id()));
+  if (record.replaces_request_id()) {
+    context.AddTrailingMetadata(kRequestIdReplacedKey, kRequestIdRule);
+  }
+  if (status.ok()) return {};
+  if (const auto wait = base::RetryAfterOf(status)) {
+    const std::string milliseconds = std::to_string(wait->count());
+    context.AddTrailingMetadata(kRetryAfterKey, milliseconds);
+    context.AddTrailingMetadata(kRetryPushbackKey, milliseconds);
+  }
+  const google::rpc::Status error = EncodeError(status, record.request_id());
+  return {static_cast<grpc::StatusCode>(error.code()), error.message(), error.SerializeAsString()};
+}
+
 }  // namespace
 
 CallRecord::CallRecord(RpcEnvironment& environment, const grpc::ServerContext& context,
@@ -31,6 +48,7 @@ CallRecord::CallRecord(RpcEnvironment& environment, const grpc::ServerContext& c
     : environment_(&environment),
       method_(method),
       arrived_at_(environment.clock.Now()),
+      caller_(CallerKeyOf(context.peer())),
       sent_request_id_(Sent(context, kRequestIdKey)),
       trace_parent_(Sent(context, kTraceParentKey)) {
   if (IsUsableRequestId(sent_request_id_)) return;
@@ -45,8 +63,15 @@ CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   return record;
 }
 
-void CallRecord::Ended(const absl::Status& status) const {
+void CallRecord::Ended(const absl::Status& status) const noexcept {
   if (method_.metric == nullptr) return;
+  static_cast<void>(Guarded([&] {
+    CountAndLog(status);
+    return absl::OkStatus();
+  }));
+}
+
+void CallRecord::CountAndLog(const absl::Status& status) const {
   const Clock::Duration duration = environment_->clock.Now() - arrived_at_;
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
@@ -97,20 +122,19 @@ std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
          (std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec) - now);
 }
 
+grpc::Status OutOfMemoryEnd() noexcept {
+  // As short as a string may be that needs no memory of its own.
+  return {grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory"};
+}
+
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::ServerContext& context) {
-  context.AddTrailingMetadata(kRequestIdKey, std::string(record.request_id()));
-  if (record.replaces_request_id()) {
-    context.AddTrailingMetadata(kRequestIdReplacedKey, kRequestIdRule);
-  }
-  if (status.ok()) return grpc::Status::OK;
-  if (const auto wait = base::RetryAfterOf(status)) {
-    const std::string milliseconds = std::to_string(wait->count());
-    context.AddTrailingMetadata(kRetryAfterKey, milliseconds);
-    context.AddTrailingMetadata(kRetryPushbackKey, milliseconds);
-  }
-  const google::rpc::Status error = EncodeError(status, record.request_id());
-  return {static_cast<grpc::StatusCode>(error.code()), error.message(), error.SerializeAsString()};
+                        grpc::ServerContext& context) noexcept {
+  grpc::Status end = status.ok() ? grpc::Status() : OutOfMemoryEnd();
+  static_cast<void>(Guarded([&] {
+    end = FullStatus(status, record, context);
+    return absl::OkStatus();
+  }));
+  return end;
 }
 
 }  // namespace simile::service

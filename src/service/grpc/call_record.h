@@ -14,11 +14,10 @@
 
 namespace simile::service {
 
-// Whose calls they are.
+// The name and the metric of a method.
 struct MethodIdentity {
   std::string_view name;  // "simile.v1.SearchService/Search"; static storage
-  // Where calls are counted and timed. Null for those of machines that ask whether the server is
-  // well, which are not logged either.
+  // Null for health checks, which are neither timed nor logged.
   observe::CallMetric* metric = nullptr;
 };
 
@@ -39,16 +38,20 @@ class CallRecord {
   // Whether the caller sent another one, which cannot be used.
   bool replaces_request_id() const { return replaces_request_id_; }
   Clock::TimePoint arrived_at() const { return arrived_at_; }
+  CallerKey caller() const { return caller_; }
 
-  // Counts the end of the call, and logs it unless too many fail alike (FailureLines).
-  void Ended(const absl::Status& status) const;
+  // Counts the end of the call, and logs it unless too many fail alike (FailureLines). Does not
+  // throw: what has no memory is left out.
+  void Ended(const absl::Status& status) const noexcept;
 
  private:
+  void CountAndLog(const absl::Status& status) const;
   void Log(const absl::Status& status, absl::StatusCode sent_code, Clock::Duration duration) const;
 
   RpcEnvironment* environment_;
   MethodIdentity method_;
   Clock::TimePoint arrived_at_;
+  CallerKey caller_;
   std::string_view sent_request_id_;  // by the caller; empty for none
   std::string own_request_id_;        // in its place; empty when it is used as it is
   bool replaces_request_id_ = false;
@@ -61,8 +64,10 @@ std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
                                            Clock::TimePoint arrived_at);
 
 // The end of a call as gRPC sends it; adds its trailing metadata: the request id, whether it
-// replaces the caller's, and when to try again.
+// replaces the caller's, and when to try again. Without memory for an error, OutOfMemoryEnd.
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::ServerContext& context);
+                        grpc::ServerContext& context) noexcept;
+// OUT_OF_MEMORY without its details. Takes no memory.
+grpc::Status OutOfMemoryEnd() noexcept;
 
 }  // namespace simile::service

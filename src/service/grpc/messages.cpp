@@ -1,15 +1,18 @@
 #include "service/grpc/messages.h"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 
 #include <fmt/format.h>
+#include <google/protobuf/arena.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/slice.h>
 
 #include "base/error_detail.h"
+#include "base/message_text.h"
 #include "service/reply_size.h"
 
 namespace simile::service {
@@ -31,37 +34,97 @@ class MessageReply final : public Reply {
   const std::size_t bytes_;
 };
 
-// gRPC ends the process when its own allocation fails, so a slice that could be too large for the
-// memory is allocated here, and counted until gRPC lets go of it.
-constexpr std::size_t kSmallBytes = 64U << 10;
+// What a call keeps takes more than so small a response, whose caller need not be refused: health
+// checks are answered in any case.
+constexpr std::size_t kUncountedBytes = 512;
 
-// The memory of a large response.
-class LargeBlock {
- public:
-  // May throw bad_alloc.
-  explicit LargeBlock(std::size_t bytes)
-      : bytes_(bytes), memory_(std::make_unique_for_overwrite<std::uint8_t[]>(bytes)) {}
-  ~LargeBlock() {
-    if (counted_by_ != nullptr) counted_by_->Remove(bytes_);
-  }
-  LargeBlock(const LargeBlock&) = delete;
-  LargeBlock& operator=(const LargeBlock&) = delete;
-
-  bool CountIn(UnsentReplies& unsent) {
-    if (!unsent.Add(bytes_)) return false;
-    counted_by_ = unsent.shared_from_this();
-    return true;
-  }
-  std::uint8_t* begin() const { return memory_.get(); }
-
- private:
-  const std::size_t bytes_;
-  const std::unique_ptr<std::uint8_t[]> memory_;
-  std::shared_ptr<UnsentReplies> counted_by_;
+// The memory of a response that is counted until gRPC lets go of it. It is allocated here: gRPC
+// ends the process when its own allocation fails.
+struct CountedBlock {
+  std::unique_ptr<std::uint8_t[]> bytes;
+  UnsentReplies::Part counted;
 };
 
-absl::Status TooMuchUnreadError() {
+absl::StatusOr<grpc::Slice> NewSlice(std::size_t bytes, const ReplyLimit& limit) {
+  if (limit.unsent == nullptr || bytes <= kUncountedBytes) return grpc::Slice(bytes);
+  auto block = std::make_unique<CountedBlock>();
+  const absl::Status counted = CountUnsent(bytes, limit, block->counted);
+  if (!counted.ok()) return counted;
+  block->bytes = std::make_unique_for_overwrite<std::uint8_t[]>(bytes);
+  grpc::Slice slice(
+      block->bytes.get(), bytes, [](void* owner) { delete static_cast<CountedBlock*>(owner); },
+      block.get());
+  static_cast<void>(block.release());  // the slice, which may have found no memory, owns it now
+  return slice;
+}
+
+// Hands out the bytes of a message in small pieces, and before each asks how much memory what was
+// parsed of it takes by now.
+class BoundedReader final : public grpc::ProtoBufferReader {
+ public:
+  //   arena  of the message; null: not asked
+  BoundedReader(grpc::ByteBuffer& bytes, const google::protobuf::Arena* arena)
+      : ProtoBufferReader(&bytes), arena_(arena), memory_max_(ParsedBytesMax(bytes.Length())) {}
+
+  bool Next(const void** data, int* size) override {
+    constexpr int kPieceBytes = 16 << 10;
+    takes_too_much_ = arena_ != nullptr && arena_->SpaceAllocated() > memory_max_;
+    if (takes_too_much_ || !ProtoBufferReader::Next(data, size)) return false;
+    rest_ = std::max(0, *size - kPieceBytes);
+    *size -= rest_;
+    if (rest_ > 0) ProtoBufferReader::BackUp(rest_);
+    return true;
+  }
+  void BackUp(int count) override { ProtoBufferReader::BackUp(rest_ + count); }
+
+  bool takes_too_much() const { return takes_too_much_; }
+
+ private:
+  const google::protobuf::Arena* const arena_;
+  const std::uint64_t memory_max_;
+  int rest_ = 0;  // of the chunk of which a piece was handed out
+  bool takes_too_much_ = false;
+};
+
+absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
+  return base::Error(
+      base::ErrorReason::kOutOfMemory,
+      fmt::format("the {} bytes of the request take more than {} bytes of memory: it is made of "
+                  "very many small parts; split it into several calls",
+                  base::Grouped(bytes), base::Grouped(memory_max)));
+}
+
+}  // namespace
+
+std::uint64_t ParsedBytesMax(std::size_t message_bytes) {
+  constexpr std::uint64_t kOfManySmallParts = 64;
+  constexpr std::uint64_t kOfLargeParts = 2;
+  constexpr std::uint64_t kSmallPartsMax = 20U << 20;  // 262,144 excluded ids
+  return std::min(kOfManySmallParts * message_bytes,
+                  kOfLargeParts * message_bytes + kSmallPartsMax) +
+         kParsedAtOnceBytesMax;
+}
+
+absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
+  const std::size_t length = bytes.Length();
+  bool parsed = false;
+  bool takes_too_much = false;
+  {
+    BoundedReader reader(bytes, message.GetArena());
+    // Without any bytes, not even those of an empty message, there is nothing to read.
+    parsed = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
+    takes_too_much = reader.takes_too_much();
+  }
+  bytes.Clear();
+  if (takes_too_much) return TakesTooMuchError(length, ParsedBytesMax(length));
+  if (parsed) return absl::OkStatus();
+  return base::Error(base::ErrorReason::kRequestNotParsed,
+                     fmt::format("could not be parsed as {}", message.GetTypeName()));
+}
+
+absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentReplies::Part& part) {
   constexpr std::chrono::seconds kRetryAfter{1};
+  if (limit.unsent->Hold(limit.caller, bytes, part)) return absl::OkStatus();
   return base::WithRetryAfter(
       base::Error(base::ErrorReason::kQueueFull,
                   "replies that wait to be read leave no memory for this one; try again, ask for "
@@ -69,34 +132,10 @@ absl::Status TooMuchUnreadError() {
       kRetryAfter);
 }
 
-absl::StatusOr<grpc::Slice> NewSlice(std::size_t bytes, UnsentReplies* unsent) {
-  if (bytes <= kSmallBytes) return grpc::Slice(bytes);
-  auto block = std::make_unique<LargeBlock>(bytes);
-  if (unsent != nullptr && !block->CountIn(*unsent)) return TooMuchUnreadError();
-  std::uint8_t* const begin = block->begin();
-  return grpc::Slice(
-      begin, bytes, [](void* owner) { delete static_cast<LargeBlock*>(owner); }, block.release());
-}
-
-}  // namespace
-
-absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
-  bool parsed = false;
-  {
-    grpc::ProtoBufferReader reader(&bytes);
-    // Without any bytes, not even those of an empty message, there is nothing to read.
-    parsed = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
-  }
-  bytes.Clear();
-  if (parsed) return absl::OkStatus();
-  return base::Error(base::ErrorReason::kRequestNotParsed,
-                     fmt::format("could not be parsed as {}", message.GetTypeName()));
-}
-
 absl::StatusOr<grpc::ByteBuffer> SerializeReply(const Reply& reply, const ReplyLimit& limit) {
-  const std::size_t bytes = reply.bytes();
-  if (bytes > limit.bytes_max) return ReplyTooLarge(bytes, limit.bytes_max, limit.remedy);
-  const auto slice = NewSlice(bytes, limit.unsent);
+  absl::Status fits = CheckReplySize(reply, limit.bytes_max, limit.remedy);
+  if (!fits.ok()) return fits;
+  const auto slice = NewSlice(reply.bytes(), limit);
   if (!slice.ok()) return slice.status();
   auto* const begin = const_cast<std::uint8_t*>(slice->begin());  // ours alone so far
   [[maybe_unused]] const std::uint8_t* const end = reply.Write(begin);

@@ -1,13 +1,32 @@
 #include "service/grpc/progress_stream.h"
 
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "base/message_text.h"
+#include "service/call_work.h"
+
 namespace simile::service {
+namespace {
+
+// Such requests name a collection and a folder.
+absl::Status TooLongError(std::size_t bytes) {
+  return base::Error(
+      base::ErrorReason::kRequestNotParsed,
+      fmt::format("the request has {} bytes; requests of this method have at most {}",
+                  base::Grouped(bytes), base::Grouped(kParsedAtOnceBytesMax)));
+}
+
+}  // namespace
 
 ProgressExchange::ProgressExchange(ProgressMethod& method, MethodService& service, int index,
                                    net::IoThread& thread)
     : method_(method), service_(service), index_(index), thread_(thread) {
-  context_.AsyncNotifyWhenDone(static_cast<net::IoEvent*>(&done_event_));
+  context_.AsyncNotifyWhenDone(done_event_.tag());
   service.RequestAsyncServerStreaming(index, &context_, &request_, &writer_, &thread.queue(),
-                                      &thread.queue(), static_cast<net::IoEvent*>(&arrived_event_));
+                                      &thread.queue(), arrived_event_.tag());
 }
 
 void ProgressExchange::OnArrived(bool ok) {
@@ -23,7 +42,7 @@ void ProgressExchange::OnArrived(bool ok) {
     return absl::OkStatus();
   });
   if (!made.ok()) {
-    return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "the server is out of memory"});
+    return Finish(OutOfMemoryEnd());
   }
   const absl::Status begun = Guarded([this] { return Begin(); });
   if (!begun.ok()) Refuse(begun);
@@ -42,11 +61,16 @@ absl::Status ProgressExchange::Begin() {
     environment.metrics.CountRejected(observe::Rejection::kDraining);
     return StoppingError();
   }
-  if (method_.row().runs == Runs::kOnWorker) {
-    return PostToWorkers(environment, [this] { Run(); });
+  const std::size_t bytes = request_.Length();
+  if (bytes > kParsedAtOnceBytesMax) return TooLongError(bytes);
+  if (method_.row().runs == Runs::kOnIoThread) {
+    Run();
+    return absl::OkStatus();
   }
-  Run();
-  return absl::OkStatus();
+  const absl::Status posted =
+      PostToWorkers(environment.workers, [this] { Run(); }, {caller(), bytes});
+  CountRefusal(environment.metrics, posted);
+  return posted;
 }
 
 void ProgressExchange::Write(absl::StatusOr<grpc::ByteBuffer> message) {
@@ -61,7 +85,7 @@ void ProgressExchange::Write(absl::StatusOr<grpc::ByteBuffer> message) {
     writing_ = true;
     current_ = *std::move(message);
   }
-  writer_.Write(current_, static_cast<net::IoEvent*>(&written_event_));
+  WriteCurrent();
 }
 
 absl::Status ProgressExchange::LastWrite() {
@@ -82,6 +106,7 @@ void ProgressExchange::End(grpc::Status status) {
 }
 
 void ProgressExchange::OnWritten(bool ok) {
+  ClearTakeDeadline();
   bool next = false;
   {
     const std::lock_guard lock(mutex_);
@@ -94,17 +119,28 @@ void ProgressExchange::OnWritten(bool ok) {
   }
   // No other thread starts an operation now: a message is being sent, or the call has ended.
   if (next) {
-    writer_.Write(current_, static_cast<net::IoEvent*>(&written_event_));
+    WriteCurrent();
   } else {
     Finish(*end_);
   }
 }
 
-void ProgressExchange::Finish(const grpc::Status& status) {
-  writer_.Finish(status, static_cast<net::IoEvent*>(&finished_event_));
+void ProgressExchange::WriteCurrent() {
+  const RpcEnvironment& environment = method_.environment();
+  SetTakeDeadline(TakeDeadline(environment, environment.clock.Now()));
+  writer_.Write(current_, written_event_.tag());
 }
 
-void ProgressExchange::OnFinished(bool /*ok*/) { EndOne(); }
+void ProgressExchange::Finish(const grpc::Status& status) {
+  const RpcEnvironment& environment = method_.environment();
+  SetTakeDeadline(TakeDeadline(environment, environment.clock.Now()));
+  writer_.Finish(status, finished_event_.tag());
+}
+
+void ProgressExchange::OnFinished(bool /*ok*/) {
+  ClearTakeDeadline();
+  EndOne();
+}
 
 void ProgressExchange::OnDone(bool /*ok*/) {
   if (context_.IsCancelled()) cancelled_.request_stop();

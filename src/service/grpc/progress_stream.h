@@ -37,6 +37,7 @@ class ProgressExchange : public net::OpenCall {
   // Reads the request and calls the handler, or ends the call with its error.
   virtual void Run() = 0;
   virtual void Refuse(const absl::Status& status) = 0;
+  virtual CallerKey caller() const = 0;
 
   const ProgressMethod& method() const { return method_; }
   grpc::ServerContext& context() { return context_; }
@@ -59,6 +60,8 @@ class ProgressExchange : public net::OpenCall {
   // At arrival; without memory for it then, at the end.
   void AskForNext();
   absl::Status Begin();
+  // These two start an operation of gRPC, and when its caller must have taken it.
+  void WriteCurrent();
   void Finish(const grpc::Status& status);
   // One of the two last events.
   void EndOne();
@@ -166,6 +169,7 @@ class ProgressMethodOf final : public ProgressMethod {
     }
     void Run() override { call_->Run(method_.handle_); }
     void Refuse(const absl::Status& status) override { call_->Finish(status); }
+    CallerKey caller() const override { return call_->caller(); }
 
     ProgressMethodOf& method_;
     std::optional<Arrived> call_;

@@ -4,58 +4,47 @@
 #include <utility>
 
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/coded_stream.h>
 
 #include "service/error_encoding.h"
 #include "service/grpc/server_call.h"
 #include "service/guarded.h"
 #include "service/refuse.h"
 #include "service/search_handlers.h"
+#include "service/wire_writer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
-
-using google::protobuf::io::CodedOutputStream;
-
-// A message of more bytes is parsed by a worker: on the I/O thread it would hold up other calls.
-constexpr std::size_t kMessageParsedAtOnceBytesMax = 64U << 10;
 
 // A reply as the answer of a message of the stream: its tag and its field around the same bytes.
 class TaggedReply final : public Reply {
  public:
   //   field  of SearchStreamResponse
   TaggedReply(std::uint64_t tag, int field, const Reply& reply)
-      : tag_(tag), field_(field), reply_(reply), reply_bytes_(reply.bytes()) {}
-
-  std::size_t bytes() const override {
-    const std::size_t tag_bytes =
-        tag_ == 0 ? 0 : 1 + CodedOutputStream::VarintSize64(tag_);  // a zero is not sent
-    return tag_bytes + 1 + CodedOutputStream::VarintSize64(reply_bytes_) + reply_bytes_;
+      : tag_(tag), field_(field), reply_(reply) {
+    ByteCounter counter(sizes_, reply.bytes());
+    Encode(counter);
   }
+
+  std::size_t bytes() const override { return sizes_.bytes; }
+  bool is_exact() const override { return reply_.is_exact(); }
   std::uint8_t* Write(std::uint8_t* out) const override {
-    constexpr int kVarint = 0;
-    constexpr int kLengthDelimited = 2;
-    if (tag_ != 0) {
-      out = WriteKey(v1::SearchStreamResponse::kTagFieldNumber, kVarint, out);
-      out = CodedOutputStream::WriteVarint64ToArray(tag_, out);
-    }
-    out = WriteKey(field_, kLengthDelimited, out);
-    out = CodedOutputStream::WriteVarint64ToArray(reply_bytes_, out);
-    return reply_.Write(out);
+    WireWriter writer(sizes_, out);
+    Encode(writer);
+    return writer.end();
   }
 
  private:
-  // One byte: the fields have small numbers.
-  static std::uint8_t* WriteKey(int field, int wire_type, std::uint8_t* out) {
-    *out = static_cast<std::uint8_t>((field << 3) | wire_type);
-    return out + 1;
+  template <class Sink>
+  void Encode(Sink& out) const {
+    out.Number(v1::SearchStreamResponse::kTagFieldNumber, tag_);
+    out.Nested(field_, reply_);
   }
 
   const std::uint64_t tag_;
   const int field_;
   const Reply& reply_;
-  const std::uint64_t reply_bytes_;
+  WireSizes sizes_;
 };
 
 class SearchStreamMethodOf final : public Method {
@@ -92,8 +81,17 @@ class SearchStream::Request final : public ServerCall<Call> {
         stream_(stream),
         message_(*google::protobuf::Arena::CreateMessage<v1::SearchStreamRequest>(&arena_)) {}
 
+  // Errors: those of ParseMessage; kQueueFull when what callers have not read leaves no memory for
+  // a large one, which may wait until its answer has a place.
   absl::Status Parse(grpc::ByteBuffer& bytes) {
-    return Guarded([&] { return ParseMessage(bytes, message_); });
+    const std::size_t length = bytes.Length();
+    return Guarded([&] {
+      absl::Status parsed = ParseMessage(bytes, message_);
+      if (!parsed.ok() || length <= kParsedAtOnceBytesMax) return parsed;
+      const std::uint64_t taken = length + arena_.SpaceAllocated();
+      ResolveWorkers::NeedsOnly(taken);
+      return CountUnsent(taken, reply_limit(), counted_);
+    });
   }
   // Checks what the message says of itself and of the stream.
   void Check(StreamOrder& order) {
@@ -108,6 +106,7 @@ class SearchStream::Request final : public ServerCall<Call> {
   static void Run(std::unique_ptr<Request> request, std::uint64_t number) {
     Request& call = *request.release();
     call.number_ = number;
+    call.counted_ = {};  // from now on by those who work on it
     if (!call.refusal_.ok()) return call.Finish(call.refusal_);
     const SearchPipeline& pipeline = call.stream_.shared_.pipeline;
     switch (call.message_.request_case()) {
@@ -116,7 +115,8 @@ class SearchStream::Request final : public ServerCall<Call> {
       case v1::SearchStreamRequest::kRecommend:
         return HandleRecommend(pipeline, call, call.message_.recommend());
       case v1::SearchStreamRequest::REQUEST_NOT_SET:
-        return call.Finish(Refuse({"request"}, "not set; set search or recommend"));
+        return call.Finish(
+            Guarded([] { return Refuse({"request"}, "not set; set search or recommend"); }));
     }
   }
 
@@ -126,13 +126,9 @@ class SearchStream::Request final : public ServerCall<Call> {
     const int field = message_.has_search() ? v1::SearchStreamResponse::kSearchFieldNumber
                                             : v1::SearchStreamResponse::kRecommendFieldNumber;
     grpc::ByteBuffer bytes;
-    const absl::Status end = Guarded([&]() -> absl::Status {
-      if (cancelled().stop_requested()) return CallerGoneError();
-      auto serialized = SerializeReply(TaggedReply(message_.tag(), field, reply), reply_limit());
-      if (serialized.ok()) bytes.Swap(&*serialized);
-      CountRefusal(environment(), serialized.status());
-      return serialized.status();
-    });
+    const absl::Status end = Serialize(
+        [&] { return SerializeReply(TaggedReply(message_.tag(), field, reply), reply_limit()); },
+        bytes);
     if (!end.ok()) return Finish(end);
     End(end, std::move(bytes));
   }
@@ -165,16 +161,17 @@ class SearchStream::Request final : public ServerCall<Call> {
   v1::SearchStreamRequest& message_;
   std::uint64_t number_ = 0;
   absl::Status refusal_;
+  UnsentReplies::Part counted_;  // a large message, while it waits
 };
 
 void SearchStream::Ask(const Shared& shared, const Source& source) {
   const std::shared_ptr<SearchStream> stream(new SearchStream(shared, source));
-  stream->self_ = stream;
-  stream->context_.AsyncNotifyWhenDone(static_cast<net::IoEvent*>(&stream->done_event_));
+  stream->context_.AsyncNotifyWhenDone(stream->done_event_.tag());
   grpc::ServerCompletionQueue& queue = source.thread.queue();
   source.service.RequestAsyncBidiStreaming(source.index, &stream->context_, &stream->stream_,
-                                           &queue, &queue,
-                                           static_cast<net::IoEvent*>(&stream->arrived_event_));
+                                           &queue, &queue, stream->arrived_event_.tag());
+  // Not before: it may throw. The stream cannot arrive before, on the thread that asks for it.
+  stream->self_ = stream;
 }
 
 SearchStream::SearchStream(const Shared& shared, const Source& source)
@@ -209,26 +206,43 @@ void SearchStream::OnArrived(bool ok) {
 void SearchStream::OnRead(bool ok) {
   EndOperation();
   const std::shared_ptr<SearchStream> self = shared_from_this();
-  const bool is_large = ok && incoming_.Length() > kMessageParsedAtOnceBytesMax;
-  const bool posted =
-      is_large &&
-      Guarded([&] { return PostToWorkers(environment_, [self] { self->TakeRead(true); }); }).ok();
-  if (!posted) TakeRead(ok);
+  const std::size_t bytes = ok ? incoming_.Length() : 0;
+  if (bytes > kParsedAtOnceBytesMax) {
+    PostRead(bytes);
+  } else {
+    TakeRead(ok);
+  }
   ReleaseIfOver();
+}
+
+void SearchStream::PostRead(std::size_t bytes) {
+  const absl::Status posted = Guarded([&] {
+    return PostToWorkers(environment_.workers,
+                         [self = shared_from_this()] { self->TakeRead(true); },
+                         {record_->caller(), bytes, ParsedBytesMax(bytes)});
+  });
+  if (posted.ok()) return;
+  CountRefusal(environment_.metrics, posted);
+  incoming_.Clear();
+  EndReading(posted);
+  Advance();
 }
 
 void SearchStream::TakeRead(bool received) {
   std::unique_ptr<Request> request;
   const absl::Status parsed = received ? ParseRequest(request) : absl::OkStatus();
-  {
-    const std::lock_guard lock(mutex_);
-    reading_ = false;
-    reads_ended_ = !received;
-    if (!parsed.ok()) EndWith(parsed);
-    if (request != nullptr && !end_ && !broken_) waiting_ = std::move(request);
-    if (messages_read_ == 1) window_.SetAsCompleted(order_.as_completed());
-  }
+  EndReading(parsed, !received, std::move(request));
   Advance();
+}
+
+void SearchStream::EndReading(const absl::Status& status, bool reads_ended,
+                              std::unique_ptr<Request> request) {
+  const std::lock_guard lock(mutex_);
+  reading_ = false;
+  reads_ended_ = reads_ended;
+  if (!status.ok()) EndWith(status);
+  if (request != nullptr && !end_ && !broken_) waiting_ = std::move(request);
+  if (messages_read_ == 1) window_.SetAsCompleted(order_.as_completed());
 }
 
 absl::Status SearchStream::ParseRequest(std::unique_ptr<Request>& request) {
@@ -245,7 +259,7 @@ absl::Status SearchStream::ParseRequest(std::unique_ptr<Request>& request) {
 
 void SearchStream::OnWritten(bool ok) {
   EndOperation();
-  IsTaken();
+  ClearTakeDeadline();
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
@@ -260,7 +274,7 @@ void SearchStream::OnWritten(bool ok) {
 
 void SearchStream::OnFinished(bool /*ok*/) {
   EndOperation();
-  IsTaken();
+  ClearTakeDeadline();
   ReleaseIfOver();
 }
 
@@ -295,7 +309,7 @@ void SearchStream::ReleaseIfOver() {
 void SearchStream::Stop() {
   {
     const std::lock_guard lock(mutex_);
-    // A caller that has sent all is only owed its answers.
+    // A caller that has sent all its messages still gets its answers.
     if (!reads_ended_ || waiting_ != nullptr) EndWith(StoppingError());
   }
   Advance();
@@ -313,7 +327,7 @@ void SearchStream::Complete(std::uint64_t number, grpc::ByteBuffer answer) {
     const std::lock_guard lock(mutex_);
     // Without memory for even the error, the stream cannot go on.
     broken_ = broken_ || !is_valid;
-    answers_[number].Swap(&answer);
+    answers_.find(number)->second.Swap(&answer);
     window_.Complete(number);
   }
   if (!is_valid) context_.TryCancel();
@@ -328,7 +342,17 @@ void SearchStream::Advance() {
     std::unique_lock lock(mutex_);
     auto request = TakeWaiting();
     if (request == nullptr) break;
-    const std::uint64_t number = window_.Add(request->reply_bytes());
+    const std::uint64_t number = window_.next_number();
+    const absl::Status taken = Guarded([&] {
+      answers_.try_emplace(number);  // filled by Complete, which must not fail
+      window_.Add(request->reply_bytes());
+      return absl::OkStatus();
+    });
+    if (!taken.ok()) {
+      answers_.erase(number);
+      EndWith(taken);
+      break;
+    }
     lock.unlock();
     environment_.metrics.AddRequestsInFlight(1);
     Request::Run(std::move(request), number);
@@ -395,16 +419,15 @@ void SearchStream::DropAnswers() {
 void SearchStream::Perform(Operation operation) {
   switch (operation) {
     case Operation::kRead:
-      return stream_.Read(&incoming_, static_cast<net::IoEvent*>(&read_event_));
+      return stream_.Read(&incoming_, read_event_.tag());
     case Operation::kWrite:
-      MustBeTakenBy(TakenBy(environment_, environment_.clock.Now()));
-      return stream_.Write(outgoing_, static_cast<net::IoEvent*>(&written_event_));
+      SetTakeDeadline(TakeDeadline(environment_, environment_.clock.Now()));
+      return stream_.Write(outgoing_, written_event_.tag());
     case Operation::kFinish: {
       const absl::Status end = end_.value_or(absl::OkStatus());
       if (!end.ok()) record_->Ended(end);
-      MustBeTakenBy(TakenBy(environment_, environment_.clock.Now()));
-      return stream_.Finish(GrpcStatus(end, *record_, context_),
-                            static_cast<net::IoEvent*>(&finished_event_));
+      SetTakeDeadline(TakeDeadline(environment_, environment_.clock.Now()));
+      return stream_.Finish(GrpcStatus(end, *record_, context_), finished_event_.tag());
     }
     case Operation::kNone:
       return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,8 +68,14 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
   void EndOperation();
   void ReleaseIfOver();
 
+  // Has a worker take the large message that was read. Without a place for that the stream ends.
+  void PostRead(std::size_t bytes);
   // Takes what was read, unless nothing was: the caller sends no more.
   void TakeRead(bool received);
+  //   status   why the stream ends now, unless OK
+  //   request  that was read; null for none
+  void EndReading(const absl::Status& status, bool reads_ended = false,
+                  std::unique_ptr<Request> request = nullptr);
   // Parses what was read. Its errors are the stream's.
   absl::Status ParseRequest(std::unique_ptr<Request>& request);
   // The answer, or error, of a request that was taken. Any thread.
@@ -103,7 +110,7 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
 
   // Used by the I/O thread only.
   bool asked_for_next_ = false;
-  bool is_done_ = false;  // gRPC's last word of the stream, beside the ends of operations
+  bool is_done_ = false;  // OnDone has run
 
   // Each is used by gRPC or by one reaction at a time.
   grpc::ByteBuffer incoming_;
@@ -114,7 +121,7 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
   std::mutex mutex_;  // guards the members below
   StreamWindow window_;
   std::unique_ptr<Request> waiting_;                   // read, but not taken yet
-  std::map<std::uint64_t, grpc::ByteBuffer> answers_;  // completed, by number
+  std::map<std::uint64_t, grpc::ByteBuffer> answers_;  // of requests that were taken, by number
   std::uint64_t sending_ = 0;                          // the number of the answer being sent
   bool reading_ = false;                               // a message, or parsing it
   bool writing_ = false;

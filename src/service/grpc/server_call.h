@@ -6,9 +6,16 @@
 #include <string_view>
 #include <utility>
 
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <grpcpp/support/byte_buffer.h>
+
 #include "service/call.h"
+#include "service/call_work.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
+#include "service/guarded.h"
 
 namespace simile::service {
 
@@ -21,11 +28,13 @@ class ServerCall : public Interface {
       : environment_(environment), record_(std::move(record)), cancelled_(std::move(cancelled)) {
     reply_limit_.bytes_max = environment.limits.reply_bytes_default;
     reply_limit_.unsent = environment.unsent_replies.get();
+    reply_limit_.caller = record_.caller();
   }
 
   std::string_view method() const override { return record_.method(); }
   std::string_view request_id() const override { return record_.request_id(); }
   Clock::TimePoint arrived_at() const override { return record_.arrived_at(); }
+  CallerKey caller() const override { return record_.caller(); }
   std::optional<Clock::TimePoint> deadline() const override { return deadline_; }
   std::stop_token cancelled() const override { return cancelled_; }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
@@ -37,6 +46,17 @@ class ServerCall : public Interface {
   RpcEnvironment& environment() const { return environment_; }
   const CallRecord& record() const { return record_; }
   const ReplyLimit& reply_limit() const { return reply_limit_; }
+  // The response's bytes, unless the caller is gone. Counts a refusal.
+  absl::Status Serialize(absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> make,
+                         grpc::ByteBuffer& bytes) const {
+    return Guarded([&]() -> absl::Status {
+      if (cancelled_.stop_requested()) return CallerGoneError();
+      auto made = make();
+      if (made.ok()) bytes.Swap(&*made);
+      CountRefusal(environment_.metrics, made.status());
+      return made.status();
+    });
+  }
   void SetDeadline(std::optional<Clock::TimePoint> deadline) { deadline_ = deadline; }
 
  private:

@@ -4,28 +4,21 @@
 #include <cassert>
 #include <new>
 
-#include "base/error_detail.h"
 #include "service/guarded.h"
 
 namespace simile::service {
-namespace {
 
-// A request of more bytes is parsed by a worker: on the I/O thread it would hold up other calls.
-constexpr std::size_t kParsedAtOnceBytesMax = 64U << 10;
-
-}  // namespace
-
-// The exchanges of a method on one I/O thread, which alone uses this. Keeps the memory of as many
-// as are posted for the next ones.
-class UnaryMethod::Calls final : public UnaryExchange::Owner {
+// The exchanges of a method. Used by the I/O thread only. Keeps the memory of as many as are posted
+// for the next ones.
+class UnaryMethod::Calls {
  public:
   explicit Calls(const UnaryExchange::Shared& shared) : shared_(shared) { Refill(); }
 
-  void OnArrived() override {
+  void OnArrived() {
     --posted_;
     Refill();
   }
-  void Release(UnaryExchange& exchange) override {
+  void Release(UnaryExchange& exchange) {
     exchange.~UnaryExchange();
     BlockPtr block(reinterpret_cast<Block*>(&exchange));
     if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
@@ -69,19 +62,20 @@ UnaryMethod::UnaryMethod(RpcEnvironment& environment, const MethodRow& row)
 UnaryMethod::~UnaryMethod() = default;
 
 void UnaryMethod::TakeCalls(MethodService& service, int index, net::IoThread& thread) {
-  calls_.push_back(std::make_unique<Calls>(UnaryExchange::Shared{*this, service, index, thread}));
+  calls_ = std::make_unique<Calls>(UnaryExchange::Shared{*this, service, index, thread});
 }
 
-UnaryExchange::UnaryExchange(const Shared& shared, Owner& owner) : shared_(shared), owner_(owner) {
-  context_.AsyncNotifyWhenDone(static_cast<net::IoEvent*>(&done_event_));
+UnaryExchange::UnaryExchange(const Shared& shared, UnaryMethod::Calls& calls)
+    : shared_(shared), calls_(calls) {
+  context_.AsyncNotifyWhenDone(done_event_.tag());
   grpc::ServerCompletionQueue& queue = shared.thread.queue();
   shared.service.RequestAsyncUnary(shared.index, &context_, &request_, &writer_, &queue, &queue,
-                                   static_cast<net::IoEvent*>(&arrived_event_));
+                                   arrived_event_.tag());
 }
 
 void UnaryExchange::OnArrived(bool ok) {
-  if (!ok) return owner_.Release(*this);  // the server has shut down
-  owner_.OnArrived();
+  if (!ok) return calls_.Release(*this);  // the server has shut down
+  calls_.OnArrived();
   RpcEnvironment& environment = shared_.method.environment();
   if (shared_.method.row().is_recorded) environment.metrics.AddRequestsInFlight(1);
   shared_.thread.Add(*this);
@@ -90,7 +84,7 @@ void UnaryExchange::OnArrived(bool ok) {
     return absl::OkStatus();
   });
   if (!made.ok()) {
-    return Send({}, {grpc::StatusCode::RESOURCE_EXHAUSTED, "the server is out of memory"});
+    return Send({}, OutOfMemoryEnd());
   }
   const absl::Status begun = Guarded([this] { return Begin(); });
   if (!begun.ok()) call_->Finish(begun);
@@ -102,27 +96,29 @@ absl::Status UnaryExchange::Begin() {
     environment.metrics.CountRejected(observe::Rejection::kDraining);
     return StoppingError();
   }
-  if (shared_.method.row().runs == Runs::kOnIoThread &&
-      request_.Length() <= kParsedAtOnceBytesMax) {
+  const std::size_t bytes = request_.Length();
+  const bool is_large = bytes > kParsedAtOnceBytesMax;
+  if (shared_.method.row().runs == Runs::kOnIoThread && !is_large) {
     call_->Run();
     return absl::OkStatus();
   }
-  // Parsed, a request takes about as many bytes again.
-  const std::uint64_t bytes =
-      request_.Length() <= kParsedAtOnceBytesMax ? 0 : 2 * request_.Length();
-  return PostToWorkers(
-      environment, [this] { call_->Run(); }, bytes);
+  const absl::Status posted =
+      PostToWorkers(environment.workers, [this] { call_->RunOnWorker(); },
+                    {call_->caller(), bytes, is_large ? ParsedBytesMax(bytes) : 0});
+  CountRefusal(environment.metrics, posted);
+  return posted;
 }
 
 void UnaryExchange::Send(const grpc::ByteBuffer& response, const grpc::Status& status) {
   const RpcEnvironment& environment = shared_.method.environment();
-  if (call_) MustBeTakenBy(TakenBy(environment, call_->arrived_at()));
+  SetTakeDeadline(TakeDeadline(environment, call_ ? call_->arrived_at() : environment.clock.Now()));
   call_.reset();
-  writer_.Finish(response, status, static_cast<net::IoEvent*>(&finished_event_));
+  request_.Clear();
+  writer_.Finish(response, status, finished_event_.tag());
 }
 
 void UnaryExchange::OnFinished(bool /*ok*/) {
-  IsTaken();
+  ClearTakeDeadline();
   End();
 }
 
@@ -137,7 +133,7 @@ void UnaryExchange::End() {
   if (shared_.method.row().is_recorded) {
     shared_.method.environment().metrics.AddRequestsInFlight(-1);
   }
-  owner_.Release(*this);
+  calls_.Release(*this);
 }
 
 UnaryExchange::Arrived::Arrived(UnaryExchange& exchange)
@@ -149,8 +145,18 @@ UnaryExchange::Arrived::Arrived(UnaryExchange& exchange)
   SetDeadline(DeadlineOf(environment(), exchange.context_, arrived_at()));
 }
 
+void UnaryExchange::Arrived::RunOnWorker() {
+  // It may have waited long.
+  const absl::Status wanted =
+      Guarded([this] { return WorkOf(*this, environment().clock, "its request was read").Ask(); });
+  if (wanted.ok()) return Run();
+  CountRefusal(environment().metrics, wanted);
+  Finish(wanted);
+}
+
 void UnaryExchange::Arrived::Run() {
   const UnaryMethod& method = exchange_.shared_.method;
+  const std::size_t request_bytes = exchange_.request_.Length();
   google::protobuf::Message* request = nullptr;
   const absl::Status parsed = Guarded([&] {
     request = &method.NewRequest(arena_);
@@ -158,29 +164,26 @@ void UnaryExchange::Arrived::Run() {
     return ParseMessage(exchange_.request_, *request);
   });
   if (!parsed.ok()) return Finish(parsed);
+  if (request_bytes > kParsedAtOnceBytesMax) {
+    ResolveWorkers::NeedsOnly(request_bytes + arena_.SpaceAllocated());
+  }
   method.Handle(*this, *request, response_);
 }
 
 void UnaryExchange::Arrived::Finish(const absl::Status& status) {
   if (!status.ok()) return End(status, {});
   assert(response_ != nullptr);
-  FinishWithBytes([this] { return SerializeMessage(*response_, reply_limit()); });
+  EndWith([this] { return SerializeMessage(*response_, reply_limit()); });
 }
 
 void UnaryExchange::Arrived::FinishWith(const Reply& reply) {
-  FinishWithBytes([&] { return SerializeReply(reply, reply_limit()); });
+  EndWith([&] { return SerializeReply(reply, reply_limit()); });
 }
 
-template <class Serialize>
-void UnaryExchange::Arrived::FinishWithBytes(Serialize serialize) {
+void UnaryExchange::Arrived::EndWith(
+    absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> serialize) {
   grpc::ByteBuffer response;
-  const absl::Status end = Guarded([&]() -> absl::Status {
-    if (cancelled().stop_requested()) return CallerGoneError();
-    auto bytes = serialize();
-    if (bytes.ok()) response.Swap(&*bytes);
-    CountRefusal(environment(), bytes.status());
-    return bytes.status();
-  });
+  const absl::Status end = Serialize(serialize, response);
   End(end, response);
 }
 

@@ -7,8 +7,9 @@
 #include <stop_token>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include <absl/functional/function_ref.h>
+#include <absl/status/statusor.h>
 #include <google/protobuf/arena.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
@@ -33,24 +34,16 @@ class UnaryMethod : public Method {
   virtual Message* NewResponse(google::protobuf::Arena& arena) const = 0;
   virtual void Handle(Call& call, const Message& request, Message* response) const = 0;
 
- private:
   class Calls;
-  std::vector<std::unique_ptr<Calls>> calls_;  // one for each I/O thread
+
+ private:
+  std::unique_ptr<Calls> calls_;
 };
 
 // The Calls of a unary method as gRPC sees them: asks for one, reads its request, sends the
 // response or error, counts and logs it.
 class UnaryExchange final : public net::OpenCall {
  public:
-  // Where exchanges come from and go to.
-  class Owner {
-   public:
-    virtual void OnArrived() = 0;
-    virtual void Release(UnaryExchange& exchange) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
   // What the exchanges of a method have in common.
   struct Shared {
     const UnaryMethod& method;
@@ -60,7 +53,8 @@ class UnaryExchange final : public net::OpenCall {
   };
 
   // Asks gRPC for a call.
-  UnaryExchange(const Shared& shared, Owner& owner);
+  //   calls  where exchanges come from and go to
+  UnaryExchange(const Shared& shared, UnaryMethod::Calls& calls);
 
  private:
   void OnArrived(bool ok);
@@ -77,7 +71,7 @@ class UnaryExchange final : public net::OpenCall {
   void End();
 
   const Shared& shared_;
-  Owner& owner_;
+  UnaryMethod::Calls& calls_;
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
@@ -94,13 +88,14 @@ class UnaryExchange final : public net::OpenCall {
 
     // Reads the request and calls the handler.
     void Run();
+    // The same, unless its caller has left meanwhile.
+    void RunOnWorker();
     void Finish(const absl::Status& status) override;
     void FinishWith(const Reply& reply) override;
 
    private:
     // Ends the call with what `serialize` returns, unless its caller is gone.
-    template <class Serialize>
-    void FinishWithBytes(Serialize serialize);
+    void EndWith(absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> serialize);
     void End(const absl::Status& status, const grpc::ByteBuffer& response);
 
     // Most requests, and what is built of their answers, need no other memory.

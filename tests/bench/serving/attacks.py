@@ -14,7 +14,7 @@ from typing import Callable
 import grpc
 import numpy as np
 
-from servers import SEARCH
+from servers import SEARCH, Failed
 
 HEALTH = "/grpc.health.v1.Health/Check"
 LOOKUP = "/simile.v1.LookupService/Lookup"
@@ -43,8 +43,8 @@ def plain(collection: str) -> bytes:
 
 
 def filters() -> bytes:
-    """256 filters of 64 looks at every row, none of which passes."""
-    request = search("films", 256)
+    """As many looks at every row as a call may have, none of which passes."""
+    request = search("films", 2)
     for number, query in enumerate(request.queries):
         query.filter = " OR ".join(f'title:"{NUMBER}-{number}-{look}"' for look in range(64))
     return request.SerializeToString()
@@ -68,6 +68,15 @@ def lookup() -> bytes:
 def exclusions(collection: str, ids: list[str], k: int) -> bytes:
     """26 queries that share a list of 10,000 ids."""
     return search(collection, 26, k=k, exclude_ids=ids, reply_bytes_max=REPLY_BYTES_MAX).SerializeToString()
+
+
+def check_taken(address: str, requests: list[tuple[str, bytes]]) -> None:
+    """Raises Failed for a request that is refused unseen: it would hold up nobody."""
+    with channel(address) as connection:
+        for path, request in requests:
+            call = connection.unary_unary(path).future(request, timeout=60)
+            if call.code() == grpc.StatusCode.INVALID_ARGUMENT:
+                raise Failed(f"{path} is refused: {call.details()}")
 
 
 def call_in_loop(address: str, path: str, request: bytes, in_flight: int, answered, refused) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call costs, beside what is asked: the server's CPU, rates and latencies next to an echo that does nothing, the
+"""What a call costs, beside its targets: the server's CPU, rates and latencies next to an echo that does nothing, the
 engine without a server, and servers in Python. Prints a table of medians over rounds, in which the servers take turns.
 
 Needs simile, serving_echo and engine_bench of build/bin (cmake --preset bench, then build them), and the virtual environment
@@ -23,28 +23,18 @@ from typing import Iterator
 
 import numpy as np
 
-import asked
-from asked import Figure, Machine
-from servers import FILMS, ROOT, Failed, Server, ask, echo, python_servers, simile
+import targets
+from targets import Figure, Machine
+from servers import FILMS, IDLE_INTERVAL_S, ROOT, Failed, Server, ask, echo, films_request, python_servers, simile
 
 ENGINE_BATCH = 64
 OWN_CPU_US = 15  # a call may cost this much more than the echo and the engine's part
 SINGLE_US = 80   # with one call in flight: longer than with the echo
-# A server with gRPC's callbacks sleeps when a call comes this long after another.
-IDLE_INTERVAL_S = 1.05
 IDLE_CALLS = 75
 
 
 def in_flight(calls: int) -> list:
     return ["--in-flight", calls, "--connections", min(calls, 16)]
-
-
-def films_request(payload: bool) -> bytes:
-    from simile.v1 import search_pb2
-    request = search_pb2.SearchRequest(collection="films")
-    request.queries.add(id="feeding-sea-lions-1900")
-    request.options.payload.selection = 1 if payload else 2
-    return request.SerializeToString()
 
 
 @contextlib.contextmanager
@@ -118,11 +108,11 @@ def idle(machine: Machine) -> Iterator[Figure]:
     calls = round(machine.seconds(IDLE_CALLS))
     with (films_beside_echo(machine, False) as (ours, floor), ours.turn(), floor.turn(),
           concurrent.futures.ThreadPoolExecutor() as pool):
-        asked_us = []
+        latencies_of = []
         for server in (ours, floor):
-            asked_us.append(pool.submit(ask, server, films_request(False), calls, IDLE_INTERVAL_S))
+            latencies_of.append(pool.submit(ask, server, films_request(False), calls, IDLE_INTERVAL_S))
             threading.Event().wait(IDLE_INTERVAL_S / 2)
-        ours_ms, echo_ms = (float(np.percentile(latencies.result()[1], 99)) / 1e3 for latencies in asked_us)
+        ours_ms, echo_ms = (float(np.percentile(latencies.result()[1], 99)) / 1e3 for latencies in latencies_of)
     machine.notes.append(f"a call every {IDLE_INTERVAL_S} s takes the echo {echo_ms:.1f} ms (p99)")
     yield Figure(f"a film every {IDLE_INTERVAL_S} s: p99", [ours_ms], 4, "ms")
 
@@ -148,7 +138,7 @@ def sentences(machine: Machine) -> Iterator[Figure]:
     yield Figure(f"64 sentences, of the engine's rate at batch {ENGINE_BATCH}", share, 0.65, at_least=True)
 
 
-def rivals(machine: Machine, folder: pathlib.Path, asked_times: float) -> Iterator[Figure]:
+def rivals(machine: Machine, folder: pathlib.Path, times_min: float) -> Iterator[Figure]:
     """Against servers in Python that search for one call at a time; run.py has those that search for calls together."""
     vectors, queries = query_vectors(machine, folder)
     metadata = [str(file)] if (file := folder / "metadata.jsonl").exists() else []
@@ -163,10 +153,10 @@ def rivals(machine: Machine, folder: pathlib.Path, asked_times: float) -> Iterat
     for library in dict.fromkeys(libraries):
         times = [ours["calls_per_s"] / max(rival["calls_per_s"] for rival, name in zip(others, libraries) if name == library)
                  for ours, *others in rounds]
-        yield Figure(f"times Python + {library}", times, asked_times, at_least=True)
+        yield Figure(f"times Python + {library}", times, times_min, at_least=True)
 
 
-ROWS: asked.Rows = {
+ROWS: targets.Rows = {
     "films": lambda machine: films(machine, False),
     "payload": lambda machine: films(machine, True),
     "sentences": sentences,
@@ -181,7 +171,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--echo", type=pathlib.Path, default=ROOT / "build/bin/serving_echo")
     parser.add_argument("--engine-bench", type=pathlib.Path, default=ROOT / "build/bin/engine_bench")
-    return asked.run(asked.parse(parser, ROWS))
+    return targets.run(targets.parse(parser, ROWS))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What hostile and heavy callers do to everyone else, beside what is asked: health and plain searches meanwhile, memory and
+"""What hostile and heavy callers do to everyone else, beside their targets: health and plain searches meanwhile, memory and
 how it goes back, overload, deadlines, a log that nobody reads. Prints a table.
 
 Needs build/bin/simile, and a Python with grpcio, grpcio-tools and NumPy, such as the virtual environment of run.py:
@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -24,10 +25,12 @@ from typing import Callable, Iterator
 import grpc
 import numpy as np
 
-import asked
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
 import attacks
 import memory_plan
-from asked import Figure, Machine
+import targets
+from targets import Figure, Machine
 from servers import FILMS, SEARCH, Failed, Server, load, simile
 
 PLAIN = {"kind": "id", "payload": "none"}
@@ -64,7 +67,13 @@ def pid_of(server: Server) -> int:
 def health(machine: Machine) -> Iterator[Figure]:
     kinds = [(SEARCH, attacks.filters(), 1), (SEARCH, attacks.diversity(), 1), (attacks.LOOKUP, attacks.lookup(), 1),
              (SEARCH, attacks.large_reply(), 1)]
-    with serving(machine, "films", FILMS) as server, attacks.Attack(server.address, kinds * 2) as attack:
+    with serving(machine, "films", FILMS) as server:
+        attacks.check_taken(server.address, [(path, request) for path, request, _ in kinds])
+        yield from health_beside(machine, server, kinds * 2)
+
+
+def health_beside(machine: Machine, server: Server, kinds: list[tuple[str, bytes, int]]) -> Iterator[Figure]:
+    with attacks.Attack(server.address, kinds) as attack:
         pause(4)  # until all of them call
         with (attacks.probing(server.address, attacks.HEALTH, b"", 0.01) as checks,
               attacks.probing(server.address, SEARCH, attacks.plain("films"), 0.1) as searches,
@@ -349,6 +358,7 @@ def deadlines(machine: Machine) -> Iterator[Figure]:
                 (SEARCH, attacks.large_reply())]
     late_ms, refused = [], 0
     with serving(machine, "films", FILMS) as server, attacks.channel(server.address) as connection:
+        attacks.check_taken(server.address, requests)
         for number in range(round(machine.seconds(300))):
             path, request = requests[number % len(requests)]
             request = request.replace(attacks.NUMBER.encode(), f"{number:08d}".encode())
@@ -370,7 +380,7 @@ def plan(machine: Machine) -> Iterator[Figure]:
     yield Figure("simile plan is off by, the most", [100 * max(off)], 5, "%")
 
 
-ROWS: asked.Rows = {
+ROWS: targets.Rows = {
     "health": health,
     "cancelled": cancelled,
     "beside-hard": lambda machine: beside_load(machine, "beside hard ones", "films", *machine.mix(HEAVY), "--in-flight", 8),
@@ -389,7 +399,7 @@ ROWS: asked.Rows = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    return asked.run(asked.parse(parser, ROWS))
+    return targets.run(targets.parse(parser, ROWS))
 
 
 if __name__ == "__main__":

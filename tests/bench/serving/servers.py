@@ -18,6 +18,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FILMS = ROOT / "examples/films"
+# A server with gRPC's callbacks sleeps when a call comes this long after another.
+IDLE_INTERVAL_S = 1.05
 SEARCH = "/simile.v1.SearchService/Search"
 
 
@@ -127,6 +129,15 @@ def load(program: pathlib.Path, server: Server, *flags) -> list[dict]:
     if run.returncode != 0:
         raise Failed(f"{server.name}: {run.stderr.strip()}")
     return json.loads(run.stdout)["runs"]
+
+
+def films_request(payload: bool) -> bytes:
+    """For ten films like another one, by its id."""
+    from simile.v1 import search_pb2
+    request = search_pb2.SearchRequest(collection="films")
+    request.queries.add(id="feeding-sea-lions-1900")
+    request.options.payload.selection = 1 if payload else 2
+    return request.SerializeToString()
 
 
 def ask(server: Server, request: bytes, calls: int = 0, interval_s: float = 0) -> tuple[bytes, list[float]]:

@@ -2,30 +2,26 @@
 """gRPC's ways to serve a call, as echoes that do nothing, and Simile's server beside them: the table in
 docs/design/serving.md. Prints it, with medians over the rounds, in which the servers take turns.
 
-Needs build/bin/simile and build/bin/serving_echo (cmake --preset bench, then build both), protoc, grpcio and NumPy:
+Needs build/bin/simile and build/bin/serving_echo (cmake --preset bench, then build both), grpcio, grpcio-tools and NumPy:
 
     python3 tests/bench/serving/transports.py --rounds 5
 
-Asks for ten films like another one, by a vector. Client and server share the machine.
+Asks for ten films like another one, under load by a vector, when idle by an id. Client and server share the machine.
 """
 
 import argparse
 import contextlib
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-from servers import FILMS, ROOT, Server, ask, echo, load, simile
+from servers import FILMS, IDLE_INTERVAL_S, ROOT, Server, ask, echo, films_request, load, make_stubs, simile
 
 TRANSPORTS = ["typed-callback", "raw-callback", "async-typed", "async-raw", "generic"]
 IN_FLIGHT = [1, 8, 64, 256]
-# A server with gRPC's callbacks is asleep when a call follows another after this long.
-IDLE_INTERVAL_S = 1.05
-REQUEST = 'collection: "films" queries { id: "feeding-sea-lions-1900" } options { payload { selection: SELECTION_NONE } }'
 
 
 def parse() -> argparse.Namespace:
@@ -36,11 +32,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--simile", type=pathlib.Path, default=ROOT / "build/bin/simile")
     parser.add_argument("--echo", type=pathlib.Path, default=ROOT / "build/bin/serving_echo")
     return parser.parse_args()
-
-
-def encoded_request() -> bytes:
-    command = ["protoc", f"-I{ROOT / 'proto'}", "--encode=simile.v1.SearchRequest", "simile/v1/search.proto"]
-    return subprocess.run(command, input=REQUEST.encode(), capture_output=True, check=True).stdout
 
 
 def bench(arguments: argparse.Namespace, server: Server, in_flight: int) -> dict:
@@ -80,9 +71,10 @@ def table(measured: dict[str, list[dict]]) -> str:
 
 def main() -> int:
     arguments = parse()
-    request = encoded_request()
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        make_stubs(folder / "stubs")
+        request = films_request(False)
         ours = stack.enter_context(simile(arguments.simile, "films", FILMS))
         with ours.turn():
             answer, _ = ask(ours, request)

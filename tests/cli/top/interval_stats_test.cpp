@@ -129,7 +129,7 @@ TEST(CompareTest, ReadsTheEngineAndItsQueue) {
       .Durations("simile_queue_wait_seconds", {}, {10, 0, 0}, 0.001)
       .Number("simile_queue_depth", {{"lane", "plain"}}, 9)
       .Number("simile_queue_depth", {{"lane", "bulk"}}, 3)
-      .Number("simile_queue_oversize", {{"lane", "bulk"}}, 500)
+      .Number("simile_queue_large", {{"lane", "bulk"}}, 500)
       .Number("simile_queue_running", {{"lane", "plain"}}, 4)
       .Number("simile_queue_wait_estimated_seconds", {{"lane", "bulk"}}, 1.5)
       .Number("simile_queue_capacity", {}, 1'024)

@@ -82,6 +82,37 @@ TEST(CostEstimatorTest, GrowsStepByStepFromWhatItHasMeasured) {
   EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), 960U);
 }
 
+TEST(CostEstimatorTest, PutsListsIntoClassesByTheirLength) {
+  for (const std::uint32_t k : {1U, 10U, 255U})
+    EXPECT_EQ(CostEstimator::KClassOf(k, 1'000'000), 0U);
+  EXPECT_EQ(CostEstimator::KClassOf(256, 1'000'000), 1U);
+  EXPECT_EQ(CostEstimator::KClassOf(5'000, 1'000'000), 5U);
+  EXPECT_EQ(CostEstimator::KClassOf(10'000, 1'000'000), 6U);
+  EXPECT_EQ(CostEstimator::KClassOf(10'000, 300), 1U) << "there are no more rows";
+}
+
+TEST(CostEstimatorTest, KeepsLongListsApartFromShortOnes) {
+  const CostEstimator::Shape films{&kOne, 5'000ULL * 384, 0};
+  CostEstimator::Shape deep = films;
+  deep.k_class = CostEstimator::KClassOf(5'000, 5'000);
+  CostEstimator estimator;
+  for (int i = 0; i < 20; ++i) estimator.AddPass(films, 1, 0.02);
+  EXPECT_GT(estimator.PassMs(deep, 1), 0.5) << "before any was measured";
+  for (int i = 0; i < 20; ++i) estimator.AddPass(deep, 1, 2);
+  EXPECT_NEAR(estimator.PassMs(deep, 1), 2, 0.1);
+  EXPECT_NEAR(estimator.PassMs(films, 1), 0.02, 0.001);
+}
+
+// The first search of a collection is alone, and cold.
+TEST(CostEstimatorTest, TakesAPassToCostNoMoreThanALargerOne) {
+  CostEstimator estimator;
+  estimator.AddPass(kShape, 1, 300);
+  EXPECT_NEAR(estimator.PassMs(kShape, 1), 300, 1);
+  for (int i = 0; i < 20; ++i) estimator.AddPass(kShape, 64, 20);
+  EXPECT_NEAR(estimator.PassMs(kShape, 1), 20, 1);
+  EXPECT_LE(estimator.PassMs(kShape, 2), 20);
+}
+
 TEST(CostEstimatorTest, CorrectsScoresByWhatTheyTook) {
   CostEstimator estimator;
   for (int i = 0; i < 20; ++i) estimator.AddScores(1e6, 4);
@@ -90,9 +121,9 @@ TEST(CostEstimatorTest, CorrectsScoresByWhatTheyTook) {
   EXPECT_NEAR(estimator.ScoresMs(2e6), 8, 0.1);
 }
 
-TEST(CostEstimatorTest, RemembersABoundedNumberOfSnapshots) {
+TEST(CostEstimatorTest, RemembersABoundedNumberOfShapes) {
   CostEstimator estimator;
-  const std::vector<int> snapshots(CostEstimator::kSnapshotsMax + 10);
+  const std::vector<int> snapshots(CostEstimator::kShapesMax + 10);
   for (const int& snapshot : snapshots) {
     for (int i = 0; i < 20; ++i) estimator.AddPass({&snapshot, kShape.values}, 1, 3);
     estimator.AddPass(kShape, 1, 30);  // measured again and again, so it is never forgotten

@@ -1,4 +1,5 @@
 // What the executor takes, what it refuses, and when the refused should come again.
+#include <atomic>
 #include <memory>
 #include <stop_token>
 #include <utility>
@@ -77,12 +78,12 @@ TEST_F(AdmissionTest, LetsOneLargeCallOfEachLaneWaitBesideAFullQueue) {
   Block();
   for (int number = 1; number <= 32; ++number) Submit(Task(number));
   Submit(Task(100, 20));
-  EXPECT_EQ(executor_->counts().lanes[0].oversize_waiting, 20U);
+  EXPECT_EQ(executor_->counts().lanes[0].large_waiting, 20U);
   EXPECT_THAT(RefusalOf(Task(101, 20)), HasSubstr("no space for 20 more"));
   auto bulk = Task(102, 20);
   bulk->priority = Priority::kBulk;
   Submit(std::move(bulk));
-  EXPECT_EQ(executor_->counts().lanes[2].oversize_waiting, 20U);
+  EXPECT_EQ(executor_->counts().lanes[2].large_waiting, 20U);
   EXPECT_THAT(RefusalOf(Task(103)), HasSubstr("no space for 1 more")) << "it is not large";
   gate_.Open();
   EXPECT_EQ(HitsOf(answers_.Await(100).answer), Expected(100, 20));
@@ -122,6 +123,51 @@ TEST_F(AdmissionTest, RefusesCallsWhoseBytesDoNotFit) {
   EXPECT_EQ(executor_->counts().queue_bytes, 0U);
 }
 
+// Those under way count: one large call in each slice would pass the bound without end.
+TEST_F(AdmissionTest, RefusesALargeCallWhileTheBytesOfOthersArePassed) {
+  options_.queue_bytes_max = 100'000;
+  Start(64);
+  gate_.Close();
+  const auto large = [&](int number) {
+    auto task = Task(number);
+    task->queries[0].excluded_rows.reserve(30'000);  // 120,000 bytes
+    return task;
+  };
+  Submit(large(1));
+  gate_.AwaitArrivals(1);
+  EXPECT_EQ(executor_->counts().lanes[0].large_waiting, 0U) << "it has begun";
+  EXPECT_THAT(RefusalOf(large(2)), HasSubstr("bytes and may take 100,000"));
+  gate_.Open();
+  answers_.Await(1);
+}
+
+TEST_F(AdmissionTest, CountsHardCallsAsWaitingWhileOlderOnesFillASearch) {
+  Start(64, 1);
+  std::atomic<int> passes = 0;
+  Gate second_pass;
+  second_pass.Close();
+  segment_->on_search = [&] {
+    gate_.Pass();
+    if (++passes == 2) second_pass.Pass();
+  };
+  const auto hard = [&](int number) {
+    auto task = Task(number);
+    task->queries[0].diversity = Diversity{.lambda = 0.5F, .candidates = 5};
+    return task;
+  };
+  gate_.Close();
+  Submit(hard(1));
+  gate_.AwaitArrivals(1);
+  Submit(hard(2));
+  Submit(hard(3));
+  gate_.Open();
+  second_pass.AwaitArrivals(1);
+  EXPECT_EQ(executor_->counts().lanes[1].running, 1U);
+  EXPECT_EQ(executor_->counts().lanes[1].waiting, 1U);
+  second_pass.Open();
+  EXPECT_TRUE(answers_.Await(3).answer.ok());
+}
+
 TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
   StartWithPassesOf(milliseconds(100), 64);
   Block();
@@ -155,23 +201,24 @@ TEST_F(AdmissionTest, RefusesLargeRepliesWhileTooManyWaitToBeBuilt) {
   Start();
   Gate building;
   building.Close();
-  for (int number = 1; number <= 2; ++number) {
+  const auto large = [&](int number) {
     auto task = Task(number);
     task->reply_bytes_estimate = 10U << 20;
     task->done = [&building, done = task->done](absl::StatusOr<SearchAnswer> answer) {
       building.Pass();
       done(std::move(answer));
     };
-    Submit(std::move(task));
-    building.AwaitArrivals(1);
-  }
-  Submit(Task(3));
-  EXPECT_TRUE(answers_.Await(3).answer.ok()) << "small replies go on";
-  auto fourth = Task(4);
-  fourth->reply_bytes_estimate = 10U << 20;
-  EXPECT_EQ(RefusalOf(std::move(fourth)), "too many large replies wait to be sent");
+    return task;
+  };
+  Submit(large(1));
+  building.AwaitArrivals(1);
+  Submit(large(2));
+  Submit(large(3));
+  Submit(Task(4));
+  EXPECT_TRUE(answers_.Await(4).answer.ok()) << "small replies go on";
+  EXPECT_EQ(RefusalOf(large(5)), "too many large replies wait to be sent");
   building.Open();
-  answers_.Await(2);
+  answers_.Await(3);
 }
 
 TEST_F(AdmissionTest, ForgetsAThousandCancelledCallsAtOnce) {
@@ -216,7 +263,7 @@ TEST_F(AdmissionTest, CountsEachLane) {
   for (int number = 1; number <= 3; ++number) EXPECT_TRUE(answers_.Await(number).answer.ok());
   executor_->Stop();
   for (const LaneCounts& lane : executor_->counts().lanes) {
-    EXPECT_EQ(lane.waiting + lane.running + lane.oversize_waiting, 0U);
+    EXPECT_EQ(lane.waiting + lane.running + lane.large_waiting, 0U);
   }
 }
 

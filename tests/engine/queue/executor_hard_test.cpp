@@ -135,6 +135,24 @@ TEST_F(HardQueriesTest, AreAnsweredOldestFirst) {
             base::ErrorReason::kDeadlineExceeded);
 }
 
+// Each search takes more than a slice, and while it runs another hard task comes.
+TEST_F(HardQueriesTest, AreAnsweredHoweverManyComeAfterThem) {
+  Start(1'024, 1'024);
+  std::atomic<int> submitted = 2;
+  segment_of_large_->on_search = [&] {
+    clock_.Advance(std::chrono::milliseconds(25));
+    auto another = MakeHard(Task(++submitted, 2));
+    another->snapshot = large_;
+    another->deadline = Clock::TimePoint::max();
+    if (submitted < 1'000) executor_->Submit(std::move(another)).IgnoreError();
+  };
+  auto hard = MakeHard(Task(2, 2));
+  hard->snapshot = large_;
+  Submit(std::move(hard));
+  const auto answer = answers_.Await(2).answer;
+  EXPECT_TRUE(answer.ok()) << answer.status();
+}
+
 TEST_F(HardQueriesTest, AreAbandonedWhileRowsAreCompared) {
   std::atomic<int> chosen = 0;
   segment_of_large_->on_score = [&] {

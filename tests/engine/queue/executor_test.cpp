@@ -207,7 +207,7 @@ TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
 }
 
-// The gate stays closed, so only the completion thread can have answered.
+// The gate stays closed, so only a completer can have answered.
 TEST_F(ExecutorTest, AnswersAnExpiredTaskWhileThePassBeforeItStillRuns) {
   Start();
   BlockWithTask(1);
@@ -363,6 +363,19 @@ TEST_F(ExecutorTest, HandsLargeRepliesOfWorkRunHereToACompleter) {
   SubmitLater(std::move(task));
   EXPECT_TRUE(executor_->RunHere());
   EXPECT_NE(answers_.Await(1).thread, std::this_thread::get_id());
+}
+
+TEST_F(ExecutorTest, HandsRepliesOfWorkRunHereThatAreLargeTogetherToACompleter) {
+  Start();
+  for (int number = 1; number <= 3; ++number) {
+    auto task = Task(number);
+    task->reply_bytes_estimate = 100U << 10;
+    SubmitLater(std::move(task));
+  }
+  EXPECT_TRUE(executor_->RunHere());
+  EXPECT_EQ(answers_.Await(1).thread, std::this_thread::get_id());
+  EXPECT_EQ(answers_.Await(2).thread, std::this_thread::get_id());
+  EXPECT_NE(answers_.Await(3).thread, std::this_thread::get_id());
 }
 
 TEST_F(ExecutorTest, ReportsAPassBeforeItsAnswersAreHandedOut) {

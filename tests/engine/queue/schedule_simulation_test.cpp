@@ -49,7 +49,7 @@ class Simulation {
       for (; next < tasks_.size() && tasks_[next].arrives_ms <= now_ms_; ++next) Arrive(next);
       schedule_.Next(slice);
       const double ms = slice.hard ? RunHard(slice) : RunPlain(slice);
-      schedule_.Charge(slice, ms);
+      schedule_.Charge(slice, {.ms = ms, .searches = slice.searches, .work_ms = ms});
       longest_slice_ms_ = std::max(longest_slice_ms_, ms);
       lane_ms_[static_cast<std::size_t>(slice.lane)] += ms;
       now_ms_ += ms;
@@ -110,7 +110,7 @@ class Simulation {
   const std::vector<SimulatedCollection> collections_;
   std::vector<SimulatedTask> tasks_;
   std::vector<double> left_;  // [tasks] searches, or milliseconds of work
-  Schedule schedule_{{.batch_searches_max = 1'024}};
+  Schedule schedule_{1'024};
   double now_ms_ = 0;
   double longest_slice_ms_ = 0;
   std::array<double, kLaneCount> lane_ms_{};

@@ -58,12 +58,12 @@ class ScheduleTest : public testing::Test {
   // Next, which takes so long.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> Run(double ms) {
     auto parts = Next();
-    schedule_.Charge(slice_, ms);
+    schedule_.Charge(slice_, {.ms = ms});
     return parts;
   }
 
   using P = std::pair<std::uint64_t, std::uint32_t>;
-  Schedule schedule_{{.batch_searches_max = 1'024}};
+  Schedule schedule_{1'024};
   Schedule::Slice slice_;
 };
 
@@ -135,8 +135,7 @@ TEST_F(ScheduleTest, BeginsLargeTasksOneAfterTheOther) {
 }
 
 TEST_F(ScheduleTest, NeverLetsASmallTaskOvertakeOneThatDidNotFit) {
-  const Schedule::Options options{.batch_searches_max = 16};
-  Schedule schedule(options);
+  Schedule schedule(16);
   for (std::uint64_t id = 1; id <= 7; ++id) schedule.Add(id, Plain(id == 5 ? 4 : 3));
   schedule.Add(8, Plain(1));
   schedule.Next(slice_);
@@ -159,7 +158,7 @@ TEST_F(ScheduleTest, AlternatesBetweenLanesByTheirWeights) {
     Next();
     const double ms = slice_.lane == Lane::kPlain ? 1 : 20;
     had[static_cast<std::size_t>(slice_.lane)] += ms;
-    schedule_.Charge(slice_, ms);
+    schedule_.Charge(slice_, {.ms = ms});
   }
   const double all = had[0] + had[1] + had[2];
   EXPECT_NEAR(had[0] / all, 0.70, 0.02);
@@ -188,7 +187,7 @@ TEST_F(ScheduleTest, SharesALaneBetweenCollectionsByTimeAndNotByCount) {
     const bool is_films = slice_.shape.snapshot == &kFilms;
     const double ms = is_films ? 1 : 15;
     (is_films ? films : books) += ms;
-    schedule_.Charge(slice_, ms);
+    schedule_.Charge(slice_, {.ms = ms});
     schedule_.Add(id++, is_films ? Plain(1) : Plain(1, kBooks));
   }
   EXPECT_NEAR(films / books, 1, 0.05);
@@ -222,11 +221,11 @@ TEST_F(ScheduleTest, GivesAllHardTasksOfASnapshotTheSameSlice) {
 }
 
 TEST_F(ScheduleTest, BeginsNoMoreHardTasksThanASearchMayHold) {
-  Schedule schedule({.batch_searches_max = 2});
+  Schedule schedule(2);
   for (std::uint64_t id = 1; id <= 4; ++id) schedule.Add(id, Hard(100));
   const auto next = [&] {
     schedule.Next(slice_);
-    schedule.Charge(slice_, 20);
+    schedule.Charge(slice_, {.ms = 20});
     std::vector<std::uint64_t> ids;
     for (const auto& part : slice_.parts) ids.push_back(part.id);
     return ids;
@@ -234,6 +233,56 @@ TEST_F(ScheduleTest, BeginsNoMoreHardTasksThanASearchMayHold) {
   EXPECT_THAT(next(), ElementsAre(1, 2));
   EXPECT_TRUE(schedule.Remove(1));
   EXPECT_THAT(next(), ElementsAre(2, 3)) << "those that have begun stay";
+}
+
+// What has not begun can still be counted, cancelled and refused.
+TEST_F(ScheduleTest, LetsHardTasksWaitWhileOlderOnesFillASearch) {
+  Schedule::Request large = Hard(100);
+  large.searches = 2'000;
+  schedule_.Add(1, large);
+  schedule_.Add(2, Hard(100));
+  EXPECT_THAT(Run(20), ElementsAre(P(1, 0)));
+  schedule_.Charge(slice_, {.ms = 20, .searches = 2'000, .work_ms = 50});
+  EXPECT_THAT(Run(20), ElementsAre(P(1, 0))) << "it is still under way";
+  EXPECT_TRUE(schedule_.Remove(1));
+  EXPECT_THAT(Run(20), ElementsAre(P(2, 0)));
+}
+
+TEST_F(ScheduleTest, EstimatesOnlyWhatIsLeftOfHardTasks) {
+  schedule_.Add(1, Hard(1'000));
+  EXPECT_NEAR(schedule_.LaneMs(Lane::kHard), 1'001, 1);
+  for (int slice = 0; slice < 45; ++slice) {
+    Next();
+    const std::uint64_t searches = slice == 0 ? 1 : 0;
+    schedule_.Charge(slice_, {.ms = 20, .searches = searches, .work_ms = 20});
+  }
+  EXPECT_NEAR(schedule_.LaneMs(Lane::kHard), 100, 1e-6);
+  EXPECT_LT(schedule_.AnswerMs(Hard(10)), 115);
+  Next();
+  schedule_.Charge(slice_, {.ms = 500, .searches = 0, .work_ms = 500});
+  EXPECT_NEAR(schedule_.LaneMs(Lane::kHard), 0, 1e-6) << "the estimate was too low";
+  EXPECT_TRUE(schedule_.Remove(1));
+  EXPECT_TRUE(schedule_.empty());
+}
+
+TEST_F(ScheduleTest, KeepsLongListsApartFromShortOnes) {
+  Schedule::Request deep = Plain(50);
+  deep.shape.k_class = 5;
+  schedule_.Add(1, deep);
+  schedule_.Add(2, Plain(1));
+  EXPECT_FALSE(schedule_.IsSmall(10)) << "50 searches for thousands of rows each";
+  EXPECT_THAT(Run(20), ElementsAre(testing::Pair(1, testing::Lt(50))));
+  EXPECT_THAT(Run(1), ElementsAre(P(2, 1)));
+}
+
+// The first search of a collection is alone, and cold.
+TEST_F(ScheduleTest, SizesSlicesByTheFastestPassAndNotByTheFirst) {
+  const int archive = 3;
+  schedule_.estimator().AddPass({&archive, kValues}, 1, 300);
+  for (int i = 0; i < 50; ++i) schedule_.estimator().AddPass({&archive, kValues}, 64, 18);
+  for (std::uint64_t id = 1; id <= 1'000; ++id) schedule_.Add(id, Plain(1, archive));
+  Run(20);
+  EXPECT_LE(slice_.estimated_ms, 2 * 18);
 }
 
 TEST_F(ScheduleTest, ForgetsWhatIsRemoved) {

@@ -1,6 +1,7 @@
 #include "engine/queue/task_cost.h"
 
 #include <memory>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,11 +39,23 @@ TEST_F(TaskCostTest, CountsVectorsAsSearches) {
   EXPECT_EQ(SearchesOf(task_), 2U) << "a cold start has no vector";
 }
 
-TEST_F(TaskCostTest, CountsPairsOfRows) {
-  EXPECT_EQ(ProductsOf(task_), 0);
+TEST_F(TaskCostTest, CountsPairsOfRowsAndRowsInOrder) {
+  const CostEstimator estimator;
+  EXPECT_EQ(WorkMs(task_, estimator), 0);
   task_.queries[0].k = 20;
   task_.queries[0].diversity = Diversity{.lambda = 0.5F, .candidates = 300};
-  EXPECT_EQ(ProductsOf(task_), 20 * 300 * 8);
+  const double pairs_ms = estimator.ScoresMs(20 * 300 * 8);
+  EXPECT_DOUBLE_EQ(WorkMs(task_, estimator), pairs_ms);
+  const std::vector<Row> rows;
+  task_.queries[1].order.emplace("", &rows, 1'000);
+  EXPECT_NEAR(WorkMs(task_, estimator), pairs_ms + 0.01, 1e-9) << "10 ns a row";
+}
+
+TEST_F(TaskCostTest, FindsTheLongestListOfATask) {
+  task_.queries[0].k = 20;
+  EXPECT_EQ(ListLengthOf(task_), 20U);
+  task_.queries[1].diversity = Diversity{.lambda = 0.5F, .candidates = 3'000};
+  EXPECT_EQ(ListLengthOf(task_), 3'000U);
 }
 
 TEST_F(TaskCostTest, CountsWhatATaskHolds) {

@@ -1,6 +1,8 @@
 #include "engine/search/row_scorer.h"
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -104,6 +106,18 @@ TEST_F(RowScorerTest, KeepsTheFirstFallbackBackendThatScored) {
   segment_->scorer = std::make_shared<const ServedBy>();
   ScoreAll(nullptr);
   EXPECT_EQ(execution_.fallback, first);
+}
+
+TEST_F(RowScorerTest, OffersRowsInsteadOfKeepingTheBest) {
+  std::vector<RankKey> offered;
+  scorer_.BeginAll(nullptr, 1);
+  scorer_.OfferTo([&](RankKey key) { offered.push_back(key); });
+  ScoreToTheEnd();
+  EXPECT_TRUE(scorer_.TakeHits().empty());
+  EXPECT_EQ(offered.size(), kRows - query_.excluded_rows.size());
+  ScoreAll(nullptr);
+  const RankKey best = *std::ranges::max_element(offered);
+  EXPECT_EQ(KeyOf(scorer_.TakeHits().front()), best) << "it keeps the best again";
 }
 
 }  // namespace

@@ -1,25 +1,24 @@
 #include <cstddef>
 #include <filesystem>
 #include <new>
-#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "engine/fake_backend.h"
 #include "engine/fake_clock.h"
-#include "engine/snapshots/failing_memory.h"
 #include "engine/snapshots/publisher.h"
 #include "files/film_folder.h"
 #include "files/scratch_folder.h"
+#include "memory/watched_memory.h"
 
 namespace simile::engine {
 namespace {
 
 constexpr std::size_t kRowsOfA = 3;
 
-// Publishes while one allocation after the other fails: of the index, its verification and the
-// swap. (Reading is left out: the hash tables of absl do not survive a failing allocation.)
+// Publishes while one allocation after the other fails: of reading, the index, its verification and
+// the swap.
 class PublisherMemoryTest : public testing::Test {
  protected:
   PublisherMemoryTest() {
@@ -37,22 +36,13 @@ class PublisherMemoryTest : public testing::Test {
   // there was one.
   template <class Step>
   static bool SucceedsWithout(std::size_t allocation, const Step& step, bool& failed) {
-    const FailingMemory memory(allocation);
+    const tests::WatchedMemory memory(tests::WatchedMemory::Of::kThisThread, allocation);
     bool succeeded = false;
     try {
       succeeded = step().ok();
     } catch (const std::bad_alloc&) {
     }
     failed = memory.has_failed();
-    return succeeded;
-  }
-  // The same, counted from the beginning of the index.
-  template <class Step>
-  bool SucceedsIndexedWithout(std::size_t allocation, const Step& step, bool& failed) {
-    std::optional<FailingMemory> memory;
-    backend_.on_make = [&] { memory.emplace(allocation); };
-    const bool succeeded = step().ok();
-    failed = memory->has_failed();
     return succeeded;
   }
 
@@ -68,7 +58,7 @@ TEST_F(PublisherMemoryTest, CreatesOrLeavesNothingBehind) {
   std::size_t failures = 0;
   bool failed = true;
   for (std::size_t allocation = 1; failed; ++allocation) {
-    const bool created = SucceedsIndexedWithout(
+    const bool created = SucceedsWithout(
         allocation, [&] { return publisher_.Create(ChangeTo("a")); }, failed);
     ASSERT_EQ(store_.Pin("films").ok(), created) << allocation;
     ASSERT_EQ(store_.List().size(), created ? 1U : 0U) << allocation;
@@ -85,7 +75,7 @@ TEST_F(PublisherMemoryTest, ReplacesOrServesTheFormerSnapshot) {
   for (std::size_t allocation = 1; failed; ++allocation) {
     const SnapshotPtr before = store_.Pin("films").value();
     const Publisher::Change change = ChangeTo(before->row_count() == kRowsOfA ? "b" : "a");
-    const bool replaced = SucceedsIndexedWithout(
+    const bool replaced = SucceedsWithout(
         allocation, [&] { return publisher_.Replace(change); }, failed);
     const CollectionStatus status = store_.Get("films").value();
     ASSERT_EQ(status.state, CollectionState::kServing) << allocation;

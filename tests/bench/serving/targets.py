@@ -1,4 +1,4 @@
-"""What is asked of the server beside what was measured: the table that calls.py and hostile.py print, and what they share."""
+"""A table of measured figures beside their targets, and what calls.py and hostile.py share."""
 
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ class Figure:
     """A line of the table. The median of what was measured counts."""
     what: str
     measured: list[float]
-    asked: float
+    target: float
     unit: str = ""
     at_least: bool = False  # else at most
 
@@ -32,7 +32,7 @@ class Figure:
         return statistics.median(self.measured)
 
     def is_met(self) -> bool:
-        return self.median() >= self.asked if self.at_least else self.median() <= self.asked
+        return self.median() >= self.target if self.at_least else self.median() <= self.target
 
 
 @dataclasses.dataclass
@@ -93,9 +93,9 @@ def measured_text(figure: Figure) -> str:
 
 
 def table(figures: list[dict], before: list[dict]) -> str:
-    """Of entries as --json has them: what, before, measured, asked."""
+    """Of entries as --json has them: what, before, measured, target."""
     earlier = {(entry["row"], entry["what"]): entry for entry in before}
-    lines = [["row", "what", *(["before"] if before else []), "measured", "asked", "met"]]
+    lines = [["row", "what", *(["before"] if before else []), "measured", "target", "met"]]
     lines.append(["---"] * len(lines[0]))
     for entry in figures:
         figure = figure_of(entry)
@@ -103,12 +103,13 @@ def table(figures: list[dict], before: list[dict]) -> str:
         if before:
             former = earlier.get((entry["row"], figure.what))
             cells.append(measured_text(figure_of(former)) if former else "")
-        asked = f"{'>=' if figure.at_least else '<='} {number_text(figure.asked)} {figure.unit}".rstrip()
-        lines.append([*cells, measured_text(figure), asked, "yes" if figure.is_met() else "**no**"])
+        target = f"{'>=' if figure.at_least else '<='} {number_text(figure.target)} {figure.unit}".rstrip()
+        lines.append([*cells, measured_text(figure), target, "yes" if figure.is_met() else "**no**"])
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def figure_of(entry: dict) -> Figure:
+    entry = {"target": entry.get("asked")} | entry  # its former name, in files for --before
     return Figure(**{field.name: entry[field.name] for field in dataclasses.fields(Figure)})
 
 

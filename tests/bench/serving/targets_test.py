@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of asked.py from invented figures."""
+"""The table of targets.py from invented figures."""
 
 import argparse
 import dataclasses
@@ -11,8 +11,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import asked
-from asked import Figure
+import targets
+from targets import Figure
 
 
 def entry(row: str, figure: Figure) -> dict:
@@ -20,30 +20,30 @@ def entry(row: str, figure: Figure) -> dict:
     return json.loads(json.dumps({"row": row} | dataclasses.asdict(figure)))
 
 
-class AskedTest(unittest.TestCase):
+class TargetsTest(unittest.TestCase):
     def test_decides_by_the_median(self):
         self.assertTrue(Figure("p99", [90, 10, 12], 12, "ms").is_met())
         self.assertFalse(Figure("p99", [13, 10, 90], 12, "ms").is_met())
         self.assertTrue(Figure("rate", [0.1, 0.6, 0.7], 0.6, at_least=True).is_met())
         self.assertFalse(Figure("rate", [0.1, 0.5, 0.7], 0.6, at_least=True).is_met())
 
-    def test_shows_asked_beside_measured(self):
-        text = asked.table([entry("health", Figure("p99", [1234.5], 50, "ms")),
+    def test_shows_targets_beside_measured(self):
+        text = targets.table([entry("health", Figure("p99", [1234.5], 50, "ms")),
                             entry("rate", Figure("share", [0.5, 0.7, 0.6], 0.55, at_least=True))], [])
         self.assertIn("| health | p99 | 1,234 ms | <= 50 ms | **no** |", text)
         self.assertIn("| rate | share | 0.6 (0.5 to 0.7) | >= 0.55 | yes |", text)
 
     def test_shows_the_figures_of_another_server_where_it_has_them(self):
         health, rate = entry("health", Figure("p99", [12], 50, "ms")), entry("rate", Figure("share", [1], 0.5, at_least=True))
-        text = asked.table([health, rate], [entry("health", Figure("p99", [2000], 50, "ms"))])
+        text = targets.table([health, rate], [entry("health", Figure("p99", [2000], 50, "ms"))])
         self.assertIn("| health | p99 | 2,000 ms | 12 ms | <= 50 ms | yes |", text)
         self.assertIn("| rate | share |  | 1 | >= 0.5 | yes |", text)
 
     def test_refuses_a_row_that_does_not_exist(self):
         rows = {"health": lambda machine: iter(()), "large": lambda machine: iter(())}
-        self.assertEqual(list(asked.chosen(rows, "large")), ["large"])
+        self.assertEqual(list(targets.chosen(rows, "large")), ["large"])
         with self.assertRaisesRegex(ValueError, "no such row: larg; there are health, large"):
-            asked.chosen(rows, "health,larg")
+            targets.chosen(rows, "health,larg")
 
     def test_keeps_figures_when_a_row_breaks(self):
         def breaks(machine):
@@ -51,8 +51,8 @@ class AskedTest(unittest.TestCase):
             raise OSError("the server is gone")
 
         with tempfile.TemporaryDirectory() as folder:
-            machine = asked.Machine(argparse.Namespace(), pathlib.Path(folder), [])
-            entries = list(asked.entries_of("row", breaks, machine))
+            machine = targets.Machine(argparse.Namespace(), pathlib.Path(folder), [])
+            entries = list(targets.entries_of("row", breaks, machine))
         self.assertEqual([entry["what"] for entry in entries], ["first"])
         self.assertEqual(machine.notes, ["row was not measured to its end: OSError: the server is gone"])
 

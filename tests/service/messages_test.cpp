@@ -1,0 +1,106 @@
+#include "service/grpc/messages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/arena.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "simile/limits.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+namespace {
+
+using base::ErrorReason;
+using testing::HasSubstr;
+
+// The bytes in slices of this size.
+grpc::ByteBuffer BufferOf(std::string_view bytes, std::size_t slice_bytes) {
+  std::vector<grpc::Slice> slices;
+  for (std::size_t i = 0; i < bytes.size(); i += slice_bytes) {
+    slices.emplace_back(std::string(bytes.substr(i, slice_bytes)));
+  }
+  return {slices.data(), slices.size()};
+}
+
+class ParseMessageTest : public testing::Test {
+ protected:
+  google::protobuf::Arena arena_;
+  v1::SearchRequest& request_ = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena_);
+};
+
+TEST_F(ParseMessageTest, ReadsSlicesOfAnySize) {
+  v1::SearchRequest sent;
+  for (int query = 0; query < 30; ++query) {
+    auto& vector = *sent.add_queries()->mutable_vector();
+    for (int i = 0; i < 1'000; ++i) vector.add_values(static_cast<float>(query * i));
+  }
+  const std::string bytes = sent.SerializeAsString();
+  for (const std::size_t slice_bytes :
+       {std::size_t{1'000}, std::size_t{16U << 10}, std::size_t{40'000}, bytes.size()}) {
+    grpc::ByteBuffer buffer = BufferOf(bytes, slice_bytes);
+    const absl::Status parsed = ParseMessage(buffer, request_);
+    EXPECT_TRUE(parsed.ok()) << parsed << ", slices of " << slice_bytes;
+    EXPECT_EQ(request_.SerializeAsString(), bytes) << "slices of " << slice_bytes;
+  }
+}
+
+TEST_F(ParseMessageTest, RefusesAMessageOfVeryManyEmptyPartsWhileItIsRead) {
+  constexpr char kEmptyQuery[] = {v1::SearchRequest::kQueriesFieldNumber << 3 | 2, 0};
+  std::string bytes;
+  for (int i = 0; i < 1'000'000; ++i) bytes.append(kEmptyQuery, sizeof kEmptyQuery);
+  grpc::ByteBuffer buffer = BufferOf(bytes, bytes.size());
+  const absl::Status refused = ParseMessage(buffer, request_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(base::ReasonOf(refused), ErrorReason::kOutOfMemory);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("2,000,000 bytes"));
+  constexpr std::uint64_t kOneStep = 4U << 20;
+  EXPECT_LT(arena_.SpaceAllocated(), ParsedBytesMax(bytes.size()) + kOneStep);
+}
+
+TEST_F(ParseMessageTest, TakesAsManyShortIdsAsACallMayHave) {
+  v1::SearchRequest sent;
+  for (std::uint32_t i = 0; i < Limits().exclusions_per_call_max; ++i) {
+    sent.mutable_options()->add_exclude_ids("7");
+  }
+  const std::string bytes = sent.SerializeAsString();
+  grpc::ByteBuffer buffer = BufferOf(bytes, bytes.size());
+  const absl::Status parsed = ParseMessage(buffer, request_);
+  EXPECT_TRUE(parsed.ok()) << parsed;
+}
+
+TEST(SerializeMessageTest, MakesSmallResponsesInAnyCase) {
+  const auto unsent = std::make_shared<UnsentReplies>(10);
+  v1::SearchRequest message;
+  message.set_collection(std::string(100, 'x'));
+  EXPECT_TRUE(SerializeMessage(message, {.bytes_max = 1'000, .unsent = unsent.get()}).ok());
+  EXPECT_EQ(unsent->bytes(), 0U);
+}
+
+TEST(SerializeMessageTest, CountsAResponseUntilGrpcLetsGoOfIt) {
+  const auto unsent = std::make_shared<UnsentReplies>(2'000);
+  v1::SearchRequest message;
+  message.set_collection(std::string(600, 'x'));
+  const ReplyLimit limit{.bytes_max = 1'000, .unsent = unsent.get(), .caller = 1};
+  {
+    const auto first = SerializeMessage(message, limit);
+    ASSERT_TRUE(first.ok()) << first.status();
+    EXPECT_EQ(unsent->bytes(), first->Length());
+    const auto second = SerializeMessage(message, limit);
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(base::ReasonOf(second.status()), ErrorReason::kQueueFull);
+  }
+  EXPECT_EQ(unsent->bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace simile::service
