@@ -100,7 +100,8 @@ TEST(VerifyCommandTest, PassesCollectionsWithRowsOfZeros) {
     const LiveServer server(films.folder());
     const ProgramRun run = RunVerify(server, {"--samples", "4", "--json"}, films.folder());
     EXPECT_EQ(run.exit_code, 0) << settings << ": " << run.printed << run.errors;
-    for (const json& kind : json::parse(run.printed)["kinds"]) EXPECT_EQ(kind["asked"], 4) << kind;
+    const json report = json::parse(run.printed);
+    for (const json& kind : report["kinds"]) EXPECT_EQ(kind["asked"], 4) << kind;
   }
 }
 
