@@ -55,7 +55,8 @@ class RulesTest(unittest.TestCase):
 
     def test_every_rule_has_a_firing_and_a_quiet_case(self):
         fired, quiet = set(), set()
-        for case in files.load_yaml(files.ROOT / "tests/monitoring/rules_test.yml")["tests"]:
+        cases = [case for file in files.RULE_TESTS for case in files.load_yaml(file)["tests"]]
+        for case in cases:
             for check in case["alert_rule_test"]:
                 if not check["exp_alerts"]:
                     quiet.add(check["alertname"])

@@ -17,6 +17,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/rules.yml"
+RULE_TESTS = sorted((ROOT / "tests/monitoring").glob("*_rules_test.yml"))
 PROMETHEUS = ROOT / "deploy/prometheus/prometheus.yml"
 DASHBOARD = ROOT / "deploy/grafana/dashboards/simile.json"
 DCGM_FIELDS = ROOT / "deploy/dcgm/fields.csv"

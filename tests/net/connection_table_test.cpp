@@ -128,14 +128,19 @@ Connection Connect() {
   return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
+// Opens so many connections of one peer, which must all be admitted.
+void Admit(std::size_t count, ConnectionTable& table, std::vector<Connection>& connections) {
+  for (std::size_t i = 0; i < count; ++i) {
+    connections.push_back(Connect());
+    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
+  }
+}
+
 TEST_F(ConnectionTableTest, LearnsAtOnceOfAConnectionThatItsPeerCloses) {
   constexpr std::size_t kConnections = 100;
   ConnectionTable table(1'000, kConnections, clock_);
   std::vector<Connection> connections;
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    connections.push_back(Connect());
-    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
-  }
+  Admit(kConnections, table, connections);
   const Connection late = Connect();
   EXPECT_EQ(table.Admit(late.server.get(), kAda), Admission::kPeerFull);  // has looked at all
   Connection& gone = connections.back();
@@ -162,10 +167,7 @@ TEST_F(ConnectionTableTest, FindsAConnectionThatTheServerClosedAfterASecondAtThe
   constexpr std::size_t kConnections = 100;
   ConnectionTable table(kConnections, kConnections, clock_);
   std::vector<Connection> connections;
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    connections.push_back(Connect());
-    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
-  }
+  Admit(kConnections, table, connections);
   EXPECT_EQ(table.CountOpen(), kConnections);
   for (Connection& connection : connections) connection.server.Close();
   clock_.Advance(std::chrono::seconds(1));
@@ -177,10 +179,7 @@ TEST_F(ConnectionTableTest, LooksAtAFewDescriptorsAnAttemptHoweverManyAreOpen) {
   constexpr std::size_t kAttempts = 10'000;
   ConnectionTable table(1'000, kConnections, clock_);
   std::vector<Connection> connections;
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    connections.push_back(Connect());
-    ASSERT_EQ(table.Admit(connections.back().server.get(), kAda), Admission::kAdmitted);
-  }
+  Admit(kConnections, table, connections);
   const Connection late = Connect();
   for (std::size_t i = 0; i < kAttempts; ++i) {
     ASSERT_EQ(table.Admit(late.server.get(), kAda), Admission::kPeerFull);

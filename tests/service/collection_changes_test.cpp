@@ -112,6 +112,17 @@ class CollectionChangesTest : public testing::Test {
     ASSERT_TRUE(changes_.Start(request, waiting.Caller()).ok());
     backend_.gate.AwaitArrivals(arrived + 1);
   }
+  // Asks for a reload of what is served, and then lets the change go on that is held.
+  Result ReloadServedWhileHeld() {
+    std::latch asking(1);
+    std::future<Result> reload = std::async(std::launch::async, [&] {
+      asking.count_down();
+      return changes_.ReloadServed("films");
+    });
+    asking.wait();
+    backend_.gate.Open();
+    return reload.get();
+  }
   std::string RollbackId() { return changes_.OriginOf(**store_.Pin("films")).rollback_snapshot_id; }
   std::string FolderServed() { return changes_.OriginOf(**store_.Pin("films")).folder; }
   // The value of simile_reload_total{result}.
@@ -573,15 +584,8 @@ TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAReloadThatIsUnderWay) {
   Waiting earlier;
   Hold(ReloadOf(), earlier);  // has looked at the files
   Write("a", 12);
-  std::latch asking(1);
-  std::future<Result> reload = std::async(std::launch::async, [&] {
-    asking.count_down();
-    return changes_.ReloadServed("films");
-  });
-  asking.wait();
-  backend_.gate.Open();
+  const Result served = ReloadServedWhileHeld();
   EXPECT_EQ((*earlier.Await())->row_count(), 11U);
-  const Result served = reload.get();
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ((*served)->row_count(), 12U);
 }
@@ -592,14 +596,7 @@ TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAnotherChange) {
   MustMake(LoadOf("a"));
   Waiting other;
   Hold(ReloadOf("b"), other);
-  std::latch asking(1);
-  std::future<Result> reload = std::async(std::launch::async, [&] {
-    asking.count_down();
-    return changes_.ReloadServed("films");
-  });
-  asking.wait();
-  backend_.gate.Open();
-  const Result served = reload.get();
+  const Result served = ReloadServedWhileHeld();
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ((*served)->row_count(), 20U);
 }
