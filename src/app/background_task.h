@@ -10,6 +10,7 @@ namespace simile::app {
 // Runs a slow function on its own thread. Its end can be polled for along with other descriptors.
 class BackgroundTask {
  public:
+  // Throws system_error without a thread or a descriptor for it. `work` must not throw.
   explicit BackgroundTask(std::function<void()> work);
   ~BackgroundTask();  // waits until the function returns
   BackgroundTask(const BackgroundTask&) = delete;

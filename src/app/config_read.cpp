@@ -139,31 +139,59 @@ absl::Status ApplyFlags(const std::vector<FlagValue>& flags, ConfigReading& read
   return absl::OkStatus();
 }
 
-// Checks what the range of a single setting does not say.
-absl::Status CheckTogether(const ConfigReading& reading) {
+// Why a budget cannot hold the largest request; empty when all can.
+std::string WhyBudgetTooSmall(const Limits& limits) {
+  struct Budget {
+    std::string_view key;
+    std::uint64_t bytes;
+    std::uint64_t requests;  // of the largest size, that it must hold
+    std::string_view why;
+  };
+  const Budget budgets[] = {
+      {"limits.network_bytes_max", limits.network_bytes_max, 2,
+       "so large a request could not be received"},
+      {"limits.queue_bytes_max", limits.queue_bytes_max, 1,
+       "so large a request would take more than all that wait may"},
+      // See ParsedBytesMax (service/grpc/messages.h).
+      {"limits.resolve_bytes_max", limits.resolve_bytes_max, 3,
+       "so large a request may take more while it is parsed"},
+  };
+  for (const Budget& budget : budgets) {
+    const std::uint64_t bytes_min = budget.requests * limits.receive_bytes_max;
+    if (budget.bytes >= bytes_min) continue;
+    return fmt::format("{}: {} is too little for limits.receive_bytes_max, {}: {}; give {} or more",
+                       budget.key, budget.bytes, limits.receive_bytes_max, budget.why, bytes_min);
+  }
+  return {};
+}
+
+// What the ranges of single settings do not say; empty for nothing.
+std::string WrongTogether(const Limits& limits) {
   constexpr std::chrono::milliseconds kAgeMin{1'000};
-  const Limits& limits = reading.config.limits;
-  std::string wrong;
   if (limits.search_deadline_default > limits.search_deadline_max) {
-    wrong = fmt::format(
+    return fmt::format(
         "limits.search_deadline_default: {} ms is over limits.search_deadline_max, {} ms",
         limits.search_deadline_default.count(), limits.search_deadline_max.count());
-  } else if (limits.connection_age_max.count() > 0 && limits.connection_age_max < kAgeMin) {
-    wrong = fmt::format(
+  }
+  const bool ages = limits.connection_age_max.count() > 0;
+  if (ages && limits.connection_age_max < kAgeMin) {
+    return fmt::format(
         "limits.connection_age_max: connections {} ms old are closed as soon as they are made; "
         "give {} or more, or 0 for never",
         limits.connection_age_max.count(), kAgeMin.count());
-  } else if (limits.network_bytes_max < std::uint64_t{2} * limits.receive_bytes_max) {
-    wrong = fmt::format(
-        "limits.network_bytes_max: {} is under twice limits.receive_bytes_max, {}: so large a "
-        "request could not be received",
-        limits.network_bytes_max, limits.receive_bytes_max);
-  } else if (limits.queue_bytes_max < limits.receive_bytes_max) {
-    wrong = fmt::format(
-        "limits.queue_bytes_max: {} is under limits.receive_bytes_max, {}: so large a request "
-        "could never wait",
-        limits.queue_bytes_max, limits.receive_bytes_max);
   }
+  if (ages && limits.connection_age_grace < limits.search_deadline_max) {
+    return fmt::format(
+        "limits.connection_age_grace: {} ms is under limits.search_deadline_max, {} ms: calls of "
+        "an old connection would be cut before their deadlines; give {} or more",
+        limits.connection_age_grace.count(), limits.search_deadline_max.count(),
+        limits.search_deadline_max.count());
+  }
+  return WhyBudgetTooSmall(limits);
+}
+
+absl::Status CheckTogether(const ConfigReading& reading) {
+  const std::string wrong = WrongTogether(reading.config.limits);
   return wrong.empty() ? absl::OkStatus() : absl::InvalidArgumentError(wrong);
 }
 

@@ -9,7 +9,8 @@ namespace simile::app {
 // Calls a function about once a second, on a thread of its own and of low priority.
 class EverySecond {
  public:
-  explicit EverySecond(std::function<void()> work);  // must not throw
+  //   work  may throw bad_alloc, which ends that call only
+  explicit EverySecond(std::function<void()> work);
   // Waits for a call under way.
   ~EverySecond() = default;
   EverySecond(const EverySecond&) = delete;

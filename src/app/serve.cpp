@@ -13,11 +13,13 @@
 #include <string>
 
 #include "app/background_task.h"
+#include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
 #include "app/wiring.h"
 #include "net/library_logs.h"
 #include "observe/build_info.h"
+#include "service/guarded.h"
 
 namespace simile::app {
 namespace {
@@ -46,29 +48,6 @@ void RaiseDescriptorLimit(const Limits& limits) {
 
 // What makes a server stop.
 enum class StopCause : std::uint8_t { kSignal, kParentEnded, kRestart };
-
-// Reloads on SIGHUP what changed on disk, on a thread of its own. A request during a reload is
-// followed by another one, since a folder may have changed after it was read.
-class Reloads {
- public:
-  explicit Reloads(App& app) : app_(app) {}
-
-  void Request() { is_requested_ = true; }
-  // Begins what is requested and ends what is done. To be called once everything is loaded, after a
-  // request and when done_fd is readable.
-  void Advance() {
-    if (running_ && running_->done()) running_.reset();
-    if (running_ || !is_requested_) return;
-    is_requested_ = false;
-    running_.emplace([this] { app_.ReloadChanged(); });
-  }
-  int done_fd() const { return running_ ? running_->done_fd() : -1; }
-
- private:
-  App& app_;
-  bool is_requested_ = false;
-  std::optional<BackgroundTask> running_;
-};
 
 // Waits for a signal to stop, the end of the parent, a requested restart or the end of the load,
 // whichever comes first, and reloads what changed on request. Returns nothing for the load, whose
@@ -149,14 +128,16 @@ class Stop {
   void Drain() {
     app_.log().Info("stopping: no new calls, those in flight finish");
     bool drained = false;
-    {
-      const BackgroundTask drain([&] { drained = app_.Drain(); });
-      while (!drain.done()) {
-        pollfd watched[] = {{signals_.fd(), POLLIN, 0}, {drain.done_fd(), POLLIN, 0}};
-        poll(watched, 2, kForEver);
-        TakeSignals();
-      }
+    const auto drain = [&] { drained = app_.Drain(); };
+    std::optional<BackgroundTask> draining;
+    const absl::Status begun = service::Guarded([&] { draining.emplace(drain); });
+    if (!begun.ok()) drain();  // without a thread for it signals wait
+    while (draining && !draining->done()) {
+      pollfd watched[] = {{signals_.fd(), POLLIN, 0}, {draining->done_fd(), POLLIN, 0}};
+      poll(watched, 2, kForEver);
+      TakeSignals();
     }
+    draining.reset();
     app_.log().Info(drained ? "stopped" : "stopped; calls that took too long were cut off");
   }
 
@@ -219,7 +200,7 @@ void RunServe(const ConfigReading& reading) {
   output.Starting(observe::GetBuildInfo(), app.backend(),
                   config.backend.preference != backend::Preference::kCpu);
   const auto drain_delay = config.limits.drain_delay;
-  Reloads reloads(app);
+  Reloads reloads([&app] { app.ReloadChanged(); }, log);
   const absl::Status loaded = LoadUnlessStopped(app, drain_delay, signals, reloads, output);
   if (!loaded.ok()) {
     output.Failed(loaded);

@@ -180,10 +180,8 @@ absl::Status App::Start() {
   const absl::Status removed = base_->readiness.RemoveStaleFile();
   if (!removed.ok()) return removed;
   store_.SetListener([this](const std::string& name, bool serving) {
-    const absl::Status told = service::Guarded([&] {
-      health_.SetCollectionServing(name, serving);
-      return absl::OkStatus();
-    });
+    const absl::Status told =
+        service::Guarded([&] { health_.SetCollectionServing(name, serving); });
     if (!told.ok()) log_.Error("health not updated", {{"collection", name}});
   });
   for (const CollectionConfig& collection : config_.collections) {

@@ -14,10 +14,11 @@ namespace {
 using absl::StatusCode;
 
 constexpr std::array kReasons{
-    ErrorReasonInfo{ErrorReason::kRequestNotParsed, "REQUEST_NOT_PARSED",
-                    StatusCode::kInvalidArgument,
-                    "the bytes of the request are not a message of the method's type",
-                    "generate its classes from the current contract"},
+    ErrorReasonInfo{
+        ErrorReason::kRequestNotParsed, "REQUEST_NOT_PARSED", StatusCode::kInvalidArgument,
+        "the bytes of the request are not a message of the method's type, or have too many fields "
+        "that the server does not know",
+        "generate its classes from the current contract"},
     ErrorReasonInfo{ErrorReason::kInvalidField, "INVALID_FIELD", StatusCode::kInvalidArgument,
                     "a field of the request has a value that is not allowed, or is missing", ""},
     ErrorReasonInfo{ErrorReason::kInvalidFilter, "INVALID_FILTER", StatusCode::kInvalidArgument,
@@ -82,16 +83,17 @@ constexpr std::array kReasons{
                     "too much work or too many unread replies wait, or the deadline is too near",
                     "repeat after `RetryInfo`, or on another server"},
     ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",
-                    StatusCode::kResourceExhausted, "too many changes of collections wait",
-                    "repeat later"},
+                    StatusCode::kResourceExhausted,
+                    "too many changes of collections, or calls for them, wait", "repeat later"},
     ErrorReasonInfo{ErrorReason::kDoesNotFit, "DOES_NOT_FIT", StatusCode::kResourceExhausted,
                     "the collection to load does not fit in memory", "unload another collection"},
     ErrorReasonInfo{ErrorReason::kOutOfMemory, "OUT_OF_MEMORY", StatusCode::kResourceExhausted,
                     "no memory is left to answer the call", "ask for less"},
-    ErrorReasonInfo{ErrorReason::kDeadlineExceeded, "DEADLINE_EXCEEDED",
-                    StatusCode::kDeadlineExceeded,
-                    "the deadline of the call, or the timeout of a stream's request, passed",
-                    "repeat, if the answer is still wanted"},
+    ErrorReasonInfo{
+        ErrorReason::kDeadlineExceeded, "DEADLINE_EXCEEDED", StatusCode::kDeadlineExceeded,
+        "the deadline of the call, or the timeout of a stream's request, passed, or would "
+        "pass before a large reply arrives",
+        "repeat, if the answer is still wanted"},
     ErrorReasonInfo{ErrorReason::kCancelled, "CANCELLED", StatusCode::kCancelled,
                     "the caller cancelled the call", ""},
     ErrorReasonInfo{ErrorReason::kStopping, "STOPPING", StatusCode::kUnavailable,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,15 @@ absl::Status Error(ErrorReason reason, std::string_view message,
                    std::string_view field = {}) noexcept;
 // OUT_OF_MEMORY, made before the program begins: takes no memory.
 absl::Status OutOfMemory() noexcept;
+// What `make` returns, or OutOfMemory when it lacks memory.
+template <class Make>
+auto OrOutOfMemory(const Make& make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
 
 // The same error with the reason and its code, unless it has a reason already. For errors of
 // folders whose errors are not only a caller's (src/data).

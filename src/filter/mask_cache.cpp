@@ -7,7 +7,7 @@ namespace simile::filter {
 
 std::shared_ptr<const RowMask> MaskCache::Find(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  const auto found = places_.find(text);
+  const auto found = places_.find(absl::string_view(text.data(), text.size()));
   if (found == places_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
   return found->second->mask;

@@ -6,7 +6,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/string_view.h>
 
 #include "simile/row_mask.h"
 
@@ -38,8 +40,9 @@ class MaskCache {
   const std::uint64_t bytes_max_;
   mutable std::mutex mutex_;  // guards the members below
   std::list<Entry> entries_;  // last used first
-  // By the text of the entry.
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;
+  // By the text of the entry, which callers choose: its hash differs from process to process, so
+  // that nobody can send texts of which all have the same.
+  absl::flat_hash_map<absl::string_view, std::list<Entry>::iterator> places_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <string_view>
 
 #include "base/file_descriptor.h"
 #include "simile/clock.h"
@@ -20,6 +21,10 @@ class PeerKey {
  public:
   static PeerKey Of(const sockaddr_storage& address);
   friend auto operator<=>(const PeerKey&, const PeerKey&) = default;
+  // Equal for equal keys; of this object.
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
 
  private:
   std::array<std::uint8_t, 9> bytes_{};  // family, then up to 8 bytes of address

@@ -1,5 +1,6 @@
 #include "net/io_thread.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,8 +11,8 @@
 namespace simile::net {
 namespace {
 
-// How often a thread with open calls looks for replies that nobody takes.
-constexpr std::chrono::seconds kLookInterval{1};
+// Each look goes over all open calls, so however their deadlines lie, no more than so often.
+constexpr std::chrono::milliseconds kLookIntervalMin{50};
 
 // After so many events the work of the calls that came is begun although more may have come: under
 // a flood it would never be.
@@ -59,7 +60,7 @@ void IoThread::Run() {
   is_io_thread = true;
   do {
     ReactToWhatCame();
-    LookForOverdue();
+    DoWhatIsDue();
   } while ((before_wait_ && before_wait_()) || Wait());
 }
 
@@ -86,7 +87,7 @@ void IoThread::ReactToWhatCame() {
 bool IoThread::Wait() {
   void* tag = nullptr;
   bool ok = false;
-  if (open_ == nullptr) {
+  if (open_ == nullptr && postponed_ == nullptr) {
     if (!queue_->Next(&tag, &ok)) return false;
     React(tag, ok);
     return true;
@@ -113,13 +114,40 @@ void IoThread::Remove(OpenCall& call) {
   if (stopping_) NotifyIfIdle();
 }
 
-void IoThread::LookForOverdue() {
+void IoThread::Postpone(PostponedWork& work) {
+  if (work.is_listed_) return;
+  work.is_listed_ = true;
+  work.next_ = std::exchange(postponed_, &work);
+}
+
+void IoThread::DoWhatIsDue() {
+  if (open_ == nullptr && postponed_ == nullptr) return;
   const Clock::TimePoint now = clock_.Now();
-  if (open_ == nullptr || now < next_look_) return;
+  if (now < next_look_) return;
   next_look_ = now + kLookInterval;
+  RetryPostponed();
+  CutOverdue(now);
+}
+
+void IoThread::RetryPostponed() {
+  PostponedWork* next = std::exchange(postponed_, nullptr);
+  while (next != nullptr) {
+    PostponedWork& work = *next;
+    next = std::exchange(work.next_, nullptr);
+    work.is_listed_ = false;
+    // Once the server stops, its queue may be shut down, which must be asked for nothing then.
+    if (!stop_asked_) work.Retry();
+  }
+}
+
+void IoThread::CutOverdue(Clock::TimePoint now) {
   for (OpenCall* call = open_; call != nullptr; call = call->next_) {
-    if (now.time_since_epoch().count() < call->take_deadline_.load(std::memory_order_relaxed))
+    const Clock::TimePoint deadline{
+        Clock::Duration(call->take_deadline_.load(std::memory_order_relaxed))};
+    if (now < deadline) {
+      next_look_ = std::min(next_look_, std::max(deadline, now + kLookIntervalMin));
       continue;
+    }
     metrics_.CountRejected(observe::Rejection::kReplyNotTaken);
     call->ClearTakeDeadline();  // counts once
     call->Cut();
@@ -127,6 +155,7 @@ void IoThread::LookForOverdue() {
 }
 
 void IoThread::StopCalls() {
+  stop_asked_ = true;
   stop_alarm_.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), stop_event_.tag());
 }
 

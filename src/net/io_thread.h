@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -54,6 +55,7 @@ class OpenCall {
 
  protected:
   // Something is being sent: the call is cut if the caller has not taken it by then. Any thread.
+  // REQUIRES: `time` is at least IoThread::kLookInterval away.
   void SetTakeDeadline(Clock::TimePoint time) {
     take_deadline_.store(time.time_since_epoch().count(), std::memory_order_relaxed);
   }
@@ -67,6 +69,20 @@ class OpenCall {
   OpenCall* next_ = nullptr;
 };
 
+// Work that its I/O thread retries later, because there was no memory for it.
+class PostponedWork {
+ public:
+  virtual ~PostponedWork() = default;
+
+  // On the I/O thread; may call IoThread::Postpone again.
+  virtual void Retry() = 0;
+
+ private:
+  friend class IoThread;
+  bool is_listed_ = false;
+  PostponedWork* next_ = nullptr;  // of the thread's list
+};
+
 // A thread that reacts to the events of one completion queue: calls arrive, and their operations
 // end. Waits without end when nothing happens. Between two waits it first reacts to what has
 // arrived, so that the work of calls that come together can be begun together. Owned by Server.
@@ -75,6 +91,9 @@ class IoThread {
   // Called when nothing more, or very much, has arrived, before the thread waits. Returns whether
   // it did anything: then the thread looks again first.
   using BeforeWait = std::function<bool()>;
+
+  // How often it looks, at least, for replies that nobody takes.
+  static constexpr std::chrono::seconds kLookInterval{1};
 
   //   before_wait  may be empty
   //   clock, metrics  borrowed
@@ -92,6 +111,9 @@ class IoThread {
   // On this thread: a call arrives, or gRPC is done with it.
   void Add(OpenCall& call);
   void Remove(OpenCall& call);
+  // On this thread, or before it starts: retries it within kLookInterval, unless the server stops.
+  // Takes no memory. `work` must outlive the thread.
+  void Postpone(PostponedWork& work);
   // On this thread: whether the server stops, so that a call that arrives all the same is refused.
   bool stopping() const { return stopping_; }
 
@@ -106,8 +128,11 @@ class IoThread {
   // Waits for one event and reacts to it. False when there will be no more.
   bool Wait();
   void OnStop(bool ok);
-  // Now and then: cuts the calls whose replies should have been taken.
-  void LookForOverdue();
+  // When it is time to: retries what was postponed, and cuts the calls whose replies should have
+  // been taken.
+  void DoWhatIsDue();
+  void RetryPostponed();
+  void CutOverdue(Clock::TimePoint now);
   void NotifyIfIdle();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -116,10 +141,12 @@ class IoThread {
   observe::Metrics& metrics_;
 
   // Used by the thread only.
-  OpenCall* open_ = nullptr;  // the list of open calls
+  OpenCall* open_ = nullptr;            // the list of open calls
+  PostponedWork* postponed_ = nullptr;  // a list
   Clock::TimePoint next_look_;
   bool stopping_ = false;
 
+  std::atomic<bool> stop_asked_ = false;
   grpc::Alarm stop_alarm_;  // brings stop_event_ into the queue
   IoEventOf<IoThread> stop_event_{*this, &IoThread::OnStop};
   std::mutex idle_mutex_;  // guards idle_

@@ -232,7 +232,7 @@ class Resolver {
     const std::vector<Row>& shared = *call_.shared_exclusions;
     if (std::ranges::includes(shared, excluded)) {
       query_.shared_excluded_rows = call_.shared_exclusions;
-      excluded = {};
+      excluded = std::vector<Row>();
       return absl::OkStatus();
     }
     std::vector<Row> all;

@@ -99,7 +99,6 @@ void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoR
     FillBackend(parts.backend, *response.mutable_backend());
     response.set_changes_allowed(parts.changes_allowed);
     response.set_admin_allowed(parts.admin_allowed);
-    return absl::OkStatus();
   }));
 }
 

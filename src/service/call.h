@@ -60,6 +60,9 @@ class AnyCall {
 // One request that is answered once: a call, or a message of a stream.
 class Call : public AnyCall {
  public:
+  // Frees the request, of which the handler has taken what it needs: a call may wait long for its
+  // answer. To be called before anything else can finish the call.
+  virtual void ReleaseRequest() {}
   // Finishes with this response, which is only used before the return, unless the caller is gone.
   virtual void FinishWith(const Reply& reply) = 0;
 };

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error_detail.h"
 #include "engine/search/call_context.h"
 
@@ -27,7 +29,9 @@ absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,
   if (workers.Post(std::move(work), needs)) return absl::OkStatus();
   return base::WithRetryAfter(
       base::Error(base::ErrorReason::kQueueFull,
-                  "too many calls wait to be looked at; try again, or on another server"),
+                  fmt::format("too many calls wait for a resolve worker: {}; send fewer at a time, "
+                              "or to another server",
+                              workers.Shortage(needs))),
       kRetryAfter);
 }
 

@@ -2,10 +2,12 @@
 
 #include <cassert>
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -15,6 +17,9 @@ namespace simile::service {
 namespace {
 
 constexpr std::chrono::milliseconds kProgressInterval{200};
+
+// Each report is sent to all that wait for the change.
+constexpr std::size_t kCallersMax = 1'024;
 
 std::string_view NameOf(ChangeKind kind) {
   switch (kind) {
@@ -59,23 +64,29 @@ ChangesUnderWay::ChangesUnderWay(const Clock& clock)
       stopping_(base::Error(base::ErrorReason::kStopping,
                             "the server is stopping; ask another one, or again later")),
       left_(base::Error(base::ErrorReason::kCancelled,
-                        "the caller left; the change goes on without it")) {}
+                        "the caller left; the change goes on without it")),
+      places_(CallerShares::OfPlaces(kCallersMax)) {}
 
 absl::Status ChangesUnderWay::Join(const ChangeRequest& request, ChangeCaller caller, bool& began) {
+  const std::optional<CallerKey> key = caller.key;
   Callers left;
-  absl::Status status;
-  {
-    const std::lock_guard lock(mutex_);
-    status = AddCaller(request, std::move(caller), began);
-    left = TakeThoseWhoLeft();  // else callers that come and leave would add up
-  }
-  AnswerAll(left, left_);
+  const absl::Cleanup answer = [&] { AnswerAll(left, left_); };  // without the lock
+  const std::lock_guard lock(mutex_);
+  left = TakeThoseWhoLeft();  // else callers that come and leave would add up
+  absl::Status status = AddCaller(request, std::move(caller), began);
+  if (status.ok() && key) places_.Add(*key, 1);
   return status;
 }
 
 absl::Status ChangesUnderWay::AddCaller(const ChangeRequest& request, ChangeCaller caller,
                                         bool& began) {
   if (stopped_) return stopping_;
+  if (caller.key && !places_.Fits(*caller.key, 1)) {
+    return base::Error(
+        base::ErrorReason::kChangeQueueFull,
+        fmt::format("too many calls wait for changes: {}; try again when some have ended",
+                    places_.Shortage(*caller.key, 1)));
+  }
   const auto place = changes_.find(request.collection);
   began = place == changes_.end();
   if (began) {
@@ -125,6 +136,7 @@ void ChangesUnderWay::End(const std::string& collection,
     assert(place != changes_.end());
     callers = std::move(place->second.callers);
     changes_.erase(place);
+    Release(callers);
   }
   ended_.notify_all();
   AnswerAll(callers, result);
@@ -153,6 +165,7 @@ void ChangesUnderWay::Stop() {
     for (auto& [collection, change] : changes_) {
       callers.splice(callers.end(), change.callers);
     }
+    Release(callers);
   }
   ended_.notify_all();
   AnswerAll(callers, stopping_);
@@ -168,7 +181,14 @@ ChangesUnderWay::Callers ChangesUnderWay::TakeThoseWhoLeft() {
       caller = next;
     }
   }
+  Release(left);
   return left;
+}
+
+void ChangesUnderWay::Release(const Callers& callers) {
+  for (const ChangeCaller& caller : callers) {
+    if (caller.key) places_.GiveBack(*caller.key, 1);
+  }
 }
 
 }  // namespace simile::service

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -15,6 +16,7 @@
 
 #include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/snapshot.h"
+#include "service/caller_shares.h"
 #include "simile/clock.h"
 
 namespace simile::service {
@@ -54,6 +56,8 @@ struct ChangeCaller {
   // Is requested to stop when the caller has left: `done` then follows with CANCELLED when any
   // change reports or is asked for. May be of no source.
   std::stop_token left;
+  // Of a call; nothing for the server's own changes, which wait in any case.
+  std::optional<CallerKey> key;
 };
 
 // The changes of collections that are under way, waiting ones included, and the calls that wait for
@@ -66,8 +70,9 @@ class ChangesUnderWay {
 
   // Adds the caller to the change under way when that is the same, or begins a change.
   //   began  whether it was begun: then the caller of Join makes the change and calls End
-  // Errors: CHANGE_IN_PROGRESS when another change of the collection is under way; STOPPING. `done`
-  // is not called then, nor after an exception.
+  // Errors: CHANGE_IN_PROGRESS when another change of the collection is under way;
+  // CHANGE_QUEUE_FULL when very many calls wait, or many of this caller; STOPPING. `done` is not
+  // called then, nor after an exception.
   absl::Status Join(const ChangeRequest& request, ChangeCaller caller, bool& began);
   // REQUIRES of both: the change was begun and has not ended.
   void Report(const std::string& collection, const engine::ChangeProgress& progress);
@@ -91,10 +96,12 @@ class ChangesUnderWay {
     Callers callers;
   };
 
-  // REQUIRES of both: mutex_ is held.
+  // REQUIRES of these: mutex_ is held.
   absl::Status AddCaller(const ChangeRequest& request, ChangeCaller caller, bool& began);
   // Removes the callers that have left.
   Callers TakeThoseWhoLeft();
+  // Takes their places back.
+  void Release(const Callers& callers);
 
   const Clock& clock_;
   // Made before they are needed: copies of them share their text.
@@ -103,6 +110,7 @@ class ChangesUnderWay {
   mutable std::mutex mutex_;  // guards everything below, and is held while progress is sent
   mutable std::condition_variable ended_;
   std::map<std::string, Change> changes_;
+  CallerShares places_;  // of callers with a key
   bool stopped_ = false;
 };
 

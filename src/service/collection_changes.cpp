@@ -66,7 +66,8 @@ ChangeCaller WaitingFor(const std::shared_ptr<Answer>& answer) {
   return {
       .progress = {},
       .done = [answer](const absl::StatusOr<SnapshotPtr>& result) { answer->set_value(result); },
-      .left = {}};
+      .left = {},
+      .key = {}};
 }
 
 absl::Status CheckExpected(const ChangeRequest& request, const engine::Snapshot& served) {
@@ -214,10 +215,7 @@ CollectionChanges::Result CollectionChanges::MakeHere(const ChangeRequest& reque
 
 void CollectionChanges::Make(const ChangeRequest& request) {
   Result result = SnapshotPtr();
-  const absl::Status fault = Guarded([&] {
-    result = Apply(request);
-    return absl::OkStatus();
-  });
+  const absl::Status fault = Guarded([&] { result = Apply(request); });
   if (!fault.ok()) {
     result = fault;
     parts_.log.Error("change of a collection failed",

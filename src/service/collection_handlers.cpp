@@ -31,7 +31,6 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
       Response response;
       FillProgress(progress, *response.mutable_progress());
       call.Send(std::move(response));
-      return absl::OkStatus();
     }));
   };
   caller.done = [&parts, &call](const absl::StatusOr<engine::SnapshotPtr>& result) {
@@ -41,10 +40,10 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
       FillCollection({(*result)->collection, engine::CollectionState::kServing, {}, *result},
                      parts.changes, parts.backend, *response.mutable_collection());
       call.Send(std::move(response));
-      return absl::OkStatus();
     }));
   };
   caller.left = call.cancelled();
+  caller.key = call.caller();
   return caller;
 }
 

@@ -44,7 +44,9 @@ struct Health::Watcher {
   std::optional<std::stop_callback<std::function<void()>>> on_leave;
 };
 
-Health::Health() : is_serving_{{kServerName, false}, {kLivenessName, true}} {}
+Health::Health()
+    : is_serving_{{kServerName, false}, {kLivenessName, true}},
+      places_(CallerShares::OfPlaces(kWatchersMax)) {}
 Health::~Health() = default;
 
 void Health::SetServing(bool serving) { SetCollectionServing(kServerName, serving); }
@@ -79,7 +81,9 @@ void Health::EndWatches() {
     watches_ended_ = true;
     ended.swap(watchers_);
   }
-  for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(StoppingError());
+  // Not with an error: gRPC's clients drop what they have not read yet of a call that ends with
+  // one, and that may be the NOT_SERVING they watch for.
+  for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(absl::OkStatus());
 }
 
 void Health::Check(Call& call, const Request& request, Response& response) const {
@@ -115,13 +119,15 @@ void Health::Watch(WatchCall& call, const Request& request) {
 absl::Status Health::Add(const std::shared_ptr<Watcher>& watcher) {
   const std::lock_guard lock(mutex_);
   if (watches_ended_) return StoppingError();
-  if (watchers_.size() >= kWatchersMax) {
+  const CallerKey caller = watcher->call.caller();
+  if (!places_.Fits(caller, 1)) {
     return base::Error(base::ErrorReason::kQueueFull,
-                       fmt::format("{} calls watch already; end some, or ask with Check",
-                                   base::Grouped(kWatchersMax)));
+                       fmt::format("too many calls watch: {}; end some, or ask with Check",
+                                   places_.Shortage(caller, 1)));
   }
   Response now = Of(watcher->name);
   watchers_.push_back(watcher);
+  places_.Add(caller, 1);
   watcher->call.Send(std::move(now));
   return absl::OkStatus();
 }
@@ -135,6 +141,7 @@ void Health::Leave(const Watcher* watcher) {
     if (place == watchers_.end()) return;
     left = *place;
     watchers_.erase(place);
+    places_.GiveBack(left->call.caller(), 1);
   }
   left->call.Finish(CallerGoneError());
 }

@@ -10,6 +10,7 @@
 #include <absl/status/status.h>
 
 #include "service/call.h"
+#include "service/caller_shares.h"
 
 namespace grpc::health::v1 {
 class HealthCheckRequest;
@@ -44,14 +45,14 @@ class Health {
   // Everything but liveness is NOT_SERVING from now on. Returns whether any of it was SERVING.
   // Idempotent.
   bool AnnounceDrain();
-  // Ends every watch with STOPPING, and refuses others from now on.
+  // Ends every watch, and refuses others with STOPPING from now on.
   void EndWatches();
 
   // The methods of grpc.health.v1.Health. Neither throws; Check finishes its call before it
   // returns, Watch when its caller leaves.
   // Errors: kInvalidField for a name that no collection can have.
   //   Check  kCollectionNotFound for a name that was never set
-  //   Watch  kQueueFull when very many calls watch; kStopping
+  //   Watch  kQueueFull when very many calls watch, or many of this caller; kStopping
   void Check(Call& call, const Request& request, Response& response) const;
   void Watch(WatchCall& call, const Request& request);
 
@@ -71,6 +72,7 @@ class Health {
   bool draining_ = false;
   bool watches_ended_ = false;
   Watchers watchers_;
+  CallerShares places_;  // of watchers
 };
 
 }  // namespace simile::service

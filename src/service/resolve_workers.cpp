@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace simile::service {
@@ -28,10 +27,10 @@ thread_local ResolveWorkers::Turn* ResolveWorkers::turn_of_thread_ = nullptr;
 ResolveWorkers::ResolveWorkers(const Options& options, const Clock& clock)
     : options_(options),
       clock_(clock),
-      waiting_places_(options.waiting_max),
-      waiting_bytes_(options.waiting_bytes_max),
-      begun_places_(options.begun_max),
-      begun_bytes_(options.begun_bytes_max) {
+      waiting_places_(CallerShares::OfPlaces(options.waiting_max)),
+      waiting_bytes_(CallerShares::OfBytes(options.waiting_bytes_max)),
+      begun_places_(CallerShares::OfPlaces(options.begun_max)),
+      begun_bytes_(CallerShares::OfBytes(options.begun_bytes_max)) {
   threads_.reserve(options.begun_max);
   for (std::size_t i = 0; i < options.begun_max; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -54,6 +53,13 @@ bool ResolveWorkers::Post(std::function<void()> work, const WorkNeeds& needs) {
   waiting_bytes_.Add(needs.caller, needs.waiting_bytes);
   WakeNext();
   return true;
+}
+
+std::string ResolveWorkers::Shortage(const WorkNeeds& needs) const {
+  const std::lock_guard lock(mutex_);
+  return waiting_places_.Fits(needs.caller, 1)
+             ? waiting_bytes_.Shortage(needs.caller, needs.waiting_bytes)
+             : waiting_places_.Shortage(needs.caller, 1);
 }
 
 void ResolveWorkers::LetOthersRun() {
@@ -94,7 +100,7 @@ void ResolveWorkers::EndTurn(Turn& turn) {
 
 std::deque<ResolveWorkers::Waiting>::iterator ResolveWorkers::NextToBegin() {
   // Callers whose work waits for space; all of them when that of one waits for the others'.
-  std::array<bool, std::size_t{std::numeric_limits<CallerKey>::max()} + 1> waits_for_space{};
+  std::array<bool, kCallerKeys> waits_for_space{};
   bool all_wait = false;
   for (auto each = waiting_.begin(); each != waiting_.end(); ++each) {
     const WorkNeeds& needs = each->needs;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -55,6 +56,8 @@ class ResolveWorkers {
   // Work that finds no space for its bytes waits, and only work that needs none passes it, unless
   // the space is missing because its own caller has much of it.
   bool Post(std::function<void()> work, const WorkNeeds& needs = WorkNeeds());
+  // Why such work was not taken, for a message.
+  std::string Shortage(const WorkNeeds& needs) const;
 
   // For work, called often: ends its turn when that was long and others wait, and returns when the
   // next one comes. Does nothing on threads that are not workers.

@@ -1,17 +1,8 @@
 #include "service/rpc_environment.h"
 
-#include <algorithm>
-#include <chrono>
-
 #include "base/error_detail.h"
 
 namespace simile::service {
-
-Clock::TimePoint TakeDeadline(const RpcEnvironment& environment, Clock::TimePoint arrived_at) {
-  constexpr std::chrono::seconds kMoment{1};
-  return std::max<Clock::TimePoint>(arrived_at + environment.limits.search_deadline_max,
-                                    environment.clock.Now() + kMoment);
-}
 
 absl::Status CallerGoneError() {
   return base::Error(base::ErrorReason::kCancelled,

@@ -29,10 +29,6 @@ struct RpcEnvironment {
       std::make_shared<UnsentReplies>(limits.unsent_bytes_max);
 };
 
-// When the caller of a call must have taken its reply, which is sent from now on: the longest
-// deadline after its arrival, or a moment from now when that is later.
-Clock::TimePoint TakeDeadline(const RpcEnvironment& environment, Clock::TimePoint arrived_at);
-
 // kCancelled, of calls whose callers are gone.
 absl::Status CallerGoneError();
 // kStopping, of calls that come after the server began to stop.

@@ -121,6 +121,28 @@ std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queri
   return hits * row_bytes;
 }
 
+// Drops what a resolved search needs no longer, all views of the request among it. Returns the
+// bytes of the rest.
+std::uint64_t KeepForReply(ValidSearch& search) {
+  search.exclude_ids = std::vector<std::string_view>();
+  search.answer.expected_snapshot_id = {};
+  search.answer.required_filter = {};
+  search.answer.payload = nullptr;
+  std::uint64_t bytes = search.queries.capacity() * sizeof(query::QueryRequest);
+  for (query::QueryRequest& query : search.queries) {
+    query.exclude_ids = std::vector<std::string>();
+    query.filter = {};
+    query.cold_start.reset();
+    if (query.group_by) query.group_by->field = {};
+    if (const auto* const user = std::get_if<query::ByUser>(&query.target)) {
+      bytes += user->id.capacity();
+    } else {
+      query.target = {};
+    }
+  }
+  return bytes;
+}
+
 template <class Element>
 std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_t offset) {
   return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
@@ -186,7 +208,6 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& colle
   task->deadline = Deadline(call);
   task->cancelled = call.cancelled();
   task->priority = search.priority;
-  task->request_bytes = search.request_bytes;
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids,
                                    search.answer.required_filter};
   base::LongWork work =
@@ -202,6 +223,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& colle
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
   task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
+  task->request_bytes = KeepForReply(pending->search);
+  call.ReleaseRequest();
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     CountRefusal(parts_.metrics, answer.status());
     FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {

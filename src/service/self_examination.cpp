@@ -107,10 +107,9 @@ void SelfExamination::WaitAndAnswer() {
     Findings findings = std::vector<doctor::Finding>();
     const absl::Status examined = Guarded([&] {
       if (!stopped_ && !hangs) Begin(make_options_());
-      if (progress_ == nullptr) return absl::OkStatus();
+      if (progress_ == nullptr) return;
       lock.unlock();
       findings = FindingsSoFar();
-      return absl::OkStatus();
     });
     if (!examined.ok()) findings = examined;
     if (!lock.owns_lock()) lock.lock();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "service/caller_shares.h"
@@ -38,13 +39,17 @@ class UnsentReplies : public std::enable_shared_from_this<UnsentReplies> {
     std::uint64_t bytes_ = 0;
   };
 
-  explicit UnsentReplies(std::uint64_t bytes_max) : shares_(bytes_max) {}
+  explicit UnsentReplies(std::uint64_t bytes_max) : shares_(CallerShares::OfBytes(bytes_max)) {}
 
   // Counts a reply of the caller. False when it does not fit (CallerShares).
   bool Hold(CallerKey caller, std::uint64_t bytes, Part& part) {
     if (!shares_.Hold(caller, bytes)) return false;
     part = Part(shared_from_this(), caller, bytes);
     return true;
+  }
+  // Why a reply does not fit, for a message.
+  std::string Shortage(CallerKey caller, std::uint64_t bytes) const {
+    return shares_.Shortage(caller, bytes);
   }
 
   std::uint64_t bytes() const { return shares_.held(); }

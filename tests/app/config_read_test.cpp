@@ -315,13 +315,20 @@ TEST_F(ConfigReadTest, RefusesAMaximumThatAnotherCannotBeReachedWith) {
   const auto error_of = [&](const char* variable, const char* value) {
     return ErrorOf({.file = {}, .environment = {{variable, value}}, .flags = {}});
   };
-  EXPECT_EQ(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217728"), "");
+  EXPECT_EQ(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739242"), "");
+  EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739243"),
+              HasSubstr("limits.resolve_bytes_max: 134217728 is too little for "
+                        "limits.receive_bytes_max, 44739243: so large a request may take more "
+                        "while it is parsed; give 134217729 or more"));
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217729"),
-              HasSubstr("limits.network_bytes_max: 268435456 is under twice "
-                        "limits.receive_bytes_max, 134217729"));
-  EXPECT_THAT(error_of("SIMILE_LIMITS_QUEUE_BYTES_MAX", "1048576"),
-              HasSubstr("limits.queue_bytes_max: 1048576 is under limits.receive_bytes_max, "
-                        "20971520"));
+              HasSubstr("limits.network_bytes_max: 268435456 is too little for "
+                        "limits.receive_bytes_max, 134217729: so large a request could not be "
+                        "received; give 268435458 or more"));
+  EXPECT_THAT(
+      error_of("SIMILE_LIMITS_QUEUE_BYTES_MAX", "1048576"),
+      HasSubstr("limits.queue_bytes_max: 1048576 is too little for limits.receive_bytes_max, "
+                "20971520: so large a request would take more than all that wait may; "
+                "give 20971520 or more"));
 }
 
 TEST_F(ConfigReadTest, RefusesToCloseConnectionsAsSoonAsTheyAreMade) {
@@ -332,6 +339,20 @@ TEST_F(ConfigReadTest, RefusesToCloseConnectionsAsSoonAsTheyAreMade) {
   EXPECT_EQ(error_of("0"), "");
   EXPECT_EQ(error_of("1000"), "");
   EXPECT_THAT(error_of("999"), HasSubstr("give 1000 or more, or 0 for never"));
+}
+
+TEST_F(ConfigReadTest, RefusesToCutCallsOfOldConnectionsBeforeTheirDeadlines) {
+  const auto error_of = [&](const char* age, const char* grace) {
+    return ErrorOf({.file = {},
+                    .environment = {{"SIMILE_LIMITS_CONNECTION_AGE_MAX", age},
+                                    {"SIMILE_LIMITS_CONNECTION_AGE_GRACE", grace}},
+                    .flags = {}});
+  };
+  EXPECT_EQ(error_of("0", "9999"), "");
+  EXPECT_EQ(error_of("1000", "10000"), "");
+  EXPECT_THAT(error_of("1000", "9999"),
+              HasSubstr("limits.connection_age_grace: 9999 ms is under limits.search_deadline_max, "
+                        "10000 ms"));
 }
 
 }  // namespace

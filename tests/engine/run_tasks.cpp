@@ -32,7 +32,10 @@ std::vector<absl::StatusOr<std::vector<QueryResult>>> RunTasks(
   const Clock::Duration slice = std::chrono::hours(1);
   const std::atomic<bool> yield = false;
   HardQueries::Report report;
-  hard_queries.RunSlice(hard, {clock.Now() + slice, slice, kSearchesMax, yield}, report);
+  hard_queries.RunSlice(
+      hard,
+      {.end = clock.Now() + slice, .length = slice, .searches_max = kSearchesMax, .yield = yield},
+      report);
   std::vector<absl::StatusOr<std::vector<QueryResult>>> answers;
   for (TaskProgress& task : progress) {
     if (task.status.ok()) {

@@ -293,6 +293,29 @@ TEST_F(SearchStreamTest, BoundsTheBytesOfTheAnswersInFlight) {
   EXPECT_TRUE(stream.AwaitEnd().ok());
 }
 
+// Messages that workers parse, which then wait until the answers before theirs are read.
+TEST_F(SearchStreamTest, AnswersLargeMessagesThatWaitForTheirTurn) {
+  constexpr std::uint64_t kRequests = 12;
+  Stream stream(server_);
+  for (std::uint64_t tag = 0; tag < kRequests; ++tag) {
+    v1::SearchStreamRequest request = Large(tag);
+    request.mutable_search()->mutable_options()->set_reply_bytes_max(64U << 20);  // one at a time
+    for (int i = 0; i < 9'000; ++i) {
+      request.mutable_search()->mutable_options()->add_exclude_ids("toy-story-2-1999");
+    }
+    ASSERT_TRUE(stream.Send(request));
+  }
+  stream.call().HalfClose();
+  for (std::uint64_t tag = 0; tag < kRequests; ++tag) {
+    const v1::SearchStreamResponse response = stream.Read();
+    ASSERT_EQ(response.tag(), tag);
+    ASSERT_EQ(response.search().results_size(), 1) << response.error().message();
+    ASSERT_EQ(response.search().results(0).hits_size(), 100);
+  }
+  EXPECT_TRUE(stream.AwaitEnd().ok());
+  AwaitInFlight(server_, 0);
+}
+
 TEST_F(SearchStreamTest, ForgetsACallerThatLeaves) {
   for (int turn = 0; turn < 20; ++turn) {
     Stream stream(server_);

@@ -13,6 +13,7 @@
 #include "integration/films_server.h"
 #include "integration/raw_call.h"
 #include "integration/stalling_relay.h"
+#include "service/grpc/messages.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::integration {
@@ -42,6 +43,7 @@ class UnreadReplyTest : public testing::Test {
   }};
 };
 
+constexpr char kUnsentBytes[] = "simile_budget_bytes{budget=\"unsent_replies\"}";
 constexpr char kNotTaken[] = "simile_rejected_total{reason=\"reply_not_taken\"}";
 
 TEST_F(UnreadReplyTest, IsCutAfterTheLongestDeadline) {
@@ -82,6 +84,40 @@ TEST_F(UnreadReplyTest, DoesNotCutAStreamThatIsIdle) {
   AwaitMetric(kNotTaken, 1);  // meanwhile the longest deadline has passed
   ASSERT_TRUE(idle.Send(request.SerializeAsString()));
   EXPECT_TRUE(idle.Read().has_value());
+}
+
+// Replies that nobody reads leave no memory: a stream's error is sent all the same, in its shortest
+// form.
+TEST(UnreadErrorTest, IsSentWithoutItsDetailsWhenThereIsNoMemoryForThem) {
+  FilmsServer server([](app::Config& config) { config.limits.unsent_bytes_max = 1U << 20; });
+  RawCall stream(server.app().address(), kSearchStreamMethod,
+                 {{"x-request-id", std::string(100, 'x')}});
+  v1::SearchStreamRequest request;
+  *request.mutable_search() = ToyStory();
+  request.mutable_search()->mutable_queries(0)->set_filter(std::string(50, 'x') + ":1");
+  const auto refuse = [&] {
+    EXPECT_TRUE(stream.Send(request.SerializeAsString()));
+    v1::SearchStreamResponse response;
+    EXPECT_TRUE(response.ParseFromString(stream.Read().value_or("")));
+    return response;
+  };
+  const v1::SearchStreamResponse whole = refuse();
+  ASSERT_GT(whole.ByteSizeLong(), service::kUncountedReplyBytes) << whole.DebugString();
+  EXPECT_GT(whole.error().details_size(), 0);
+  RawCall unread(server.app().address(), kSearchMethod);
+  ASSERT_TRUE(unread.Send(SixMegabytes().SerializeAsString()));
+  unread.HalfClose();
+  const std::uint16_t metrics_port = *server.app().metrics_port();
+  while (MetricValue(ScrapeMetrics(metrics_port), kUnsentBytes) < (1U << 20)) {
+  }
+  const v1::SearchStreamResponse shortened = refuse();
+  EXPECT_LE(shortened.ByteSizeLong(), service::kUncountedReplyBytes);
+  EXPECT_EQ(shortened.error().code(), whole.error().code());
+  EXPECT_EQ(shortened.error().message(), whole.error().message());
+  EXPECT_EQ(shortened.error().details_size(), 0);
+  unread.Cancel();
+  while (MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight") != 0) {
+  }
 }
 
 // A peer whose machine hangs: it takes nothing any more, and gRPC waits for it.

@@ -5,15 +5,9 @@
 namespace simile::service {
 namespace {
 
-TEST(CallerSharesTest, KnowsACallerByItsAddressWithoutThePort) {
-  EXPECT_EQ(CallerKeyOf("ipv4:10.0.0.7:51234"), CallerKeyOf("ipv4:10.0.0.7:51235"));
-  EXPECT_NE(CallerKeyOf("ipv4:10.0.0.7:51234"), CallerKeyOf("ipv4:10.0.0.8:51234"));
-  EXPECT_NE(CallerKeyOf("ipv6:%5B::1%5D:80"), CallerKeyOf("ipv6:%5B::2%5D:80"));
-}
-
 TEST(CallerSharesTest, GivesCallersThatWantAllEqualSharesAndKeepsOneFree) {
   for (CallerKey callers = 1; callers <= 3; ++callers) {
-    CallerShares fresh(120);
+    CallerShares fresh = CallerShares::OfBytes(120);
     bool any_fits = true;
     while (any_fits) {
       any_fits = false;
@@ -27,12 +21,61 @@ TEST(CallerSharesTest, GivesCallersThatWantAllEqualSharesAndKeepsOneFree) {
 }
 
 TEST(CallerSharesTest, AlwaysAdmitsWhatTakesNothing) {
-  CallerShares shares(10);
+  CallerShares shares = CallerShares::OfBytes(10);
   EXPECT_TRUE(shares.Hold(1, 100));
   EXPECT_TRUE(shares.Fits(1, 0));
   EXPECT_FALSE(shares.Fits(2, 1));
   shares.GiveBack(1, 100);
   EXPECT_TRUE(shares.Fits(2, 1));
+}
+
+// So many callers that each takes half of what is left would leave none for the eleventh.
+TEST(CallerSharesTest, KeepsAPlaceForEveryCaller) {
+  CallerShares places = CallerShares::OfPlaces(1'024);
+  int held_by_first = 0;
+  while (places.Hold(0, 1)) ++held_by_first;
+  EXPECT_EQ(held_by_first, 512);
+  for (int caller = 1; caller < static_cast<int>(kCallerKeys); ++caller) {
+    ASSERT_TRUE(places.Hold(static_cast<CallerKey>(caller), 1)) << caller;
+    while (places.Hold(static_cast<CallerKey>(caller), 1)) {
+    }
+  }
+  EXPECT_LE(places.held(), 1'024U);
+}
+
+TEST(CallerSharesTest, KeepsAQuarterOfFewPlacesForCallersThatHoldNone) {
+  CallerShares places = CallerShares::OfPlaces(34);
+  CallerKey callers = 0;
+  for (; places.Hold(callers, 1); ++callers) {
+    while (places.Hold(callers, 1)) {
+    }
+  }
+  EXPECT_EQ(places.held(), 34U);
+  EXPECT_EQ(callers, 11);
+  places.GiveBack(0, 1);
+  EXPECT_FALSE(places.Fits(0, 1));
+  EXPECT_TRUE(places.Fits(callers, 1));
+}
+
+TEST(CallerSharesTest, SaysWhatIsTakenByWhom) {
+  CallerShares shares = CallerShares::OfBytes(4'000);
+  shares.Add(1, 1'500);
+  shares.Add(2, 500);
+  EXPECT_EQ(shares.Shortage(1, 700),
+            "2,000 of 4,000 bytes are taken, 1,500 of them by this caller; one caller gets at most "
+            "half: 700 more do not fit");
+}
+
+// A caller may be refused although more places are free than it holds: those are kept.
+TEST(CallerSharesTest, SaysThatPlacesAreKept) {
+  CallerShares places = CallerShares::OfPlaces(1'024);
+  places.Add(1, 1);
+  places.Add(2, 799);
+  EXPECT_FALSE(places.Fits(1, 1));
+  EXPECT_EQ(
+      places.Shortage(1, 1),
+      "800 of 1,024 places are taken, 1 of them by this caller; one caller gets at most half, "
+      "and some are kept for callers that hold none");
 }
 
 }  // namespace

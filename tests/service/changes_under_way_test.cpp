@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -211,6 +213,32 @@ TEST_F(ChangesUnderWayTest, ReleasesThoseWhoLeftWhenAnotherComes) {
   EXPECT_EQ(waits.reason(), ErrorReason::kCancelled);
   EXPECT_THAT(again.results, IsEmpty());
   changes_.End("books", Snapshot());
+  changes_.End("films", Snapshot());
+}
+
+TEST_F(ChangesUnderWayTest, KeepsPlacesForOtherCallersThanOne) {
+  std::deque<Told> calls;
+  const auto join = [&](std::optional<CallerKey> key) {
+    ChangeCaller caller = calls.emplace_back().Caller();
+    caller.key = key;
+    bool began = false;
+    return changes_.Join(Load("films"), std::move(caller), began);
+  };
+  constexpr int kHalf = 512;
+  for (int i = 0; i < kHalf; ++i) ASSERT_TRUE(join(1).ok());
+  const absl::Status refused = join(1);
+  EXPECT_EQ(base::ReasonOf(refused), ErrorReason::kChangeQueueFull);
+  EXPECT_THAT(
+      std::string(refused.message()),
+      testing::AllOf(testing::StartsWith("too many calls wait for changes: 512 of 1,024 places"),
+                     testing::EndsWith("; try again when some have ended")));
+  EXPECT_TRUE(join(2).ok());
+  EXPECT_TRUE(join(std::nullopt).ok());
+  calls[0].left.request_stop();
+  calls[1].left.request_stop();
+  EXPECT_TRUE(join(1).ok());
+  changes_.End("films", Snapshot());
+  EXPECT_TRUE(join(1).ok());
   changes_.End("films", Snapshot());
 }
 

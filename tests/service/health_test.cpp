@@ -22,6 +22,7 @@ namespace {
 using base::ErrorReason;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 using Request = Health::Request;
 using Response = Health::Response;
@@ -33,6 +34,7 @@ class HealthCall : public Interface {
   std::string_view method() const override { return "grpc.health.v1.Health"; }
   std::string_view request_id() const override { return "4f1c"; }
   Clock::TimePoint arrived_at() const override { return {}; }
+  CallerKey caller() const override { return key; }
   std::optional<Clock::TimePoint> deadline() const override { return {}; }
   std::stop_token cancelled() const override { return left.get_token(); }
   void SetReplyLimit(std::uint64_t /*bytes_max*/, std::string_view /*remedy*/) override {}
@@ -42,6 +44,7 @@ class HealthCall : public Interface {
   }
   ErrorReason reason() const { return base::ReasonOf(*end); }
 
+  CallerKey key = 0;
   std::stop_source left;
   std::optional<absl::Status> end;
 };
@@ -128,12 +131,19 @@ TEST_F(HealthTest, RefusesNamesThatNoCollectionCanHave) {
   EXPECT_EQ(check.reason(), ErrorReason::kInvalidField);
 }
 
-TEST_F(HealthTest, RefusesAWatcherBesideVeryManyOthers) {
+TEST_F(HealthTest, KeepsPlacesForOtherWatchersThanThoseOfOneCaller) {
   std::deque<WatchCall> calls;
   while (calls.empty() || !calls.back().end) Watch("", calls.emplace_back());
-  EXPECT_EQ(calls.size(), 1'025U);
+  EXPECT_EQ(calls.size(), 513U);
   EXPECT_EQ(calls.back().reason(), ErrorReason::kQueueFull);
+  EXPECT_THAT(std::string(calls.back().end->message()),
+              StartsWith("too many calls watch: 512 of 1,024 places are taken, 512 of them by this "
+                         "caller"));
+  calls.emplace_back().key = 1;
+  Watch("", calls.back());
+  EXPECT_FALSE(calls.back().end.has_value());
   calls.front().left.request_stop();
+  calls[1].left.request_stop();
   Watch("", calls.emplace_back());
   EXPECT_FALSE(calls.back().end.has_value());
   health_.EndWatches();
@@ -159,7 +169,7 @@ TEST_F(HealthTest, EndsWatchesWhenTheServerStops) {
   WatchCall before;
   Watch("", before);
   health_.EndWatches();
-  EXPECT_EQ(before.reason(), ErrorReason::kStopping);
+  EXPECT_EQ(before.end, absl::OkStatus()) << "so that its caller reads what it was told last";
   before.left.request_stop();
   WatchCall after;
   Watch("", after);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,9 @@ class FakeCall final : public Call {
     reply_bytes_max_ = bytes_max;
     reply_remedy_ = remedy;
   }
+  void ReleaseRequest() override {
+    if (release_) release_();
+  }
   void Finish(const absl::Status& status) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(end_.has_value()) << "finished twice";
@@ -67,6 +71,7 @@ class FakeCall final : public Call {
   }
 
   void SetDeadline(Clock::TimePoint deadline) { deadline_ = deadline; }
+  void SetRelease(std::function<void()> release) { release_ = std::move(release); }
   void Cancel() { cancelled_.request_stop(); }
   absl::Status AwaitEnd() {
     std::unique_lock lock(mutex_);
@@ -82,6 +87,7 @@ class FakeCall final : public Call {
   std::optional<Clock::TimePoint> deadline_;
   std::uint64_t reply_bytes_max_ = 0;
   std::string_view reply_remedy_;
+  std::function<void()> release_;
   v1::SearchResponse response_;
   std::mutex mutex_;  // guards end_
   std::condition_variable finished_;
@@ -193,6 +199,27 @@ TEST_F(SearchPipelineTest, RefusesCallsThatDoNotFitTheQueueAndSaysWhenToRetry) {
   EXPECT_TRUE(first_.AwaitEnd().ok());
   EXPECT_TRUE(second_.AwaitEnd().ok()) << second_.AwaitEnd();
   EXPECT_TRUE(third_.AwaitEnd().ok()) << third_.AwaitEnd();
+}
+
+TEST_F(SearchPipelineTest, KeepsNoRequestThatWaits) {
+  Occupy();
+  const std::uint64_t before = executor_.counts().queue_bytes;
+  auto request = std::make_unique<v1::SearchRequest>(Query("7"));
+  request->mutable_queries(0)->add_exclude_ids("3");
+  for (int id = 0; id < 100; ++id)
+    request->mutable_options()->add_exclude_ids(std::string(500, 'x'));
+  request->mutable_options()->set_expected_snapshot_id(kContent);
+  FakeCall call(clock_);
+  call.SetRelease([&] { request.reset(); });
+  Replace(kContent);
+  HandleSearch(pipeline_, call, *request);
+  EXPECT_EQ(request, nullptr);
+  EXPECT_LT(executor_.counts().queue_bytes - before, 10'000U);
+  gate_.Open();
+  EXPECT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+  EXPECT_TRUE(first_.AwaitEnd().ok());
+  ASSERT_EQ(call.response().results_size(), 1);
+  for (const v1::Hit& hit : call.response().results(0).hits()) EXPECT_NE(hit.id(), "3");
 }
 
 TEST_F(SearchPipelineTest, ComputesNothingForACancelledCall) {

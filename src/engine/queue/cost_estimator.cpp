@@ -40,11 +40,11 @@ std::uint32_t CostEstimator::KClassOf(std::uint32_t k, std::size_t row_count) {
       std::bit_width(std::min<std::size_t>({k, row_count, kHitsMax}) / kLongList));
 }
 
-double CostEstimator::ModelMs(const Shape& shape, std::uint32_t searches) {
+CostEstimator::Model CostEstimator::ModelOf(const Shape& shape) {
   const auto read = static_cast<double>(shape.values);
   const double hits = shape.k_class == 0 ? 0 : kLongList << shape.k_class;  // the class's most
-  const double search_ms = kSearchMs + hits * kHitMs;
-  return kPassMs + searches * search_ms + read * (kValueMs + searches * kProductMs);
+  return {.pass_ms = kPassMs + read * kValueMs,
+          .search_ms = kSearchMs + hits * kHitMs + read * kProductMs};
 }
 
 std::size_t CostEstimator::SizeOf(std::uint32_t searches) {
@@ -80,10 +80,11 @@ double CostEstimator::PassMs(const Shape& shape, std::uint32_t searches) const {
   const Corrections& corrections = CorrectionsOf(shape);
   const std::size_t own_size = SizeOf(searches);
   const Correction* const nearest = Nearest(corrections, own_size);
-  double ms = ModelMs(shape, searches) * (nearest == nullptr ? 1 : nearest->factor());
+  const Model model = ModelOf(shape);
+  double ms = model.Ms(searches) * (nearest == nullptr ? 1 : nearest->factor());
   for (std::size_t size = own_size + 1; size < kSizes; ++size) {
     const Correction& larger = corrections[size];
-    if (larger.measured()) ms = std::min(ms, ModelMs(shape, 1U << size) * larger.factor());
+    if (larger.measured()) ms = std::min(ms, model.Ms(1U << size) * larger.factor());
   }
   return ms;
 }
@@ -93,25 +94,21 @@ std::uint32_t CostEstimator::SearchesWithin(const Shape& shape, double ms,
   const Measured* const measured = Find(shape);
   const std::uint32_t largest = measured == nullptr ? 0 : measured->searches_max;
   searches_max = std::min(searches_max, std::max(kFirstSearchesMax, largest * kGrowth));
-  // Costs of neighbouring sizes are corrected apart, so they may even fall from one size to the
-  // next. Within a size they grow.
-  std::uint32_t within = 1;
-  for (std::uint32_t first = 1; first <= searches_max; first *= 2) {
-    if (PassMs(shape, first) > ms) break;
-    std::uint32_t most = std::min(searches_max, 2 * first - 1);
-    std::uint32_t least = first;
-    while (least < most) {
-      const std::uint32_t middle = least + (most - least + 1) / 2;
-      if (PassMs(shape, middle) <= ms) {
-        least = middle;
-      } else {
-        most = middle - 1;
-      }
-    }
-    within = least;
-    if (least < std::min(searches_max, 2 * first - 1)) break;
+  const Corrections& corrections = CorrectionsOf(shape);
+  const Model model = ModelOf(shape);
+  // Sizes are corrected apart, so a larger one may be the cheaper one; and a smaller pass takes no
+  // longer. So the largest size that fits decides. Within a size costs grow.
+  for (std::size_t size = SizeOf(searches_max) + 1; size-- > 0;) {
+    const Correction* const nearest = Nearest(corrections, size);
+    const double model_ms = nearest == nullptr ? ms : ms / nearest->factor();
+    const std::uint32_t first = 1U << size;
+    if (model.Ms(first) > model_ms) continue;
+    const double most = (model_ms - model.pass_ms) / model.search_ms;
+    const std::uint32_t last =
+        std::min(searches_max, size + 1 < kSizes ? 2 * first - 1 : searches_max);
+    return most < last ? std::max(first, static_cast<std::uint32_t>(most)) : last;
   }
-  return within;
+  return 1;
 }
 
 double CostEstimator::ScoresMs(double products) const {
@@ -120,7 +117,7 @@ double CostEstimator::ScoresMs(double products) const {
 
 void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {
   const std::size_t size = SizeOf(searches);
-  const double ratio = ms / ModelMs(shape, searches);
+  const double ratio = ms / ModelOf(shape).Ms(searches);
   of_all_[shape.k_class][size].Add(ratio);
   auto found = std::ranges::find_if(
       shapes_, [&](const Measured& measured) { return measured.shape.IsLike(shape); });

@@ -69,7 +69,13 @@ class CostEstimator {
     Corrections of_size;
   };
 
-  static double ModelMs(const Shape& shape, std::uint32_t searches);
+  // What the model says of a pass: a part for every pass, and one for each search.
+  struct Model {
+    double pass_ms = 0;
+    double search_ms = 0;
+    double Ms(std::uint32_t searches) const { return pass_ms + searches * search_ms; }
+  };
+  static Model ModelOf(const Shape& shape);
   static std::size_t SizeOf(std::uint32_t searches);
   // The correction of the size, or of the nearest one that is measured; null: none is.
   static const Correction* Nearest(const Corrections& corrections, std::size_t size);

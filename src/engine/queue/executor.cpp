@@ -1,7 +1,6 @@
 #include "engine/queue/executor.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <chrono>
 #include <new>
@@ -12,6 +11,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "engine/queue/reserve_for.h"
 #include "engine/queue/task_cost.h"
 #include "engine/search/call_context.h"
 
@@ -24,33 +24,16 @@ constexpr std::uint64_t kLargeReplyBytes = 256U << 10;
 // A call that takes more than the queue over this is large.
 constexpr std::uint32_t kLargeCallDivisor = 16;
 
-// What a result keeps while nothing is searched.
-constexpr std::size_t kResultBytesKept = 1U << 20;
+// Estimates may be so much too low. A full queue always holds as much as its deadlines allow, so
+// without this every error would make all of them miss theirs.
+constexpr double kEstimateMargin = 1.25;
 
 // The bounds of the time after which a refused caller is told to try again.
 constexpr double kRetryMsMin = 10;
 constexpr double kRetryMsMax = 2'000;
 
-using Milliseconds = std::chrono::duration<double, std::milli>;
-
 absl::Status Stopping() {
   return base::Error(base::ErrorReason::kStopping, "the server is stopping");
-}
-
-// What `make` returns, or OUT_OF_MEMORY.
-template <class Make>
-auto InMemory(const Make& make) -> decltype(make()) {
-  try {
-    return make();
-  } catch (const std::bad_alloc&) {
-    return base::OutOfMemory();
-  }
-}
-
-// Space for so many elements. Grows by powers of two.
-template <class Element>
-void ReserveFor(std::size_t count, std::vector<Element>& list) {
-  if (count > list.capacity()) list.reserve(std::bit_ceil(count));
 }
 
 std::string Whole(double ms) {
@@ -78,13 +61,12 @@ Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimat
 }  // namespace
 
 Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
-                   ReadDeviceMemory read)
+                   SliceRunner::ReadDeviceMemory read)
     : options_(options),
-      served_by_(std::make_shared<const ServedBy>(std::move(served_by))),
       clock_(clock),
       observer_(std::move(observer)),
-      read_device_memory_(std::move(read)),
       schedule_(options.batch_queries_max),
+      runner_(std::make_shared<const ServedBy>(std::move(served_by)), clock, std::move(read)),
       completers_(options.completers, options.queue_queries_max, options.queue_bytes_max,
                   [this] { WakeDispatcher(); }),
       dispatcher_([this] { Dispatch(); }),
@@ -229,7 +211,7 @@ void Executor::Dispatch() {
       FinishSlice(finished);
       while (!finished.empty()) completers_.Add(finished.TakeFirst());
     }
-    if (workspace_.result.buffer_bytes() > kResultBytesKept) workspace_.result = SearchResult();
+    runner_.FreeBuffers();
     leading_ = false;
     dispatch_wanted_ = !schedule_.empty() || stopping_;
   }
@@ -271,7 +253,7 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
     return absl::OkStatus();
   }
   const double left_ms = Milliseconds(queued.task->deadline - now).count();
-  const double answer_ms = schedule_.AnswerMs(queued.request);
+  const double answer_ms = kEstimateMargin * schedule_.AnswerMs(queued.request);
   if (answer_ms <= left_ms) return absl::OkStatus();
   return Refuse(queued,
                 fmt::format("the answer would take about {} ms, with what waits before it, and the "
@@ -365,7 +347,7 @@ void Executor::ExpireWaiting(Clock::TimePoint now) {
     }
     counts_.expired += queued->request.searches;
     const std::uint64_t waited_us = Microseconds(now - queued->task->arrived_at);
-    Fail(id, InMemory([&] {
+    Fail(id, base::OrOutOfMemory([&] {
            return base::Error(base::ErrorReason::kDeadlineExceeded,
                               fmt::format("the deadline passed after {} ms in the queue; nothing "
                                           "was computed",
@@ -375,7 +357,7 @@ void Executor::ExpireWaiting(Clock::TimePoint now) {
 }
 
 void Executor::StopWaiting() {
-  hard_groups_.clear();
+  runner_.DropAll();
   while (!tasks_.empty()) Fail(tasks_.begin()->first, Stopping());
 }
 
@@ -405,12 +387,11 @@ bool Executor::MakeSpace() {
       ReserveFor(most, running_);
       ReserveFor(most, begun_);
       ReserveFor(most, report_.queue_us);
-      ReserveFor(most, parts_);
-      ReserveFor(most, hard_tasks_);
+      runner_.Reserve(most);
       return true;
     } catch (const std::bad_alloc&) {
       const QueuedTask& oldest = *tasks_.begin()->second;
-      DropHard(oldest.progress);
+      runner_.Drop(oldest.progress);
       Fail(oldest.id, base::OutOfMemory());
     }
   }
@@ -420,15 +401,16 @@ bool Executor::MakeSpace() {
 void Executor::GiveUpBegun() {
   for (std::size_t i = 0; i < begun_.size();) {
     const QueuedTask& queued = *begun_[i];
-    absl::Status status = InMemory([&] { return CallContext(*queued.task, clock_).Check(); });
+    absl::Status status =
+        base::OrOutOfMemory([&] { return CallContext(*queued.task, clock_).Check(); });
     if (status.ok()) {
       ++i;
       continue;
     }
-    DropHard(queued.progress);
+    runner_.Drop(queued.progress);
     Fail(queued.id, std::move(status));  // out of begun_, too
   }
-  DropEmptyHardGroups();
+  runner_.DropEmptyGroups();
 }
 
 void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
@@ -442,25 +424,12 @@ void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
 }
 
 void Executor::RunSlice() {
-  slice_began_at_ = clock_.Now();
-  ReadDeviceBytes();
-  for (QueuedTask* const queued : running_) {
-    TaskProgress& progress = queued->progress;
-    if (progress.begun()) continue;
-    progress.status = InMemory([&] {
-      progress.results.resize(queued->task->queries.size());
-      return absl::OkStatus();
-    });
-  }
-  hard_report_ = {};
-  const FallbackBackend fallback = slice_.hard ? RunHardSlice() : RunPlainSlice();
-  slice_duration_ = clock_.Now() - slice_began_at_;
-  for (QueuedTask* const queued : running_) {
-    if (std::exchange(queued->progress.in_slice, false)) queued->compute += slice_duration_;
-  }
-  if (report_.batch_size == 0 || !observer_) return;
-  report_.compute_us = Microseconds(slice_duration_);
-  report_.backend = fallback != nullptr ? fallback->info.name : served_by_->info.name;
+  const SliceRunner::Outcome& outcome = runner_.Run(slice_, running_, yield_);
+  if (outcome.batch_size == 0 || !observer_) return;
+  report_.batch_size = outcome.batch_size;
+  report_.compute_us = Microseconds(outcome.duration);
+  report_.backend =
+      outcome.fallback != nullptr ? outcome.fallback->info.name : runner_.served_by().info.name;
   try {
     observer_(report_);
   } catch (const std::bad_alloc&) {
@@ -468,112 +437,15 @@ void Executor::RunSlice() {
   }
 }
 
-FallbackBackend Executor::RunPlainSlice() {
-  parts_.clear();
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    TaskProgress& progress = running_[i]->progress;
-    if (progress.status.ok()) parts_.push_back({&progress, slice_.parts[i].searches});
-  }
-  report_.batch_size = slice_.searches;
-  pass_succeeded_ = !parts_.empty() && plain_pass_.Run(parts_).ok();
-  return pass_succeeded_ ? workspace_.result.fallback() : nullptr;
-}
-
-FallbackBackend Executor::RunHardSlice() {
-  constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
-  hard_tasks_.clear();
-  for (QueuedTask* const queued : running_) {
-    if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
-  }
-  try {
-    HardQueriesOfSlice().RunSlice(
-        hard_tasks_, {slice_began_at_ + kSlice, kSlice, slice_.searches, yield_}, hard_report_);
-  } catch (const std::bad_alloc&) {
-    // For what they share; each query's own lack of memory ends only its task.
-    for (TaskProgress* const task : hard_tasks_) {
-      task->status = base::OutOfMemory();
-      DropHard(*task);
-    }
-  }
-  report_.batch_size = hard_report_.query_count;
-  return hard_report_.fallback;
-}
-
-HardQueries& Executor::HardQueriesOfSlice() {
-  for (HardGroup& group : hard_groups_) {
-    if (group.lane == slice_.lane && group.shape.IsLike(slice_.shape)) return group.queries;
-  }
-  return hard_groups_
-      .emplace_back(slice_.lane, slice_.shape, running_.front()->task->snapshot, workspace_, clock_)
-      .queries;
-}
-
-void Executor::DropHard(const TaskProgress& task) {
-  for (HardGroup& group : hard_groups_) group.queries.Drop(task);
-}
-
-void Executor::DropEmptyHardGroups() {
-  hard_groups_.remove_if([](const HardGroup& group) { return group.queries.empty(); });
-}
-
 void Executor::FinishSlice(FinishedTasks& finished) {
-  CostEstimator& estimator = schedule_.estimator();
-  const double slice_ms = Milliseconds(slice_duration_).count();
-  if (!slice_.hard && pass_succeeded_) {
-    estimator.AddPass(slice_.shape, slice_.searches, slice_ms);
-  }
-  for (const HardQueries::SearchTime& search : hard_report_.searches) {
-    estimator.AddPass(slice_.shape, search.searches, Milliseconds(search.duration).count());
-  }
-  estimator.AddScores(static_cast<double>(hard_report_.products),
-                      Milliseconds(hard_report_.scoring).count());
-  schedule_.Charge(slice_, {.ms = slice_ms,
-                            .searches = hard_report_.searches_in_all(),
-                            .work_ms = Milliseconds(hard_report_.work).count()});
-  DropEmptyHardGroups();
+  runner_.RecordTimes(running_, slice_, schedule_.estimator());
+  schedule_.Charge(slice_, Milliseconds(runner_.outcome().duration).count());
+  runner_.DropEmptyGroups();
   for (QueuedTask* const queued : running_) {
     if (!queued->progress.ended()) continue;
-    queued->answer = InMemory([&] { return BuildAnswer(*queued); });
+    queued->answer = base::OrOutOfMemory([&] { return runner_.BuildAnswer(*queued); });
     finished.Add(Remove(queued->id));
   }
-}
-
-void Executor::ReadDeviceBytes() {
-  if (!read_device_memory_) return;
-  std::vector<DeviceMemory> read;
-  try {
-    read = read_device_memory_();
-  } catch (const std::bad_alloc&) {
-    return;  // what the slice before read stays
-  }
-  device_bytes_ = 0;
-  device_bytes_peak_ = 0;
-  for (const DeviceMemory& memory : read) {
-    device_bytes_ += memory.bytes;
-    device_bytes_peak_ += memory.peak_bytes;
-  }
-}
-
-absl::StatusOr<SearchAnswer> Executor::BuildAnswer(QueuedTask& queued) {
-  TaskProgress& progress = queued.progress;
-  if (!progress.status.ok()) return progress.status;
-  const Snapshot& snapshot = *queued.task->snapshot;
-  Execution execution;
-  for (const QueryResult& result : progress.results) execution.Add(result.execution);
-  const bool searched = !execution.engines.names().empty();
-  if (!searched) execution.AddFallback(FallbackOf(snapshot));
-  const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
-  if (!searched) execution.engines.Add(EngineOf(snapshot, *served_by));  // the one that would have
-  return SearchAnswer{
-      .results = std::move(progress.results),
-      .receipt = {.served_by = served_by,
-                  .engines = execution.engines.names(),
-                  .device_bytes = device_bytes_,
-                  .device_bytes_peak = device_bytes_peak_,
-                  .batch_size = std::max(1U, progress.batch_size),
-                  .queue_us = Microseconds(queued.began_at - queued.task->arrived_at),
-                  .compute_us = Microseconds(queued.compute),
-                  .cost = execution.cost}};
 }
 
 }  // namespace simile::engine

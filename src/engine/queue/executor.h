@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,17 +16,14 @@
 #include <vector>
 
 #include <absl/status/status.h>
-#include <absl/status/statusor.h>
 
 #include "engine/queue/completers.h"
 #include "engine/queue/finished_tasks.h"
 #include "engine/queue/lane.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
-#include "engine/search/hard_queries.h"
-#include "engine/search/plain_pass.h"
+#include "engine/queue/slice_runner.h"
 #include "engine/search/search_task.h"
-#include "simile/backend.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"
 
@@ -81,8 +77,6 @@ class Executor {
     std::vector<std::uint64_t> queue_us;  // one for each task that this slice began
   };
   using Observer = std::function<void(const BatchReport&)>;
-  // Backend::device_memory, read once a slice.
-  using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
   // Whether Submit wakes the dispatch thread, or leaves that to RunHere.
   enum class Wake : std::uint8_t { kNow, kLater };
 
@@ -91,7 +85,7 @@ class Executor {
   //   observer   may be empty
   //   read       may be empty: there is no device
   Executor(Options options, ServedBy served_by, const Clock& clock, Observer observer,
-           ReadDeviceMemory read = {});
+           SliceRunner::ReadDeviceMemory read = {});
   ~Executor();  // stops as Stop()
 
   // Queues a task, or refuses it without keeping it. Never runs anything.
@@ -116,16 +110,6 @@ class Executor {
 
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
-  // The hard queries under way of the tasks of one lane and shape.
-  struct HardGroup {
-    HardGroup(Lane of_lane, const CostEstimator::Shape& of_shape, SnapshotPtr snapshot,
-              SearchWorkspace& workspace, const Clock& clock)
-        : lane(of_lane), shape(of_shape), queries(std::move(snapshot), workspace, clock) {}
-
-    const Lane lane;
-    const CostEstimator::Shape shape;
-    HardQueries queries;
-  };
 
   void Dispatch();        // the dispatch thread
   void WatchDeadlines();  // the watching thread
@@ -145,17 +129,7 @@ class Executor {
   void FinishSlice(FinishedTasks& finished);
   // Gives all but the first small replies to the completers.
   void LeaveToCompleters(FinishedTasks& finished);
-  // The answer to a task, its receipt included: nothing else fills a receipt.
-  absl::StatusOr<SearchAnswer> BuildAnswer(QueuedTask& queued);
-  // Of the thread that leads, without mutex_. Those that return a backend return the one that
-  // answered the first search instead.
-  void RunSlice();
-  FallbackBackend RunPlainSlice();
-  FallbackBackend RunHardSlice();
-  HardQueries& HardQueriesOfSlice();
-  void DropHard(const TaskProgress& task);
-  void DropEmptyHardGroups();
-  void ReadDeviceBytes();
+  void RunSlice();  // without mutex_
 
   // REQUIRES of these: mutex_ is held.
   bool CanLead() const;  // completions keep up
@@ -178,10 +152,8 @@ class Executor {
   void StopWaiting();
 
   const Options options_;
-  const std::shared_ptr<const ServedBy> served_by_;
   const Clock& clock_;
   const Observer observer_;
-  const ReadDeviceMemory read_device_memory_;
 
   mutable std::mutex mutex_;               // guards what follows, up to slice_
   std::condition_variable dispatch_wake_;  // there is work to lead, or stopping_ was set
@@ -206,18 +178,8 @@ class Executor {
   std::vector<QueuedTask*> running_;  // of slice_, in its order
   // Begun and not answered. Only the thread that leads takes these out of the queue.
   std::vector<QueuedTask*> begun_;
-  Clock::TimePoint slice_began_at_;
-  Clock::Duration slice_duration_{};
-  SearchWorkspace workspace_;
-  PlainPass plain_pass_{workspace_};
-  std::vector<PlainPass::Part> parts_;
-  bool pass_succeeded_ = false;
-  std::list<HardGroup> hard_groups_;
-  std::vector<TaskProgress*> hard_tasks_;  // of the slice
-  HardQueries::Report hard_report_;
+  SliceRunner runner_;
   BatchReport report_;
-  std::uint64_t device_bytes_ = 0;
-  std::uint64_t device_bytes_peak_ = 0;
 
   Completers completers_;
   std::mutex join_mutex_;   // held while joining, so that every Stop returns after the end

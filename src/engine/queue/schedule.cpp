@@ -54,7 +54,7 @@ Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape
   return const_cast<Group*>(std::as_const(*this).Find(lane, hard, shape));
 }
 
-// A group or lane that has been idle begins where the others are: it has saved nothing up.
+// What has been idle begins where the others are: it has saved nothing up.
 Schedule::Group& Schedule::GroupOf(const Request& request) {
   const std::size_t lane = IndexOf(request.lane);
   const bool lane_idle = std::ranges::none_of(groups_, [&](const Group& group) {
@@ -72,11 +72,41 @@ Schedule::Group& Schedule::GroupOf(const Request& request) {
                                         .virtual_ms = 0,
                                         .slice_searches = SearchesOfSlice(request.shape)});
   }
+  Collection& collection = CollectionOf(*group);
+  if (IsIdle(collection)) {
+    collection.virtual_ms = std::max(collection.virtual_ms, collections_virtual_ms_[lane]);
+  }
   if (group->tasks.empty()) {
     group->shape = request.shape;
-    group->virtual_ms = std::max(group->virtual_ms, groups_virtual_ms_[lane]);
+    group->virtual_ms = std::max(group->virtual_ms, collection.groups_virtual_ms);
   }
   return *group;
+}
+
+Schedule::Collection& Schedule::CollectionOf(const Group& group) {
+  const auto found = std::ranges::find_if(
+      collections_, [&](const Collection& collection) { return collection.Has(group); });
+  if (found != collections_.end()) return *found;
+  return collections_.emplace_back(
+      Collection{.lane = group.lane, .snapshot = group.shape.snapshot});
+}
+
+bool Schedule::IsIdle(const Collection& collection) const {
+  return std::ranges::none_of(
+      groups_, [&](const Group& group) { return collection.Has(group) && !group.tasks.empty(); });
+}
+
+// What has had no more than the others needs no memory of it.
+void Schedule::ForgetIdle() {
+  std::erase_if(collections_, [this](const Collection& collection) {
+    const bool all = collection.virtual_ms <= collections_virtual_ms_[IndexOf(collection.lane)] &&
+                     IsIdle(collection);
+    std::erase_if(groups_, [&](const Group& group) {
+      return collection.Has(group) && group.tasks.empty() &&
+             (all || group.virtual_ms <= collection.groups_virtual_ms);
+    });
+    return all;
+  });
 }
 
 // A lane may be a slice ahead of its share before it waits for the lane below it.
@@ -89,29 +119,28 @@ double Schedule::TurnOf(Lane lane) const {
 }
 
 Schedule::Group& Schedule::NextGroup() {
+  const auto comes_before = [this](const Group& group, const Group& other) {
+    if (group.lane != other.lane) return TurnOf(group.lane) < TurnOf(other.lane);
+    if (group.shape.snapshot == other.shape.snapshot) return group.virtual_ms < other.virtual_ms;
+    return CollectionOf(group).virtual_ms < CollectionOf(other).virtual_ms;
+  };
   Group* next = nullptr;
   for (Group& group : groups_) {
     if (group.tasks.empty()) continue;
-    if (next == nullptr) {
-      next = &group;
-    } else if (group.lane == next->lane) {
-      if (group.virtual_ms < next->virtual_ms) next = &group;
-    } else {
-      if (TurnOf(group.lane) < TurnOf(next->lane)) next = &group;
-    }
+    if (next == nullptr || comes_before(group, *next)) next = &group;
   }
   assert(next != nullptr);
   return *next;
 }
 
 void Schedule::Next(Slice& slice) {
-  // A group that has had no more than the others needs no memory of it.
-  std::erase_if(groups_, [this](const Group& group) {
-    return group.tasks.empty() && group.virtual_ms <= groups_virtual_ms_[IndexOf(group.lane)];
-  });
+  ForgetIdle();
   Group& group = NextGroup();
-  lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[IndexOf(group.lane)]);
-  groups_virtual_ms_[IndexOf(group.lane)] = group.virtual_ms;
+  const std::size_t lane = IndexOf(group.lane);
+  Collection& collection = CollectionOf(group);
+  lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[lane]);
+  collections_virtual_ms_[lane] = collection.virtual_ms;
+  collection.groups_virtual_ms = group.virtual_ms;
   slice.lane = group.lane;
   slice.hard = group.hard;
   slice.shape = group.shape;
@@ -129,7 +158,7 @@ void Schedule::TakeHard(Group& group, Slice& slice) {
     if (!task.begun && is_full) break;
     task.begun = true;
     searches += task.searches_at_once;
-    slice.parts.push_back({task.id, 0});
+    slice.parts.push_back({.id = task.id});
   }
   slice.searches = group.slice_searches;
   slice.estimated_ms = std::min(kSliceMs, BacklogMs(group));
@@ -161,7 +190,7 @@ void Schedule::TakePlain(Group& group, Slice& slice) {
       }
     }
     if (searches == 0) continue;
-    slice.parts.push_back({task.id, searches});
+    slice.parts.push_back({.id = task.id, .searches = searches});
     task.begun = true;
     task.searches -= searches;
   }
@@ -173,25 +202,29 @@ void Schedule::TakePlain(Group& group, Slice& slice) {
       std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; }));
 }
 
-void Schedule::Charge(const Slice& slice, const Spent& spent) {
-  lane_virtual_ms_[IndexOf(slice.lane)] += spent.ms / kWeights[IndexOf(slice.lane)];
+void Schedule::Charge(const Slice& slice, double ms) {
+  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
   Group* const group = Find(slice.lane, slice.hard, slice.shape);
   if (group == nullptr) return;
-  group->virtual_ms += spent.ms;
+  CollectionOf(*group).virtual_ms += ms;
+  group->virtual_ms += ms;
   group->slice_searches = SearchesOfSlice(group->shape);
-  if (slice.hard) TakeOff(*group, spent);
+  if (slice.hard) TakeOff(*group, slice);
 }
 
-// The oldest tasks' queries run first.
-void Schedule::TakeOff(Group& group, Spent spent) {
-  for (Task& task : group.tasks) {
-    if (!task.begun) break;
-    const std::uint64_t searches = std::min(spent.searches, task.searches);
-    const double work_ms = std::min(spent.work_ms, task.work_ms);
-    for (std::uint64_t* left : {&spent.searches, &task.searches, &group.searches}) {
-      *left -= searches;
-    }
-    for (double* left : {&spent.work_ms, &task.work_ms, &group.work_ms}) *left -= work_ms;
+// What a task took beyond its estimate is taken off no other's.
+void Schedule::TakeOff(Group& group, const Slice& slice) {
+  auto task = group.tasks.begin();
+  for (const Part& part : slice.parts) {
+    while (task != group.tasks.end() && task->id < part.id) ++task;
+    if (task == group.tasks.end()) return;
+    if (task->id != part.id) continue;  // it was removed meanwhile
+    const std::uint64_t searches = std::min<std::uint64_t>(part.searches_done, task->searches);
+    const double work_ms = std::min(part.work_done_ms, task->work_ms);
+    task->searches -= searches;
+    group.searches -= searches;
+    task->work_ms -= work_ms;
+    group.work_ms -= work_ms;
   }
 }
 
@@ -245,11 +278,23 @@ double Schedule::AnswerMs(const Request& request) const {
       own == nullptr ? SearchesOfSlice(request.shape) : own->slice_searches;
   const double own_ms = SearchesMs(request.shape, slice_searches, request.searches) +
                         request.work_ms + (own == nullptr ? 0 : AheadMs(*own, request.searches));
-  double lane_ms = own_ms;
+  // While the group gets that, so does each other of its collection; and while the collection gets
+  // what they come to together, so does each other of the lane.
+  double collection_ms = own_ms;
   for (const Group& group : groups_) {
-    if (group.lane == request.lane && &group != own) {
-      lane_ms += std::min(BacklogMs(group), own_ms);
+    if (&group != own && group.lane == request.lane &&
+        group.shape.snapshot == request.shape.snapshot) {
+      collection_ms += std::min(BacklogMs(group), own_ms);
     }
+  }
+  double lane_ms = collection_ms;
+  for (const Collection& collection : collections_) {
+    if (collection.lane != request.lane || collection.snapshot == request.shape.snapshot) continue;
+    double backlog_ms = 0;
+    for (const Group& group : groups_) {
+      if (collection.Has(group)) backlog_ms += BacklogMs(group);
+    }
+    lane_ms += std::min(backlog_ms, collection_ms);
   }
   return WithOtherLanes(request.lane, lane_ms);
 }

@@ -5,12 +5,20 @@
 #include <vector>
 
 #include "engine/search/group_hits.h"
+#include "engine/search/ranking.h"
 
 namespace simile::engine {
 namespace {
 
 // A row that a cold start visits.
 constexpr double kOrderedRowMs = 1e-5;
+
+// A cold start reads rows in order until it has k; with a filter or groups it may read all.
+std::size_t VisitsMax(const ResolvedQuery& query, const Snapshot& snapshot) {
+  const std::size_t all = snapshot.row_count();
+  if (query.mask != nullptr || query.grouping) return all;
+  return std::min(all, query.k + query.excluded().size());
+}
 
 // What one holder of a shared thing counts of its bytes.
 template <class Shared>
@@ -44,9 +52,10 @@ std::uint32_t SearchesOf(const SearchTask& task) {
 std::uint32_t ListLengthOf(const SearchTask& task) {
   std::uint32_t longest = 0;
   for (const ResolvedQuery& query : task.queries) {
-    longest = std::max(longest, query.k);
-    if (query.diversity) longest = std::max(longest, query.diversity->candidates);
-    if (query.grouping) longest = std::max(longest, GroupHits::FirstRowsWanted(query));
+    std::uint32_t rows = query.k;
+    if (query.diversity) rows = query.diversity->candidates;
+    if (query.grouping) rows = GroupHits::FirstRowsWanted(query);
+    longest = std::max(longest, Ranking::FirstListLength(query.scoring, rows));
   }
   return longest;
 }
@@ -56,7 +65,7 @@ double WorkMs(const SearchTask& task, const CostEstimator& estimator) {
   double products = 0;
   double ordered_rows = 0;
   for (const ResolvedQuery& query : task.queries) {
-    if (query.order) ordered_rows += static_cast<double>(task.snapshot->row_count());
+    if (query.order) ordered_rows += static_cast<double>(VisitsMax(query, *task.snapshot));
     if (query.diversity) products += dim * query.diversity->candidates * query.k;
   }
   return estimator.ScoresMs(products) + ordered_rows * kOrderedRowMs;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "certificate/top_k.h"
@@ -16,7 +17,8 @@ namespace simile::engine {
 // Finds the best k groups of a query from exact rankings of rows. The first ranking is over all
 // rows that pass, the next over those of them that belong to a group not seen yet, and so on until
 // there are k groups or no rows: the first row of a group in a ranking is the group's best, and no
-// group missing from a ranking is better than one in it.
+// group missing from a ranking is better than one in it. Then the groups of which the rankings held
+// too few rows get all of theirs.
 class GroupHits {
  public:
   //   snapshot  borrowed
@@ -26,27 +28,27 @@ class GroupHits {
   static std::uint32_t FirstRowsWanted(const ResolvedQuery& query);
   // What the next ranking must be: how many rows, and which may be among them (null: all).
   std::uint32_t rows_wanted() const { return rows_wanted_; }
-  // Built by the first call and kept until ReadRanking, since it takes a bit a row.
-  const RowMask* Mask();
+  const RowMask* mask() const { return own_mask_ ? &*own_mask_ : query_.mask.get(); }
 
-  // Adds the groups of the ranking wanted. Returns whether no further ranking is needed.
-  //   hits  fewer than rows_wanted() when no more rows pass
-  bool ReadRanking(std::span<const Hit> hits);
-
-  // After the last ranking: the rows of the groups of which the rankings held too few, all groups
-  // together; null when there are none. All of them must be offered, or ranked in the query's
-  // order.
-  const RowMask* RowsToComplete();
-  // One of those rows, in any order, with its score.
+  enum class Next : std::uint8_t {
+    kWork,     // another piece
+    kRanking,  // the next ranking
+    // All rows that mask() lets pass: each offered, or all of them ranked in the query's order.
+    kRows,
+    kDone,
+  };
+  // Does one piece of the work after a ranking, some milliseconds, and says what comes next.
+  //   hits  the ranking; fewer than rows_wanted() when no more rows pass. Not read after kRows
+  //         where rows were offered.
+  // Throws std::bad_alloc.
+  Next Work(std::span<const Hit> hits);
+  // One row of those for kRows, in any order, with its score.
   void Offer(RankKey key);
-  // Completes those groups: by the rows offered, or by all rows in the query's order.
-  // REQUIRES: RowsToComplete was not null.
-  void CompleteByOffers();
-  void Complete(std::span<const Hit> hits);
-  // The best k groups, best first.
-  std::vector<HitGroup> Groups() &&;
+  // The best k groups, best first. REQUIRES: Work returned kDone; once.
+  std::vector<HitGroup> TakeGroups() { return std::move(answer_); }
 
  private:
+  enum class Stage : std::uint8_t { kReading, kMaskingOthers, kMaskingRows, kCompleting, kNaming };
   struct Group {
     std::uint32_t keyword = 0;
     std::vector<Hit> hits;
@@ -55,6 +57,19 @@ class GroupHits {
     std::vector<RankKey> best_buffer;
     certificate::TopK best;
   };
+
+  // Calls do_one(i), which returns its nanoseconds, for some more i of [0, count). Returns whether
+  // those were the last.
+  template <class DoOne>
+  bool DoSome(std::size_t count, DoOne do_one);
+  void Read(const Hit& hit);
+  void EndReading(std::size_t hit_count);
+  // The nanoseconds that it takes.
+  std::uint64_t AddRowsOf(std::uint32_t keyword);
+  void EndMask();
+  std::uint64_t BeginCompleting(Group& group);
+  bool CompleteSome(std::span<const Hit> hits);
+  std::uint64_t Name(Group& group);
   void Add(const Hit& hit, Group& group) const;
 
   const ResolvedQuery& query_;
@@ -62,11 +77,16 @@ class GroupHits {
   const filter::KeywordColumn& column_;
   const std::size_t k_;
   const std::size_t group_size_;
+  Stage stage_ = Stage::kReading;
+  std::size_t position_ = 0;                                 // of what DoSome has not done
   std::vector<Group> groups_;                                // in the order of their best rows
   std::unordered_map<std::uint32_t, std::size_t> index_of_;  // in groups_, by keyword
-  std::uint32_t rows_wanted_ = 0;
+  std::size_t first_new_ = 0;            // in groups_, of those that the ranking at hand brings
+  std::size_t incomplete_ = 0;           // groups that are being completed by a ranking
+  std::uint32_t rows_wanted_ = 0;        // of the ranking at hand
   std::vector<std::uint32_t> keywords_;  // of the row at hand
-  std::optional<RowMask> others_;        // the rows that a ranking needs which is under way
+  std::optional<RowMask> own_mask_;      // the rows that a ranking needs which is under way
+  std::vector<HitGroup> answer_;
 };
 
 }  // namespace simile::engine

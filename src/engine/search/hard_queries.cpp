@@ -4,53 +4,55 @@
 #include <new>
 #include <utility>
 
+#include "base/error_detail.h"
 #include "engine/search/call_context.h"
 #include "engine/search/piece_of_work.h"
 
 namespace simile::engine {
 namespace {
 
-// Masks that queries under way have made for themselves; each may bring one.
-constexpr std::size_t kMaskBytesMax = 128U << 20;
+// Queries under way.
 constexpr std::size_t kOpenMax = 1'024;
-
-std::size_t OpenMax(const Snapshot& snapshot) {
-  const std::size_t mask_bytes = snapshot.row_count() / 8 + 1;
-  return std::clamp<std::size_t>(kMaskBytesMax / mask_bytes, 1, kOpenMax);
-}
 
 // In smaller pieces other things than scores take most of the time.
 constexpr std::uint64_t kProductsMeasuredMin = kProductsOfPiece / 4;
 
-// A search is as much smaller as the slice is nearer its end.
-std::uint32_t SearchesMax(const HardQueries::Budget& budget, Clock::TimePoint now) {
+// A search is as much smaller as the slice is nearer its end. One for less than this part of the
+// queries is left to the next slice: small searches cost nearly as much as large ones.
+constexpr double kLeastPart = 0.25;
+
+double PartLeft(const HardQueries::Budget& budget, Clock::TimePoint now) {
   const double left = static_cast<double>((budget.end - now).count()) /
                       static_cast<double>(std::max<Clock::Duration::rep>(1, budget.length.count()));
-  return static_cast<std::uint32_t>(std::max(1.0, std::min(left, 1.0) * budget.searches_max));
+  return std::clamp(left, 0.0, 1.0);
 }
 
 }  // namespace
 
-std::uint64_t HardQueries::Report::searches_in_all() const {
-  std::uint64_t sum = 0;
-  for (const SearchTime& search : searches) sum += search.searches;
-  return sum;
-}
-
 HardQueries::HardQueries(SnapshotPtr snapshot, SearchWorkspace& workspace, const Clock& clock)
-    : snapshot_(std::move(snapshot)),
-      workspace_(workspace),
-      clock_(clock),
-      open_max_(OpenMax(*snapshot_)) {}
+    : snapshot_(std::move(snapshot)), workspace_(workspace), clock_(clock) {}
 
 void HardQueries::RunSlice(std::span<TaskProgress* const> tasks, const Budget& budget,
                            Report& report) {
   report = {};
+  for (TaskProgress* const task : tasks) {
+    task->searches_in_slice = 0;
+    task->work_in_slice = {};
+  }
   OpenQueries(tasks);
-  do {  // each slice gets something done, however soon it must end
-    if (!RunPiece(report)) RunSearch(SearchesMax(budget, clock_.Now()), report);
+  bool first = true;  // each slice gets something done, however soon it must end
+  while (!open_.empty()) {
+    const double left = PartLeft(budget, clock_.Now());
+    if (!first && (left <= 0 || budget.yield)) return;
+    if (open_.front().refinement->next() == Step::kWork) {
+      RunPiece(open_.front(), report);
+    } else {
+      if (!first && left < kLeastPart) return;
+      RunSearch(static_cast<std::uint32_t>(std::max(1.0, left * budget.searches_max)), report);
+    }
+    first = false;
     OpenQueries(tasks);
-  } while (!open_.empty() && clock_.Now() < budget.end && !budget.yield);
+  }
 }
 
 void HardQueries::Drop(const TaskProgress& task) {
@@ -60,7 +62,7 @@ void HardQueries::Drop(const TaskProgress& task) {
 void HardQueries::OpenQueries(std::span<TaskProgress* const> tasks) {
   for (TaskProgress* const task : tasks) {
     while (!task->ended() && task->next_query < task->task->queries.size()) {
-      if (open_.size() >= open_max_) return;
+      if (open_.size() >= kOpenMax) return;
       OpenNext(*task);
     }
   }
@@ -91,10 +93,12 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
     if (open.refinement->next() != Step::kSearch || !Check(open)) continue;
     open.in_search = true;
     ++query_count;
+    const std::size_t before = builder.size();
     Advance(open, [&] {
       open.refinement->AddSearches(builder);
       return absl::OkStatus();
     });
+    open.task->searches_in_slice += static_cast<std::uint32_t>(builder.size() - before);
   }
   if (!builder.empty()) {
     const Clock::TimePoint began = clock_.Now();
@@ -106,7 +110,8 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
     }
     if (status.ok()) {  // what failed says nothing of what searches take
       if (report.searches.empty()) report.fallback = workspace_.result.fallback();
-      report.searches.push_back({static_cast<std::uint32_t>(builder.size()), clock_.Now() - began});
+      report.searches.push_back({static_cast<std::uint32_t>(builder.size()), builder.longest_list(),
+                                 clock_.Now() - began});
     }
     report.query_count = std::max(report.query_count, query_count);
     for (Open& open : open_) {
@@ -121,17 +126,14 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
   EraseEnded();
 }
 
-bool HardQueries::RunPiece(Report& report) {
-  const auto open = std::ranges::find_if(
-      open_, [](const Open& each) { return each.refinement->next() == Step::kWork; });
-  if (open == open_.end()) return false;
-  if (Check(*open)) {
+void HardQueries::RunPiece(Open& open, Report& report) {
+  if (Check(open)) {
     const Clock::TimePoint began = clock_.Now();
     const std::uint64_t products_before = workspace_.search.products();
-    Advance(*open, [&] { return open->refinement->Work(); });
+    Advance(open, [&] { return open.refinement->Work(); });
     const Clock::Duration duration = clock_.Now() - began;
     const std::uint64_t products = workspace_.search.products() - products_before;
-    report.work += duration;
+    open.task->work_in_slice += duration;
     if (products >= kProductsMeasuredMin) {
       report.products += products;
       report.scoring += duration;
@@ -139,7 +141,6 @@ bool HardQueries::RunPiece(Report& report) {
     report.query_count = std::max(report.query_count, 1U);
   }
   EraseEnded();
-  return true;
 }
 
 template <class Work>
@@ -162,9 +163,10 @@ void HardQueries::Advance(Open& open, Work work) {
 }
 
 bool HardQueries::Check(Open& open) const {
-  if (!open.task->status.ok()) return false;
-  open.task->status = CallContext(*open.task->task, clock_).Check();
-  return open.task->status.ok();
+  absl::Status& status = open.task->status;
+  if (!status.ok()) return false;
+  status = base::OrOutOfMemory([&] { return CallContext(*open.task->task, clock_).Check(); });
+  return status.ok();
 }
 
 // Those that have their answer, and those whose task failed at another.

@@ -17,9 +17,10 @@
 
 namespace simile::engine {
 
-// The queries under way of hard tasks of one snapshot. They share searches, round by round, and in
-// between do their own work a piece at a time, the oldest query first: if they took turns, each
-// that came would delay all before it, and under overload none would be answered by its deadline.
+// The queries under way of hard tasks of one snapshot. The oldest decides what comes next: a piece
+// of its own work, or a search, which all others that need one share. If they took turns, each that
+// came would delay all before it, and under overload none would be answered by its deadline. And
+// only the oldest has masks of its own, which take a bit a row.
 // Used by the thread that leads; borrows its workspace.
 class HardQueries {
  public:
@@ -33,26 +34,23 @@ class HardQueries {
     std::uint32_t searches_max = 1;
     const std::atomic<bool>& yield;  // whether to end after the piece under way
   };
-  // What a search and the other work of a slice took.
   struct SearchTime {
     std::uint32_t searches = 0;
+    std::uint32_t list_max = 0;  // the longest of their lists
     Clock::Duration duration{};
   };
+  // What a slice took. What each of its tasks got is in their progress.
   struct Report {
     std::vector<SearchTime> searches;  // that succeeded
-    Clock::Duration work{};            // beside searches
     // Of those pieces of work that mostly formed scores: how many products, and how long.
     std::uint64_t products = 0;
     Clock::Duration scoring{};
     std::uint32_t query_count = 0;  // that one search answered, or 1 that was worked on
     FallbackBackend fallback;       // that answered the first search
-
-    std::uint64_t searches_in_all() const;
   };
 
-  // Runs the tasks' queries for a while: what has begun goes on before others are searched for, so
-  // that each comes to its end whatever else comes. A query that fails fails its task. A task that
-  // has ended must not come again.
+  // Runs the tasks' queries for a while, the oldest first, so that each comes to its end whatever
+  // else comes. A query that fails fails its task. A task that has ended must not come again.
   //   tasks   oldest first; all of the snapshot, have begun and have not ended; those of earlier
   //           slices that are not among them must have been dropped
   //   report  overwritten
@@ -72,17 +70,16 @@ class HardQueries {
   void OpenQueries(std::span<TaskProgress* const> tasks);
   void OpenNext(TaskProgress& task);
   void RunSearch(std::uint32_t searches_max, Report& report);
-  bool RunPiece(Report& report);  // whether any query needed one
+  void RunPiece(Open& open, Report& report);
   // Calls work() and notes its error in the task, or its result when the query has its answer.
   template <class Work>
   void Advance(Open& open, Work work);
-  bool Check(Open& open) const;
+  bool Check(Open& open) const;  // whether its task goes on
   void EraseEnded();
 
   const SnapshotPtr snapshot_;
   SearchWorkspace& workspace_;
   const Clock& clock_;
-  const std::size_t open_max_;
   std::list<Open> open_;  // oldest first
 };
 

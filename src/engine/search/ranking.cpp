@@ -59,16 +59,15 @@ void Ranking::MakeProbes(MatrixView vectors, const Snapshot& snapshot) {
   }
 }
 
+std::uint32_t Ranking::FirstListLength(Scoring scoring, std::uint32_t k) {
+  if (scoring == Scoring::kSimilarity) return k;
+  return std::max(k, std::min(k + k / 4 + kSpare, kHitsMax));
+}
+
 void Ranking::Begin(std::uint32_t k, const RowMask* mask) {
   k_ = k;
   mask_ = mask;
-  if (probes_.empty()) {
-    list_k_ = 0;
-  } else if (query_.scoring == Scoring::kSimilarity) {
-    list_k_ = k;
-  } else {
-    list_k_ = std::max(k, std::min(k + k / 4 + kSpare, kHitsMax));
-  }
+  list_k_ = probes_.empty() ? 0 : FirstListLength(query_.scoring, k);
   BeginRound();
 }
 

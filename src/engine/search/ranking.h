@@ -31,6 +31,9 @@ class Ranking {
   Ranking(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
           SegmentSearch& search, Execution& execution);
 
+  // How many rows each search of the first round of a ranking of the best k asks for.
+  static std::uint32_t FirstListLength(Scoring scoring, std::uint32_t k);
+
   // Starts a ranking of the best k rows that pass mask (null: all), exclusions and threshold.
   //   mask  borrowed until the ranking is done
   void Begin(std::uint32_t k, const RowMask* mask);

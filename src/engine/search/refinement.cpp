@@ -18,7 +18,7 @@ Step Refinement::next() const {
   switch (stage_) {
     case Stage::kRanking:
       return ranking_.next();
-    case Stage::kCompletingGroups:
+    case Stage::kGrouping:
     case Stage::kDiversifying:
       return Step::kWork;
     case Stage::kDone:
@@ -29,7 +29,7 @@ Step Refinement::next() const {
 
 void Refinement::BeginRanking() {
   if (groups_) {
-    ranking_.Begin(groups_->rows_wanted(), groups_->Mask());
+    ranking_.Begin(groups_->rows_wanted(), groups_->mask());
   } else {
     ranking_.Begin(query_.diversity ? query_.diversity->candidates : query_.k, query_.mask.get());
   }
@@ -50,28 +50,18 @@ absl::Status Refinement::Work() {
     stage_ = Stage::kDone;
     return absl::OkStatus();
   }
-  if (absl::Status status = ranking_.Work(); !status.ok()) return status;
-  if (ranking_.next() != Step::kDone) return absl::OkStatus();
-  if (stage_ == Stage::kRanking) {
-    FinishRanking();
-  } else {
-    query_.order ? groups_->Complete(ranking_.hits()) : groups_->CompleteByOffers();
-    FinishGroups();
+  if (stage_ == Stage::kGrouping) {
+    WorkOnGroups();
+    return absl::OkStatus();
   }
+  if (absl::Status status = ranking_.Work(); !status.ok()) return status;
+  if (ranking_.next() == Step::kDone) FinishRanking();
   return absl::OkStatus();
 }
 
 void Refinement::FinishRanking() {
   if (groups_) {
-    if (!groups_->ReadRanking(ranking_.hits())) return BeginRanking();
-    const RowMask* const rows = groups_->RowsToComplete();
-    if (rows == nullptr) return FinishGroups();
-    if (query_.order) {
-      ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
-    } else {
-      ranking_.BeginOffering(rows, [this](RankKey key) { groups_->Offer(key); });
-    }
-    stage_ = Stage::kCompletingGroups;
+    stage_ = Stage::kGrouping;
     return;
   }
   if (query_.diversity && !ranking_.hits().empty()) {
@@ -83,9 +73,29 @@ void Refinement::FinishRanking() {
   stage_ = Stage::kDone;
 }
 
-void Refinement::FinishGroups() {
-  result_.groups = std::move(*groups_).Groups();
-  stage_ = Stage::kDone;
+// One piece of it.
+void Refinement::WorkOnGroups() {
+  switch (groups_->Work(ranking_.hits())) {
+    case GroupHits::Next::kWork:
+      return;
+    case GroupHits::Next::kRanking:
+      BeginRanking();
+      break;
+    case GroupHits::Next::kRows: {
+      const RowMask* const rows = groups_->mask();
+      if (query_.order) {
+        ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
+      } else {
+        ranking_.BeginOffering(rows, [this](RankKey key) { groups_->Offer(key); });
+      }
+      break;
+    }
+    case GroupHits::Next::kDone:
+      result_.groups = groups_->TakeGroups();
+      stage_ = Stage::kDone;
+      return;
+  }
+  stage_ = Stage::kRanking;
 }
 
 }  // namespace simile::engine

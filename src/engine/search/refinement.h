@@ -36,11 +36,11 @@ class Refinement {
   const QueryResult& result() const { return result_; }
 
  private:
-  enum class Stage : std::uint8_t { kRanking, kCompletingGroups, kDiversifying, kDone };
+  enum class Stage : std::uint8_t { kRanking, kGrouping, kDiversifying, kDone };
 
   void BeginRanking();
   void FinishRanking();
-  void FinishGroups();
+  void WorkOnGroups();
 
   const ResolvedQuery& query_;
   const Snapshot& snapshot_;

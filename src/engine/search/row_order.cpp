@@ -22,13 +22,10 @@ void VisitInOrder(const filter::OrderedColumn<Value>& column, filter::VisitedPla
 
 OrderedRows::OrderedRows(const RowOrder& order, std::size_t wanted, const RowMask* mask,
                          std::span<const Row> excluded)
-    : order_(order),
-      wanted_(wanted),
-      mask_(mask),
-      excluded_(excluded),
-      others_(order.row_count()) {}
+    : order_(order), wanted_(wanted), mask_(mask), excluded_(excluded) {}
 
 void OrderedRows::ReadPiece() {
+  if (others_.row_count() == 0) others_ = RowMask(order_.row_count());
   std::size_t visits_left = kVisitsOfPiece;
   if (!all_listed_) {
     const auto visit = [&](Row row) {

@@ -62,7 +62,9 @@ class OrderedRows {
   const std::span<const Row> excluded_;
   filter::VisitedPlace place_;
   bool all_listed_ = false;  // the rows that the order lists have been visited
-  RowMask others_;           // first the rows that have been; once all_listed_, those that are left
+  // Made by the first piece: those that wait for their turn take no memory. First the rows that
+  // have been; once all_listed_, those that are left.
+  RowMask others_{0};
   std::size_t next_row_ = 0;  // of others_, to be visited
   std::vector<Row> rows_;
 };

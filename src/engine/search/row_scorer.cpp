@@ -9,6 +9,12 @@
 #include "simile/rank_key.h"
 
 namespace simile::engine {
+namespace {
+
+// A row that is offered costs more than its score: its keywords are read (group_hits.h).
+constexpr std::size_t kOfferedOfPiece = 2'048;
+
+}  // namespace
 
 void RowScorer::Begin(std::vector<Row> rows, std::size_t k) {
   all_ = false;
@@ -34,7 +40,8 @@ void RowScorer::Restart(std::size_t k, std::size_t offers_max) {
 
 absl::Status RowScorer::ScorePiece() {
   assert(!done());
-  const std::size_t count = RowsOfPiece(snapshot_.dim(), vectors_.row_count());
+  std::size_t count = RowsOfPiece(snapshot_.dim(), vectors_.row_count());
+  if (offer_) count = std::min(count, kOfferedOfPiece);
   std::span<const Row> rows;
   if (all_) {
     ReadPassingRows(count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "simile/matrix_view.h"
@@ -16,6 +17,7 @@ class SearchBatchBuilder {
     dim_ = dim;
     vectors_.clear();
     specs_.clear();
+    longest_list_ = 0;
   }
 
   // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
@@ -26,17 +28,20 @@ class SearchBatchBuilder {
     vectors_.resize((specs_.size() + 1) * padded_dim);
     std::copy_n(vector, padded_dim, vectors_.end() - static_cast<std::ptrdiff_t>(padded_dim));
     specs_.push_back(spec);
+    longest_list_ = std::max(longest_list_, spec.k);
     return specs_.size() - 1;
   }
 
   std::size_t size() const { return specs_.size(); }
   bool empty() const { return specs_.empty(); }
+  std::uint32_t longest_list() const { return longest_list_; }  // k
   SearchBatch batch() const { return {{vectors_.data(), specs_.size(), dim_}, specs_}; }
 
  private:
   std::size_t dim_ = 0;
   std::vector<float> vectors_;  // [searches, padded_dim]
   std::vector<QuerySpec> specs_;
+  std::uint32_t longest_list_ = 0;
 };
 
 }  // namespace simile::engine

@@ -33,7 +33,7 @@ struct SearchTask {
   // [vectors of all queries, one after the other; dim] fp32, padded; unit length for cosine
   data::Matrix vectors;
   Priority priority = Priority::kOnline;
-  // Of the request that it was made from, which is kept until it is answered.
+  // Of what is kept of the request until it is answered.
   std::uint64_t request_bytes = 0;
   // About how large the reply will be: a large one is built where it delays no small one.
   std::uint64_t reply_bytes_estimate = 0;

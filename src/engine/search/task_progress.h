@@ -7,6 +7,7 @@
 #include <absl/status/status.h>
 
 #include "engine/search/search_task.h"
+#include "simile/clock.h"
 
 namespace simile::engine {
 
@@ -19,7 +20,10 @@ struct TaskProgress {
   std::size_t next_vector = 0;       // the first of that query's
   absl::Status status;               // why it cannot be answered
   std::uint32_t batch_size = 0;      // queries in the largest search that it was part of
-  bool in_slice = false;             // something of it was run in the slice under way
+  // In the slice under way: whether something of it was run, and of hard queries what.
+  bool in_slice = false;
+  std::uint32_t searches_in_slice = 0;
+  Clock::Duration work_in_slice{};  // beside searches
 
   bool begun() const { return !results.empty(); }
   bool ended() const { return !status.ok() || (begun() && answered == results.size()); }

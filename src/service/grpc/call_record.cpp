@@ -8,6 +8,7 @@
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
 #include "service/error_encoding.h"
+#include "service/grpc/method.h"
 #include "service/guarded.h"
 #include "service/trace_parent.h"
 
@@ -43,41 +44,40 @@ grpc::Status FullStatus(const absl::Status& status, const CallRecord& record,
 
 }  // namespace
 
-CallRecord::CallRecord(RpcEnvironment& environment, const grpc::ServerContext& context,
-                       const MethodIdentity& method)
-    : environment_(&environment),
-      method_(method),
-      arrived_at_(environment.clock.Now()),
+CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
+    : method_(&method),
+      arrived_at_(environment().clock.Now()),
       caller_(CallerKeyOf(context.peer())),
       sent_request_id_(Sent(context, kRequestIdKey)),
       trace_parent_(Sent(context, kTraceParentKey)) {
   if (IsUsableRequestId(sent_request_id_)) return;
-  own_request_id_ = environment.request_ids.Next();
+  own_request_id_ = environment().request_ids.Next();
   replaces_request_id_ = !sent_request_id_.empty();
 }
 
+RpcEnvironment& CallRecord::environment() const { return method_->environment(); }
+
+std::string_view CallRecord::method() const { return method_->name(); }
+
 CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   CallRecord record = *this;
-  record.arrived_at_ = environment_->clock.Now();
+  record.arrived_at_ = environment().clock.Now();
   record.own_request_id_ = fmt::format("{}/{}", request_id(), number);
   return record;
 }
 
 void CallRecord::Ended(const absl::Status& status) const noexcept {
-  if (method_.metric == nullptr) return;
-  static_cast<void>(Guarded([&] {
-    CountAndLog(status);
-    return absl::OkStatus();
-  }));
+  if (method_->metric() == nullptr) return;
+  static_cast<void>(Guarded([&] { CountAndLog(status); }));
 }
 
 void CallRecord::CountAndLog(const absl::Status& status) const {
-  const Clock::Duration duration = environment_->clock.Now() - arrived_at_;
+  const Clock::Duration duration = environment().clock.Now() - arrived_at_;
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
-  method_.metric->Record(sent_code, duration);
-  const bool gets_line = status.ok() ? environment_->log_requests
-                                     : environment_->failure_lines.Admits(base::ReasonOf(status));
+  method_->metric()->Record(sent_code, duration);
+  const bool gets_line = status.ok() ? environment().log_requests
+                                     : environment().failure_lines.Admits(base::ReasonOf(status));
   if (gets_line) Log(status, sent_code, duration);
 }
 
@@ -94,14 +94,14 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
     fields.emplace_back("parent_span_id", trace->parent_span_id);
   }
   if (status.ok()) {
-    return environment_->log.Write(observe::LogLevel::kInfo, "request served", fields);
+    return environment().log.Write(observe::LogLevel::kInfo, "request served", fields);
   }
   const std::string code = absl::StatusCodeToString(sent_code);
   const std::string message(status.message());
   fields.emplace_back("code", code);
   fields.emplace_back("reason", base::InfoOf(base::ReasonOf(status)).name);
   fields.emplace_back("error", message);
-  environment_->log.Write(
+  environment().log.Write(
       IsServerFault(status) ? observe::LogLevel::kError : observe::LogLevel::kWarning,
       "request failed", fields);
 }
@@ -130,10 +130,7 @@ grpc::Status OutOfMemoryEnd() noexcept {
 grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
                         grpc::ServerContext& context) noexcept {
   grpc::Status end = status.ok() ? grpc::Status() : OutOfMemoryEnd();
-  static_cast<void>(Guarded([&] {
-    end = FullStatus(status, record, context);
-    return absl::OkStatus();
-  }));
+  static_cast<void>(Guarded([&] { end = FullStatus(status, record, context); }));
   return end;
 }
 

@@ -9,29 +9,22 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
-#include "observe/metrics.h"
 #include "service/rpc_environment.h"
 
 namespace simile::service {
 
-// The name and the metric of a method.
-struct MethodIdentity {
-  std::string_view name;  // "simile.v1.SearchService/Search"; static storage
-  // Null for health checks, which are neither timed nor logged.
-  observe::CallMetric* metric = nullptr;
-};
+class Method;
 
 // Who a call is, and what is written about it: its line in the log and its count in the metrics.
 // Borrows the text of its context's metadata, which lives as long as that.
 class CallRecord {
  public:
   // Of a call that arrives now: the caller's request id or a new one, and the caller's trace.
-  CallRecord(RpcEnvironment& environment, const grpc::ServerContext& context,
-             const MethodIdentity& method);
+  CallRecord(const Method& method, const grpc::ServerContext& context);
   // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
 
-  std::string_view method() const { return method_.name; }
+  std::string_view method() const;
   std::string_view request_id() const {
     return own_request_id_.empty() ? sent_request_id_ : std::string_view(own_request_id_);
   }
@@ -48,8 +41,9 @@ class CallRecord {
   void CountAndLog(const absl::Status& status) const;
   void Log(const absl::Status& status, absl::StatusCode sent_code, Clock::Duration duration) const;
 
-  RpcEnvironment* environment_;
-  MethodIdentity method_;
+  RpcEnvironment& environment() const;
+
+  const Method* method_;
   Clock::TimePoint arrived_at_;
   CallerKey caller_;
   std::string_view sent_request_id_;  // by the caller; empty for none

@@ -13,6 +13,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "service/grpc/unknown_fields.h"
 #include "service/reply_size.h"
 
 namespace simile::service {
@@ -34,10 +35,6 @@ class MessageReply final : public Reply {
   const std::size_t bytes_;
 };
 
-// What a call keeps takes more than so small a response, whose caller need not be refused: health
-// checks are answered in any case.
-constexpr std::size_t kUncountedBytes = 512;
-
 // The memory of a response that is counted until gRPC lets go of it. It is allocated here: gRPC
 // ends the process when its own allocation fails.
 struct CountedBlock {
@@ -46,7 +43,7 @@ struct CountedBlock {
 };
 
 absl::StatusOr<grpc::Slice> NewSlice(std::size_t bytes, const ReplyLimit& limit) {
-  if (limit.unsent == nullptr || bytes <= kUncountedBytes) return grpc::Slice(bytes);
+  if (limit.unsent == nullptr || bytes <= kUncountedReplyBytes) return grpc::Slice(bytes);
   auto block = std::make_unique<CountedBlock>();
   const absl::Status counted = CountUnsent(bytes, limit, block->counted);
   if (!counted.ok()) return counted;
@@ -56,6 +53,24 @@ absl::StatusOr<grpc::Slice> NewSlice(std::size_t bytes, const ReplyLimit& limit)
       block.get());
   static_cast<void>(block.release());  // the slice, which may have found no memory, owns it now
   return slice;
+}
+
+// Writing and sending a large response takes an estimated 2 ms a MiB. A caller would wait past the
+// deadline for one that arrives after it (tests/bench/serving/hostile.py, row `deadlines`).
+absl::Status CheckTimeToSend(std::size_t bytes, const ReplyLimit& limit) {
+  constexpr std::size_t kBytesPerMs = 512U << 10;
+  if (!limit.deadline || bytes <= kBytesPerMs) return absl::OkStatus();
+  const std::chrono::milliseconds needed(static_cast<std::int64_t>(bytes / kBytesPerMs));
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(*limit.deadline - limit.clock->Now());
+  if (needed <= left) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kDeadlineExceeded,
+      fmt::format(
+          "the response of {} bytes takes about {} ms to send, and the deadline {}; ask for less, "
+          "or set a later deadline",
+          base::Grouped(bytes), needed.count(),
+          left.count() > 0 ? fmt::format("is in {} ms", left.count()) : "has passed"));
 }
 
 // Hands out the bytes of a message in small pieces, and before each asks how much memory what was
@@ -94,6 +109,28 @@ absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
                   base::Grouped(bytes), base::Grouped(memory_max)));
 }
 
+absl::Status NotParsedError(const google::protobuf::Message& message) {
+  return base::Error(base::ErrorReason::kRequestNotParsed,
+                     fmt::format("could not be parsed as {}", message.GetTypeName()));
+}
+
+// Whether a large message may be parsed. The memory of unknown fields is counted nowhere, and in a
+// small message they take no more than known fields may. Errors: kRequestNotParsed
+absl::Status CheckUnknownFields(grpc::ByteBuffer& bytes, const google::protobuf::Message& message) {
+  grpc::ProtoBufferReader reader(&bytes);
+  if (!reader.status().ok()) return NotParsedError(message);
+  const UnknownFields unknown =
+      CountUnknownFields(reader, *message.GetDescriptor(), kUnknownFieldsMax);
+  if (unknown.count > kUnknownFieldsMax) {
+    return base::Error(
+        base::ErrorReason::kRequestNotParsed,
+        fmt::format("could not be parsed as {}: it has more than {} fields that this server does "
+                    "not know; make it of the fields in this server's version of the API",
+                    message.GetTypeName(), base::Grouped(kUnknownFieldsMax)));
+  }
+  return unknown.is_wire_form ? absl::OkStatus() : NotParsedError(message);
+}
+
 }  // namespace
 
 std::uint64_t ParsedBytesMax(std::size_t message_bytes) {
@@ -109,17 +146,18 @@ absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& me
   const std::size_t length = bytes.Length();
   bool parsed = false;
   bool takes_too_much = false;
-  {
+  const absl::Status checked =
+      length > kParsedAtOnceBytesMax ? CheckUnknownFields(bytes, message) : absl::OkStatus();
+  if (checked.ok()) {
     BoundedReader reader(bytes, message.GetArena());
     // Without any bytes, not even those of an empty message, there is nothing to read.
     parsed = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
     takes_too_much = reader.takes_too_much();
   }
   bytes.Clear();
+  if (!checked.ok()) return checked;
   if (takes_too_much) return TakesTooMuchError(length, ParsedBytesMax(length));
-  if (parsed) return absl::OkStatus();
-  return base::Error(base::ErrorReason::kRequestNotParsed,
-                     fmt::format("could not be parsed as {}", message.GetTypeName()));
+  return parsed ? absl::OkStatus() : NotParsedError(message);
 }
 
 absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentReplies::Part& part) {
@@ -127,13 +165,15 @@ absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentRep
   if (limit.unsent->Hold(limit.caller, bytes, part)) return absl::OkStatus();
   return base::WithRetryAfter(
       base::Error(base::ErrorReason::kQueueFull,
-                  "replies that wait to be read leave no memory for this one; try again, ask for "
-                  "less, or ask another server"),
+                  fmt::format("replies that wait to be read leave no memory for this one: {}; read "
+                              "them sooner, ask for less, or ask another server",
+                              limit.unsent->Shortage(limit.caller, bytes))),
       kRetryAfter);
 }
 
 absl::StatusOr<grpc::ByteBuffer> SerializeReply(const Reply& reply, const ReplyLimit& limit) {
   absl::Status fits = CheckReplySize(reply, limit.bytes_max, limit.remedy);
+  if (fits.ok()) fits = CheckTimeToSend(reply.bytes(), limit);
   if (!fits.ok()) return fits;
   const auto slice = NewSlice(reply.bytes(), limit);
   if (!slice.ok()) return slice.status();

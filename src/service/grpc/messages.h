@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <absl/status/status.h>
@@ -11,11 +12,16 @@
 
 #include "service/call.h"
 #include "service/unsent_replies.h"
+#include "simile/clock.h"
 
 namespace simile::service {
 
 // A request of more bytes is parsed by a worker: on the I/O thread it would hold up other calls.
 inline constexpr std::size_t kParsedAtOnceBytesMax = 64U << 10;
+
+// How many fields that the server does not know a larger request may have: newer clients send a
+// few. Each takes memory that is counted nowhere.
+inline constexpr std::uint64_t kUnknownFieldsMax = 10'000;
 
 // What a message may take on its arena. Such of large vectors take about their bytes again, such of
 // short ids up to twenty times as much, but there may be no more than so many of those; and such of
@@ -24,6 +30,7 @@ std::uint64_t ParsedBytesMax(std::size_t message_bytes);
 
 // Reads a message, and releases its bytes.
 // Errors: kRequestNotParsed, naming the type, for bytes that are not a message of it;
+//         the same for a large one with more than kUnknownFieldsMax unknown fields;
 //         kOutOfMemory for one that takes more than ParsedBytesMax of its arena.
 absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
@@ -33,14 +40,22 @@ struct ReplyLimit {
   std::string_view remedy = "ask for less";
   UnsentReplies* unsent = nullptr;  // counts all but small responses; null: does not
   CallerKey caller = 0;
+  // A response that would arrive after this is not sent; nothing: there is no deadline.
+  std::optional<Clock::TimePoint> deadline = std::nullopt;
+  const Clock* clock = nullptr;  // REQUIRES: not null with a deadline
 };
+
+// A response of no more bytes counts nowhere, so that health checks and short errors are sent in
+// any case: what else its call keeps takes more.
+inline constexpr std::size_t kUncountedReplyBytes = 512;
 
 // Counts memory among the replies of the caller that wait to be read.
 // Errors: kQueueFull when those leave none for it.
 absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentReplies::Part& part);
 
 // The bytes of a response, in one slice.
-// Errors: kReplyTooLarge when it has more than the limit; those of CountUnsent.
+// Errors: kReplyTooLarge when it has more than the limit; kDeadlineExceeded when there is no time
+//         left to send it; those of CountUnsent.
 absl::StatusOr<grpc::ByteBuffer> SerializeReply(const Reply& reply, const ReplyLimit& limit);
 absl::StatusOr<grpc::ByteBuffer> SerializeMessage(const google::protobuf::Message& message,
                                                   const ReplyLimit& limit);

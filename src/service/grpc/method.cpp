@@ -1,20 +1,33 @@
 #include "service/grpc/method.h"
 
-#include <string_view>
 #include <utility>
 
+#include "service/guarded.h"
+
 namespace simile::service {
-namespace {
-
-MethodIdentity IdentityOf(RpcEnvironment& environment, const MethodRow& row) {
-  const std::string_view name = row.path + 1;
-  return {name, row.is_recorded ? &environment.metrics.CallsOf(name) : nullptr};
-}
-
-}  // namespace
 
 Method::Method(RpcEnvironment& environment, const MethodRow& row, Type type)
-    : environment_(environment), row_(row), identity_(IdentityOf(environment, row)), type_(type) {}
+    : environment_(environment),
+      row_(row),
+      metric_(row.is_recorded ? &environment.metrics.CallsOf(name()) : nullptr),
+      type_(type) {}
+
+void Method::TakeCalls(const Source& source) {
+  source_.emplace(source);
+  AskForCalls();
+}
+
+void Method::CallArrived() {
+  --asked_;
+  AskForCalls();
+}
+
+void Method::AskForCalls() {
+  const absl::Status asked = Guarded([this] {
+    for (; asked_ < row_.posted; ++asked_) AskForCall();
+  });
+  if (!asked.ok()) source_->thread.Postpone(*this);
+}
 
 MethodService::MethodService(std::vector<std::unique_ptr<Method>> methods)
     : methods_(std::move(methods)) {
@@ -28,7 +41,7 @@ MethodService::MethodService(std::vector<std::unique_ptr<Method>> methods)
 
 void MethodService::TakeCalls(net::IoThread& thread) {
   for (std::size_t i = 0; i < methods_.size(); ++i) {
-    methods_[i]->TakeCalls(*this, static_cast<int>(i), thread);
+    methods_[i]->TakeCalls({*this, static_cast<int>(i), thread});
   }
 }
 

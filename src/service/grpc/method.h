@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <grpcpp/impl/rpc_service_method.h>
@@ -11,7 +12,7 @@
 
 #include "net/io_thread.h"
 #include "net/queued_service.h"
-#include "service/grpc/call_record.h"
+#include "observe/metrics.h"
 #include "service/rpc_environment.h"
 
 namespace simile::service {
@@ -33,29 +34,52 @@ struct MethodRow {
 
 class MethodService;
 
-// A method of a service: takes calls from queues.
-class Method {
+// A method of a service: takes calls from a queue.
+class Method : private net::PostponedWork {
  public:
   using Type = grpc::internal::RpcMethod::RpcType;
+  // Where gRPC is asked for calls.
+  struct Source {
+    MethodService& service;
+    int index;  // of the method
+    net::IoThread& thread;
+  };
 
   Method(RpcEnvironment& environment, const MethodRow& row, Type type);
-  virtual ~Method() = default;
+  ~Method() override = default;
   Method(const Method&) = delete;
   Method& operator=(const Method&) = delete;
 
-  // Takes calls from the thread's queue from now on, which must end before the method does.
-  virtual void TakeCalls(MethodService& service, int index, net::IoThread& thread) = 0;
+  // Takes calls from now on. The thread must end before the method does.
+  void TakeCalls(const Source& source);
+  // On the I/O thread: a call that was asked for has arrived.
+  void CallArrived();
 
   RpcEnvironment& environment() const { return environment_; }
   const MethodRow& row() const { return row_; }
-  const MethodIdentity& identity() const { return identity_; }
+  // "simile.v1.SearchService/Search"; static storage.
+  std::string_view name() const { return row_.path + 1; }
+  // Null for health checks, which are neither timed nor logged.
+  observe::CallMetric* metric() const { return metric_; }
   Type type() const { return type_; }
+  // Of a stream its messages count instead.
+  bool counts_in_flight() const { return row_.is_recorded && type_ != Type::BIDI_STREAMING; }
+  // REQUIRES: it takes calls.
+  const Source& source() const { return *source_; }
 
  private:
+  // Asks gRPC for one call. May throw bad_alloc; then it is not asked.
+  virtual void AskForCall() = 0;
+  // Asks for as many as are wanted; without memory for that, later again.
+  void AskForCalls();
+  void Retry() override { AskForCalls(); }
+
   RpcEnvironment& environment_;
   const MethodRow row_;
-  const MethodIdentity identity_;
+  observe::CallMetric* const metric_;
   const Type type_;
+  std::optional<Source> source_;
+  std::size_t asked_ = 0;  // calls that have not arrived. Used by the I/O thread only
 };
 
 // A gRPC service made of a table of methods, which get the bytes of requests: gRPC would answer
@@ -67,7 +91,7 @@ class MethodService final : public grpc::Service, public net::QueuedService {
   grpc::Service& grpc_service() override { return *this; }
   void TakeCalls(net::IoThread& thread) override;
 
-  // For methods: asks gRPC for one call, whose arrival is the event.
+  // For exchanges: asks gRPC for one call, whose arrival is the event.
   using grpc::Service::RequestAsyncBidiStreaming;
   using grpc::Service::RequestAsyncServerStreaming;
   using grpc::Service::RequestAsyncUnary;

@@ -6,7 +6,6 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "service/call_work.h"
 
 namespace simile::service {
 namespace {
@@ -21,56 +20,21 @@ absl::Status TooLongError(std::size_t bytes) {
 
 }  // namespace
 
-ProgressExchange::ProgressExchange(ProgressMethod& method, MethodService& service, int index,
-                                   net::IoThread& thread)
-    : method_(method), service_(service), index_(index), thread_(thread) {
-  context_.AsyncNotifyWhenDone(done_event_.tag());
-  service.RequestAsyncServerStreaming(index, &context_, &request_, &writer_, &thread.queue(),
-                                      &thread.queue(), arrived_event_.tag());
-}
-
-void ProgressExchange::OnArrived(bool ok) {
-  if (!ok) {
-    delete this;  // the server has shut down
-    return;
-  }
-  AskForNext();
-  if (method_.row().is_recorded) method_.environment().metrics.AddRequestsInFlight(1);
-  thread_.Add(*this);
-  const absl::Status made = Guarded([this] {
-    Arrive();
-    return absl::OkStatus();
-  });
-  if (!made.ok()) {
-    return Finish(OutOfMemoryEnd());
-  }
-  const absl::Status begun = Guarded([this] { return Begin(); });
-  if (!begun.ok()) Refuse(begun);
-}
-
-void ProgressExchange::AskForNext() {
-  asked_for_next_ = Guarded([this] {
-                      method_.Ask(service_, index_, thread_);
-                      return absl::OkStatus();
-                    }).ok();
+ProgressExchange::ProgressExchange(Method& method) : Exchange(method) {
+  const Method::Source& source = method.source();
+  grpc::ServerCompletionQueue& queue = source.thread.queue();
+  source.service.RequestAsyncServerStreaming(source.index, &context(), &request_, &writer_, &queue,
+                                             &queue, arrived_tag());
 }
 
 absl::Status ProgressExchange::Begin() {
-  RpcEnvironment& environment = method_.environment();
-  if (thread_.stopping()) {
-    environment.metrics.CountRejected(observe::Rejection::kDraining);
-    return StoppingError();
-  }
   const std::size_t bytes = request_.Length();
   if (bytes > kParsedAtOnceBytesMax) return TooLongError(bytes);
-  if (method_.row().runs == Runs::kOnIoThread) {
-    Run();
-    return absl::OkStatus();
-  }
-  const absl::Status posted =
-      PostToWorkers(environment.workers, [this] { Run(); }, {caller(), bytes});
-  CountRefusal(environment.metrics, posted);
-  return posted;
+  return Handle([this] { Run(); }, caller(), bytes);
+}
+
+absl::Status ProgressExchange::ParseRequest(google::protobuf::Message& request) {
+  return ParseMessage(request_, request);
 }
 
 void ProgressExchange::Write(absl::StatusOr<grpc::ByteBuffer> message) {
@@ -102,7 +66,7 @@ void ProgressExchange::End(grpc::Status status) {
       return;
     }
   }
-  Finish(status);
+  SendEnd(status);
 }
 
 void ProgressExchange::OnWritten(bool ok) {
@@ -121,38 +85,18 @@ void ProgressExchange::OnWritten(bool ok) {
   if (next) {
     WriteCurrent();
   } else {
-    Finish(*end_);
+    SendEnd(*end_);
   }
 }
 
 void ProgressExchange::WriteCurrent() {
-  const RpcEnvironment& environment = method_.environment();
-  SetTakeDeadline(TakeDeadline(environment, environment.clock.Now()));
+  ExpectTaken(environment().clock.Now());
   writer_.Write(current_, written_event_.tag());
 }
 
-void ProgressExchange::Finish(const grpc::Status& status) {
-  const RpcEnvironment& environment = method_.environment();
-  SetTakeDeadline(TakeDeadline(environment, environment.clock.Now()));
-  writer_.Finish(status, finished_event_.tag());
-}
-
-void ProgressExchange::OnFinished(bool /*ok*/) {
-  ClearTakeDeadline();
-  EndOne();
-}
-
-void ProgressExchange::OnDone(bool /*ok*/) {
-  if (context_.IsCancelled()) cancelled_.request_stop();
-  EndOne();
-}
-
-void ProgressExchange::EndOne() {
-  if (++ends_ < 2) return;
-  if (!asked_for_next_) AskForNext();
-  thread_.Remove(*this);
-  if (method_.row().is_recorded) method_.environment().metrics.AddRequestsInFlight(-1);
-  delete this;
+void ProgressExchange::SendEnd(const grpc::Status& status) {
+  ExpectTaken(environment().clock.Now());
+  writer_.Finish(status, end_tag());
 }
 
 }  // namespace simile::service

@@ -5,6 +5,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include "google/rpc/status.pb.h"
 #include "service/error_encoding.h"
 #include "service/grpc/server_call.h"
 #include "service/guarded.h"
@@ -51,18 +52,21 @@ class SearchStreamMethodOf final : public Method {
  public:
   SearchStreamMethodOf(RpcEnvironment& environment, const MethodRow& row,
                        const SearchPipeline& pipeline)
-      : Method(environment, row, Type::BIDI_STREAMING),
-        shared_{environment, identity(), pipeline} {}
-
-  void TakeCalls(MethodService& service, int index, net::IoThread& thread) override {
-    for (std::size_t i = 0; i < row().posted; ++i) {
-      SearchStream::Ask(shared_, {service, index, thread});
-    }
-  }
+      : Method(environment, row, Type::BIDI_STREAMING), pipeline_(pipeline) {}
 
  private:
-  const SearchStream::Shared shared_;
+  void AskForCall() override { SearchStream::Ask(*this, pipeline_); }
+
+  const SearchPipeline& pipeline_;
 };
+
+// Makes an error so small that its reply counts in no budget.
+void Shorten(google::rpc::Status& error) {
+  constexpr std::size_t kMessageBytesMax = kUncountedReplyBytes - 64;
+  error.clear_details();
+  if (error.message().size() <= kMessageBytesMax) return;
+  error.set_message("replies that wait to be read leave no memory for the text of this error");
+}
 
 }  // namespace
 
@@ -76,31 +80,36 @@ std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const Me
 class SearchStream::Request final : public ServerCall<Call> {
  public:
   Request(SearchStream& stream, std::uint64_t number)
-      : ServerCall<Call>(stream.environment_, stream.record_->OfMessage(number),
-                         stream.cancelled_.get_token()),
+      : ServerCall<Call>(stream.environment(), stream.record_->OfMessage(number),
+                         stream.cancelled()),
         stream_(stream),
-        message_(*google::protobuf::Arena::CreateMessage<v1::SearchStreamRequest>(&arena_)) {}
+        message_(google::protobuf::Arena::CreateMessage<v1::SearchStreamRequest>(&arena_)) {}
 
   // Errors: those of ParseMessage; kQueueFull when what callers have not read leaves no memory for
   // a large one, which may wait until its answer has a place.
   absl::Status Parse(grpc::ByteBuffer& bytes) {
     const std::size_t length = bytes.Length();
     return Guarded([&] {
-      absl::Status parsed = ParseMessage(bytes, message_);
+      absl::Status parsed = ParseMessage(bytes, *message_);
+      tag_ = message_->tag();
+      is_search_ = message_->has_search();
       if (!parsed.ok() || length <= kParsedAtOnceBytesMax) return parsed;
-      const std::uint64_t taken = length + arena_.SpaceAllocated();
-      ResolveWorkers::NeedsOnly(taken);
-      return CountUnsent(taken, reply_limit(), counted_);
+      large_bytes_ = length + arena_.SpaceAllocated();
+      ResolveWorkers::NeedsOnly(large_bytes_);
+      return CountUnsent(large_bytes_, reply_limit(), counted_);
     });
   }
   // Checks what the message says of itself and of the stream.
   void Check(StreamOrder& order) {
-    refusal_ = order.Agree(message_);
-    const auto timeout = ValidateTimeout(message_, environment().limits);
+    refusal_ = order.Agree(*message_);
+    const auto timeout = ValidateTimeout(*message_, environment().limits);
     if (timeout.ok()) SetDeadline(arrived_at() + *timeout);
     if (refusal_.ok()) refusal_ = timeout.status();
   }
-  std::uint64_t reply_bytes() const { return ReplyBytesMax(message_, environment().limits); }
+  // What a large message takes; 0 for others.
+  std::uint64_t large_bytes() const { return large_bytes_; }
+  void SetRefusal(const absl::Status& refusal) { refusal_ = refusal; }
+  std::uint64_t reply_bytes() const { return ReplyBytesMax(*message_, environment().limits); }
 
   // Answers the request, now or later. `request` is gone after that.
   static void Run(std::unique_ptr<Request> request, std::uint64_t number) {
@@ -108,27 +117,30 @@ class SearchStream::Request final : public ServerCall<Call> {
     call.number_ = number;
     call.counted_ = {};  // from now on by those who work on it
     if (!call.refusal_.ok()) return call.Finish(call.refusal_);
-    const SearchPipeline& pipeline = call.stream_.shared_.pipeline;
-    switch (call.message_.request_case()) {
+    const SearchPipeline& pipeline = call.stream_.pipeline_;
+    switch (call.message_->request_case()) {
       case v1::SearchStreamRequest::kSearch:
-        return HandleSearch(pipeline, call, call.message_.search());
+        return HandleSearch(pipeline, call, call.message_->search());
       case v1::SearchStreamRequest::kRecommend:
-        return HandleRecommend(pipeline, call, call.message_.recommend());
+        return HandleRecommend(pipeline, call, call.message_->recommend());
       case v1::SearchStreamRequest::REQUEST_NOT_SET:
         return call.Finish(
             Guarded([] { return Refuse({"request"}, "not set; set search or recommend"); }));
     }
   }
 
+  void ReleaseRequest() override {
+    message_ = nullptr;
+    arena_.Reset();
+  }
   // REQUIRES: !status.ok(): a message is answered by a Reply or by an error.
   void Finish(const absl::Status& status) override { End(status, SerializeError(status)); }
   void FinishWith(const Reply& reply) override {
-    const int field = message_.has_search() ? v1::SearchStreamResponse::kSearchFieldNumber
-                                            : v1::SearchStreamResponse::kRecommendFieldNumber;
+    const int field = is_search_ ? v1::SearchStreamResponse::kSearchFieldNumber
+                                 : v1::SearchStreamResponse::kRecommendFieldNumber;
     grpc::ByteBuffer bytes;
     const absl::Status end = Serialize(
-        [&] { return SerializeReply(TaggedReply(message_.tag(), field, reply), reply_limit()); },
-        bytes);
+        [&] { return SerializeReply(TaggedReply(tag_, field, reply), reply_limit()); }, bytes);
     if (!end.ok()) return Finish(end);
     End(end, std::move(bytes));
   }
@@ -138,10 +150,15 @@ class SearchStream::Request final : public ServerCall<Call> {
     grpc::ByteBuffer bytes;
     static_cast<void>(Guarded([&] {
       v1::SearchStreamResponse answer;
-      answer.set_tag(message_.tag());
+      answer.set_tag(tag_);
       *answer.mutable_error() = EncodeError(status, request_id());
-      // An error fits always.
-      auto serialized = SerializeMessage(answer, {environment().limits.reply_bytes_max});
+      ReplyLimit limit = reply_limit();
+      limit.bytes_max = environment().limits.reply_bytes_max;  // an error fits always
+      auto serialized = SerializeMessage(answer, limit);
+      if (!serialized.ok()) {  // replies that wait to be read leave no memory for it
+        Shorten(*answer.mutable_error());
+        serialized = SerializeMessage(answer, limit);
+      }
       if (serialized.ok()) bytes.Swap(&*serialized);
       return serialized.status();
     }));
@@ -158,71 +175,61 @@ class SearchStream::Request final : public ServerCall<Call> {
 
   SearchStream& stream_;
   google::protobuf::Arena arena_;
-  v1::SearchStreamRequest& message_;
+  v1::SearchStreamRequest* message_;  // null once it is released
+  std::uint64_t tag_ = 0;             // of the message
+  bool is_search_ = false;
   std::uint64_t number_ = 0;
+  std::uint64_t large_bytes_ = 0;
   absl::Status refusal_;
   UnsentReplies::Part counted_;  // a large message, while it waits
 };
 
-void SearchStream::Ask(const Shared& shared, const Source& source) {
-  const std::shared_ptr<SearchStream> stream(new SearchStream(shared, source));
-  stream->context_.AsyncNotifyWhenDone(stream->done_event_.tag());
+void SearchStream::Ask(Method& method, const SearchPipeline& pipeline) {
+  const std::shared_ptr<SearchStream> stream(new SearchStream(method, pipeline));
+  const Method::Source& source = method.source();
   grpc::ServerCompletionQueue& queue = source.thread.queue();
-  source.service.RequestAsyncBidiStreaming(source.index, &stream->context_, &stream->stream_,
-                                           &queue, &queue, stream->arrived_event_.tag());
+  source.service.RequestAsyncBidiStreaming(source.index, &stream->context(), &stream->stream_,
+                                           &queue, &queue, stream->arrived_tag());
   // Not before: it may throw. The stream cannot arrive before, on the thread that asks for it.
   stream->self_ = stream;
 }
 
-SearchStream::SearchStream(const Shared& shared, const Source& source)
-    : shared_(shared),
-      environment_(shared.environment),
-      source_(source),
-      window_({environment_.limits.stream_requests_max, environment_.limits.reply_bytes_max}) {}
+SearchStream::SearchStream(Method& method, const SearchPipeline& pipeline)
+    : Exchange(method),
+      pipeline_(pipeline),
+      window_({environment().limits.stream_requests_max, environment().limits.reply_bytes_max}) {}
 
-void SearchStream::AskForNext() {
-  asked_for_next_ = Guarded([this] {
-                      Ask(shared_, source_);
-                      return absl::OkStatus();
-                    }).ok();
+absl::Status SearchStream::Begin() {
+  Advance();
+  return absl::OkStatus();
 }
 
-void SearchStream::OnArrived(bool ok) {
-  const std::shared_ptr<SearchStream> self = shared_from_this();
-  if (!ok) return self_.reset();  // the server has shut down
-  AskForNext();
-  const absl::Status made = Guarded([this] {
-    record_.emplace(environment_, context_, shared_.identity);
-    return absl::OkStatus();
-  });
-  if (!made.ok()) {  // no memory for it: without an operation only OnDone follows
-    finished_ = true;
-    context_.TryCancel();
+void SearchStream::Reject(const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    EndWith(status);
   }
-  source_.thread.Add(*this);
   Advance();
 }
 
+void SearchStream::Release() {
+  const std::shared_ptr<SearchStream> self = std::move(self_);  // perhaps the last of it
+}
+
 void SearchStream::OnRead(bool ok) {
-  EndOperation();
-  const std::shared_ptr<SearchStream> self = shared_from_this();
   const std::size_t bytes = ok ? incoming_.Length() : 0;
   if (bytes > kParsedAtOnceBytesMax) {
     PostRead(bytes);
   } else {
     TakeRead(ok);
   }
-  ReleaseIfOver();
+  EndOperation();
 }
 
 void SearchStream::PostRead(std::size_t bytes) {
-  const absl::Status posted = Guarded([&] {
-    return PostToWorkers(environment_.workers,
-                         [self = shared_from_this()] { self->TakeRead(true); },
-                         {record_->caller(), bytes, ParsedBytesMax(bytes)});
-  });
+  const absl::Status posted = Post([self = shared_from_this()] { self->TakeRead(true); },
+                                   {record_->caller(), bytes, ParsedBytesMax(bytes)});
   if (posted.ok()) return;
-  CountRefusal(environment_.metrics, posted);
   incoming_.Clear();
   EndReading(posted);
   Advance();
@@ -258,7 +265,6 @@ absl::Status SearchStream::ParseRequest(std::unique_ptr<Request>& request) {
 }
 
 void SearchStream::OnWritten(bool ok) {
-  EndOperation();
   ClearTakeDeadline();
   {
     const std::lock_guard lock(mutex_);
@@ -267,43 +273,26 @@ void SearchStream::OnWritten(bool ok) {
     broken_ = broken_ || !ok;
     window_.Sent(sending_);
   }
-  environment_.metrics.AddRequestsInFlight(-1);
+  environment().metrics.AddRequestsInFlight(-1);
   Advance();
-  ReleaseIfOver();
-}
-
-void SearchStream::OnFinished(bool /*ok*/) {
   EndOperation();
-  ClearTakeDeadline();
-  ReleaseIfOver();
 }
 
-void SearchStream::OnDone(bool /*ok*/) {
-  is_done_ = true;
-  if (context_.IsCancelled()) {
-    cancelled_.request_stop();
-    {
-      const std::lock_guard lock(mutex_);
-      broken_ = true;
-    }
-    Advance();
-  }
-  ReleaseIfOver();
-}
-
-void SearchStream::EndOperation() {
-  const std::lock_guard lock(mutex_);
-  --operations_;
-}
-
-void SearchStream::ReleaseIfOver() {
+void SearchStream::OnCallerGone() {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_done_ || !finished_ || operations_ > 0) return;
+    broken_ = true;
   }
-  if (!asked_for_next_) AskForNext();
-  source_.thread.Remove(*this);
-  const std::shared_ptr<SearchStream> self = std::move(self_);  // perhaps the last of it
+  Advance();
+}
+
+void SearchStream::SendEnd(const grpc::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ExpectTaken(environment().clock.Now());
+  stream_.Finish(status, end_tag());
 }
 
 void SearchStream::Stop() {
@@ -316,7 +305,7 @@ void SearchStream::Stop() {
 }
 
 void SearchStream::EndWith(const absl::Status& status) {
-  if (!end_ && !finished_) end_ = status;
+  if (!end_ && !ended_) end_ = status;
 }
 
 void SearchStream::Complete(std::uint64_t number, grpc::ByteBuffer answer) {
@@ -330,7 +319,7 @@ void SearchStream::Complete(std::uint64_t number, grpc::ByteBuffer answer) {
     answers_.find(number)->second.Swap(&answer);
     window_.Complete(number);
   }
-  if (!is_valid) context_.TryCancel();
+  if (!is_valid) context().TryCancel();
   // Takes no request, which would nest calls of requests that complete at once.
   StartOperations();
 }
@@ -346,7 +335,6 @@ void SearchStream::Advance() {
     const absl::Status taken = Guarded([&] {
       answers_.try_emplace(number);  // filled by Complete, which must not fail
       window_.Add(request->reply_bytes());
-      return absl::OkStatus();
     });
     if (!taken.ok()) {
       answers_.erase(number);
@@ -354,10 +342,23 @@ void SearchStream::Advance() {
       break;
     }
     lock.unlock();
-    environment_.metrics.AddRequestsInFlight(1);
-    Request::Run(std::move(request), number);
+    environment().metrics.AddRequestsInFlight(1);
+    AnswerRequest(std::move(request), number);
   }
   StartOperations();
+}
+
+void SearchStream::AnswerRequest(std::unique_ptr<Request> request, std::uint64_t number) {
+  const std::uint64_t bytes = request->large_bytes();
+  if (bytes == 0 || !net::OnIoThread()) return Request::Run(std::move(request), number);
+  // It waited until an answer was sent. The stream is there until it finishes.
+  Request* const call = request.release();
+  const absl::Status posted =
+      Post([call, number] { Request::Run(std::unique_ptr<Request>(call), number); },
+           {call->caller(), 0, bytes});
+  if (posted.ok()) return;
+  call->SetRefusal(posted);
+  Request::Run(std::unique_ptr<Request>(call), number);
 }
 
 void SearchStream::StartOperations() {
@@ -381,7 +382,7 @@ std::unique_ptr<SearchStream::Request> SearchStream::TakeWaiting() {
 }
 
 SearchStream::Operation SearchStream::NextOperation() {
-  if (finished_) return Operation::kNone;
+  if (ended_) return Operation::kNone;
   if (broken_) DropAnswers();
   if (!writing_) {
     if (const auto number = window_.NextToSend()) {
@@ -389,20 +390,19 @@ SearchStream::Operation SearchStream::NextOperation() {
       outgoing_.Swap(&answers_[*number]);
       answers_.erase(*number);
       writing_ = true;
-      ++operations_;
+      AddOperation();
       return Operation::kWrite;
     }
   }
   const bool ending = reads_ended_ || end_.has_value() || broken_;
   if (!reading_ && !ending && waiting_ == nullptr && window_.has_place()) {
     reading_ = true;
-    ++operations_;
+    AddOperation();
     return Operation::kRead;
   }
   if (ending && waiting_ == nullptr && window_.empty()) {
-    finished_ = true;
-    ++operations_;
-    return Operation::kFinish;
+    ended_ = true;
+    return Operation::kEnd;
   }
   return Operation::kNone;
 }
@@ -412,7 +412,7 @@ void SearchStream::DropAnswers() {
     if (writing_ && *number == sending_) return;
     answers_.erase(*number);
     window_.Sent(*number);
-    environment_.metrics.AddRequestsInFlight(-1);
+    environment().metrics.AddRequestsInFlight(-1);
   }
 }
 
@@ -421,13 +421,12 @@ void SearchStream::Perform(Operation operation) {
     case Operation::kRead:
       return stream_.Read(&incoming_, read_event_.tag());
     case Operation::kWrite:
-      SetTakeDeadline(TakeDeadline(environment_, environment_.clock.Now()));
+      ExpectTaken(environment().clock.Now());
       return stream_.Write(outgoing_, written_event_.tag());
-    case Operation::kFinish: {
+    case Operation::kEnd: {
       const absl::Status end = end_.value_or(absl::OkStatus());
       if (!end.ok()) record_->Ended(end);
-      SetTakeDeadline(TakeDeadline(environment_, environment_.clock.Now()));
-      return stream_.Finish(GrpcStatus(end, *record_, context_), finished_event_.tag());
+      return SendEnd(GrpcStatus(end, *record_, context()));
     }
     case Operation::kNone:
       return;

@@ -6,17 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
-#include <string_view>
 
 #include <absl/status/status.h>
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include "service/grpc/call_record.h"
-#include "service/grpc/method.h"
-#include "service/rpc_environment.h"
+#include "service/grpc/exchange.h"
 #include "service/search_pipeline.h"
 #include "service/stream_window.h"
 #include "service/validate_stream.h"
@@ -30,43 +25,29 @@ std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const Me
 // SearchStream: makes a Call of each message, within the bounds of a StreamWindow, and sends the
 // answers one after the other. Reads one message at a time, and none while the window is full. gRPC
 // sees the end only after every call has finished. Holds itself until gRPC is done with it.
-class SearchStream final : public net::OpenCall, public std::enable_shared_from_this<SearchStream> {
+class SearchStream final : public Exchange, public std::enable_shared_from_this<SearchStream> {
  public:
-  // What the streams of the method have in common.
-  struct Shared {
-    RpcEnvironment& environment;
-    const MethodIdentity identity;
-    const SearchPipeline& pipeline;
-  };
-  // Where gRPC is asked for a stream.
-  struct Source {
-    MethodService& service;
-    int index;
-    net::IoThread& thread;
-  };
   // Asks gRPC for a stream.
-  static void Ask(const Shared& shared, const Source& source);
+  static void Ask(Method& method, const SearchPipeline& pipeline);
 
  private:
   class Request;
-  enum class Operation : std::uint8_t { kNone, kRead, kWrite, kFinish };
+  enum class Operation : std::uint8_t { kNone, kRead, kWrite, kEnd };
 
-  SearchStream(const Shared& shared, const Source& source);
+  SearchStream(Method& method, const SearchPipeline& pipeline);
 
-  // gRPC's events.
-  void OnArrived(bool ok);
+  void MakeCall() override { record_.emplace(method(), context()); }
+  void SendEnd(const grpc::Status& status) override;
+  absl::Status Begin() override;
+  void Reject(const absl::Status& status) override;
+  void OnCallerGone() override;
+  void Release() override;
+
   void OnRead(bool ok);
   void OnWritten(bool ok);
-  void OnFinished(bool ok);
-  void OnDone(bool ok);
 
   // The server stops: takes no further request, and ends after the answers of those taken.
   void Stop() override;
-  void Cut() override { context_.TryCancel(); }
-  void AskForNext();
-  // After each event: one operation has ended. Lets go of the stream after gRPC's last event.
-  void EndOperation();
-  void ReleaseIfOver();
 
   // Has a worker take the large message that was read. Without a place for that the stream ends.
   void PostRead(std::size_t bytes);
@@ -86,6 +67,8 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
   // Starts gRPC's operations, one at a time. The stream must be held meanwhile.
   void StartOperations();
   void Perform(Operation operation);
+  // Answers a request that was taken, here or on a worker.
+  void AnswerRequest(std::unique_ptr<Request> request, std::uint64_t number);
 
   // REQUIRES of all: mutex_ is held.
   // The first reason is the one that the caller gets.
@@ -94,23 +77,12 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
   Operation NextOperation();
   void DropAnswers();
 
-  const Shared& shared_;
-  RpcEnvironment& environment_;
-  const Source source_;
-  grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  net::IoEventOf<SearchStream> arrived_event_{*this, &SearchStream::OnArrived};
+  const SearchPipeline& pipeline_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context()};
   net::IoEventOf<SearchStream> read_event_{*this, &SearchStream::OnRead};
   net::IoEventOf<SearchStream> written_event_{*this, &SearchStream::OnWritten};
-  net::IoEventOf<SearchStream> finished_event_{*this, &SearchStream::OnFinished};
-  net::IoEventOf<SearchStream> done_event_{*this, &SearchStream::OnDone};
   std::optional<CallRecord> record_;  // set when the stream has arrived
-  std::stop_source cancelled_;
   std::shared_ptr<SearchStream> self_;
-
-  // Used by the I/O thread only.
-  bool asked_for_next_ = false;
-  bool is_done_ = false;  // OnDone has run
 
   // Each is used by gRPC or by one reaction at a time.
   grpc::ByteBuffer incoming_;
@@ -125,12 +97,11 @@ class SearchStream final : public net::OpenCall, public std::enable_shared_from_
   std::uint64_t sending_ = 0;                          // the number of the answer being sent
   bool reading_ = false;                               // a message, or parsing it
   bool writing_ = false;
-  int operations_ = 0;        // of gRPC, that have not ended
   bool performing_ = false;   // a thread starts an operation
   bool reads_ended_ = false;  // the caller sends no more
   bool broken_ = false;       // the caller is gone
-  bool finished_ = false;
-  // Why the stream ends before the caller ends it; is not written once finished_.
+  bool ended_ = false;
+  // Why the stream ends before the caller ends it; is not written once ended_.
   std::optional<absl::Status> end_;
 };
 

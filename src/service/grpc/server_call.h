@@ -29,13 +29,14 @@ class ServerCall : public Interface {
     reply_limit_.bytes_max = environment.limits.reply_bytes_default;
     reply_limit_.unsent = environment.unsent_replies.get();
     reply_limit_.caller = record_.caller();
+    reply_limit_.clock = &environment.clock;
   }
 
   std::string_view method() const override { return record_.method(); }
   std::string_view request_id() const override { return record_.request_id(); }
   Clock::TimePoint arrived_at() const override { return record_.arrived_at(); }
   CallerKey caller() const override { return record_.caller(); }
-  std::optional<Clock::TimePoint> deadline() const override { return deadline_; }
+  std::optional<Clock::TimePoint> deadline() const override { return reply_limit_.deadline; }
   std::stop_token cancelled() const override { return cancelled_; }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
     reply_limit_.bytes_max = bytes_max;
@@ -57,12 +58,11 @@ class ServerCall : public Interface {
       return made.status();
     });
   }
-  void SetDeadline(std::optional<Clock::TimePoint> deadline) { deadline_ = deadline; }
+  void SetDeadline(std::optional<Clock::TimePoint> deadline) { reply_limit_.deadline = deadline; }
 
  private:
   RpcEnvironment& environment_;
   const CallRecord record_;
-  std::optional<Clock::TimePoint> deadline_;
   const std::stop_token cancelled_;
   ReplyLimit reply_limit_;
 };

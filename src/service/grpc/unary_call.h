@@ -1,85 +1,74 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 #include <google/protobuf/arena.h>
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include "service/grpc/method.h"
+#include "service/grpc/exchange.h"
 #include "service/grpc/server_call.h"
 
 namespace simile::service {
 
-// A method that answers a request once.
+class UnaryExchange;
+
+// A method that answers a request once. Keeps the memory of as many ended exchanges as calls are
+// asked for, for the next ones.
 class UnaryMethod : public Method {
  public:
   UnaryMethod(RpcEnvironment& environment, const MethodRow& row);
   ~UnaryMethod() override;
 
-  void TakeCalls(MethodService& service, int index, net::IoThread& thread) override;
-
   using Message = google::protobuf::Message;
-  virtual Message& NewRequest(google::protobuf::Arena& arena) const = 0;
-  // Null when the handler writes the response itself.
-  virtual Message* NewResponse(google::protobuf::Arena& arena) const = 0;
-  virtual void Handle(Call& call, const Message& request, Message* response) const = 0;
+  // Of one call.
+  struct Messages {
+    Message* request = nullptr;
+    Message* response = nullptr;  // null when the handler writes the response itself
+  };
+  virtual Messages NewMessages(google::protobuf::Arena& arena) const = 0;
+  virtual void Handle(Call& call, const Messages& messages) const = 0;
 
-  class Calls;
+  // On the I/O thread: destroys it.
+  void Release(UnaryExchange& exchange);
 
  private:
-  std::unique_ptr<Calls> calls_;
+  struct Block;  // the memory of an exchange
+  void AskForCall() override;
+
+  std::vector<std::unique_ptr<Block>> free_;
 };
 
-// The Calls of a unary method as gRPC sees them: asks for one, reads its request, sends the
-// response or error, counts and logs it.
-class UnaryExchange final : public net::OpenCall {
+// The Calls of a unary method as gRPC sees them: reads the request, sends the response or error,
+// counts and logs it.
+class UnaryExchange final : public Exchange {
  public:
-  // What the exchanges of a method have in common.
-  struct Shared {
-    const UnaryMethod& method;
-    MethodService& service;
-    int index;
-    net::IoThread& thread;
-  };
-
   // Asks gRPC for a call.
-  //   calls  where exchanges come from and go to
-  UnaryExchange(const Shared& shared, UnaryMethod::Calls& calls);
+  explicit UnaryExchange(UnaryMethod& method);
 
  private:
-  void OnArrived(bool ok);
-  void OnFinished(bool ok);
-  void OnDone(bool ok);
-  void Cut() override { context_.TryCancel(); }
+  void MakeCall() override { call_.emplace(*this); }
+  void SendEnd(const grpc::Status& status) override { Send({}, status); }
+  absl::Status Begin() override;
+  void Reject(const absl::Status& status) override { call_->Finish(status); }
+  void Release() override { method_.Release(*this); }
 
-  // Runs the handler here or on a worker.
-  absl::Status Begin();
   // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
   // once.
   void Send(const grpc::ByteBuffer& response, const grpc::Status& status);
-  // One of the two last events.
-  void End();
 
-  const Shared& shared_;
-  UnaryMethod::Calls& calls_;
-  grpc::ServerContext context_;
+  UnaryMethod& method_;
   grpc::ByteBuffer request_;
-  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
-  net::IoEventOf<UnaryExchange> arrived_event_{*this, &UnaryExchange::OnArrived};
-  net::IoEventOf<UnaryExchange> finished_event_{*this, &UnaryExchange::OnFinished};
-  net::IoEventOf<UnaryExchange> done_event_{*this, &UnaryExchange::OnDone};
-  int ends_ = 0;
-  std::stop_source cancelled_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context()};
 
   // The call as its handler sees it.
   class Arrived final : public ServerCall<Call> {
@@ -88,12 +77,17 @@ class UnaryExchange final : public net::OpenCall {
 
     // Reads the request and calls the handler.
     void Run();
-    // The same, unless its caller has left meanwhile.
-    void RunOnWorker();
+    void ReleaseRequest() override {
+      assert(messages_.response == nullptr);
+      messages_ = {};
+      arena_.Reset();
+    }
     void Finish(const absl::Status& status) override;
     void FinishWith(const Reply& reply) override;
 
    private:
+    // Errors: the caller is gone, or its deadline has passed, after the wait for a worker.
+    absl::Status CheckWanted() const;
     // Ends the call with what `serialize` returns, unless its caller is gone.
     void EndWith(absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> serialize);
     void End(const absl::Status& status, const grpc::ByteBuffer& response);
@@ -104,7 +98,7 @@ class UnaryExchange final : public net::OpenCall {
     UnaryExchange& exchange_;
     alignas(std::max_align_t) std::array<char, kFirstBlockBytes> first_block_;
     google::protobuf::Arena arena_{first_block_.data(), first_block_.size()};
-    google::protobuf::Message* response_ = nullptr;  // on the arena
+    UnaryMethod::Messages messages_;  // on the arena
   };
   std::optional<Arrived> call_;  // until it is sent
 };
@@ -117,21 +111,20 @@ class UnaryMethodOf final : public UnaryMethod {
   UnaryMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
       : UnaryMethod(environment, row), handle_(std::move(handle)) {}
 
-  Message& NewRequest(google::protobuf::Arena& arena) const override {
-    return *google::protobuf::Arena::CreateMessage<Request>(&arena);
-  }
-  Message* NewResponse(google::protobuf::Arena& arena) const override {
-    if constexpr (std::is_void_v<Response>) {
-      return nullptr;
-    } else {
-      return google::protobuf::Arena::CreateMessage<Response>(&arena);
+  Messages NewMessages(google::protobuf::Arena& arena) const override {
+    Messages messages;
+    messages.request = google::protobuf::Arena::CreateMessage<Request>(&arena);
+    if constexpr (!std::is_void_v<Response>) {
+      messages.response = google::protobuf::Arena::CreateMessage<Response>(&arena);
     }
+    return messages;
   }
-  void Handle(Call& call, const Message& request, Message* response) const override {
+  void Handle(Call& call, const Messages& messages) const override {
+    const auto& request = static_cast<const Request&>(*messages.request);
     if constexpr (std::is_void_v<Response>) {
-      handle_(call, static_cast<const Request&>(request));
+      handle_(call, request);
     } else {
-      handle_(call, static_cast<const Request&>(request), static_cast<Response&>(*response));
+      handle_(call, request, static_cast<Response&>(*messages.response));
     }
   }
 

@@ -105,8 +105,8 @@ class ExecutorTest : public testing::Test {
   }
 
   FakeClock clock_;
-  Executor::Options options_;                      // the rest of them: set before Start
-  Executor::ReadDeviceMemory read_device_memory_;  // set before Start
+  Executor::Options options_;                         // the rest of them: set before Start
+  SliceRunner::ReadDeviceMemory read_device_memory_;  // set before Start
   Gate gate_;
   Answers answers_;
   std::shared_ptr<FakeSegment> segment_;

@@ -49,7 +49,7 @@ class Simulation {
       for (; next < tasks_.size() && tasks_[next].arrives_ms <= now_ms_; ++next) Arrive(next);
       schedule_.Next(slice);
       const double ms = slice.hard ? RunHard(slice) : RunPlain(slice);
-      schedule_.Charge(slice, {.ms = ms, .searches = slice.searches, .work_ms = ms});
+      schedule_.Charge(slice, ms);
       longest_slice_ms_ = std::max(longest_slice_ms_, ms);
       lane_ms_[static_cast<std::size_t>(slice.lane)] += ms;
       now_ms_ += ms;
@@ -97,10 +97,12 @@ class Simulation {
   }
 
   // The oldest first, as long as the slice lasts.
-  double RunHard(const Schedule::Slice& slice) {
+  double RunHard(Schedule::Slice& slice) {
     double ms = 0;
-    for (const Schedule::Part& part : slice.parts) {
+    for (Schedule::Part& part : slice.parts) {
       const double work_ms = std::min(left_[part.id], kSliceMs - ms);
+      part.searches_done = tasks_[part.id].searches;
+      part.work_done_ms = work_ms;
       left_[part.id] -= work_ms;
       ms += work_ms;
     }

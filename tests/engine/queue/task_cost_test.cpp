@@ -48,7 +48,10 @@ TEST_F(TaskCostTest, CountsPairsOfRowsAndRowsInOrder) {
   EXPECT_DOUBLE_EQ(WorkMs(task_, estimator), pairs_ms);
   const std::vector<Row> rows;
   task_.queries[1].order.emplace("", &rows, 1'000);
-  EXPECT_NEAR(WorkMs(task_, estimator), pairs_ms + 0.01, 1e-9) << "10 ns a row";
+  task_.queries[1].k = 100;
+  EXPECT_NEAR(WorkMs(task_, estimator), pairs_ms + 0.001, 1e-9) << "10 ns a row";
+  task_.queries[1].mask = std::make_shared<const RowMask>(1'000);
+  EXPECT_NEAR(WorkMs(task_, estimator), pairs_ms + 0.01, 1e-9) << "all rows may be passed over";
 }
 
 TEST_F(TaskCostTest, FindsTheLongestListOfATask) {
@@ -56,6 +59,8 @@ TEST_F(TaskCostTest, FindsTheLongestListOfATask) {
   EXPECT_EQ(ListLengthOf(task_), 20U);
   task_.queries[1].diversity = Diversity{.lambda = 0.5F, .candidates = 3'000};
   EXPECT_EQ(ListLengthOf(task_), 3'000U);
+  task_.queries[1].scoring = Scoring::kSumScores;
+  EXPECT_GT(ListLengthOf(task_), 3'000U) << "some that are proposed do not come to be hits";
 }
 
 TEST_F(TaskCostTest, CountsWhatATaskHolds) {

@@ -1,5 +1,6 @@
 #include "engine/search/hard_queries.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -46,7 +47,12 @@ class HardSliceTest : public testing::Test {
     }
     constexpr milliseconds kSlice{20};
     HardQueries::Report report;
-    queries_.RunSlice(tasks, {clock_.Now() + kSlice, kSlice, 16, yield_}, report);
+    queries_.RunSlice(tasks,
+                      {.end = clock_.Now() + kSlice,
+                       .length = kSlice,
+                       .searches_max = searches_max_,
+                       .yield = yield_},
+                      report);
     return report;
   }
 
@@ -55,6 +61,7 @@ class HardSliceTest : public testing::Test {
       std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(kRows, kDim, 1), &segment_));
   FakeClock clock_;
   std::atomic<bool> yield_ = false;
+  std::uint32_t searches_max_ = 16;
   SearchWorkspace workspace_;
   std::vector<std::unique_ptr<SearchTask>> tasks_;
   std::vector<std::unique_ptr<TaskProgress>> progress_;
@@ -70,6 +77,48 @@ TEST_F(HardSliceTest, FinishesWhatHasBegunBeforeItSearchesForOthers) {
   EXPECT_EQ(RunSlice().searches.size(), 1U) << "after the first task's piece there was time";
   EXPECT_TRUE(progress_[0]->ended());
   EXPECT_FALSE(progress_[1]->ended());
+}
+
+// The first needs a second round, as its vector is also its negative example; the other has much
+// to compare after the first.
+TEST_F(HardSliceTest, SearchesForTheOldestBeforeItWorksOnYoungerOnes) {
+  SearchTask& oldest = AddTask(3, 10);
+  oldest.vectors = RandomMatrix(2, kDim, 1);
+  std::copy_n(oldest.vectors.view().PaddedRow(0), oldest.vectors.view().padded_dim(),
+              oldest.vectors.MutableRow(1));
+  oldest.queries[0].vector_count = 2;
+  oldest.queries[0].scoring = Scoring::kBestScore;
+  oldest.queries[0].weights = {1, 1};
+  oldest.queries[0].positive_count = 1;
+  oldest.queries[0].diversity.reset();
+  AddTask(6, 10'000);
+  std::size_t scored = 0;
+  segment_->on_score = [&] {
+    ++scored;
+    clock_.Advance(milliseconds(25));
+    return absl::OkStatus();
+  };
+  while (!progress_[0]->ended()) RunSlice();
+  const std::size_t ended_at = scored;
+  EXPECT_GE(segment_->passes().size(), 2U);
+  EXPECT_FALSE(progress_[1]->ended());
+  while (!progress_[1]->ended()) RunSlice();
+  EXPECT_EQ(scored - ended_at, 5U) << "none of the younger one's pieces came before";
+}
+
+TEST_F(HardSliceTest, LeavesASmallSearchToTheNextSlice) {
+  searches_max_ = 1;
+  segment_->on_search = [this] { clock_.Advance(milliseconds(1)); };
+  segment_->on_score = [this] {
+    clock_.Advance(milliseconds(16));
+    return absl::OkStatus();
+  };
+  AddTask(2, 10);
+  AddTask(2, 10);
+  EXPECT_EQ(RunSlice().searches.size(), 1U) << "3 ms are left of 20";
+  EXPECT_TRUE(progress_[0]->ended());
+  EXPECT_EQ(RunSlice().searches.size(), 1U);
+  EXPECT_TRUE(progress_[1]->ended());
 }
 
 TEST_F(HardSliceTest, DoesNotMeasureAFailedSearch) {
@@ -97,12 +146,12 @@ TEST_F(HardSliceTest, MeasuresScoresByLargePiecesOnly) {
   };
   AddTask(3, 10);
   const HardQueries::Report little = RunSlice();
-  EXPECT_EQ(little.work, milliseconds(2));
+  EXPECT_EQ(progress_[0]->work_in_slice, milliseconds(2));
   EXPECT_EQ(little.products, 0U);
   EXPECT_EQ(little.scoring, Clock::Duration(0));
   AddTask(6, 10'000);
   const HardQueries::Report much = RunSlice();
-  EXPECT_EQ(much.work, milliseconds(5));
+  EXPECT_EQ(progress_[1]->work_in_slice, milliseconds(5));
   EXPECT_EQ(much.products, 5U * 10'000 * kDim) << "each row chosen but the last, with all";
   EXPECT_EQ(much.scoring, milliseconds(5));
 }

@@ -1,0 +1,165 @@
+#include "engine/queue/slice_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "base/error_detail.h"
+#include "engine/queue/reserve_for.h"
+
+namespace simile::engine {
+namespace {
+
+// What a result keeps while nothing is searched.
+constexpr std::size_t kResultBytesKept = 1U << 20;
+
+constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
+
+}  // namespace
+
+SliceRunner::SliceRunner(std::shared_ptr<const ServedBy> served_by, const Clock& clock,
+                         ReadDeviceMemory read)
+    : served_by_(std::move(served_by)), clock_(clock), read_device_memory_(std::move(read)) {}
+
+void SliceRunner::Reserve(std::size_t task_count) {
+  ReserveFor(task_count, parts_);
+  ReserveFor(task_count, hard_tasks_);
+}
+
+const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
+                                             std::span<QueuedTask* const> tasks,
+                                             const std::atomic<bool>& yield) {
+  const Clock::TimePoint began_at = clock_.Now();
+  ReadDeviceBytes();
+  for (QueuedTask* const queued : tasks) {
+    TaskProgress& progress = queued->progress;
+    if (progress.begun()) continue;
+    progress.status = base::OrOutOfMemory([&] {
+      progress.results.resize(queued->task->queries.size());
+      return absl::OkStatus();
+    });
+  }
+  hard_report_ = {};
+  outcome_ = {};
+  slice.hard ? RunHard(slice, tasks, began_at + kSlice, yield) : RunPlain(slice, tasks);
+  outcome_.duration = clock_.Now() - began_at;
+  for (QueuedTask* const queued : tasks) {
+    if (std::exchange(queued->progress.in_slice, false)) queued->compute += outcome_.duration;
+  }
+  return outcome_;
+}
+
+void SliceRunner::RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks) {
+  parts_.clear();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    TaskProgress& progress = tasks[i]->progress;
+    if (progress.status.ok()) parts_.push_back({&progress, slice.parts[i].searches});
+  }
+  outcome_.batch_size = slice.searches;
+  pass_succeeded_ = !parts_.empty() && plain_pass_.Run(parts_).ok();
+  if (pass_succeeded_) outcome_.fallback = workspace_.result.fallback();
+}
+
+void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
+                          Clock::TimePoint end, const std::atomic<bool>& yield) {
+  hard_tasks_.clear();
+  for (QueuedTask* const queued : tasks) {
+    if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
+  }
+  try {
+    HardQueriesOf(slice, tasks.front()->task->snapshot)
+        .RunSlice(hard_tasks_,
+                  {.end = end, .length = kSlice, .searches_max = slice.searches, .yield = yield},
+                  hard_report_);
+  } catch (const std::bad_alloc&) {
+    // For what they share; each query's own lack of memory ends only its task.
+    for (TaskProgress* const task : hard_tasks_) {
+      task->status = base::OutOfMemory();
+      Drop(*task);
+    }
+  }
+  outcome_.batch_size = hard_report_.query_count;
+  outcome_.fallback = hard_report_.fallback;
+}
+
+HardQueries& SliceRunner::HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot) {
+  for (HardGroup& group : hard_groups_) {
+    if (group.lane == slice.lane && group.shape.IsLike(slice.shape)) return group.queries;
+  }
+  return hard_groups_.emplace_back(slice.lane, slice.shape, snapshot, workspace_, clock_).queries;
+}
+
+void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
+                              CostEstimator& estimator) const {
+  if (!slice.hard) {
+    if (pass_succeeded_) {
+      estimator.AddPass(slice.shape, slice.searches, Milliseconds(outcome_.duration).count());
+    }
+    return;
+  }
+  for (const HardQueries::SearchTime& search : hard_report_.searches) {
+    CostEstimator::Shape shape = slice.shape;  // the lists of later rounds are longer
+    shape.k_class =
+        CostEstimator::KClassOf(search.list_max, tasks.front()->task->snapshot->row_count());
+    estimator.AddPass(shape, search.searches, Milliseconds(search.duration).count());
+  }
+  estimator.AddScores(static_cast<double>(hard_report_.products),
+                      Milliseconds(hard_report_.scoring).count());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const TaskProgress& progress = tasks[i]->progress;
+    slice.parts[i].searches_done = progress.searches_in_slice;
+    slice.parts[i].work_done_ms = Milliseconds(progress.work_in_slice).count();
+  }
+}
+
+void SliceRunner::Drop(const TaskProgress& task) {
+  for (HardGroup& group : hard_groups_) group.queries.Drop(task);
+}
+
+void SliceRunner::DropEmptyGroups() {
+  hard_groups_.remove_if([](const HardGroup& group) { return group.queries.empty(); });
+}
+
+void SliceRunner::FreeBuffers() {
+  if (workspace_.result.buffer_bytes() > kResultBytesKept) workspace_.result = SearchResult();
+}
+
+void SliceRunner::ReadDeviceBytes() {
+  if (!read_device_memory_) return;
+  std::vector<DeviceMemory> read;
+  try {
+    read = read_device_memory_();
+  } catch (const std::bad_alloc&) {
+    return;  // what the slice before read stays
+  }
+  device_bytes_ = 0;
+  device_bytes_peak_ = 0;
+  for (const DeviceMemory& memory : read) {
+    device_bytes_ += memory.bytes;
+    device_bytes_peak_ += memory.peak_bytes;
+  }
+}
+
+absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const {
+  TaskProgress& progress = queued.progress;
+  if (!progress.status.ok()) return progress.status;
+  const Snapshot& snapshot = *queued.task->snapshot;
+  Execution execution;
+  for (const QueryResult& result : progress.results) execution.Add(result.execution);
+  const bool searched = !execution.engines.names().empty();
+  if (!searched) execution.AddFallback(FallbackOf(snapshot));
+  const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
+  if (!searched) execution.engines.Add(EngineOf(snapshot, *served_by));  // the one that would have
+  return SearchAnswer{
+      .results = std::move(progress.results),
+      .receipt = {.served_by = served_by,
+                  .engines = execution.engines.names(),
+                  .device_bytes = device_bytes_,
+                  .device_bytes_peak = device_bytes_peak_,
+                  .batch_size = std::max(1U, progress.batch_size),
+                  .queue_us = Microseconds(queued.began_at - queued.task->arrived_at),
+                  .compute_us = Microseconds(queued.compute),
+                  .cost = execution.cost}};
+}
+
+}  // namespace simile::engine

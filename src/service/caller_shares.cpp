@@ -1,0 +1,18 @@
+#include "service/caller_shares.h"
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+
+namespace simile::service {
+
+std::string CallerShares::Shortage(CallerKey caller, std::uint64_t amount) const {
+  return fmt::format(
+      "{} of {} {} are taken, {} of them by this caller; one caller gets at most half{}",
+      base::Grouped(held()), base::Grouped(amount_max_), of_places_ ? "places" : "bytes",
+      base::Grouped(HeldBy(caller)),
+      of_places_ ? ", and some are kept for callers that hold none"
+                 : fmt::format(": {} more do not fit", base::Grouped(amount)));
+}
+
+}  // namespace simile::service

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "engine/fake_clock.h"
+#include "net/io_thread.h"
+#include "observe/build_info.h"
+#include "observe/metrics.h"
+
+namespace simile::net {
+
+// An IoThread whose time the test sets, of a server without methods and connections.
+class RunningIoThread {
+ public:
+  RunningIoThread() {
+    grpc::ServerBuilder builder;
+    thread_ = std::make_unique<IoThread>(
+        builder.AddCompletionQueue(), [this] { return CountLook(); }, clock_, metrics_);
+    server_ = builder.BuildAndStart();
+  }
+  ~RunningIoThread() {
+    StopCalls();
+    server_->Shutdown();
+    server_->Wait();
+    thread_.reset();
+  }
+
+  IoThread& thread() { return *thread_; }
+  const engine::FakeClock& clock() const { return clock_; }
+
+  void Start() { thread_->Start(); }
+  // Unless called before, called at the end.
+  void StopCalls() {
+    if (!std::exchange(stopped_, true)) thread_->StopCalls();
+  }
+  // Runs it on the thread, and returns when the thread has looked around after that.
+  void Run(const std::function<void()>& step) {
+    Step event;
+    event.step = [&] {
+      step();
+      const std::lock_guard lock(mutex_);
+      awaited_look_ = looks_ + 1;
+    };
+    grpc::Alarm alarm;
+    alarm.Set(&thread_->queue(), gpr_now(GPR_CLOCK_MONOTONIC), static_cast<IoEvent*>(&event));
+    std::unique_lock lock(mutex_);
+    looked_.wait(lock, [this] { return awaited_look_ > 0 && looks_ >= awaited_look_; });
+    awaited_look_ = 0;
+  }
+  // Advances the clock, and returns when the thread has seen that.
+  void Advance(Clock::Duration duration) {
+    clock_.Advance(duration);
+    Run([] {});
+  }
+
+ private:
+  struct Step final : IoEvent {
+    void Happened(bool /*ok*/) override { step(); }
+    std::function<void()> step;
+  };
+  // Before each wait of the thread.
+  bool CountLook() {
+    const std::lock_guard lock(mutex_);
+    ++looks_;
+    looked_.notify_all();
+    return false;
+  }
+
+  engine::FakeClock clock_;
+  bool stopped_ = false;
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable looked_;
+  int looks_ = 0;
+  int awaited_look_ = 0;  // 0 for none
+
+  observe::Metrics metrics_{observe::GetBuildInfo()};
+  std::unique_ptr<IoThread> thread_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace simile::net
