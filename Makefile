@@ -53,6 +53,7 @@ asan-build tsan-build:
 
 # Some tests preload a library of theirs, before AddressSanitizer's.
 asan: export ASAN_OPTIONS = verify_asan_link_order=0
+tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tests/thread_sanitizer.supp
 # Without the tests in Python: a sanitizer sees nothing of them, and `make test` runs them.
 asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer; SUITE=integration
 	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex '^$(SUITE)$$' --exclude-regex '^[a-z_.]+$$' $(CTEST_FLAGS) \
