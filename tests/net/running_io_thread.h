@@ -57,8 +57,8 @@ class RunningIoThread {
   }
 
  private:
-  // Made before the thread, and its content handed over under the mutex: ThreadSanitizer does not see that gRPC's
-  // queue orders what one thread puts in and another takes out.
+  // Made before the thread, and its content handed over under the mutex: ThreadSanitizer does not
+  // see that gRPC's queue orders what one thread puts in and another takes out.
   struct Step final : IoEvent {
     explicit Step(RunningIoThread& owner) : io(owner) {}
     void Happened(bool /*ok*/) override {
