@@ -91,7 +91,8 @@ std::vector<std::string> CommonValues(const engine::Snapshot& snapshot, std::str
   const filter::Field* const found = snapshot.filters->payload().Find(field);
   if (found == nullptr) return values;
   base::LongWork work = tests::UnaskedWork();
-  for (const auto& value : filter::Summarize(*found, count, work)->most_common)
+  const auto summary = filter::Summarize(*found, count, work);
+  for (const auto& value : summary->most_common)
     values.push_back(std::get<std::string>(value.value));
   return values;
 }
