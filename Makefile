@@ -7,13 +7,14 @@ SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
 FOLDERS ?= (src|tests)/
 SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
-SCRIPTS = .ci/run examples/demo.sh examples/python/make_stubs.sh packages/install tests/fuzz/run.sh
+SCRIPTS = .ci/run cmake/cuda12/fetch examples/demo.sh examples/python/make_stubs.sh packages/install \
+          tests/bench/gpu/fake_program.sh tests/fuzz/run.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench asan tsan asan-build tsan-build fuzz fuzz-build mutants probes image docker-test monitoring-test format format-check scripts tidy check clean
+.PHONY: help build all demo test bench cuda12 asan tsan asan-build tsan-build fuzz fuzz-build mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
 
 help:           ## print this list
-	@sed -n 's/^\([a-z -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 build:          ## build/bin/simile, optimised
 	@packages/install build
@@ -24,6 +25,13 @@ all:            ## build everything, the tests too
 	@packages/install build test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
+
+cuda12:         ## build/cuda12/bin/libsimile_cuda12.so, the GPU plug-in for drivers from 525 on, with its test; without nvcc
+	@packages/install build cuda12
+	cmake/cuda12/fetch build/cuda12/toolkit
+	cmake --preset cuda12
+	cmake --build --preset cuda12 --parallel $(JOBS) --target simile_cuda cuda_plugin_test
+	build/cuda12/tests/cuda_plugin_test
 
 demo:           ## build, serve the films, query them, print the answers, stop
 	@packages/install build test
@@ -74,6 +82,12 @@ mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS) --target gpu_test gpu_conformance_test
 	python3 -B tests/backend/cuda/mutate.py --build build --sanitized build/asan --jobs $(JOBS)
+
+gpu-dry-run:    ## the bench of the GPU engine on the emulated device, each step also killed: what a card would run
+	@packages/install build test
+	cmake --preset bench
+	cmake --build --preset bench --parallel $(JOBS) --target gpu_dry_run_programs simile
+	python3 -B tests/bench/gpu/gpu_dry_run.py --bin build/tests/gpu_dry_run --simile build/bin/simile
 
 # TARGET=gpu for the image with the GPU plug-in; of another CUDA: IMAGE=simile:gpu-cuda13 CUDA=... (docker/Dockerfile).
 TARGET ?= cpu

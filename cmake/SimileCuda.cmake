@@ -1,5 +1,5 @@
 # The GPU engine's sources: built by nvcc into the plug-in, and by the tests for an emulated device.
-set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu order_mask.cu row_scan.cu sample_gate.cu topk_fp16.cu)
+set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu order_mask.cu row_scan.cu sample_gate.cu take_queries.cu topk_fp16.cu)
 list(TRANSFORM SIMILE_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/)
 set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp cuda_engine.cpp device.cpp device_error.cpp device_probe.cpp
                        filter_cache.cpp kernel_variants.cpp pass_plan.cpp pass_runner.cpp plugin.cpp resident_rows.cpp workspace.cpp)
@@ -43,12 +43,51 @@ function(simile_cuda_architectures result)
   set(${result} ${architectures} PARENT_SCOPE)
 endfunction()
 
-# Whether the GPU plug-in is built: SIMILE_BUILD_CUDA, and one line that says so.
+# simile_clang_kernels(VARIABLE): the objects of the kernels where clang compiles them, with the flags of
+# kernels/CMakeLists.txt. clang calls the ptxas and the fatbinary of the toolkit's folder; a kernel that spills is an error.
+function(simile_clang_kernels result)
+  list(TRANSFORM SIMILE_CUDA_ARCHITECTURES PREPEND --offload-arch=sm_ OUTPUT_VARIABLE targets)
+  list(GET SIMILE_CUDA_ARCHITECTURES -1 newest)
+  set(objects "")
+  foreach(source IN LISTS SIMILE_KERNEL_SOURCES)
+    get_filename_component(name ${source} NAME)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+    add_custom_command(
+      OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d COMMENT "Building CUDA object ${name}.o by clang" VERBATIM
+      COMMAND ${SIMILE_CUDA_CLANG} -x cuda --cuda-path=${SIMILE_CUDA12_TOOLKIT} ${targets} --cuda-include-ptx=sm_${newest}
+              -std=c++17 -O3 -fPIC -ffp-contract=off -Wno-unknown-cuda-version -I${PROJECT_SOURCE_DIR}
+              -I${PROJECT_SOURCE_DIR}/cmake/cuda12 -Xcuda-ptxas --warn-on-spills -Xcuda-ptxas --warning-as-error -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object})
+    list(APPEND objects ${object})
+  endforeach()
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()
+
+# Whether the GPU plug-in is built: SIMILE_BUILD_CUDA, for SIMILE_CUDA_VERSION, and one line that says so. With
+# SIMILE_CUDA12_TOOLKIT and no CMAKE_CUDA_COMPILER clang builds it (SIMILE_CUDA_CLANG), for every card up to Hopper and, as
+# PTX, later ones.
 set(SIMILE_BUILD_CUDA OFF)
 if(SIMILE_CUDA STREQUAL "OFF")
   message(STATUS "GPU plug-in: not built (SIMILE_CUDA=OFF)")
   return()
 endif()
+if(SIMILE_CUDA12_TOOLKIT AND NOT CMAKE_CUDA_COMPILER)
+  if(NOT EXISTS ${SIMILE_CUDA12_TOOLKIT}/bin/fatbinary)
+    message(FATAL_ERROR "${SIMILE_CUDA12_TOOLKIT} is not there: run cmake/cuda12/fetch with it, or set CMAKE_CUDA_COMPILER to nvcc 12")
+  endif()
+  find_program(SIMILE_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 REQUIRED)
+  add_library(CUDA::cudart_static INTERFACE IMPORTED)
+  target_include_directories(CUDA::cudart_static INTERFACE ${SIMILE_CUDA12_TOOLKIT}/include ${PROJECT_SOURCE_DIR}/cmake/cuda12)
+  target_link_libraries(CUDA::cudart_static INTERFACE ${SIMILE_CUDA12_TOOLKIT}/lib/libcudart_static.a Threads::Threads rt
+                                                      ${CMAKE_DL_LIBS})
+  set(SIMILE_BUILD_CUDA ON)
+  set(SIMILE_CUDA_VERSION 12.9)
+  if(NOT SIMILE_CUDA_ARCHITECTURES)
+    set(SIMILE_CUDA_ARCHITECTURES 61 70 75 80 86 89 90)
+  endif()
+  message(STATUS "GPU plug-in: built with CUDA ${SIMILE_CUDA_VERSION} by ${SIMILE_CUDA_CLANG} for ${SIMILE_CUDA_ARCHITECTURES}")
+  return()
+endif()
+unset(SIMILE_CUDA_CLANG CACHE)
 include(CheckLanguage)
 check_language(CUDA)
 if(CMAKE_CUDA_COMPILER)
@@ -57,11 +96,17 @@ if(CMAKE_CUDA_COMPILER)
   add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
   find_package(CUDAToolkit REQUIRED)
   set(SIMILE_BUILD_CUDA ON)
+  set(SIMILE_CUDA_VERSION ${CUDAToolkit_VERSION})
   if(SIMILE_CCACHE)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${SIMILE_CCACHE})
   endif()
-  simile_cuda_architectures(SIMILE_CUDA_ARCHITECTURES)
-  message(STATUS "GPU plug-in: built with CUDA ${CUDAToolkit_VERSION} for ${SIMILE_CUDA_ARCHITECTURES} (SIMILE_CUDA_CARDS=${SIMILE_CUDA_CARDS})")
+  if(SIMILE_CUDA_ARCHITECTURES)  # of the command line, such as 90-real
+    set(why "as told")
+  else()
+    simile_cuda_architectures(SIMILE_CUDA_ARCHITECTURES)
+    set(why SIMILE_CUDA_CARDS=${SIMILE_CUDA_CARDS})
+  endif()
+  message(STATUS "GPU plug-in: built with CUDA ${CUDAToolkit_VERSION} for ${SIMILE_CUDA_ARCHITECTURES} (${why})")
 elseif(SIMILE_CUDA STREQUAL "ON")
   message(FATAL_ERROR "SIMILE_CUDA=ON needs nvcc: put it on PATH or set CMAKE_CUDA_COMPILER")
 else()

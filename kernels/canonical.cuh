@@ -16,22 +16,53 @@ __device__ __forceinline__ float SumOfLanes(float sum) {
   return __fadd_rn(sum, 0.0F);  // -0 becomes +0
 }
 
-// Two rows at once, for twice the loads in flight. All lanes get both scores.
-//   stride  a multiple of 32
 struct ScorePair {
   float first, second;
 };
+
+// Adds the lane's products of the next kSteps * 32 columns, in their order. All loads are issued
+// before the first sum needs one; a loop whose length depends on the lane would wait for each.
+template <unsigned kSteps>
+__device__ __forceinline__ void AddColumns(const float*& query, const float*& first,
+                                           const float*& second, ScorePair& sums) {
+  float values[kSteps], of_first[kSteps], of_second[kSteps];
+#pragma unroll
+  for (unsigned i = 0; i < kSteps; ++i) {
+    values[i] = __ldg(query + i * 32);
+    of_first[i] = __ldg(first + i * 32);
+    of_second[i] = __ldg(second + i * 32);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < kSteps; ++i) {
+    sums.first = __fmaf_rn(values[i], of_first[i], sums.first);
+    sums.second = __fmaf_rn(values[i], of_second[i], sums.second);
+  }
+  query += kSteps * 32;
+  first += kSteps * 32;
+  second += kSteps * 32;
+}
+
+// Two rows at once, for twice the loads in flight: rows of 384 dimensions wait for memory once,
+// those of 768 twice. All lanes get both scores.
+//   stride  a multiple of 32
 __device__ __forceinline__ ScorePair CanonicalScores(const float* query, const float* first,
                                                      const float* second, unsigned stride,
                                                      unsigned lane) {
-  float sum_first = 0, sum_second = 0;
-#pragma unroll 4
-  for (unsigned i = lane; i < stride; i += 32) {
-    const float value = __ldg(query + i);
-    sum_first = __fmaf_rn(value, __ldg(first + i), sum_first);
-    sum_second = __fmaf_rn(value, __ldg(second + i), sum_second);
+  constexpr unsigned kStepsAhead = 12;
+  query += lane;
+  first += lane;
+  second += lane;
+  ScorePair sums{0, 0};
+  unsigned steps = stride / 32;
+#pragma unroll 1
+  for (; steps >= kStepsAhead; steps -= kStepsAhead) {
+    AddColumns<kStepsAhead>(query, first, second, sums);
   }
-  return {SumOfLanes(sum_first), SumOfLanes(sum_second)};
+  if ((steps & 8) != 0) AddColumns<8>(query, first, second, sums);
+  if ((steps & 4) != 0) AddColumns<4>(query, first, second, sums);
+  if ((steps & 2) != 0) AddColumns<2>(query, first, second, sums);
+  if ((steps & 1) != 0) AddColumns<1>(query, first, second, sums);
+  return {SumOfLanes(sums.first), SumOfLanes(sums.second)};
 }
 
 }  // namespace simile::kernels

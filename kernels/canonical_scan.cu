@@ -12,7 +12,11 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
+// Of a multiprocessor: leaves 64 registers a thread. Without a number the compiler aims at full
+// occupancy, with 32 registers and a few loads in flight.
+constexpr unsigned kBlocksAtOnce = 4;
 constexpr unsigned kBlocksMax = 2'048;
+constexpr unsigned kBlocksToFill = 512;  // estimated: four per multiprocessor of an H200
 
 // The row at a place of a query's list, or at a position; the same in all lanes.
 struct Candidate {
@@ -26,13 +30,25 @@ __device__ __forceinline__ Candidate CandidateAt(const Pass& pass, const QueryTe
   return {__ldg(pass.row_of + place), MaskPasses(terms, place)};
 }
 
+// Two neighbouring places, whose rows a warp scores at once.
+struct CandidatePair {
+  Candidate a, b;
+};
+__device__ __forceinline__ CandidatePair PairAt(const Pass& pass, const QueryTerms& terms,
+                                                unsigned place, unsigned end) {
+  return {CandidateAt(pass, terms, place, end), CandidateAt(pass, terms, place + 1, end)};
+}
+
+// A pair per warp until the card is full, then up to four: they share the query in L1.
 unsigned BlocksFor(unsigned row_count) {
-  return std::clamp((row_count + 8 * kWarps - 1) / (8 * kWarps), 1U, kBlocksMax);
+  constexpr unsigned kRows = 2 * kWarps;
+  const unsigned widest = (row_count + kRows - 1) / kRows;
+  return std::clamp(std::max(widest / 4, std::min(widest, kBlocksToFill)), 1U, kBlocksMax);
 }
 
 }  // namespace
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     CanonicalScanKernel(const SIMILE_GRID_CONSTANT Pass pass,
                         const SIMILE_GRID_CONSTANT ScanStep step, const Key* thresholds) {
   const unsigned query = blockIdx.y, lane = threadIdx.x % 32;
@@ -42,10 +58,12 @@ __global__ void __launch_bounds__(kThreads)
   const Key threshold = thresholds[query];
   const unsigned limit = terms.list != nullptr ? terms.list_count : pass.row_count;
   const unsigned end = min(step.first + step.count, limit);
-  for (unsigned place = step.first + (blockIdx.x * kWarps + threadIdx.x / 32) * 2; place < end;
-       place += gridDim.x * kWarps * 2) {
-    Candidate a = CandidateAt(pass, terms, place, end);
-    Candidate b = CandidateAt(pass, terms, place + 1, end);
+  const unsigned turn = gridDim.x * kWarps * 2;
+  unsigned place = step.first + (blockIdx.x * kWarps + threadIdx.x / 32) * 2;
+  CandidatePair next = PairAt(pass, terms, place, end);
+  for (; place < end; place += turn) {
+    auto [a, b] = next;
+    next = PairAt(pass, terms, place + turn, end);  // arrives while this pair is scored
     if (!a.passes && !b.passes) continue;
     if (!a.passes) a.row = b.row;
     if (!b.passes) b.row = a.row;
@@ -85,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     RowScoresKernel(const SIMILE_GRID_CONSTANT Pass pass, const unsigned* list, unsigned count,
                     float* scores) {
   const unsigned query = blockIdx.y, lane = threadIdx.x % 32;

@@ -1,5 +1,7 @@
 #include "kernels/convert_to_fp16.h"
 
+#include <algorithm>
+
 #include "kernels/device.h"
 
 namespace simile::kernels {
@@ -47,7 +49,7 @@ __global__ void __launch_bounds__(kWarps * 32)
 }
 
 cudaError_t LaunchConvertRowsToFp16(const ConvertRowsArguments& arguments, cudaStream_t stream) {
-  const unsigned blocks = min((arguments.row_count + kWarps - 1) / kWarps, kBlocksMax);
+  const unsigned blocks = std::min((arguments.row_count + kWarps - 1) / kWarps, kBlocksMax);
   return Launch(ConvertRowsToFp16Kernel, dim3(blocks), dim3(kWarps * 32), 0, stream, arguments);
 }
 

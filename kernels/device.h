@@ -10,14 +10,24 @@
 #include <cstring>
 #include <utility>
 
-// A kernel parameter that is not copied to local memory; cards before sm_70 copy it.
-#if defined(EMULATED_CUDA) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700)
+// A kernel parameter that is not copied to local memory; cards before sm_70 copy it where its
+// address is taken. clang knows the attribute from version 20 on.
+#if defined(EMULATED_CUDA) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700) || \
+    (defined(__clang__) && __clang_major__ < 20)
 #define SIMILE_GRID_CONSTANT
 #else
 #define SIMILE_GRID_CONSTANT __grid_constant__
 #endif
 
 namespace simile::kernels {
+
+// Whether AsyncCopy16 copies in the background. A kernel that is made for it has no code for other
+// cards, which never run it: most of the time to compile them would go there.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr bool kHasAsyncCopy = false;
+#else
+inline constexpr bool kHasAsyncCopy = true;
+#endif
 
 template <class To, class From>
 __host__ __device__ __forceinline__ To Bits(From from) {
@@ -60,6 +70,14 @@ __device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
 }
 
 #else  // a real device
+
+#ifdef __clang__
+// One block a multiprocessor is enough where a kernel says nothing: so that more fit, ptxas would
+// spill registers of clang's code.
+#define SIMILE_BOUNDS(threads, blocks, ...) __attribute__((launch_bounds(threads, blocks)))
+#undef __launch_bounds__
+#define __launch_bounds__(...) SIMILE_BOUNDS(__VA_ARGS__, 1)
+#endif
 
 // Enqueues a kernel and does not wait. Errors: the launch's.
 template <class... Parameters, class... Arguments>
@@ -139,7 +157,7 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
   const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-#pragma unroll
+#pragma unroll 1  // else operands of many steps wait in registers, and 32 queries spill
     for (int t = 0; t < 4; ++t) {
       const float2 low =
           __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2], group * 4 + t)));
@@ -172,7 +190,26 @@ __device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
 // Bypasses L1: for data that other blocks wrote, or that is read once.
 template <class T>
 __device__ __forceinline__ T LoadFromL2(const T* from) {
+#ifdef __clang__  // has no __ldcg
+  if constexpr (sizeof(T) == 16) {
+    uint4 value;
+    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from)
+                 : "memory");
+    return Bits<T>(value);
+  } else if constexpr (sizeof(T) == 8) {
+    unsigned long long value;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return Bits<T>(value);
+  } else {
+    unsigned value;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return Bits<T>(value);
+  }
+#else
   return __ldcg(from);
+#endif
 }
 // Read-only data that is read once; not kept in L1.
 __device__ __forceinline__ uint4 LoadStream16(const void* from) {

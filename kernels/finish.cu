@@ -9,6 +9,9 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
+// Of a multiprocessor: leaves 64 registers a thread. Without a number the compiler aims at full
+// occupancy, with 32 registers and a few loads in flight.
+constexpr unsigned kBlocksAtOnce = 4;
 
 __device__ __forceinline__ FinishShared& Shared() {
   return *reinterpret_cast<FinishShared*>(DynamicShared());
@@ -16,21 +19,25 @@ __device__ __forceinline__ FinishShared& Shared() {
 
 }  // namespace
 
-__global__ void __launch_bounds__(kThreads) FinishKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    FinishKernel(const SIMILE_GRID_CONSTANT Pass pass) {
   FinishQuery(pass, blockIdx.x, Shared());
 }
 
-__global__ void __launch_bounds__(kThreads) PruneKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    PruneKernel(const SIMILE_GRID_CONSTANT Pass pass) {
   const unsigned kept = Prune(pass, blockIdx.x, Shared());
   if (threadIdx.x == 0) pass.proofs[blockIdx.x].kept = kept;
 }
 
-__global__ void __launch_bounds__(kThreads) RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
   Rescore(pass, blockIdx.y, pass.proofs[blockIdx.y].kept, blockIdx.x * kWarps + threadIdx.x / 32,
           gridDim.x * kWarps);
 }
 
-__global__ void __launch_bounds__(kThreads) ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
   Conclude(pass, blockIdx.x, pass.proofs[blockIdx.x].kept, Shared());
 }
 
@@ -45,8 +52,8 @@ cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_
       error != cudaSuccess) {
     return error;
   }
-  // Each warp takes two rows twice.
-  const dim3 shares(std::clamp(expected / (4 * kWarps), 1U, 256U), pass.batch);
+  // Each warp takes two rows.
+  const dim3 shares(std::clamp((expected + 2 * kWarps - 1) / (2 * kWarps), 1U, 256U), pass.batch);
   if (const cudaError_t error = Launch(RescoreKernel, shares, block, 0, stream, pass);
       error != cudaSuccess) {
     return error;

@@ -8,8 +8,8 @@
 #include "kernels/select.cuh"
 
 // From a query's hits to its answer: prune to the rows that can be among the best, compute their
-// canonical scores, order them, certify. Each step runs in one block of whole warps; finish.cu and
-// row_scan.cu combine them.
+// canonical scores, order them, certify. Each step runs in one block of whole warps, canonical
+// scores in one or many; finish.cu and row_scan.cu combine them.
 
 namespace simile::kernels {
 
@@ -29,30 +29,44 @@ __device__ __forceinline__ unsigned HitsHeld(const Pass& pass, unsigned query) {
   return min(LoadFromL2(pass.hit_counts + query), pass.capacity);
 }
 
-// Replaces each hit's position by its row, and the score of an excluded one by kLowestScore.
-// Returns how many of this thread's hits are left.
-__device__ __forceinline__ unsigned NameRows(const Pass& pass, unsigned query, unsigned count) {
-  const QueryTerms& terms = pass.terms[query];
-  Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
-  unsigned eligible = 0;
-  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-    Hit hit = Bits<Hit>(LoadFromL2(reinterpret_cast<const uint2*>(hits + i)));
-    hit.position = __ldg(pass.row_of + hit.position);
-    if (IsExcluded(terms, hit.position)) {
-      hit.score = kLowestScore;
-    } else {
-      ++eligible;
-    }
-    hits[i] = hit;
+// Hits of one thread whose loads are issued together.
+inline constexpr unsigned kHitsAhead = 4;
+
+// Hits at, at + blockDim.x, ... of a list; those beyond its end have kLowestScore.
+__device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned count,
+                                         Hit (&loaded)[kHitsAhead]) {
+#pragma unroll
+  for (unsigned j = 0; j < kHitsAhead; ++j) {
+    const unsigned i = at + j * blockDim.x;
+    loaded[j] = i < count ? Bits<Hit>(LoadFromL2(reinterpret_cast<const uint2*>(hits + i)))
+                          : Hit{0, kLowestScore};
   }
-  return eligible;
+}
+
+// Gives the hits whose rows are excluded kLowestScore. Each thread changes the hits that it loads
+// itself in the steps that follow.
+__device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, unsigned count) {
+  const QueryTerms& terms = pass.terms[query];
+  if (terms.excluded_count == 0) return;  // the same in all threads
+  Hit* const hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    unsigned rows[kHitsAhead];
+    LoadHits(hits, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) rows[j] = __ldg(pass.row_of + loaded[j].position);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      const unsigned i = base + threadIdx.x + j * blockDim.x;
+      if (i < count && IsExcluded(terms, rows[j])) hits[i].score = kLowestScore;
+    }
+  }
 }
 
 // A score below which no hit can be among the best: the wanted-th best score less twice the bound,
 // rounded down to one of kFineBins steps. One pass over the hits.
-//   eligible  what NameRows returned; each thread reads the hits that it wrote itself
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
-                                            unsigned eligible, FinishShared& shared) {
+                                            FinishShared& shared) {
   constexpr float kNoCut = -kHighestScore;  // drops excluded rows only
   const Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
   const unsigned wanted = pass.terms[query].wanted;
@@ -61,14 +75,21 @@ __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, un
   for (unsigned i = threadIdx.x; i < kFineBins; i += blockDim.x) shared.fine[i] = 0;
   if (threadIdx.x == 0) shared.eligible = 0;
   __syncthreads();
-  if (eligible != 0) atomicAdd(&shared.eligible, eligible);
-  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-    const float score = hits[i].score;
-    if (score == kLowestScore) continue;
-    const float place =
-        min(max((score - low) * bins_per_unit, 0.0F), static_cast<float>(kFineBins - 1));
-    atomicAdd(&shared.fine[static_cast<unsigned>(place)], 1U);
+  int eligible = 0;  // of this thread's hits
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    LoadHits(hits, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      if (loaded[j].score == kLowestScore) continue;
+      const float place = min(max((loaded[j].score - low) * bins_per_unit, 0.0F),
+                              static_cast<float>(kFineBins - 1));
+      atomicAdd(&shared.fine[static_cast<unsigned>(place)], 1U);
+      ++eligible;
+    }
   }
+  eligible = WarpSum(eligible);
+  if (threadIdx.x % 32 == 0) atomicAdd(&shared.eligible, static_cast<unsigned>(eligible));
   __syncthreads();
   if (shared.eligible <= wanted) return kNoCut;  // the same in all threads
   constexpr unsigned kWidth = kFineBins / kBins;
@@ -90,39 +111,65 @@ __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, un
 __device__ __forceinline__ unsigned Prune(const Pass& pass, unsigned query, FinishShared& shared) {
   const unsigned count = HitsHeld(pass, query), lane = threadIdx.x % 32;
   if (threadIdx.x == 0) shared.kept = 0;
-  const unsigned eligible = NameRows(pass, query, count);
-  const float cut = PruningCut(pass, query, count, eligible, shared);
+  DropExcluded(pass, query, count);
+  const float cut = PruningCut(pass, query, count, shared);
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
-  for (unsigned base = 0; base < count; base += blockDim.x) {
-    const unsigned i = base + threadIdx.x;
-    Hit hit{0, kLowestScore};
-    if (i < count) hit = pass.hits[first + i];
-    const bool keep = hit.score >= cut;
-    const unsigned lanes = __ballot_sync(~0U, keep);
-    unsigned slot = 0;
-    if (lane == 0 && lanes != 0)
-      slot = atomicAdd(&shared.kept, static_cast<unsigned>(__popc(lanes)));
-    slot = __shfl_sync(~0U, slot, 0) + static_cast<unsigned>(__popc(lanes & ((1U << lane) - 1)));
-    if (keep) pass.kept_rows[first + slot] = hit.position;
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    unsigned rows[kHitsAhead];
+    LoadHits(pass.hits + first, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      rows[j] = loaded[j].score >= cut ? __ldg(pass.row_of + loaded[j].position) : 0;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      const bool keep = loaded[j].score >= cut;
+      const unsigned lanes = __ballot_sync(~0U, keep);
+      unsigned slot = 0;
+      if (lane == 0 && lanes != 0) {
+        slot = atomicAdd(&shared.kept, static_cast<unsigned>(__popc(lanes)));
+      }
+      slot = __shfl_sync(~0U, slot, 0) + static_cast<unsigned>(__popc(lanes & ((1U << lane) - 1)));
+      if (keep) pass.kept_rows[first + slot] = rows[j];
+    }
   }
   __syncthreads();
   return shared.kept;
 }
 
 // Canonical keys of the kept rows, two rows per warp at a time.
-//   warp, warps  this warp's index and the number of warps that share the work
-__device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsigned kept,
-                                        unsigned warp, unsigned warps) {
-  const unsigned lane = threadIdx.x % 32;
+//   warp, warps  this warp's index and the number of warps that share the work; the warp takes
+//                every pair of rows at warp + i * warps
+// Returns the warp's index for a list of pairs that continues behind this query's.
+__device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned kept,
+                                            unsigned warp, unsigned warps) {
+  const unsigned lane = threadIdx.x % 32, pairs = (kept + 1) / 2;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   const float* vector = pass.queries + static_cast<std::size_t>(query) * pass.stride;
-  for (unsigned i = warp * 2; i < kept; i += warps * 2) {
-    const unsigned a = pass.kept_rows[first + i], b = pass.kept_rows[first + min(i + 1, kept - 1)];
+  for (; warp < pairs; warp += warps) {
+    const unsigned i = warp * 2;
+    const unsigned a = LoadFromL2(pass.kept_rows + first + i);
+    const unsigned b = LoadFromL2(pass.kept_rows + first + min(i + 1, kept - 1));
     const ScorePair scores =
         CanonicalScores(vector, pass.rows + static_cast<std::size_t>(a) * pass.stride,
                         pass.rows + static_cast<std::size_t>(b) * pass.stride, pass.stride, lane);
     if (lane == 0) pass.keys[first + i] = MakeKey(scores.first, a);
     if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);
+  }
+  return warp - pairs;
+}
+
+// The same for all queries, whose pairs of rows are one list: so warps differ by at most one pair.
+// The number of rows kept is in each query's proof.
+__device__ __forceinline__ void RescoreAll(const Pass& pass, unsigned warp, unsigned warps) {
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned base = 0; base < pass.batch; base += 32) {
+    const unsigned queries = min(pass.batch - base, 32U);
+    const unsigned counts = lane < queries ? LoadFromL2(&pass.proofs[base + lane].kept) : 0;
+    for (unsigned i = 0; i < queries; ++i) {
+      warp = Rescore(pass, base + i, __shfl_sync(~0U, counts, i), warp, warps);
+    }
   }
 }
 
@@ -153,10 +200,15 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
   for (unsigned i = threadIdx.x; i < pass.best_stride; i += blockDim.x) {
     out[i] = i < found ? best[i] : 0;
   }
+  if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag
   if (threadIdx.x == 0) {
     const unsigned hits = LoadFromL2(pass.hit_counts + query);
     const Key last = found == 0 ? 0 : best[found - 1];
-    pass.proofs[query] = {Certify(pass, query, hits, kept, last), hits, kept};
+    Proof& proof = pass.proofs[query];
+    proof.hits = hits;
+    proof.kept = kept;
+    if (pass.host_polls) __threadfence_system();
+    *static_cast<volatile unsigned*>(&proof.flag) = Certify(pass, query, hits, kept, last);
   }
 }
 

@@ -10,6 +10,11 @@
 
 namespace simile::kernels {
 
+// The longest answer whose rows the query's own block rescores: about two rows for each of its
+// warps. More rows are one memory latency after another in one block, and shared by many blocks
+// instead. Estimated; gpu_steps, step `finish`, measures it.
+inline constexpr unsigned kHitsOfOneBlock = 16;
+
 // One block per query: for short answers, where further launches would cost more than the work.
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);
 

@@ -39,6 +39,7 @@ enum ProofFlag : unsigned {
   kOverflow = 1,   // more hits than the capacity
   kTooFew = 2,     // fewer hits than wanted: the gate was too high
   kBelowGate = 3,  // a row below the gate may have a better score than the last hit
+  kPending = 4,    // no answer yet: the host's mark where it polls for one
 };
 struct Proof {
   unsigned flag;
@@ -69,6 +70,7 @@ struct Pass {
   Proof* proofs;  // [batch]
   Key* best;      // [batch][best_stride], best first, 0 after the last
   unsigned best_stride;
+  bool host_polls;  // proofs and best are in host memory, and the host polls the flag of each proof
 };
 
 // An upper bound of |cheap score|, rounding included.

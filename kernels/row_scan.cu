@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/finish.cuh"
+#include "kernels/finish.h"
 #include "kernels/row_stream.cuh"
 
 namespace simile::kernels {
@@ -11,6 +12,7 @@ namespace {
 constexpr unsigned kThreadsMax = 256;
 constexpr unsigned kFragmentBytes = 512;  // one load of a warp: 16 bytes per lane
 constexpr unsigned kStagedHits = 1024;    // per block, in shared memory until the end
+constexpr unsigned kGatesOfBlock = 16;    // slots whose gates every block computes for itself
 constexpr float kNoQuery = 1e30F;         // the gate of an empty slot
 
 // Hits are rare and scattered: a block collects them and appends them once.
@@ -60,6 +62,26 @@ __device__ __forceinline__ void StageQueries(const Pass& pass, unsigned char* to
   }
 }
 
+// Waits for all blocks; each then sees what the others wrote before. The last to arrive changes the
+// round's number, which may wrap, and so releases the others; the count is 0 between rounds.
+__device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned round = LoadAcquire(&rounds->number);
+    __threadfence();
+    if (atomicAdd(&rounds->arrived, 1U) == gridDim.x - 1) {
+      rounds->arrived = 0;
+      __threadfence();
+      atomicAdd(&rounds->number, 1U);
+    } else {
+      while (LoadAcquire(&rounds->number) == round) {
+      }
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+
 // A number that at least `rank` of the values reach, found by bisection: close to the rank-th best
 // value and never above it. Whole warp.
 __device__ __forceinline__ float RankFloor(const float* values, unsigned count, unsigned rank,
@@ -86,10 +108,10 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   for (int i = 0; i < kBisections; ++i) {
     const float middle = 0.5F * (low + high);
     if (!(middle > low && middle < high)) break;
-    int reached = 0;
+    int parts[4] = {};  // four sums that need not wait for each other
 #pragma unroll
-    for (unsigned j = 0; j < kValuesOfLane; ++j) reached += value[j] >= middle ? 1 : 0;
-    reached = WarpSum(reached);
+    for (unsigned j = 0; j < kValuesOfLane; ++j) parts[j % 4] += value[j] >= middle ? 1 : 0;
+    const int reached = WarpSum(parts[0] + parts[1] + (parts[2] + parts[3]));
     if (static_cast<unsigned>(reached) < rank) {
       high = middle;
       continue;
@@ -100,44 +122,41 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   return low;
 }
 
-// Every block computes all gates; block 0 writes them for the steps that follow.
+// The gate of a slot, the same in all lanes.
+__device__ __forceinline__ float GateOf(const Pass& pass, const RowScanArguments& arguments,
+                                        unsigned query, unsigned lane) {
+  if (query >= pass.batch || pass.terms[query].wanted == 0) return kNoQuery;
+  const float gate =
+      RankFloor(arguments.maxima + static_cast<std::size_t>(query) * arguments.sample_groups,
+                arguments.sample_groups, pass.terms[query].rank, lane);
+  // A group in which no row passes has the lowest maximum: then every row reaches the gate.
+  return gate <= -kHighestScore ? kLowestScore : gate - arguments.margin;
+}
+
+// The gates of all slots, in every block. Few are computed by every block for itself. Of many, each
+// is computed once: a barrier takes less time than a warp needs for two more of them.
+template <unsigned kSlots>
 __device__ __forceinline__ void SetGates(const Pass& pass, const RowScanArguments& arguments,
-                                         unsigned slots,
                                          SharedArray<float, kScanQueriesMax>& gates) {
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  for (unsigned query = warp; query < slots; query += warps) {
-    float gate = kNoQuery;
-    if (query < pass.batch && pass.terms[query].wanted != 0) {
-      gate = RankFloor(arguments.maxima + static_cast<std::size_t>(query) * arguments.sample_groups,
-                       arguments.sample_groups, pass.terms[query].rank, lane);
-      // A group in which no row passes has the lowest maximum: then every row reaches the gate.
-      gate = gate <= -kHighestScore ? kLowestScore : gate - arguments.margin;
-    }
-    if (lane == 0) {
+  if constexpr (kSlots <= kGatesOfBlock) {
+    for (unsigned query = warp; query < kSlots; query += warps) {
+      const float gate = GateOf(pass, arguments, query, lane);
+      if (lane != 0) continue;
       gates[query] = gate;
       if (blockIdx.x == 0 && query < pass.batch) pass.gates[query] = gate;
     }
-  }
-}
-
-// Waits for all blocks; each then sees what the others wrote before. The last to arrive changes the
-// round's number, which may wrap, and so releases the others; the count is 0 between rounds.
-__device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    const unsigned round = LoadAcquire(&rounds->number);
-    __threadfence();
-    if (atomicAdd(&rounds->arrived, 1U) == gridDim.x - 1) {
-      rounds->arrived = 0;
-      __threadfence();
-      atomicAdd(&rounds->number, 1U);
-    } else {
-      while (LoadAcquire(&rounds->number) == round) {
-      }
+  } else {
+    for (unsigned query = warp * gridDim.x + blockIdx.x; query < pass.batch;
+         query += warps * gridDim.x) {
+      const float gate = GateOf(pass, arguments, query, lane);
+      if (lane == 0) pass.gates[query] = gate;
     }
-    __threadfence();
+    GridBarrier(arguments.rounds);
+    for (unsigned query = threadIdx.x; query < kSlots; query += blockDim.x) {
+      gates[query] = query < pass.batch ? LoadFromL2(pass.gates + query) : kNoQuery;
+    }
   }
-  __syncthreads();
 }
 
 // Scores of 32 rows with kSixteens * 16 queries. With g = lane / 4 and t = lane % 4 a lane holds
@@ -273,6 +292,29 @@ __device__ __forceinline__ void KeepHits(const TileScores<kSixteens>& scores, co
   }
 }
 
+// From hits to answers. The block of a query does it all where answers are short; else it prunes
+// and concludes, and all blocks share the canonical scores between two barriers.
+__device__ __forceinline__ void FinishQueries(const Pass& pass, const RowScanArguments& arguments,
+                                              FinishShared& shared) {
+  if (pass.best_stride <= kHitsOfOneBlock) {
+    for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
+      FinishQuery(pass, query, shared);
+    }
+    return;
+  }
+  for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
+    const unsigned kept = Prune(pass, query, shared);
+    if (threadIdx.x == 0) pass.proofs[query].kept = kept;
+  }
+  GridBarrier(arguments.rounds);
+  // Neighbouring pairs of rows go to different multiprocessors.
+  RescoreAll(pass, threadIdx.x / 32 * gridDim.x + blockIdx.x, blockDim.x / 32 * gridDim.x);
+  GridBarrier(arguments.rounds);
+  for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
+    Conclude(pass, query, LoadFromL2(&pass.proofs[query].kept), shared);
+  }
+}
+
 }  // namespace
 
 // Dynamic shared memory: [queries in fragment order][one ring per warp]; after all rows are scored,
@@ -281,6 +323,7 @@ template <unsigned kSixteens, unsigned kStages, class Rows>
 __global__ void __launch_bounds__(kThreadsMax, 1)
     RowScanKernel(const SIMILE_GRID_CONSTANT Pass pass,
                   const SIMILE_GRID_CONSTANT RowScanArguments arguments) {
+  if constexpr (kStages > 1 && !kHasAsyncCopy) return;
   __shared__ StagedHits staged;
   __shared__ SharedArray<float, kScanQueriesMax> gates;
   constexpr unsigned kSlots = kSixteens * 16;
@@ -306,7 +349,7 @@ __global__ void __launch_bounds__(kThreadsMax, 1)
     if (phase == TileWalk::kRows) {
       // Meanwhile the rings fill with the first tiles of the full pass.
       GridBarrier(arguments.rounds);
-      SetGates(pass, arguments, kSlots, gates);
+      SetGates<kSlots>(pass, arguments, gates);
       __syncthreads();
     }
     float upper[kSixteens], lower[kSixteens];
@@ -342,10 +385,7 @@ __global__ void __launch_bounds__(kThreadsMax, 1)
   }
   if (!arguments.finishes) return;
   GridBarrier(arguments.rounds);
-  FinishShared& shared = *reinterpret_cast<FinishShared*>(DynamicShared());
-  for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
-    FinishQuery(pass, query, shared);
-  }
+  FinishQueries(pass, arguments, *reinterpret_cast<FinishShared*>(DynamicShared()));
 }
 
 namespace {

@@ -1,20 +1,23 @@
 #include "kernels/sample_gate.h"
 
+#include <algorithm>
+
 #include "kernels/histogram.cuh"
 
 namespace simile::kernels {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kScores = 8;  // of a load
-constexpr unsigned kNoRow = 0;   // the key where no row passes, below every other
+constexpr unsigned kThreadsMax = 1'024;
+constexpr unsigned kBlocksAtOnce = 1;  // of a multiprocessor, so that registers hold the loads
+constexpr unsigned kScores = 8;        // of a load
+constexpr unsigned kLoadsAhead = 4;    // of a thread, issued together
+constexpr unsigned kNoRow = 0;         // the key where no row passes, below every other
 constexpr float kNoQuery = 65504.0F;
 
-// fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
-__device__ __forceinline__ unsigned KeyOf(uint4 load, unsigned index) {
-  const unsigned word = index < 4 ? (index < 2 ? load.x : load.y) : (index < 6 ? load.z : load.w);
-  const unsigned half = word >> index % 2 * 16 & 0xffffU;
-  return (half & 0x8000U) != 0 ? ~half & 0xffffU : half | 0x8000U;
+// Two fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
+__device__ __forceinline__ unsigned KeysOf(unsigned scores) {
+  const unsigned negative = (scores >> 15 & 0x00010001U) * 0xffffU;
+  return scores ^ (negative | 0x80008000U);
 }
 __device__ __forceinline__ float ValueOf(unsigned key) {
   const unsigned half = (key & 0x8000U) != 0 ? key & 0x7fffU : ~key & 0xffffU;
@@ -33,7 +36,7 @@ __device__ __forceinline__ float RoundedDown(float value) {
 
 }  // namespace
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
     SampleGateKernel(const SIMILE_GRID_CONSTANT Pass pass,
                      const SIMILE_GRID_CONSTANT ScoreTile tile,
                      const SIMILE_GRID_CONSTANT ScoreSample sample) {
@@ -48,20 +51,35 @@ __global__ void __launch_bounds__(kThreads)
   const unsigned loads = (sample.rows + kScores - 1) / kScores;
   const unsigned key_count = grouped ? loads : sample.rows;
 
-  for (unsigned i = threadIdx.x; i < kBins; i += kThreads) counts[i] = 0;
-  for (unsigned i = threadIdx.x; i < loads; i += kThreads) {
-    const unsigned at = i * kScores, valid = min(kScores, sample.rows - at);
-    unsigned passing = (1U << valid) - 1;
-    if (mask != nullptr) passing &= mask[(tile.first + at) / 8];
-    const uint4 load = LoadFromL2(reinterpret_cast<const uint4*>(scores + at));
-    unsigned best = kNoRow;
+  for (unsigned i = threadIdx.x; i < kBins; i += blockDim.x) counts[i] = 0;
+  for (unsigned base = threadIdx.x; base < loads; base += kLoadsAhead * blockDim.x) {
+    uint4 load[kLoadsAhead];
+    unsigned passing[kLoadsAhead];
 #pragma unroll
-    for (unsigned j = 0; j < kScores; ++j) {
-      const unsigned key = (passing >> j & 1U) != 0 ? KeyOf(load, j) : kNoRow;
-      best = max(best, key);
-      if (!grouped && j < valid) keys[at + j] = static_cast<unsigned short>(key);
+    for (unsigned u = 0; u < kLoadsAhead; ++u) {
+      // Beyond the last load: that one again.
+      const unsigned at = min(base + u * blockDim.x, loads - 1) * kScores;
+      load[u] = LoadFromL2(reinterpret_cast<const uint4*>(scores + at));
+      passing[u] = mask != nullptr ? mask[(tile.first + at) / 8] : 255U;
     }
-    if (grouped) keys[i] = static_cast<unsigned short>(best);
+#pragma unroll
+    for (unsigned u = 0; u < kLoadsAhead; ++u) {
+      const unsigned i = base + u * blockDim.x;
+      const unsigned valid = min(kScores, sample.rows - i * kScores);
+      const unsigned bits = passing[u] & ((1U << valid) - 1);
+      unsigned words[] = {load[u].x, load[u].y, load[u].z, load[u].w}, best = kNoRow;
+#pragma unroll
+      for (unsigned j = 0; j < kScores / 2; ++j) {
+        const unsigned low = bits >> (2 * j) & 1U, high = bits >> (2 * j + 1) & 1U;
+        words[j] = KeysOf(words[j]) & (low * 0xffffU | high * 0xffff0000U);
+        best = max(best, max(words[j] & 0xffffU, words[j] >> 16));
+      }
+      if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);
+      if (i < loads && !grouped) {
+        reinterpret_cast<uint4*>(keys.data())[i] =
+            make_uint4(words[0], words[1], words[2], words[3]);
+      }
+    }
   }
   __syncthreads();
 
@@ -69,12 +87,12 @@ __global__ void __launch_bounds__(kThreads)
   if (terms.wanted == 0) {
     gate = kNoQuery;
   } else if (terms.rank <= key_count) {  // the same in all threads
-    for (unsigned i = threadIdx.x; i < key_count; i += kThreads)
+    for (unsigned i = threadIdx.x; i < key_count; i += blockDim.x)
       atomicAdd(&counts[keys[i] >> 8], 1U);
     const BinPlace high = FindBin(counts.data(), place.data(), terms.rank);
-    for (unsigned i = threadIdx.x; i < kBins; i += kThreads) counts[i] = 0;
+    for (unsigned i = threadIdx.x; i < kBins; i += blockDim.x) counts[i] = 0;
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < key_count; i += kThreads) {
+    for (unsigned i = threadIdx.x; i < key_count; i += blockDim.x) {
       if (keys[i] >> 8 == high.bin) atomicAdd(&counts[keys[i] & 255U], 1U);
     }
     const BinPlace low = FindBin(counts.data(), place.data(), high.rank);
@@ -86,7 +104,10 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t LaunchSampleGate(const Pass& pass, const ScoreTile& tile, const ScoreSample& sample,
                              cudaStream_t stream) {
-  return Launch(SampleGateKernel, dim3(pass.batch), dim3(kThreads), 0, stream, pass, tile, sample);
+  // A thread per eight keys.
+  const unsigned keys = sample.group > 1 ? (sample.rows + kScores - 1) / kScores : sample.rows;
+  const unsigned threads = std::clamp((keys / 8 + 31) / 32 * 32, 128U, kThreadsMax);
+  return Launch(SampleGateKernel, dim3(pass.batch), dim3(threads), 0, stream, pass, tile, sample);
 }
 
 }  // namespace simile::kernels

@@ -35,6 +35,9 @@ class Backend {
 
   virtual const BackendInfo& info() const = 0;
 
+  // What it lacks and so is slower without, as text; empty for nothing. Never changes.
+  virtual std::string lack() const { return {}; }
+
   // The backend that answers instead because the device is lost; null while this one answers.
   virtual FallbackBackend fallback() const { return nullptr; }
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace simile {
 // Plain value; safe to read from many threads.
 class RowMask {
  public:
+  // Recognises a mask without reading its rows: masks with the same identity allow the same rows. A
+  // copy has its source's, until one of the two changes while anyone else keeps the identity. So an
+  // identity that is kept can be compared with that of any later mask.
+  using Identity = std::shared_ptr<const char>;
+
   // A mask over row_count rows that allows none.
   explicit RowMask(std::size_t row_count)
       : row_count_(row_count), words_((row_count + 63) / 64, 0) {}
@@ -22,10 +28,12 @@ class RowMask {
   std::size_t row_count() const { return row_count_; }
   void Allow(Row row) {
     assert(row < row_count_);
+    Change();
     words_[row / 64] |= std::uint64_t{1} << (row % 64);
   }
   void Forbid(Row row) {
     assert(row < row_count_);
+    Change();
     words_[row / 64] &= ~(std::uint64_t{1} << (row % 64));
   }
   bool Allows(Row row) const {
@@ -36,20 +44,27 @@ class RowMask {
   // REQUIRES: other has as many rows.
   void IntersectWith(const RowMask& other) {
     assert(other.row_count_ == row_count_);
+    Change();
     for (std::size_t word = 0; word < words_.size(); ++word) words_[word] &= other.words_[word];
   }
   void UniteWith(const RowMask& other) {
     assert(other.row_count_ == row_count_);
+    Change();
     for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
   }
   void Invert() {
+    Change();
     for (std::uint64_t& word : words_) word = ~word;
     if (row_count_ % 64 != 0) words_.back() &= (std::uint64_t{1} << (row_count_ % 64)) - 1;
   }
   // Bit r % 64 of word r / 64: whether row r passes. Bits after the last row are 0.
   std::span<const std::uint64_t> words() const { return words_; }
   std::uint64_t bytes() const { return words_.capacity() * sizeof(std::uint64_t); }
-  friend bool operator==(const RowMask&, const RowMask&) = default;
+  const Identity& identity() const { return identity_; }
+  // Compares the rows that pass. Cost: one pass over the words.
+  friend bool operator==(const RowMask& a, const RowMask& b) {
+    return a.row_count_ == b.row_count_ && a.words_ == b.words_;
+  }
 
   // How many rows pass. Cost: one pass over the words.
   std::size_t AllowedCount() const { return AllowedCount(0, static_cast<Row>(row_count_)); }
@@ -72,6 +87,11 @@ class RowMask {
   }
 
  private:
+  // Before the rows change. An identity that nobody else keeps stays: nothing is compared with it.
+  void Change() {
+    if (identity_.use_count() != 1) identity_ = std::make_shared<const char>();
+  }
+
   // The word's bits of rows in [begin, end). REQUIRES: the word has rows of the range.
   std::uint64_t WordWithin(std::size_t word, Row begin, Row end) const {
     assert(end <= row_count_);
@@ -84,6 +104,7 @@ class RowMask {
 
   std::size_t row_count_;
   std::vector<std::uint64_t> words_;
+  Identity identity_ = std::make_shared<const char>();
 };
 
 }  // namespace simile

@@ -27,7 +27,7 @@ using FallbackBackend = std::shared_ptr<const ServedBy>;
 // Why the fallback backend does what the chosen one was asked to do.
 enum class FallbackCause : std::uint8_t {
   kOutOfMemory,  // the device had no memory for a batch
-  kCallFailed,   // a device call failed for a batch or a collection
+  kCallFailed,   // a device call failed for a batch or a collection, or a batch was late
   kDeviceLost,   // the device is lost: everything from now on
   kDoesNotFit,   // the device had no memory for a collection
 };

@@ -109,8 +109,8 @@ std::vector<Setting> MakeSettings() {
                  "Memory of the GPU that is left free for its driver and other processes."},
                 0, 1'048'576, &GpuOptions::reserve_bytes),
       WholeNumber({"gpu.batch_timeout", "", "ms",
-                   "A batch that the GPU has not finished after this long counts as "
-                   "hung, and the GPU as lost."},
+                   "A batch that the GPU has not finished after this long is answered by the "
+                   "CPU; after a second one in a row the GPU counts as lost."},
                   100, 600'000, &GpuOptions::batch_timeout),
       Choice({"gpu.when_full", "", "",
               "What happens to a collection that does not fit in the GPU's free "

@@ -49,9 +49,9 @@ struct SimilePlugin {
   const char* build_id;             // kBuildId of its build; always second
   // Lists the devices without opening one. Fills the whole struct; never throws.
   void (*probe)(SimileDeviceProbe* probe);
-  // Opens a device and allocates its workspace. Never throws. Errors, as a receipt shows them:
+  // Opens a device and allocates its workspace. Never throws. A vendor library that it can do
+  // without is named by Backend::lack. Errors, as a receipt shows them:
   //   kFailedPrecondition      no code for the device; with the code of kDeviceErrorPayload
-  //   kNotFound                a vendor library that cannot be loaded
   //   kResourceExhausted       the smallest workspace does not fit; with the bytes needed and free
   //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
   void (*open)(const simile::backend::GpuOptions* options,

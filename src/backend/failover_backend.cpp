@@ -57,6 +57,9 @@ class FailoverBackend final : public Backend {
       case absl::StatusCode::kResourceExhausted:
         return FallBack(FallbackCause::kOutOfMemory, failed,
                         fmt::format("the GPU had no memory for this batch: {}", reason));
+      case absl::StatusCode::kDeadlineExceeded:
+        return FallBack(FallbackCause::kCallFailed, failed,
+                        fmt::format("the GPU was late: {}", reason));
       default:
         return FallBack(FallbackCause::kCallFailed, failed,
                         fmt::format("the GPU failed at this batch: {}", reason));

@@ -21,10 +21,11 @@ struct GpuEvent {
 };
 using GpuObserver = std::function<void(const GpuEvent& event)>;
 
-// Uses the GPU, and the CPU for what the GPU cannot do: a batch for which it has no memory or at
-// which a call fails, a collection that does not fit, and everything after the device is lost.
-// Every answer of the CPU says so and why; its bits are the same. An index on the CPU is built when
-// it is first needed, so never while the GPU works; Plan counts its bytes, so that it will fit.
+// Uses the GPU, and the CPU for what the GPU cannot do: a batch for which it has no memory, at
+// which a call fails or which it does not finish in time, a collection that does not fit, and
+// everything after the device is lost. Every answer of the CPU says so and why; its bits are the
+// same. An index on the CPU is built when it is first needed, so never while the GPU works; Plan
+// counts its bytes, so that it will fit.
 //   observer  called from the thread that searched or loaded, after the failure; called once for a
 //             lost device. May be empty
 std::unique_ptr<Backend> MakeFailoverBackend(std::unique_ptr<Backend> gpu,

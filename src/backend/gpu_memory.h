@@ -126,9 +126,12 @@ inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
          queries * of_each_query + MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
          size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
 }
+// Query blocks on the host: one is filled while the device works on the other.
+inline constexpr unsigned kHostQueryBlocks = 2;
 // Its pinned bytes on the host.
 inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
-  return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size);
+  return kHostQueryBlocks * LayQueries(size.queries_max, size.stride_max).bytes +
+         AnswerBytesMax(size);
 }
 
 // The size, then smaller ones for when memory is short: half the tile, as often as it holds one

@@ -18,8 +18,9 @@ struct WorkspaceSize {
   std::size_t hits_max = 8U << 20;      // of a pass, over all its queries
   std::size_t answers_max = 2U << 20;   // hits that a pass returns
   std::size_t excluded_max = 1U << 20;  // rows excluded by the queries of a pass
-  std::size_t tile_bytes = 17U << 20;   // scores of one tile; there are two tiles
-  std::size_t blas_bytes = 32U << 20;   // workspace of the BLAS library, for each of two streams
+  // Scores of one tile; there are two tiles. 0: without matrix products.
+  std::size_t tile_bytes = 17U << 20;
+  std::size_t blas_bytes = 32U << 20;  // workspace of the BLAS library, for each of two streams
 };
 
 // When the GPU changes its strategy; no answer depends on it. All are estimated; the steps of
@@ -31,6 +32,9 @@ struct GpuTuning {
   unsigned scan_queries_max = 64;
   // A filter that at most one row in this many passes becomes a list of rows.
   unsigned gather_share = 32;
+  // Scans of up to this many queries exchange them and their answers through host memory that
+  // kernels read and write, larger ones through copies. 0: always copies.
+  unsigned mapped_queries_max = 1;
 };
 
 // What the GPU backend is opened with: the `gpu.*` settings, and what tests inject.
@@ -39,7 +43,8 @@ struct GpuOptions {
   // The share of the device's memory that all collections may take together, less the reserve.
   double memory_fraction = 0.8;
   std::uint64_t reserve_bytes = std::uint64_t{1} << 30;
-  // A batch that the device has not finished after this long counts as hung.
+  // A batch that the device has not finished after this long fails. When the next one is not
+  // finished in time either, the device counts as hung.
   std::chrono::milliseconds batch_timeout{2'000};
   // Names of the vendor's BLAS library as for dlopen, tried in order. Empty: the toolkit's default.
   std::vector<std::string> blas_libraries;

@@ -1,6 +1,8 @@
 #include "backend/gpu_search.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +31,87 @@ std::string DescribeAll(const SimileDeviceProbe& probe) {
   return devices.empty() ? "none" : devices;
 }
 
+void AddReason(std::string& reasons, const std::string& reason) {
+  reasons += reasons.empty() || reason.empty() ? reason : "; " + reason;
+}
+
+// The same error in other words.
+absl::Status WithMessage(const absl::Status& status, const std::string& message) {
+  absl::Status whole(status.code(), message);
+  if (const auto code = status.GetPayload(kDeviceErrorPayload)) {
+    whole.SetPayload(kDeviceErrorPayload, *code);
+  }
+  return whole;
+}
+
+std::unique_ptr<SimileDeviceProbe> ProbeWith(const SimilePlugin& plugin) {
+  auto probe = std::make_unique<SimileDeviceProbe>();
+  plugin.probe(probe.get());
+  return probe;
+}
+
+// "the NVIDIA driver runs CUDA 12.4, the plug-in needs CUDA 13.0 (driver 580 or later)"
+std::string WhyTooOld(const SimileDeviceProbe& probe, const AcceleratorKind& kind) {
+  const std::string_view oldest = OldestDriverFor(probe.runtime);
+  return fmt::format("the {} runs {}, the plug-in needs {}{}", kind.driver_name, probe.driver,
+                     probe.runtime,
+                     oldest.empty() ? "" : fmt::format(" (driver {} or later)", oldest));
+}
+
+// Whether the same engine in another build may open a device that this one could not: it has no
+// code for it.
+bool MayAnotherPluginDo(const absl::Status& status, const AcceleratorKind& kind) {
+  const int code = DeviceErrorOf(status).value_or(0);
+  return std::ranges::find(kind.no_code, code) != kind.no_code.end();
+}
+
+// Errors: those of SimilePlugin::open, with the device's name.
+absl::StatusOr<OpenedGpu> OpenDevice(const FoundPlugin& found, const FoundDevice& device,
+                                     const GpuOptions& options) {
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      absl::UnknownError("the plug-in did not say why");
+  found.plugin->open(&options, &backend);
+  const std::string name = Describe(device.device);
+  if (!backend.ok()) {
+    return WithMessage(backend.status(), fmt::format("{} cannot be used: {}", name,
+                                                     std::string(backend.status().message())));
+  }
+  return OpenedGpu{*std::move(backend), fmt::format("{}, {}", name, device.driver), found.file,
+                   device.device.bus_id};
+}
+
+// OpenGpu once the driver is loaded.
+//   lacking  whether a plug-in may do that lacks a library; else set where one was passed over
+absl::StatusOr<OpenedGpu> OpenFirst(GpuSearch left, const GpuOptions& options, bool& lacking) {
+  const bool accepts_lack = lacking || left.plugin_paths.size() == 1;
+  std::string reasons;  // against the plug-ins that were tried
+  for (;;) {
+    const absl::StatusOr<FoundPlugin> found = FindGpuPlugin(left);
+    if (!found.ok()) {
+      AddReason(reasons, std::string(found.status().message()));
+      return WithMessage(found.status(), reasons);
+    }
+    AddReason(reasons, found->others);
+    const auto device = FindDevice(*found->plugin, options.device, left.kind);
+    auto opened = device.ok() ? OpenDevice(*found, *device, options) : device.status();
+    const std::string lack = opened.ok() ? opened->backend->lack() : "";
+    if (opened.ok() && (lack.empty() || accepts_lack)) {
+      if (!reasons.empty())
+        opened->description += fmt::format(", through {} ({})", found->file, reasons);
+      if (!lack.empty()) opened->description += "; " + lack;
+      return opened;
+    }
+    lacking = lacking || opened.ok();
+    const absl::Status status = opened.ok() ? absl::NotFoundError(lack) : opened.status();
+    const bool is_last = found->untried.empty() ||
+                         !(opened.ok() || (device.ok() && MayAnotherPluginDo(status, left.kind)));
+    if (is_last && reasons.empty()) return status;
+    AddReason(reasons, fmt::format("{}: {}", found->file, std::string(status.message())));
+    if (is_last) return WithMessage(status, reasons);
+    left.plugin_paths = found->untried;
+  }
+}
+
 }  // namespace
 
 std::vector<GpuSearch> DefaultGpuSearches() {
@@ -39,30 +122,55 @@ std::vector<GpuSearch> DefaultGpuSearches() {
   for (const AcceleratorKind& kind : AcceleratorKinds()) {
     GpuSearch& search = searches.emplace_back(GpuSearch{kind.driver_library, {}, kind});
     if (error) continue;
-    search.plugin_paths = {(folder / kind.plugin_file).string(),
-                           (folder.parent_path() / "lib" / "simile" / kind.plugin_file).string()};
+    for (const char* file : kind.plugin_files) {
+      for (const fs::path& place : {folder, folder.parent_path() / "lib" / "simile"}) {
+        search.plugin_paths.push_back((place / file).string());
+      }
+    }
   }
   return searches;
 }
 
-absl::StatusOr<const SimilePlugin*> FindGpuPlugin(const GpuSearch& search) {
-  for (const std::string& path : search.plugin_paths) {
+absl::StatusOr<FoundPlugin> FindGpuPlugin(const GpuSearch& search) {
+  std::vector<std::string> here;
+  std::ranges::copy_if(search.plugin_paths, std::back_inserter(here), [](const std::string& path) {
     std::error_code error;
-    if (fs::exists(path, error)) return LoadGpuPlugin(path, search.kind.entry_symbol);
+    return fs::exists(path, error);
+  });
+  if (here.empty()) {
+    return absl::NotFoundError(
+        fmt::format("{} is here, but {} is not beside the server: this build has no GPU plug-in",
+                    search.kind.a_driver, search.kind.plugin_files.front()));
   }
-  return absl::FailedPreconditionError(
-      fmt::format("{} is here, but {} is not beside the server: this build has no GPU plug-in",
-                  search.kind.a_driver, search.kind.plugin_file));
+  FoundPlugin found;
+  std::string too_old;  // why the driver cannot run `found`
+  for (auto path = here.begin(); path != here.end(); ++path) {
+    const auto plugin = LoadGpuPlugin(*path, search.kind.entry_symbol);
+    if (!plugin.ok()) {
+      AddReason(found.others, std::string(plugin.status().message()));
+      continue;
+    }
+    AddReason(found.others, too_old);
+    found.plugin = *plugin;
+    found.file = fs::path(*path).filename().string();
+    found.untried.assign(std::next(path), here.end());
+    const auto probe = ProbeWith(**plugin);
+    if (probe->error != search.kind.driver_too_old) return found;
+    too_old = fmt::format("{}: {}", found.file, WhyTooOld(*probe, search.kind));
+  }
+  if (found.plugin == nullptr) return absl::FailedPreconditionError(found.others);
+  return found;
 }
 
 absl::StatusOr<FoundDevice> FindDevice(const SimilePlugin& plugin, int number,
                                        const AcceleratorKind& kind) {
-  const auto probe = std::make_unique<SimileDeviceProbe>();
-  plugin.probe(probe.get());
+  const auto probe = ProbeWith(plugin);
   if (probe->error != 0) {
     absl::Status status = absl::FailedPreconditionError(
-        fmt::format("the {} reports no usable device ({}: {})", kind.driver_name, probe->error_name,
-                    probe->error_text));
+        probe->error == kind.driver_too_old
+            ? WhyTooOld(*probe, kind)
+            : fmt::format("the {} reports no usable device ({}: {})", kind.driver_name,
+                          probe->error_name, probe->error_text));
     status.SetPayload(kDeviceErrorPayload, absl::Cord(std::to_string(probe->error)));
     return status;
   }
@@ -74,32 +182,13 @@ absl::StatusOr<FoundDevice> FindDevice(const SimilePlugin& plugin, int number,
   return FoundDevice{probe->devices[number], probe->driver};
 }
 
-absl::StatusOr<OpenedGpu> OpenDevice(const SimilePlugin& plugin, const FoundDevice& found,
-                                     const GpuOptions& options) {
-  absl::StatusOr<std::unique_ptr<Backend>> backend =
-      absl::UnknownError("the plug-in did not say why");
-  plugin.open(&options, &backend);
-  if (!backend.ok()) {
-    absl::Status status(backend.status().code(),
-                        fmt::format("{} cannot be used: {}", Describe(found.device),
-                                    std::string(backend.status().message())));
-    if (const auto code = backend.status().GetPayload(kDeviceErrorPayload)) {
-      status.SetPayload(kDeviceErrorPayload, *code);
-    }
-    return status;
-  }
-  return OpenedGpu{*std::move(backend), fmt::format("{}, {}", Describe(found.device), found.driver),
-                   found.device.bus_id};
-}
-
 absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options) {
   if (absl::Status driver = LoadDriver(search.driver_library, search.kind); !driver.ok())
     return driver;
-  const absl::StatusOr<const SimilePlugin*> plugin = FindGpuPlugin(search);
-  if (!plugin.ok()) return plugin.status();
-  const absl::StatusOr<FoundDevice> found = FindDevice(**plugin, options.device, search.kind);
-  if (!found.ok()) return found.status();
-  return OpenDevice(**plugin, *found, options);
+  bool lacking = false;
+  auto opened = OpenFirst(search, options, lacking);
+  if (!opened.ok() && lacking) return OpenFirst(search, options, lacking);
+  return opened;
 }
 
 }  // namespace simile::backend

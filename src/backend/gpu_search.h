@@ -16,28 +16,42 @@ namespace simile::backend {
 // Where to look for a GPU of one kind. Tests name their own libraries.
 struct GpuSearch {
   std::string driver_library;             // as for dlopen
-  std::vector<std::string> plugin_paths;  // files, tried in order
+  std::vector<std::string> plugin_paths;  // files, best first
   AcceleratorKind kind = AcceleratorKinds().front();
 };
 
-// For each accelerator kind, the system's driver and the plug-in beside the executable or in
+// For each accelerator kind, the system's driver and its plug-ins beside the executable or in
 // ../lib/simile from there.
 std::vector<GpuSearch> DefaultGpuSearches();
 
 struct OpenedGpu {
   std::unique_ptr<Backend> backend;
-  std::string description;  // "NVIDIA H200 (139 GiB), CUDA 13.0"
+  std::string description;  // "NVIDIA H200 (139 GiB), CUDA 13.0"; with another plug-in than the
+                            // first that is here, which, and why
+  std::string plugin_file;  // without folders
   std::string bus_id;       // "0000:3b:00.0"
 };
 
-// Opens the GPU: loads the driver (gpu_plugin.h), then the three steps below. Never unloads what
-// it has loaded.
-// Errors: the first step that fails, as a receipt gives it for answers of the CPU.
+// Opens the GPU: loads the driver (gpu_plugin.h), then takes the two steps below and opens the
+// device. A plug-in that has no code for the device, or lacks a library, leaves it to the next one
+// that is here; where none is whole, the first that can be used is taken with its lack. Never
+// unloads what it has loaded. Errors: the first step that fails, as a receipt gives it for answers
+// of the CPU; with several
+//         plug-ins, the reason of each under the code of the last. Those of SimilePlugin::open come
+//         with the device's name and the vendor's code (kDeviceErrorPayload).
 absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options);
 
-// Loads the first plug-in file that exists.
-// Errors: kFailedPrecondition for none; those of LoadGpuPlugin.
-absl::StatusOr<const SimilePlugin*> FindGpuPlugin(const GpuSearch& search);
+struct FoundPlugin {
+  const SimilePlugin* plugin = nullptr;
+  std::string file;                  // without folders
+  std::string others;                // why those before it are not used; empty when none is
+  std::vector<std::string> untried;  // paths of those after it
+};
+
+// Loads the first plug-in that is here, can be loaded and is not too new for the driver; where all
+// are too new, the last of them, whose devices then cannot be listed.
+// Errors: kNotFound when none is here; kFailedPrecondition with the reason of each (LoadGpuPlugin).
+absl::StatusOr<FoundPlugin> FindGpuPlugin(const GpuSearch& search);
 
 // What a plug-in sees of the machine, and the configured device there.
 struct FoundDevice {
@@ -48,9 +62,5 @@ struct FoundDevice {
 // listed; kNotFound when none has this number.
 absl::StatusOr<FoundDevice> FindDevice(const SimilePlugin& plugin, int number,
                                        const AcceleratorKind& kind);
-
-// Errors: those of SimilePlugin::open, with the device's name and the vendor's code.
-absl::StatusOr<OpenedGpu> OpenDevice(const SimilePlugin& plugin, const FoundDevice& found,
-                                     const GpuOptions& options);
 
 }  // namespace simile::backend

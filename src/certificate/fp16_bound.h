@@ -32,7 +32,10 @@ enum class CheapStorage : std::uint8_t {
 //
 // plus the rounding of the sum: tensor cores truncate, so that each of at most 2 dim + 16 steps may
 // lose 2^-23 of the magnitudes added, the gate's among them (a stated assumption, which a test
-// attacks on a card); plus what storing the score takes, and the canonical score's own rounding.
+// attacks on a card; 1.25 dim steps are derived for the cards that lose the most:
+// docs/design/tensor-core-sums.md); plus what storing the score takes, and the canonical score's
+// own rounding.
+// REQUIRES: rows and queries no longer than kUnitLengthMax, in units.
 //   padded_dim     of the fp16 rows
 //   row_residual   the greatest |x - x'| of any row, measured
 //   gate_max       the greatest magnitude of a gate

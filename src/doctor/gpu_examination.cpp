@@ -279,11 +279,11 @@ Finding GpuExamination::ForDriverError(std::string_view probe, int code,
                        .module = module_.empty() ? library : module_,
                        .library = library};
   if (symptom == Symptom::kExclusive) evidence.detail += Holders();
-  if (symptom == Symptom::kDriverTooOld && plugin_ != nullptr) {
+  if (symptom == Symptom::kDriverTooOld && plugin_) {
     const auto probed = std::make_unique<SimileDeviceProbe>();
-    plugin_->probe(probed.get());
+    plugin_->plugin->probe(probed.get());
     evidence.value = std::data(probed->runtime);
-    evidence.needed = OldestDriverFor(evidence.value);
+    evidence.needed = backend::OldestDriverFor(evidence.value);
   }
   return Failed(Diagnose(probe, symptom, evidence));
 }
@@ -308,26 +308,24 @@ Finding GpuExamination::ExamineDriver() {
 
 Finding GpuExamination::ExaminePlugin() {
   if (!driver_works_) return SkippedFinding(kPlugin, "needs the driver");
-  const bool exists = std::ranges::any_of(search_.plugin_paths, [](const std::string& path) {
-    std::error_code error;
-    return std::filesystem::exists(path, error);
-  });
-  if (!exists) {
+  absl::StatusOr<backend::FoundPlugin> found = backend::FindGpuPlugin(search_);
+  if (absl::IsNotFound(found.status())) {
     return Diagnose(kPlugin, Symptom::kPluginMissing,
                     {.subject = fmt::format("{}", fmt::join(search_.plugin_paths, " nor "))});
   }
-  const absl::StatusOr<const SimilePlugin*> plugin = backend::FindGpuPlugin(search_);
-  if (!plugin.ok()) {
-    return Diagnose(kPlugin, Symptom::kPluginUnusable, {.detail = MessageOf(plugin.status())});
+  if (!found.ok()) {
+    return Diagnose(kPlugin, Symptom::kPluginUnusable, {.detail = MessageOf(found.status())});
   }
-  plugin_ = *plugin;
-  return OkFinding(kPlugin, search_.kind.plugin_file);
+  plugin_ = *std::move(found);
+  return OkFinding(kPlugin, plugin_->others.empty()
+                                ? plugin_->file
+                                : fmt::format("{} ({})", plugin_->file, plugin_->others));
 }
 
 Finding GpuExamination::ExamineRuntime() {
-  if (plugin_ == nullptr) return SkippedFinding(kRuntime, "needs the plug-in");
+  if (!plugin_) return SkippedFinding(kRuntime, "needs the plug-in");
   absl::StatusOr<backend::FoundDevice> found =
-      backend::FindDevice(*plugin_, options_.backend.gpu.device, search_.kind);
+      backend::FindDevice(*plugin_->plugin, options_.backend.gpu.device, search_.kind);
   if (absl::IsNotFound(found.status())) {
     return Diagnose(kRuntime, Symptom::kNoSuchDevice, {.detail = MessageOf(found.status())});
   }
@@ -349,16 +347,18 @@ Finding GpuExamination::ExamineBlas() {
   static const RealClock real_clock;
   backend::GpuOptions gpu = options_.backend.gpu;
   if (gpu.clock == nullptr) gpu.clock = &real_clock;
-  absl::StatusOr<backend::OpenedGpu> opened = backend::OpenDevice(*plugin_, *device_, gpu);
+  absl::StatusOr<backend::OpenedGpu> opened = backend::OpenGpu(search_, gpu);
   if (opened.ok()) {
     gpu_ = std::move(opened->backend);
-    return OkFinding(kBlas, "loaded; the workspace fits");
+    if (const std::string lack = gpu_->lack(); !lack.empty()) {
+      return Diagnose(kBlas, Symptom::kBlasMissing,
+                      {.detail = lack, .value = Variable(kDriverPaths)});
+    }
+    const bool is_other = opened->plugin_file != plugin_->file;
+    return OkFinding(kBlas, fmt::format("loaded; the workspace fits{}{}", is_other ? ": " : "",
+                                        is_other ? opened->description : ""));
   }
   const std::string detail = MessageOf(opened.status());
-  if (absl::IsNotFound(opened.status())) {
-    return Diagnose(kBlas, Symptom::kBlasMissing,
-                    {.detail = detail, .value = Variable(kDriverPaths)});
-  }
   if (absl::IsResourceExhausted(opened.status())) {
     return Diagnose(kBlas, Symptom::kDoesNotFit, {.detail = detail + Holders()});
   }

@@ -75,7 +75,7 @@ class GpuExamination {
   std::vector<std::string> uuids_;  // of the cards, by number; empty where one does not say
   DriverAnswer driver_;
   bool driver_works_ = false;
-  const SimilePlugin* plugin_ = nullptr;
+  std::optional<backend::FoundPlugin> plugin_;
   std::optional<backend::FoundDevice> device_;
   std::unique_ptr<Backend> gpu_;
 };

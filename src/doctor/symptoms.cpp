@@ -105,8 +105,8 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kDriverTooOld, "driver_too_old", kFail,
      "driver {module} is too old for this build's GPU plug-in ({value}), which needs {needed} or "
      "later",
-     "upgrade the driver, take the image or build for CUDA 12 (drivers from 525), or stay on the "
-     "CPU"},
+     "upgrade the driver, install the plug-in of CUDA 12 beside this one (libsimile_cuda12.so, for "
+     "drivers from 525; the preset cuda12 builds it), or stay on the CPU"},
     {Symptom::kForwardCompatibility, "forward_compatibility", kFail,
      "the library {subject} is of the package cuda-compat, which this card does not support",
      "remove cuda-compat from the image or from LD_LIBRARY_PATH, and upgrade the driver"},
@@ -115,7 +115,9 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kNoDevice, "no_device", kFail, "the driver finds no card ({detail})",
      "`nvidia-smi -L` must list it; `dmesg | grep -i nvrm` says why it does not"},
     {Symptom::kNoCodeForCard, "no_code_for_card", kFail, "{detail}",
-     "take a build for this card (SIMILE_CUDA_CARDS=all), or stay on the CPU"},
+     "take a build for this card (SIMILE_CUDA_CARDS=all; for cards before Turing the preset "
+     "cuda12), "
+     "or stay on the CPU"},
     {Symptom::kPtxTooNew, "ptx_too_new", kFail,
      "the plug-in's code is newer than the driver {module} can translate ({detail})",
      "upgrade the driver, or take a build with an older CUDA"},
@@ -138,7 +140,7 @@ constexpr SymptomRow kRows[] = {
      "install the server and its plug-in together, of one build"},
     {Symptom::kNoSuchDevice, "no_such_device", kFail, "{detail}",
      "set --gpu-device (gpu.device) to one of these"},
-    {Symptom::kBlasMissing, "blas_missing", kFail, "{detail}",
+    {Symptom::kBlasMissing, "blas_missing", kWarn, "{detail}",
      "install the package, or put its folder on LD_LIBRARY_PATH (it is \"{value}\")"},
     {Symptom::kDoesNotFit, "does_not_fit", kFail, "{detail}",
      "free the card, raise --gpu-memory-fraction, lower gpu.reserve_mib; or shard, or stay on the "
@@ -269,12 +271,6 @@ Symptom SymptomOfXid(std::uint64_t xid) {
     default:
       return Symptom::kOtherXid;
   }
-}
-
-std::string OldestDriverFor(std::string_view cuda) {
-  if (cuda.starts_with("CUDA 13.")) return "580";
-  if (cuda.starts_with("CUDA 12.")) return "525";
-  return {};
 }
 
 }  // namespace simile::doctor

@@ -103,7 +103,4 @@ Symptom SymptomOfDriverError(int code);
 // The symptom that an Xid error stands for: the driver's number for what went wrong with a card.
 Symptom SymptomOfXid(std::uint64_t xid);
 
-// The oldest driver that runs programs of this CUDA: "580" for "CUDA 13.0"; empty for others.
-std::string OldestDriverFor(std::string_view cuda);
-
 }  // namespace simile::doctor

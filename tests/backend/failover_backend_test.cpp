@@ -22,6 +22,7 @@ using ::testing::StartsWith;
 using tests::FakeGpuControl;
 using tests::GpuFailed;
 using tests::GpuFull;
+using tests::GpuLate;
 using tests::GpuLost;
 using Call = FakeGpuControl::Call;
 using Cause = FallbackCause;
@@ -121,6 +122,16 @@ TEST_F(FailoverBackendTest, RunsABatchOnTheCpuWhenADeviceCallFails) {
   ASSERT_THAT(Causes(), ElementsAre(Cause::kCallFailed));
   EXPECT_EQ(events_[0].device_error, 1);
   EXPECT_EQ(events_[0].reason, "cudaErrorInvalidValue at cudaMemcpyAsync: invalid argument");
+}
+
+TEST_F(FailoverBackendTest, RunsABatchOnTheCpuWhenTheGpuIsLate) {
+  const auto index = Load();
+  control_.Next(Call::kSearch, GpuLate());
+  EXPECT_EQ(ReasonOf(Search(*index)), "the GPU was late: a batch was not finished after 2000 ms");
+  EXPECT_EQ(Search(*index).fallback(), nullptr);
+  EXPECT_EQ(backend_->fallback(), nullptr);
+  ASSERT_THAT(Causes(), ElementsAre(Cause::kCallFailed));
+  EXPECT_EQ(events_[0].device_error, std::nullopt);
 }
 
 TEST_F(FailoverBackendTest, DoesNotUseALostDevice) {

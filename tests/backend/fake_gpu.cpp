@@ -99,11 +99,12 @@ class FakeGpuIndex final : public SegmentIndex {
 
 class FakeGpu final : public Backend {
  public:
-  explicit FakeGpu(FakeGpuControl& control) : control_(control) {
+  FakeGpu(FakeGpuControl& control, std::string lack) : control_(control), lack_(std::move(lack)) {
     memory_->Add("workspace", std::uint64_t{64} << 20);
   }
 
   const BackendInfo& info() const override { return info_; }
+  std::string lack() const override { return lack_; }
   std::vector<DeviceMemory> device_memory() const override { return memory_->Read(); }
   ResidentPlan Plan(const SegmentShape& shape) const override {
     return {.device_bytes = 3 * Fp16Bytes(shape.row_count, shape.dim)};
@@ -118,6 +119,7 @@ class FakeGpu final : public Backend {
 
  private:
   FakeGpuControl& control_;
+  const std::string lack_;
   const std::shared_ptr<FakeMemory> memory_ = std::make_shared<FakeMemory>();
   const BackendInfo info_{"gpu", "cuda-fake", "NVIDIA H200"};
 };
@@ -131,6 +133,10 @@ absl::Status GpuFull() {
 absl::Status GpuFailed() {
   return WithCode(absl::InternalError("cudaErrorInvalidValue at cudaMemcpyAsync: invalid argument"),
                   "1");
+}
+
+absl::Status GpuLate() {
+  return absl::DeadlineExceededError("a batch was not finished after 2000 ms");
 }
 
 absl::Status GpuLost() {
@@ -217,8 +223,8 @@ int FakeGpuControl::calls_after_loss() const {
   return calls_after_loss_;
 }
 
-std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control) {
-  return std::make_unique<FakeGpu>(control);
+std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string lack) {
+  return std::make_unique<FakeGpu>(control, std::move(lack));
 }
 
 }  // namespace simile::tests

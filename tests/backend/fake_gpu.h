@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include <absl/status/status.h>
@@ -18,6 +19,7 @@ namespace simile::tests {
 // The errors of a plug-in, as src/backend/failover_backend.h expects them.
 absl::Status GpuFull();    // the device has no memory left
 absl::Status GpuFailed();  // one call failed: cudaErrorInvalidValue, 1
+absl::Status GpuLate();    // the batch was not finished in time
 absl::Status GpuLost();    // the device is lost: cudaErrorIllegalAddress, 700
 // A search that succeeds with a wrong answer.
 absl::Status GpuWrong();
@@ -61,6 +63,7 @@ class FakeGpuControl {
 // Makes a backend "NVIDIA H200" with the engine "cuda-fake", which scores every row with the
 // reference and counts device memory as a GPU would.
 //   control  borrowed for the lifetime of the backend and its segments
-std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control);
+//   lack     of the backend
+std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string lack = {});
 
 }  // namespace simile::tests

@@ -1,5 +1,6 @@
 // Fake plug-ins: compiled once for each value of FAKE_PLUGIN below. FAKE_GPU_PROBE_ERROR is the
 // code with which its devices cannot be listed, FAKE_GPU_OPEN_ERROR that of opening one, or `full`.
+// FAKE_CUDA_VERSION is the newest CUDA that the driver runs, as for fake_cuda_driver.c.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -16,6 +17,8 @@
 #define FAKE_OTHER_INTERFACE 4
 #define FAKE_NO_BLAS 5
 #define FAKE_NO_DEVICE 6
+#define FAKE_NO_CODE 7
+#define FAKE_CUDA12 8
 
 namespace {
 
@@ -28,10 +31,22 @@ void AddDevice(SimileDeviceProbe& probe, const char* name, std::uint64_t gib) {
   std::snprintf(device.bus_id, sizeof(device.bus_id), "0000:%02x:00.0", probe.device_count);
 }
 
+void SetVersion(char (&to)[SIMILE_PLUGIN_TEXT_BYTES], int version) {
+  std::snprintf(to, sizeof(to), "CUDA %d.%d", version / 1'000, version % 1'000 / 10);
+}
+
 void Probe(SimileDeviceProbe* probe) {
   *probe = SimileDeviceProbe{};
-  std::snprintf(probe->driver, sizeof(probe->driver), "CUDA 13.0");
-  std::snprintf(probe->runtime, sizeof(probe->runtime), "CUDA 13.0");
+  constexpr int kRuntime = FAKE_PLUGIN == FAKE_CUDA12 ? 12'090 : 13'000;
+  const char* version = std::getenv("FAKE_CUDA_VERSION");
+  const int driver = version != nullptr ? std::atoi(version) : 13'000;
+  SetVersion(probe->driver, driver);
+  SetVersion(probe->runtime, kRuntime);
+  if (driver / 1'000 < kRuntime / 1'000) {
+    probe->error = 35;
+    std::snprintf(probe->error_name, sizeof(probe->error_name), "cudaErrorInsufficientDriver");
+    return;
+  }
   if (const char* error = std::getenv("FAKE_GPU_PROBE_ERROR"); error != nullptr) {
     probe->error = std::atoi(error);
     std::snprintf(probe->error_name, sizeof(probe->error_name), "cudaError%s", error);
@@ -68,10 +83,10 @@ void ReadOutcomesFromEnvironment() {
 
 void Open(const simile::backend::GpuOptions* /*options*/,
           absl::StatusOr<std::unique_ptr<simile::Backend>>* backend) {
-  if (FAKE_PLUGIN == FAKE_NO_BLAS) {
-    *backend = absl::NotFoundError(
-        "cuBLAS cannot be loaded: libcublas.so.13: cannot open shared object file: No "
-        "such file or directory");
+  if (FAKE_PLUGIN == FAKE_NO_CODE) {
+    absl::Status status = absl::FailedPreconditionError("the plug-in has no code for it");
+    status.SetPayload(simile::backend::kDeviceErrorPayload, absl::Cord("209"));
+    *backend = status;
     return;
   }
   if (const char* error = std::getenv("FAKE_GPU_OPEN_ERROR"); error != nullptr) {
@@ -84,7 +99,11 @@ void Open(const simile::backend::GpuOptions* /*options*/,
     return;
   }
   ReadOutcomesFromEnvironment();
-  *backend = simile::tests::MakeFakeGpu(Control());
+  *backend = simile::tests::MakeFakeGpu(
+      Control(), FAKE_PLUGIN == FAKE_NO_BLAS
+                     ? "large batches take longer, because cuBLAS cannot be loaded: "
+                       "libcublas.so.13: cannot open shared object file: No such file or directory"
+                     : "");
 }
 
 constexpr SimilePlugin kPlugin{

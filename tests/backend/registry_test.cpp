@@ -58,7 +58,9 @@ TEST(RegistryTest, TriesAcceleratorsInOrder) {
 TEST(RegistryTest, GivesTheReasonForEachAccelerator) {
   RegistryOptions options = With("libfake_no_device.so");
   GpuSearch other = With("absent.so").gpu_searches.front();
-  other.kind = {"Acme driver", "an Acme driver", "libacme.so", "libsimile_acme.so", "simile_acme"};
+  static constexpr const char* kPlugins[] = {"libsimile_acme.so"};
+  other.kind.a_driver = "an Acme driver";
+  other.kind.plugin_files = kPlugins;
   options.gpu_searches.push_back(other);
   const auto chosen = ChooseBackend(options);
   ASSERT_TRUE(chosen.ok());
@@ -76,12 +78,11 @@ TEST(RegistryTest, TakesTheCpuWhenConfiguredTo) {
 }
 
 TEST(RegistryTest, RefusesToStartWhenTheGpuIsDemanded) {
-  const auto chosen = ChooseBackend(With("libfake_no_blas.so", Preference::kGpu));
+  const auto chosen = ChooseBackend(With("libfake_no_device.so", Preference::kGpu));
   EXPECT_EQ(chosen.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(chosen.status().message()),
-              AllOf(StartsWith("the configuration asks for the GPU, which cannot be used: NVIDIA "
-                               "H200 (139 GiB) cannot be used: cuBLAS cannot be loaded"),
-                    HasSubstr("cannot open shared object file")));
+              StartsWith("the configuration asks for the GPU, which cannot be used: the NVIDIA "
+                         "driver reports no usable device"));
 }
 
 // A stopped clock.

@@ -2,32 +2,43 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "certificate/canonical_score.h"
 #include "certificate/seeded_random.h"
+#include "emulated_cuda/aligned_sum.h"
 #include "simile/limits.h"
 #include "simile/matrix_view.h"
 
 namespace simile::certificate {
 namespace {
 
+using emulated_cuda::SumRule;
 using tests::SeededRandom;
 
 constexpr double kGateMax = 1.125;
 
-// A sum as a tensor core may form it: from any start, in any order, each step truncated to 24 bits.
-float TruncatedSum(float start, const std::vector<double>& products) {
-  const auto truncated = [](double value) {
-    const auto nearest = static_cast<float>(value);
-    return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0F)
-                                                                    : nearest;
-  };
+// How a tensor core may form a sum: in one order, cut to 24 bits after each step, or as known ones.
+constexpr SumRule kRules[] = {
+    {1, 40}, emulated_cuda::kVoltaSums, emulated_cuda::kAmpereSums, emulated_cuda::kHopperSums};
+
+float TensorCoreSum(const SumRule& rule, float start, const std::vector<double>& products) {
   float sum = start;
-  for (const double product : products) sum = truncated(static_cast<double>(sum) + product);
+  for (std::size_t i = 0; i < products.size(); i += rule.block) {
+    sum = emulated_cuda::AddAligned(sum, products.data() + i,
+                                    std::min(rule.block, products.size() - i), rule.fraction_bits);
+  }
   return sum;
+}
+
+// The steps of 2^-23 that a sum of so many products may lose (docs/design/tensor-core-sums.md).
+double DerivedSteps(const SumRule& rule, std::size_t count) {
+  const auto products = static_cast<double>(count);
+  return products * std::ldexp(1, 23 - rule.fraction_bits) +
+         std::ceil(products / static_cast<double>(rule.block));
 }
 
 // A vector, scaled and rounded as the engine does it.
@@ -49,7 +60,8 @@ Fp16Vector Fp16Of(const std::vector<float>& vector, double unit) {
   return fp16;
 }
 
-enum class Kind : std::uint8_t { kUniform, kSameSign, kSparse, kTiny, kCount };
+// kCliff: one term of a sum is near 1, and the others near the last bit that is kept beside it.
+enum class Kind : std::uint8_t { kUniform, kSameSign, kSparse, kTiny, kCliff, kCount };
 
 std::vector<float> Draw(Kind kind, std::size_t dim, double length, SeededRandom& random) {
   std::vector<float> vector(dim);
@@ -58,8 +70,9 @@ std::vector<float> Draw(Kind kind, std::size_t dim, double length, SeededRandom&
     if (kind == Kind::kSameSign) value = std::abs(value) * 0x1p-3F + 1;
     if (kind == Kind::kSparse && !random.OneIn(8)) value = 0;
     if (kind == Kind::kTiny && !random.OneIn(8)) value *= 0x1p-20F;
+    if (kind == Kind::kCliff) value = 0x1.ff8p-12F;
   }
-  vector[random.Below(dim)] = 1;
+  vector[kind == Kind::kCliff ? 0 : random.Below(dim)] = 1;
   const double scale = length / Length(vector);
   for (float& value : vector) value = static_cast<float>(value * scale);
   return vector;
@@ -84,10 +97,12 @@ void ExpectWithinBound(std::uint64_t seed) {
   const double canonical =
       static_cast<double>(CanonicalScoreReference(row, query)) * row_unit * query_unit;
   const double gate = kGateMax * static_cast<double>(random.Signed());
-  const auto from_gate = static_cast<double>(TruncatedSum(static_cast<float>(-gate), products));
+  const SumRule& rule = kRules[random.Below(std::size(kRules))];
+  const auto from_gate =
+      static_cast<double>(TensorCoreSum(rule, static_cast<float>(-gate), products));
   const double with_gate = static_cast<double>(
       static_cast<float>(from_gate + static_cast<double>(static_cast<float>(gate))));
-  const auto stored = static_cast<double>(static_cast<_Float16>(TruncatedSum(0, products)));
+  const auto stored = static_cast<double>(static_cast<_Float16>(TensorCoreSum(rule, 0, products)));
   const std::size_t padded = PaddedDim(dim);
   ASSERT_LE(std::abs(with_gate - canonical),
             Fp16Bound(padded, x.residual, kGateMax, CheapStorage::kFloat))
@@ -97,10 +112,61 @@ void ExpectWithinBound(std::uint64_t seed) {
       << "seed " << seed << ", dim " << dim;
 }
 
-TEST(Fp16BoundTest, HoldsForTruncatedSumsOfAnyVectors) {
+TEST(Fp16BoundTest, HoldsForEveryRuleOfTensorCoresAndAnyVectors) {
   for (std::uint64_t seed = 0; seed < 4'000; ++seed) {
     ExpectWithinBound(seed);
     if (HasFatalFailure()) return;
+  }
+}
+
+// What a sum from `start` loses, in steps of 2^-23 of the magnitudes added.
+double StepsLost(const SumRule& rule, float start, const std::vector<double>& products) {
+  double exact = static_cast<double>(start), magnitudes = std::abs(exact);
+  for (const double product : products) {
+    exact += product;
+    magnitudes += std::abs(product);
+  }
+  const auto sum = static_cast<double>(TensorCoreSum(rule, start, products));
+  return magnitudes == 0 ? 0 : std::abs(sum - exact) / (magnitudes * 0x1p-23);
+}
+
+TEST(TensorCoreSumTest, LosesNoMoreThanIsDerivedAndThatIsAssumed) {
+  SeededRandom random(3);
+  for (int i = 0; i < 2'000; ++i) {
+    const SumRule& rule = kRules[random.Below(std::size(kRules))];
+    std::vector<double> products(random.Between(1, 600));
+    const bool one_sign = random.OneIn(2);
+    for (double& product : products) {
+      product = static_cast<double>(random.Wild(-40, 0));
+      if (one_sign) product = std::abs(product);
+    }
+    const float start = random.OneIn(2) ? 0 : random.Signed();
+    const double derived = DerivedSteps(rule, products.size());
+    ASSERT_LE(StepsLost(rule, start, products), derived)
+        << i << ": block " << rule.block << ", count " << products.size();
+    ASSERT_LE(derived, 2.0 * static_cast<double>(PaddedDim(products.size())) + 16);
+  }
+}
+
+// The products after the first lose almost a whole step each; a few lose all they have, so that the
+// cut of each block's sum loses as much as it can.
+TEST(TensorCoreSumTest, LosesNearlyAllThatIsDerivedAtACliff) {
+  for (const SumRule& rule : kRules) {
+    if (rule.block == 1) continue;
+    const double step = std::ldexp(1, -rule.fraction_bits);
+    for (const std::size_t count : {std::size_t{384}, std::size_t{4'096}}) {
+      std::vector<double> products(count, 1.999 * step);
+      for (std::size_t i = rule.block - 1; i < count; i += rule.block) products[i] = 0.999 * step;
+      products[0] = 1;
+      const double lost = StepsLost(rule, 0, products), derived = DerivedSteps(rule, count);
+      EXPECT_LE(lost, derived);
+      EXPECT_GE(lost, 0.78 * derived) << "block " << rule.block << ", count " << count;
+      const double from_start = StepsLost(rule, -1.125F, products);
+      EXPECT_LE(from_start, derived);
+      for (double& product : products) product = -product;
+      products[0] = 0;
+      EXPECT_GE(StepsLost(rule, -1, products), 0.78 * derived) << "a start instead of a product";
+    }
   }
 }
 

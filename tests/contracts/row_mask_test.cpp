@@ -33,6 +33,43 @@ TEST(RowMaskTest, CountsEveryRowItAllows) {
   EXPECT_EQ(mask.AllowedCount(), 334U);
 }
 
+TEST(RowMaskTest, KeepsItsIdentityInACopy) {
+  RowMask mask(130);
+  mask.Allow(7);
+  const RowMask::Identity kept = mask.identity();
+  const RowMask copy = mask;
+  EXPECT_EQ(copy.identity(), kept);
+  EXPECT_EQ(copy, mask);
+}
+
+TEST(RowMaskTest, GetsANewIdentityWithEveryChangeWhileTheOldOneIsKept) {
+  const RowMask other(130);
+  void (*const changes[])(RowMask&, const RowMask&) = {
+      [](RowMask& mask, const RowMask&) { mask.Allow(7); },
+      [](RowMask& mask, const RowMask&) { mask.Forbid(8); },
+      [](RowMask& mask, const RowMask&) { mask.Invert(); },
+      [](RowMask& mask, const RowMask& with) { mask.IntersectWith(with); },
+      [](RowMask& mask, const RowMask& with) { mask.UniteWith(with); }};
+  RowMask mask(130);
+  for (const auto change : changes) {
+    const RowMask::Identity kept = mask.identity();
+    const RowMask copy = mask;
+    change(mask, other);
+    EXPECT_NE(mask.identity(), kept);
+    EXPECT_EQ(copy.identity(), kept) << "the copy has not changed";
+  }
+}
+
+TEST(RowMaskTest, IsEqualToAMaskOfTheSameRowsWithAnotherIdentity) {
+  RowMask a(130), b(130);
+  a.Allow(7);
+  EXPECT_NE(a, b);
+  b.Allow(7);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a.identity(), b.identity());
+  EXPECT_NE(RowMask(130), RowMask(131));
+}
+
 TEST(RowMaskTest, CoversNoRowsAtAll) { EXPECT_EQ(RowMask(0).AllowedCount(), 0U); }
 
 }  // namespace

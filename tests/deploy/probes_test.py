@@ -143,6 +143,8 @@ class GpuProbesTest(unittest.TestCase):
             hung = time.monotonic()
             self.assertEqual(server.search()["backend"], "cpu", "the call that meets the hang is answered")
             answered_seconds = time.monotonic() - hung
+            # One late batch may be another process's work; after the second the device counts as lost.
+            self.assertEqual(server.search()["backend"], "cpu")
             self.assertEqual(server.process.wait(GRACE_SECONDS), 75)
             ended_seconds = time.monotonic() - hung
             self.assertIsNone(prober.killed_by)

@@ -109,6 +109,11 @@ std::function<void(const GpuFiles&)> Plugin(const std::string& kind) {
   };
 }
 
+void TwoPlugins(const GpuFiles& files) {
+  files.AddAll();
+  files.AddSecondPlugin();
+}
+
 // A T4 host's card and driver, which a container sees although it was not given them.
 void HostsDriver(const GpuFiles& files) {
   files.AddCard();
@@ -289,6 +294,14 @@ const std::vector<Case>& Cases() {
        "driver_too_old",
        1,
        "driver 570.133.20 is too old for this build's GPU plug-in (CUDA 13.0), which needs 580"},
+      {"DriverTooOldForTheFirstPlugin", TwoPlugins, {"FAKE_CUDA_VERSION=12040"}, {}, "", 0, ""},
+      {"DriverTooOldForBothPlugins",
+       TwoPlugins,
+       {"FAKE_CUDA_VERSION=11080"},
+       {},
+       "driver_too_old",
+       1,
+       "(CUDA 12.9), which needs 525"},
       {"ForwardCompatibility",
        All,
        {"FAKE_CUDA_ERROR=804"},
@@ -341,7 +354,7 @@ const std::vector<Case>& Cases() {
        1,
        "0.0.1-of-yesterday"},
       {"NoSuchDevice", All, {}, {"--gpu-device", "3"}, "no_such_device", 1, "0, NVIDIA H200"},
-      {"BlasMissing", Plugin("no_blas"), {}, {}, "blas_missing", 1, "libcublas.so.13"},
+      {"BlasMissing", Plugin("no_blas"), {}, {}, "blas_missing", 0, "libcublas.so.13"},
       {"DoesNotFit",
        All,
        {"FAKE_GPU_OPEN_ERROR=full"},

@@ -79,6 +79,34 @@ TEST_F(ExaminationTest, FindsAGpuThatAnswersAsTheCpuDoes) {
   EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kGpu);
 }
 
+TEST_F(ExaminationTest, NamesThePluginThatTheDriverAndTheCardCanUse) {
+  files_.AddAll();
+  files_.AddSecondPlugin();
+  options_.backend.gpu_searches.front().plugin_paths.push_back(files_.second_plugin());
+  EXPECT_EQ(Of("plug-in", Examine()).text, "libsimile_cuda.so");
+  setenv("FAKE_CUDA_VERSION", "12040", 1);
+  const std::vector<Finding> findings = Examine();
+  EXPECT_EQ(Of("plug-in", findings).text,
+            "libsimile_cuda12.so (libsimile_cuda.so: the NVIDIA driver runs CUDA 12.4, the plug-in "
+            "needs CUDA 13.0 (driver 580 or later))");
+  EXPECT_EQ(Of("cuBLAS, memory", findings).text, "loaded; the workspace fits");
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kGpu);
+  unsetenv("FAKE_CUDA_VERSION");
+}
+
+TEST_F(ExaminationTest, NamesThePluginWhoseCublasIsThere) {
+  files_.AddAll();
+  files_.AddPlugin("no_blas");
+  files_.AddSecondPlugin();
+  options_.backend.gpu_searches.front().plugin_paths.push_back(files_.second_plugin());
+  const std::vector<Finding> findings = Examine();
+  EXPECT_EQ(Of("plug-in", findings).text, "libsimile_cuda.so");
+  EXPECT_THAT(Of("cuBLAS, memory", findings).text,
+              HasSubstr("through libsimile_cuda12.so (libsimile_cuda.so: large batches take "
+                        "longer, because cuBLAS cannot be loaded: libcublas.so.13"));
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kGpu);
+}
+
 TEST_F(ExaminationTest, NamesTheFirstFailureAndSkipsWhatFollowsFromIt) {
   files_.AddModule("570.133.20");
   files_.AddFile("/.dockerenv", "");

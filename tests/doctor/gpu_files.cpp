@@ -63,6 +63,8 @@ void GpuFiles::AddPlugin(const std::string& kind) const {
   fs::create_symlink(Fake(kind), plugin());
 }
 
+void GpuFiles::AddSecondPlugin() const { fs::create_symlink(Fake("cuda12"), second_plugin()); }
+
 void GpuFiles::Remove(const std::string& path) const { fs::remove(root() + path); }
 
 void GpuFiles::DescribeCard(const std::string& lines) const { folder_.Write("nvml", lines); }

@@ -67,11 +67,5 @@ TEST(SymptomsTest, KnowsXids) {
   EXPECT_EQ(SymptomOfXid(119), Symptom::kOtherXid);
 }
 
-TEST(SymptomsTest, KnowsWhichDriversRunWhichCuda) {
-  EXPECT_EQ(OldestDriverFor("CUDA 13.0"), "580");
-  EXPECT_EQ(OldestDriverFor("CUDA 12.8"), "525");
-  EXPECT_EQ(OldestDriverFor("CUDA 11.8"), "");
-}
-
 }  // namespace
 }  // namespace simile::doctor

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "emulated_cuda/aligned_sum.h"
 #include "emulated_cuda/device_array.h"
 #include "emulated_cuda/sample_kernels.h"
 
@@ -215,6 +216,31 @@ TEST_P(IntrinsicsTest, MatchCudasDefinitions) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, IntrinsicsTest, testing::Range<std::uint64_t>(0, 8));
 
+TEST(AlignedSumTest, CutsEveryTermAsTheLargestOneSays) {
+  // One after the other these sum to 1 + 2.25 * 2^-23.
+  constexpr std::array kProducts{0x1.8p-24, 0x1.8p-24, 0x1.8p-24, 1.0};
+  const auto sum_of = [&](const SumRule& rule) {
+    return AddAligned(0, kProducts.data(), kProducts.size(), rule.fraction_bits);
+  };
+  EXPECT_EQ(sum_of(kVoltaSums), 1.0F) << "each loses 0.75 * 2^-23";
+  EXPECT_EQ(sum_of(kAmpereSums), 1.0F + 0x1p-23F) << "each loses 0.25, and the sum 0.5";
+  EXPECT_EQ(sum_of(kHopperSums), 1.0F + 0x1p-22F) << "none loses, and the sum 0.25";
+}
+
+TEST(AlignedSumTest, CutsTowardsZeroAndTakesAnyFloat) {
+  constexpr std::array kNegative{-0x1.8p-23, 0x1.8p-23, -0x1p-24, 0.0};
+  EXPECT_EQ(AddAligned(-1, kNegative.data(), 4, 23), -1.0F) << "opposite ones cancel";
+  EXPECT_EQ(AddAligned(-1, kNegative.data(), 1, 23), -1.0F - 0x1p-23F);
+  EXPECT_EQ(AddAligned(-1, kNegative.data() + 1, 1, 23), -1.0F + 0x1p-23F);
+  constexpr std::array kNone{0.0, 0.0};
+  EXPECT_EQ(AddAligned(0, kNone.data(), 2, 23), 0.0F);
+  EXPECT_EQ(AddAligned(-1e30F, kNegative.data(), 4, 23), -1e30F);
+  EXPECT_EQ(AddAligned(0x1p-149F, kNone.data(), 2, 25), 0x1p-149F);
+  EXPECT_TRUE(std::isnan(AddAligned(NAN, kNegative.data(), 4, 23)));
+  constexpr std::array kInfinite{HUGE_VAL, 1.0};
+  EXPECT_EQ(AddAligned(1, kInfinite.data(), 2, 23), HUGE_VALF);
+}
+
 std::vector<float> MmaOf(const std::vector<unsigned short>& a, const std::vector<unsigned short>& b,
                          const std::vector<float>& sums) {
   const DeviceArray<unsigned short> d_a(a), d_b(b);
@@ -248,7 +274,7 @@ TEST(MmaTest, IsExactOnSmallIntegersUnderEverySeed) {
   }
 }
 
-TEST(MmaTest, TruncatesWhenTheSeedIsOddAndRoundsOnceWhenEven) {
+TEST(MmaTest, CutsWhenTheSeedIsOddAndRoundsOnceWhenEven) {
   // 1 + 16 * 2^-24, in parts that a float at 1 cannot hold: 2^-23 is its last bit.
   const std::vector<unsigned short> a(256, __half_as_ushort(__float2half(0x1p-12F)));
   const std::vector<unsigned short> b(128, __half_as_ushort(__float2half(0x1p-12F)));

@@ -76,6 +76,11 @@ void InjectFault(const Fault& fault) {
   State().calls.Inject(fault);
 }
 
+void EndHang() {
+  const std::lock_guard<std::recursive_mutex> lock(State().mutex);
+  State().hangs = false;
+}
+
 std::size_t CallCount() {
   const std::lock_guard<std::recursive_mutex> lock(State().mutex);
   return State().calls.size();

@@ -43,13 +43,15 @@ struct Fault {
   // The call succeeds, and the work that it queues fails: the device is lost when that work runs.
   // If the call queues nothing, the next call that does takes the fault.
   bool asynchronous = false;
-  // The call succeeds, and from then on no queued work completes: polls return cudaErrorNotReady,
-  // and a call that would wait ends the process, because it would block forever.
+  // The call succeeds, and from then on no queued work completes until EndHang: polls return
+  // cudaErrorNotReady, and a call that would wait ends the process, because it would block forever.
   bool hang = false;
 };
 // In a program of its own the device hangs from when the file exists that the variable
 // EMULATED_CUDA_HANG_FILE names.
 void InjectFault(const Fault& fault);
+// A device that hangs goes on where it stopped.
+void EndHang();
 
 // Calls of the runtime and of cuBLAS, and launches, since ResetDevice, except calls that read
 // errors. A launch reads "launch:simile::kernels::RowNorms".

@@ -129,6 +129,8 @@ TEST(FaultTest, NothingCompletesAfterTheDeviceHangs) {
   }
   EXPECT_DEATH(cudaEventSynchronize(event), "cudaEventSynchronize would wait for ever");
   EXPECT_DEATH(cudaFree(device), "cudaFree would wait for ever");
+  EndHang();
+  EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }

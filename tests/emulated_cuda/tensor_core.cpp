@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "emulated_cuda/aligned_sum.h"
 #include "emulated_cuda/device_state.h"
 
 namespace emulated_cuda {
@@ -16,34 +17,40 @@ struct MmaLane {
   float* d;
 };
 
-float HalfOf(unsigned pair, int high) { return kHalfValues[pair >> (16 * high) & 0xFFFFU]; }
+using Sixteen = std::array<double, 16>;
 
-// Truncated to 24 bits: tensor cores drop the bits below a float's last one.
-double Truncated(double value) {
-  std::uint64_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  bits &= ~((std::uint64_t{1} << 29) - 1);
-  std::memcpy(&value, &bits, sizeof(bits));
-  return value;
+double HalfOf(unsigned pair, unsigned high) {
+  return static_cast<double>(kHalfValues[pair >> (16 * high) & 0xFFFFU]);
 }
 
-// sum + left . right. CUDA defines neither the order of the additions nor their rounding: an even
-// seed rounds once, an odd one truncates after each addition.
-float DotOfSixteen(float sum, const float* left, const float* right, std::uint64_t seed) {
-  double total = sum;
-  const bool truncates = seed % 2 == 1;
-  const std::size_t first = seed / 2 % 16, step = seed / 32 % 8 * 2 + 1;
-  for (std::size_t i = 0; i < 16; ++i) {
-    const std::size_t k = (first + i * step) % 16;
-    total += static_cast<double>(left[k]) * right[k];
-    if (truncates) total = Truncated(total);
+// sums[column] += left . right[column]. CUDA defines neither the order of the additions nor their
+// rounding: an even seed rounds once, an odd one cuts as the tensor cores that lose the most do.
+void AddProducts(const Sixteen& left, const std::array<Sixteen, 8>& right, std::uint64_t seed,
+                 std::array<float, 8>& sums) {
+  for (std::size_t column = 0; column < 8; ++column) {
+    Sixteen products;
+    for (std::size_t i = 0; i < 16; ++i) products[i] = left[i] * right[column][i];
+    float& sum = sums[column];
+    if (seed % 2 == 1) {
+      constexpr SumRule kRule = kVoltaSums;
+      for (std::size_t i = 0; i < 16; i += kRule.block) {
+        sum = AddAligned(sum, products.data() + i, kRule.block, kRule.fraction_bits);
+      }
+    } else {
+      double total = static_cast<double>(sum);
+      for (const double product : products) total += product;
+      sum = static_cast<float>(total);
+    }
   }
-  return static_cast<float>(total);
 }
 
 void CompleteMma(void** lanes) {
-  std::array<std::array<float, 16>, 16> left;
-  std::array<std::array<float, 16>, 8> right;
+  const std::uint64_t seed = State().options.seed;
+  // The products' order, in which neighbours make a block.
+  std::array<std::size_t, 16> place;
+  for (std::size_t i = 0; i < 16; ++i) place[(seed / 2 + i * (seed / 32 % 8 * 2 + 1)) % 16] = i;
+  std::array<Sixteen, 16> left;
+  std::array<Sixteen, 8> right;
   std::array<std::array<float, 8>, 16> sums;
   for (std::size_t lane = 0; lane < 32; ++lane) {
     if (lanes[lane] == nullptr) {
@@ -51,24 +58,17 @@ void CompleteMma(void** lanes) {
     }
     const MmaLane& mine = *static_cast<const MmaLane*>(lanes[lane]);
     const std::size_t group = lane / 4, pair = lane % 4 * 2;
-    for (int high = 0; high < 2; ++high) {
-      const auto h = static_cast<std::size_t>(high);
+    for (unsigned high = 0; high < 2; ++high) {
       for (std::size_t r = 0; r < 4; ++r) {
-        left[group + r % 2 * 8][pair + r / 2 * 8 + h] = HalfOf(mine.a[r], high);
+        left[group + r % 2 * 8][place[pair + r / 2 * 8 + high]] = HalfOf(mine.a[r], high);
       }
       for (std::size_t r = 0; r < 2; ++r) {
-        right[group][pair + r * 8 + h] = HalfOf(mine.b[r], high);
-        sums[group + r * 8][pair + h] = mine.c[r * 2 + h];
+        right[group][place[pair + r * 8 + high]] = HalfOf(mine.b[r], high);
+        sums[group + r * 8][pair + high] = mine.c[r * 2 + high];
       }
     }
   }
-  const std::uint64_t seed = State().options.seed;
-  for (std::size_t row = 0; row < 16; ++row) {
-    for (std::size_t column = 0; column < 8; ++column) {
-      sums[row][column] =
-          DotOfSixteen(sums[row][column], left[row].data(), right[column].data(), seed);
-    }
-  }
+  for (std::size_t row = 0; row < 16; ++row) AddProducts(left[row], right, seed, sums[row]);
   for (std::size_t lane = 0; lane < 32; ++lane) {
     float* const d = static_cast<const MmaLane*>(lanes[lane])->d;
     for (std::size_t r = 0; r < 4; ++r) d[r] = sums[lane / 4 + r / 2 * 8][lane % 4 * 2 + r % 2];

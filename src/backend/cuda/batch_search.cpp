@@ -27,7 +27,8 @@ bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
   return rows.size().row_count <= tuning.canonical_rows_max;
 }
 
-// What queries need of their pass.
+}  // namespace
+
 PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
                     unsigned reach_max) {
   return {.queries = static_cast<unsigned>(queries),
@@ -37,8 +38,6 @@ PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits
           .scan_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kFloat)),
           .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf))};
 }
-
-}  // namespace
 
 StrategyNames::StrategyNames(int capability)
     : row_scan(fmt::format("fp16-scan-sm{}", capability)),
@@ -161,21 +160,32 @@ void BatchSearch::Flush() {
 // Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
 void BatchSearch::RunPasses() {
   std::ranges::stable_sort(passes_, std::greater<>(), &DeviceQuery::reach);
-  for (std::span<DeviceQuery> left(passes_); !left.empty();) {
+  std::span<DeviceQuery> left(passes_);
+  for (std::optional<PlannedPass> next = FillNext(left); next;) {
+    runner_.Start();
+    const PlannedPass running = *next;
+    next = FillNext(left);  // while the device works
+    runner_.Await();
+    Conclude(running.plan, running.queries);
+  }
+}
+
+// Plans and fills the next pass, and takes its queries; empty where none is left.
+std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left) {
+  for (; !left.empty(); left = left.subspan(1)) {
     const unsigned hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
     const PassDemand demand = DemandOf(rows_, left.size(), hits_max, left.front().reach());
     const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
     if (!plan) {  // no gate lets so many rows through
       canonical_.push_back(left.front());
-      left = left.subspan(1);
       continue;
     }
-    const std::span<DeviceQuery> taken =
-        left.first(std::min<std::size_t>(plan->slots, left.size()));
-    runner_.Run(*plan, *batch_, taken);
-    Conclude(*plan, taken);
+    const auto taken = left.first(std::min<std::size_t>(plan->slots, left.size()));
     left = left.subspan(taken.size());
+    runner_.Fill(*plan, *batch_, taken);
+    return PlannedPass{*plan, taken};
   }
+  return std::nullopt;
 }
 
 void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries) {

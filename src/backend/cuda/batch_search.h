@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,11 @@ struct StrategyNames {
   std::string gather;     // "gather-sm90"
   std::string canonical;  // "scan-sm90"
 };
+
+// What queries need of their pass; benches plan with it too.
+//   reach_max  the most hits that a query wants, plus the rows that it excludes
+PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                    unsigned reach_max);
 
 // The strategy with which one query without a filter or exclusions begins.
 //   workspace  any size: one query fits the smallest
@@ -50,7 +56,12 @@ class BatchSearch {
 
   // Answers all queries added since the last call.
   void Flush();
+  struct PlannedPass {
+    PassPlan plan;
+    std::span<DeviceQuery> queries;
+  };
   void RunPasses();
+  std::optional<PlannedPass> FillNext(std::span<DeviceQuery>& left);
   void Conclude(const PassPlan& plan, std::span<DeviceQuery> queries);
   void RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name);
   void Write(const DeviceQuery& query, std::span<const kernels::Key> answer,

@@ -25,11 +25,13 @@ struct BlasLibrary {
   decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
   Gemm gemm = nullptr;
+
+  bool loaded() const { return gemm != nullptr; }
 };
 
 // Loads the first of the libraries that exists, until the process ends.
 //   names  as for dlopen; empty for the name that belongs to the toolkit of this build
-// Errors: kFailedPrecondition, with the names tried and the loader's messages.
+// Errors: kNotFound, with the names tried and the loader's messages.
 absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names);
 
 }  // namespace simile::backend::cuda

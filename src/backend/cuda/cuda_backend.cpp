@@ -3,6 +3,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,12 +12,27 @@
 #include "backend/cuda/blas_library.h"
 #include "backend/cuda/cuda_engine.h"
 #include "base/message_text.h"
+#include "certificate/fp16_bound.h"
 
 namespace simile::backend::cuda {
 namespace {
 
 // Positions, and the offsets that kernels add to them, fit 32 bits.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
+
+// Queries of cosine collections are brought to unit length before a search, and the bound takes
+// them to be: with a longer one it would prove too much. Any other backend then answers the batch.
+absl::Status CheckUnitLength(MatrixView queries) {
+  for (std::size_t query = 0; query < queries.row_count(); ++query) {
+    const double length = certificate::Length(queries[query]);
+    if (length <= certificate::kUnitLengthMax) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("query {} of the batch has length {:.7g}; queries of a cosine collection must "
+                    "have length 1",
+                    query, length));
+  }
+  return absl::OkStatus();
+}
 
 class CudaIndex final : public SegmentIndex {
  public:
@@ -34,6 +50,9 @@ class CudaIndex final : public SegmentIndex {
   }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
+    if (rows_->host().metric == Metric::kCosine) {
+      if (absl::Status status = CheckUnitLength(batch.queries); !status.ok()) return status;
+    }
     return engine_->Search(*rows_, batch, result);
   }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -52,12 +71,14 @@ class CudaIndex final : public SegmentIndex {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(std::shared_ptr<CudaEngine> engine) : engine_(std::move(engine)) {
+  CudaBackend(std::shared_ptr<CudaEngine> engine, std::string lack)
+      : engine_(std::move(engine)), lack_(std::move(lack)) {
     const CardTraits& card = engine_->device().traits();
     info_ = {"gpu", fmt::format("fp16-sm{}", card.capability), card.name};
   }
 
   const BackendInfo& info() const override { return info_; }
+  std::string lack() const override { return lack_; }
   std::vector<DeviceMemory> device_memory() const override { return engine_->device().memory(); }
 
   // Includes the fp32 rows where an empty device would hold them.
@@ -100,6 +121,7 @@ class CudaBackend final : public Backend {
 
  private:
   const std::shared_ptr<CudaEngine> engine_;
+  const std::string lack_;
   BackendInfo info_;
   std::mutex mutex_;  // held while a segment is loaded
 };
@@ -108,10 +130,16 @@ class CudaBackend final : public Backend {
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenCudaBackend(const GpuOptions& options) {
   const absl::StatusOr<BlasLibrary> blas = LoadBlas(options.blas_libraries);
-  if (!blas.ok()) return blas.status();
+  GpuOptions opened = options;
+  std::string lack;
+  if (!blas.ok()) {
+    opened.workspace.tile_bytes = opened.workspace.blas_bytes = 0;
+    lack = fmt::format("batches of more than {} queries take several scans, because {}",
+                       options.tuning.scan_queries_max, std::string(blas.status().message()));
+  }
   std::shared_ptr<CudaEngine> engine;
   try {
-    engine = std::make_shared<CudaEngine>(options, *blas);
+    engine = std::make_shared<CudaEngine>(opened, blas.ok() ? *blas : BlasLibrary{});
   } catch (const DeviceError& error) {
     return absl::UnavailableError(error.what());
   } catch (const std::bad_alloc&) {
@@ -120,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenCudaBackend(const GpuOptions& optio
   }
   if (absl::Status status = engine->CheckCard(); !status.ok()) return status;
   if (absl::Status status = engine->OpenWorkspace(); !status.ok()) return status;
-  return std::make_unique<CudaBackend>(std::move(engine));
+  return std::make_unique<CudaBackend>(std::move(engine), std::move(lack));
 }
 
 }  // namespace simile::backend::cuda

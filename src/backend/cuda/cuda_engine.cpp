@@ -56,6 +56,9 @@ absl::Status CudaEngine::OpenWorkspace() {
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
   const std::lock_guard lock(mutex_);
+  if (unsettled_) {
+    if (absl::Status status = Settle(); !status.ok()) return status;
+  }
   for (;;) {
     if (!workspace_) {
       if (absl::Status status = OpenWorkspace(); !status.ok()) return status;
@@ -64,21 +67,34 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
       device_.Enter();
       work(*workspace_);
     });
-    if (status.ok()) return status;
-    Settle();
+    if (status.ok()) {
+      device_.CountInTime();
+      return status;
+    }
+    // The CPU answers a late batch now; the next one waits for its end.
+    unsettled_ = true;
+    if (absl::IsDeadlineExceeded(status) || !Settle().ok()) return status;
     const bool device_is_full =
         absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
-    if (!device_is_full || device_.lost() || next_size_ + 1 >= sizes_.size()) return status;
+    if (!device_is_full || next_size_ + 1 >= sizes_.size()) return status;
     workspace_.reset();
     ++next_size_;
   }
 }
 
-// After a failed call: waits until the device has finished the batch, so that its buffers are free.
-void CudaEngine::Settle() {
-  static_cast<void>(device_.Guard([&] {
+// Waits until the device has finished a failed batch, so that its buffers are free. Errors: also
+// kDeadlineExceeded, which counts as a late batch.
+absl::Status CudaEngine::Settle() {
+  absl::Status status = device_.Guard([&] {
+    device_.Enter();
     for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));
-  }));
+  });
+  if (status.ok()) unsettled_ = false;
+  return status;
+}
+
+CudaEngine::~CudaEngine() {
+  if (unsettled_) static_cast<void>(Settle());
 }
 
 const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {
@@ -102,6 +118,10 @@ absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span
 }
 
 void CudaEngine::Free(std::unique_ptr<ResidentRows> rows) {
+  if (unsettled_) {
+    const std::lock_guard lock(mutex_);
+    if (unsettled_) static_cast<void>(Settle());
+  }
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   rows.reset();
 }

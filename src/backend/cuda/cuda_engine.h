@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,11 +20,15 @@ namespace simile::backend::cuda {
 
 // The device and its workspace. It answers one batch at a time: a second caller waits. Outlives its
 // segments. Errors of all methods that use the device: kUnavailable once it is lost, else
-// kResourceExhausted for lack of memory and kInternal for a failed call, with CUDA's message.
+// kResourceExhausted for lack of memory, kDeadlineExceeded for a batch that was late, and kInternal
+// for a failed call, with CUDA's message.
 class CudaEngine {
  public:
   // Throws DeviceError.
   CudaEngine(const GpuOptions& options, const BlasLibrary& blas);
+  ~CudaEngine();
+  CudaEngine(const CudaEngine&) = delete;
+  CudaEngine& operator=(const CudaEngine&) = delete;
 
   Device& device() { return device_; }
   const Device& device() const { return device_; }
@@ -41,7 +46,8 @@ class CudaEngine {
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores);
 
-  // Frees a segment's memory, also during searches of other segments.
+  // Frees a segment's memory, also during searches of other segments, but not before the device has
+  // finished a batch that failed: it may still use the memory.
   // REQUIRES: no search of this one.
   void Free(std::unique_ptr<ResidentRows> rows);
 
@@ -49,7 +55,7 @@ class CudaEngine {
   //   work  called with the workspace; again with a smaller one where the device's memory ran out
   template <class Work>
   absl::Status WithWorkspace(Work work);
-  void Settle();
+  absl::Status Settle();
 
   const GpuTuning tuning_;
   Device device_;
@@ -58,6 +64,8 @@ class CudaEngine {
   const std::vector<WorkspaceSize> sizes_;  // from the configured one to the smallest
   std::size_t next_size_ = 0;               // of the workspace, or the next to try
   std::uint64_t workspaces_made_ = 0;
+  // A failed batch may still be at work on the device, in buffers of the workspace and the segment.
+  std::atomic<bool> unsettled_{false};
   std::optional<Workspace> workspace_;
 };
 

@@ -49,22 +49,37 @@ void Device::Check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), MessageOf(status, call));
 }
 
-void Device::Await(cudaStream_t stream) {
-  const Clock::TimePoint began = clock_.Now();
-  bool late = false;
-  for (unsigned polls = 1;; ++polls) {
-    ThrowIfLost();  // another thread may have lost it
-    const cudaError_t state = cudaStreamQuery(stream);
-    if (state == cudaSuccess) return;
-    if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
-    if (polls % kPollsPerClockRead != 0 || clock_.Now() - began < batch_timeout_) continue;
-    // The process may have been suspended between the poll and the clock: poll once more.
-    if (!std::exchange(late, true)) continue;
-    const std::string message =
-        fmt::format("the GPU hangs: a batch was not finished after {} ms", batch_timeout_.count());
-    Lose(cudaSuccess, message);  // no CUDA call has failed
-    throw DeviceError(cudaErrorLaunchTimeout, message);
+bool Device::IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout) {
+  ThrowIfLost();  // another thread may have lost it
+  const cudaError_t state = cudaStreamQuery(stream);
+  if (state == cudaSuccess) return true;
+  if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
+  if (++wait.polls % kPollsPerClockRead != 0 || clock_.Now() - wait.began < timeout) return false;
+  // The process may have been suspended between the poll and the clock: poll once more.
+  wait.late = std::exchange(wait.past_timeout, true);
+  return false;
+}
+
+void Device::AwaitOrLose(cudaStream_t stream) {
+  const std::chrono::milliseconds timeout = 2 * batch_timeout_;
+  for (Wait wait(clock_); !IsDone(stream, wait, timeout);) {
+    if (wait.late) {
+      LoseToHang(fmt::format("the GPU hangs: work was not finished after {} ms", timeout.count()));
+    }
   }
+}
+
+void Device::Miss() {
+  if (late_in_a_row_.fetch_add(1, std::memory_order_relaxed) == 0) {
+    throw LateBatch(fmt::format("a batch was not finished after {} ms", batch_timeout_.count()));
+  }
+  LoseToHang(fmt::format("the GPU hangs: two batches in a row were not finished after {} ms each",
+                         batch_timeout_.count()));
+}
+
+void Device::LoseToHang(const std::string& message) {
+  Lose(cudaSuccess, message);  // no CUDA call has failed
+  throw DeviceError(cudaErrorLaunchTimeout, message);
 }
 
 void Device::Fail(cudaError_t code, const std::string& message) {

@@ -24,9 +24,9 @@ namespace simile::backend::cuda {
 // The purpose of device memory, as a label of metrics.
 enum class MemoryKind : std::uint8_t { kFp16, kFp32, kRowNumbers, kFilters, kWorkspace, kCount };
 
-// One GPU: its error state, its clock and its memory account. After a sticky error or a timeout it
-// is *lost*: this process calls CUDA no more, and the memory it held is freed when the process
-// ends. Safe to share between threads.
+// One GPU: its error state, its clock and its memory account. After a sticky error, or two batches
+// in a row that exceed their timeout, it is *lost*: this process calls CUDA no more, and the memory
+// it held is freed when the process ends. Safe to share between threads.
 class Device {
  public:
   // Throws DeviceError.
@@ -46,9 +46,29 @@ class Device {
   }
   void Check(cublasStatus_t status, const char* call);
 
-  // Waits until the stream is done. Throws DeviceError; loses the device when that takes longer
-  // than the batch timeout.
-  void Await(cudaStream_t stream);
+  // Waits until the stream is done. Throws DeviceError; LateBatch when that takes longer than the
+  // batch timeout: then the device may still use the batch's buffers. Where the batch before was
+  // late, too, the device is lost.
+  void Await(cudaStream_t stream) {
+    AwaitAnswers(stream, [] { return false; });
+  }
+  // The same, and returns as soon as answered() is true: what the host reads in mapped memory.
+  template <class Answered>
+  void AwaitAnswers(cudaStream_t stream, const Answered& answered) {
+    constexpr unsigned kReadsPerPoll = 64;  // estimated: a read takes 5 ns, a poll 1 us
+    for (Wait wait(clock_);;) {
+      for (unsigned read = 0; read < kReadsPerPoll; ++read) {
+        if (answered()) return;
+      }
+      if (IsDone(stream, wait, batch_timeout_)) return;
+      if (wait.late) Miss();
+    }
+  }
+  // For work whose buffers cannot outlive the call: waits twice the batch timeout, then loses the
+  // device. Throws DeviceError.
+  void AwaitOrLose(cudaStream_t stream);
+  // A batch was answered in time.
+  void CountInTime() { late_in_a_row_.store(0, std::memory_order_relaxed); }
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   absl::Status WhyLost() const;
@@ -60,7 +80,7 @@ class Device {
     try {
       work();
     } catch (const DeviceError& error) {
-      return lost() ? WhyLost() : StatusOf(error);
+      return lost() ? WhyLost() : error.status();
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError(
           "this machine is out of memory, which the GPU engine needs, too");
@@ -95,6 +115,20 @@ class Device {
     std::uint64_t peak_bytes = 0;
   };
 
+  // A wait for the device, which polls.
+  struct Wait {
+    explicit Wait(const Clock& clock) : began(clock.Now()) {}
+
+    const Clock::TimePoint began;
+    unsigned polls = 0;
+    bool past_timeout = false;
+    bool late = false;
+  };
+  // Polls once; sets wait.late when the time is over. Throws DeviceError.
+  bool IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout);
+  [[noreturn]] void Miss();
+  [[noreturn]] void LoseToHang(const std::string& message);
+
   void ThrowIfLost() const;
   [[noreturn]] void Fail(cudaError_t code, const std::string& message);
   void Lose(cudaError_t code, const std::string& message) noexcept;
@@ -107,7 +141,8 @@ class Device {
   std::uint64_t budget_bytes_ = 0;
 
   std::atomic<bool> lost_{false};
-  mutable std::mutex mutex_;  // guards all below
+  std::atomic<unsigned> late_in_a_row_{0};  // batches
+  mutable std::mutex mutex_;                // guards all below
   std::string why_lost_;
   cudaError_t lost_with_ = cudaSuccess;  // cudaSuccess after a timeout, too
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;

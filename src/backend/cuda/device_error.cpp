@@ -37,11 +37,10 @@ absl::Status WithCudaError(absl::Status status, cudaError_t code) {
   return status;
 }
 
-absl::Status StatusOf(const DeviceError& error) {
-  return WithCudaError(error.code() == cudaErrorMemoryAllocation
-                           ? absl::ResourceExhaustedError(error.what())
-                           : absl::InternalError(error.what()),
-                       error.code());
+absl::Status DeviceError::status() const {
+  return WithCudaError(code_ == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(what())
+                                                          : absl::InternalError(what()),
+                       code_);
 }
 
 }  // namespace simile::backend::cuda

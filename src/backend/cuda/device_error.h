@@ -17,10 +17,21 @@ class DeviceError : public std::runtime_error {
   DeviceError(cudaError_t code, const std::string& message)
       : std::runtime_error(message), code_(code) {}
 
-  cudaError_t code() const { return code_; }
+  // What Device::Guard makes of it: kResourceExhausted for lack of memory, else kInternal; with the
+  // code. REQUIRES: it is not sticky.
+  virtual absl::Status status() const;
 
  private:
   cudaError_t code_;
+};
+
+// A batch that was not finished in time. No call has failed, and the device may still work on it.
+class LateBatch : public DeviceError {
+ public:
+  explicit LateBatch(const std::string& message) : DeviceError(cudaSuccess, message) {}
+
+  // kDeadlineExceeded.
+  absl::Status status() const override { return absl::DeadlineExceededError(what()); }
 };
 
 // "cudaErrorIllegalAddress at cudaEventQuery: an illegal memory access was encountered"
@@ -33,9 +44,5 @@ bool IsSticky(cudaError_t code);
 
 // The Status with the code as its payload (kDeviceErrorPayload).
 absl::Status WithCudaError(absl::Status status, cudaError_t code);
-
-// The Status of an error that is not sticky: kResourceExhausted for lack of memory, else kInternal;
-// with the code.
-absl::Status StatusOf(const DeviceError& error);
 
 }  // namespace simile::backend::cuda

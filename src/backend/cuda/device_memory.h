@@ -121,8 +121,14 @@ GraphExec Capture(Device& device, cudaStream_t stream, const Enqueue& enqueue) {
 }
 inline PinnedMemory MakePinned(Device& device, std::size_t bytes) {
   void* memory = nullptr;
-  device.Check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
+  device.Check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped), "cudaHostAlloc");
   return {device, memory};
+}
+// The address by which kernels reach host memory that is pinned or registered.
+inline void* MappedAddress(Device& device, void* host) {
+  void* mapped = nullptr;
+  device.Check(cudaHostGetDevicePointer(&mapped, host, 0), "cudaHostGetDevicePointer");
+  return mapped;
 }
 
 }  // namespace simile::backend::cuda

@@ -27,20 +27,31 @@ FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row, cons
       places_(device, kFilterPlaces * words_of_place_, MemoryKind::kFilters),
       by_row_(device, WordsOfMaskByRow(row_count), MemoryKind::kFilters) {}
 
-const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStream_t stream) {
-  const std::size_t hash = HashOf(mask);
+template <class IsOf>
+Filter* FilterCache::Find(unsigned list_max, const IsOf& is_of) {
   const auto found = std::ranges::find_if(filters_, [&](const Filter& filter) {
-    return filter.hash == hash && filter.is_list == BecomesList(filter.passing, list_max) &&
-           filter.mask == mask;
+    return filter.is_list == BecomesList(filter.passing, list_max) && is_of(filter);
   });
-  const bool is_there = found != filters_.end();
-  Filter* filter = is_there ? &*found : FreePlace();
-  if (filter == nullptr) return nullptr;
-  if (!is_there) {
-    filter->mask = RowMask(0);  // an empty mask, in case Make throws
-    Make(mask, list_max, stream, *filter);
-    filter->mask = mask;
-    filter->hash = hash;
+  return found != filters_.end() ? &*found : nullptr;
+}
+
+const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStream_t stream) {
+  Filter* filter =
+      Find(list_max, [&](const Filter& known) { return known.identity == mask.identity(); });
+  if (filter == nullptr) {
+    const std::size_t hash = HashOf(mask);
+    filter = Find(list_max,
+                  [&](const Filter& known) { return known.hash == hash && known.mask == mask; });
+    if (filter == nullptr) {
+      filter = FreePlace();
+      if (filter == nullptr) return nullptr;
+      filter->mask = RowMask(0);  // an empty mask, in case Make throws
+      filter->identity = filter->mask.identity();
+      Make(mask, list_max, stream, *filter);
+      filter->mask = mask;
+      filter->hash = hash;
+    }
+    filter->identity = mask.identity();
   }
   filter->in_use = true;
   filter->used_at = ++uses_;

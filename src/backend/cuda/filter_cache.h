@@ -11,17 +11,19 @@ namespace simile::backend::cuda {
 
 // A row mask in device memory: a list of rows where few pass, else a bit per position.
 struct Filter {
-  RowMask mask{0};       // its source
-  std::size_t hash = 0;  // of mask
-  unsigned passing = 0;  // rows of the segment
+  RowMask mask{0};             // its source
+  RowMask::Identity identity;  // of the mask that was used last
+  std::size_t hash = 0;        // of mask
+  unsigned passing = 0;        // rows of the segment
   bool is_list = false;
   unsigned* on_device = nullptr;  // list [passing] of rows, ascending; else words of positions
   bool in_use = false;            // by the pass that is being prepared
   std::uint64_t used_at = 0;
 };
 
-// The most recently used filters of one segment. A mask is recognised by its content, so masks need
-// no numbers. Nothing is allocated on the device after construction.
+// The most recently used filters of one segment. A mask is recognised by its identity, and one that
+// is new by its content: calls make the same mask anew. Nothing is allocated on the device after
+// construction.
 class FilterCache {
  public:
   //   row_of  [row_count] on the device; borrowed
@@ -31,12 +33,15 @@ class FilterCache {
   // The mask's filter, made if it is not cached; in use until Release. Null when every place is in
   // use.
   //   list_max  a mask becomes a list when at most this many rows pass
-  // Throws DeviceError. Cost: O(words of the mask), O(rows) when it is made.
+  // Throws DeviceError. Cost: O(kFilterPlaces) for a mask that was used last time, else O(words of
+  // the mask), and O(rows) when it is made.
   const Filter* Use(const RowMask& mask, unsigned list_max, cudaStream_t stream);
   // Ends the use of all filters.
   void Release();
 
  private:
+  template <class IsOf>
+  Filter* Find(unsigned list_max, const IsOf& is_of);
   bool BecomesList(unsigned passing, unsigned list_max) const {
     return passing <= list_max && passing <= words_of_place_;
   }

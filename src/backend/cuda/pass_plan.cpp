@@ -6,21 +6,22 @@
 #include <cmath>
 
 #include "certificate/speculative_rank.h"
+#include "kernels/finish.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {
 namespace {
 
+using kernels::kHitsOfOneBlock;
 using kernels::kSampleKeysMax;
 using kernels::kScanGroupsMax;
 using kernels::kScanQueriesMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
-// Up to this k one block finishes a query in the scan's launch. Estimated: one multiprocessor reads
-// 128 fp32 rows of 384 dimensions, 200 KB, in about the time of two more launches; gpu_steps, step
-// `finish`, measures it.
-constexpr unsigned kHitsOfOneBlock = 128;
+// Up to this k the scan's own launch finishes. Estimated: pruning and ordering take one block of a
+// query longer than two more launches where answers are longer.
+constexpr unsigned kHitsOfOneLaunch = 128;
 // The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
 // share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
 constexpr double kRankShareMax = 0.9;
@@ -107,8 +108,8 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
 }
 
 std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTraits& card,
-                                    const WorkspaceSize& workspace, const SegmentSize& segment,
-                                    const PassDemand& demand) {
+                                    const GpuTuning& tuning, const WorkspaceSize& workspace,
+                                    const SegmentSize& segment, const PassDemand& demand) {
   const Sample sample = CheapestSample(segment, demand);
   if (sample.groups == 0) return std::nullopt;
   PassPlan plan;
@@ -124,21 +125,33 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   if (plan.slots == 0) return std::nullopt;
   plan.shape = variant.shape(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
-  plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
+  plan.finishes_by_block = demand.hits_max <= kHitsOfOneLaunch;
+  plan.is_mapped = plan.finishes_by_block && plan.slots <= tuning.mapped_queries_max;
   return plan;
 }
 
-// Rows of a tile: as many as fit, in whole waves of the product's blocks where there is more than
-// one wave.
+// Granules of a tile whose scores are still in the L2 when they are read: between the product's
+// write of a score and the select's read of it, the product reads the rest of the tile's rows and
+// writes its scores.
+std::size_t GranulesInL2(const CardTraits& card, const SegmentSize& segment, unsigned slots) {
+  constexpr double kShareOfL2 = 0.6;  // estimated; gpu_steps, step `tile`, measures it
+  const std::size_t bytes = std::size_t{kTileGranule} * sizeof(__half) * (segment.stride + slots);
+  return static_cast<std::size_t>(kShareOfL2 * static_cast<double>(card.l2_bytes)) / bytes;
+}
+
+// Rows of a tile: as many as fit the workspace and the L2, in whole waves of the product's blocks
+// where there is more than one wave. One wave at least where the workspace holds it: idle
+// multiprocessors cost more than scores that leave the L2.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {
   constexpr unsigned kBlockQueries = 256;  // estimated: the wide side of cuBLAS's blocks
+  const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
+  const std::size_t wave = std::max<std::size_t>(card.multiprocessors / columns, 1);
   const std::size_t fit =
       std::max<std::size_t>(workspace.tile_bytes / (sizeof(__half) * slots * kTileGranule), 1);
-  const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
-  std::size_t granules = fit;
-  if (fit * columns > card.multiprocessors) {
-    const std::size_t waves = fit * columns / card.multiprocessors;
+  std::size_t granules = std::min(fit, std::max(wave, GranulesInL2(card, segment, slots)));
+  if (granules * columns > card.multiprocessors) {
+    const std::size_t waves = granules * columns / card.multiprocessors;
     granules = std::max<std::size_t>(waves * card.multiprocessors / columns, 1);
   }
   const std::size_t all = (segment.row_count + kTileGranule - 1) / kTileGranule;
@@ -198,6 +211,25 @@ bool Admits(const KernelVariant& variant, const CardTraits& card, const GpuTunin
          segment.stride <= variant.stride_max && demand.hits_max <= variant.hits_max;
 }
 
+// A scan of the first queries: as many as one holds.
+std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& tuning,
+                                       const WorkspaceSize& workspace, const SegmentSize& segment,
+                                       PassDemand demand) {
+  for (demand.queries = std::min(demand.queries, tuning.scan_queries_max); demand.queries != 0;
+       demand.queries /= 2) {
+    for (const KernelVariant& variant : KernelVariants()) {
+      if (variant.strategy != PassStrategy::kRowScan ||
+          !Admits(variant, card, tuning, segment, demand) ||
+          variant.shape(segment.stride, demand.queries, card.shared_bytes_max).queries == 0) {
+        continue;
+      }
+      // Where its sample gives no gate, that of fewer queries gives none either.
+      return PlanRowScan(variant, card, tuning, workspace, segment, demand);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 unsigned PassPlan::RankOf(std::size_t reach) const {
@@ -209,17 +241,24 @@ double ExpectedHits(double rank, double groups, double group_rows, double row_co
   return std::min(row_count, std::log1p(-rank / groups) / std::log1p(-group_rows / row_count));
 }
 
+std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTraits& card,
+                                    const GpuTuning& tuning, const WorkspaceSize& workspace,
+                                    const SegmentSize& segment, const PassDemand& demand) {
+  if (!Admits(variant, card, tuning, segment, demand)) return std::nullopt;
+  return variant.strategy == PassStrategy::kRowScan
+             ? PlanRowScan(variant, card, tuning, workspace, segment, demand)
+             : PlanGemm(variant, card, workspace, segment, demand);
+}
+
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand) {
   for (const KernelVariant& variant : KernelVariants()) {
-    if (!Admits(variant, card, tuning, segment, demand)) continue;
-    const auto plan = variant.strategy == PassStrategy::kRowScan
-                          ? PlanRowScan(variant, card, workspace, segment, demand)
-                          : PlanGemm(variant, card, workspace, segment, demand);
+    const auto plan = PlanVariant(variant, card, tuning, workspace, segment, demand);
     if (plan) return plan;
   }
-  return std::nullopt;
+  // Without matrix products a large batch takes several scans.
+  return PlanPartByScan(card, tuning, workspace, segment, demand);
 }
 
 }  // namespace simile::backend::cuda

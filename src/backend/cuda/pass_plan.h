@@ -21,7 +21,8 @@ struct PassPlan {
   unsigned capacity = 0;           // hits per query
   unsigned best_stride = 0;        // hits per answer
   double sample_share = 0;         // of the rows, which set the gates
-  bool finishes_by_block = false;  // one block per query, in the scan's own launch; else in steps
+  bool finishes_by_block = false;  // in one launch, the scan's own; else in three
+  bool is_mapped = false;  // queries and answers in host memory that kernels use; else copied
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;
@@ -54,6 +55,11 @@ struct PassDemand {
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand);
+
+// The same by this variant alone: empty also where its limits do not admit them.
+std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTraits& card,
+                                    const GpuTuning& tuning, const WorkspaceSize& workspace,
+                                    const SegmentSize& segment, const PassDemand& demand);
 
 // Expected hits per query for a gate of this rank: rows lie in random order, so `rank` of `groups`
 // random groups of `group_rows` rows hold one.

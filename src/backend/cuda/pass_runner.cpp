@@ -1,6 +1,7 @@
 #include "backend/cuda/pass_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 #include "kernels/canonical_scan.h"
 #include "kernels/convert_to_fp16.h"
 #include "kernels/finish.h"
+#include "kernels/take_queries.h"
 #include "kernels/topk_fp16.h"
 
 namespace simile::backend::cuda {
@@ -36,11 +38,23 @@ void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
                 "cudaMemcpyAsync");
 }
 
-void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch,
-                     std::span<const DeviceQuery> queries) {
+void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
+                      std::span<const DeviceQuery> queries) {
   assert(queries.size() <= plan.slots);
-  FillQueries(batch, queries, plan.slots, &plan);
-  PassGraph& graph = rows_.GraphOf(plan);
+  // The device may read the block of the pass before.
+  const unsigned side = running_.graph != nullptr ? 1 - running_.side : 0;
+  next_ = {plan, side, &rows_.GraphOf(plan, side)};
+  FillQueries(batch, queries, plan.slots, &next_);
+}
+
+void PassRunner::Start() {
+  running_ = next_;
+  const PassPlan& plan = running_.plan;
+  PassGraph& graph = *running_.graph;
+  if (plan.is_mapped) {
+    auto* proofs = reinterpret_cast<kernels::Proof*>(workspace_.host_answers());
+    for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
+  }
   if (graph.workspace_number != workspace_.number()) {
     // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
     // which a capture does not allow.
@@ -49,21 +63,39 @@ void PassRunner::Run(const PassPlan& plan, const SearchBatch& batch,
       device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                     "cudaFuncSetAttribute");
     }
-    Enqueue(plan);
-  } else {
-    if (graph.exec.get() == nullptr) {
-      graph.exec = Capture(device_, workspace_.stream(0), [&] { Enqueue(plan); });
-    }
-    device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
+    Enqueue(running_);
+    return;
   }
-  device_.Await(workspace_.stream(0));
-  graph.workspace_number = workspace_.number();
+  if (graph.exec.get() == nullptr) {
+    graph.exec = Capture(device_, workspace_.stream(0), [&] { Enqueue(running_); });
+  }
+  device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
+}
+
+void PassRunner::Await() {
+  const PassPlan& plan = running_.plan;
+  cudaStream_t stream = workspace_.stream(0);
+  if (plan.is_mapped) {
+    device_.AwaitAnswers(stream, [&] { return AllAnswered(plan); });
+  } else {
+    device_.Await(stream);
+  }
+  running_.graph->workspace_number = workspace_.number();
+  running_.graph = nullptr;
   answer_slots_ = plan.slots;
   answer_stride_ = plan.best_stride;
 }
 
+// Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
+bool PassRunner::AllAnswered(const PassPlan& plan) const {
+  auto* proofs = reinterpret_cast<kernels::Proof*>(workspace_.host_answers());
+  return std::all_of(proofs, proofs + plan.slots, [](kernels::Proof& proof) {
+    return std::atomic_ref(proof.flag).load(std::memory_order_acquire) != kernels::kPending;
+  });
+}
+
 kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                                        const PassPlan* plan) const {
+                                        unsigned rank) const {
   const double unit = rows_.host().metric == Metric::kCosine
                           ? 1.0
                           : certificate::UnitOf(certificate::Length(vector));
@@ -77,22 +109,30 @@ kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<cons
   terms.excluded = workspace_.excluded() + query.first_excluded;
   terms.excluded_count = query.excluded_count;
   terms.wanted = query.wanted;
-  terms.rank = plan != nullptr ? plan->RankOf(query.reach()) : 0;
+  terms.rank = rank;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
   return terms;
 }
 
+unsigned PassRunner::RankOf(const FilledPass& filled, unsigned reach) {
+  std::vector<unsigned>& ranks = filled.graph->ranks;
+  if (reach >= ranks.size()) ranks.resize(reach + 1);
+  if (ranks[reach] == 0) ranks[reach] = filled.plan.RankOf(reach);
+  return ranks[reach];
+}
+
 // Slots after the last query hold zeros: a query that wants no hits.
 void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
-                             std::size_t slots, const PassPlan* plan) {
+                             std::size_t slots, const FilledPass* filled) {
   const std::size_t stride = rows_.size().stride;
   const QueryBlock block = LayQueries(slots, stride);
-  std::byte* const host = workspace_.host_queries();
+  std::byte* const host = workspace_.host_queries(filled != nullptr ? filled->side : 0);
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], plan);
+    const unsigned rank = filled != nullptr ? RankOf(*filled, queries[i].reach()) : 0;
+    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], rank);
     std::copy_n(batch.queries.PaddedRow(queries[i].index), stride, vectors + i * stride);
   }
   std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
@@ -108,15 +148,33 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
 }
 
 // All work from the query block on the host to the answer block on the host.
-void PassRunner::Enqueue(const PassPlan& plan) {
+void PassRunner::Enqueue(const FilledPass& filled) {
+  const PassPlan& plan = filled.plan;
+  const std::size_t query_bytes = LayQueries(plan.slots, rows_.size().stride).bytes;
+  if (!plan.is_mapped) {
+    CopyIn(query_bytes, filled.side);
+    EnqueuePass(plan);
+    return CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes);
+  }
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
-  CopyIn(LayQueries(plan.slots, pass.stride).bytes);
+  const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
+  std::byte* const answers = workspace_.mapped_answers();
+  pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
+  pass.best = reinterpret_cast<Key*>(answers + out.best_at);
+  pass.host_polls = true;
+  const kernels::TakeQueriesArguments queries{workspace_.mapped_queries(filled.side),
+                                              workspace_.queries(), query_bytes};
+  device_.Check(kernels::LaunchTakeQueries(queries, workspace_.stream(0)), "take_queries");
+  EnqueueRowScan(plan, pass);
+}
+
+void PassRunner::EnqueuePass(const PassPlan& plan) {
+  Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   if (plan.strategy() == PassStrategy::kRowScan) {
     EnqueueRowScan(plan, pass);
   } else {
     EnqueueGemm(plan, pass);
   }
-  CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes);
 }
 
 void PassRunner::EnqueueRowScan(const PassPlan& plan, Pass& pass) {
@@ -187,8 +245,8 @@ void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
                 "cudaStreamWaitEvent");
 }
 
-void PassRunner::CopyIn(std::size_t bytes) {
-  device_.Check(cudaMemcpyAsync(workspace_.queries(), workspace_.host_queries(), bytes,
+void PassRunner::CopyIn(std::size_t bytes, unsigned side) {
+  device_.Check(cudaMemcpyAsync(workspace_.queries(), workspace_.host_queries(side), bytes,
                                 cudaMemcpyHostToDevice, workspace_.stream(0)),
                 "cudaMemcpyAsync");
 }

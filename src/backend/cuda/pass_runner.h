@@ -24,7 +24,7 @@ struct DeviceQuery {
   unsigned reach() const { return wanted + excluded_count; }
 };
 
-// Runs passes on the device and waits for them, one at a time. Borrows everything.
+// Runs passes on the device, one at a time, and fills the next one meanwhile. Borrows everything.
 class PassRunner {
  public:
   PassRunner(Device& device, Workspace& workspace, ResidentRows& rows)
@@ -38,8 +38,24 @@ class PassRunner {
   // The excluded rows of the queries of the next passes: their lists in a row, each ascending.
   void UploadExcluded(std::span<const unsigned> rows);
 
-  // One read of the fp16 rows. Answers stay valid until the next call.
-  void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
+  // One read of the fp16 rows, in three steps. The next pass may be filled between Start and Await
+  // of this one. Answers stay valid from Await until the next Start or RunCanonical.
+  void Fill(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
+  void Start();
+  void Await();
+  // The three.
+  void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries) {
+    Fill(plan, batch, queries);
+    Start();
+    Await();
+  }
+
+  // Enqueues a pass for the queries on the device, those of the last Run, and does not wait. The
+  // answers stay on the device.
+  void EnqueuePass(const PassPlan& plan);
+  // The work of the last Run once more, from the query block on the host to the answer block on the
+  // host; does not wait.
+  void EnqueueAgain() { Enqueue(running_); }
 
   // Answers from canonical scores alone, of the rows that filters list or of all rows.
   // REQUIRES: at most CanonicalSlots(queries) queries.
@@ -55,6 +71,13 @@ class PassRunner {
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
 
  private:
+  // A pass whose query block is filled.
+  struct FilledPass {
+    PassPlan plan;
+    unsigned side = 0;           // of the query blocks on the host
+    PassGraph* graph = nullptr;  // in the segment's cache; null for no pass
+  };
+
   // The size of a canonical scan.
   struct CanonicalSize {
     unsigned places = 0;  // the longest list, or all positions
@@ -62,26 +85,31 @@ class PassRunner {
   };
 
   kernels::QueryTerms TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                              const PassPlan* plan) const;
+                              unsigned rank) const;
+  //   filled  the pass over the fp16 rows; null for canonical scores, which use the first block
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
-                   std::size_t slots, const PassPlan* plan);
+                   std::size_t slots, const FilledPass* filled);
+  static unsigned RankOf(const FilledPass& filled, unsigned reach);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
   CanonicalSize SizeOf(std::span<const DeviceQuery> queries) const;
   std::size_t RowsOfWait() const;
 
-  void Enqueue(const PassPlan& plan);
+  void Enqueue(const FilledPass& filled);
   void EnqueueRowScan(const PassPlan& plan, kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);
   void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries in the device's block: [query_count][rows], on the host.
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
-  void CopyIn(std::size_t bytes);
+  bool AllAnswered(const PassPlan& plan) const;
+  void CopyIn(std::size_t bytes, unsigned side = 0);
   void CopyOut(std::size_t bytes);
 
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
+  FilledPass next_;     // filled last
+  FilledPass running_;  // on the device
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

@@ -43,7 +43,7 @@ void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
                      static_cast<std::byte*>(to) + done, static_cast<const std::byte*>(from) + done,
                      std::min(kCopyBytes, bytes - done), cudaMemcpyHostToDevice, stream),
                  "cudaMemcpyAsync");
-    device.Await(stream);
+    device.AwaitOrLose(stream);
   }
 }
 
@@ -83,9 +83,7 @@ void ResidentRows::Upload(Device& device, bool rows_on_device) {
     void* host = const_cast<float*>(rows.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     device.Check(cudaHostRegister(host, rows.bytes(), cudaHostRegisterMapped), "cudaHostRegister");
     host_rows_ = RegisteredMemory(device, host);
-    void* mapped = nullptr;
-    device.Check(cudaHostGetDevicePointer(&mapped, host, 0), "cudaHostGetDevicePointer");
-    rows_ = static_cast<const float*>(mapped);
+    rows_ = static_cast<const float*>(MappedAddress(device, host));
   }
   ConvertToFp16(device, stream.get());
 }
@@ -106,13 +104,13 @@ void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
         fp16_rows_.get() + std::size_t{first} * size_.stride,
         residual.get()};
     device.Check(kernels::LaunchConvertRowsToFp16(arguments, stream), "convert_rows_to_fp16");
-    device.Await(stream);
+    device.AwaitOrLose(stream);
   }
   const PinnedMemory pinned = MakePinned(device, sizeof(std::uint64_t));
   device.Check(cudaMemcpyAsync(pinned.get(), residual.get(), sizeof(std::uint64_t),
                                cudaMemcpyDeviceToHost, stream),
                "cudaMemcpyAsync");
-  device.Await(stream);
+  device.AwaitOrLose(stream);
   const double longest =
       std::sqrt(std::bit_cast<double>(*static_cast<const std::uint64_t*>(pinned.get()))) *
       certificate::kRoundUp;
@@ -122,10 +120,11 @@ void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
   fp16_bound_ = certificate::Fp16Bound(size_.stride, longest, kGateMax, CheapStorage::kHalf);
 }
 
-PassGraph& ResidentRows::GraphOf(const PassPlan& plan) {
-  const GraphKey key{plan.variant,           plan.slots,         plan.capacity,  plan.best_stride,
-                     plan.finishes_by_block, plan.sample_groups, plan.tile_rows, plan.sample_rows,
-                     plan.sample_group};
+PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {
+  const GraphKey key{
+      plan.variant,     plan.slots, plan.capacity,      plan.best_stride, plan.finishes_by_block,
+      plan.is_mapped,   side,       plan.sample_groups, plan.tile_rows,   plan.sample_rows,
+      plan.sample_group};
   if (graphs_.size() >= kGraphsMax && !graphs_.contains(key)) {
     graphs_.erase(std::ranges::min_element(graphs_, {},
                                            [](const auto& kept) { return kept.second.used_at; }));

@@ -26,6 +26,8 @@ struct GraphKey {
   unsigned capacity;
   unsigned best_stride;
   bool finishes_by_block;
+  bool is_mapped;
+  unsigned side;  // of the query blocks on the host
   unsigned sample_groups;
   unsigned tile_rows;
   unsigned sample_rows;
@@ -35,6 +37,7 @@ struct GraphKey {
 // A pass that was run before, and its graph once it has been captured.
 struct PassGraph {
   GraphExec exec;
+  std::vector<unsigned> ranks;         // PassPlan::RankOf by reach; 0 where it is not computed yet
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };
@@ -67,8 +70,9 @@ class ResidentRows {
   FilterCache& filters() { return filters_; }
 
   // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
-  // one. Valid until the next call.
-  PassGraph& GraphOf(const PassPlan& plan);
+  // one, so an entry stays valid during the next call.
+  //   side  of the query blocks on the host, whose address the graph holds
+  PassGraph& GraphOf(const PassPlan& plan, unsigned side);
 
   // How often the capacity for hits has been doubled, because scores are denser than those of
   // random directions (many rows within the bound of each other).

@@ -26,6 +26,7 @@ BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
       static_cast<cublasMath_t>(static_cast<int>(CUBLAS_DEFAULT_MATH) |
                                 static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
   const BlasLibrary& blas = device.blas();
+  if (!blas.loaded()) return;
   device.Check(blas.create(&handle_), "cublasCreate");
   // The destructor does not run when the constructor throws.
   try {
@@ -39,7 +40,7 @@ BlasHandle::BlasHandle(Device& device, cudaStream_t stream, std::size_t bytes)
 }
 
 BlasHandle::~BlasHandle() {
-  if (!device_.lost()) device_.blas().destroy(handle_);
+  if (handle_ != nullptr && !device_.lost()) device_.blas().destroy(handle_);
 }
 
 Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t number)
@@ -51,8 +52,12 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       joined_(MakeEvent(device)),
       blas_{BlasHandle(device, streams_[0].get(), size.blas_bytes),
             BlasHandle(device, streams_[1].get(), size.blas_bytes)},
-      host_queries_(MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes)),
+      host_queries_{MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes),
+                    MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes)},
       host_answers_(MakePinned(device, AnswerBytesMax(size))),
+      mapped_queries_{static_cast<std::byte*>(MappedAddress(device, host_queries_[0].get())),
+                      static_cast<std::byte*>(MappedAddress(device, host_queries_[1].get()))},
+      mapped_answers_(static_cast<std::byte*>(MappedAddress(device, host_answers_.get()))),
       queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
       answers_(device, AnswerBytesMax(size), kKind),
       fp16_queries_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
@@ -69,7 +74,7 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       excluded_(device, size.excluded_max, kKind) {
   device.Check(cudaMemsetAsync(rounds_.get(), 0, sizeof(kernels::GridRounds), streams_[0].get()),
                "cudaMemsetAsync");
-  device.Await(streams_[0].get());
+  device.AwaitOrLose(streams_[0].get());
 }
 
 kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capacity,

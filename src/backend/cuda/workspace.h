@@ -12,8 +12,8 @@
 
 namespace simile::backend::cuda {
 
-// A cuBLAS handle with a stream and working memory of its own. Its products are summed in fp32, as
-// the bound requires.
+// A cuBLAS handle with a stream and working memory of its own; null without the library. Its
+// products are summed in fp32, as the bound requires.
 class BlasHandle {
  public:
   // Throws DeviceError.
@@ -46,9 +46,15 @@ class Workspace {
   kernels::Pass PassFor(unsigned slots, unsigned stride, unsigned capacity,
                         unsigned best_stride) const;
 
-  // The query and answer blocks: pinned on the host, and on the device.
-  std::byte* host_queries() const { return static_cast<std::byte*>(host_queries_.get()); }
+  // The query and answer blocks: pinned on the host, and on the device. One query block on the host
+  // is filled while the device works on the other.
+  std::byte* host_queries(unsigned side = 0) const {
+    return static_cast<std::byte*>(host_queries_[side].get());
+  }
   std::byte* host_answers() const { return static_cast<std::byte*>(host_answers_.get()); }
+  // Those on the host, as kernels reach them.
+  std::byte* mapped_queries(unsigned side) const { return mapped_queries_[side]; }
+  std::byte* mapped_answers() const { return mapped_answers_; }
   std::byte* queries() const { return queries_.get(); }
   std::byte* answers() const { return answers_.get(); }
   std::size_t answer_bytes() const { return answers_.bytes(); }
@@ -73,7 +79,10 @@ class Workspace {
   std::array<Stream, 2> streams_;
   Event forked_, gated_, joined_;
   std::array<BlasHandle, 2> blas_;
-  PinnedMemory host_queries_, host_answers_;
+  std::array<PinnedMemory, kHostQueryBlocks> host_queries_;
+  PinnedMemory host_answers_;
+  std::array<std::byte*, kHostQueryBlocks> mapped_queries_;
+  std::byte* mapped_answers_;
   DeviceArray<std::byte> queries_, answers_;
   DeviceArray<__half> fp16_queries_;
   std::array<DeviceArray<__half>, 2> tiles_;

@@ -32,7 +32,7 @@ absl::StatusOr<FoundCard> FindCard(int number, const backend::GpuSearch& search,
   }
   const auto plugin = backend::FindGpuPlugin(search);
   if (!plugin.ok()) return ReadCard(number, nvml);
-  const auto found = backend::FindDevice(**plugin, number, search.kind);
+  const auto found = backend::FindDevice(*plugin->plugin, number, search.kind);
   if (!found.ok()) return found.status();
   return FoundCard{found->device.name, fmt::format("gpu.device {}", number),
                    found->device.memory_bytes};

@@ -10,7 +10,10 @@ void Force(ForcedStrategy strategy, backend::GpuOptions& options) {
     case ForcedStrategy::kNone:
       return;
     case ForcedStrategy::kRowScan:
-      options.tuning = {.canonical_rows_max = 0, .scan_queries_max = 64, .gather_share = kAll};
+      options.tuning = {.canonical_rows_max = 0,
+                        .scan_queries_max = 64,
+                        .gather_share = kAll,
+                        .mapped_queries_max = 64};
       options.workspace.tile_bytes = 0;  // no tile fits: no plan for GEMM
       return;
     case ForcedStrategy::kGemm:

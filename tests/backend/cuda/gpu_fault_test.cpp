@@ -43,10 +43,10 @@ std::unique_ptr<Backend> Scan() {
   return cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
 }
 
-// Two segments and three batches, which together use every strategy.
+// Two segments and four batches, which together use every strategy.
 class Scenario {
  public:
-  static constexpr std::size_t kAnswers = 6;
+  static constexpr std::size_t kAnswers = 8;
 
   Scenario() {
     SeededRandom random(21);
@@ -86,8 +86,10 @@ class Scenario {
     EXPECT_TRUE(large.ok() && small.ok());
     if (!large.ok() || !small.ok()) return answers;
     const std::vector<QuerySpec> plain = tests::Specs(3, 5);
-    // The fused scan and a list; GEMM and a list; canonical scores; listed rows. The second run of
-    // a pass captures its graph.
+    // One query through mapped memory; the fused scan and a list; GEMM and a list; canonical
+    // scores; listed rows. The second run of a pass captures its graph.
+    Search(**large, {queries_->view().Slice(0, 1), std::span(specs_).first(1)}, answers);
+    Search(**large, {queries_->view().Slice(0, 1), std::span(specs_).first(1)}, answers);
     Search(**large, {queries_->view().Slice(0, 4), std::span(specs_).first(4)}, answers);
     Search(**large, {queries_->view().Slice(0, 4), std::span(specs_).first(4)}, answers);
     Search(**large, {queries_->view(), specs_}, answers);
@@ -176,9 +178,9 @@ std::size_t CallsWithoutFaults() {
   EXPECT_EQ(fallbacks, 0U);
   const std::vector<std::string> log = emulated_cuda::CallLog();
   for (const char* call :
-       {"RowScanKernel", "cublasGemmEx", "SampleGateKernel", "TopkFp16Kernel", "FinishKernel",
-        "OrderMaskKernel", "CanonicalScanKernel", "SelectKeysKernel", "RowScoresKernel",
-        "ConvertRowsToFp16Kernel", "cudaGraphLaunch"}) {
+       {"TakeQueriesKernel", "RowScanKernel", "cublasGemmEx", "SampleGateKernel", "TopkFp16Kernel",
+        "FinishKernel", "OrderMaskKernel", "CanonicalScanKernel", "SelectKeysKernel",
+        "RowScoresKernel", "ConvertRowsToFp16Kernel", "cudaGraphLaunch"}) {
     EXPECT_TRUE(std::ranges::any_of(
         log, [&](const std::string& line) { return line.find(call) != std::string::npos; }))
         << "the scenario has no " << call;
@@ -308,20 +310,105 @@ TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
   EXPECT_EQ(emulated_cuda::CallCount(), calls);
 }
 
-TEST(GpuLostTest, ReportsAHangWhenABatchExceedsTheTimeout) {
-  tests::ResetEmulatedGpu(CardOf(0), 0);
-  const RunningClock clock;
-  auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock));
-  ASSERT_TRUE(gpu.ok());
-  SeededRandom random(2);
-  const auto rows = tests::UnitRows(100, 32, random);
-  auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
-  ASSERT_TRUE(index.ok());
-  const std::vector<QuerySpec> specs = tests::Specs(1, 5);
-  SearchResult result;
+// One segment on a device whose batches exceed their timeout while it hangs.
+class GpuLateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tests::ResetEmulatedGpu(CardOf(0), 0);
+    auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock_));
+    ASSERT_TRUE(gpu.ok());
+    gpu_ = *std::move(gpu);
+    SeededRandom random(2);
+    rows_ = tests::UnitRows(900, 32, random);
+    queries_ = tests::UnitRows(3, 32, random);
+    index_ = *gpu_->MakeResident(tests::SegmentOf(rows_));
+    on_cpu_ = *scan_->MakeResident(tests::SegmentOf(rows_));
+  }
+
+  // Searches for one query, whose answer is compared with the scan's when there is one.
+  absl::Status Search(std::size_t query, std::size_t count = 1) {
+    const std::vector<QuerySpec> specs = tests::Specs(count, 5);
+    const SearchBatch batch{queries_->view().Slice(query, count), specs};
+    SearchResult result, expected;
+    absl::Status status = index_->Search(batch, result);
+    EXPECT_TRUE(on_cpu_->Search(batch, expected).ok());
+    if (status.ok()) tests::ExpectSameAnswers(result, expected, "query " + std::to_string(query));
+    return status;
+  }
+
+  const RunningClock clock_;
+  const std::unique_ptr<Backend> scan_ = Scan();
+  std::unique_ptr<Backend> gpu_;
+  std::shared_ptr<PaddedRows> rows_, queries_;
+  std::shared_ptr<const SegmentIndex> index_, on_cpu_;
+};
+
+// Through mapped memory and through copies.
+TEST_F(GpuLateTest, FailsOneBatchAndWaitsForItsEndBeforeTheNext) {
+  for (const std::size_t count : {1U, 2U}) {
+    ASSERT_TRUE(Search(0, count).ok());
+    emulated_cuda::InjectFault({.nth = 1, .hang = true});
+    const absl::Status late = Search(0, count);
+    EXPECT_EQ(late, absl::DeadlineExceededError("a batch was not finished after 2000 ms"));
+    emulated_cuda::EndHang();
+    const std::size_t calls = emulated_cuda::CallCount();
+    EXPECT_TRUE(Search(1, count).ok());
+    const std::vector<std::string> log = emulated_cuda::CallLog();
+    // The late batch's work has ended before the first call that uses the workspace.
+    const auto next = std::find_if(log.begin() + static_cast<std::ptrdiff_t>(calls), log.end(),
+                                   [](const std::string& call) {
+                                     return call != "cudaSetDevice" && call != "cudaStreamQuery";
+                                   });
+    ASSERT_NE(next, log.end());
+    EXPECT_GT(std::count(log.begin() + static_cast<std::ptrdiff_t>(calls), next, "cudaStreamQuery"),
+              2)
+        << "then: " << *next;
+  }
+  EXPECT_TRUE(Search(0, 2).ok());
+  EXPECT_EQ(emulated_cuda::TakeReport(), "");
+}
+
+TEST_F(GpuLateTest, LosesTheDeviceAtTheSecondLateBatchInARow) {
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
-  EXPECT_EQ(std::string((*index)->Search({rows->view().Slice(0, 1), specs}, result).message()),
-            "the GPU hangs: a batch was not finished after 2000 ms");
+  EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Search(1),
+            absl::UnavailableError(
+                "the GPU hangs: two batches in a row were not finished after 2000 ms each"));
+  const std::size_t calls = emulated_cuda::CallCount();
+  EXPECT_EQ(Search(2).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(emulated_cuda::CallCount(), calls);
+}
+
+TEST_F(GpuLateTest, LosesTheDeviceWhenTheBatchAfterALateOneIsLateByItself) {
+  emulated_cuda::InjectFault({.nth = 1, .hang = true});
+  EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
+  emulated_cuda::EndHang();
+  emulated_cuda::InjectFault({.nth = 1, .name = "RowScanKernel", .hang = true});
+  EXPECT_EQ(Search(1).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(GpuLateTest, FreesASegmentOnlyAfterItsLateBatch) {
+  emulated_cuda::InjectFault({.nth = 1, .hang = true});
+  EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
+  // The emulated device ends the process if it is to free while it hangs: the segment and the
+  // engine wait first, with the timeout, and lose it.
+  index_.reset();
+  gpu_.reset();
+}
+
+TEST_F(GpuLateTest, EndsWhileABatchIsLate) {
+  emulated_cuda::InjectFault({.nth = 1, .hang = true});
+  EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
+  emulated_cuda::EndHang();
+  index_.reset();
+  gpu_.reset();
+  EXPECT_EQ(emulated_cuda::LiveObjects(), 0U);
+}
+
+TEST_F(GpuLateTest, LosesTheDeviceWhenALoadIsLate) {
+  emulated_cuda::InjectFault({.nth = 1, .hang = true});
+  EXPECT_EQ(gpu_->MakeResident(tests::SegmentOf(rows_)).status(),
+            absl::UnavailableError("the GPU hangs: work was not finished after 4000 ms"));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@
 namespace simile::backend {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using tests::CardOf;
 using tests::EmulatedOptions;
 using tests::SeededRandom;
@@ -46,6 +50,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
   const std::uint64_t workspace = WorkspaceBytes(options.workspace);
   ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace);
   ASSERT_EQ(HeldBy(*backend), workspace);
+  ASSERT_EQ(emulated_cuda::PinnedBytesInUse(), WorkspaceHostBytes(options.workspace));
   for (int i = 0; i < 50; ++i) {
     const std::size_t row_count = random.Between(1, 3'000), dim = random.Between(1, 200);
     const auto rows = tests::UnitRows(row_count, dim, random);
@@ -132,14 +137,35 @@ TEST(GpuMemoryTest, SaysWhatItNeedsWhereNoWorkspaceFits) {
   EXPECT_THAT(std::string(gpu.status().message()), HasSubstr("gpu.memory_fraction"));
 }
 
-TEST(GpuMemoryTest, SaysWhichCublasItMisses) {
+TEST(GpuMemoryTest, TakesSeveralScansWithoutCublasAndSaysSo) {
+  constexpr std::size_t kRows = 5'000, kDim = 64, kBatch = 150;
   GpuOptions options = EmulatedOptions();
   options.blas_libraries = {"libcublas-that-is-not-here.so.13"};
   tests::ResetEmulatedGpu(CardOf(0), 0);
-  const auto gpu = tests::OpenEmulatedGpu(options);
-  EXPECT_EQ(gpu.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(gpu.status().message()),
-              HasSubstr("cuBLAS cannot be loaded: libcublas-that-is-not-here.so.13"));
+  const auto backend = Open(options);
+  EXPECT_THAT(backend->lack(),
+              AllOf(StartsWith("batches of more than 64 queries take several scans, because cuBLAS "
+                               "cannot be loaded: libcublas-that-is-not-here.so.13"),
+                    HasSubstr("install the cuBLAS of CUDA 13")));
+  WorkspaceSize size = options.workspace;
+  size.tile_bytes = size.blas_bytes = 0;
+  EXPECT_EQ(HeldBy(*backend), WorkspaceBytes(size)) << "nothing for matrix products";
+  SeededRandom random(6);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const auto queries = tests::UnitRows(kBatch, kDim, random);
+  const std::vector<QuerySpec> specs = tests::Specs(kBatch, 10);
+  SearchResult result, alone;
+  ASSERT_TRUE((*index)->Search({queries->view(), specs}, result).ok());
+  for (std::size_t query = 0; query < kBatch; ++query) {
+    EXPECT_STREQ(result.Engine(query), "fp16-scan-sm90");
+  }
+  for (const std::size_t query : {0U, 63U, 64U, 149U}) {
+    const std::span<const QuerySpec> spec(&specs[query], 1);
+    ASSERT_TRUE((*index)->Search({queries->view().Slice(query, 1), spec}, alone).ok());
+    EXPECT_TRUE(std::ranges::equal(alone.Hits(0), result.Hits(query))) << query;
+  }
 }
 
 TEST(GpuMemoryTest, ShrinksTheTileThenTheBatchThenFails) {

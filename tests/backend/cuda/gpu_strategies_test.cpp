@@ -17,6 +17,7 @@
 #include "certificate/canonical_score.h"
 #include "conformance/rotation.h"
 #include "emulated_cuda/emulated_device.h"
+#include "simile/limits.h"
 
 namespace simile::backend {
 namespace {
@@ -103,6 +104,8 @@ TEST_P(GpuStrategyTest, AnswersAsTheScanDoes) {
   const std::vector<QuerySpec> specs = tests::Specs(strategy.batch, strategy.k);
   const SearchResult& result = bench.Expect({queries->view(), specs}, strategy.name);
   ExpectStrategy(result, strategy.engine);
+  // As a captured graph, too.
+  bench.Expect({queries->view(), specs}, "captured");
   const bool is_alike = strategy.batch == 1 || strategy.forced == ForcedStrategy::kCanonical;
   if (is_alike && Rescans(result) == 0) {
     EXPECT_EQ(bench.engine(), result.Engine(0));
@@ -146,6 +149,7 @@ TEST_P(GpuFilterTest, AnswersMixedQueriesAsTheScanDoes) {
   std::vector<RowMask> masks;
   std::vector<std::vector<Row>> excluded(kBatch);
   std::vector<QuerySpec> specs = tests::Specs(kBatch, 10);
+  const Row first_row = cuda::ShuffledRows(kRows).front();
   masks.reserve(kBatch);
   for (std::size_t i = 0; i < kBatch; ++i) {
     const std::size_t one_in = std::vector<std::size_t>{2, 5, 40, 1'000, 0}[i % 5];
@@ -153,8 +157,10 @@ TEST_P(GpuFilterTest, AnswersMixedQueriesAsTheScanDoes) {
     if (i % 3 != 0) specs[i].mask = &masks[i];
     const std::size_t excluded_count = i % 10 == 0 ? 3'000 : 20 * (i % 4);
     for (Row row = 0; row < kRows && excluded[i].size() < excluded_count; ++row) {
-      if (random.OneIn(2)) excluded[i].push_back(row);
+      // The row at the first position too, to which what lies beyond a list of hits would refer.
+      if (random.OneIn(2) || row == first_row) excluded[i].push_back(row);
     }
+    if (excluded_count != 0 && excluded[i].back() < first_row) excluded[i].push_back(first_row);
     specs[i].excluded_rows = excluded[i];
     specs[i].k = static_cast<std::uint32_t>(random.Between(1, 60));
   }
@@ -167,6 +173,63 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GpuFilterTest,
                          ::testing::Values(ForcedStrategy::kNone, ForcedStrategy::kRowScan,
                                            ForcedStrategy::kGemm, ForcedStrategy::kGather,
                                            ForcedStrategy::kCanonical));
+
+std::size_t CallsOf(const std::string& name, std::size_t from = 0) {
+  const std::vector<std::string> calls = emulated_cuda::CallLog();
+  return static_cast<std::size_t>(
+      std::count_if(calls.begin() + static_cast<std::ptrdiff_t>(from), calls.end(),
+                    [&](const std::string& call) { return call.find(name) != std::string::npos; }));
+}
+
+// Both ways to exchange queries and answers with the host.
+TEST(GpuEngineTest, ExchangesOneQueryThroughMappedMemoryOrCopies) {
+  constexpr std::size_t kRows = 5'000, kDim = 96;
+  for (const unsigned mapped_queries_max : {0U, 1U}) {
+    tests::ResetEmulatedGpu(CardOf(0), 5);
+    SeededRandom random(31);
+    GpuOptions options = EmulatedOptions();
+    options.tuning.mapped_queries_max = mapped_queries_max;
+    Bench bench(options, tests::UnitRows(kRows, kDim, random), Metric::kCosine);
+    const auto queries = tests::UnitRows(6, kDim, random);
+    const std::vector<QuerySpec> specs = tests::Specs(1, 10);
+    const std::size_t before = emulated_cuda::CallCount();
+    for (std::size_t query = 0; query < 6; ++query) {
+      bench.Expect({queries->view().Slice(query, 1), specs}, "query by query");
+    }
+    // The first one runs without a graph, the second is captured.
+    EXPECT_EQ(CallsOf("TakeQueriesKernel", before), mapped_queries_max == 0 ? 0U : 2U);
+    EXPECT_EQ(CallsOf("cudaMemcpyAsync", before), mapped_queries_max == 0 ? 4U : 0U);
+    EXPECT_EQ(CallsOf("cudaGraphLaunch", before), 5U);
+  }
+}
+
+TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
+  constexpr std::size_t kRows = 5'000, kDim = 32;
+  tests::ResetEmulatedGpu(CardOf(0), 5);
+  SeededRandom random(37);
+  Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), tests::UnitRows(kRows, kDim, random),
+              Metric::kCosine);
+  const auto queries = tests::UnitRows(1, kDim, random);
+  RowMask mask = tests::MaskOf(kRows, 2, random);
+  std::vector<QuerySpec> specs = tests::Specs(1, 10);
+  specs[0].mask = &mask;
+  const SearchBatch batch{queries->view(), specs};
+  const Row best = bench.Expect(batch, "new").Hits(0)[0].row;
+  EXPECT_EQ(CallsOf("OrderMaskKernel"), 1U);
+  bench.Expect(batch, "known");
+  const RowMask same = mask;
+  RowMask equal(kRows);
+  equal.UniteWith(mask);
+  specs[0].mask = &same;
+  bench.Expect(batch, "a copy");
+  specs[0].mask = &equal;
+  bench.Expect(batch, "another mask of the same rows");
+  EXPECT_EQ(CallsOf("OrderMaskKernel"), 1U);
+  specs[0].mask = &mask;
+  mask.Forbid(best);
+  EXPECT_NE(bench.Expect(batch, "without its best row").Hits(0)[0].row, best);
+  EXPECT_EQ(CallsOf("OrderMaskKernel"), 2U);
+}
 
 TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
   constexpr std::size_t kRows = 6'000, kDim = 48;
@@ -228,6 +291,7 @@ std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_co
   cuda::CardTraits card;
   card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
   card.shared_bytes_max = CardOf(0).shared_bytes_max;
+  card.l2_bytes = emulated_cuda::Options{}.l2_bytes;
   card.capability = CardOf(0).capability;
   cuda::PassDemand demand;
   demand.queries = 1;
@@ -274,10 +338,11 @@ TEST(GpuEngineTest, ScansRightInEveryOrder) {
   SeededRandom random(29);
   const auto rows = tests::UnitRows(kRows, kDim, random);
   const auto queries = tests::UnitRows(kQueries, kDim, random);
-  const std::vector<QuerySpec> specs = tests::Specs(kQueries, 10);
   const auto rotation = conformance::Rotation::FromEnvironment();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     if (!rotation.Covers(seed)) continue;
+    // Short answers are finished by a block each, longer ones by all blocks.
+    const std::vector<QuerySpec> specs = tests::Specs(kQueries, seed % 2 == 0 ? 10 : 40);
     tests::ResetEmulatedGpu(CardOf(conformance::Rotation::VariantOf(seed)), seed);
     Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
     const std::string what = "device seed " + std::to_string(seed);
@@ -375,6 +440,35 @@ TEST(GpuEngineTest, ScoresListedRowsInPieces) {
                                                      rows->view()[wanted[i] - 70]));
     }
   }
+}
+
+// The bound holds for queries of at most unit length; those of dot collections are scaled to it.
+TEST(GpuEngineTest, RefusesLongQueriesOfCosineCollections) {
+  constexpr std::size_t kRows = 6'000, kDim = 40;
+  tests::ResetEmulatedGpu(CardOf(0), 1);
+  SeededRandom random(23);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(3, kDim, random);
+  tests::ScaleTo((*queries)[0], 1 + kStoredLengthError);
+  tests::ScaleTo((*queries)[1], 0.2);
+  const std::vector<QuerySpec> specs = tests::Specs(3, 10);
+  const SearchBatch batch{queries->view(), specs};
+  SegmentRows segment = tests::SegmentOf(rows);
+  segment.metric = Metric::kCosine;
+  const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
+  ASSERT_TRUE(gpu.ok());
+  const auto index = (*gpu)->MakeResident(segment);
+  ASSERT_TRUE(index.ok());
+  SearchResult result;
+  EXPECT_TRUE((*index)->Search(batch, result).ok());
+  tests::ScaleTo((*queries)[2], 1.0001);
+  const absl::Status status = (*index)->Search(batch, result);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(),
+            "query 2 of the batch has length 1.0001; queries of a cosine collection must have "
+            "length 1");
+  Bench dot(EmulatedOptions(), rows, Metric::kDot);
+  dot.Expect(batch, "the same with dot");
 }
 
 TEST(GpuEngineTest, AnswersForASegmentWithoutRows) {

@@ -53,7 +53,9 @@ OPERATORS = (
     ("end of the tile", re.compile(r"base \+ kChunk <= columns"), "true"),
     ("end of the tile", re.compile(r"base \+ kChunk > tile\.columns"), "false"),
     ("end of the tile", re.compile(r"base \+ \(u \* 32 \+ lane\) \* kScores < columns"), "true"),
-    ("end of the sample", re.compile(r"min\(kScores, sample\.rows - at\)"), "kScores"),
+    ("end of the sample", re.compile(r"min\(kScores, sample\.rows - i \* kScores\)"), "kScores"),
+    ("end of the sample", re.compile(r"min\(base \+ u \* blockDim\.x, loads - 1\)"), "base + u * blockDim.x"),
+    ("end of the sample", re.compile(r"i < loads(?= &&)"), "true"),
     ("end of the list", re.compile(r"place >= end"), "false"),
     ("end of the list", re.compile(r"i \+ 1 < (kept|count)"), "true"),
     ("end of the list", re.compile(r"min\(i \+ 1, (kept|count) - 1\)"), "i + 1"),
@@ -64,12 +66,12 @@ OPERATORS = (
     ("end of the run", re.compile(r"if \(mine \+ others < k\) "), ""),
     ("end of the values", re.compile(r"at < count \? LoadFromL2\(values \+ at\) : 2 \* kLowestScore"),
      "LoadFromL2(values + at)"),
-    ("end of the hits", re.compile(r"if \(i < count\) hit = "), "hit = "),
+    ("end of the hits", re.compile(r"i < count(?= \? Bits<Hit>| && IsExcluded)"), "true"),
     ("mask", re.compile(r"if \(!MaskPasses\(pass\.terms\[query\], position\)\) continue;"), ""),
     ("mask", re.compile(r"if \(mask != nullptr && hits != 0\) [^;]*;"), ""),
-    ("mask", re.compile(r"if \(mask != nullptr\) passing &= [^;]*;"), ""),
+    ("mask", re.compile(r"mask != nullptr(?= \? mask\[)"), "false"),
     ("mask", re.compile(r" && \(passing >> row & 1U\) != 0"), ""),
-    ("exclusion", re.compile(r"if \(IsExcluded\(terms, hit\.position\)\)"), "if (false)"),
+    ("exclusion", re.compile(r" && IsExcluded\(terms, rows\[j\]\)"), " && false"),
     ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
     ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
     ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
@@ -90,6 +92,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
     ("row_scan.cu", "if (blockIdx.x == 0 && query < pass.batch) pass.gates[query] = gate;"):
         "the array holds the gates of all slots",
+    ("row_scan.cu", "gates[query] = query < pass.batch ? LoadFromL2(pass.gates + query) : kNoQuery;"):
+        "plans of more than 16 queries have 32 or 64, as many as the kernel has slots",
     ("row_scan.cu", "if (lane % 4 == 0 && query < pass.batch) {"):
         "the array holds the maxima of all slots",
     ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
@@ -98,6 +102,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
     ("finish.cuh", "if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nothing after the last key is read",
+    ("finish.cuh", "if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag"):
+        "the emulated device runs whole kernels between two reads of the host",
 }
 
 

@@ -19,6 +19,7 @@ CardTraits H200() {
   card.name = "NVIDIA H200";
   card.multiprocessors = 132;
   card.shared_bytes_max = 227 * 1024;
+  card.l2_bytes = std::size_t{50} << 20;
   card.memory_bytes = std::uint64_t{139} << 30;
   card.capability = 90;
   return card;
@@ -82,9 +83,64 @@ TEST(PassPlanTest, ScansForSmallBatchesAndMultipliesForLargeOnes) {
   EXPECT_EQ(PlanOnH200(kMillion, Demand(1'000, 10))->strategy(), PassStrategy::kGemm);
 }
 
+// The tile's scores, and the rows that are read between their write and their read, in 0.6 of the
+// L2; but a wave at least.
+TEST(PassPlanTest, BoundsATileByTheL2) {
+  const auto tile_of = [](const CardTraits& card, unsigned queries) {
+    return PlanPass(card, GpuTuning{}, WorkspaceSize{}, kMillion, Demand(queries, 100));
+  };
+  const auto hundred = tile_of(H200(), 100);
+  EXPECT_EQ(hundred->tile_rows, 132 * 128U);  // one wave; the workspace would hold 84,480 rows
+  const auto thousand = tile_of(H200(), 1'000);
+  EXPECT_EQ(thousand->tile_rows, 8'448U);  // the workspace's
+  for (const auto& plan : {hundred, thousand}) {
+    EXPECT_LT(std::size_t{plan->tile_rows} * 2 * (768 + plan->slots), H200().l2_bytes * 6 / 10);
+  }
+  CardTraits larger = H200();
+  larger.l2_bytes = std::size_t{126} << 20;  // a B200's
+  EXPECT_EQ(tile_of(larger, 100)->tile_rows, 2 * 132 * 128U);
+  CardTraits small = Card(75, 64);
+  small.multiprocessors = 40;
+  small.l2_bytes = std::size_t{4} << 20;
+  EXPECT_EQ(tile_of(small, 100)->tile_rows, 40 * 128U) << "a wave, though the L2 holds less";
+}
+
+TEST(PassPlanTest, TakesSeveralScansWithoutMatrixProducts) {
+  WorkspaceSize without;
+  without.tile_bytes = without.blas_bytes = 0;
+  const auto slots_on = [&](const CardTraits& card, const PassDemand& demand) {
+    const auto plan = PlanPass(card, GpuTuning{}, without, kMillion, demand);
+    if (!plan) return 0U;
+    EXPECT_EQ(plan->strategy(), PassStrategy::kRowScan);
+    return plan->slots;
+  };
+  EXPECT_EQ(slots_on(H200(), Demand(100, 10)), 64U);
+  EXPECT_EQ(slots_on(H200(), Demand(65, 10)), 64U);
+  EXPECT_EQ(slots_on(H200(), Demand(20, 10)), 32U);
+  EXPECT_EQ(slots_on(Card(86, 99), Demand(100, 10)), 32U) << "64 queries do not fit its blocks";
+  EXPECT_EQ(slots_on(H200(), Demand(100, 500'000)), 0U);
+}
+
+TEST(PassPlanTest, MapsTheBlocksOfFewQueriesWithShortAnswers) {
+  const auto is_mapped = [](unsigned mapped_queries_max, const PassDemand& demand) {
+    GpuTuning tuning;
+    tuning.mapped_queries_max = mapped_queries_max;
+    return PlanPass(H200(), tuning, WorkspaceSize{}, kMillion, demand)->is_mapped;
+  };
+  EXPECT_TRUE(is_mapped(1, Demand(1, 10)));
+  EXPECT_FALSE(is_mapped(1, Demand(2, 10)));
+  EXPECT_FALSE(is_mapped(0, Demand(1, 10)));
+  EXPECT_TRUE(is_mapped(64, Demand(64, 128)));
+  EXPECT_FALSE(is_mapped(64, Demand(1, 129))) << "finished in steps";
+  EXPECT_FALSE(is_mapped(1'000, Demand(65, 10))) << "by matrix products";
+}
+
 TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
   EXPECT_TRUE(PlanOnH200(kSentences, Demand(1, 100))->finishes_by_block);
   EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->finishes_by_block);
+  // After a GEMM one block would rescore all rows of an answer.
+  EXPECT_TRUE(PlanOnH200(kSentences, Demand(100, 16))->finishes_by_block);
+  EXPECT_FALSE(PlanOnH200(kSentences, Demand(100, 17))->finishes_by_block);
 }
 
 TEST(PassPlanTest, MultipliesWhenTheScansSampleIsTooSmallForTheAnswer) {

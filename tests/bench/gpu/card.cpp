@@ -1,26 +1,15 @@
 #include "bench/gpu/card.h"
 
 #include <cstdio>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "backend/cuda/device_probe.h"
-#include "simile/clock.h"
 
 namespace simile::bench::gpu {
 
 using backend::cuda::BlasLibrary;
 using backend::cuda::DeviceError;
-
-backend::GpuOptions BenchOptions() {
-  static const RealClock clock;
-  backend::GpuOptions options;
-  options.memory_fraction = 0.95;
-  options.batch_timeout = std::chrono::minutes(1);
-  options.clock = &clock;
-  return options;
-}
 
 absl::Status FindCard(int ordinal) {
   SimileDeviceProbe probe;
@@ -67,13 +56,6 @@ nlohmann::json Describe(const backend::cuda::CardTraits& traits) {
 int Explain(const absl::Status& status) {
   fmt::print(stderr, "error: {}\n", std::string(status.message()));
   return kExitFailed;
-}
-
-absl::Status WriteJsonFile(const nlohmann::json& json, const std::string& path) {
-  std::ofstream out(path, std::ios::trunc);
-  out << json.dump(1) << '\n';
-  if (!out.flush()) return absl::UnavailableError(fmt::format("cannot write {}", path));
-  return absl::OkStatus();
 }
 
 }  // namespace simile::bench::gpu

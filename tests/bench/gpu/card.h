@@ -10,6 +10,7 @@
 #include "backend/cuda/device.h"
 #include "backend/cuda/workspace.h"
 #include "backend/gpu_options.h"
+#include "bench/gpu/json_file.h"
 
 namespace simile::bench::gpu {
 
@@ -17,7 +18,8 @@ namespace simile::bench::gpu {
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitNoCard = 2;
 
-// Options for measuring: the whole card except the reserve, and a timeout for the longest pass.
+// Options for measuring: the whole card except the reserve, and a timeout for the longest pass
+// (bench_options.cpp). Dry runs have a small emulated card (emulated_bench_options.cpp).
 backend::GpuOptions BenchOptions();
 
 // Errors: kFailedPrecondition, in one sentence: there is no card, or CUDA's error.
@@ -40,8 +42,5 @@ nlohmann::json Describe(const backend::cuda::CardTraits& traits);
 
 // Prints an error; returns the exit code.
 int Explain(const absl::Status& status);
-
-// Errors: kUnavailable.
-absl::Status WriteJsonFile(const nlohmann::json& json, const std::string& path);
 
 }  // namespace simile::bench::gpu

@@ -12,7 +12,7 @@ namespace {
 using backend::cuda::DeviceArray;
 using backend::cuda::MemoryKind;
 
-constexpr std::size_t kBytes = std::size_t{1} << 30;
+constexpr std::size_t kBytesMax = std::size_t{1} << 30;
 
 double GbPerSecond(std::size_t bytes, const Spread& time) {
   return static_cast<double>(bytes) / time.median_us / 1e3;
@@ -33,7 +33,7 @@ double ReadRate(Card& card, const std::byte* from, std::size_t bytes, unsigned* 
 }
 
 // fp16 in, fp32 sums, fp16 out, rows contiguous: the engine's product.
-double GemmRate(Card& card, std::byte* memory, unsigned dim, unsigned batch) {
+double GemmRate(Card& card, std::byte* memory, std::size_t bytes, unsigned dim, unsigned batch) {
   const float one = 1, zero = 0;
   double best = 0;
   for (const unsigned rows : {8'448U, 33'792U, 67'584U}) {
@@ -42,7 +42,7 @@ double GemmRate(Card& card, std::byte* memory, unsigned dim, unsigned batch) {
     __half* scores = queries + std::size_t{batch} * dim;
     const std::size_t values =
         std::size_t{rows} * dim + std::size_t{batch} * dim + std::size_t{rows} * batch;
-    if (values * sizeof(__half) > kBytes) continue;
+    if (values * sizeof(__half) > bytes) continue;
     const TimedWork product(card.device, card.workspace.stream(0), [&] {
       card.device.Check(
           card.device.blas().gemm(
@@ -63,28 +63,31 @@ double GemmRate(Card& card, std::byte* memory, unsigned dim, unsigned batch) {
 Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
                          const std::vector<unsigned>& batches) {
   const cudaStream_t stream = card.workspace.stream(0);
-  const DeviceArray<std::byte> memory(card.device, kBytes, MemoryKind::kWorkspace);
+  // A share of a small card's memory: the rest of it is in use.
+  const std::size_t bytes =
+      std::min<std::size_t>(kBytesMax, card.device.free_bytes() / 4 / 1'024 * 1'024);
+  const DeviceArray<std::byte> memory(card.device, bytes, MemoryKind::kWorkspace);
   const DeviceArray<unsigned> sum(card.device, 1, MemoryKind::kWorkspace);
-  card.device.Check(LaunchRandomFp16(memory.get(), kBytes / sizeof(__half), 1, stream),
+  card.device.Check(LaunchRandomFp16(memory.get(), bytes / sizeof(__half), 1, stream),
                     "random_fp16");
   card.device.Await(stream);
   Ceilings ceilings;
   // Products first: they want the random numbers, which the copy doubles.
   for (const unsigned dim : dims) {
     for (const unsigned batch : batches) {
-      ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), dim, batch)});
+      ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), bytes, dim, batch)});
     }
   }
   const TimedWork copy(card.device, stream, [&] {
-    card.device.Check(cudaMemcpyAsync(memory.get() + kBytes / 2, memory.get(), kBytes / 2,
+    card.device.Check(cudaMemcpyAsync(memory.get() + bytes / 2, memory.get(), bytes / 2,
                                       cudaMemcpyDeviceToDevice, stream),
                       "cudaMemcpyAsync");
   });
-  ceilings.copy_gb_s = GbPerSecond(kBytes, copy.Time());
-  ceilings.read_gb_s = ReadRate(card, memory.get(), kBytes, sum.get());
+  ceilings.copy_gb_s = GbPerSecond(bytes, copy.Time());
+  ceilings.read_gb_s = ReadRate(card, memory.get(), bytes, sum.get());
   const std::size_t third = card.device.traits().l2_bytes / 3 / 16 * 16;
   if (third != 0) {
-    ceilings.read_l2_gb_s = ReadRate(card, memory.get(), std::min(third, kBytes), sum.get());
+    ceilings.read_l2_gb_s = ReadRate(card, memory.get(), std::min(third, bytes), sum.get());
   }
   return ceilings;
 }

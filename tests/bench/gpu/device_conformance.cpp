@@ -1,7 +1,7 @@
 // The GPU plug-in on a real card: with each strategy forced it answers every case with the oracle's
 // rows and bits, and large segments with the plain scan's. Loads the plug-in as the server does.
 //
-//   device_conformance --cases 2000 --seconds 20 --gtest_output=json:conformance.json
+//   device_conformance --cases 2000 --seconds 20 --json conformance.json
 //   device_conformance --only-seed 3000017      (a seed that a failure has printed)
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@
 #include "backend/cuda/forced_strategy.h"
 #include "backend/gpu_plugin.h"
 #include "base/cpu_count.h"
+#include "bench/gpu/json_file.h"
 #include "bench/gpu/query_specs.h"
 #include "bench/synthetic_rows.h"
 #include "certificate/canonical_score.h"
@@ -45,6 +47,7 @@ struct Options {
   std::uint64_t first_seed = 3'000'000;
   std::uint64_t only_seed = 0;
   std::size_t large_rows = 200'000;
+  std::string json_path;
 };
 
 // Set before any test runs.
@@ -62,6 +65,7 @@ backend::GpuOptions GpuOptionsOf(ForcedStrategy strategy, bool small_workspace) 
   backend::GpuOptions options;
   options.device = GivenOptions().device;
   options.blas_libraries = GivenOptions().blas;
+  options.reserve_bytes = 0;                        // nothing else uses the card
   options.batch_timeout = std::chrono::minutes(5);  // compute-sanitizer is slow
   options.clock = &clock;
   if (small_workspace) options.workspace = tests::SmallWorkspace();
@@ -232,6 +236,30 @@ TEST_P(LargeSegmentTest, AnswersMasksAndExclusionsAsTheScanDoes) {
 INSTANTIATE_TEST_SUITE_P(Dims, LargeSegmentTest, ::testing::Values(384U, 768U, 4'096U),
                          [](const auto& test) { return "Dim" + std::to_string(test.param); });
 
+// Writes the outcome of each test when it ends, so that a run that is stopped loses nothing.
+class OutcomeFile : public ::testing::EmptyTestEventListener {
+ public:
+  explicit OutcomeFile(std::string path) : path_(std::move(path)) {}
+
+ private:
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    const ::testing::TestResult& result = *test.result();
+    nlohmann::json line{{"test", fmt::format("{}.{}", test.test_suite_name(), test.name())},
+                        {"passed", result.Passed()},
+                        {"seconds", static_cast<double>(result.elapsed_time()) / 1e3}};
+    for (int i = 0; i < result.test_property_count(); ++i) {
+      line[result.GetTestProperty(i).key()] = result.GetTestProperty(i).value();
+    }
+    json_["tests"].push_back(std::move(line));
+    if (absl::Status status = WriteJsonFile(json_, path_); !status.ok()) {
+      fmt::print(stderr, "error: {}\n", std::string(status.message()));
+    }
+  }
+
+  nlohmann::json json_{{"tests", nlohmann::json::array()}};
+  const std::string path_;
+};
+
 // 0, or the exit code after printing what is missing.
 int OpenPlugin() {
   const auto plugin = backend::LoadGpuPlugin(GivenOptions().plugin, "simile_cuda_plugin");
@@ -265,8 +293,10 @@ int Main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "Of the cases");
   app.add_option("--only-seed", options.only_seed, "This case alone, with every strategy");
   app.add_option("--large-rows", options.large_rows, "Of the large segment with 384 dimensions");
+  app.add_option("--json", options.json_path, "File to write the outcomes to");
   CLI11_PARSE(app, argc, argv);
   if (const int code = OpenPlugin(); code != 0) return code;
+  ::testing::UnitTest::GetInstance()->listeners().Append(new OutcomeFile(options.json_path));
   return RUN_ALL_TESTS();
 }
 

@@ -1,16 +1,14 @@
 #include "bench/gpu/device_times.h"
 
-#include <vector>
+#include <algorithm>
 
-#include <fmt/format.h>
-
-#include "backend/gpu_options.h"
+#include "bench/gpu/query_specs.h"
 
 namespace simile::bench::gpu {
 namespace {
 
-using backend::cuda::PassPlan;
-using backend::cuda::PassStrategy;
+using backend::cuda::DeviceQuery;
+using backend::cuda::PassRunner;
 
 void Add(const Spread& part, Spread& sum) {
   sum.median_us += part.median_us;
@@ -19,44 +17,43 @@ void Add(const Spread& part, Spread& sum) {
   sum.samples = part.samples;
 }
 
-void EnqueueWithCopies(const PassSteps& steps, const PassPlan& plan) {
-  backend::cuda::Workspace& workspace = steps.workspace();
-  const std::size_t in = backend::LayQueries(plan.slots, steps.rows().size().stride).bytes;
-  const std::size_t out = backend::LayAnswers(plan.slots, plan.best_stride).bytes;
-  steps.device().Check(cudaMemcpyAsync(workspace.queries(), workspace.host_queries(), in,
-                                       cudaMemcpyHostToDevice, steps.stream()),
-                       "cudaMemcpyAsync");
-  steps.EnqueuePass(plan);
-  steps.device().Check(cudaMemcpyAsync(workspace.host_answers(), workspace.answers(), out,
-                                       cudaMemcpyDeviceToHost, steps.stream()),
-                       "cudaMemcpyAsync");
+std::vector<DeviceQuery> Unfiltered(std::size_t count, unsigned wanted) {
+  std::vector<DeviceQuery> queries(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    queries[i].index = static_cast<std::uint32_t>(i);
+    queries[i].wanted = wanted;
+  }
+  return queries;
+}
+
+void TakeAnswers(const PassRunner& runner, std::size_t count, unsigned wanted, DeviceTime& time) {
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& answer = time.answers.emplace_back();
+    if (runner.ProofOf(i).flag == kernels::kProven) {
+      const auto best = runner.Answer(i).first(wanted);
+      answer.assign(best.begin(), best.end());
+    } else {
+      ++time.unproven;
+    }
+  }
 }
 
 }  // namespace
 
-absl::StatusOr<DeviceTime> TimeOnDevice(PassSteps& steps, MatrixView queries, unsigned k) {
-  const std::vector<PlannedPass> passes =
-      PlanBatch(steps.device().traits(), backend::GpuTuning{}, steps.workspace().size(),
-                steps.rows().size(), queries.row_count(), k);
-  if (passes.empty()) {
-    return absl::FailedPreconditionError(
-        fmt::format("k {} of {} rows: the engine answers it from canonical scores at once", k,
-                    steps.rows().size().row_count));
-  }
+DeviceTime TimePasses(backend::cuda::Device& device, PassRunner& runner,
+                      const std::vector<PlannedPass>& passes, MatrixView queries, unsigned k) {
+  const unsigned wanted = std::min(k, runner.rows().size().row_count);
+  const cudaStream_t stream = runner.workspace().stream(0);
   DeviceTime time;
   time.passes = passes.size();
+  if (!passes.empty()) time.variant = passes.front().plan.variant->name;
   for (const PlannedPass& pass : passes) {
-    const MatrixView taken = queries.Slice(pass.first, pass.count);
-    const auto unproven = steps.CheckAgainst(pass.plan, taken, k);
-    if (!unproven.ok()) return unproven.status();
-    time.unproven += *unproven;
-    time.strategy = pass.plan.strategy() == PassStrategy::kRowScan ? "row_scan" : "gemm";
-    steps.Fill(pass.plan, taken, k);
-    Add(TimedWork(steps.device(), steps.stream(), [&] { steps.EnqueuePass(pass.plan); }).Time(),
-        time.kernels);
-    Add(TimedWork(steps.device(), steps.stream(), [&] { EnqueueWithCopies(steps, pass.plan); })
-            .Time(),
-        time.with_copies);
+    const std::vector<QuerySpec> specs = AllWanting(pass.count, k);
+    runner.Run(pass.plan, {queries.Slice(pass.first, pass.count), specs},
+               Unfiltered(pass.count, wanted));
+    TakeAnswers(runner, pass.count, wanted, time);
+    Add(TimedWork(device, stream, [&] { runner.EnqueuePass(pass.plan); }).Time(), time.kernels);
+    Add(TimedWork(device, stream, [&] { runner.EnqueueAgain(); }).Time(), time.with_copies);
   }
   return time;
 }

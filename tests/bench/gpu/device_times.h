@@ -1,27 +1,29 @@
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <string_view>
+#include <vector>
 
-#include <absl/status/statusor.h>
-
+#include "backend/cuda/pass_runner.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/pass_steps.h"
-#include "simile/matrix_view.h"
 
 namespace simile::bench::gpu {
 
-// The time of a batch on the device, from CUDA events.
+// The time of one batch on the device, in all its passes.
 struct DeviceTime {
-  std::string strategy;      // "row_scan", "gemm"
-  std::size_t passes = 0;    // of the batch; times are their sum
-  std::size_t unproven = 0;  // queries that the engine would answer again from canonical scores
-  Spread kernels;            // query vectors on the device to answers on the device
-  Spread with_copies;        // query vectors on the host (pinned) to answers on the host (pinned)
+  std::string_view variant;  // of the first pass
+  std::size_t passes = 0;
+  std::size_t unproven = 0;  // answers that a rescan would have to give
+  Spread kernels;            // from queries on the device to answers on the device
+  Spread with_copies;        // from queries in pinned memory to answers in pinned memory
+  // Rows and score bits by query; empty for a query whose answer is not proven.
+  std::vector<std::vector<kernels::Key>> answers;
 };
 
-// Times the passes of a batch of queries that all want k rows, after comparing their answers with
-// those of the engine's own pass. Throws DeviceError.
-// Errors: kInternal where they differ; kFailedPrecondition where the engine would use no pass.
-absl::StatusOr<DeviceTime> TimeOnDevice(PassSteps& steps, MatrixView queries, unsigned k);
+// Runs the engine's own passes once, then times them. Throws DeviceError.
+//   queries  those of the passes, each wanting k hits
+DeviceTime TimePasses(backend::cuda::Device& device, backend::cuda::PassRunner& runner,
+                      const std::vector<PlannedPass>& passes, MatrixView queries, unsigned k);
 
 }  // namespace simile::bench::gpu

@@ -23,8 +23,9 @@ Spread SpreadOf(const std::vector<double>& samples_us);
 // device. All methods throw DeviceError.
 class TimedWork {
  public:
-  //   enqueue  puts the work into the stream, and into others that fork from it and join it again;
-  //            called once for the capture, without running the work
+  //   enqueue  puts the work into the stream, and into others that fork from it and join it again.
+  //            Called twice: CUDA and cuBLAS load code at its first launch, which a capture does
+  //            not allow, so the work runs once before it is captured.
   TimedWork(backend::cuda::Device& device, cudaStream_t stream,
             const std::function<void()>& enqueue);
 

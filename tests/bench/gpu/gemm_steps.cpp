@@ -40,64 +40,87 @@ void KeepInL2(const StepBench& bench, void* memory, std::size_t bytes) {
 }
 
 // All rows times all queries, tile by tile into the same buffer.
-void EnqueueProducts(const StepBench& bench, unsigned slots, unsigned tile_rows, cudaDataType out,
-                     void* scores) {
+void EnqueueProducts(const StepBench& bench, const PassPlan& plan, cudaDataType out, void* scores) {
   const float one = 1, zero = 0;
   const auto stride = static_cast<int>(bench.stride());
-  for (unsigned first = 0; first < bench.row_count(); first += tile_rows) {
-    const unsigned columns = std::min(tile_rows, bench.row_count() - first);
+  for (unsigned first = 0; first < bench.row_count(); first += plan.tile_rows) {
+    const unsigned columns = std::min(plan.tile_rows, bench.row_count() - first);
     bench.card.device.Check(
         bench.card.device.blas().gemm(
             bench.card.workspace.blas(0), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(columns),
-            static_cast<int>(slots), stride, &one,
+            static_cast<int>(plan.slots), stride, &one,
             bench.steps.rows().fp16_rows() + std::size_t{first} * bench.stride(), CUDA_R_16F,
             stride, bench.card.workspace.fp16_queries(), CUDA_R_16F, stride, &zero, scores, out,
-            static_cast<int>(tile_rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+            static_cast<int>(plan.tile_rows), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "cublasGemmEx");
   }
 }
 
-void MeasureTile(const StepBench& bench, const PassPlan& plan, unsigned batch, unsigned tile_rows,
-                 bool floats, bool keep_in_l2) {
-  const std::size_t bytes = std::size_t{tile_rows} * plan.slots * (floats ? 4 : 2);
-  const DeviceArray<std::byte> scores(bench.card.device, bytes, MemoryKind::kWorkspace);
-  if (keep_in_l2) KeepInL2(bench, scores.get(), bytes);
-  const Spread time = TimedWork(bench.card.device, bench.steps.stream(), [&] {
-                        EnqueueProducts(bench, plan.slots, tile_rows,
-                                        floats ? CUDA_R_32F : CUDA_R_16F, scores.get());
-                      }).Time();
+// The products alone, and the whole pass: products that stream more rows than the L2 holds are
+// fast, but then the select reads its scores from memory.
+//   tile  null: fp32 scores, which only the products take
+void MeasureTile(const StepBench& bench, const PassPlan& plan, unsigned batch, bool planned,
+                 __half* tile, bool keep_in_l2) {
+  Device& device = bench.card.device;
+  const bool floats = tile == nullptr;
+  const std::size_t bytes = std::size_t{plan.tile_rows} * plan.slots * (floats ? 4 : 2);
+  const DeviceArray<std::byte> own(device, floats ? bytes : 0, MemoryKind::kWorkspace);
+  void* const scores = floats ? static_cast<void*>(own.get()) : tile;
+  if (keep_in_l2) KeepInL2(bench, scores, bytes);
+  const Spread products = TimedWork(device, bench.steps.stream(), [&] {
+                            EnqueueProducts(bench, plan, floats ? CUDA_R_32F : CUDA_R_16F, scores);
+                          }).Time();
+  nlohmann::json line{{"batch", batch},
+                      {"slots", plan.slots},
+                      {"tile_rows", plan.tile_rows},
+                      {"tile_mib", static_cast<double>(bytes) / (1U << 20)},
+                      {"scores", floats ? "fp32" : "fp16"},
+                      {"kept_in_l2", keep_in_l2},
+                      {"planned", planned},
+                      {"us", products.median_us},
+                      {"tflops", Flops(bench, plan.slots) / products.median_us / 1e6}};
+  if (!floats) {
+    line["pass_us"] =
+        TimedWork(device, bench.steps.stream(),
+                  [&] { bench.steps.EnqueueGemm(plan, {.two_streams = !keep_in_l2}); })
+            .Time()
+            .median_us;
+  }
   if (keep_in_l2) KeepInL2(bench, nullptr, 0);
-  bench.log.Add("tile", bench.shape,
-                {{"batch", batch},
-                 {"slots", plan.slots},
-                 {"tile_rows", tile_rows},
-                 {"tile_mib", static_cast<double>(bytes) / (1U << 20)},
-                 {"scores", floats ? "fp32" : "fp16"},
-                 {"kept_in_l2", keep_in_l2},
-                 {"planned", tile_rows == plan.tile_rows && !floats && !keep_in_l2},
-                 {"us", time.median_us},
-                 {"tflops", Flops(bench, plan.slots) / time.median_us / 1e6}});
+  bench.log.Add("tile", bench.shape, line);
+}
+
+// The plan with a tile of about so many rows, whatever the L2 holds.
+PassPlan PlanOfTile(const StepBench& bench, unsigned batch, unsigned slots, unsigned tile_rows) {
+  backend::cuda::CardTraits card = bench.card.device.traits();
+  card.l2_bytes = std::size_t{1} << 40;
+  backend::WorkspaceSize size = bench.card.workspace.size();
+  size.tile_bytes = std::min(size.tile_bytes, std::size_t{tile_rows} * slots * sizeof(__half));
+  return PlanBatch(PassStrategy::kGemm, card, size, bench.steps.rows(), batch, bench.k).at(0).plan;
 }
 
 }  // namespace
 
 void MeasureTiles(const StepBench& bench) {
+  __half* const tile = bench.card.workspace.tile(0);
   for (const unsigned batch : kBatches) {
-    const PassPlan plan = bench.GemmPlan(batch, bench.k);
-    bench.steps.Fill(plan, bench.First(batch), bench.k);
-    const unsigned rows_max = (bench.row_count() + kTileGranule - 1) / kTileGranule * kTileGranule;
-    std::vector<unsigned> sizes{4'096, 8'448, 16'896, 33'792, 67'584, plan.tile_rows};
-    for (unsigned& rows : sizes) rows = std::min(rows, rows_max);
-    std::ranges::sort(sizes);
-    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
-    for (const unsigned tile_rows : sizes) {
-      MeasureTile(bench, plan, batch, tile_rows, false, false);
+    const PassPlan planned = bench.GemmPlan(batch, bench.k);
+    std::vector<unsigned> done{planned.tile_rows};
+    bench.steps.Fill(planned, bench.First(std::min(batch, planned.slots)), bench.k);
+    MeasureTile(bench, planned, batch, true, tile, false);
+    for (const unsigned rows : {4'096U, 8'448U, 16'896U, 33'792U, 67'584U}) {
+      const PassPlan plan = PlanOfTile(bench, batch, planned.slots, rows);
+      if (plan.slots != planned.slots || std::ranges::count(done, plan.tile_rows) != 0) continue;
+      done.push_back(plan.tile_rows);
+      bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), bench.k);
+      MeasureTile(bench, plan, batch, false, tile, false);
     }
-    MeasureTile(bench, plan, batch, plan.tile_rows, true, false);
-    const std::size_t bytes = std::size_t{plan.tile_rows} * plan.slots * sizeof(__half);
+    bench.steps.Fill(planned, bench.First(std::min(batch, planned.slots)), bench.k);
+    MeasureTile(bench, planned, batch, false, nullptr, false);
+    const std::size_t bytes = std::size_t{planned.tile_rows} * planned.slots * sizeof(__half);
     const bool can_keep = bench.card.device.traits().capability >= 80 &&
                           bytes <= bench.card.device.traits().l2_bytes / 2;
-    if (can_keep) MeasureTile(bench, plan, batch, plan.tile_rows, false, true);
+    if (can_keep) MeasureTile(bench, planned, batch, false, tile, true);
   }
 }
 

@@ -40,13 +40,13 @@ struct Options {
 struct BenchCase {
   std::size_t batch = 0;
   std::uint32_t k = 0;
-  std::string answered_by;
+  std::string answered_by = {};
   std::size_t verified = 0;  // answers compared, all equal
   std::uint64_t rescans = 0;
   std::uint64_t queries = 0;
-  Spread host;  // host to host
-  DeviceTime device;
-  std::string device_note;  // why there is no device time
+  Spread host = {};              // host to host; without samples: not measured yet
+  DeviceTime device = {};        // likewise
+  std::string device_note = {};  // why there is no device time
 };
 
 void AddOptions(CLI::App& app, Options& options) {
@@ -108,40 +108,6 @@ absl::Status TimeOnHost(const SegmentIndex& index, const BenchData& data, const 
   return absl::OkStatus();
 }
 
-absl::Status MeasureHost(const backend::GpuOptions& gpu, const BenchData& data,
-                         const BenchTruth& truth, std::vector<BenchCase>& cases) {
-  const auto backend = backend::cuda::OpenCudaBackend(gpu);
-  if (!backend.ok()) return backend.status();
-  const auto index = (*backend)->MakeResident({data.rows.view(), nullptr, Metric::kCosine, 0});
-  if (!index.ok()) return index.status();
-  for (BenchCase& timed : cases) {
-    if (absl::Status status = TimeOnHost(**index, data, truth, timed); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MeasureDevice(Card& card, const BenchData& data, std::vector<BenchCase>& cases) {
-  const backend::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
-                                  static_cast<unsigned>(data.rows.view().padded_dim())};
-  const std::uint64_t free =
-      card.device.budget_bytes() - std::min(card.device.budget_bytes(), card.device.held_bytes());
-  const bool rows_fit = backend::PlanResident(size, true).total() <= free;
-  backend::cuda::ResidentRows rows(card.device, {data.rows.view(), nullptr, Metric::kCosine, 0},
-                                   rows_fit);
-  PassSteps steps(card.device, card.workspace, rows);
-  for (BenchCase& timed : cases) {
-    auto time = TimeOnDevice(steps, data.queries.view().Slice(0, timed.batch), timed.k);
-    if (time.ok()) {
-      timed.device = *std::move(time);
-    } else if (absl::IsFailedPrecondition(time.status())) {
-      timed.device_note = std::string(time.status().message());
-    } else {
-      return time.status();
-    }
-  }
-  return absl::OkStatus();
-}
-
 nlohmann::json ToJson(const Spread& spread) {
   return {{"median", spread.median_us},
           {"min", spread.min_us},
@@ -150,23 +116,75 @@ nlohmann::json ToJson(const Spread& spread) {
 }
 
 nlohmann::json ToJson(const BenchCase& timed) {
-  nlohmann::json json{{"batch", timed.batch},
-                      {"k", timed.k},
-                      {"answered_by", timed.answered_by},
-                      {"verified", timed.verified},
-                      {"queries", timed.queries},
-                      {"rescans", timed.rescans},
-                      {"host_us", ToJson(timed.host)}};
-  if (!timed.device_note.empty()) {
-    json["device_note"] = timed.device_note;
-    return json;
+  nlohmann::json json{{"batch", timed.batch}, {"k", timed.k}};
+  if (timed.host.samples != 0) {
+    json["answered_by"] = timed.answered_by;
+    json["verified"] = timed.verified;
+    json["queries"] = timed.queries;
+    json["rescans"] = timed.rescans;
+    json["host_us"] = ToJson(timed.host);
   }
-  json["strategy"] = timed.device.strategy;
-  json["passes"] = timed.device.passes;
-  json["unproven"] = timed.device.unproven;
-  json["device_us"] = ToJson(timed.device.kernels);
-  json["with_copies_us"] = ToJson(timed.device.with_copies);
+  if (!timed.device_note.empty()) json["device_note"] = timed.device_note;
+  if (timed.device.kernels.samples != 0) {
+    json["variant"] = timed.device.variant;
+    json["passes"] = timed.device.passes;
+    json["unproven"] = timed.device.unproven;
+    json["device_us"] = ToJson(timed.device.kernels);
+    json["with_copies_us"] = ToJson(timed.device.with_copies);
+  }
   return json;
+}
+
+// All cases, and what the file says of them: written after each one, so that a run that is stopped
+// loses nothing.
+struct Results {
+  std::vector<BenchCase> cases;
+  nlohmann::json head;
+  std::string path;
+
+  absl::Status Write() const {
+    nlohmann::json json = head;
+    json["cases"] = nlohmann::json::array();
+    for (const BenchCase& timed : cases) json["cases"].push_back(ToJson(timed));
+    return WriteJsonFile(json, path);
+  }
+};
+
+absl::Status MeasureHost(const backend::GpuOptions& gpu, const BenchData& data,
+                         const BenchTruth& truth, Results& results) {
+  const auto backend = backend::cuda::OpenCudaBackend(gpu);
+  if (!backend.ok()) return backend.status();
+  const auto index = (*backend)->MakeResident({data.rows.view(), nullptr, Metric::kCosine, 0});
+  if (!index.ok()) return index.status();
+  for (BenchCase& timed : results.cases) {
+    absl::Status status = TimeOnHost(**index, data, truth, timed);
+    if (status.ok()) status = results.Write();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MeasureDevice(Card& card, const BenchData& data, Results& results) {
+  const backend::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
+                                  static_cast<unsigned>(data.rows.view().padded_dim())};
+  const bool rows_fit = backend::PlanResident(size, true).total() <= card.device.free_bytes();
+  backend::cuda::ResidentRows rows(card.device, {data.rows.view(), nullptr, Metric::kCosine, 0},
+                                   rows_fit);
+  backend::cuda::PassRunner runner(card.device, card.workspace, rows);
+  for (BenchCase& timed : results.cases) {
+    const auto passes =
+        PlanBatch(card.device.traits(), card.workspace.size(), rows, timed.batch, timed.k);
+    if (passes.empty()) {
+      timed.device_note =
+          fmt::format("k {} of {} rows: the engine answers it from canonical scores at once",
+                      timed.k, size.row_count);
+    } else {
+      timed.device = TimePasses(card.device, runner, passes,
+                                data.queries.view().Slice(0, timed.batch), timed.k);
+    }
+    if (absl::Status status = results.Write(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilings) {
@@ -219,43 +237,42 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
   const auto truth =
       BenchTruth::Scan(data->rows, data->queries, options.verify, options.data.k_max(), threads);
   if (!truth.ok()) return truth.status();
-  std::vector<BenchCase> cases;
+  // First, because the rival needs them even if this run is stopped.
+  if (absl::Status status = Save(options, *data, *truth); !status.ok()) return status;
+  Results results;
+  results.path = options.json_path;
   for (const std::uint32_t k : options.data.ks) {
     for (const std::size_t batch : options.data.batches) {
-      cases.push_back(
-          {.batch = batch, .k = k, .answered_by = {}, .host = {}, .device = {}, .device_note = {}});
+      results.cases.push_back({.batch = batch, .k = k});
     }
   }
-  if (absl::Status status = MeasureHost(gpu, *data, *truth, cases); !status.ok()) return status;
-
   const auto blas = backend::cuda::LoadBlas(gpu.blas_libraries);
   if (!blas.ok()) return blas.status();
+  const std::vector<unsigned> batches(options.data.batches.begin(), options.data.batches.end());
+  Ceilings ceilings;
+  {
+    Card card(gpu, *blas);
+    ceilings =
+        MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())}, batches);
+    results.head = {{"card", Describe(card.device.traits())},
+                    {"ceilings", ToJson(ceilings)},
+                    {"rows", data->rows.row_count()},
+                    {"dim", data->rows.dim()},
+                    {"padded_dim", data->rows.view().padded_dim()},
+                    {"data", data->description}};
+  }
+  if (absl::Status status = MeasureHost(gpu, *data, *truth, results); !status.ok()) return status;
   Card card(gpu, *blas);
-  if (absl::Status status = MeasureDevice(card, *data, cases); !status.ok()) return status;
-  std::vector<unsigned> batches(options.data.batches.begin(), options.data.batches.end());
-  const Ceilings ceilings =
-      MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())}, batches);
+  if (absl::Status status = MeasureDevice(card, *data, results); !status.ok()) return status;
 
-  const backend::cuda::CardTraits& traits = card.device.traits();
   fmt::print("{} x {}, {}, on {}; copy {:.0f} GB/s, read {:.0f} GB/s. Medians in us.\n\n",
-             data->rows.row_count(), data->rows.dim(), data->description, traits.name,
+             data->rows.row_count(), data->rows.dim(), data->description, card.device.traits().name,
              ceilings.copy_gb_s, ceilings.read_gb_s);
   fmt::print("{:>6} {:>6}  {:<14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>8}\n", "batch", "k",
              "answered by", "device", "+ copies", "host", "of copy", "of GEMM", "verified",
              "rescans");
-  nlohmann::json json{{"card", Describe(traits)},
-                      {"ceilings", ToJson(ceilings)},
-                      {"rows", data->rows.row_count()},
-                      {"dim", data->rows.dim()},
-                      {"padded_dim", data->rows.view().padded_dim()},
-                      {"data", data->description},
-                      {"cases", nlohmann::json::array()}};
-  for (const BenchCase& timed : cases) {
-    Print(timed, *data, ceilings);
-    json["cases"].push_back(ToJson(timed));
-  }
-  if (absl::Status status = Save(options, *data, *truth); !status.ok()) return status;
-  return options.json_path.empty() ? absl::OkStatus() : WriteJsonFile(json, options.json_path);
+  for (const BenchCase& timed : results.cases) Print(timed, *data, ceilings);
+  return absl::OkStatus();
 }
 
 int Main(const Options& options) {

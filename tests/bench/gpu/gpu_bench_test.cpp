@@ -2,16 +2,25 @@
 // of tensor-core sums detects a wrong sum.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "backend/cuda/batch_search.h"
 #include "backend/cuda/blas_library.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/emulated_gpu.h"
 #include "backend/segments.h"
+#include "bench/gpu/device_times.h"
+#include "bench/gpu/event_timer.h"
 #include "bench/gpu/pass_steps.h"
+#include "bench/gpu/step_log.h"
 #include "bench/gpu/tensor_sum_kernels.h"
 #include "emulated_cuda/emulated_device.h"
 
@@ -22,6 +31,7 @@ using backend::cuda::Device;
 using backend::cuda::DeviceArray;
 using backend::cuda::MemoryKind;
 using backend::cuda::PassPlan;
+using backend::cuda::PassStrategy;
 
 class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
  protected:
@@ -45,16 +55,15 @@ TEST_P(PassStepsTest, GiveTheEnginesAnswersWithBothStrategies) {
   const auto queries = tests::UnitRows(70, 40, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
   PassSteps steps(*device_, *workspace_, resident);
-  for (const unsigned scan_queries_max : {64U, 0U}) {
-    backend::GpuTuning tuning;
-    tuning.scan_queries_max = scan_queries_max;
+  for (const PassStrategy strategy : {PassStrategy::kRowScan, PassStrategy::kGemm}) {
     for (const std::size_t batch : {1U, 20U, 70U}) {
       const auto passes =
-          PlanBatch(device_->traits(), tuning, workspace_->size(), resident.size(), batch, 10);
+          PlanBatch(strategy, device_->traits(), workspace_->size(), resident, batch, 10);
       ASSERT_FALSE(passes.empty());
       std::size_t planned = 0;
       for (const PlannedPass& pass : passes) {
         EXPECT_EQ(pass.first, planned);
+        EXPECT_EQ(pass.plan.strategy(), strategy);
         planned += pass.count;
         const auto unproven =
             steps.CheckAgainst(pass.plan, queries->view().Slice(pass.first, pass.count), 10);
@@ -73,8 +82,7 @@ TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
   const auto queries = tests::UnitRows(16, 64, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
   PassSteps steps(*device_, *workspace_, resident);
-  const auto passes = PlanBatch(device_->traits(), backend::GpuTuning{}, workspace_->size(),
-                                resident.size(), 16, 10);
+  const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 16, 10);
   ASSERT_EQ(passes.size(), 1U);
   const PassPlan& plan = passes[0].plan;
   steps.Fill(plan, queries->view(), 10, 1);
@@ -88,7 +96,96 @@ TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
   EXPECT_EQ(counts, std::vector<unsigned>(plan.slots, 0));
 }
 
+// The server's plan, margins included: rows within the bound of the gate are hits, too.
+TEST_P(PassStepsTest, PlanWithTheServersMargins) {
+  tests::SeededRandom random(7);
+  const auto rows = tests::UnitRows(1'000, 4'096, random);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::PassDemand demand = DemandOf(resident, 1, 10, 10);
+  const auto plan = [&] {
+    return PlanPass(device_->traits(), {}, workspace_->size(), resident.size(), demand);
+  };
+  const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 1, 10);
+  const auto served = plan();
+  ASSERT_EQ(passes.size(), 1U);
+  ASSERT_TRUE(served.has_value());
+  EXPECT_EQ(passes[0].plan.variant, served->variant);
+  EXPECT_EQ(passes[0].plan.capacity, served->capacity);
+  demand.scan_margin = demand.gemm_margin = 0;
+  EXPECT_LT(plan()->capacity, served->capacity);
+}
+
+// Every row of the kernel table that the card admits, a new one too.
+TEST_P(PassStepsTest, EveryVariantGivesTheSameAnswersInAsManyPassesAsItNeeds) {
+  tests::SeededRandom random(8);
+  const auto rows = tests::UnitRows(600, 32, random);
+  const auto queries = tests::UnitRows(70, 32, random);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::PassRunner runner(*device_, *workspace_, resident);
+  std::vector<std::vector<kernels::Key>> expected;
+  std::size_t variants = 0;
+  for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
+    const auto passes = PlanBatch(variant, device_->traits(), workspace_->size(), resident, 70, 2);
+    if (device_->traits().capability < variant.capability_min) {
+      EXPECT_TRUE(passes.empty()) << variant.name;
+      continue;
+    }
+    ASSERT_FALSE(passes.empty()) << variant.name;
+    if (variant.queries_max < 70) {  // two of 35, not one of 64 and one of 6
+      EXPECT_EQ(passes.size(), (70 - 1) / variant.queries_max + 1) << variant.name;
+      EXPECT_EQ(passes[0].count, passes.back().count) << variant.name;
+    }
+    ++variants;
+    if (GetParam() != 0) continue;  // every variant runs on the first card
+    const DeviceTime time = TimePasses(*device_, runner, passes, queries->view(), 2);
+    EXPECT_EQ(time.variant, variant.name);
+    EXPECT_EQ(time.unproven, 0U) << variant.name;
+    EXPECT_GT(time.kernels.samples, 0U);
+    if (variants == 1) expected = time.answers;
+    EXPECT_EQ(time.answers, expected) << variant.name;
+  }
+  EXPECT_GE(variants, 2U);
+  EXPECT_EQ(emulated_cuda::TakeReport(), "");
+}
+
+// CUDA loads a kernel's code at its first launch, which a capture does not allow.
+TEST_P(PassStepsTest, TimedWorkRunsOnceBeforeItsCapture) {
+  tests::SeededRandom random(9);
+  const auto rows = tests::UnitRows(5'000, 32, random);
+  const auto queries = tests::UnitRows(1, 32, random);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  PassSteps steps(*device_, *workspace_, resident);
+  const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 1, 10);
+  ASSERT_EQ(passes.size(), 1U);
+  steps.Fill(passes[0].plan, queries->view(), 10);
+  const std::size_t before = emulated_cuda::CallCount();
+  const TimedWork work(*device_, steps.stream(), [&] { steps.EnqueuePass(passes[0].plan); });
+  const std::vector<std::string> log = emulated_cuda::CallLog();
+  const auto begin = log.begin() + static_cast<std::ptrdiff_t>(before);
+  const auto capture = std::find(begin, log.end(), "cudaStreamBeginCapture");
+  ASSERT_NE(capture, log.end());
+  const auto is_launch = [](const std::string& call) { return call.starts_with("launch:"); };
+  EXPECT_GT(std::count_if(begin, capture, is_launch), 0);
+  EXPECT_EQ(std::count_if(begin, capture, is_launch), std::count_if(capture, log.end(), is_launch));
+}
+
 INSTANTIATE_TEST_SUITE_P(Cards, PassStepsTest, ::testing::Values(0, 3));
+
+TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
+  const std::string path = ::testing::TempDir() + "step_log.json";
+  StepLog log({{"card", "any"}}, path);
+  for (std::size_t lines = 1; lines <= 2; ++lines) {
+    log.Add("rescore", "9x8", {{"us", 1.5}});
+    const nlohmann::json written = nlohmann::json::parse(std::ifstream(path));
+    EXPECT_EQ(written["card"], "any");
+    EXPECT_EQ(written["lines"].size(), lines);
+    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  }
+  EXPECT_TRUE(log.status().ok());
+  StepLog lost({}, path + "/no/folder.json");
+  lost.Add("rescore", "9x8", {});
+  EXPECT_FALSE(lost.status().ok());
+}
 
 class TensorSumsTest : public PassStepsTest {
  protected:
@@ -133,6 +230,16 @@ TEST_P(TensorSumsTest, LieWithinTheBoundAndDoRound) {
     EXPECT_LE(worst[kFromStart], 1.0F);
     EXPECT_EQ(worst[kBlasFloats], 0.0F);  // nobody formed them
   }
+}
+
+// The emulated tensor core cuts as Volta's do, which lose 1 to 1.25 of the 2 steps for each
+// product.
+TEST_P(TensorSumsTest, LoseAlmostHalfTheBoundAtACliff) {
+  const auto worst = Worst(Terms::kCliff, 0);
+  EXPECT_GT(worst[kTensor], 0.38F);
+  EXPECT_GT(worst[kFromStart], 0.34F) << "of products and the start's 1.125";
+  EXPECT_LE(std::max(worst[kTensor], worst[kFromStart]), 0.625F);
+  EXPECT_LT(Worst(Terms::kSameSign, 0)[kTensor], 0.38F);
 }
 
 TEST_P(TensorSumsTest, AreFoundOutWhenTheyAreWrong) {

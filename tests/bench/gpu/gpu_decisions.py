@@ -93,23 +93,21 @@ def finish(steps: dict) -> Iterator[Decision]:
                        f'plan {"one launch" if best_is_one else "three launches"} here (kHitsOfOneBlock)')
 
 
-def strategies(steps: dict) -> Iterator[Decision]:
-    for (shape, k), lines in groups(lines_of(steps, "strategies"), "shape", "k"):
-        scan_wins = [line["batch"] for line in lines if line["scan_us"] <= line["gemm_us"]]
-        gemm_wins = [line["batch"] for line in lines if line["scan_us"] > line["gemm_us"]]
-        last = max(scan_wins, default=0)
-        if not scan_wins:
-            conclusion = "GEMM for every batch"
-        elif last <= 64:
-            conclusion = f"scan up to {last} (gpu tuning scan_queries_max), GEMM above"
-        else:
-            conclusion = f"scan in several passes up to {last}, GEMM above"
-        if gemm_wins and min(gemm_wins) < last:
-            conclusion += f"; GEMM is faster at {', '.join(str(batch) for batch in gemm_wins if batch < last)}, too"
-        printed = [line for line in lines if line["batch"] in (32, 64, 65, 100, 128)]
-        yield Decision(f"scan or GEMM, {shape}, k {k}",
-                       "; ".join(f'{line["batch"]}: {line["scan_us"]:.0f} / {line["gemm_us"]:.0f} us' for line in printed),
-                       "they cross at 64 .. 128", conclusion)
+def variants(steps: dict) -> Iterator[Decision]:
+    for (shape, k), lines in groups(lines_of(steps, "variants"), "shape", "k"):
+        faster = []
+        for (batch,), of_batch in groups(lines, "batch"):
+            best = min(of_batch, key=lambda line: line["us"])
+            planned = next((line for line in of_batch if line["planned"]), None)
+            if planned is None or best["us"] < planned["us"] * (1 - NEAR):
+                instead = f'{planned["us"]:.0f} by {planned["variant"]}' if planned else "canonical scores"
+                faster.append(f'{batch}: {best["variant"]} {best["us"]:.0f} us, not {instead}')
+        yield Decision(f"the variant of a batch, {shape}, k {k}", "; ".join(faster) or "the planned one is the fastest of each batch",
+                       "planned is fastest", "change the order or the limits of the kernel table" if faster else "planned as is")
+        wrong = sorted({line["variant"] for line in lines if not line["same_answers"]})
+        if wrong:
+            yield Decision(f"answers of all variants, {shape}, k {k}", f'{", ".join(wrong)} differ', "the same bits",
+                           "do not serve: find the error first")
 
 
 def gemm_pass(steps: dict) -> Iterator[Decision]:
@@ -155,19 +153,20 @@ def tile(steps: dict) -> Iterator[Decision]:
         if planned is None:
             continue
         in_fp16 = [line for line in lines if line["scores"] == "fp16" and not line["kept_in_l2"]]
-        best = min(in_fp16, key=lambda line: line["us"])
-        yield Decision(f"tile, products alone, {shape}, {batch} queries",
-                       f'{planned["us"]:.1f} us with {planned["tile_mib"]:.1f} MiB; best {best["us"]:.1f} with {best["tile_mib"]:.1f}',
+        best = min(in_fp16, key=lambda line: line["pass_us"])
+        yield Decision(f"tile, whole pass, {shape}, {batch} queries",
+                       f'{planned["pass_us"]:.1f} us with {planned["tile_rows"]} rows; '
+                       f'best {best["pass_us"]:.1f} with {best["tile_rows"]}',
                        "within 3% of the best",
-                       "the planned tile stays" if best["us"] >= planned["us"] * (1 - NEAR) else
-                       f'tiles of {best["tile_mib"]:.0f} MiB (workspace tile_bytes), if the select keeps up')
+                       "the planned tile stays" if best["pass_us"] >= planned["pass_us"] * (1 - NEAR) else
+                       f'tiles of {best["tile_rows"]} rows, {best["tile_mib"]:.0f} MiB (pass_plan.cpp, kShareOfL2)')
         for line in lines:
             if line["scores"] == "fp32":
                 slower = line["us"] / planned["us"] - 1
                 yield Decision(f"scores in fp32, {shape}, {batch} queries", f"{slower:+.1%}", "worth it below +5%",
                                "fp32 scores: half the bound, fewer rows rescored" if slower < 0.05 else "fp16 scores stay")
             elif line["kept_in_l2"]:
-                gain = 1 - line["us"] / planned["us"]
+                gain = 1 - line["pass_us"] / planned["pass_us"]
                 yield Decision(f"L2 set aside for the tile, {shape}, {batch} queries", f"{-gain:+.1%}", "worth it beyond -3%",
                                "set it aside" if gain > NEAR else "not worth it")
 
@@ -191,6 +190,20 @@ def gather(steps: dict) -> Iterator[Decision]:
                        "a pass with a mask is always faster here")
 
 
+def exchange(steps: dict) -> Iterator[Decision]:
+    for (shape,), lines in groups(lines_of(steps, "exchange"), "shape"):
+        most = 0
+        for line in sorted(lines, key=lambda line: line["batch"]):
+            if line["mapped_us"] >= line["copies_us"]:
+                break
+            most = line["batch"]
+        yield Decision(f"queries and answers copied or mapped, {shape}",
+                       "; ".join(f'{line["batch"]}: {line["copies_us"]:.1f} / {line["mapped_us"]:.1f} us' for line in lines),
+                       "mapped is 5 us faster at batch 1",
+                       f"mapped up to {most} queries (gpu tuning mapped_queries_max)" if most else
+                       "copies always (gpu tuning mapped_queries_max 0)")
+
+
 def tensor_sums(sums: dict) -> Iterator[Decision]:
     worst = sums.get("seen_over_bound")
     if worst is not None:
@@ -205,7 +218,7 @@ def decide(steps: dict, sums: dict) -> list[Decision]:
     """All decisions; later ones depend on earlier ones."""
     decisions = list(tensor_sums(sums))
     if steps.get("lines"):
-        for decisions_of in (scan_shape, scan_parts, finish, strategies, gemm_pass, select, gate_and_finish, tile, rescore, gather):
+        for decisions_of in (variants, scan_shape, scan_parts, finish, gemm_pass, select, gate_and_finish, tile, rescore, gather, exchange):
             try:
                 decisions += decisions_of(steps)
             except (KeyError, TypeError, ZeroDivisionError) as error:  # a figure that was not measured is null

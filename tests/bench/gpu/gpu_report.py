@@ -1,8 +1,8 @@
-"""The measured part of docs/benchmarks/gpu.md: tables of the results that run.py collects."""
+"""The measured part of docs/benchmarks/gpu.md: tables of the results that run.py collects, of one call or of several."""
 
 import pathlib
 
-from gpu_decisions import decide
+from gpu_decisions import decide, groups, lines_of
 
 BEGIN = "<!-- measured: written by tests/bench/gpu/run.py -->\n"
 END = "<!-- end of measured -->\n"
@@ -85,6 +85,54 @@ def faster(ours: float | None, theirs: float | None, batch: int) -> str:
     return f"{ratio:.1f}x" if ratio >= wanted else f"{ratio:.1f}x, **miss**: {wanted:g}x"
 
 
+def is_measured(case: dict) -> bool:
+    return "host_us" in case and ("device_us" in case or "device_note" in case)
+
+
+def progress(data: dict) -> str:
+    """How much of a step was measured."""
+    if "tests" in data:
+        failed = sum(not test["passed"] for test in data["tests"])
+        cases = [f'{test["test"].split("/")[-1]} {test["cases"]} cases, {test["by_strategy"]} of {test["queries"]} queries by it'
+                 for test in data["tests"] if "cases" in test]
+        return "; ".join([f'{len(data["tests"])} tests, {failed} failed', *cases])
+    if "seen_over_bound" in data:
+        return (f'{data["sums"]:,} sums per method, worst {data["seen_over_bound"]:.3f} of the bound, '
+                f'{data.get("fp16_seen_over_bound", 0):.3f} once stored as fp16')
+    if "cases" in data:
+        cases = data["cases"]
+        return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
+    return f'{len(data["lines"])} lines' if data.get("lines") else ""
+
+
+def summary(description: str, result: dict) -> str:
+    """What the step did, and why it did no more."""
+    parts = [result["message"] or description, progress(result.get("data") or {})]
+    return ": ".join(part for part in parts if part)
+
+
+def merge(all_results: list[dict]) -> dict:
+    """The results of several calls as those of one: of a step that ran twice the later, unless only the earlier passed."""
+    cards = {results["about"].get("card") for results in all_results}
+    if len(cards) > 1:
+        raise SystemExit(f'error: results of different cards: {", ".join(sorted(map(str, cards)))}; give those of one')
+    about = dict(all_results[-1]["about"], command="\n".join(results["about"]["command"] for results in all_results))
+    steps: dict[str, dict] = {}
+    for results in all_results:
+        for name, step in results["steps"].items():
+            if name not in steps or step["status"] == "passed" or steps[name]["status"] != "passed":
+                steps[name] = step
+    about |= {"cuda": cuda for results in all_results if (cuda := results["about"].get("cuda"))}
+    return {"about": about, "steps": steps}
+
+
+def kernel_data(results: dict) -> dict:
+    """The lines of all kernel steps, and the card's ceilings."""
+    data = [data_of(results, step) for step in results["steps"] if step.startswith("kernels-")]
+    merged = {name: value for one in data for name, value in one.items()}
+    return merged | {"lines": [line for one in data for line in one.get("lines", [])]}
+
+
 def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
     is_target_card = TARGET_CARD in bench["card"]["name"]
     rows = []
@@ -98,9 +146,10 @@ def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
         of_copy, of_gemm = shares(bench, case)
         targets = [against_target(device, TARGETS.get(key)), against_target(host, HOST_TARGETS.get(key))] if is_target_card else []
         named = [f"{what} {text}" for what, text in zip(("device", "host"), targets) if text]
-        rows.append([str(case["k"]), str(case["batch"]), f'`{case["answered_by"]}`',
+        by = f'`{case["answered_by"]}`' if "answered_by" in case else "**not measured**"
+        rows.append([str(case["k"]), str(case["batch"]), by,
                      spread(case.get("device_us")) or case.get("device_note", ""), of_copy, of_gemm,
-                     us_text(median_of(case, "with_copies_us")), spread(case["host_us"]),
+                     us_text(median_of(case, "with_copies_us")), spread(case.get("host_us")),
                      us_text(eager) or rival.get("note", ""), us_text(graphed) or rival.get("graph_note", ""),
                      faster(device, best([eager, graphed]), case["batch"]), us_text(host_rival),
                      faster(host, host_rival, case["batch"]), "; ".join(named)])
@@ -114,10 +163,14 @@ def bench_section(name: str, results: dict) -> str:
     ceilings = bench["ceilings"]
     heads = ["k", "batch", "answered by", "device us", "of copy", "of GEMM", "+ copies", "host to host us", "torch eager",
              "torch graphed", "faster", "torch host", "faster", "target"]
-    verified = min(case["verified"] for case in bench["cases"])
-    rescans, queries = (sum(case[what] for case in bench["cases"]) for what in ("rescans", "queries"))
+    verified = min((case["verified"] for case in bench["cases"] if "verified" in case), default=0)
+    rescans, queries = (sum(case.get(what, 0) for case in bench["cases"]) for what in ("rescans", "queries"))
     recalls = [case["recall"] for case in torch.get("cases", []) if case.get("recall") is not None]
     text = f'\n### {bench["rows"]:,} x {bench["dim"]}, {bench["data"].split(",")[0]}\n\n'
+    for step in (f"bench-{name}", f"torch-{name}"):
+        outcome = results["steps"].get(step, {"status": "passed"})
+        if outcome["status"] != "passed":
+            text += f'**`{step}` was not completed** ({outcome["status"]}: {outcome["message"]}).\n\n'
     text += (f'{bench["data"]}. Measured in the same run: copy {ceilings["copy_gb_s"]:,.0f} GB/s (read and write counted), read '
              f'{ceilings["read_gb_s"]:,.0f} GB/s, products '
              + ", ".join(f'{gemm["tflops"]:.0f} TFLOP/s at {gemm["batch"]}' for gemm in ceilings["gemm"])
@@ -138,11 +191,43 @@ def steps_section(results: dict) -> str:
 
 
 def decisions_section(results: dict) -> str:
-    decisions = decide(data_of(results, "steps"), data_of(results, "tensor-sums"))
+    decisions = decide(kernel_data(results), data_of(results, "tensor-sums"))
     if not decisions:
         return ""
     rows = [[one.subject, one.figure, one.expected, one.conclusion] for one in decisions]
     return "\n### What the figures decide\n\n" + table(["what", "measured", "expected", "so"], rows)
+
+
+def variants_section(results: dict) -> str:
+    """Every variant by batch: as many rows as the kernel table has, a column a batch."""
+    text = ""
+    for (shape, k), lines in groups(lines_of(kernel_data(results), "variants"), "shape", "k"):
+        batches = sorted({line["batch"] for line in lines})
+        fastest = {batch: min(line["us"] for line in lines if line["batch"] == batch) for batch in batches}
+        rows = []
+        for (variant,), of_variant in groups(lines, "variant"):
+            cells = {}
+            for line in of_variant:
+                cell = us_text(line["us"]) + ("" if line["same_answers"] else " **other answers**") + ("*" if line["planned"] else "")
+                cells[line["batch"]] = f"**{cell}**" if line["us"] == fastest[line["batch"]] else cell
+            rows.append([f"`{variant}`", *(cells.get(batch, "") for batch in batches)])
+        text += f"\n### Every variant, {shape}, k {k}\n\nMicroseconds of a batch on the device, in as many passes as it takes. " \
+                "Bold: the fastest; *: what the server plans.\n\n"
+        text += table(["variant", *map(str, batches)], rows, set(range(1, len(batches) + 1)))
+    return text
+
+
+def server_section(results: dict) -> str:
+    data = data_of(results, "server")
+    if not data:
+        return ""
+    rows = [[str(run["in_flight"]), f'{run["rate"]:,.0f}', *(f"{us:,.0f}" for us in run["latency_us"]), run["engine"], str(run["wrong"])]
+            for run in data["runs"]]
+    text = f'\n### Through a server, {data["rows"]:,} x {data["dim"]}\n\n`simile bench` on this machine, one query a call, k 10.\n\n'
+    text += table(["calls in flight", "queries/s", "p50 us", "p99 us", "p99.9 us", "engine", "wrong"], rows, {0, 1, 2, 3, 4, 6})
+    if data.get("a100"):
+        text += "\n```\n" + data["a100"].strip() + "\n```\n"
+    return text
 
 
 def preface(about: dict) -> str:
@@ -163,7 +248,7 @@ def render(results: dict) -> str:
                  f'highest rates. *faster*: the better of torch eager and graphed over ours; required are 1.2x at batch 1 and 2x '
                  f'from 32 on. Targets are for an {TARGET_CARD}.\n')
     text += "".join(bench_section(name, results) for name in names)
-    return text + decisions_section(results)
+    return text + server_section(results) + variants_section(results) + decisions_section(results)
 
 
 def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:

@@ -3,7 +3,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,7 +13,6 @@ sys.path.insert(0, str(HERE))
 import gpu_decisions
 import gpu_report
 import kernel_table
-import run
 
 def sample_results() -> dict:
     """Invented figures that produce every kind of sentence."""
@@ -47,7 +45,30 @@ class GpuReportTest(unittest.TestCase):
     def test_says_what_failed_and_what_was_not_run(self):
         self.assertIn("| sanitizer-memcheck | skipped | 0 | no compute-sanitizer on this machine", self.text)
         self.assertIn("| torch-1000000x768 | timed out | 60 |", self.text)
+        self.assertIn("**`torch-1000000x768` was not completed** (timed out: not done after 60 s)", self.text)
         self.assertIn("torch was not measured", self.text)
+
+    def test_shows_what_a_killed_bench_had_measured(self):
+        bench = self.results["steps"]["bench-62423x384"]
+        bench |= {"status": "killed", "message": "SIGKILL: 1 of 4 cases"}
+        bench["data"]["cases"][1:] = [{"batch": case["batch"], "k": case["k"]} for case in bench["data"]["cases"][1:]]
+        text = gpu_report.render(self.results)
+        self.assertIn("**`bench-62423x384` was not completed** (killed: SIGKILL: 1 of 4 cases)", text)
+        self.assertIn("| 10 | 1 | `fp16-scan-sm90` | 15.0 (13.5 .. 16.5) |", text)
+        self.assertEqual(text.count("| **not measured** |"), 3)
+
+    def test_shows_every_variant_by_batch(self):
+        self.assertIn("| variant | 32 | 64 | 65 | 100 |", self.text)
+        self.assertIn("| `row_scan_ring` | **18.0*** | **21.0*** | 38.0* | 42.0 |", self.text)
+        self.assertIn("| `gemm_topk_fp16` | 30.0 | 33.0 | **36.0** | **41.0*** |", self.text)
+
+    def test_shows_the_server(self):
+        run = {"in_flight": 16, "rate": 12345.6, "latency_us": [900.4, 2000, 3000], "engine": "cuda: fp16-scan-sm90", "wrong": 0}
+        self.results["steps"]["server"] = {"status": "passed", "seconds": 30, "message": "", "data": {
+            "rows": 62423, "dim": 384, "runs": [run], "a100": "the report\n"}}
+        text = gpu_report.render(self.results)
+        self.assertIn("| 16 | 12,346 | 900 | 2,000 | 3,000 | cuda: fp16-scan-sm90 | 0 |", text)
+        self.assertIn("```\nthe report\n```", text)
 
     def test_every_table_row_has_as_many_cells_as_its_head(self):
         width = 0
@@ -82,10 +103,29 @@ class GpuReportTest(unittest.TestCase):
         self.assertNotIn("or less, aim", gpu_report.render(self.results))
 
 
+class MergeTest(unittest.TestCase):
+    def call(self, command: str, **statuses: str) -> dict:
+        return {"about": {"card": "A card", "command": command, "date": "2026-01-02"},
+                "steps": {name: {"status": status, "message": command} for name, status in statuses.items()}}
+
+    def test_keeps_of_each_step_the_latest_that_passed(self):
+        merged = gpu_report.merge([self.call("a", one="passed", two="killed", three="passed"),
+                                   self.call("b", one="timed out", two="failed", three="passed", four="skipped")])
+        self.assertEqual({name: (step["message"], step["status"]) for name, step in merged["steps"].items()},
+                         {"one": ("a", "passed"), "two": ("b", "failed"), "three": ("b", "passed"), "four": ("b", "skipped")})
+        self.assertEqual(merged["about"]["command"], "a\nb")
+
+    def test_refuses_results_of_two_cards(self):
+        other = self.call("b", one="passed")
+        other["about"]["card"] = "Another"
+        with self.assertRaisesRegex(SystemExit, "different cards: A card, Another"):
+            gpu_report.merge([self.call("a", one="passed"), other])
+
+
 class GpuDecisionsTest(unittest.TestCase):
     def setUp(self):
-        steps = sample_results()["steps"]
-        self.steps, self.sums = steps["steps"]["data"], steps["tensor-sums"]["data"]
+        results = sample_results()
+        self.steps, self.sums = gpu_report.kernel_data(results), results["steps"]["tensor-sums"]["data"]
 
     def conclusion(self, subject: str) -> str:
         found = [one.conclusion for one in gpu_decisions.decide(self.steps, self.sums) if one.subject.startswith(subject)]
@@ -115,11 +155,16 @@ class GpuDecisionsTest(unittest.TestCase):
         self.change("gemm-pass", {"overhead": 0.08})
         self.assertIn("tune it", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
 
-    def test_strategies_say_where_they_cross(self):
-        self.assertEqual(self.conclusion("scan or GEMM, 62423x384"), "scan in several passes up to 80, GEMM above")
-        self.change("strategies", {"scan_us": 99.0}, batch=65)
-        self.change("strategies", {"scan_us": 99.0}, batch=80)
-        self.assertEqual(self.conclusion("scan or GEMM, 62423x384"), "scan up to 64 (gpu tuning scan_queries_max), GEMM above")
+    def test_names_each_batch_whose_planned_variant_is_not_the_fastest(self):
+        decided = [one for one in gpu_decisions.decide(self.steps, self.sums) if one.subject.startswith("the variant of a batch")]
+        self.assertEqual([one.figure for one in decided], ["65: gemm_topk_fp16 36 us, not 38 by row_scan_ring"])
+        self.assertIn("change the order", decided[0].conclusion)
+        self.change("variants", {"us": 50.0}, batch=65, variant="gemm_topk_fp16")
+        self.assertEqual(self.conclusion("the variant of a batch"), "planned as is")
+
+    def test_a_variant_with_other_answers_is_not_served(self):
+        self.change("variants", {"same_answers": False}, batch=64, variant="gemm_topk_fp16")
+        self.assertIn("do not serve", self.conclusion("answers of all variants"))
 
     def test_select_sample_finish_gate_rescore_tile_and_gather_decide(self):
         self.assertIn("tighter gate", self.conclusion("topk_fp16 at 5 hits"))
@@ -129,11 +174,12 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("plan three launches here", self.conclusion("finish, 62423x384, 32 queries, k 100"))
         self.assertIn("too long", self.conclusion("gate and finish, 62423x384, 1000"))
         self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
-        self.assertIn("tiles of 33 MiB", self.conclusion("tile, products alone"))
+        self.assertIn("tiles of 16896 rows, 33 MiB", self.conclusion("tile, whole pass"))
         self.assertIn("fp32 scores: half the bound", self.conclusion("scores in fp32"))
         self.assertIn("not worth it", self.conclusion("L2 set aside"))
         self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
         self.assertIn("two streams stay", self.conclusion("two streams"))
+        self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped"))
 
     def test_a_figure_that_was_not_measured_affects_no_other(self):
         self.change("select", {"tb_s": None})
@@ -159,58 +205,23 @@ ptxas info    : Used 32 registers, used 0 barriers
         self.assertEqual(kernel_table.table(kernel_table.parse(self.LOG)).splitlines()[2:],
                          ["| row_scan, 64 queries, 6 stages | 174 | 12560 | 0 | 0 |", "| topk_fp16 | 32 | 0 | 16 | 12 |"])
 
-
-class RunTest(unittest.TestCase):
-    def call(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, "-B", str(HERE / "run.py"), *arguments], capture_output=True, text=True, check=False)
-
-    def test_lists_its_steps(self):
-        done = self.call("--list")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        names = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(names[:4], ["conformance", "tensor-sums", "bench-62423x384", "torch-62423x384"])
-        self.assertIn("sanitizer-racecheck", names)
-
-    def test_says_what_is_not_built(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = self.call("--bin", folder, "--out", folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, "error: gpu_steps is not built: target gpu_bench_all\n")
-
-    def test_ends_with_two_and_one_sentence_where_there_is_no_card(self):
-        with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "gpu_steps"
-            program.write_text("#!/bin/sh\necho 'error: no GPU to measure: none (cudaErrorNoDevice)' >&2\nexit 2\n", encoding="utf-8")
-            program.chmod(0o755)
-            done = self.call("--bin", folder, "--out", folder)
-        self.assertEqual((done.returncode, done.stderr), (2, "error: no GPU to measure: none (cudaErrorNoDevice)\n"))
-
-    def test_continues_after_a_failed_step_and_reports_it(self):
-        with tempfile.TemporaryDirectory() as folder:
-            bodies = {"gpu_steps": """echo '{"name": "A card"}'""", "tensor_sums": "echo 'error: it broke' >&2; exit 1",
-                      "device_conformance": "exit 0"}
-            for name, body in bodies.items():
-                program = pathlib.Path(folder) / name
-                program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
-                program.chmod(0o755)
-            done = self.call("--bin", folder, "--out", folder, "--steps", "tensor-sums,conformance,bench-62423x384")
-            results = json.loads((pathlib.Path(folder) / "gpu-results.json").read_text(encoding="utf-8"))
-            page = (pathlib.Path(folder) / "gpu.md").read_text(encoding="utf-8")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertEqual({name: step["status"] for name, step in results["steps"].items()},
-                         {"conformance": "passed", "tensor-sums": "failed", "bench-62423x384": "skipped"})
-        self.assertIn("| tensor-sums | failed | 0 | error: it broke |", page)
-        self.assertIn("gpu_bench is not built", page)
-
-    def test_writes_the_page_from_results_alone(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = self.call("--report", str(HERE / "sample_results.json"), "--out", folder)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("What the figures decide", (pathlib.Path(folder) / "gpu.md").read_text(encoding="utf-8"))
-
-    def test_names_the_line_of_the_error(self):
-        self.assertEqual(run.error_line("a\nerror: why\nbye\n"), "error: why")
-        self.assertEqual(run.error_line(""), "it printed nothing")
+    def test_counts_loads_until_one_is_needed(self):
+        sass = """	code for sm_90
+		Function : _ZN6simile7kernels14TopkFp16KernelENS0_4PassENS0_9ScoreTileE
+        /*0000*/                   LDG.E.128 R4, desc[UR4][R2.64] ;   /* 0x0000000402047981 */
+        /*0010*/              @!P0 LDG.E.CONSTANT R8, desc[UR4][R2.64+0x10] ;
+        /*0020*/                   FADD R9, R1, R7 ;
+        /*0030*/                   LDG.E R10, desc[UR4][R2.64] ;
+        /*0040*/                   FADD R9, R8, R10 ;
+        /*0050*/                   LDG.E R11, desc[UR4][R2.64] ;
+        /*0060*/                   EXIT ;
+        /*0070*/                   LDG.E R12, desc[UR4][R2.64] ;
+        /*0080*/                   LDG.E R13, desc[UR4][R2.64] ;
+"""
+        kernels = kernel_table.parse(self.LOG)
+        kernel_table.count_loads(sass, kernels)
+        self.assertEqual([kernel.loads for kernel in kernels], [None, 2])
+        self.assertIn("| topk_fp16 | 32 | 2 | 0 | 16 | 12 |", kernel_table.table(kernels))
 
 
 if __name__ == "__main__":

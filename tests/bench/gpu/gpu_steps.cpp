@@ -5,8 +5,9 @@
 //   gpu_steps --step scan-shape --step tile --shape 1000000x768
 #include <algorithm>
 #include <charconv>
-#include <stdexcept>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,20 +23,25 @@
 namespace simile::bench::gpu {
 namespace {
 
+// Read, copy and product rates, of no shape: the first step.
+constexpr const char* kCeilings = "ceilings";
+
 struct Step {
   const char* name;
   void (*measure)(const StepBench& bench);
+  bool of_parts = true;  // times PassSteps' copy of the engine's pass
 };
-constexpr Step kSteps[] = {{"scan-shape", MeasureScanShapes},
+constexpr Step kSteps[] = {{"variants", MeasureVariants, false},
+                           {"scan-shape", MeasureScanShapes},
                            {"scan-parts", MeasureScanParts},
                            {"finish", MeasureFinish},
-                           {"strategies", MeasureStrategies},
                            {"gemm-pass", MeasureGemmPass},
                            {"select", MeasureSelect},
                            {"gate-and-finish", MeasureGateAndFinish},
                            {"tile", MeasureTiles},
                            {"rescore", MeasureRescore},
-                           {"gather", MeasureGather}};
+                           {"gather", MeasureGather, false},
+                           {"exchange", MeasureExchange, false}};
 
 struct Options {
   int device = 0;
@@ -44,6 +50,11 @@ struct Options {
   std::vector<std::string> blas;
   std::string json_path;
   bool card_only = false;
+  bool list = false;
+
+  bool Wants(std::string_view step) const {
+    return steps.empty() || std::ranges::find(steps, step) != steps.end();
+  }
 };
 
 struct Shape {
@@ -57,12 +68,12 @@ absl::StatusOr<Shape> ParseShape(const std::string& text) {
   const auto rows = std::from_chars(text.data(), end, shape.rows);
   if (rows.ec == std::errc() && rows.ptr != end && *rows.ptr == 'x') {
     const auto dim = std::from_chars(rows.ptr + 1, end, shape.dim);
-    if (dim.ec == std::errc() && dim.ptr == end && shape.rows > 10'000 && shape.dim > 0) {
+    if (dim.ec == std::errc() && dim.ptr == end && shape.rows > 5'000 && shape.dim > 0) {
       return shape;
     }
   }
   return absl::InvalidArgumentError(
-      fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 10,000 rows", text));
+      fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 5,000 rows", text));
 }
 
 // A step that fails does not end the others.
@@ -72,10 +83,26 @@ absl::Status MeasureStep(const Step& step, const StepBench& bench) {
     return absl::OkStatus();
   } catch (const backend::cuda::DeviceError& error) {
     return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, error.what()));
-  } catch (const std::out_of_range&) {
+  } catch (const std::bad_optional_access&) {
     return absl::InternalError(
         fmt::format("{} {}: the engine has no such pass for it", step.name, bench.shape));
   }
+}
+
+// That PassSteps gives the engine's answers.
+absl::Status CheckParts(PassSteps& steps, Card& card, MatrixView queries, unsigned k) {
+  for (const auto strategy :
+       {backend::cuda::PassStrategy::kRowScan, backend::cuda::PassStrategy::kGemm}) {
+    for (const unsigned batch : {1U, 64U, 100U}) {
+      for (const PlannedPass& pass : PlanBatch(strategy, card.device.traits(),
+                                               card.workspace.size(), steps.rows(), batch, k)) {
+        const auto unproven =
+            steps.CheckAgainst(pass.plan, queries.Slice(pass.first, pass.count), k);
+        if (!unproven.ok()) return unproven.status();
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MeasureShape(Card& card, const Options& options, const std::string& text,
@@ -94,21 +121,11 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::string&
   PassSteps steps(card.device, card.workspace, resident);
   const StepBench bench{
       card, steps, queries->view(), text, shape->rows > kSmallSegment ? 100U : 10U, log};
-  // Before timing: the steps give the engine's answers.
-  for (const std::size_t batch : {1U, 64U, 100U}) {
-    const auto passes =
-        PlanBatch(card.device.traits(), {}, card.workspace.size(), resident.size(), batch, bench.k);
-    for (const PlannedPass& pass : passes) {
-      const auto unproven =
-          steps.CheckAgainst(pass.plan, queries->view().Slice(pass.first, pass.count), bench.k);
-      if (!unproven.ok()) return unproven.status();
-    }
-  }
-  absl::Status status;
+  absl::Status status = CheckParts(steps, card, queries->view(), bench.k);
+  const bool parts_are_right = status.ok();
   for (const Step& step : kSteps) {
-    const bool wanted =
-        options.steps.empty() || std::ranges::find(options.steps, step.name) != options.steps.end();
-    if (wanted) status.Update(MeasureStep(step, bench));
+    if (!options.Wants(step.name) || (step.of_parts && !parts_are_right)) continue;
+    status.Update(MeasureStep(step, bench));
     if (card.device.lost()) break;
   }
   return status;
@@ -120,10 +137,11 @@ absl::Status Measure(Card& card, const Options& options) {
     return absl::OkStatus();
   }
   backend::cpu::ThreadPool pool(base::UsableCpuCount());
-  StepLog log;
-  const Ceilings ceilings = MeasureCeilings(card, {384, 768}, {64, 128, 1'000});
-  const nlohmann::json best = ToJson(ceilings);
-  fmt::print("ceilings: {}\n", best.dump());
+  StepLog log({{"card", Describe(card.device.traits())}}, options.json_path);
+  if (options.Wants(kCeilings)) {
+    log.Set(kCeilings, ToJson(MeasureCeilings(card, {384, 768}, {64, 128, 1'000})));
+  }
+  if (options.steps == std::vector<std::string>{kCeilings}) return log.status();
   absl::Status status;
   for (const std::string& shape : options.shapes) {
     try {
@@ -133,12 +151,7 @@ absl::Status Measure(Card& card, const Options& options) {
     }
     if (card.device.lost()) break;
   }
-  if (!options.json_path.empty()) {
-    const absl::Status written = WriteJsonFile(
-        {{"card", Describe(card.device.traits())}, {"ceilings", best}, {"lines", log.lines()}},
-        options.json_path);
-    if (!written.ok()) return written;
-  }
+  status.Update(log.status());
   return status;
 }
 
@@ -150,6 +163,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"The GPU engine's kernels, timed one by one"};
   std::vector<std::string> names;
+  names.emplace_back(kCeilings);
   for (const Step& step : kSteps) names.emplace_back(step.name);
   app.add_option("--device", options.device, "As CUDA numbers them");
   app.add_option("--shape", options.shapes, "Rows x dimensions; default 62423x384 and 1000000x768");
@@ -157,7 +171,12 @@ int main(int argc, char** argv) {
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--json", options.json_path, "File to write all figures to");
   app.add_flag("--card", options.card_only, "Open the card, print what it is, and end");
+  app.add_flag("--list", options.list, "Print the names of the steps, and end");
   CLI11_PARSE(app, argc, argv);
+  if (options.list) {
+    for (const std::string& name : names) fmt::print("{}\n", name);
+    return 0;
+  }
   auto gpu = BenchOptions();
   gpu.device = options.device;
   gpu.blas_libraries = options.blas;

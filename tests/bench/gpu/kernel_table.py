@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Registers and memory of every kernel, from the output of `nvcc -Xptxas -v`.
+"""Registers, memory and loads in flight of every kernel, from the output of `nvcc -Xptxas -v` and from its SASS.
 
     ninja -C build -v simile_cuda > build.log        (a build whose kernels are not taken from a cache)
     python3 tests/bench/gpu/kernel_table.py build.log
     python3 tests/bench/gpu/kernel_table.py --compile 80,90      compiles kernels/*.cu itself
+    python3 tests/bench/gpu/kernel_table.py --compile 61,70 --cuda12 build/cuda12/toolkit      the same by clang
 
-Prints a Markdown table. Exits with 1 when a kernel spills.
+Prints a Markdown table. Exits with 1 when a kernel spills. Loads in flight are counted with --compile alone, in the
+machine code and not on a card: the most loads from global memory that one thread has issued before an instruction
+needs the first of them. Copies to shared memory (cp.async) are not among them.
 """
 
 import argparse
@@ -22,6 +25,10 @@ FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) by
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
 PIECE = re.compile(r"\d+")
+SASS_ARCH = re.compile(r"code for sm_(\d+)")
+SASS_FUNCTION = re.compile(r"Function : (\w+)")
+INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@\S+ )?([A-Z][\w.]*)\s*(.*?)\s*;")
+REGISTER = re.compile(r"(?<![\w.])R(\d+)")
 
 
 @dataclasses.dataclass
@@ -32,6 +39,7 @@ class Kernel:
     shared: int = 0
     stack: int = 0
     spills: int = 0
+    loads: int | None = None  # in flight at most; None without machine code
 
 
 def readable(mangled: str) -> str:
@@ -68,6 +76,31 @@ def parse(text: str) -> list[Kernel]:
     return sorted(kernels.values(), key=lambda kernel: (natural(kernel.name), kernel.arch))
 
 
+def count_loads(sass: str, kernels: list[Kernel]) -> None:
+    """Adds the loads in flight to the kernels, from the output of `cuobjdump -sass`: along straight code, loads whose
+    results no instruction has used yet."""
+    by_name = {(kernel.name, kernel.arch): kernel for kernel in kernels}
+    arch, kernel, waiting = 0, None, []
+    for line in sass.splitlines():
+        if match := SASS_ARCH.search(line):
+            arch = int(match[1])
+        elif match := SASS_FUNCTION.search(line):
+            kernel, waiting = by_name.get((readable(match[1]), arch)), []
+            if kernel is not None:
+                kernel.loads = 0
+        elif kernel is not None and (match := INSTRUCTION.search(line)):
+            predicate, operation, operands = match.groups()
+            used = {int(register) for register in REGISTER.findall(operands)}
+            waiting = [results for results in waiting if not used & results]
+            name, *modifiers = operation.split(".")
+            if name in {"LDG", "LD"} and used:
+                first = int(REGISTER.search(operands)[1])
+                waiting.append(set(range(first, first + (4 if "128" in modifiers else 2 if "64" in modifiers else 1))))
+                kernel.loads = max(kernel.loads, len(waiting))
+            elif name in {"BRA", "EXIT", "RET"} and predicate is None:
+                waiting = []
+
+
 def natural(name: str) -> list:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
@@ -75,29 +108,50 @@ def natural(name: str) -> list:
 def table(kernels: list[Kernel]) -> str:
     """Registers by architecture; other columns list the values where architectures differ."""
     archs = sorted({kernel.arch for kernel in kernels})
-    lines = ["| kernel | " + " | ".join(f"sm_{arch}" for arch in archs) + " | static shared, bytes | stack, bytes | spills, bytes |",
-             "| --- | " + "---: | " * (len(archs) + 3)]
+    columns = {"loads in flight": "loads", "static shared, bytes": "shared", "stack, bytes": "stack", "spills, bytes": "spills"}
+    if all(kernel.loads is None for kernel in kernels):
+        del columns["loads in flight"]
+    lines = ["| " + " | ".join(["kernel", *(f"sm_{arch}" for arch in archs), *columns]) + " |",
+             "| --- | " + "---: | " * (len(archs) + len(columns))]
     for name in dict.fromkeys(kernel.name for kernel in kernels):
         of_name = {kernel.arch: kernel for kernel in kernels if kernel.name == name}
         registers = [str(of_name[arch].registers) if arch in of_name else "" for arch in archs]
         rest = [" / ".join(str(value) for value in dict.fromkeys(getattr(kernel, field) for kernel in of_name.values()))
-                for field in ("shared", "stack", "spills")]
+                for field in columns.values()]
         lines.append("| " + " | ".join([name, *registers, *rest]) + " |")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def compile_kernels(archs: str, nvcc: str) -> str:
-    """The output of nvcc for every kernel on these architectures."""
-    text = ""
+def output_of(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"error: {command[0]} is not on the path; CUDA's toolkit has it") from None
+    if done.returncode != 0:
+        raise SystemExit(f"error: {' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def compile_kernels(archs: str, nvcc: str, cuda12: str | None) -> list[Kernel]:
+    """Every kernel on these architectures, by nvcc, or by clang with this toolkit, which counts no loads."""
+    if cuda12:  # the flags of simile_clang_kernels in cmake/SimileCuda.cmake
+        command = ["clang++-19", "-x", "cuda", f"--cuda-path={cuda12}", "-std=c++17", "-O3", "-ffp-contract=off",
+                   "-Wno-unknown-cuda-version", "-Xcuda-ptxas", "-v", f"-I{ROOT}", f"-I{ROOT}/cmake/cuda12"]
+        command += [f"--offload-arch=sm_{arch}" for arch in archs.split(",")]
+    else:
+        command = [nvcc, "-std=c++17", "-O3", "-ftz=false", "-fmad=false", "-Xptxas=-v", f"-I{ROOT}"]
+        command += [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs.split(",")]
+    text = sass = ""
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((ROOT / "kernels").glob("*.cu")):
-            targets = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs.split(",")]
-            done = subprocess.run([nvcc, "-std=c++17", "-O3", "-ftz=false", "-fmad=false", "-Xptxas=-v", f"-I{ROOT}", *targets, "-c",
-                                   str(source), "-o", str(pathlib.Path(folder) / "kernel.o")], capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise SystemExit(f"error: {source.name} does not compile:\n{done.stderr}")
-            text += done.stderr
-    return text
+            compiled = str(pathlib.Path(folder) / "kernel.o")
+            text += output_of(*command, "-c", str(source), "-o", compiled)
+            if not cuda12:
+                sass += output_of(str(pathlib.Path(nvcc).with_name("cuobjdump")), "-sass", compiled)
+    kernels = parse(text)
+    if not cuda12:
+        count_loads(sass, kernels)
+    return kernels
 
 
 def main() -> int:
@@ -105,11 +159,12 @@ def main() -> int:
     parser.add_argument("log", type=pathlib.Path, nargs="?", help="output of a build")
     parser.add_argument("--compile", metavar="80,90", help="compile the kernels for these architectures instead")
     parser.add_argument("--nvcc", default="nvcc")
+    parser.add_argument("--cuda12", metavar="FOLDER", help="compile by clang 19 with what cmake/cuda12/fetch put there")
     arguments = parser.parse_args()
     if (arguments.log is None) == (arguments.compile is None):
         parser.error("give the log of a build, or --compile")
-    text = compile_kernels(arguments.compile, arguments.nvcc) if arguments.compile else arguments.log.read_text(encoding="utf-8")
-    kernels = parse(text)
+    kernels = (compile_kernels(arguments.compile, arguments.nvcc, arguments.cuda12) if arguments.compile
+               else parse(arguments.log.read_text(encoding="utf-8")))
     if not kernels:
         print("error: no kernel in it: ptxas prints nothing for kernels from a cache", file=sys.stderr)
         return 1

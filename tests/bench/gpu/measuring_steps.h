@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,25 @@ struct StepBench {
 
   unsigned row_count() const { return steps.rows().size().row_count; }
   unsigned stride() const { return steps.rows().size().stride; }
-  // The first pass of a batch by one strategy. REQUIRES: there is one.
-  backend::cuda::PassPlan ScanPlan(unsigned batch, unsigned k_wanted) const;
-  backend::cuda::PassPlan GemmPlan(unsigned batch, unsigned k_wanted) const;
+  // The first pass of a batch by one strategy.
+  std::optional<backend::cuda::PassPlan> PlanBy(backend::cuda::PassStrategy strategy,
+                                                unsigned batch, unsigned k_wanted) const;
+  // nullopt: too many queries or hits for rows of this length.
+  std::optional<backend::cuda::PassPlan> ScanPlan(unsigned batch, unsigned k_wanted) const {
+    return PlanBy(backend::cuda::PassStrategy::kRowScan, batch, k_wanted);
+  }
+  // Throws std::bad_optional_access where there is none.
+  backend::cuda::PassPlan GemmPlan(unsigned batch, unsigned k_wanted) const {
+    return PlanBy(backend::cuda::PassStrategy::kGemm, batch, k_wanted).value();
+  }
   MatrixView First(std::size_t count) const { return queries.Slice(0, count); }
 };
 
-// In the order in which they run; later decisions depend on earlier results: the limit of the fused
-// scan, its other parts, GEMM, then where strategies cross. All throw DeviceError.
+// In the order in which they run; later decisions depend on earlier results: every variant of a
+// whole pass, the limit of the fused scan, its other parts, GEMM. All throw DeviceError.
+
+// Every row of KernelVariants() at every batch size that it or several of its passes can answer.
+void MeasureVariants(const StepBench& bench);
 
 // row_scan.cu. Reading alone, for every ring shape that fits this card, and without a ring.
 void MeasureScanShapes(const StepBench& bench);
@@ -37,8 +49,8 @@ void MeasureScanParts(const StepBench& bench);
 // finish.cu after a scan, in one launch and in three.
 void MeasureFinish(const StepBench& bench);
 
-// Products alone, by tile size, with fp16 and fp32 scores, with and without a part of the L2 set
-// aside for the tile.
+// The whole pass and its products alone, by tile size, with and without a part of the L2 set aside
+// for the tile; products with fp32 scores.
 void MeasureTiles(const StepBench& bench);
 // topk_fp16.cu alone on one tile, by hits.
 void MeasureSelect(const StepBench& bench);
@@ -47,10 +59,10 @@ void MeasureGemmPass(const StepBench& bench);
 // sample_gate.cu and finish.cu alone, after a pass through GEMM.
 void MeasureGateAndFinish(const StepBench& bench);
 
-// The batch at which GEMM becomes faster than the scan in several passes.
-void MeasureStrategies(const StepBench& bench);
 // The share of rows at which a pass with a mask becomes faster than a list of rows.
 void MeasureGather(const StepBench& bench);
+// A scan from host to host, its queries and answers copied or in mapped memory.
+void MeasureExchange(const StepBench& bench);
 // Canonical scores of random rows, in bytes per second.
 void MeasureRescore(const StepBench& bench);
 

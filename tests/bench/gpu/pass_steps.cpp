@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "backend/cuda/batch_search.h"
 #include "backend/cuda/pass_runner.h"
 #include "bench/gpu/query_specs.h"
 #include "kernels/convert_to_fp16.h"
@@ -193,23 +195,61 @@ absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, Matrix
   return unproven;
 }
 
-std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
-                                   const backend::GpuTuning& tuning,
-                                   const backend::WorkspaceSize& workspace,
-                                   const backend::SegmentSize& segment, std::size_t batch,
-                                   unsigned k) {
-  const unsigned wanted = std::min(k, segment.row_count);
+namespace {
+
+// In the fewest passes of at most queries_max queries, of equal size.
+template <class Plan>
+std::vector<PlannedPass> PlanAll(std::size_t batch, std::size_t queries_max, Plan plan_for) {
   std::vector<PlannedPass> passes;
   for (std::size_t first = 0; first < batch;) {
-    const auto left = static_cast<unsigned>(batch - first);
-    const auto plan = backend::cuda::PlanPass(
-        card, tuning, workspace, segment,
-        {.queries = left, .hits_max = wanted, .reach_max = wanted, .growth = 0});
+    const std::size_t left = batch - first;
+    const std::size_t pass_count = (left - 1) / queries_max + 1;
+    const std::size_t share = (left - 1) / pass_count + 1;
+    const std::optional<PassPlan> plan = plan_for(share);
     if (!plan) return {};
-    passes.push_back({*plan, first, std::min<std::size_t>(plan->slots, left)});
+    passes.push_back({*plan, first, std::min<std::size_t>(plan->slots, share)});
     first += passes.back().count;
   }
   return passes;
+}
+
+}  // namespace
+
+std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
+                                   unsigned k) {
+  const unsigned wanted = std::min(k, rows.size().row_count);
+  return PlanAll(batch, batch, [&](std::size_t count) {
+    return PlanPass(card, backend::GpuTuning{}, workspace, rows.size(),
+                    DemandOf(rows, count, wanted, wanted));
+  });
+}
+
+std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
+                                   const backend::cuda::CardTraits& card,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
+                                   unsigned k) {
+  const unsigned wanted = std::min(k, rows.size().row_count);
+  backend::GpuTuning tuning;
+  tuning.scan_queries_max = variant.queries_max;
+  return PlanAll(batch, variant.queries_max, [&](std::size_t count) {
+    return PlanVariant(variant, card, tuning, workspace, rows.size(),
+                       DemandOf(rows, count, wanted, wanted));
+  });
+}
+
+std::vector<PlannedPass> PlanBatch(PassStrategy strategy, const backend::cuda::CardTraits& card,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
+                                   unsigned k) {
+  for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
+    if (variant.strategy != strategy) continue;
+    std::vector<PlannedPass> passes = PlanBatch(variant, card, workspace, rows, batch, k);
+    if (!passes.empty()) return passes;
+  }
+  return {};
 }
 
 }  // namespace simile::bench::gpu

@@ -86,11 +86,22 @@ struct PlannedPass {
   std::size_t first = 0;
   std::size_t count = 0;
 };
-// All passes of a batch; empty where the engine would use none.
+// All passes of a batch as the server plans them; empty where it would use none.
 std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
-                                   const backend::GpuTuning& tuning,
                                    const backend::WorkspaceSize& workspace,
-                                   const backend::SegmentSize& segment, std::size_t batch,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
+                                   unsigned k);
+// The same by one variant, in the fewest passes of equal size; empty where it cannot.
+std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
+                                   const backend::cuda::CardTraits& card,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
+                                   unsigned k);
+// The same by the preferred variant of a strategy.
+std::vector<PlannedPass> PlanBatch(backend::cuda::PassStrategy strategy,
+                                   const backend::cuda::CardTraits& card,
+                                   const backend::WorkspaceSize& workspace,
+                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
                                    unsigned k);
 
 }  // namespace simile::bench::gpu

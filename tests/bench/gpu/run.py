@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""The GPU engine on a real card, in one command: checks it, measures it, and writes docs/benchmarks/gpu.md.
+"""The GPU engine on a real card: checks it, measures it, and writes docs/benchmarks/gpu.md.
 
-    cmake --preset bench && cmake --build --preset bench --target gpu_bench_all
-    python3 tests/bench/gpu/run.py --bin build/bin
+    tests/bench/gpu/pack.py --arch 90                     what follows, for a machine that has only a card (pack.py --help)
+    python3 tests/bench/gpu/run.py --list truth           are the answers right, are the times what was estimated
+    python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
+    python3 tests/bench/gpu/run.py --list winners         the whole table and the large sizes, as served
+    python3 tests/bench/gpu/run.py --report gpu-truth.json gpu-variants.json gpu-winners.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
-network and no gRPC. Steps run one after the other, each within its own time limit and all within --minutes; a failed step
-does not end the others. Results are written after every step, so that a later run can add to them (--keep) and another
-machine can write the page:
-
-    python3 tests/bench/gpu/run.py --report gpu-results.json
+network. Each list ends by itself within --minutes. Every program writes its figures case by case, and they are collected
+while it runs: a step that fails, is killed or runs out of time keeps what it measured, is reported as such, and ends no
+other. At most 8 files are written to --out.
 
 Exits with 0 when every step passed, 1 when one did not, 2 when there is no card.
 """
 
 import argparse
-import dataclasses
 import datetime
 import glob
 import importlib.util
@@ -24,111 +24,46 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 
 import gpu_plots
 import gpu_report
+from step_lists import LISTS, SAVED_BYTES_MAX, TINY, Machine, Sizes, Step, list_kernel_steps, plan_text, steps_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SHAPES = [("62423x384", 1000), ("1000000x768", 1000), ("1000000x384", 1000), ("10000000x768", 64)]  # queries verified
-SAVED_BYTES_MAX = 4 << 30  # of vectors that torch reads from a file; above, it draws its own
 NO_CARD = 2
+MINUTES_OF_LIST = 8
+LAST_S = 12  # for the page and its pictures
+COLLECT_S = 5  # between two looks at what a step has written
 
 
-@dataclasses.dataclass(frozen=True)
-class Step:
-    name: str
-    description: str
-    limit_s: float
-    command: list[str]
-    output: pathlib.Path | None = None  # the JSON that it writes
-    kind: str = "program"  # "rival" runs in a Python of its own, "checker" under compute-sanitizer
-
-
-@dataclasses.dataclass
-class Machine:
-    """Paths and programs of this machine."""
-    bin: pathlib.Path
-    python: str
-    work: pathlib.Path
-    blas: list[str]
-    sanitizer: str | None
-
-
-def parse() -> argparse.Namespace:
+def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", dest="lists", action="append", choices=LISTS, metavar="|".join(LISTS),
+                        help="the steps to run; repeat for several; default all three")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin",
                         help="folder of the programs, and of the libraries they need in its folder lib; default build/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")
-    parser.add_argument("--minutes", type=float, default=9, help="for all steps together; default 9")
-    parser.add_argument("--quick", action="store_true", help="fewer cases and smaller sets")
-    parser.add_argument("--steps", metavar="A,B", help="only these, or those that begin with them: conformance,bench-62423x384,torch")
-    parser.add_argument("--list", action="store_true", help="print the steps and end")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for gpu.md and pictures")
-    parser.add_argument("--json", type=pathlib.Path, help="file for all figures; default gpu-results.json in --out")
-    parser.add_argument("--keep", type=pathlib.Path, help="results of an earlier run, used for steps that do not run now")
-    parser.add_argument("--report", type=pathlib.Path, help="write the page from these results and end")
+    parser.add_argument("--minutes", type=float, help=f"for everything; default {MINUTES_OF_LIST} a list")
+    parser.add_argument("--steps", metavar="A,B", help="only these, or those that begin with them: conformance,bench,torch-62423x384")
+    parser.add_argument("--plan", action="store_true", help="print the minutes of each step and end")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for gpu.md, pictures and figures")
+    parser.add_argument("--json", type=pathlib.Path, help="file for all figures; default gpu-LIST.json in --out")
+    parser.add_argument("--report", type=pathlib.Path, nargs="+", metavar="FILE", help="write the page from these figures and end")
     parser.add_argument("--work", type=pathlib.Path, help="folder for vectors; default a temporary one, in memory if it fits")
-    arguments = parser.parse_args()
-    if arguments.json is None:
-        arguments.json = arguments.out / "gpu-results.json"
+    parser.add_argument("--blas", help="cuBLAS, as for dlopen; default the toolkit's, then that of --python's packages")
+    parser.add_argument("--tiny", action="store_true", help="for the emulated device: sizes that time nothing (gpu_dry_run.py)")
+    arguments = parser.parse_args(words)
+    arguments.json = arguments.json or arguments.out / f'gpu-{"-".join(arguments.lists or ["results"])}.json'
+    arguments.lists = arguments.lists or list(LISTS)
+    arguments.minutes = arguments.minutes or MINUTES_OF_LIST * len(arguments.lists)
     return arguments
-
-
-def all_steps(machine: Machine, quick: bool) -> list[Step]:
-    """All steps; a failure makes the later ones less useful."""
-    work = machine.work
-    blas = [word for name in machine.blas for word in ("--blas", name)]
-
-    def program(name: str, *options: str) -> list[str]:
-        return [str(machine.bin / name), *options, *blas]
-
-    def conformance(output: str, *options: str) -> list[str]:
-        return program("device_conformance", f"--gtest_output=json:{work / output}", *options)
-
-    cases, seconds, sums = ("200", "4", "1e8") if quick else ("2000", "14", "1e9")
-    steps = [Step("conformance", "every strategy against the oracle, large segments against the plain scan", 170,
-                  conformance("conformance.json", "--cases", cases, "--seconds", seconds), work / "conformance.json"),
-             Step("tensor-sums", "the bound's assumption about sums on tensor cores", 60,
-                  program("tensor_sums", "--sums", sums, "--seconds", "40", "--json", str(work / "sums.json")), work / "sums.json")]
-    steps += [bench for name, verify in SHAPES[:1] for bench in shape_steps(machine, name, verify, program)]
-    shapes = ["62423x384", "200000x768"] if quick else ["62423x384", "1000000x768"]
-    shape_options = [word for shape in shapes for word in ("--shape", shape)]
-    steps.append(Step("steps", "kernels one by one", 150,
-                      program("gpu_steps", *shape_options, "--json", str(work / "steps.json")), work / "steps.json"))
-    steps += [bench for name, verify in (SHAPES[1:2] if quick else SHAPES[1:3])
-              for bench in shape_steps(machine, name, verify, program)]
-    few = ["--gtest_filter=Strategies/*", "--cases", "3" if quick else "12", "--seconds", "12"]
-    for tool in ("memcheck", "racecheck"):
-        checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", "9",
-                   *conformance(f"{tool}.json", *few)]
-        steps.append(Step(f"sanitizer-{tool}", f"the same cases, a few, under compute-sanitizer's {tool}", 60, checked,
-                          work / f"{tool}.json", "checker"))
-    if not quick:  # the longest last: they are skipped when time runs out
-        steps += shape_steps(machine, *SHAPES[0], program, "isotropic")
-        steps += [bench for name, verify in SHAPES[3:] for bench in shape_steps(machine, name, verify, program)]
-    return steps
-
-
-def shape_steps(machine: Machine, name: str, verify: int, program, spread: str = "clustered") -> list[Step]:
-    rows, dim = name.split("x")
-    if spread != "clustered":
-        name += f"-{spread}"
-    folder = machine.work / name
-    shared = int(rows) * int(dim) * 4 <= SAVED_BYTES_MAX
-    ours, theirs = machine.work / f"bench-{name}.json", machine.work / f"torch-{name}.json"
-    saving = ["--save", str(folder)] if shared else []
-    source = ["--files", str(folder)] if shared else ["--rows", rows, "--dim", dim]
-    limit = 60 if shared else 120
-    return [Step(f"bench-{name}", f"{name}: device and host-to-host times, answers verified", limit,
-                 program("gpu_bench", "--synthetic", spread, "--rows", rows, "--dim", dim, "--verify", str(verify), *saving,
-                         "--json", str(ours)), ours),
-            Step(f"torch-{name}", f"{name}: torch fp16 matmul and topk, eager and graphed", limit,
-                 [machine.python, "-B", str(HERE / "torch_rival.py"), *source, "--json", str(theirs)], theirs, "rival")]
 
 
 def blas_libraries(python: str) -> list[str]:
@@ -147,42 +82,21 @@ def find_sanitizer(folder: pathlib.Path) -> str | None:
     return shutil.which("compute-sanitizer") or next((str(place) for place in places if place.exists()), None)
 
 
-def environment(step: Step, folder: pathlib.Path) -> dict[str, str]:
+def environment(kind: str, folder: pathlib.Path, blas: list[str]) -> dict[str, str]:
     """Programs use the libraries packed beside them; torch uses its own."""
     variables = dict(os.environ)
-    if step.kind != "rival":
-        paths = [str(folder), str(folder / "lib"), variables.get("LD_LIBRARY_PATH", "")]
+    if kind != "rival":
+        beside = [str(pathlib.Path(library).parent) for library in blas if "/" in library]  # the server has no --blas
+        paths = [str(folder), str(folder / "lib"), variables.get("LD_LIBRARY_PATH", ""), *dict.fromkeys(beside)]
         variables["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
     return variables
 
 
 def error_line(text: str) -> str:
     """The line with the error."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Run with --help")]
     errors = [line for line in lines if line.startswith("error:") or "Error" in line or "Failure" in line]
     return (errors or lines or ["it printed nothing"])[-1][:300]
-
-
-def conformance_summary(report: dict) -> str:
-    parts = []
-    for suite in report.get("testsuites", []):
-        for test in suite.get("testsuite", []):
-            if "cases" in test:
-                parts.append(f'{test["name"].split("/")[-1]} {test["cases"]} cases, '
-                             f'{test["by_strategy"]} of {test["queries"]} queries by it')
-    return f'{report.get("tests", 0)} tests, {report.get("failures", 0)} failed' + (": " + "; ".join(parts) if parts else "")
-
-
-def summary(step: Step, data: dict | None) -> str:
-    if not data:
-        return step.description
-    if "testsuites" in data:
-        return conformance_summary(data)
-    if "seen_over_bound" in data:
-        return f'{data["sums"]:,} sums per method, worst {data["seen_over_bound"]:.3f} of the bound, ' \
-               f'{data["fp16_seen_over_bound"]:.3f} once stored as fp16'
-    count = len(data.get("lines", data.get("cases", [])))
-    return f"{step.description}: {count} lines"
 
 
 def missing(step: Step, machine: Machine) -> str | None:
@@ -197,29 +111,62 @@ def missing(step: Step, machine: Machine) -> str | None:
     return None if pathlib.Path(program).exists() else f"{pathlib.Path(program).name} is not built: target gpu_bench_all"
 
 
-def run_step(step: Step, machine: Machine, limit_s: float) -> dict:
+def written(step: Step) -> dict:
+    """The figures so far."""
+    if step.output is None or not step.output.exists():
+        return {}
+    try:
+        return {"data": json.loads(step.output.read_text(encoding="utf-8"))}
+    except ValueError:  # not by our programs, which replace the file in one step
+        return {}
+
+
+def end_group(process: subprocess.Popen) -> None:
+    """Ends the step with all that it has started, else something of it could go on using the card."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[dict], None]) -> dict:
+    """Runs the step; calls collect(result so far) from time to time."""
     if reason := missing(step, machine):
         return {"status": "skipped", "seconds": 0, "message": reason}
-    if step.name.startswith("bench-") and "--save" in step.command:
-        pathlib.Path(step.command[step.command.index("--save") + 1]).mkdir(parents=True, exist_ok=True)
+    if step.folder is not None:
+        step.folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     log = machine.work / f"{step.name}.log"
+    code = None
     with log.open("wb") as out:
+        process = subprocess.Popen(step.command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=os.setpgrp,
+                                   env=environment(step.kind, machine.bin, machine.blas))
         try:
-            code = subprocess.run(step.command, stdout=out, stderr=subprocess.STDOUT, timeout=limit_s, check=False,
-                                  env=environment(step, machine.bin)).returncode
-        except subprocess.TimeoutExpired:
-            code = None
+            while code is None and (left := began + limit_s - time.monotonic()) > 0:
+                try:
+                    code = process.wait(min(COLLECT_S, left))
+                except subprocess.TimeoutExpired:
+                    collect({"status": "running", "seconds": round(time.monotonic() - began), "message": "not done"} | written(step))
+        finally:
+            end_group(process)
     text = log.read_text(encoding="utf-8", errors="replace")
     print("\n".join("    " + line for line in text.splitlines()[-40:]), flush=True)
-    data = None
-    if step.output is not None and step.output.exists():
-        data = json.loads(step.output.read_text(encoding="utf-8"))
-    refused = step.kind == "checker" and "not supported" in text
-    status = "passed" if code == 0 else "timed out" if code is None else "skipped" if refused else "failed"
-    message = summary(step, data) if code == 0 else f"not done after {limit_s:.0f} s" if code is None else error_line(text)
-    result = {"status": status, "seconds": round(time.monotonic() - began, 1), "message": message}
-    return result | ({"data": data} if data is not None else {})
+    result = {"status": "passed", "seconds": round(time.monotonic() - began, 1), "message": ""} | written(step)
+    if code is None:
+        result |= {"status": "timed out", "message": f"not done after {limit_s:.0f} s"}
+    elif code < 0 or code == 128 + signal.SIGKILL:
+        result |= {"status": "killed", "message": signal.Signals(abs(code) % 128).name}
+    elif step.kind == "checker" and "not supported" in text:
+        result |= {"status": "skipped", "message": error_line(text)}
+    elif code != 0:
+        result |= {"status": "failed", "message": error_line(text)}
+    elif "data" not in result:
+        result |= {"status": "failed", "message": "it ended well but wrote no figures"}
+    if result["status"] not in ("passed", "skipped"):
+        result["log"] = text.splitlines()[-60:]
+    result["message"] = gpu_report.summary(step.description, result)
+    return result
 
 
 def card_facts() -> dict:
@@ -236,31 +183,33 @@ def card_facts() -> dict:
 
 def look_for_card(machine: Machine) -> tuple[int, dict]:
     """0 and the card's name, or the exit code after printing the reason."""
-    blas = [word for name in machine.blas for word in ("--blas", name)]
-    step = Step("card", "", 60, [str(machine.bin / "gpu_steps"), "--card", *blas])
-    if reason := missing(step, machine):
-        print(f"error: {reason}", file=sys.stderr)
+    if not (machine.bin / "gpu_steps").exists():
+        print("error: gpu_steps is not built: target gpu_bench_all", file=sys.stderr)
         return 1, {}
-    asked = subprocess.run(step.command, capture_output=True, text=True, check=False, env=environment(step, machine.bin))
+    blas = [word for name in machine.blas for word in ("--blas", name)]
+    asked = subprocess.run([str(machine.bin / "gpu_steps"), "--card", *blas], capture_output=True, text=True, check=False,
+                           env=environment("program", machine.bin, machine.blas))
     if asked.returncode != 0:
         print(error_line(asked.stderr), file=sys.stderr)
         return NO_CARD if asked.returncode == NO_CARD else 1, {}
     return 0, {"card": json.loads(asked.stdout)["name"]}
 
 
-def write(arguments: argparse.Namespace, results: dict) -> None:
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+def write(path: pathlib.Path, results: dict) -> None:
+    """In one step: a run that is stopped leaves what it wrote before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    unfinished.replace(path)
 
 
-def write_report(arguments: argparse.Namespace, results: dict) -> None:
-    plots = []
+def write_report(out: pathlib.Path, results: dict) -> None:
     if importlib.util.find_spec("matplotlib") is not None:
-        plots = gpu_plots.draw(results, arguments.out)
+        plots = gpu_plots.draw(results, out)
     else:
-        plots = [path for step in results["steps"] if (path := arguments.out / f'gpu-{step.removeprefix("bench-")}.png').exists()]
+        plots = [path for step in results["steps"] if (path := out / f'gpu-{step.removeprefix("bench-")}.png').exists()]
     text = gpu_report.render(results)
-    gpu_report.write_page(arguments.out / "gpu.md", text, plots)
+    gpu_report.write_page(out / "gpu.md", text, plots)
     print(text)
 
 
@@ -273,44 +222,49 @@ def chosen(steps: list[Step], names: str | None) -> list[Step]:
                                           for name in names.split(","))]
 
 
-def run(arguments: argparse.Namespace, machine: Machine) -> int:
-    code, about = look_for_card(machine)
-    if code != 0:
-        return code
-    steps = chosen(all_steps(machine, arguments.quick), arguments.steps)
-    if not steps:
-        print(f"error: no step is called {arguments.steps}; --list shows them", file=sys.stderr)
-        return 1
-    typed = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else word for word in sys.argv[1:]]
-    about |= card_facts() | {"date": datetime.date.today().isoformat(), "command": "tests/bench/gpu/run.py " + shlex.join(typed)}
-    results = {"about": about, "steps": {}}
-    if arguments.keep:
-        kept = json.loads(arguments.keep.read_text(encoding="utf-8"))
-        if kept["about"].get("card") != about.get("card"):
-            print(f'error: {arguments.keep.name} is of another card, {kept["about"].get("card")}', file=sys.stderr)
-            return 1
-        results["steps"] = kept["steps"]
-        about["command"] = f'{kept["about"]["command"]}\n{about["command"]}'
-    deadline = time.monotonic() + 60 * arguments.minutes
-    outcomes = []
-    for step in steps:
+def run_all(steps: list[Step], machine: Machine, arguments: argparse.Namespace, results: dict) -> None:
+    deadline = time.monotonic() + 60 * arguments.minutes - LAST_S
+    for index, step in enumerate(steps):
+        def collect(result: dict, name: str = step.name) -> None:
+            results["steps"][name] = result
+            write(arguments.json, results)
+
         left = deadline - time.monotonic()
         print(f"{step.name}: {step.description}", flush=True)
         if left < 5:
             result = {"status": "skipped", "seconds": 0, "message": f"no time left of {arguments.minutes:g} minutes"}
         else:
-            result = run_step(step, machine, min(step.limit_s, left))
+            result = run_step(step, machine, min(step.limit_s, left), collect)
         print(f'{step.name}: {result["status"]} after {result["seconds"]:.0f} s. {result["message"]}\n', flush=True)
-        outcomes.append(result["status"])
-        results["steps"][step.name] = result
         torch = result.get("data") or {}
         if step.kind == "rival" and torch.get("cuda"):
-            about["cuda"] = f'{torch["cuda"]} (of torch)'
-        write(arguments, results)
-        if step.kind == "rival":  # its vectors are no longer needed
-            shutil.rmtree(machine.work / step.name.removeprefix("torch-"), ignore_errors=True)
-    write_report(arguments, results)
-    return 1 if any(outcome in ("failed", "timed out") for outcome in outcomes) else 0
+            results["about"]["cuda"] = f'{torch["cuda"]} (of torch)'
+        collect(result)
+        if step.folder is not None and all(later.folder != step.folder for later in steps[index + 1:]):
+            shutil.rmtree(step.folder, ignore_errors=True)
+
+
+def run(arguments: argparse.Namespace, machine: Machine, sizes: Sizes, words: list[str]) -> int:
+    code, about = look_for_card(machine)
+    if code != 0:
+        return code
+    steps = chosen(steps_of(arguments.lists, machine, sizes), arguments.steps)
+    if not steps:
+        print(f"error: no step is called {arguments.steps}; --plan shows them", file=sys.stderr)
+        return 1
+    typed = [pathlib.Path(word).name if word.startswith(("/", "../", "./", "~")) else word for word in words]
+    about |= card_facts() | {"date": datetime.date.today().isoformat(), "command": "tests/bench/gpu/run.py " + shlex.join(typed)}
+    results = {"about": about, "steps": {}}
+    try:
+        run_all(steps, machine, arguments, results)
+    finally:  # also when this run is told to end
+        for result in results["steps"].values():
+            if result["status"] == "running":
+                result |= {"status": "killed", "message": "the run was told to end"}
+        write(arguments.json, results)
+        write_report(arguments.out, results)
+    passed = all(step["status"] in ("passed", "skipped") for step in results["steps"].values())
+    return 0 if passed else 1
 
 
 def work_folder() -> str | None:
@@ -319,22 +273,25 @@ def work_folder() -> str | None:
     return str(shared) if shared.exists() and shutil.disk_usage(shared).free > 2 * SAVED_BYTES_MAX else None
 
 
-def main() -> int:
-    arguments = parse()
+def main(words: list[str]) -> int:
+    arguments = parse(words)
     if arguments.report:
-        write_report(arguments, json.loads(arguments.report.read_text(encoding="utf-8")))
+        write_report(arguments.out, gpu_report.merge([json.loads(path.read_text(encoding="utf-8")) for path in arguments.report]))
         return 0
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     folder = arguments.bin.resolve()
     with tempfile.TemporaryDirectory(dir=None if arguments.work else work_folder()) as temporary:
         work = (arguments.work or pathlib.Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
-        machine = Machine(folder, arguments.python, work, blas_libraries(arguments.python), find_sanitizer(folder))
-        if arguments.list:
-            for step in all_steps(machine, arguments.quick):
-                print(f"{step.name:24} at most {step.limit_s:3.0f} s  {step.description}")
+        blas = [arguments.blas] if arguments.blas else blas_libraries(arguments.python)
+        machine = Machine(folder, arguments.python, work, blas, find_sanitizer(folder),
+                          list_kernel_steps(folder, environment("program", folder, blas)))
+        sizes = TINY if arguments.tiny else Sizes()
+        if arguments.plan:
+            print(plan_text(arguments.lists, machine, sizes))
             return 0
-        return run(arguments, machine)
+        return run(arguments, machine, sizes, words)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -34,7 +34,9 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
     if (!known) shapes.push_back(shape);
   };
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
-    if (variant.shape == nullptr || variant.capability_min > card.capability) continue;
+    if (variant.strategy != PassStrategy::kRowScan || variant.capability_min > card.capability) {
+      continue;
+    }
     for (std::size_t bytes = card.shared_bytes_max; bytes > kStep; bytes -= kStep) {
       add(variant.shape(stride, batch, bytes));
     }
@@ -71,9 +73,9 @@ Spread TimeColdScan(const StepBench& bench, const PassPlan& plan) {
 void MeasureScanShapes(const StepBench& bench) {
   constexpr double kSlotKb = 4;  // of a stage
   for (const unsigned batch : {16U, 32U, 64U}) {
-    PassPlan plan = bench.ScanPlan(batch, bench.k);
-    if (plan.strategy() != PassStrategy::kRowScan)
-      continue;  // too many queries for rows of this length
+    const auto scan = bench.ScanPlan(batch, bench.k);
+    if (!scan) continue;
+    PassPlan plan = *scan;
     const RowScanShape planned = plan.shape;
     for (const RowScanShape& shape : ShapesOf(bench.stride(), batch, bench.card.device.traits())) {
       plan.shape = shape;
@@ -95,8 +97,9 @@ void MeasureScanShapes(const StepBench& bench) {
 
 void MeasureScanParts(const StepBench& bench) {
   for (const unsigned batch : {1U, 32U, 64U}) {
-    const PassPlan plan = bench.ScanPlan(batch, bench.k);
-    if (plan.strategy() != PassStrategy::kRowScan) continue;
+    const auto scan = bench.ScanPlan(batch, bench.k);
+    if (!scan) continue;
+    const PassPlan& plan = *scan;
     bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
     const Spread reading = TimeScan(bench, plan, kReadingOnly);
     bench.steps.Fill(plan, bench.First(batch), bench.k);
@@ -122,8 +125,9 @@ void MeasureFinish(const StepBench& bench) {
   const cudaStream_t stream = bench.steps.stream();
   for (const unsigned k : {10U, 100U, 1'000U}) {
     for (const unsigned batch : {1U, 32U, 64U}) {
-      const PassPlan plan = bench.ScanPlan(batch, k);
-      if (plan.strategy() != PassStrategy::kRowScan) continue;  // k is too large for this many rows
+      const auto scan = bench.ScanPlan(batch, k);
+      if (!scan) continue;
+      const PassPlan& plan = *scan;
       bench.steps.Fill(plan, bench.First(batch), k);
       bench.steps.EnqueueScan(plan, {.finish = false});
       const kernels::Pass pass = bench.steps.PassOf(plan);
@@ -153,7 +157,7 @@ void MeasureFinish(const StepBench& bench) {
                      {"k", k},
                      {"one_launch_us", us[0]},
                      {"three_launches_us", us[1]},
-                     {"planned_one_launch", plan.finishes_by_block}});
+                     {"planned_one_launch", plan.best_stride <= kernels::kHitsOfOneBlock}});
     }
   }
 }

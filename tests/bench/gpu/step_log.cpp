@@ -5,7 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "bench/gpu/json_file.h"
+
 namespace simile::bench::gpu {
+
+StepLog::StepLog(nlohmann::json head, std::string path)
+    : json_(std::move(head)), path_(std::move(path)) {
+  json_["lines"] = nlohmann::json::array();
+}
 
 void StepLog::Add(const std::string& step, const std::string& shape, nlohmann::json figures) {
   fmt::print("{} {}:", step, shape);
@@ -20,7 +27,15 @@ void StepLog::Add(const std::string& step, const std::string& shape, nlohmann::j
   std::fflush(stdout);
   figures["step"] = step;
   figures["shape"] = shape;
-  lines_.push_back(std::move(figures));
+  json_["lines"].push_back(std::move(figures));
+  status_.Update(WriteJsonFile(json_, path_));
+}
+
+void StepLog::Set(const std::string& name, nlohmann::json value) {
+  fmt::print("{}: {}\n", name, value.dump());
+  std::fflush(stdout);
+  json_[name] = std::move(value);
+  status_.Update(WriteJsonFile(json_, path_));
 }
 
 }  // namespace simile::bench::gpu

@@ -18,27 +18,7 @@ using backend::cuda::DeviceQuery;
 using backend::cuda::Filter;
 using backend::cuda::PassPlan;
 using backend::cuda::PassRunner;
-using backend::cuda::PlanPass;
-
-double TimePass(const StepBench& bench, const PassPlan& plan, std::size_t first,
-                std::size_t count) {
-  bench.steps.Fill(plan, bench.queries.Slice(first, count), bench.k);
-  return TimedWork(bench.card.device, bench.steps.stream(), [&] { bench.steps.EnqueuePass(plan); })
-      .Time()
-      .median_us;
-}
-
-// In the fewest passes, of equal size.
-double TimeScanPasses(const StepBench& bench, unsigned batch) {
-  const unsigned passes = (batch + kernels::kScanQueriesMax - 1) / kernels::kScanQueriesMax;
-  double us = 0;
-  for (unsigned pass = 0, first = 0; pass < passes; ++pass) {
-    const unsigned count = (batch - first + passes - pass - 1) / (passes - pass);
-    us += TimePass(bench, bench.ScanPlan(count, bench.k), first, count);
-    first += count;
-  }
-  return us;
-}
+using backend::cuda::PassStrategy;
 
 template <class Work>
 double TimeOnHost(Work work) {
@@ -61,49 +41,31 @@ RowMask EveryRow(unsigned row_count, unsigned step, unsigned first) {
   return mask;
 }
 
-std::vector<DeviceQuery> DeviceQueriesFor(const Filter* filter, unsigned batch, unsigned k) {
+//   filter  null for all rows
+std::vector<DeviceQuery> DeviceQueriesFor(const Filter* filter, unsigned row_count, unsigned batch,
+                                          unsigned k) {
   std::vector<DeviceQuery> queries(batch);
   for (unsigned index = 0; index < batch; ++index) {
     queries[index].index = index;
     queries[index].filter = filter;
-    queries[index].wanted = std::min(k, filter->passing);
+    queries[index].wanted = std::min(k, filter != nullptr ? filter->passing : row_count);
   }
   return queries;
 }
 
 }  // namespace
 
-PassPlan StepBench::ScanPlan(unsigned batch, unsigned k_wanted) const {
-  backend::GpuTuning tuning;
-  tuning.scan_queries_max = kernels::kScanQueriesMax;
-  return PlanBatch(card.device.traits(), tuning, card.workspace.size(), steps.rows().size(), batch,
-                   k_wanted)
-      .at(0)
-      .plan;
-}
-
-PassPlan StepBench::GemmPlan(unsigned batch, unsigned k_wanted) const {
-  backend::GpuTuning tuning;
-  tuning.scan_queries_max = 0;
-  return PlanBatch(card.device.traits(), tuning, card.workspace.size(), steps.rows().size(), batch,
-                   k_wanted)
-      .at(0)
-      .plan;
-}
-
-void MeasureStrategies(const StepBench& bench) {
-  for (const unsigned batch : {8U, 16U, 32U, 48U, 64U, 65U, 80U, 96U, 100U, 112U, 128U}) {
-    const double scan_us = TimeScanPasses(bench, batch);
-    const double gemm_us = TimePass(bench, bench.GemmPlan(batch, bench.k), 0, batch);
-    bench.log.Add("strategies", bench.shape,
-                  {{"batch", batch}, {"k", bench.k}, {"scan_us", scan_us}, {"gemm_us", gemm_us}});
-  }
+std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch,
+                                          unsigned k_wanted) const {
+  const auto passes = PlanBatch(strategy, card.device.traits(), card.workspace.size(), steps.rows(),
+                                batch, k_wanted);
+  if (passes.empty()) return std::nullopt;
+  return passes.front().plan;
 }
 
 // Host to host, because the engine minimises the time a caller waits.
 void MeasureGather(const StepBench& bench) {
   PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
-  const backend::GpuTuning tuning;
   for (const unsigned batch : {1U, 32U, 100U}) {
     const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
     const SearchBatch search{bench.First(batch), specs};
@@ -113,7 +75,7 @@ void MeasureGather(const StepBench& bench) {
       const RowMask for_pass = EveryRow(bench.row_count(), share, 1);
       auto listed = DeviceQueriesFor(
           runner.rows().filters().Use(for_list, bench.row_count(), runner.workspace().stream(0)),
-          batch, bench.k);
+          bench.row_count(), batch, bench.k);
       const double gather_us = TimeOnHost([&] {
         for (std::span<const DeviceQuery> left(listed); !left.empty();) {
           const auto taken = left.first(std::min(left.size(), runner.CanonicalSlots(left)));
@@ -121,14 +83,14 @@ void MeasureGather(const StepBench& bench) {
           left = left.subspan(taken.size());
         }
       });
-      const auto masked = DeviceQueriesFor(
-          runner.rows().filters().Use(for_pass, 0, runner.workspace().stream(0)), batch, bench.k);
-      const auto plan =
-          PlanPass(bench.card.device.traits(), tuning, bench.card.workspace.size(),
-                   bench.steps.rows().size(),
-                   {.queries = batch, .hits_max = bench.k, .reach_max = bench.k, .growth = 0});
+      const auto masked =
+          DeviceQueriesFor(runner.rows().filters().Use(for_pass, 0, runner.workspace().stream(0)),
+                           bench.row_count(), batch, bench.k);
+      const auto passes = PlanBatch(bench.card.device.traits(), bench.card.workspace.size(),
+                                    bench.steps.rows(), batch, bench.k);
       const double pass_us =
-          plan && plan->slots >= batch ? TimeOnHost([&] { runner.Run(*plan, search, masked); }) : 0;
+          passes.size() == 1 ? TimeOnHost([&] { runner.Run(passes.front().plan, search, masked); })
+                             : 0;
       bench.steps.rows().filters().Release();
       bench.log.Add("gather", bench.shape,
                     {{"batch", batch},
@@ -140,6 +102,25 @@ void MeasureGather(const StepBench& bench) {
   }
 }
 
+void MeasureExchange(const StepBench& bench) {
+  PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
+  for (const unsigned batch : {1U, 8U, 32U, 64U}) {
+    const auto scan = bench.ScanPlan(batch, bench.k);
+    if (!scan || !scan->finishes_by_block || scan->slots < batch) continue;
+    PassPlan plan = *scan;
+    const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
+    const auto queries = DeviceQueriesFor(nullptr, bench.row_count(), batch, bench.k);
+    const auto time = [&](bool is_mapped) {
+      plan.is_mapped = is_mapped;
+      return TimeOnHost([&] { runner.Run(plan, {bench.First(batch), specs}, queries); });
+    };
+    const double copies_us = time(false);
+    bench.log.Add(
+        "exchange", bench.shape,
+        {{"batch", batch}, {"k", bench.k}, {"copies_us", copies_us}, {"mapped_us", time(true)}});
+  }
+}
+
 void MeasureRescore(const StepBench& bench) {
   constexpr unsigned kRows = 200'000;
   const unsigned count = std::min(kRows, bench.row_count());
@@ -148,7 +129,7 @@ void MeasureRescore(const StepBench& bench) {
   for (unsigned& row : list) row = static_cast<unsigned>(random.Below(bench.row_count()));
   backend::cuda::Device& device = bench.card.device;
   const cudaStream_t stream = bench.steps.stream();
-  const PassPlan plan = bench.ScanPlan(1, bench.k);
+  const PassPlan plan = bench.ScanPlan(1, bench.k).value();
   bench.steps.Fill(plan, bench.First(1), bench.k);
   device.Check(cudaMemcpyAsync(bench.card.workspace.kept_rows(), list.data(),
                                list.size() * sizeof(unsigned), cudaMemcpyHostToDevice, stream),

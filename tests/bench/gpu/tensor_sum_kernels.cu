@@ -27,6 +27,19 @@ __device__ __forceinline__ __half DrawTerm(Terms terms, unsigned bits) {
   return Bits<__half>(static_cast<unsigned short>(sign | exponent << 10 | (bits & 0x3ffU)));
 }
 
+// Terms::kCliff; one term in eight has half the size, so that cutting a block's sum loses too.
+__device__ __forceinline__ __half DrawCliffTerm(std::size_t vector, std::size_t at, unsigned bits,
+                                                unsigned seed) {
+  constexpr unsigned kExponentBias = 15;
+  const unsigned odd = static_cast<unsigned>(vector % 2);
+  if (at == 0 && odd == 0) return __float2half_rn(1.0F);
+  const unsigned narrower = Mixed(static_cast<unsigned>(vector) ^ seed) & 1U;
+  const unsigned exponent = kExponentBias - 12 - narrower - ((bits >> 20 & 7U) == 0 ? 1 : 0);
+  constexpr unsigned kNearlyTwo = 0x3e0;  // the mantissa's high bits
+  return Bits<__half>(
+      static_cast<unsigned short>(odd << 15 | exponent << 10 | kNearlyTwo | (bits & 0x1fU)));
+}
+
 __device__ __forceinline__ unsigned PackFp16x2(const __half* from) {
   return *reinterpret_cast<const unsigned*>(from);
 }
@@ -41,11 +54,14 @@ __device__ __forceinline__ void Raise(unsigned* worst, double error, double boun
 }  // namespace
 
 __global__ void __launch_bounds__(kThreads)
-    DrawTermsKernel(Terms terms, __half* vectors, std::size_t count, unsigned seed) {
+    DrawTermsKernel(Terms terms, __half* vectors, std::size_t count, unsigned length,
+                    unsigned seed) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * kThreads;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += step) {
-    vectors[i] = DrawTerm(terms, Mixed(static_cast<unsigned>(i) ^ Mixed(seed)));
+    const unsigned bits = Mixed(static_cast<unsigned>(i) ^ Mixed(seed));
+    vectors[i] = terms == Terms::kCliff ? DrawCliffTerm(i / length, i % length, bits, seed)
+                                        : DrawTerm(terms, bits);
   }
 }
 
@@ -135,7 +151,7 @@ cudaError_t LaunchDrawTerms(Terms terms, __half* vectors, std::size_t count, uns
                             unsigned seed, cudaStream_t stream) {
   constexpr unsigned kBlocks = 1'024;
   return kernels::Launch(DrawTermsKernel, dim3(kBlocks), dim3(kThreads), 0, stream, terms, vectors,
-                         count * length, seed);
+                         count * length, length, seed);
 }
 
 cudaError_t LaunchTensorSums(const SumShape& shape, const __half* left, const __half* right,

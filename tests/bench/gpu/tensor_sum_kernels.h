@@ -14,6 +14,11 @@ enum class Terms : int {
   kSameSign,  // random mantissas, all products within a factor of four
   kMixed,     // the same with random signs
   kWide,      // the same with exponents over a range of 2^-14 .. 2^-1
+  // The worst for tensor cores, which cut the terms of a block at a bit that the largest one sets
+  // (docs/design/tensor-core-sums.md): one product is 1 and the others lie just below 2^-22, 2^-23
+  // or 2^-24, whichever bit a card keeps; all of one sign. Products of vectors with odd and even
+  // numbers are negative and have no 1: there the start is the large term.
+  kCliff,
 };
 
 // vectors [count][length]

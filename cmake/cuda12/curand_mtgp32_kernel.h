@@ -1,0 +1,3 @@
+#pragma once
+
+// Nothing: clang includes this header of cuRAND with every CUDA source, and the kernels draw no random numbers.

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""All lists of run.py with the real programs on the emulated device, in tiny sizes: what a card would run, without its times.
+
+    make gpu-dry-run        builds the programs, then: gpu_dry_run.py --bin build/tests/gpu_dry_run --simile build/bin/simile
+
+Each list runs twice. First undisturbed: every step passes, runs out of time with figures, or is skipped for a reason that
+it names (no torch, no tensor_sums, whose sizes are fixed). Then every step is killed as soon as it has written a first
+figure: each must keep figures, and lose none of another. Takes minutes; gpu_run_test.py does the same with fake programs
+in seconds.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import step_lists
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Starts the program, and kills it once its file of figures exists.
+KILLER = """#!/bin/sh
+for word in "$@"; do
+  [ "$previous" != --json ] || out=$word
+  previous=$word
+done
+[ -n "$out" ] || exec {program} "$@"
+{program} "$@" &
+until [ -s "$out" ] || ! kill -0 $!; do :; done
+kill -KILL $! 2>&-
+wait $!
+"""
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="programs of the target gpu_dry_run_programs")
+    parser.add_argument("--simile", type=pathlib.Path, required=True, help="the server's program")
+    parser.add_argument("--list", dest="lists", action="append", choices=step_lists.LISTS, help="default all three")
+    return parser.parse_args()
+
+
+def programs_in(folder: pathlib.Path, arguments: argparse.Namespace, killed: bool) -> None:
+    """The programs and what they load, or scripts that kill them."""
+    (folder / "compute-sanitizer").mkdir(parents=True)
+    checker = folder / "compute-sanitizer/compute-sanitizer"  # checks nothing: runs what follows its four words
+    checker.write_text('#!/bin/sh\nshift 4\nexec "$@"\n', encoding="utf-8")
+    checker.chmod(0o755)
+    found = [*(path for path in arguments.bin.resolve().iterdir()), arguments.simile.resolve()]
+    for path in found:
+        if killed and path.suffix != ".so" and path.name != "simile":
+            script = folder / path.name
+            script.write_text(KILLER.format(program=path), encoding="utf-8")
+            script.chmod(0o755)
+        else:
+            (folder / path.name).symlink_to(path)
+
+
+def run_list(name: str, folder: pathlib.Path, out: pathlib.Path) -> dict:
+    command = [sys.executable, "-B", str(HERE / "run.py"), "--list", name, "--tiny", "--minutes", "30", "--bin", str(folder), "--blas",
+               str(folder / "libcublas.so"), "--out", str(out)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(folder)))
+    file = out / f"gpu-{name}.json"
+    if not file.exists():
+        sys.exit(f"error: {name} wrote no results:\n{done.stdout}")
+    return json.loads(file.read_text(encoding="utf-8"))["steps"]
+
+
+def is_cut_with_figures(result: dict) -> bool:
+    """Killed, or out of time because the emulated device is slow, and what was measured is there."""
+    return result["status"] in ("killed", "timed out") and bool(result.get("data"))
+
+
+def faults(name: str, whole: dict, cut: dict) -> list[str]:
+    """What is not as it should be, a line each."""
+    found = [f'{name}: {step}: {result["status"]}: {result["message"]}' for step, result in whole.items()
+             if result["status"] not in ("passed", "skipped") and not is_cut_with_figures(result)]
+    found += [f"{name}: {step}: ran only undisturbed" for step in whole if step not in cut]
+    for step, result in cut.items():
+        if step != "server" and whole[step]["status"] == "passed" and not is_cut_with_figures(result) and result["status"] != "passed":
+            found.append(f'{name}: {step}: killed, it kept nothing: {result["status"]}: {result["message"]}')
+    return found
+
+
+def main() -> int:
+    arguments = parse()
+    found = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        programs_in(folder / "whole", arguments, killed=False)
+        programs_in(folder / "killed", arguments, killed=True)
+        for name in arguments.lists or step_lists.LISTS:
+            whole = run_list(name, folder / "whole", folder / f"out-{name}")
+            cut = run_list(name, folder / "killed", folder / f"cut-{name}")
+            for step, result in whole.items():
+                print(f'{name}: {step}: {result["status"]} after {result["seconds"]:.0f} s, {result["message"]}; '
+                      f'cut short: {cut[step]["status"]}, {cut[step]["message"]}', flush=True)
+            found += faults(name, whole, cut)
+    print("\n".join(found) or "nothing was lost")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""A server over given vectors, asked over gRPC on this machine: `simile bench` at several loads, and its A100 report.
+
+    server_bench.py --simile build/bin/simile --files FOLDER --json server.json     FOLDER/vectors.npy, from gpu_bench --save
+
+The figures are written after each load. Exits with 1 when the server does not start, or an answer is wrong.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+class Failed(Exception):
+    """The text is for a person."""
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simile", type=pathlib.Path, required=True, help="the program")
+    parser.add_argument("--files", type=pathlib.Path, required=True, help="folder with vectors.npy")
+    parser.add_argument("--in-flight", default="1,16,64,256", help="loads, a run each; default 1,16,64,256")
+    parser.add_argument("--duration", type=float, default=4, help="seconds of a run; default 4")
+    parser.add_argument("--backend", default="gpu", help="of simile serve; default gpu, so that it says why there is none")
+    parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def serving(program: pathlib.Path, folder: pathlib.Path, backend: str):
+    """Yields the server's address and its lines about backend and collection."""
+    command = [str(program), "serve", "--collection", f"rows={folder}", "--backend", backend, "--port", "0", "--no-metrics",
+               "--die-with-parent"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if found := re.search(r"listening on (\S+:\d+)", line):
+                yield found[1], "".join(printed)
+                return
+        raise Failed(f'the server ended before it listened: {" ".join("".join(printed).split())}')
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def asked(program: pathlib.Path, address: str, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([str(program), "bench", "--server", address, *words], capture_output=True, text=True, check=False,
+                          timeout=120)
+
+
+def one_load(program: pathlib.Path, address: str, in_flight: int, seconds: float) -> dict:
+    done = asked(program, address, "--in-flight", str(in_flight), "--duration", f"{seconds}s", "--warm-up", f"{seconds / 4}s",
+                 "--verify", "0.01", "--json")
+    if not done.stdout.startswith("{"):
+        raise Failed(f"simile bench: {done.stderr.strip() or done.stdout.strip()}")
+    run = json.loads(done.stdout)["runs"][0]
+    latency = run["latency"]
+    return {"in_flight": in_flight, "rate": run["queries_per_s"], "latency_us": [latency[name] for name in ("p50_us", "p99_us", "p99_9_us")],
+            "engine": ", ".join(run["receipts"]["backends"]), "compared": run["verify"]["compared"], "wrong": run["verify"]["wrong"]}
+
+
+def measure(arguments: argparse.Namespace, folder: pathlib.Path) -> None:
+    os.link(arguments.files / "vectors.npy", folder / "content_vectors.npy")
+    with serving(arguments.simile, folder, arguments.backend) as (address, lines):
+        print(lines, end="", flush=True)
+        shape = re.search(r"([\d,]+) vectors x (\d+)", lines)
+        results = {"rows": int(shape[1].replace(",", "")), "dim": int(shape[2]), "runs": [], "a100": ""}
+        for in_flight in map(int, arguments.in_flight.split(",")):
+            results["runs"].append(one_load(arguments.simile, address, in_flight, arguments.duration))
+            print(json.dumps(results["runs"][-1]), flush=True)
+            write(arguments.json, results)
+        report = asked(arguments.simile, address, "--report", "a100")
+        if report.returncode != 0:
+            raise Failed(f"simile bench --report a100: {report.stderr.strip()}")
+        print(report.stdout)
+        write(arguments.json, results | {"a100": report.stdout})
+    if wrong := sum(run["wrong"] for run in results["runs"]):
+        raise Failed(f"{wrong} answers are wrong")
+
+
+def write(path: pathlib.Path | None, results: dict) -> None:
+    if path:
+        unfinished = path.with_suffix(".part")
+        unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+
+
+def main() -> int:
+    arguments = parse()
+    try:
+        # Beside the vectors, which may be gigabytes in memory.
+        with tempfile.TemporaryDirectory(dir=arguments.files.parent) as folder:
+            measure(arguments, pathlib.Path(folder))
+    except Failed as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

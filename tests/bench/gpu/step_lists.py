@@ -1,0 +1,156 @@
+"""The steps of run.py: what each runs, how long it takes and may take, and the named lists that fit one call each."""
+
+import dataclasses
+import pathlib
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+LISTS = ("truth", "variants", "winners")
+SAVED_BYTES_MAX = 4 << 30  # of vectors that other steps read from a file; above, torch draws its own
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    description: str
+    planned_s: float  # estimated
+    limit_s: float
+    command: list[str]
+    output: pathlib.Path | None = None  # the JSON that it writes
+    kind: str = "program"  # "rival" runs in a Python of its own, "checker" under compute-sanitizer
+    folder: pathlib.Path | None = None  # of vectors that it writes or reads; removed after its last step
+
+
+@dataclasses.dataclass
+class Machine:
+    """Paths and programs of this machine."""
+    bin: pathlib.Path
+    python: str
+    work: pathlib.Path
+    blas: list[str]
+    sanitizer: str | None
+    kernel_steps: list[str]  # of gpu_steps --list
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    conformance: tuple[str, ...] = ("--cases", "2000", "--seconds", "14")
+    sanitizer: tuple[str, ...] = ("--gtest_filter=Strategies/*", "--cases", "12", "--seconds", "12")
+    sums: tuple[str, ...] = ("--sums", "1e9", "--seconds", "40")
+    small: str = "62423x384"
+    large: str = "1000000x768"
+    large_narrow: str = "1000000x384"
+    huge: str = "10000000x768"
+    bench: tuple[str, ...] = ()
+    rival: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
+
+
+# For a dry run on the emulated device, which is a million times slower: the paths, not the figures.
+TINY = Sizes(conformance=("--gtest_filter=Strategies/*", "--cases", "1"), sanitizer=("--gtest_filter=*/RowScan", "--cases", "1"),
+             small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
+             bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
+             server=("--duration", "1", "--in-flight", "1", "--backend", "auto"))
+
+# (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together.
+KERNEL_STEP_S = {"ceilings": (10, 40), "variants": (80, 120), "scan-shape": (35, 70), "finish": (25, 50), "gather": (15, 40)}
+OTHER_KERNEL_STEP_S = (18, 40)
+
+
+def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
+    """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
+    found: dict[str, Step] = {}
+    for name in names:
+        for step in {"truth": truth, "variants": variants, "winners": winners}[name](machine, sizes):
+            found.setdefault(step.name, step)
+    return list(found.values())
+
+
+def truth(machine: Machine, sizes: Sizes) -> list[Step]:
+    """Are the answers right, and are the times what was estimated?"""
+    def conformance(output: str, options: tuple[str, ...]) -> list[str]:
+        return program(machine, "device_conformance", *options, "--json", str(machine.work / output))
+
+    steps = [Step("conformance", "every strategy against the oracle, large segments against the plain scan", 120, 200,
+                  conformance("conformance.json", sizes.conformance), machine.work / "conformance.json"),
+             Step("tensor-sums", "the bound's assumption about sums on tensor cores", 45, 60,
+                  program(machine, "tensor_sums", *sizes.sums, "--json", str(machine.work / "sums.json")), machine.work / "sums.json")]
+    steps += bench_steps(machine, sizes, sizes.small, 20, 18)
+    steps += bench_steps(machine, sizes, sizes.large, 40, 30)
+    for tool in ("memcheck", "racecheck"):
+        checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", "9",
+                   *conformance(f"{tool}.json", sizes.sanitizer)]
+        steps.append(Step(f"sanitizer-{tool}", f"a few of the cases under compute-sanitizer's {tool}", 75, 150, checked,
+                          machine.work / f"{tool}.json", "checker"))
+    return steps
+
+
+def variants(machine: Machine, sizes: Sizes) -> list[Step]:
+    """Every variant of the kernel table, and the kernels one by one, each in a process of its own."""
+    steps = []
+    for name in machine.kernel_steps:
+        planned_s, limit_s = KERNEL_STEP_S.get(name, OTHER_KERNEL_STEP_S)
+        output = machine.work / f"kernels-{name}.json"
+        steps.append(Step(f"kernels-{name}", f"gpu_steps: {name}", planned_s, limit_s,
+                          program(machine, "gpu_steps", "--step", name, "--shape", sizes.small, "--shape", sizes.large, "--json",
+                                  str(output)), output))
+    return steps
+
+
+def winners(machine: Machine, sizes: Sizes) -> list[Step]:
+    """The whole table, as served."""
+    small = bench_steps(machine, sizes, sizes.small, 20, 18)
+    served = machine.work / "server.json"
+    server = Step("server", "simile bench and its A100 report, through a server", 45, 75,
+                  [machine.python, "-B", str(HERE / "server_bench.py"), "--simile", str(machine.bin / "simile"), "--files",
+                   str(small[0].folder), *sizes.server, "--json", str(served)], served, "program", small[0].folder)
+    return [*small, server, *bench_steps(machine, sizes, sizes.large, 40, 30),
+            *bench_steps(machine, sizes, sizes.huge, 100, 60, verify=64), *bench_steps(machine, sizes, sizes.large_narrow, 30, 25),
+            *bench_steps(machine, sizes, sizes.small, 20, 18, spread="isotropic")]
+
+
+def program(machine: Machine, name: str, *options: str) -> list[str]:
+    return [str(machine.bin / name), *options, *(word for library in machine.blas for word in ("--blas", library))]
+
+
+def limit_s(planned_s: float) -> float:
+    return 1.5 * planned_s + 30
+
+
+def bench_steps(machine: Machine, sizes: Sizes, shape: str, ours_s: float, theirs_s: float, verify: int = 1000,
+                spread: str = "clustered") -> list[Step]:
+    """Ours and torch on the same vectors."""
+    rows, dim = shape.split("x")
+    name = shape if spread == "clustered" else f"{shape}-{spread}"
+    folder = machine.work / name if int(rows) * int(dim) * 4 <= SAVED_BYTES_MAX else None
+    ours, theirs = machine.work / f"bench-{name}.json", machine.work / f"torch-{name}.json"
+    saving = ["--save", str(folder)] if folder else []
+    source = ["--files", str(folder)] if folder else ["--rows", rows, "--dim", dim]
+    return [Step(f"bench-{name}", f"{name}: device and host-to-host times, answers verified", ours_s, limit_s(ours_s),
+                 program(machine, "gpu_bench", "--synthetic", spread, "--rows", rows, "--dim", dim,
+                         *(sizes.bench or ("--verify", str(verify))), *saving, "--json", str(ours)), ours, "program", folder),
+            Step(f"torch-{name}", f"{name}: torch fp16 matmul and topk, eager and graphed", theirs_s, limit_s(theirs_s),
+                 [machine.python, "-B", str(HERE / "torch_rival.py"), *source, *sizes.rival, "--json", str(theirs)], theirs, "rival",
+                 folder)]
+
+
+def list_kernel_steps(folder: pathlib.Path, environment: dict[str, str]) -> list[str]:
+    """The steps that gpu_steps knows, so that a new one needs no change here; none where it is not built."""
+    try:
+        listed = subprocess.run([str(folder / "gpu_steps"), "--list"], capture_output=True, text=True, check=True, env=environment)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return listed.stdout.split()
+
+
+def plan_text(names: list[str], machine: Machine, sizes: Sizes) -> str:
+    """The minutes of each step, planned and at most, and the sum of each list."""
+    lines = []
+    for name in names:
+        spent_s = 0.0
+        lines.append(f"{name}")
+        for step in steps_of([name], machine, sizes):
+            spent_s += step.planned_s
+            lines.append(f"  {step.name:26} {step.planned_s / 60:5.1f} min, at most {step.limit_s / 60:3.1f}, "
+                         f"done by {spent_s / 60:4.1f}  {step.description}")
+    return "\n".join(lines)
