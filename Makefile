@@ -29,7 +29,7 @@ all:            ## build everything, the tests too
 cuda12:         ## build/cuda12/bin/libsimile_cuda12.so, the GPU plug-in for drivers from 525 on, with its test; without nvcc
 	@packages/install build cuda12
 	cmake/cuda12/fetch build/cuda12/toolkit
-	cmake --preset cuda12
+	cmake --preset cuda12 $(if $(ARCHITECTURES),-D "SIMILE_CUDA_ARCHITECTURES=$(ARCHITECTURES)")
 	cmake --build --preset cuda12 --parallel $(JOBS) --target simile_cuda cuda_plugin_test
 	build/cuda12/tests/cuda_plugin_test
 

@@ -1,5 +1,6 @@
 # The GPU engine's sources: built by nvcc into the plug-in, and by the tests for an emulated device.
-set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu order_mask.cu row_scan.cu sample_gate.cu take_queries.cu topk_fp16.cu)
+set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu convert_to_int8.cu int8_scan.cu order_mask.cu row_scan.cu sample_gate.cu
+                          take_queries.cu topk_fp16.cu)
 list(TRANSFORM SIMILE_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/)
 set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp cuda_engine.cpp device.cpp device_error.cpp device_probe.cpp
                        filter_cache.cpp kernel_variants.cpp pass_plan.cpp pass_runner.cpp plugin.cpp resident_rows.cpp workspace.cpp)
@@ -44,18 +45,26 @@ function(simile_cuda_architectures result)
 endfunction()
 
 # simile_clang_kernels(VARIABLE): the objects of the kernels where clang compiles them, with the flags of
-# kernels/CMakeLists.txt. clang calls the ptxas and the fatbinary of the toolkit's folder; a kernel that spills is an error.
+# cmake/cuda12/flags, which do what those of kernels/CMakeLists.txt do, and CMAKE_CUDA_FLAGS; and PTX of the last architecture, unless it is
+# written 90-real. clang calls the ptxas and the fatbinary of the toolkit's folder; a kernel that spills is an error.
 function(simile_clang_kernels result)
-  list(TRANSFORM SIMILE_CUDA_ARCHITECTURES PREPEND --offload-arch=sm_ OUTPUT_VARIABLE targets)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda12/flags)
+  file(READ ${PROJECT_SOURCE_DIR}/cmake/cuda12/flags flags)
+  separate_arguments(flags UNIX_COMMAND "${flags} ${CMAKE_CUDA_FLAGS}")
+  list(TRANSFORM SIMILE_CUDA_ARCHITECTURES REPLACE "-real$" "" OUTPUT_VARIABLE targets)
+  list(TRANSFORM targets PREPEND --offload-arch=sm_)
+  set(ptx "")
   list(GET SIMILE_CUDA_ARCHITECTURES -1 newest)
+  if(NOT newest MATCHES "-real$")
+    set(ptx --cuda-include-ptx=sm_${newest})
+  endif()
   set(objects "")
   foreach(source IN LISTS SIMILE_KERNEL_SOURCES)
     get_filename_component(name ${source} NAME)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
     add_custom_command(
       OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d COMMENT "Building CUDA object ${name}.o by clang" VERBATIM
-      COMMAND ${SIMILE_CUDA_CLANG} -x cuda --cuda-path=${SIMILE_CUDA12_TOOLKIT} ${targets} --cuda-include-ptx=sm_${newest}
-              -std=c++17 -O3 -fPIC -ffp-contract=off -Wno-unknown-cuda-version -I${PROJECT_SOURCE_DIR}
+      COMMAND ${SIMILE_CUDA_CLANG} ${flags} --cuda-path=${SIMILE_CUDA12_TOOLKIT} ${targets} ${ptx} -I${PROJECT_SOURCE_DIR}
               -I${PROJECT_SOURCE_DIR}/cmake/cuda12 -Xcuda-ptxas --warn-on-spills -Xcuda-ptxas --warning-as-error -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object})
     list(APPEND objects ${object})
   endforeach()
@@ -101,7 +110,7 @@ if(CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${SIMILE_CCACHE})
   endif()
   if(SIMILE_CUDA_ARCHITECTURES)  # of the command line, such as 90-real
-    set(why "as told")
+    set(why SIMILE_CUDA_ARCHITECTURES)
   else()
     simile_cuda_architectures(SIMILE_CUDA_ARCHITECTURES)
     set(why SIMILE_CUDA_CARDS=${SIMILE_CUDA_CARDS})

@@ -42,6 +42,11 @@ __device__ __forceinline__ void AddColumns(const float*& query, const float*& fi
   second += kSteps * 32;
 }
 
+// Blocks of 256 threads of a multiprocessor, for kernels that compute canonical scores: leaves 64
+// registers a thread. Without a number the compiler aims at full occupancy, with 32 registers and a
+// few loads in flight.
+inline constexpr unsigned kScoringBlocksAtOnce = 4;
+
 // Two rows at once, for twice the loads in flight: rows of 384 dimensions wait for memory once,
 // those of 768 twice. All lanes get both scores.
 //   stride  a multiple of 32

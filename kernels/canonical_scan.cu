@@ -12,9 +12,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
-// Of a multiprocessor: leaves 64 registers a thread. Without a number the compiler aims at full
-// occupancy, with 32 registers and a few loads in flight.
-constexpr unsigned kBlocksAtOnce = 4;
 constexpr unsigned kBlocksMax = 2'048;
 constexpr unsigned kBlocksToFill = 512;  // estimated: four per multiprocessor of an H200
 
@@ -48,7 +45,7 @@ unsigned BlocksFor(unsigned row_count) {
 
 }  // namespace
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     CanonicalScanKernel(const SIMILE_GRID_CONSTANT Pass pass,
                         const SIMILE_GRID_CONSTANT ScanStep step, const Key* thresholds) {
   const unsigned query = blockIdx.y, lane = threadIdx.x % 32;
@@ -58,12 +55,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   const Key threshold = thresholds[query];
   const unsigned limit = terms.list != nullptr ? terms.list_count : pass.row_count;
   const unsigned end = min(step.first + step.count, limit);
-  const unsigned turn = gridDim.x * kWarps * 2;
+  const unsigned stride = gridDim.x * kWarps * 2;
   unsigned place = step.first + (blockIdx.x * kWarps + threadIdx.x / 32) * 2;
   CandidatePair next = PairAt(pass, terms, place, end);
-  for (; place < end; place += turn) {
+  for (; place < end; place += stride) {
     auto [a, b] = next;
-    next = PairAt(pass, terms, place + turn, end);  // arrives while this pair is scored
+    next = PairAt(pass, terms, place + stride, end);  // arrives while this pair is scored
     if (!a.passes && !b.passes) continue;
     if (!a.passes) a.row = b.row;
     if (!b.passes) b.row = a.row;
@@ -103,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RowScoresKernel(const SIMILE_GRID_CONSTANT Pass pass, const unsigned* list, unsigned count,
                     float* scores) {
   const unsigned query = blockIdx.y, lane = threadIdx.x % 32;

@@ -21,8 +21,8 @@
 
 namespace simile::kernels {
 
-// Whether AsyncCopy16 copies in the background. A kernel that is made for it has no code for other
-// cards, which never run it: most of the time to compile them would go there.
+// Whether AsyncCopy16 copies in the background. On cards where it does not, kernels that are made
+// for it only trap: the host launches them on none, and they take most of the time to compile.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 inline constexpr bool kHasAsyncCopy = false;
 #else
@@ -43,6 +43,19 @@ using emulated_cuda::Launch;
 using emulated_cuda::LaunchTogether;
 using emulated_cuda::SharedArray;
 
+template <class... Parameters, class... Arguments>
+cudaError_t LaunchEarly(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                        std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+  return Launch(kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
+}
+__device__ __forceinline__ void Trap() {
+  emulated_cuda::DeviceFault(cudaErrorLaunchFailure, "a kernel without code for this card");
+}
+__device__ __forceinline__ void LetNextLaunch() {}
+__device__ __forceinline__ void AwaitPrevious() {}
+__device__ __forceinline__ void PrefetchToL2(const void* /*from*/, unsigned /*bytes*/,
+                                             unsigned /*lane*/) {}
+
 __device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
   emulated_cuda::AsyncCopy16(to, from, valid);
 }
@@ -54,6 +67,10 @@ __device__ __forceinline__ void AsyncCopyWait() {
 __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)[4],
                                            const unsigned (&b)[2], int line = __builtin_LINE()) {
   emulated_cuda::MmaM16N8K16(sums, a, b, sums, line);
+}
+__device__ __forceinline__ void Mma16x8x32(int (&sums)[4], const unsigned (&a)[4],
+                                           const unsigned (&b)[2], int line = __builtin_LINE()) {
+  emulated_cuda::MmaM16N8K32(sums, a, b, line);
 }
 __device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
   return emulated_cuda::LoadAcquire(from);
@@ -72,8 +89,8 @@ __device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
 #else  // a real device
 
 #ifdef __clang__
-// One block a multiprocessor is enough where a kernel says nothing: so that more fit, ptxas would
-// spill registers of clang's code.
+// Without a number of blocks, ptxas spills registers of clang's code to fit more blocks; one is
+// enough.
 #define SIMILE_BOUNDS(threads, blocks, ...) __attribute__((launch_bounds(threads, blocks)))
 #undef __launch_bounds__
 #define __launch_bounds__(...) SIMILE_BOUNDS(__VA_ARGS__, 1)
@@ -84,6 +101,18 @@ template <class... Parameters, class... Arguments>
 cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    cudaStream_t stream, Arguments&&... arguments) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, nullptr, 0};
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+// The same before the kernel enqueued before it has ended, from its LetNextLaunch on: the kernel
+// begins with AwaitPrevious. For sm_90 and later.
+template <class... Parameters, class... Arguments>
+cudaError_t LaunchEarly(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                        std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, &early, 1};
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
@@ -98,6 +127,9 @@ cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, &together, 1};
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
+
+// Ends the kernel with an error from which the device does not recover.
+__device__ __forceinline__ void Trap() { __trap(); }
 
 // Shared memory of a block. An aggregate, because __shared__ allows no constructor. The emulated
 // device checks indexes and poisons what was never written.
@@ -130,6 +162,33 @@ template <int kLeft>
 __device__ __forceinline__ void AsyncCopyWait() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+#endif
+}
+
+// Of kernels that may be launched early: both do nothing in one that is not.
+__device__ __forceinline__ void LetNextLaunch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+// What the kernels before wrote is visible after it.
+__device__ __forceinline__ void AwaitPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Asks the L2 for neighbouring bytes, a multiple of 16 from an address that is one. Whole warp.
+__device__ __forceinline__ void PrefetchToL2(const void* from, unsigned bytes, unsigned lane) {
+#if __CUDA_ARCH__ >= 900
+  if (lane == 0) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+  }
+#elif __CUDA_ARCH__ >= 800
+  constexpr unsigned kLine = 128;
+  for (unsigned at = lane * kLine; at < bytes; at += 32 * kLine) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char*>(from) + at) : "memory");
+  }
 #endif
 }
 
@@ -172,6 +231,21 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
       }
     }
   }
+#endif
+}
+
+// sums += a (16 x 32 int8) * b (32 x 8 int8), exactly, by a whole warp. Byte for byte the fragments
+// of Mma16x8x16, with four numbers along the inner dimension in place of two. For sm_80 and later.
+__device__ __forceinline__ void Mma16x8x32(int (&sums)[4], const unsigned (&a)[4],
+                                           const unsigned (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else  // kernel_variants.cpp launches it on no such card
+  Trap();
 #endif
 }
 

@@ -9,9 +9,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
-// Of a multiprocessor: leaves 64 registers a thread. Without a number the compiler aims at full
-// occupancy, with 32 registers and a few loads in flight.
-constexpr unsigned kBlocksAtOnce = 4;
 
 __device__ __forceinline__ FinishShared& Shared() {
   return *reinterpret_cast<FinishShared*>(DynamicShared());
@@ -19,26 +16,41 @@ __device__ __forceinline__ FinishShared& Shared() {
 
 }  // namespace
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     FinishKernel(const SIMILE_GRID_CONSTANT Pass pass) {
   FinishQuery(pass, blockIdx.x, Shared());
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     PruneKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  const unsigned kept = Prune(pass, blockIdx.x, Shared());
-  if (threadIdx.x == 0) pass.proofs[blockIdx.x].kept = kept;
+  LetNextLaunch();
+  const Candidates candidates = Prune(pass, blockIdx.x, Shared());
+  if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
+    ListOthersKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+  LetNextLaunch();
+  AwaitPrevious();
+  const Candidates candidates =
+      ListOthers(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x), Shared());
+  __syncthreads();  // all have loaded the former ones
+  if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
+}
+
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  Rescore(pass, blockIdx.y, pass.proofs[blockIdx.y].kept, blockIdx.x * kWarps + threadIdx.x / 32,
-          gridDim.x * kWarps);
+  LetNextLaunch();
+  AwaitPrevious();
+  const Candidates candidates = LoadCandidates(pass, blockIdx.y);
+  Rescore(pass, blockIdx.y, candidates.scored, candidates.listed,
+          blockIdx.x * kWarps + threadIdx.x / 32, gridDim.x * kWarps);
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  Conclude(pass, blockIdx.x, pass.proofs[blockIdx.x].kept, Shared());
+  AwaitPrevious();
+  Conclude(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x).listed, Shared());
 }
 
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream) {
@@ -47,18 +59,21 @@ cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream) {
 
 cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_t stream) {
   const dim3 queries(pass.batch), block(kThreads);
-  if (const cudaError_t error =
-          Launch(PruneKernel, queries, block, sizeof(FinishShared), stream, pass);
-      error != cudaSuccess) {
-    return error;
-  }
   // Each warp takes two rows.
   const dim3 shares(std::clamp((expected + 2 * kWarps - 1) / (2 * kWarps), 1U, 256U), pass.batch);
-  if (const cudaError_t error = Launch(RescoreKernel, shares, block, 0, stream, pass);
-      error != cudaSuccess) {
-    return error;
+  const auto launch_behind = [&](void (*kernel)(Pass), dim3 grid, std::size_t shared_bytes) {
+    return pass.launches_early ? LaunchEarly(kernel, grid, block, shared_bytes, stream, pass)
+                               : Launch(kernel, grid, block, shared_bytes, stream, pass);
+  };
+  constexpr std::size_t kShared = sizeof(FinishShared);
+  cudaError_t error = Launch(PruneKernel, queries, block, kShared, stream, pass);
+  if (error == cudaSuccess) error = launch_behind(RescoreKernel, shares, 0);
+  if (pass.hits_are_upper_bounds) {
+    if (error == cudaSuccess) error = launch_behind(ListOthersKernel, queries, kShared);
+    if (error == cudaSuccess) error = launch_behind(RescoreKernel, shares, 0);
   }
-  return Launch(ConcludeKernel, queries, block, sizeof(FinishShared), stream, pass);
+  if (error != cudaSuccess) return error;
+  return launch_behind(ConcludeKernel, queries, kShared);
 }
 
 }  // namespace simile::kernels

@@ -9,11 +9,16 @@
 
 // From a query's hits to its answer: prune to the rows that can be among the best, compute their
 // canonical scores, order them, certify. Each step runs in one block of whole warps, canonical
-// scores in one or many; finish.cu and row_scan.cu combine them.
+// scores in one or many; finish.cu and scan_frame.cuh combine them.
+//
+// A hit's score is within pass.bound of the canonical one. Those of the int8 scan are upper bounds
+// of what it can be instead (pass.hits_are_upper_bounds, with a bound of 0): canonical scores of
+// the hits with the best upper bounds decide which others need one.
 
 namespace simile::kernels {
 
 inline constexpr unsigned kFineBins = kBins * 8;
+inline constexpr float kAnyScore = 1e30F;  // above every cheap score
 
 // Shared memory of the steps, in the kernel's dynamic shared memory.
 struct FinishShared {
@@ -21,7 +26,7 @@ struct FinishShared {
   unsigned coarse[kBins];
   BinPlace place;
   unsigned eligible;
-  unsigned kept;
+  unsigned listed;
   Key run[kRunKeys];
 };
 
@@ -29,7 +34,8 @@ __device__ __forceinline__ unsigned HitsHeld(const Pass& pass, unsigned query) {
   return min(LoadFromL2(pass.hit_counts + query), pass.capacity);
 }
 
-// Hits of one thread whose loads are issued together.
+// Hits of one thread whose loads are issued together. Estimated: a block of 256 threads then reads
+// a query's usual thousand hits in one memory latency.
 inline constexpr unsigned kHitsAhead = 4;
 
 // Hits at, at + blockDim.x, ... of a list; those beyond its end have kLowestScore.
@@ -107,68 +113,111 @@ __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, un
   return low + static_cast<float>(bin) / bins_per_unit - 2.0F * pass.bound - kPlaceError;
 }
 
-// Lists the rows of the hits that can be among the best, in any order. Returns how many.
-__device__ __forceinline__ unsigned Prune(const Pass& pass, unsigned query, FinishShared& shared) {
+// Lists the rows of the hits with from <= score < below behind those listed before, in any order.
+// Returns how many are listed.
+__device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, unsigned listed,
+                                             float from, float below, FinishShared& shared) {
+  constexpr unsigned kNoRow = ~0U;
   const unsigned count = HitsHeld(pass, query), lane = threadIdx.x % 32;
-  if (threadIdx.x == 0) shared.kept = 0;
-  DropExcluded(pass, query, count);
-  const float cut = PruningCut(pass, query, count, shared);
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
+  if (threadIdx.x == 0) shared.listed = listed;
+  __syncthreads();
   for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
     Hit loaded[kHitsAhead];
     unsigned rows[kHitsAhead];
     LoadHits(pass.hits + first, base + threadIdx.x, count, loaded);
 #pragma unroll
     for (unsigned j = 0; j < kHitsAhead; ++j) {
-      rows[j] = loaded[j].score >= cut ? __ldg(pass.row_of + loaded[j].position) : 0;
+      const bool keep = loaded[j].score >= from && loaded[j].score < below;
+      rows[j] = keep ? __ldg(pass.row_of + loaded[j].position) : kNoRow;
     }
 #pragma unroll
     for (unsigned j = 0; j < kHitsAhead; ++j) {
-      const bool keep = loaded[j].score >= cut;
+      const bool keep = rows[j] != kNoRow;
       const unsigned lanes = __ballot_sync(~0U, keep);
       unsigned slot = 0;
       if (lane == 0 && lanes != 0) {
-        slot = atomicAdd(&shared.kept, static_cast<unsigned>(__popc(lanes)));
+        slot = atomicAdd(&shared.listed, static_cast<unsigned>(__popc(lanes)));
       }
       slot = __shfl_sync(~0U, slot, 0) + static_cast<unsigned>(__popc(lanes & ((1U << lane) - 1)));
       if (keep) pass.kept_rows[first + slot] = rows[j];
     }
   }
   __syncthreads();
-  return shared.kept;
+  return shared.listed;
 }
 
-// Canonical keys of the kept rows, two rows per warp at a time.
+// Lists the rows of the hits that can be among the best; of upper bounds, of the `wanted` best.
+__device__ __forceinline__ Candidates Prune(const Pass& pass, unsigned query,
+                                            FinishShared& shared) {
+  const unsigned count = HitsHeld(pass, query);
+  DropExcluded(pass, query, count);
+  const float cut = PruningCut(pass, query, count, shared);
+  return {0, ListHits(pass, query, 0, cut, kAnyScore, shared), cut};
+}
+
+// The least canonical score of the listed rows, in units.
+__device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, unsigned listed,
+                                            FinishShared& shared) {
+  const Key* keys = pass.keys + static_cast<std::size_t>(query) * pass.capacity;
+  Key least = ~0ULL;
+  for (unsigned i = threadIdx.x; i < listed; i += blockDim.x) least = min(least, keys[i]);
+#pragma unroll
+  for (int step = 16; step != 0; step /= 2) least = min(least, __shfl_xor_sync(~0U, least, step));
+  if (threadIdx.x % 32 == 0) shared.run[threadIdx.x / 32] = least;
+  __syncthreads();
+  for (unsigned i = 0; i < blockDim.x / 32; ++i) least = min(least, shared.run[i]);
+  return ScoreOf(least) / pass.terms[query].score_of_unit;
+}
+
+// Of upper bounds: lists the hits besides whose upper bound reaches the least canonical score of
+// those listed, which `wanted` rows reach.
+__device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
+                                                 Candidates candidates, FinishShared& shared) {
+  const unsigned scored = candidates.listed;
+  if (scored == 0 || scored < pass.terms[query].wanted) return {scored, scored, candidates.cut};
+  const float least = LeastScore(pass, query, scored, shared);
+  const unsigned listed = ListHits(pass, query, scored, least, candidates.cut, shared);
+  return {scored, listed, candidates.cut};
+}
+
+// Canonical keys of the listed rows that have none, two rows per warp at a time.
 //   warp, warps  this warp's index and the number of warps that share the work; the warp takes
 //                every pair of rows at warp + i * warps
 // Returns the warp's index for a list of pairs that continues behind this query's.
-__device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned kept,
-                                            unsigned warp, unsigned warps) {
-  const unsigned lane = threadIdx.x % 32, pairs = (kept + 1) / 2;
+__device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned scored,
+                                            unsigned listed, unsigned warp, unsigned warps) {
+  const unsigned lane = threadIdx.x % 32, pairs = (listed - scored + 1) / 2;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   const float* vector = pass.queries + static_cast<std::size_t>(query) * pass.stride;
   for (; warp < pairs; warp += warps) {
-    const unsigned i = warp * 2;
+    const unsigned i = scored + warp * 2;
     const unsigned a = LoadFromL2(pass.kept_rows + first + i);
-    const unsigned b = LoadFromL2(pass.kept_rows + first + min(i + 1, kept - 1));
+    const unsigned b = LoadFromL2(pass.kept_rows + first + min(i + 1, listed - 1));
     const ScorePair scores =
         CanonicalScores(vector, pass.rows + static_cast<std::size_t>(a) * pass.stride,
                         pass.rows + static_cast<std::size_t>(b) * pass.stride, pass.stride, lane);
     if (lane == 0) pass.keys[first + i] = MakeKey(scores.first, a);
-    if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);
+    if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);
   }
   return warp - pairs;
 }
 
-// The same for all queries, whose pairs of rows are one list: so warps differ by at most one pair.
-// The number of rows kept is in each query's proof.
+// The candidates of a query, as another block may have written them.
+__device__ __forceinline__ Candidates LoadCandidates(const Pass& pass, unsigned query) {
+  return Bits<Candidates>(LoadFromL2(reinterpret_cast<const uint4*>(pass.candidates + query)));
+}
+
+// Rescore for all queries, whose pairs of rows are one list: so warps differ by at most one pair.
 __device__ __forceinline__ void RescoreAll(const Pass& pass, unsigned warp, unsigned warps) {
   const unsigned lane = threadIdx.x % 32;
   for (unsigned base = 0; base < pass.batch; base += 32) {
     const unsigned queries = min(pass.batch - base, 32U);
-    const unsigned counts = lane < queries ? LoadFromL2(&pass.proofs[base + lane].kept) : 0;
+    Candidates of_lane{};
+    if (lane < queries) of_lane = LoadCandidates(pass, base + lane);
     for (unsigned i = 0; i < queries; ++i) {
-      warp = Rescore(pass, base + i, __shfl_sync(~0U, counts, i), warp, warps);
+      warp = Rescore(pass, base + i, __shfl_sync(~0U, of_lane.scored, i),
+                     __shfl_sync(~0U, of_lane.listed, i), warp, warps);
     }
   }
 }
@@ -215,10 +264,16 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
 // All steps in one block. Ends with shared memory free for the next query.
 __device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
                                             FinishShared& shared) {
-  const unsigned kept = Prune(pass, query, shared);
-  Rescore(pass, query, kept, threadIdx.x / 32, blockDim.x / 32);
+  const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  Candidates candidates = Prune(pass, query, shared);
+  Rescore(pass, query, 0, candidates.listed, warp, warps);
   __syncthreads();
-  Conclude(pass, query, kept, shared);
+  if (pass.hits_are_upper_bounds) {
+    candidates = ListOthers(pass, query, candidates, shared);
+    Rescore(pass, query, candidates.scored, candidates.listed, warp, warps);
+    __syncthreads();
+  }
+  Conclude(pass, query, candidates.listed, shared);
 }
 
 }  // namespace simile::kernels

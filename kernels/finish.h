@@ -18,7 +18,8 @@ inline constexpr unsigned kHitsOfOneBlock = 16;
 // One block per query: for short answers, where further launches would cost more than the work.
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);
 
-// The same in three launches, so that many blocks share the canonical scores of one query.
+// The same in three launches, five for upper bounds, so that many blocks share the canonical scores
+// of one query.
 //   expected  rows kept per query; only speed depends on it
 cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_t stream);
 

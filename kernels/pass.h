@@ -24,6 +24,9 @@ struct QueryTerms {
   unsigned rank;        // the gate is the rank-th best of the sample less a margin
   float unit_of_query;  // a power of two that scales the query to at most unit length
   float score_of_unit;  // a power of two
+  float reached;  // a score in units that at least `wanted` rows reach; it replaces the sample's
+                  // gate. kLowestScore: unknown
+  unsigned second_rank;  // of a second gate among the groups of the first rows; 0: it has none
 };
 
 // A position that reached the gate, with its cheap score.
@@ -35,16 +38,23 @@ struct alignas(8) Hit {
 // Whether an answer is proven, or why it is not: then canonical scores of all rows answer the
 // query.
 enum ProofFlag : unsigned {
-  kProven = 0,
-  kOverflow = 1,   // more hits than the capacity
-  kTooFew = 2,     // fewer hits than wanted: the gate was too high
-  kBelowGate = 3,  // a row below the gate may have a better score than the last hit
-  kPending = 4,    // no answer yet: the host's mark where it polls for one
+  kPending = 0,  // no answer yet; the host's mark, too, where it polls for one
+  kProven = 1,
+  kOverflow = 2,   // more hits than the capacity
+  kTooFew = 3,     // fewer hits than wanted: the gate was too high
+  kBelowGate = 4,  // a row below the gate may have a better score than the last hit
 };
 struct Proof {
   unsigned flag;
   unsigned hits;  // that reached the gate; may exceed the capacity
   unsigned kept;  // of these, rescored
+};
+
+// Hits of a query that are listed for canonical scores.
+struct alignas(16) Candidates {
+  unsigned scored;  // the first of the list, which have theirs
+  unsigned listed;
+  float cut;  // hits below it are not listed yet
 };
 
 struct Pass {
@@ -54,6 +64,7 @@ struct Pass {
   unsigned row_count;
   unsigned stride;  // of fp32 rows, fp16 rows and queries: a multiple of 32, zeros after dim
   float bound;      // |cheap - canonical| of any row and query, in units
+  bool hits_are_upper_bounds;  // no hit's canonical score is above its own; bound is 0
   // The queries
   const float* queries;     // [batch][stride]
   const QueryTerms* terms;  // [batch]
@@ -64,12 +75,14 @@ struct Pass {
   unsigned* hit_counts;  // [batch]
   unsigned capacity;
   // Candidates: hits that can be among the best
-  unsigned* kept_rows;  // [batch][capacity]
-  Key* keys;            // [batch][capacity]
+  Candidates* candidates;  // [batch]
+  unsigned* kept_rows;     // [batch][capacity]
+  Key* keys;               // [batch][capacity]
   // The answer
   Proof* proofs;  // [batch]
   Key* best;      // [batch][best_stride], best first, 0 after the last
   unsigned best_stride;
+  bool launches_early;  // a step's launch overlaps the end of the step before; sm_90 and later
   bool host_polls;  // proofs and best are in host memory, and the host polls the flag of each proof
 };
 

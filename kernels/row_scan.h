@@ -2,13 +2,14 @@
 
 #include <cstddef>
 
+#include "kernels/int8_rows.h"
 #include "kernels/pass.h"
 
-// row_scan: the fused pass for small batches. One read of the rows serves up to 64 queries, and one
-// cooperative launch does everything: the first 32 * sample_groups rows give each query its gate,
-// then all rows are scored with accumulators that start at minus the gate (a hit has a clear sign
-// bit), then one block per query finishes (finish.cuh), with the canonical scores of longer answers
-// shared by all blocks.
+// row_scan: the fused pass for small batches. One read of the rows serves up to 128 queries, and
+// one cooperative launch does everything: the first 32 * sample_groups rows give each query its
+// gate, then all rows are scored with accumulators that start at minus the gate (a hit has a clear
+// sign bit), then one block per query finishes (finish.cuh), with the canonical scores of longer
+// answers shared by all blocks.
 //   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
 //   out  as finish.h; without `finishes` pass.hits, hit_counts and gates, for LaunchFinishInSteps
 // Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages
@@ -19,7 +20,7 @@
 
 namespace simile::kernels {
 
-inline constexpr unsigned kScanQueriesMax = 64;
+inline constexpr unsigned kScanQueriesMax = 128;
 inline constexpr unsigned kScanTileRows = 32;    // rows a warp scores at once, and a sample's group
 inline constexpr unsigned kScanGroupsMax = 512;  // of a sample
 
@@ -32,26 +33,50 @@ struct GridRounds {
 struct RowScanArguments {
   const __half* fp16_rows;
   unsigned sample_groups;  // 1 .. kScanGroupsMax, at most as many as there are tiles
-  float margin;            // the gate is the sample's less this: twice the bound
+  float margin;            // the gate is the sample's less this: twice pass.bound, so 0 for int8
   float* maxima;           // [batch][sample_groups] scratch
+  unsigned second_tiles;   // that set a second gate, from the first on; 0: one gate
+  float* second_maxima;    // [batch][kScanGroupsMax] scratch
   GridRounds* rounds;
   bool finishes;
+  bool prefetches = false;  // set by the launch, from the shape's form
+  Int8Rows int8 = {};       // for int8_scan alone
+};
+
+// How rows and scores are handled. Which is fastest only a card can tell: gpu_steps, step
+// `variants`, measures them all.
+enum class ScanForm : unsigned char {
+  kPlain,
+  kPrefetch,  // asks the L2 for the warp's next tile when the copies of a tile begin
+  kWide,      // copies 256 neighbouring bytes of a row in place of 128 at a time
+  kKept,      // keeps all scores in registers: every row is in the sample and none is read twice
 };
 
 // The layout of a block's shared memory: queries, then rows in transit.
 struct RowScanShape {
-  unsigned queries = 0;  // 16, 32 or 64 per pass; 0: it does not fit
+  unsigned queries = 0;  // per pass: 8 (int8 alone), 16, 32, 64 or 128; 0: it does not fit
   unsigned stages = 0;   // of a warp's ring; 1: rows go straight to registers
   unsigned warps = 0;
   std::size_t shared_bytes = 0;
+  ScanForm form = ScanForm::kPlain;
 };
+inline constexpr unsigned kTilesKept = 2;  // of a warp, in the form kKept
 
-// The shapes of the two variants for a batch of 1 .. kScanQueriesMax; queries is 0 where none fits.
+// The shapes of the fp16 scans for a batch; queries is 0 where none fits.
+//   form              wide stages and kept scores are for up to 32 queries, registers are kPlain
 //   shared_bytes_max  per block
 // Rings are copied in the background (cp.async, sm_80 and later): as many warps as fit, then as
-// many stages. Without a ring every lane loads its rows one stage ahead into registers.
-RowScanShape ShapeRingScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max);
-RowScanShape ShapeRegisterScan(unsigned stride, unsigned batch, std::size_t shared_bytes_max);
+// many stages. Without a ring every lane loads its rows one stage ahead into registers, for up to
+// 64 queries.
+RowScanShape ShapeRingScan(ScanForm form, unsigned stride, unsigned batch,
+                           std::size_t shared_bytes_max);
+RowScanShape ShapeRegisterScan(ScanForm form, unsigned stride, unsigned batch,
+                               std::size_t shared_bytes_max);
+
+// The architecture of the PTX from which the card's code of the scan was made: 75 where a build for
+// sm_75 runs on a later card. That code lacks what later architectures have.
+// Leaves the number as it is where it fails.
+cudaError_t ArchitectureOfRowScan(int& architecture);
 
 // Allows the shape's kernel all the shared memory that a block may have; called before its launches
 // and not while a graph is captured.

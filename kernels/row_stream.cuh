@@ -3,7 +3,7 @@
 #include "kernels/device.h"
 #include "kernels/row_scan.h"
 
-// How row_scan's warps walk over the tiles and load rows for the products.
+// How the warps of row_scan and int8_scan walk over the tiles and load rows for the products.
 
 namespace simile::kernels {
 
@@ -17,46 +17,55 @@ __device__ __forceinline__ unsigned RowOfGroup(unsigned group) {
   return group >> 1 | (group & 1U) << 2;
 }
 
-// The tiles of one warp: those of the sample, then those of all rows. Neighbouring tiles go to
-// different blocks, so that multiprocessors differ by at most one tile per warp.
+// The tiles of one warp: those of the sample, then those of all rows, of which the first may set a
+// second gate. Neighbouring tiles go to different blocks, so that multiprocessors differ by at most
+// one tile per warp.
 struct TileWalk {
-  enum Phase : unsigned { kSample, kRows, kDone };
+  enum Phase : unsigned { kSample, kFirst, kRows, kDone };
 
   unsigned phase, tile;
   unsigned first, step;
-  unsigned sample_tiles, row_tiles;
+  unsigned sample_tiles, second_tiles, row_tiles;
 
   __device__ __forceinline__ void Settle() {
     if (phase == kSample && tile >= sample_tiles) {
-      phase = kRows;
+      phase = kFirst;
       tile = first;
     }
+    if (phase == kFirst && tile >= second_tiles) phase = kRows;
     if (phase == kRows && tile >= row_tiles) phase = kDone;
   }
-  // Whether the phase changed.
+  // Whether it begins again with the first tile.
   __device__ __forceinline__ bool Advance() {
-    const unsigned before = phase;
+    const bool was_sample = phase == kSample;
     tile += step;
     Settle();
-    return phase != before;
+    return was_sample && phase != kSample;
   }
+};
+
+// What is read: fp16 rows, or int8 rows as pairs of bytes.
+struct ScannedRows {
+  const __half* rows;
+  unsigned row_count;
+  unsigned stride;  // a multiple of 32
 };
 
 // The addresses of the next stage: 32 rows, one chunk of each.
 class StageSource {
  public:
   //   row, column  the lane's first row in a tile and its first column in a chunk
-  __device__ __forceinline__ StageSource(const Pass& pass, const __half* fp16_rows,
-                                         const TileWalk& walk, unsigned row, unsigned column)
-      : fp16_rows_(fp16_rows),
-        first_(fp16_rows +
-               (static_cast<std::size_t>(walk.first) * kScanTileRows + row) * pass.stride + column),
+  __device__ __forceinline__ StageSource(const ScannedRows& rows, const TileWalk& walk,
+                                         unsigned row, unsigned column)
+      : rows_(rows.rows),
+        first_(rows.rows +
+               (static_cast<std::size_t>(walk.first) * kScanTileRows + row) * rows.stride + column),
         next_(first_),
         walk_(walk),
         row_(row),
         column_(column),
-        row_count_(pass.row_count),
-        stride_(pass.stride) {}
+        row_count_(rows.row_count),
+        stride_(rows.stride) {}
 
   __device__ __forceinline__ bool done() const { return walk_.phase == TileWalk::kDone; }
   // Whether the stage lies entirely within the rows and columns.
@@ -70,7 +79,17 @@ class StageSource {
   __device__ __forceinline__ const __half* At(unsigned rows_on, unsigned columns_on) const {
     return next_ + chunk_ * kChunk + static_cast<std::size_t>(rows_on) * stride_ + columns_on;
   }
-  __device__ __forceinline__ const __half* anywhere() const { return fp16_rows_; }
+  __device__ __forceinline__ const __half* anywhere() const { return rows_; }
+  // Whether the stage is the first of its tile, and whether one behind it is of the same tile.
+  __device__ __forceinline__ bool begins_tile() const { return chunk_ == 0; }
+  __device__ __forceinline__ bool has_second() const { return (chunk_ + 1) * kChunk < stride_; }
+  // Asks the L2 for the warp's next tile of the phase, whose rows are neighbours. Whole warp.
+  __device__ __forceinline__ void PrefetchNextTile(unsigned lane) const {
+    const unsigned next = walk_.tile + walk_.step;
+    if (walk_.phase != TileWalk::kRows || (next + 1) * kScanTileRows > row_count_) return;
+    PrefetchToL2(rows_ + static_cast<std::size_t>(next) * kScanTileRows * stride_,
+                 kScanTileRows * stride_ * 2, lane);
+  }
   __device__ __forceinline__ void Advance() {
     if (++chunk_ * kChunk < stride_) return;
     chunk_ = 0;
@@ -79,7 +98,7 @@ class StageSource {
   }
 
  private:
-  const __half* const fp16_rows_;
+  const __half* const rows_;
   const __half* const first_;
   const __half* next_;
   TileWalk walk_;
@@ -88,29 +107,61 @@ class StageSource {
   unsigned chunk_ = 0;
 };
 
+// Of a slot in shared memory: where a lane's first copy goes, and from where it loads.
+__device__ __forceinline__ unsigned CopyOffset(unsigned lane) {
+  const unsigned row = lane / 8, column = lane % 8;
+  return row * 128 + (column ^ row) * 16;
+}
+__device__ __forceinline__ unsigned LoadOffset(unsigned lane) {
+  const unsigned quad = lane % 4, fed = RowOfGroup(lane / 4);
+  return fed * 128 + (quad ^ fed) * 16;
+}
+// A quarter of the warp copies one line of a row; rows 0 to 3 and 4 to 7 of eight swizzle
+// differently.
+//   i  of the tile's eighths, four rows each
+__device__ __forceinline__ void CopyRows(const StageSource& source, unsigned i, unsigned columns_on,
+                                         unsigned char* slot, unsigned to_low, bool there) {
+  const unsigned to_high = (to_low ^ 64) + 512;
+  AsyncCopy16(slot + ((i & 1U) != 0 ? to_high : to_low) + i / 2 * 1024,
+              there ? source.At(i * 4, columns_on) : source.anywhere(), there);
+}
+
 // A warp's ring of stages in shared memory. A slot holds 32 rows of 128 bytes whose 16-byte chunks
 // are swizzled (chunk ^ row % 8), as Hopper's bulk copies (TMA) do it.
-template <unsigned kStages>
+//   kChunks  of a tile in a stage: 1, or 2 that are copied row by row, so that memory sees 256
+//            neighbouring bytes at once; a tile with an odd number ends with half a stage
+template <unsigned kStages, unsigned kChunks = 1>
 class RowRing {
  public:
-  __device__ __forceinline__ RowRing(const Pass& pass, const __half* fp16_rows,
-                                     const TileWalk& walk, unsigned char* slots, unsigned lane)
-      : source_(pass, fp16_rows, walk, lane / 8, lane % 8 * 8),
+  static constexpr unsigned kStageBytes = kChunks * kSlotBytes;
+  static constexpr unsigned kBytes = kStages * kStageBytes;  // of a warp
+
+  __device__ __forceinline__ RowRing(const ScannedRows& rows, const TileWalk& walk,
+                                     unsigned char* slots, unsigned lane, bool prefetches)
+      : source_(rows, walk, lane / 8, lane % 8 * 8),
         slots_(slots),
         in_(slots),
-        out_(slots) {
-    const unsigned row = lane / 8, column = lane % 8;
-    to_low_ = row * 128 + (column ^ row) * 16;
-    const unsigned group = lane / 4, quad = lane % 4, fed = RowOfGroup(group);
-    offset_ = fed * 128 + (quad ^ fed) * 16;
+        out_(slots),
+        chunks_of_tile_((rows.stride + kChunk - 1) / kChunk),
+        to_low_(CopyOffset(lane)),
+        offset_(LoadOffset(lane)),
+        lane_(lane),
+        prefetches_(prefetches) {
 #pragma unroll 1
     for (unsigned i = 0; i + 1 < kStages; ++i) Issue();
   }
 
-  // Makes the next stage loadable and starts a copy into the slot of the previous one.
+  // Makes the next chunk loadable and, with the first of a stage, starts a copy into the slots of
+  // the previous one.
   __device__ __forceinline__ void Next() {
+    const bool is_second = kChunks == 2 && chunk_ % 2 != 0;
+    if (kChunks == 2 && ++chunk_ == chunks_of_tile_) chunk_ = 0;
+    if (is_second) {
+      current_ += kSlotBytes;
+      return;
+    }
     AsyncCopyWait<static_cast<int>(kStages) - 2>();
-    __syncwarp();  // the stage is complete for all lanes, and none reads the slot to be filled
+    __syncwarp();  // the stage is complete for all lanes, and none reads the slots to be filled
     Issue();
     current_ = out_;
     out_ = After(out_);
@@ -122,28 +173,29 @@ class RowRing {
   }
 
  private:
-  __device__ __forceinline__ unsigned char* After(unsigned char* slot) const {
-    return slot + kSlotBytes == slots_ + kStages * kSlotBytes ? slots_ : slot + kSlotBytes;
+  __device__ __forceinline__ unsigned char* After(unsigned char* stage) const {
+    return stage + kStageBytes == slots_ + kBytes ? slots_ : stage + kStageBytes;
   }
-  // A quarter of the warp copies one line; rows 0 to 3 and 4 to 7 of eight swizzle differently.
   __device__ __forceinline__ void Issue() {
     if (!source_.done()) {
-      const unsigned to_high = (to_low_ ^ 64) + 512;
-      if (source_.whole()) {
+      const bool two = kChunks == 2 && source_.has_second();
+      if (prefetches_ && source_.begins_tile()) source_.PrefetchNextTile(lane_);
+      if (kChunks == 1 && source_.whole()) {
 #pragma unroll
         for (unsigned i = 0; i < kScanTileRows / 4; ++i) {
-          AsyncCopy16(in_ + ((i & 1U) != 0 ? to_high : to_low_) + i / 2 * 1024,
-                      source_.At(i * 4, 0), true);
+          CopyRows(source_, i, 0, in_, to_low_, true);
         }
       } else {
-#pragma unroll 1
+#pragma unroll kChunks
         for (unsigned i = 0; i < kScanTileRows / 4; ++i) {
-          const bool there = source_.Has(i * 4, 0);
-          AsyncCopy16(in_ + ((i & 1U) != 0 ? to_high : to_low_) + i / 2 * 1024,
-                      there ? source_.At(i * 4, 0) : source_.anywhere(), there);
+          CopyRows(source_, i, 0, in_, to_low_, source_.Has(i * 4, 0));
+          if (two) {
+            CopyRows(source_, i, kChunk, in_ + kSlotBytes, to_low_, source_.Has(i * 4, kChunk));
+          }
         }
       }
       source_.Advance();
+      if (two) source_.Advance();
       in_ = After(in_);
     }
     AsyncCopyCommit();  // also an empty group: AsyncCopyWait counts groups
@@ -153,17 +205,23 @@ class RowRing {
   unsigned char* const slots_;
   unsigned char *in_, *out_;
   const unsigned char* current_ = nullptr;
-  unsigned to_low_, offset_;
+  const unsigned chunks_of_tile_;
+  unsigned chunk_ = 0;  // of the tile, the next to be loaded
+  const unsigned to_low_, offset_;
+  const unsigned lane_;
+  const bool prefetches_;
 };
 
 // No ring: every lane loads its own fragments one stage ahead into registers. For cards without
 // background copies, and for queries that fill shared memory.
 class RowRegisters {
  public:
-  __device__ __forceinline__ RowRegisters(const Pass& pass, const __half* fp16_rows,
-                                          const TileWalk& walk, unsigned char* /*slots*/,
-                                          unsigned lane)
-      : source_(pass, fp16_rows, walk, RowOfGroup(lane / 4), lane % 4 * 8) {
+  static constexpr unsigned kBytes = 0;
+
+  __device__ __forceinline__ RowRegisters(const ScannedRows& rows, const TileWalk& walk,
+                                          unsigned char* /*slots*/, unsigned lane,
+                                          bool /*prefetches*/)
+      : source_(rows, walk, RowOfGroup(lane / 4), lane % 4 * 8) {
     Issue();
   }
 

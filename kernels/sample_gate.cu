@@ -10,8 +10,9 @@ namespace {
 constexpr unsigned kThreadsMax = 1'024;
 constexpr unsigned kBlocksAtOnce = 1;  // of a multiprocessor, so that registers hold the loads
 constexpr unsigned kScores = 8;        // of a load
-constexpr unsigned kLoadsAhead = 4;    // of a thread, issued together
-constexpr unsigned kNoRow = 0;         // the key where no row passes, below every other
+// Of a thread, issued together; estimated: a thousand threads then read a sample in two latencies.
+constexpr unsigned kLoadsAhead = 4;
+constexpr unsigned kNoRow = 0;  // the key where no row passes, below every other
 constexpr float kNoQuery = 65504.0F;
 
 // Two fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
 
 cudaError_t LaunchSampleGate(const Pass& pass, const ScoreTile& tile, const ScoreSample& sample,
                              cudaStream_t stream) {
-  // A thread per eight keys.
+  // A thread per eight keys: estimated, so that few wait for the barriers of the selection.
   const unsigned keys = sample.group > 1 ? (sample.rows + kScores - 1) / kScores : sample.rows;
   const unsigned threads = std::clamp((keys / 8 + 31) / 32 * 32, 128U, kThreadsMax);
   return Launch(SampleGateKernel, dim3(pass.batch), dim3(threads), 0, stream, pass, tile, sample);

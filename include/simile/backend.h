@@ -35,8 +35,9 @@ class Backend {
 
   virtual const BackendInfo& info() const = 0;
 
-  // What it lacks and so is slower without, as text; empty for nothing. Never changes.
-  virtual std::string lack() const { return {}; }
+  // Why it is slower than it could be, for the first line and `simile doctor`: a library that is
+  // missing or does not work. Empty for no reason; never changes.
+  virtual std::string limitation() const { return {}; }
 
   // The backend that answers instead because the device is lost; null while this one answers.
   virtual FallbackBackend fallback() const { return nullptr; }

@@ -28,12 +28,12 @@ class RowMask {
   std::size_t row_count() const { return row_count_; }
   void Allow(Row row) {
     assert(row < row_count_);
-    Change();
+    RenewIdentity();
     words_[row / 64] |= std::uint64_t{1} << (row % 64);
   }
   void Forbid(Row row) {
     assert(row < row_count_);
-    Change();
+    RenewIdentity();
     words_[row / 64] &= ~(std::uint64_t{1} << (row % 64));
   }
   bool Allows(Row row) const {
@@ -44,16 +44,16 @@ class RowMask {
   // REQUIRES: other has as many rows.
   void IntersectWith(const RowMask& other) {
     assert(other.row_count_ == row_count_);
-    Change();
+    RenewIdentity();
     for (std::size_t word = 0; word < words_.size(); ++word) words_[word] &= other.words_[word];
   }
   void UniteWith(const RowMask& other) {
     assert(other.row_count_ == row_count_);
-    Change();
+    RenewIdentity();
     for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
   }
   void Invert() {
-    Change();
+    RenewIdentity();
     for (std::uint64_t& word : words_) word = ~word;
     if (row_count_ % 64 != 0) words_.back() &= (std::uint64_t{1} << (row_count_ % 64)) - 1;
   }
@@ -87,8 +87,9 @@ class RowMask {
   }
 
  private:
-  // Before the rows change. An identity that nobody else keeps stays: nothing is compared with it.
-  void Change() {
+  // Call before the rows change. An identity that nobody else keeps stays: nothing is compared with
+  // it.
+  void RenewIdentity() {
     if (identity_.use_count() != 1) identity_ = std::make_shared<const char>();
   }
 

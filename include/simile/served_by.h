@@ -27,13 +27,14 @@ using FallbackBackend = std::shared_ptr<const ServedBy>;
 // Why the fallback backend does what the chosen one was asked to do.
 enum class FallbackCause : std::uint8_t {
   kOutOfMemory,  // the device had no memory for a batch
-  kCallFailed,   // a device call failed for a batch or a collection, or a batch was late
+  kCallFailed,   // a device call failed for a batch or a collection
+  kLate,         // the device did not finish a batch in time
   kDeviceLost,   // the device is lost: everything from now on
   kDoesNotFit,   // the device had no memory for a collection
 };
 inline constexpr std::array kFallbackCauses = {
-    FallbackCause::kOutOfMemory, FallbackCause::kCallFailed, FallbackCause::kDeviceLost,
-    FallbackCause::kDoesNotFit};
+    FallbackCause::kOutOfMemory, FallbackCause::kCallFailed, FallbackCause::kLate,
+    FallbackCause::kDeviceLost, FallbackCause::kDoesNotFit};
 
 // "out_of_memory": the cause as a metric's label.
 constexpr const char* LabelOf(FallbackCause cause) {
@@ -42,6 +43,8 @@ constexpr const char* LabelOf(FallbackCause cause) {
       return "out_of_memory";
     case FallbackCause::kCallFailed:
       return "call_failed";
+    case FallbackCause::kLate:
+      return "late";
     case FallbackCause::kDeviceLost:
       return "device_lost";
     case FallbackCause::kDoesNotFit:

@@ -18,6 +18,8 @@ const char* MessageOf(FallbackCause cause) {
       return "the GPU had no memory for a batch; the CPU answered it";
     case FallbackCause::kCallFailed:
       return "a call to the GPU failed; the CPU did the work";
+    case FallbackCause::kLate:
+      return "the GPU did not finish a batch in time; the CPU answered it";
     case FallbackCause::kDeviceLost:
       return "the GPU is lost; the CPU answers from now on";
     case FallbackCause::kDoesNotFit:

@@ -108,6 +108,12 @@ std::vector<Setting> MakeSettings() {
       Mebibytes({"gpu.reserve_mib", "", "MiB",
                  "Memory of the GPU that is left free for its driver and other processes."},
                 0, 1'048'576, &GpuOptions::reserve_bytes),
+      Choice({"gpu.int8", "", "",
+              "Whether the GPU also keeps a copy of each collection with one byte per dimension, "
+              "from which batches of up to 64 queries are answered with half the memory traffic. "
+              "auto: on cards from sm_80 on, where everything fits; off: never. Answers are the "
+              "same."},
+             Values<bool>{{"auto", true}, {"off", false}}, &GpuOptions::int8_rows),
       WholeNumber({"gpu.batch_timeout", "", "ms",
                    "A batch that the GPU has not finished after this long is answered by the "
                    "CPU; after a second one in a row the GPU counts as lost."},
@@ -141,7 +147,7 @@ std::vector<Setting> MakeSettings() {
               "Also log a line for every served request; failed ones are logged either way, ten a "
               "second of each reason."},
              "true", &Config::log_requests),
-      // The upper ends of these ranges are the maxima of the wire contract (proto/simile/v1): an
+      // The upper bounds of these ranges are the maxima of the wire contract (proto/simile/v1): an
       // operator may lower them.
       WholeNumber(
           {"limits.k_max", "", "hits", "The most hits a query may ask for, its offset included."},

@@ -50,7 +50,7 @@ struct SimilePlugin {
   // Lists the devices without opening one. Fills the whole struct; never throws.
   void (*probe)(SimileDeviceProbe* probe);
   // Opens a device and allocates its workspace. Never throws. A vendor library that it can do
-  // without is named by Backend::lack. Errors, as a receipt shows them:
+  // without is named by Backend::limitation. Errors, as a receipt shows them:
   //   kFailedPrecondition      no code for the device; with the code of kDeviceErrorPayload
   //   kResourceExhausted       the smallest workspace does not fit; with the bytes needed and free
   //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost

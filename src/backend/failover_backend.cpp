@@ -58,8 +58,7 @@ class FailoverBackend final : public Backend {
         return FallBack(FallbackCause::kOutOfMemory, failed,
                         fmt::format("the GPU had no memory for this batch: {}", reason));
       case absl::StatusCode::kDeadlineExceeded:
-        return FallBack(FallbackCause::kCallFailed, failed,
-                        fmt::format("the GPU was late: {}", reason));
+        return FallBack(FallbackCause::kLate, failed, fmt::format("the GPU was late: {}", reason));
       default:
         return FallBack(FallbackCause::kCallFailed, failed,
                         fmt::format("the GPU failed at this batch: {}", reason));

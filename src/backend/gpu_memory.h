@@ -15,12 +15,15 @@ namespace simile::backend {
 namespace gpu_sizes {
 
 inline constexpr std::size_t kFp16 = 2;
-inline constexpr std::size_t kQueryTerms = 48;
+inline constexpr std::size_t kQueryTerms = 56;
+inline constexpr std::size_t kInt8Row = 8;
+inline constexpr std::size_t kInt8Query = 12;
 inline constexpr std::size_t kProof = 12;
 inline constexpr std::size_t kKey = 8;  // of a hit in an answer
 inline constexpr std::size_t kHit = 8;
+inline constexpr std::size_t kCandidates = 16;
 inline constexpr std::size_t kGridRounds = 8;
-inline constexpr unsigned kScanQueriesMax = 64;
+inline constexpr unsigned kScanQueriesMax = 128;
 inline constexpr unsigned kScanGroupsMax = 512;
 inline constexpr unsigned kTileGranule = 128;
 inline constexpr unsigned kSpareHits = 64;  // of a query's buffer, for some that are not wanted
@@ -50,10 +53,14 @@ struct ResidentSize {
   std::uint64_t rows = 0;  // 0 where the fp32 rows stay on the host
   std::uint64_t row_numbers = 0;
   std::uint64_t filters = 0;
+  std::uint64_t int8_rows = 0;  // with what the int8 scan needs besides; 0: without that scan
 
-  std::uint64_t total() const { return fp16_rows + rows + row_numbers + filters; }
+  std::uint64_t total() const { return fp16_rows + rows + row_numbers + filters + int8_rows; }
 };
-inline ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device) {
+// Bytes of an int8 row, which is rotated in whole blocks of 64 dimensions.
+constexpr std::size_t Int8Stride(unsigned stride) { return (std::size_t{stride} + 63) / 64 * 64; }
+inline ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device,
+                                 bool with_int8 = false) {
   const std::uint64_t values = std::uint64_t{segment.row_count} * segment.stride;
   ResidentSize size;
   size.fp16_rows = values * gpu_sizes::kFp16;
@@ -62,14 +69,27 @@ inline ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device
   size.filters = (kFilterPlaces * WordsOfFilterPlace(segment.row_count) +
                   WordsOfMaskByRow(segment.row_count)) *
                  sizeof(unsigned);
+  const std::size_t int8_stride = Int8Stride(segment.stride);
+  if (with_int8 && segment.row_count > 0) {
+    size.int8_rows = segment.row_count * std::uint64_t{int8_stride + gpu_sizes::kInt8Row} +
+                     2 * int8_stride * sizeof(float);  // the signs of the rotation
+  }
   return size;
 }
-// With the fp32 rows where they fit into the free bytes, else without.
-inline ResidentSize PlanResidentIn(std::uint64_t free_bytes, const SegmentSize& segment) {
+// With the fp32 rows and, where wanted, the int8 rows if both fit into the free bytes, else with
+// the fp32 rows, else with neither: a canonical score from the host costs more than a pass over
+// fp16.
+inline ResidentSize PlanResidentIn(std::uint64_t free_bytes, const SegmentSize& segment,
+                                   bool with_int8) {
+  const ResidentSize with_all = PlanResident(segment, true, with_int8);
+  // The next generation is refused without memory for its fp16 rows: int8 rows leave that free.
+  const std::uint64_t next = with_int8 ? PlanResident(segment, false).total() : 0;
+  if (with_all.total() + next <= free_bytes) return with_all;
   const ResidentSize with_rows = PlanResident(segment, true);
   return with_rows.total() <= free_bytes ? with_rows : PlanResident(segment, false);
 }
-// What making a segment resident takes besides, for a moment: the sum of its rounding errors.
+// Device bytes that a load takes for a moment besides these: the maxima that its conversions
+// measure, one double for fp16 or two floats for int8.
 inline constexpr std::uint64_t kResidentBuildBytes = sizeof(std::uint64_t);
 
 // The memory for all collections and the workspace: a share of the device's less a reserve.
@@ -111,19 +131,24 @@ inline AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
 inline std::size_t AnswerBytesMax(const WorkspaceSize& size) {
   return LayAnswers(size.queries_max, 0).bytes + size.answers_max * gpu_sizes::kKey;
 }
+inline std::size_t ScanQueryCount(const WorkspaceSize& size) {
+  return std::min(size.queries_max, gpu_sizes::kScanQueriesMax);
+}
+// Of the groups of a scan's sample, and of those of its second gate.
 inline std::size_t MaximaCount(const WorkspaceSize& size) {
-  return std::size_t{std::min(size.queries_max, gpu_sizes::kScanQueriesMax)} *
-         gpu_sizes::kScanGroupsMax;
+  return 2 * ScanQueryCount(size) * gpu_sizes::kScanGroupsMax;
 }
 
 // Device bytes of a workspace of this size, which all segments share.
 inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
   const std::uint64_t queries = size.queries_max;
   const std::uint64_t hits = size.hits_max * (gpu_sizes::kHit + gpu_sizes::kKey + sizeof(unsigned));
-  const std::uint64_t of_each_query = sizeof(float) + sizeof(unsigned) + gpu_sizes::kKey;
+  const std::uint64_t of_each_query =
+      sizeof(float) + sizeof(unsigned) + gpu_sizes::kKey + gpu_sizes::kCandidates;
   return LayQueries(size.queries_max, size.stride_max).bytes + AnswerBytesMax(size) +
          queries * size.stride_max * gpu_sizes::kFp16 + 2 * size.tile_bytes + hits +
-         queries * of_each_query + MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
+         queries * of_each_query + ScanQueryCount(size) * gpu_sizes::kInt8Query +
+         MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
          size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
 }
 // Query blocks on the host: one is filled while the device works on the other.

@@ -30,6 +30,9 @@ struct GpuTuning {
   unsigned canonical_rows_max = 4'096;
   // Up to this many queries use the fused scan, more use matrix products.
   unsigned scan_queries_max = 64;
+  // One row in this many sets a second gate for the rest of a fused scan, where the hits that it
+  // saves take longer than it does. 0: never.
+  unsigned second_gate_share = 16;
   // A filter that at most one row in this many passes becomes a list of rows.
   unsigned gather_share = 32;
   // Scans of up to this many queries exchange them and their answers through host memory that
@@ -43,6 +46,8 @@ struct GpuOptions {
   // The share of the device's memory that all collections may take together, less the reserve.
   double memory_fraction = 0.8;
   std::uint64_t reserve_bytes = std::uint64_t{1} << 30;
+  // Whether collections are kept as int8 rows too where the card multiplies them and all fits.
+  bool int8_rows = true;
   // A batch that the device has not finished after this long fails. When the next one is not
   // finished in time either, the device counts as hung.
   std::chrono::milliseconds batch_timeout{2'000};

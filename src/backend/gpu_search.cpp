@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <ranges>
 #include <system_error>
 #include <utility>
 
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backend/gpu_plugin.h"
 
@@ -37,11 +39,11 @@ void AddReason(std::string& reasons, const std::string& reason) {
 
 // The same error in other words.
 absl::Status WithMessage(const absl::Status& status, const std::string& message) {
-  absl::Status whole(status.code(), message);
+  absl::Status result(status.code(), message);
   if (const auto code = status.GetPayload(kDeviceErrorPayload)) {
-    whole.SetPayload(kDeviceErrorPayload, *code);
+    result.SetPayload(kDeviceErrorPayload, *code);
   }
-  return whole;
+  return result;
 }
 
 std::unique_ptr<SimileDeviceProbe> ProbeWith(const SimilePlugin& plugin) {
@@ -52,15 +54,14 @@ std::unique_ptr<SimileDeviceProbe> ProbeWith(const SimilePlugin& plugin) {
 
 // "the NVIDIA driver runs CUDA 12.4, the plug-in needs CUDA 13.0 (driver 580 or later)"
 std::string WhyTooOld(const SimileDeviceProbe& probe, const AcceleratorKind& kind) {
-  const std::string_view oldest = OldestDriverFor(probe.runtime);
+  const std::string_view oldest = OldestDriverFor(kind, probe.runtime);
   return fmt::format("the {} runs {}, the plug-in needs {}{}", kind.driver_name, probe.driver,
                      probe.runtime,
                      oldest.empty() ? "" : fmt::format(" (driver {} or later)", oldest));
 }
 
-// Whether the same engine in another build may open a device that this one could not: it has no
-// code for it.
-bool MayAnotherPluginDo(const absl::Status& status, const AcceleratorKind& kind) {
+// Whether the plug-in has no code for the device, which another build of the engine may have.
+bool HasNoCode(const absl::Status& status, const AcceleratorKind& kind) {
   const int code = DeviceErrorOf(status).value_or(0);
   return std::ranges::find(kind.no_code, code) != kind.no_code.end();
 }
@@ -81,33 +82,35 @@ absl::StatusOr<OpenedGpu> OpenDevice(const FoundPlugin& found, const FoundDevice
 }
 
 // OpenGpu once the driver is loaded.
-//   lacking  whether a plug-in may do that lacks a library; else set where one was passed over
-absl::StatusOr<OpenedGpu> OpenFirst(GpuSearch left, const GpuOptions& options, bool& lacking) {
-  const bool accepts_lack = lacking || left.plugin_paths.size() == 1;
+//   takes_limited  whether a plug-in with a limitation is taken while others are untried
+//   passed_over    set when such a plug-in was left for a later one
+absl::StatusOr<OpenedGpu> OpenFirst(GpuSearch left, const GpuOptions& options, bool takes_limited,
+                                    bool& passed_over) {
   std::string reasons;  // against the plug-ins that were tried
+  absl::Status last;    // of the last of them
   for (;;) {
     const absl::StatusOr<FoundPlugin> found = FindGpuPlugin(left);
     if (!found.ok()) {
       AddReason(reasons, std::string(found.status().message()));
-      return WithMessage(found.status(), reasons);
+      return WithMessage(last.ok() ? found.status() : last, reasons);
     }
     AddReason(reasons, found->others);
+    const bool is_last = found->untried.empty();
     const auto device = FindDevice(*found->plugin, options.device, left.kind);
     auto opened = device.ok() ? OpenDevice(*found, *device, options) : device.status();
-    const std::string lack = opened.ok() ? opened->backend->lack() : "";
-    if (opened.ok() && (lack.empty() || accepts_lack)) {
+    const std::string limitation = opened.ok() ? opened->backend->limitation() : "";
+    if (opened.ok() && (limitation.empty() || takes_limited || (is_last && !passed_over))) {
       if (!reasons.empty())
         opened->description += fmt::format(", through {} ({})", found->file, reasons);
-      if (!lack.empty()) opened->description += "; " + lack;
+      if (!limitation.empty()) opened->description += "; " + limitation;
       return opened;
     }
-    lacking = lacking || opened.ok();
-    const absl::Status status = opened.ok() ? absl::NotFoundError(lack) : opened.status();
-    const bool is_last = found->untried.empty() ||
-                         !(opened.ok() || (device.ok() && MayAnotherPluginDo(status, left.kind)));
-    if (is_last && reasons.empty()) return status;
-    AddReason(reasons, fmt::format("{}: {}", found->file, std::string(status.message())));
-    if (is_last) return WithMessage(status, reasons);
+    passed_over = passed_over || opened.ok();
+    last = opened.ok() ? absl::NotFoundError(limitation) : opened.status();
+    const bool ends = is_last || !(opened.ok() || (device.ok() && HasNoCode(last, left.kind)));
+    if (ends && reasons.empty()) return last;
+    AddReason(reasons, fmt::format("{}: {}", found->file, std::string(last.message())));
+    if (ends) return WithMessage(last, reasons);
     left.plugin_paths = found->untried;
   }
 }
@@ -122,9 +125,9 @@ std::vector<GpuSearch> DefaultGpuSearches() {
   for (const AcceleratorKind& kind : AcceleratorKinds()) {
     GpuSearch& search = searches.emplace_back(GpuSearch{kind.driver_library, {}, kind});
     if (error) continue;
-    for (const char* file : kind.plugin_files) {
+    for (const PluginFile& file : kind.plugin_files) {
       for (const fs::path& place : {folder, folder.parent_path() / "lib" / "simile"}) {
-        search.plugin_paths.push_back((place / file).string());
+        search.plugin_paths.push_back((place / file.name).string());
       }
     }
   }
@@ -138,9 +141,11 @@ absl::StatusOr<FoundPlugin> FindGpuPlugin(const GpuSearch& search) {
     return fs::exists(path, error);
   });
   if (here.empty()) {
+    const auto names = search.kind.plugin_files | std::views::transform(&PluginFile::name);
     return absl::NotFoundError(
-        fmt::format("{} is here, but {} is not beside the server: this build has no GPU plug-in",
-                    search.kind.a_driver, search.kind.plugin_files.front()));
+        fmt::format("{} is here, but no GPU plug-in is beside the server ({}); `simile doctor` "
+                    "says how to get one",
+                    search.kind.a_driver, fmt::join(names, ", ")));
   }
   FoundPlugin found;
   std::string too_old;  // why the driver cannot run `found`
@@ -185,9 +190,9 @@ absl::StatusOr<FoundDevice> FindDevice(const SimilePlugin& plugin, int number,
 absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options) {
   if (absl::Status driver = LoadDriver(search.driver_library, search.kind); !driver.ok())
     return driver;
-  bool lacking = false;
-  auto opened = OpenFirst(search, options, lacking);
-  if (!opened.ok() && lacking) return OpenFirst(search, options, lacking);
+  bool passed_over = false;
+  auto opened = OpenFirst(search, options, false, passed_over);
+  if (!opened.ok() && passed_over) return OpenFirst(search, options, true, passed_over);
   return opened;
 }
 

@@ -32,12 +32,12 @@ struct OpenedGpu {
   std::string bus_id;       // "0000:3b:00.0"
 };
 
-// Opens the GPU: loads the driver (gpu_plugin.h), then takes the two steps below and opens the
-// device. A plug-in that has no code for the device, or lacks a library, leaves it to the next one
-// that is here; where none is whole, the first that can be used is taken with its lack. Never
-// unloads what it has loaded. Errors: the first step that fails, as a receipt gives it for answers
-// of the CPU; with several
-//         plug-ins, the reason of each under the code of the last. Those of SimilePlugin::open come
+// Opens the GPU: loads the driver (gpu_plugin.h), finds a plug-in and the device, and opens it. A
+// plug-in that has no code for the device, or has a limitation (Backend), is passed over for the
+// next file; where all that can be used are limited, the first of them is taken. Never unloads what
+// it has loaded.
+// Errors: the first step that fails, as a receipt gives it; with several plug-ins the reason of
+//         each, with the codes of the last that could be loaded. Those of SimilePlugin::open come
 //         with the device's name and the vendor's code (kDeviceErrorPayload).
 absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& options);
 

@@ -16,9 +16,6 @@ constexpr double kFp16Underflow = 0x1p-25;  // of a subnormal one, absolute
 constexpr double kTensorStep = 0x1p-23;     // lost by a truncated sum, relative
 constexpr double kFloatRounding = 0x1p-24;  // relative
 
-// The greatest factor from a canonical score to the same in units.
-constexpr double kUnitsPerScoreMax = 4.0 / (kNormMin * kNormMin);
-
 // The greatest |q - q'|, from the rounding of every element.
 double QueryResidualMax(std::size_t padded_dim) {
   return kFp16Rounding * kUnitLengthMax +

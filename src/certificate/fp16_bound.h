@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "simile/limits.h"
+
 namespace simile::certificate {
 
 // Cheap scores in fp16: rows and queries are scaled by powers of two to at most unit length,
@@ -11,6 +13,9 @@ namespace simile::certificate {
 
 // The longest vector that counts as unit length; rounding to fp32 leaves one within 2^-20.
 inline constexpr double kUnitLengthMax = 1.0 + 0x1p-16;
+
+// The greatest factor from a canonical score to the same in units.
+inline constexpr double kUnitsPerScoreMax = 4.0 / (kNormMin * kNormMin);
 
 // The length of a vector, in double.
 double Length(std::span<const float> vector);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace simile::certificate {
@@ -33,6 +34,9 @@ class Rotation {
 
   std::size_t dim() const { return dim_; }
   std::size_t rotated_dim() const { return rotated_dim_; }
+  // The factors of the first and the second round, +-1/8.
+  std::span<const float> first_signs() const { return first_signs_; }
+  std::span<const float> second_signs() const { return second_signs_; }
 
   // Rotates kCount vectors side by side, in place.
   //   values   [rotated_dim, kCount]  columns dim() and up are zero

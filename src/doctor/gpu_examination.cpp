@@ -283,7 +283,7 @@ Finding GpuExamination::ForDriverError(std::string_view probe, int code,
     const auto probed = std::make_unique<SimileDeviceProbe>();
     plugin_->plugin->probe(probed.get());
     evidence.value = std::data(probed->runtime);
-    evidence.needed = backend::OldestDriverFor(evidence.value);
+    evidence.needed = backend::OldestDriverFor(search_.kind, evidence.value);
   }
   return Failed(Diagnose(probe, symptom, evidence));
 }
@@ -350,9 +350,9 @@ Finding GpuExamination::ExamineBlas() {
   absl::StatusOr<backend::OpenedGpu> opened = backend::OpenGpu(search_, gpu);
   if (opened.ok()) {
     gpu_ = std::move(opened->backend);
-    if (const std::string lack = gpu_->lack(); !lack.empty()) {
-      return Diagnose(kBlas, Symptom::kBlasMissing,
-                      {.detail = lack, .value = Variable(kDriverPaths)});
+    if (const std::string limitation = gpu_->limitation(); !limitation.empty()) {
+      return Diagnose(kBlas, Symptom::kBlasUnusable,
+                      {.detail = limitation, .value = Variable(kDriverPaths)});
     }
     const bool is_other = opened->plugin_file != plugin_->file;
     return OkFinding(kBlas, fmt::format("loaded; the workspace fits{}{}", is_other ? ": " : "",

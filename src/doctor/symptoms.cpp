@@ -116,8 +116,7 @@ constexpr SymptomRow kRows[] = {
      "`nvidia-smi -L` must list it; `dmesg | grep -i nvrm` says why it does not"},
     {Symptom::kNoCodeForCard, "no_code_for_card", kFail, "{detail}",
      "take a build for this card (SIMILE_CUDA_CARDS=all; for cards before Turing the preset "
-     "cuda12), "
-     "or stay on the CPU"},
+     "cuda12), or stay on the CPU"},
     {Symptom::kPtxTooNew, "ptx_too_new", kFail,
      "the plug-in's code is newer than the driver {module} can translate ({detail})",
      "upgrade the driver, or take a build with an older CUDA"},
@@ -135,13 +134,14 @@ constexpr SymptomRow kRows[] = {
      "`nvidia-smi` and `dmesg | grep -i nvrm` may say more; then reload the driver or reboot"},
     {Symptom::kPluginMissing, "plugin_missing", kFail,
      "this build has no GPU plug-in: neither {subject}",
-     "take the GPU image, or build where nvcc is (`make` finds it)"},
+     "take the GPU image, or build one: `make` does where nvcc is, `make cuda12` without nvcc"},
     {Symptom::kPluginUnusable, "plugin_unusable", kFail, "{detail}",
      "install the server and its plug-in together, of one build"},
     {Symptom::kNoSuchDevice, "no_such_device", kFail, "{detail}",
      "set --gpu-device (gpu.device) to one of these"},
-    {Symptom::kBlasMissing, "blas_missing", kWarn, "{detail}",
-     "install the package, or put its folder on LD_LIBRARY_PATH (it is \"{value}\")"},
+    {Symptom::kBlasUnusable, "blas_unusable", kWarn, "{detail}",
+     "install libcublas and libcublasLt of one version for the CUDA that is named, or put their "
+     "folder on LD_LIBRARY_PATH (it is \"{value}\")"},
     {Symptom::kDoesNotFit, "does_not_fit", kFail, "{detail}",
      "free the card, raise --gpu-memory-fraction, lower gpu.reserve_mib; or shard, or stay on the "
      "CPU (`simile plan` computes what a collection takes)"},
@@ -188,7 +188,8 @@ constexpr SymptomRow kRows[] = {
      "`simile plan` computes what it takes"},
     {Symptom::kBatchesOnCpu, "batches_on_cpu", kWarn, "{detail}",
      "out of memory: lower limits.batch_queries_max or raise --gpu-memory-fraction; failed calls: "
-     "simile_device_errors_total has their codes"},
+     "simile_device_errors_total has their codes; late: see what else uses the card "
+     "(`nvidia-smi`), or raise gpu.batch_timeout"},
     {Symptom::kCpuBroken, "cpu_broken", kFail, "the CPU engine does not answer: {detail}",
      "this build does not suit this processor; see backend.isa in `simile config --print`"},
 };
@@ -230,6 +231,7 @@ Symptom SymptomOfDriverError(int code) {
       return Symptom::kExclusive;
     case 100:
       return Symptom::kNoDevice;
+    case 98:
     case 209:
       return Symptom::kNoCodeForCard;
     case 214:

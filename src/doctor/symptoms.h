@@ -52,7 +52,7 @@ enum class Symptom : std::uint8_t {
   kPluginMissing,
   kPluginUnusable,
   kNoSuchDevice,
-  kBlasMissing,
+  kBlasUnusable,
   kDoesNotFit,
   kOpenFailed,
   kWrongAnswers,

@@ -130,7 +130,7 @@ TEST_F(FailoverBackendTest, RunsABatchOnTheCpuWhenTheGpuIsLate) {
   EXPECT_EQ(ReasonOf(Search(*index)), "the GPU was late: a batch was not finished after 2000 ms");
   EXPECT_EQ(Search(*index).fallback(), nullptr);
   EXPECT_EQ(backend_->fallback(), nullptr);
-  ASSERT_THAT(Causes(), ElementsAre(Cause::kCallFailed));
+  ASSERT_THAT(Causes(), ElementsAre(Cause::kLate));
   EXPECT_EQ(events_[0].device_error, std::nullopt);
 }
 

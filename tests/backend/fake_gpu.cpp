@@ -99,12 +99,13 @@ class FakeGpuIndex final : public SegmentIndex {
 
 class FakeGpu final : public Backend {
  public:
-  FakeGpu(FakeGpuControl& control, std::string lack) : control_(control), lack_(std::move(lack)) {
+  FakeGpu(FakeGpuControl& control, std::string limitation)
+      : control_(control), limitation_(std::move(limitation)) {
     memory_->Add("workspace", std::uint64_t{64} << 20);
   }
 
   const BackendInfo& info() const override { return info_; }
-  std::string lack() const override { return lack_; }
+  std::string limitation() const override { return limitation_; }
   std::vector<DeviceMemory> device_memory() const override { return memory_->Read(); }
   ResidentPlan Plan(const SegmentShape& shape) const override {
     return {.device_bytes = 3 * Fp16Bytes(shape.row_count, shape.dim)};
@@ -119,7 +120,7 @@ class FakeGpu final : public Backend {
 
  private:
   FakeGpuControl& control_;
-  const std::string lack_;
+  const std::string limitation_;
   const std::shared_ptr<FakeMemory> memory_ = std::make_shared<FakeMemory>();
   const BackendInfo info_{"gpu", "cuda-fake", "NVIDIA H200"};
 };
@@ -158,6 +159,7 @@ void FakeGpuControl::NextOf(Call call, std::string_view words) {
     const std::string_view word = words.substr(0, end);
     Next(call, word == "full"     ? GpuFull()
                : word == "failed" ? GpuFailed()
+               : word == "late"   ? GpuLate()
                : word == "lost"   ? GpuLost()
                : word == "wrong"  ? GpuWrong()
                                   : absl::OkStatus());
@@ -223,8 +225,8 @@ int FakeGpuControl::calls_after_loss() const {
   return calls_after_loss_;
 }
 
-std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string lack) {
-  return std::make_unique<FakeGpu>(control, std::move(lack));
+std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string limitation) {
+  return std::make_unique<FakeGpu>(control, std::move(limitation));
 }
 
 }  // namespace simile::tests

@@ -32,7 +32,7 @@ class FakeGpuControl {
 
   // Appends the outcome of one more call of this type; calls beyond the list succeed.
   void Next(Call call, absl::Status outcome);
-  // Appends one outcome for each word of a list: "ok,full,failed,lost,wrong".
+  // Appends one outcome for each word of a list: "ok,full,failed,late,lost,wrong".
   void NextOf(Call call, std::string_view words);
 
   // Every call of this type waits, until Release.
@@ -62,8 +62,8 @@ class FakeGpuControl {
 
 // Makes a backend "NVIDIA H200" with the engine "cuda-fake", which scores every row with the
 // reference and counts device memory as a GPU would.
-//   control  borrowed for the lifetime of the backend and its segments
-//   lack     of the backend
-std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string lack = {});
+//   control     borrowed for the lifetime of the backend and its segments
+//   limitation  of the backend
+std::unique_ptr<Backend> MakeFakeGpu(FakeGpuControl& control, std::string limitation = {});
 
 }  // namespace simile::tests

@@ -1,5 +1,6 @@
 // Fake plug-ins: compiled once for each value of FAKE_PLUGIN below. FAKE_GPU_PROBE_ERROR is the
-// code with which its devices cannot be listed, FAKE_GPU_OPEN_ERROR that of opening one, or `full`.
+// code with which its devices cannot be listed, FAKE_GPU_OPEN_ERROR that of opening one, or `full`,
+// FAKE_GPU_NO_CODE_ERROR that of the plug-in which has no code for them (else 209).
 // FAKE_CUDA_VERSION is the newest CUDA that the driver runs, as for fake_cuda_driver.c.
 #include <cstdio>
 #include <cstdlib>
@@ -84,8 +85,10 @@ void ReadOutcomesFromEnvironment() {
 void Open(const simile::backend::GpuOptions* /*options*/,
           absl::StatusOr<std::unique_ptr<simile::Backend>>* backend) {
   if (FAKE_PLUGIN == FAKE_NO_CODE) {
+    const char* error = std::getenv("FAKE_GPU_NO_CODE_ERROR");
     absl::Status status = absl::FailedPreconditionError("the plug-in has no code for it");
-    status.SetPayload(simile::backend::kDeviceErrorPayload, absl::Cord("209"));
+    status.SetPayload(simile::backend::kDeviceErrorPayload,
+                      absl::Cord(error != nullptr ? error : "209"));
     *backend = status;
     return;
   }

@@ -50,8 +50,8 @@ TEST(GpuSearchTest, ReportsWhyADriverCannotBeLoaded) {
 
 TEST(GpuSearchTest, ReportsAMissingPlugin) {
   EXPECT_EQ(ReasonWith("absent.so"),
-            "an NVIDIA driver is here, but libsimile_cuda.so is not beside the server: this build "
-            "has no GPU plug-in");
+            "an NVIDIA driver is here, but no GPU plug-in is beside the server (libsimile_cuda.so, "
+            "libsimile_cuda12.so); `simile doctor` says how to get one");
 }
 
 TEST(GpuSearchTest, ReportsWhyAPluginCannotBeLoaded) {
@@ -83,7 +83,7 @@ TEST(GpuSearchTest, ReportsWhyTheDeviceCannotBeOpened) {
   ASSERT_EQ(unsetenv("FAKE_GPU_OPEN_ERROR"), 0);
 }
 
-TEST(GpuSearchTest, SaysWhatTheDeviceLacks) {
+TEST(GpuSearchTest, SaysWhyTheDeviceIsSlowerThanItCouldBe) {
   const auto opened = OpenGpu({kDriver, {Fake("libfake_no_blas.so")}}, {});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->description,
@@ -115,7 +115,10 @@ TEST(GpuSearchTest, TriesPluginPathsInOrder) {
 // Both plug-ins beside the server, and what the machine has of CUDA.
 class TwoPluginsTest : public ::testing::Test {
  protected:
-  ~TwoPluginsTest() override { unsetenv("FAKE_CUDA_VERSION"); }
+  ~TwoPluginsTest() override {
+    unsetenv("FAKE_CUDA_VERSION");
+    unsetenv("FAKE_GPU_NO_CODE_ERROR");
+  }
 
   static void DriverRuns(const char* cuda) { setenv("FAKE_CUDA_VERSION", cuda, 1); }
   static absl::StatusOr<OpenedGpu> Open(const std::string& first, const std::string& second) {
@@ -147,9 +150,13 @@ TEST_F(TwoPluginsTest, TakesTheSecondWithAnOlderDriverAndSaysWhy) {
 }
 
 TEST_F(TwoPluginsTest, TakesTheSecondForACardThatTheFirstHasNoCodeFor) {
-  EXPECT_EQ(Said("libfake_no_code.so", "libfake_cuda12.so"),
-            "NVIDIA H200 (139 GiB), CUDA 13.0, through libfake_cuda12.so (libfake_no_code.so: "
-            "NVIDIA H200 (139 GiB) cannot be used: the plug-in has no code for it)");
+  for (const char* code : {"98", "209", "222"}) {
+    setenv("FAKE_GPU_NO_CODE_ERROR", code, 1);
+    EXPECT_EQ(Said("libfake_no_code.so", "libfake_cuda12.so"),
+              "NVIDIA H200 (139 GiB), CUDA 13.0, through libfake_cuda12.so (libfake_no_code.so: "
+              "NVIDIA H200 (139 GiB) cannot be used: the plug-in has no code for it)")
+        << code;
+  }
 }
 
 TEST_F(TwoPluginsTest, TakesTheSecondWhenTheCublasOfTheFirstIsAbsent) {
@@ -183,9 +190,10 @@ TEST_F(TwoPluginsTest, GiveTheReasonOfEachThatWasTried) {
   EXPECT_THAT(Said("libfake_no_code.so", "libfake_other_build.so"),
               AllOf(StartsWith("libfake_no_code.so: NVIDIA H200 (139 GiB) cannot be used: "),
                     HasSubstr("; libfake_other_build.so is from another build")));
+  EXPECT_EQ(DeviceErrorOf(Open("libfake_no_code.so", "libfake_other_build.so").status()), 209);
 }
 
-// One that lacks cuBLAS is better than none.
+// One without cuBLAS is better than none.
 TEST_F(TwoPluginsTest, TakesTheFirstThatRunsWhereNoneHasItsCublas) {
   for (const char* second :
        {"libfake_no_blas.so", "libfake_other_build.so", "libfake_no_code.so"}) {
@@ -211,9 +219,10 @@ TEST_F(TwoPluginsTest, LeaveTheSecondUntriedWhenItCannotDoBetter) {
 }
 
 TEST(GpuSearchTest, NeedsTheDriverOfThePluginsToolkit) {
-  EXPECT_EQ(OldestDriverFor("CUDA 13.0"), "580");
-  EXPECT_EQ(OldestDriverFor("CUDA 12.8"), "525");
-  EXPECT_EQ(OldestDriverFor("CUDA 11.8"), "");
+  const AcceleratorKind& cuda = AcceleratorKinds().front();
+  EXPECT_EQ(OldestDriverFor(cuda, "CUDA 13.0"), "580");
+  EXPECT_EQ(OldestDriverFor(cuda, "CUDA 12.8"), "525");
+  EXPECT_EQ(OldestDriverFor(cuda, "CUDA 11.8"), "");
   setenv("FAKE_CUDA_VERSION", "12040", 1);
   EXPECT_EQ(ReasonWith("libfake_working.so"),
             "the NVIDIA driver runs CUDA 12.4, the plug-in needs CUDA 13.0 (driver 580 or later)");

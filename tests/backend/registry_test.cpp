@@ -58,7 +58,7 @@ TEST(RegistryTest, TriesAcceleratorsInOrder) {
 TEST(RegistryTest, GivesTheReasonForEachAccelerator) {
   RegistryOptions options = With("libfake_no_device.so");
   GpuSearch other = With("absent.so").gpu_searches.front();
-  static constexpr const char* kPlugins[] = {"libsimile_acme.so"};
+  static constexpr PluginFile kPlugins[] = {{"libsimile_acme.so", "Acme 1.", "7"}};
   other.kind.a_driver = "an Acme driver";
   other.kind.plugin_files = kPlugins;
   options.gpu_searches.push_back(other);
@@ -66,8 +66,8 @@ TEST(RegistryTest, GivesTheReasonForEachAccelerator) {
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen->reason,
             "the NVIDIA driver reports no usable device (cudaErrorNoDevice: no CUDA-capable device "
-            "is detected); an Acme driver is here, but libsimile_acme.so is not beside the server: "
-            "this build has no GPU plug-in");
+            "is detected); an Acme driver is here, but no GPU plug-in is beside the server "
+            "(libsimile_acme.so); `simile doctor` says how to get one");
 }
 
 TEST(RegistryTest, TakesTheCpuWhenConfiguredTo) {

@@ -60,8 +60,8 @@ Fp16Vector Fp16Of(const std::vector<float>& vector, double unit) {
   return fp16;
 }
 
-// kCliff: one term of a sum is near 1, and the others near the last bit that is kept beside it.
-enum class Kind : std::uint8_t { kUniform, kSameSign, kSparse, kTiny, kCliff, kCount };
+// kMostCut: one term of a sum is near 1, and the others near the last bit that is kept beside it.
+enum class Kind : std::uint8_t { kUniform, kSameSign, kSparse, kTiny, kMostCut, kCount };
 
 std::vector<float> Draw(Kind kind, std::size_t dim, double length, SeededRandom& random) {
   std::vector<float> vector(dim);
@@ -70,9 +70,9 @@ std::vector<float> Draw(Kind kind, std::size_t dim, double length, SeededRandom&
     if (kind == Kind::kSameSign) value = std::abs(value) * 0x1p-3F + 1;
     if (kind == Kind::kSparse && !random.OneIn(8)) value = 0;
     if (kind == Kind::kTiny && !random.OneIn(8)) value *= 0x1p-20F;
-    if (kind == Kind::kCliff) value = 0x1.ff8p-12F;
+    if (kind == Kind::kMostCut) value = 0x1.ff8p-12F;
   }
-  vector[kind == Kind::kCliff ? 0 : random.Below(dim)] = 1;
+  vector[kind == Kind::kMostCut ? 0 : random.Below(dim)] = 1;
   const double scale = length / Length(vector);
   for (float& value : vector) value = static_cast<float>(value * scale);
   return vector;
@@ -150,7 +150,7 @@ TEST(TensorCoreSumTest, LosesNoMoreThanIsDerivedAndThatIsAssumed) {
 
 // The products after the first lose almost a whole step each; a few lose all they have, so that the
 // cut of each block's sum loses as much as it can.
-TEST(TensorCoreSumTest, LosesNearlyAllThatIsDerivedAtACliff) {
+TEST(TensorCoreSumTest, LosesNearlyAllThatIsDerivedFromTheTermsThatAreCutMost) {
   for (const SumRule& rule : kRules) {
     if (rule.block == 1) continue;
     const double step = std::ldexp(1, -rule.fraction_bits);

@@ -88,7 +88,8 @@ void ExpectOracleAnswers(const ConformanceCase& drawn, const SearchResult& resul
     ExpectNothingBetterLeftOut(drawn, query, result.Hits(query));
     if (::testing::Test::HasFatalFailure()) return;
     const QueryCost& cost = result.Cost(query);
-    ASSERT_LE(cost.rescans, 1U) << drawn.description;
+    // The most by the GPU: int8 rows with a score that is reached, fp16 rows, canonical scores.
+    ASSERT_LE(cost.rescans, 3U) << drawn.description;
     ASSERT_LE(cost.rows_rescored, (1 + cost.rescans) * drawn.rows->row_count())
         << drawn.description;
   }

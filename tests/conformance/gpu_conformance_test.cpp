@@ -34,6 +34,7 @@ struct Strategy {
   const char* engine;  // how the engine's name begins on answers of this strategy
 };
 constexpr Strategy kStrategies[] = {{"as_served", ForcedStrategy::kNone, "scan-"},
+                                    {"int8_scan", ForcedStrategy::kInt8Scan, "int8-scan-"},
                                     {"row_scan", ForcedStrategy::kRowScan, "fp16-scan-"},
                                     {"gemm", ForcedStrategy::kGemm, "fp16-gemm-"},
                                     {"gather", ForcedStrategy::kGather, "gather-"},
@@ -64,7 +65,10 @@ void CheckCases(const Strategy& strategy, std::uint64_t device_seed, std::uint64
     }
   }
   EXPECT_EQ(emulated_cuda::LiveObjects(), 0U) << "something was not released";
-  const std::uint64_t by_strategy = tally.StartingWith(strategy.engine);
+  // A card without the int8 scan uses the next one.
+  const bool is_int8 = strategy.forced == ForcedStrategy::kInt8Scan && card.capability >= 80;
+  const std::uint64_t by_strategy = tally.StartingWith(
+      is_int8 || strategy.forced != ForcedStrategy::kInt8Scan ? strategy.engine : "fp16-scan-");
   std::printf("%s on %s, device seed %" PRIu64 ": %" PRIu64 " cases from seed %" PRIu64 ", %" PRIu64
               " of %" PRIu64 " queries by this strategy, %" PRIu64 " rescans\n",
               strategy.name, card.name, device_seed, count, first_seed, by_strategy,

@@ -354,7 +354,7 @@ const std::vector<Case>& Cases() {
        1,
        "0.0.1-of-yesterday"},
       {"NoSuchDevice", All, {}, {"--gpu-device", "3"}, "no_such_device", 1, "0, NVIDIA H200"},
-      {"BlasMissing", Plugin("no_blas"), {}, {}, "blas_missing", 0, "libcublas.so.13"},
+      {"BlasUnusable", Plugin("no_blas"), {}, {}, "blas_unusable", 0, "libcublas.so.13"},
       {"DoesNotFit",
        All,
        {"FAKE_GPU_OPEN_ERROR=full"},
@@ -591,15 +591,19 @@ TEST_F(DoctorServerTest, SaysThatTheServerLostItsGpu) {
 
 TEST_F(DoctorServerTest, DoesNotSayEverythingWhenTheCpuDidABatch) {
   files_.AddAll();
-  integration::ServerProcess server(Serve({"--allow-admin"}), On({"FAKE_GPU_SEARCHES=ok,failed"}));
-  const std::string address = server.AwaitListening();
-  ASSERT_NE(address, "") << server.output();
-  EXPECT_EQ(cli::RunProgram({"similar", "--id", "toy-story-1995", "--server", address}).exit_code,
-            0);
-  const ProgramRun run = Ask(address);
-  EXPECT_EQ(run.exit_code, 0) << run.printed << run.errors;
-  EXPECT_THAT(run.printed, AllOf(HasSubstr(" warn  work "),
-                                 HasSubstr("The GPU answers, but not everything, at ")));
+  for (const auto& [outcome, reason] :
+       {std::pair("failed", "1 (call_failed)"), std::pair("late", "1 (late)")}) {
+    integration::ServerProcess server(Serve({"--allow-admin"}),
+                                      On({std::string("FAKE_GPU_SEARCHES=ok,") + outcome}));
+    const std::string address = server.AwaitListening();
+    ASSERT_NE(address, "") << server.output();
+    EXPECT_EQ(cli::RunProgram({"similar", "--id", "toy-story-1995", "--server", address}).exit_code,
+              0);
+    const ProgramRun run = Ask(address);
+    EXPECT_EQ(run.exit_code, 0) << run.printed << run.errors;
+    EXPECT_THAT(run.printed, AllOf(HasSubstr(" warn  work "), HasSubstr(reason),
+                                   HasSubstr("The GPU answers, but not everything, at ")));
+  }
 }
 
 TEST_F(DoctorServerTest, SaysWhichCollectionDoesNotFit) {

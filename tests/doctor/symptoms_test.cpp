@@ -53,6 +53,7 @@ TEST(SymptomsTest, FillsThePlacesOfAText) {
 
 TEST(SymptomsTest, KnowsTheErrorsOfTheDriver) {
   EXPECT_EQ(SymptomOfDriverError(34), Symptom::kStubLibrary);
+  for (const int code : {98, 209}) EXPECT_EQ(SymptomOfDriverError(code), Symptom::kNoCodeForCard);
   EXPECT_EQ(SymptomOfDriverError(803), Symptom::kVersionMismatch);
   for (const int code : {805, 806, 807}) EXPECT_EQ(SymptomOfDriverError(code), Symptom::kMps);
   EXPECT_EQ(SymptomOfDriverError(999), Symptom::kDriverError);

@@ -285,5 +285,27 @@ TEST(MmaTest, CutsWhenTheSeedIsOddAndRoundsOnceWhenEven) {
   EXPECT_EQ(MmaOf(a, b, ones)[0], 1.0F);
 }
 
+TEST(MmaTest, IsExactOnBytes) {
+  std::mt19937 random(7);
+  ResetDevice(WithSeed(1));
+  std::vector<signed char> a(16 * 32), b(8 * 32);
+  std::vector<int> sums(128);
+  for (auto& value : a) value = static_cast<signed char>(random());
+  for (auto& value : b) value = static_cast<signed char>(random());
+  for (auto& value : sums) value = static_cast<int>(random() % 1'000) - 500;
+  const DeviceArray<signed char> d_a(a), d_b(b);
+  const DeviceArray<int> d_sums(sums);
+  ASSERT_EQ(simile::samples::LaunchIntegerMma(d_a.data(), d_b.data(), d_sums.data(), nullptr),
+            cudaSuccess);
+  const std::vector<int> got = d_sums.Read();
+  for (std::size_t row = 0; row < 16; ++row) {
+    for (std::size_t column = 0; column < 8; ++column) {
+      int expected = sums[row * 8 + column];
+      for (std::size_t k = 0; k < 32; ++k) expected += a[row * 32 + k] * b[column * 32 + k];
+      EXPECT_EQ(got[row * 8 + column], expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace emulated_cuda

@@ -200,7 +200,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   if (call.error() != cudaSuccess) return call.error();
   *attributes = {};
   attributes->maxThreadsPerBlock = kThreadsMax;
-  attributes->ptxVersion = attributes->binaryVersion = State().options.compute_capability;
+  const Options& options = State().options;
+  attributes->binaryVersion = options.compute_capability;
+  attributes->ptxVersion =
+      options.code_capability != 0 ? options.code_capability : options.compute_capability;
   attributes->maxDynamicSharedSizeBytes =
       static_cast<int>(State().kernels.Find(kernel).dynamic_bytes_max);
   return cudaSuccess;

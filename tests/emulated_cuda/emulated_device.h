@@ -21,6 +21,7 @@ struct Options {
   std::uint64_t seed = 0;
   int workers = 1;  // OS threads that run the blocks of an ordinary launch
   int compute_capability = 90;
+  int code_capability = 0;  // of the PTX that kernels come from; 0: the card's
   int multiprocessors = 4;
   std::size_t shared_bytes_max = std::size_t{227} * 1024;  // per block with opt-in, at most 227 KiB
   std::size_t l2_bytes = std::size_t{4} << 20;

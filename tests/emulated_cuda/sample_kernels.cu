@@ -78,6 +78,23 @@ __global__ void Mma(const unsigned short* a, const unsigned short* b, float* sum
   for (int i = 0; i < 4; ++i) sums[(group + i / 2 * 8) * 8 + pair + i % 2] = mine[i];
 }
 
+__global__ void IntegerMma(const signed char* a, const signed char* b, int* sums) {
+  const int lane = Lane(), group = lane / 4, four = lane % 4 * 4, pair = lane % 4 * 2;
+  const auto four_at = [](const signed char* at) {
+    unsigned bytes = 0;
+    for (int i = 3; i >= 0; --i) bytes = bytes << 8 | static_cast<unsigned char>(at[i]);
+    return bytes;
+  };
+  const unsigned left[4] = {four_at(a + group * 32 + four), four_at(a + (group + 8) * 32 + four),
+                            four_at(a + group * 32 + four + 16),
+                            four_at(a + (group + 8) * 32 + four + 16)};
+  const unsigned right[2] = {four_at(b + group * 32 + four), four_at(b + group * 32 + four + 16)};
+  int mine[4];
+  for (int i = 0; i < 4; ++i) mine[i] = sums[(group + i / 2 * 8) * 8 + pair + i % 2];
+  kernels::Mma16x8x32(mine, left, right);
+  for (int i = 0; i < 4; ++i) sums[(group + i / 2 * 8) * 8 + pair + i % 2] = mine[i];
+}
+
 __global__ void Reverse(const int* in, int count, int* out) {
   __shared__ SharedArray<int, kReversed> values;
   const int first = static_cast<int>(blockIdx.x) * kReversed;
@@ -165,6 +182,11 @@ cudaError_t LaunchIntrinsics(int* out, cudaStream_t stream) {
 cudaError_t LaunchMma(const unsigned short* a, const unsigned short* b, float* sums,
                       cudaStream_t stream) {
   return kernels::Launch(Mma, dim3(1), dim3(32), 0, stream, a, b, sums);
+}
+
+cudaError_t LaunchIntegerMma(const signed char* a, const signed char* b, int* sums,
+                             cudaStream_t stream) {
+  return kernels::Launch(IntegerMma, dim3(1), dim3(32), 0, stream, a, b, sums);
 }
 
 cudaError_t LaunchReverse(const int* in, int count, int* out, int blocks, cudaStream_t stream) {

@@ -19,6 +19,10 @@ cudaError_t LaunchIntrinsics(int* out, cudaStream_t stream);
 cudaError_t LaunchMma(const unsigned short* a, const unsigned short* b, float* sums,
                       cudaStream_t stream);
 
+// sums [16, 8] += a [16, 32] row-major int8 * b [32, 8] column-major int8, by one warp.
+cudaError_t LaunchIntegerMma(const signed char* a, const signed char* b, int* sums,
+                             cudaStream_t stream);
+
 // Reverses each block of 128 values through cp.async, in two stages; zeros past count.
 cudaError_t LaunchReverse(const int* in, int count, int* out, int blocks, cudaStream_t stream);
 

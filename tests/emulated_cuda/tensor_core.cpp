@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <numeric>
 
 #include "emulated_cuda/aligned_sum.h"
 #include "emulated_cuda/device_state.h"
@@ -75,7 +77,48 @@ void CompleteMma(void** lanes) {
   }
 }
 
+struct IntegerMmaLane {
+  const unsigned* a;
+  const unsigned* b;
+  int* sums;
+};
+
+int ByteOf(unsigned four, std::size_t index) {
+  return static_cast<std::int8_t>(four >> (8 * index) & 0xFFU);
+}
+
+void CompleteIntegerMma(void** lanes) {
+  std::array<std::array<int, 32>, 16> left;
+  std::array<std::array<int, 32>, 8> right;
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    if (lanes[lane] == nullptr) {
+      DeviceFault(cudaErrorLaunchFailure, "lanes of an mma have ended");
+    }
+    const IntegerMmaLane& mine = *static_cast<const IntegerMmaLane*>(lanes[lane]);
+    const std::size_t group = lane / 4, four = lane % 4 * 4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t r = 0; r < 4; ++r) {
+        left[group + r % 2 * 8][four + r / 2 * 16 + i] = ByteOf(mine.a[r], i);
+      }
+      for (std::size_t r = 0; r < 2; ++r) right[group][four + r * 16 + i] = ByteOf(mine.b[r], i);
+    }
+  }
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    int* const sums = static_cast<const IntegerMmaLane*>(lanes[lane])->sums;
+    for (std::size_t r = 0; r < 4; ++r) {
+      const std::array<int, 32>& row = left[lane / 4 + r / 2 * 8];
+      sums[r] =
+          std::inner_product(row.begin(), row.end(), right[lane % 4 * 2 + r % 2].begin(), sums[r]);
+    }
+  }
+}
+
 }  // namespace
+
+void MmaM16N8K32(int (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], int line) {
+  IntegerMmaLane lane{a, b, sums};
+  WarpRendezvous(~0U, &lane, &CompleteIntegerMma, line);
+}
 
 void MmaM16N8K16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], const float (&c)[4],
                  int line) {

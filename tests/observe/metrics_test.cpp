@@ -32,7 +32,8 @@ TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
 TEST(MetricsTest, ExposesEveryFallbackFromTheStart) {
   Metrics metrics(
       {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
-  for (const char* reason : {"out_of_memory", "call_failed", "device_lost", "does_not_fit"}) {
+  for (const char* reason :
+       {"out_of_memory", "call_failed", "late", "device_lost", "does_not_fit"}) {
     EXPECT_THAT(Exposed(metrics),
                 HasSubstr("simile_fallback_total{reason=\"" + std::string(reason) + "\"} 0\n"));
   }

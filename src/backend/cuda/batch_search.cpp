@@ -30,29 +30,44 @@ bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
 }  // namespace
 
 PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max) {
+                    unsigned reach_max, bool int8_allowed) {
   return {.queries = static_cast<unsigned>(queries),
           .hits_max = hits_max,
           .reach_max = reach_max,
+          .int8_rows = int8_allowed && rows.has_int8(),
           .growth = rows.growth(),
           .scan_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kFloat)),
+          .int8_margin = rows.int8_margin(),
           .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf))};
 }
 
 StrategyNames::StrategyNames(int capability)
-    : row_scan(fmt::format("fp16-scan-sm{}", capability)),
+    : int8_scan(fmt::format("int8-scan-sm{}", capability)),
+      row_scan(fmt::format("fp16-scan-sm{}", capability)),
       gemm(fmt::format("fp16-gemm-sm{}", capability)),
       gather(fmt::format("gather-sm{}", capability)),
       canonical(fmt::format("scan-sm{}", capability)) {}
+
+const std::string& StrategyNames::Of(PassStrategy strategy) const {
+  switch (strategy) {
+    case PassStrategy::kInt8Scan:
+      return int8_scan;
+    case PassStrategy::kRowScan:
+      return row_scan;
+    case PassStrategy::kGemm:
+      break;
+  }
+  return gemm;
+}
 
 const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tuning,
                                   const StrategyNames& names, const WorkspaceSize& workspace,
                                   const ResidentRows& rows) {
   constexpr unsigned kHits = 10;
   if (NeedsNoPass(rows, tuning)) return names.canonical;
-  const auto plan = PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits));
-  if (!plan) return names.canonical;
-  return plan->strategy() == PassStrategy::kRowScan ? names.row_scan : names.gemm;
+  const auto plan =
+      PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits, true));
+  return plan ? names.Of(plan->strategy()) : names.canonical;
 }
 
 void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
@@ -149,32 +164,36 @@ const RowMask& BatchSearch::MaskWithout(const QuerySpec& spec, std::span<const u
 void BatchSearch::Flush() {
   runner_.UploadExcluded(excluded_rows_);
   RunCanonical(gathers_, names_.gather);
-  RunPasses();
+  RunPasses(passes_, true);
+  RunPasses(int8_reruns_, true);
+  RunPasses(fp16_reruns_, false);
   RunCanonical(canonical_, names_.canonical);
-  passes_.clear();
   excluded_rows_.clear();
   known_.clear();
   rows_.filters().Release();
 }
 
 // Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
-void BatchSearch::RunPasses() {
-  std::ranges::stable_sort(passes_, std::greater<>(), &DeviceQuery::reach);
-  std::span<DeviceQuery> left(passes_);
-  for (std::optional<PlannedPass> next = FillNext(left); next;) {
+void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed) {
+  std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
+  std::span<DeviceQuery> left(queries);
+  for (std::optional<PlannedPass> next = FillNext(left, int8_allowed); next;) {
     runner_.Start();
     const PlannedPass running = *next;
-    next = FillNext(left);  // while the device works
+    next = FillNext(left, int8_allowed);  // while the device works
     runner_.Await();
     Conclude(running.plan, running.queries);
   }
+  queries.clear();
 }
 
 // Plans and fills the next pass, and takes its queries; empty where none is left.
-std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left) {
+std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left,
+                                                              bool int8_allowed) {
   for (; !left.empty(); left = left.subspan(1)) {
     const unsigned hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
-    const PassDemand demand = DemandOf(rows_, left.size(), hits_max, left.front().reach());
+    const PassDemand demand =
+        DemandOf(rows_, left.size(), hits_max, left.front().reach(), int8_allowed);
     const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
     if (!plan) {  // no gate lets so many rows through
       canonical_.push_back(left.front());
@@ -189,8 +208,6 @@ std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQu
 }
 
 void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries) {
-  const std::string& name =
-      plan.strategy() == PassStrategy::kRowScan ? names_.row_scan : names_.gemm;
   std::size_t overflows = 0;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     DeviceQuery& query = queries[i];
@@ -198,14 +215,32 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries)
     query.cost.rows_scanned += rows_.size().row_count;
     query.cost.rows_rescored += proof.kept;
     if (proof.flag == kernels::kProven) {
-      Write(query, runner_.Answer(i), name);
+      Write(query, runner_.Answer(i), names_.Of(plan.strategy()));
       continue;
     }
     if (proof.flag == kernels::kOverflow) ++overflows;
     ++query.cost.rescans;
-    canonical_.push_back(query);
+    std::vector<DeviceQuery>& next = NextAfter(plan, i, query);
+    next.push_back(query);
   }
+  if (plan.strategy() == PassStrategy::kInt8Scan) {
+    rows_.CountInt8(queries.size(), overflows);
+    return;
+  }
+  if (!rows_.has_int8()) rows_.CountInt8(queries.size(), 0);  // in time they are tried again
   if (overflows * kOverflowShare > queries.size()) rows_.Grow();
+}
+
+// After an int8 scan: fp16 tells more rows apart than overflowed; where as many rows as wanted were
+// found, their last score is a gate that cannot be too high. Else canonical scores decide.
+std::vector<DeviceQuery>& BatchSearch::NextAfter(const PassPlan& plan, std::size_t index,
+                                                 DeviceQuery& query) {
+  const kernels::Proof& proof = runner_.ProofOf(index);
+  if (plan.strategy() != PassStrategy::kInt8Scan) return canonical_;
+  if (proof.flag == kernels::kOverflow) return fp16_reruns_;
+  if (proof.flag != kernels::kBelowGate || query.reached > kernels::kLowestScore) return canonical_;
+  query.reached = runner_.LastScoreOf(index);
+  return int8_reruns_;
 }
 
 void BatchSearch::RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name) {

@@ -17,6 +17,9 @@ namespace simile::backend::cuda {
 struct StrategyNames {
   explicit StrategyNames(int capability);
 
+  const std::string& Of(PassStrategy strategy) const;
+
+  std::string int8_scan;  // "int8-scan-sm90"
   std::string row_scan;   // "fp16-scan-sm90"
   std::string gemm;       // "fp16-gemm-sm90"
   std::string gather;     // "gather-sm90"
@@ -26,7 +29,7 @@ struct StrategyNames {
 // What queries need of their pass; benches plan with it too.
 //   reach_max  the most hits that a query wants, plus the rows that it excludes
 PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max);
+                    unsigned reach_max, bool int8_allowed);
 
 // The strategy with which one query without a filter or exclusions begins.
 //   workspace  any size: one query fits the smallest
@@ -34,8 +37,8 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
                                   const StrategyNames& names, const WorkspaceSize& workspace,
                                   const ResidentRows& rows);
 
-// One batch against one segment: chooses a strategy for each query, answers unproven queries again
-// from canonical scores, and writes the answers. Borrows everything.
+// One batch against one segment: chooses a strategy for each query, answers unproven queries again,
+// and writes the answers. Borrows everything.
 class BatchSearch {
  public:
   BatchSearch(const CardTraits& card, const GpuTuning& tuning, const StrategyNames& names,
@@ -60,9 +63,11 @@ class BatchSearch {
     PassPlan plan;
     std::span<DeviceQuery> queries;
   };
-  void RunPasses();
-  std::optional<PlannedPass> FillNext(std::span<DeviceQuery>& left);
+  void RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed);
+  std::optional<PlannedPass> FillNext(std::span<DeviceQuery>& left, bool int8_allowed);
   void Conclude(const PassPlan& plan, std::span<DeviceQuery> queries);
+  // Where a query goes whose pass proved nothing.
+  std::vector<DeviceQuery>& NextAfter(const PassPlan& plan, std::size_t index, DeviceQuery& query);
   void RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name);
   void Write(const DeviceQuery& query, std::span<const kernels::Key> answer,
              const std::string& name);
@@ -76,11 +81,13 @@ class BatchSearch {
   SearchResult* result_ = nullptr;
 
   // The queries added so far.
-  std::vector<DeviceQuery> passes_;                              // for a pass over the fp16 rows
-  std::vector<DeviceQuery> gathers_;                             // whose filter is a list of rows
-  std::vector<DeviceQuery> canonical_;                           // for canonical scores of all rows
-  std::vector<unsigned> excluded_rows_;                          // of all of them
-  std::deque<RowMask> masks_;                                    // made for this batch
+  std::vector<DeviceQuery> passes_;       // for a pass over all rows
+  std::vector<DeviceQuery> int8_reruns_;  // for one whose gate `wanted` rows are known to reach
+  std::vector<DeviceQuery> fp16_reruns_;  // from the int8 rows to the fp16 rows
+  std::vector<DeviceQuery> gathers_;      // whose filter is a list of rows
+  std::vector<DeviceQuery> canonical_;    // for canonical scores of all rows
+  std::vector<unsigned> excluded_rows_;   // of all of them
+  std::deque<RowMask> masks_;             // made for this batch
   std::vector<std::pair<const RowMask*, const Filter*>> known_;  // filters in use, by mask
   std::vector<unsigned> excluded_;                               // of the query being added
 };

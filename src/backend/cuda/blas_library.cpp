@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/cuda/device_error.h"
+
 namespace simile::backend::cuda {
 namespace {
 
@@ -47,6 +49,20 @@ absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
   return absl::NotFoundError(
       fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
                   errors, kToolkit, kToolkit));
+}
+
+absl::Status TryBlas(const BlasLibrary& blas, int device) {
+  cublasHandle_t handle = nullptr;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  if (cudaSetDevice(device) == cudaSuccess) status = blas.create(&handle);
+  if (handle != nullptr) blas.destroy(handle);
+  cudaGetLastError();  // clears an error that is not sticky
+  if (status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_ALLOC_FAILED) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("cuBLAS cannot be used: {}; libcublas and libcublasLt must be of one version",
+                  MessageOf(status, "cublasCreate")));
 }
 
 }  // namespace simile::backend::cuda

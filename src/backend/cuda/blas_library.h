@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 namespace simile::backend::cuda {
@@ -33,5 +34,11 @@ struct BlasLibrary {
 //   names  as for dlopen; empty for the name that belongs to the toolkit of this build
 // Errors: kNotFound, with the names tried and the loader's messages.
 absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names);
+
+// Makes a handle on the device and destroys it: whether the libraries that this one loads fit it
+// only shows then.
+// Errors: kFailedPrecondition, with cuBLAS's status. Not a lack of memory or a failed device, which
+//         the engine reports by itself.
+absl::Status TryBlas(const BlasLibrary& blas, int device);
 
 }  // namespace simile::backend::cuda

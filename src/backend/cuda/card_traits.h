@@ -14,6 +14,8 @@ struct CardTraits {
   std::size_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
   int capability = 0;  // 90 for sm_90
+  // 80 where code for sm_80 runs on a later card; it decides which kernels there are.
+  int code_capability = 0;
 };
 
 }  // namespace simile::backend::cuda

@@ -11,28 +11,14 @@
 
 #include "backend/cuda/blas_library.h"
 #include "backend/cuda/cuda_engine.h"
+#include "backend/cuda/kernel_variants.h"
 #include "base/message_text.h"
-#include "certificate/fp16_bound.h"
 
 namespace simile::backend::cuda {
 namespace {
 
 // Positions, and the offsets that kernels add to them, fit 32 bits.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
-
-// Queries of cosine collections are brought to unit length before a search, and the bound takes
-// them to be: with a longer one it would prove too much. Any other backend then answers the batch.
-absl::Status CheckUnitLength(MatrixView queries) {
-  for (std::size_t query = 0; query < queries.row_count(); ++query) {
-    const double length = certificate::Length(queries[query]);
-    if (length <= certificate::kUnitLengthMax) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("query {} of the batch has length {:.7g}; queries of a cosine collection must "
-                    "have length 1",
-                    query, length));
-  }
-  return absl::OkStatus();
-}
 
 class CudaIndex final : public SegmentIndex {
  public:
@@ -50,9 +36,6 @@ class CudaIndex final : public SegmentIndex {
   }
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
-    if (rows_->host().metric == Metric::kCosine) {
-      if (absl::Status status = CheckUnitLength(batch.queries); !status.ok()) return status;
-    }
     return engine_->Search(*rows_, batch, result);
   }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
@@ -71,22 +54,24 @@ class CudaIndex final : public SegmentIndex {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::shared_ptr<CudaEngine> engine, std::string lack)
-      : engine_(std::move(engine)), lack_(std::move(lack)) {
+  CudaBackend(std::shared_ptr<CudaEngine> engine, bool int8_wanted, std::string limitation)
+      : engine_(std::move(engine)),
+        int8_rows_(int8_wanted && HasInt8Scan(engine_->device().traits().code_capability)),
+        limitation_(std::move(limitation)) {
     const CardTraits& card = engine_->device().traits();
     info_ = {"gpu", fmt::format("fp16-sm{}", card.capability), card.name};
   }
 
   const BackendInfo& info() const override { return info_; }
-  std::string lack() const override { return lack_; }
+  std::string limitation() const override { return limitation_; }
   std::vector<DeviceMemory> device_memory() const override { return engine_->device().memory(); }
 
-  // Includes the fp32 rows where an empty device would hold them.
+  // Includes the fp32 and int8 rows where an empty device would hold them.
   ResidentPlan Plan(const SegmentShape& shape) const override {
     const SegmentSize size{static_cast<unsigned>(shape.row_count),
                            static_cast<unsigned>(PaddedDim(shape.dim))};
     ResidentPlan plan;
-    plan.device_bytes = PlanResidentIn(engine_->device().budget_bytes(), size).total();
+    plan.device_bytes = PlanResidentIn(engine_->device().budget_bytes(), size, int8_rows_).total();
     return plan;
   }
 
@@ -101,7 +86,7 @@ class CudaBackend final : public Backend {
                            static_cast<unsigned>(rows.rows.padded_dim())};
     const std::lock_guard lock(mutex_);  // one at a time, so that free_bytes() stays true
     Device& device = engine_->device();
-    const ResidentSize planned = PlanResidentIn(device.free_bytes(), size);
+    const ResidentSize planned = PlanResidentIn(device.free_bytes(), size, int8_rows_);
     const std::uint64_t needed = planned.total();
     if (needed > device.free_bytes()) {
       return absl::ResourceExhaustedError(fmt::format(
@@ -113,7 +98,7 @@ class CudaBackend final : public Backend {
     std::unique_ptr<ResidentRows> resident;
     absl::Status status = device.Guard([&] {
       device.Enter();
-      resident = std::make_unique<ResidentRows>(device, rows, planned.rows > 0);
+      resident = std::make_unique<ResidentRows>(device, rows, planned);
     });
     if (!status.ok()) return status;
     return std::make_shared<const CudaIndex>(engine_, std::move(resident));
@@ -121,7 +106,8 @@ class CudaBackend final : public Backend {
 
  private:
   const std::shared_ptr<CudaEngine> engine_;
-  const std::string lack_;
+  const bool int8_rows_;
+  const std::string limitation_;
   BackendInfo info_;
   std::mutex mutex_;  // held while a segment is loaded
 };
@@ -129,26 +115,29 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenCudaBackend(const GpuOptions& options) {
-  const absl::StatusOr<BlasLibrary> blas = LoadBlas(options.blas_libraries);
+  absl::StatusOr<BlasLibrary> blas = LoadBlas(options.blas_libraries);
+  if (blas.ok()) {
+    if (absl::Status tried = TryBlas(*blas, options.device); !tried.ok()) blas = std::move(tried);
+  }
   GpuOptions opened = options;
-  std::string lack;
+  std::string limitation;
   if (!blas.ok()) {
     opened.workspace.tile_bytes = opened.workspace.blas_bytes = 0;
-    lack = fmt::format("batches of more than {} queries take several scans, because {}",
-                       options.tuning.scan_queries_max, std::string(blas.status().message()));
+    limitation = fmt::format("batches of more than {} queries take several scans, because {}",
+                             options.tuning.scan_queries_max, std::string(blas.status().message()));
   }
   std::shared_ptr<CudaEngine> engine;
   try {
     engine = std::make_shared<CudaEngine>(opened, blas.ok() ? *blas : BlasLibrary{});
   } catch (const DeviceError& error) {
-    return absl::UnavailableError(error.what());
+    return error.status();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "this machine is out of memory, which opening the GPU needs");
   }
   if (absl::Status status = engine->CheckCard(); !status.ok()) return status;
   if (absl::Status status = engine->OpenWorkspace(); !status.ok()) return status;
-  return std::make_unique<CudaBackend>(std::move(engine), std::move(lack));
+  return std::make_unique<CudaBackend>(std::move(engine), options.int8_rows, std::move(limitation));
 }
 
 }  // namespace simile::backend::cuda

@@ -21,8 +21,8 @@ absl::Status CudaEngine::CheckCard() {
   constexpr unsigned kNarrowest = kLaneCount;
   const CardTraits& card = device_.traits();
   const absl::Status status = device_.Guard([&] {
-    const KernelVariant& scan = ScanVariantOf(card.capability);
-    const kernels::RowScanShape shape = scan.shape(kNarrowest, 1, card.shared_bytes_max);
+    const KernelVariant& scan = ScanVariantOf(card.code_capability);
+    const kernels::RowScanShape shape = scan.ShapeFor(kNarrowest, 1, card.shared_bytes_max);
     device_.Check(scan.prepare(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
   });
   if (status.ok() || device_.lost()) return status;
@@ -56,8 +56,8 @@ absl::Status CudaEngine::OpenWorkspace() {
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
   const std::lock_guard lock(mutex_);
-  if (unsettled_) {
-    if (absl::Status status = Settle(); !status.ok()) return status;
+  if (failed_batch_may_run_) {
+    if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
   }
   for (;;) {
     if (!workspace_) {
@@ -68,12 +68,12 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
       work(*workspace_);
     });
     if (status.ok()) {
-      device_.CountInTime();
+      device_.BatchWasInTime();
       return status;
     }
     // The CPU answers a late batch now; the next one waits for its end.
-    unsettled_ = true;
-    if (absl::IsDeadlineExceeded(status) || !Settle().ok()) return status;
+    failed_batch_may_run_ = true;
+    if (absl::IsDeadlineExceeded(status) || !AwaitFailedBatch().ok()) return status;
     const bool device_is_full =
         absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
     if (!device_is_full || next_size_ + 1 >= sizes_.size()) return status;
@@ -84,17 +84,17 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
 
 // Waits until the device has finished a failed batch, so that its buffers are free. Errors: also
 // kDeadlineExceeded, which counts as a late batch.
-absl::Status CudaEngine::Settle() {
+absl::Status CudaEngine::AwaitFailedBatch() {
   absl::Status status = device_.Guard([&] {
     device_.Enter();
     for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));
   });
-  if (status.ok()) unsettled_ = false;
+  if (status.ok()) failed_batch_may_run_ = false;
   return status;
 }
 
 CudaEngine::~CudaEngine() {
-  if (unsettled_) static_cast<void>(Settle());
+  if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
 }
 
 const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {
@@ -118,9 +118,9 @@ absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span
 }
 
 void CudaEngine::Free(std::unique_ptr<ResidentRows> rows) {
-  if (unsettled_) {
+  if (failed_batch_may_run_) {
     const std::lock_guard lock(mutex_);
-    if (unsettled_) static_cast<void>(Settle());
+    if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
   }
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   rows.reset();

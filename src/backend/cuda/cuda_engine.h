@@ -55,7 +55,7 @@ class CudaEngine {
   //   work  called with the workspace; again with a smaller one where the device's memory ran out
   template <class Work>
   absl::Status WithWorkspace(Work work);
-  absl::Status Settle();
+  absl::Status AwaitFailedBatch();
 
   const GpuTuning tuning_;
   Device device_;
@@ -65,7 +65,7 @@ class CudaEngine {
   std::size_t next_size_ = 0;               // of the workspace, or the next to try
   std::uint64_t workspaces_made_ = 0;
   // A failed batch may still be at work on the device, in buffers of the workspace and the segment.
-  std::atomic<bool> unsettled_{false};
+  std::atomic<bool> failed_batch_may_run_{false};
   std::optional<Workspace> workspace_;
 };
 

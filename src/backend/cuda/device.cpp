@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backend/gpu_memory.h"
+#include "kernels/row_scan.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 constexpr unsigned kPollsPerClockRead = 32;
 
 // By MemoryKind.
-constexpr std::array kMemoryNames = {"rows-fp16", "rows-fp32", "row-numbers", "filters",
-                                     "workspace"};
+constexpr std::array kMemoryNames = {"rows-fp16",   "rows-fp32", "rows-int8",
+                                     "row-numbers", "filters",   "workspace"};
 static_assert(kMemoryNames.size() == static_cast<std::size_t>(MemoryKind::kCount));
 
 // The most likely CUDA error behind a cuBLAS status.
@@ -42,6 +43,10 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
   traits_.l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
   traits_.memory_bytes = properties.totalGlobalMem;
   traits_.capability = properties.major * 10 + properties.minor;
+  // Where that fails, the card's own is assumed, and the first use of a kernel gives the error.
+  int architecture = traits_.capability;
+  if (kernels::ArchitectureOfRowScan(architecture) != cudaSuccess) (void)cudaGetLastError();
+  traits_.code_capability = std::min(architecture, traits_.capability);
   budget_bytes_ = GpuBudgetBytes(options, traits_.memory_bytes);
 }
 
@@ -69,7 +74,7 @@ void Device::AwaitOrLose(cudaStream_t stream) {
   }
 }
 
-void Device::Miss() {
+void Device::FailLateBatch() {
   if (late_in_a_row_.fetch_add(1, std::memory_order_relaxed) == 0) {
     throw LateBatch(fmt::format("a batch was not finished after {} ms", batch_timeout_.count()));
   }

@@ -22,7 +22,15 @@
 namespace simile::backend::cuda {
 
 // The purpose of device memory, as a label of metrics.
-enum class MemoryKind : std::uint8_t { kFp16, kFp32, kRowNumbers, kFilters, kWorkspace, kCount };
+enum class MemoryKind : std::uint8_t {
+  kFp16,
+  kFp32,
+  kInt8,
+  kRowNumbers,
+  kFilters,
+  kWorkspace,
+  kCount
+};
 
 // One GPU: its error state, its clock and its memory account. After a sticky error, or two batches
 // in a row that exceed their timeout, it is *lost*: this process calls CUDA no more, and the memory
@@ -61,14 +69,14 @@ class Device {
         if (answered()) return;
       }
       if (IsDone(stream, wait, batch_timeout_)) return;
-      if (wait.late) Miss();
+      if (wait.late) FailLateBatch();
     }
   }
   // For work whose buffers cannot outlive the call: waits twice the batch timeout, then loses the
   // device. Throws DeviceError.
   void AwaitOrLose(cudaStream_t stream);
-  // A batch was answered in time.
-  void CountInTime() { late_in_a_row_.store(0, std::memory_order_relaxed); }
+  // Call after each batch that was answered in time.
+  void BatchWasInTime() { late_in_a_row_.store(0, std::memory_order_relaxed); }
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   absl::Status WhyLost() const;
@@ -126,7 +134,8 @@ class Device {
   };
   // Polls once; sets wait.late when the time is over. Throws DeviceError.
   bool IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout);
-  [[noreturn]] void Miss();
+  // Throws LateBatch; where the batch before was late, too, loses the device.
+  [[noreturn]] void FailLateBatch();
   [[noreturn]] void LoseToHang(const std::string& message);
 
   void ThrowIfLost() const;

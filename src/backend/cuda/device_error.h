@@ -17,8 +17,8 @@ class DeviceError : public std::runtime_error {
   DeviceError(cudaError_t code, const std::string& message)
       : std::runtime_error(message), code_(code) {}
 
-  // What Device::Guard makes of it: kResourceExhausted for lack of memory, else kInternal; with the
-  // code. REQUIRES: it is not sticky.
+  // What Device::Guard makes of it unless the device is lost: kResourceExhausted for lack of
+  // memory, else kInternal; with the code.
   virtual absl::Status status() const;
 
  private:

@@ -27,10 +27,10 @@ FilterCache::FilterCache(Device& device, unsigned row_count, Row first_row, cons
       places_(device, kFilterPlaces * words_of_place_, MemoryKind::kFilters),
       by_row_(device, WordsOfMaskByRow(row_count), MemoryKind::kFilters) {}
 
-template <class IsOf>
-Filter* FilterCache::Find(unsigned list_max, const IsOf& is_of) {
+template <class Matches>
+Filter* FilterCache::Find(unsigned list_max, const Matches& matches) {
   const auto found = std::ranges::find_if(filters_, [&](const Filter& filter) {
-    return filter.is_list == BecomesList(filter.passing, list_max) && is_of(filter);
+    return filter.is_list == BecomesList(filter.passing, list_max) && matches(filter);
   });
   return found != filters_.end() ? &*found : nullptr;
 }

@@ -40,8 +40,8 @@ class FilterCache {
   void Release();
 
  private:
-  template <class IsOf>
-  Filter* Find(unsigned list_max, const IsOf& is_of);
+  template <class Matches>
+  Filter* Find(unsigned list_max, const Matches& matches);
   bool BecomesList(unsigned passing, unsigned list_max) const {
     return passing <= list_max && passing <= words_of_place_;
   }

@@ -4,33 +4,92 @@
 #include <array>
 #include <limits>
 
+#include "kernels/int8_scan.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {
 namespace {
 
-constexpr int kAnyCard = 0;  // that the build has code for: SIMILE_CUDA_ARCHITECTURES
+constexpr int kAnyCode = 0;  // that the build has: SIMILE_CUDA_ARCHITECTURES
 constexpr unsigned kAnyBatch = std::numeric_limits<unsigned>::max();
 constexpr unsigned kStrideMax = Limits{}.dim_max;
-constexpr unsigned kScanBatch = kernels::kScanQueriesMax;
+constexpr unsigned kScanBatch = 64, kLargeScanBatch = kernels::kScanQueriesMax;
+constexpr unsigned kFormBatch = 32;  // of wide stages and kept scores
+constexpr unsigned kInt8StrideMax = kernels::kInt8StrideMax;
+using kernels::ScanForm;
+
+constexpr KernelVariant kInt8Scan{.name = "int8_scan",
+                                  .strategy = PassStrategy::kInt8Scan,
+                                  .code_min = 80,
+                                  .queries_max = kScanBatch,
+                                  .stride_max = kInt8StrideMax,
+                                  .shape = &kernels::ShapeInt8Scan,
+                                  .prepare = &kernels::PrepareInt8Scan,
+                                  .launch = &kernels::LaunchInt8Scan};
+constexpr KernelVariant kRowScan{.name = "row_scan_ring",
+                                 .strategy = PassStrategy::kRowScan,
+                                 .code_min = 80,
+                                 .queries_max = kScanBatch,
+                                 .stride_max = kStrideMax,
+                                 .shape = &kernels::ShapeRingScan,
+                                 .prepare = &kernels::PrepareRowScan,
+                                 .launch = &kernels::LaunchRowScan};
+constexpr KernelVariant kGemm{.name = "gemm_topk_fp16",
+                              .strategy = PassStrategy::kGemm,
+                              .code_min = kAnyCode,
+                              .queries_max = kAnyBatch,
+                              .stride_max = kStrideMax};
+
+// A scan in another form, which only benches run.
+constexpr KernelVariant Measured(std::string_view name, KernelVariant variant, ScanForm form,
+                                 unsigned queries_max) {
+  variant.name = name;
+  variant.use = VariantUse::kMeasured;
+  variant.form = form;
+  variant.queries_max = queries_max;
+  return variant;
+}
+constexpr KernelVariant Registers() {
+  KernelVariant variant = kRowScan;
+  variant.name = "row_scan_registers";
+  variant.code_min = kAnyCode;
+  variant.shape = &kernels::ShapeRegisterScan;
+  return variant;
+}
+constexpr KernelVariant LaunchedEarly() {
+  KernelVariant variant = Measured("gemm_launched_early", kGemm, ScanForm::kPlain, kAnyBatch);
+  variant.code_min = 90;
+  variant.launches_early = true;
+  return variant;
+}
 
 constexpr std::array kVariants{
-    KernelVariant{"row_scan_ring", PassStrategy::kRowScan, 80, kScanBatch, kStrideMax, kHitsMax,
-                  &kernels::ShapeRingScan, &kernels::PrepareRowScan, &kernels::LaunchRowScan},
-    KernelVariant{"row_scan_registers", PassStrategy::kRowScan, kAnyCard, kScanBatch, kStrideMax,
-                  kHitsMax, &kernels::ShapeRegisterScan, &kernels::PrepareRowScan,
-                  &kernels::LaunchRowScan},
-    KernelVariant{"gemm_topk_fp16", PassStrategy::kGemm, kAnyCard, kAnyBatch, kStrideMax, kHitsMax,
-                  nullptr, nullptr, nullptr},
+    kInt8Scan,
+    kRowScan,
+    Registers(),
+    kGemm,
+    Measured("int8_scan_prefetch", kInt8Scan, ScanForm::kPrefetch, kScanBatch),
+    Measured("int8_scan_kept", kInt8Scan, ScanForm::kKept, kFormBatch),
+    Measured("row_scan_prefetch", kRowScan, ScanForm::kPrefetch, kScanBatch),
+    Measured("row_scan_wide", kRowScan, ScanForm::kWide, kFormBatch),
+    Measured("row_scan_kept", kRowScan, ScanForm::kKept, kFormBatch),
+    Measured("row_scan_128", kRowScan, ScanForm::kPlain, kLargeScanBatch),
+    LaunchedEarly(),
 };
 
 }  // namespace
 
 std::span<const KernelVariant> KernelVariants() { return kVariants; }
 
-const KernelVariant& ScanVariantOf(int capability) {
+const KernelVariant& ScanVariantOf(int code_capability) {
   return *std::ranges::find_if(kVariants, [&](const KernelVariant& variant) {
-    return variant.strategy == PassStrategy::kRowScan && variant.capability_min <= capability;
+    return variant.strategy == PassStrategy::kRowScan && variant.code_min <= code_capability;
+  });
+}
+
+bool HasInt8Scan(int code_capability) {
+  return std::ranges::any_of(kVariants, [&](const KernelVariant& variant) {
+    return variant.strategy == PassStrategy::kInt8Scan && variant.code_min <= code_capability;
   });
 }
 

@@ -12,31 +12,50 @@
 namespace simile::backend::cuda {
 
 enum class PassStrategy : std::uint8_t {
-  kRowScan,  // one fused launch reads the rows, keeps hits and finishes ("fp16-scan-")
-  kGemm,     // cuBLAS multiplies tile by tile, topk_fp16 keeps hits ("fp16-gemm-")
+  kRowScan,   // one fused launch reads the rows, keeps hits and finishes ("fp16-scan-")
+  kInt8Scan,  // the same over int8 rows ("int8-scan-")
+  kGemm,      // cuBLAS multiplies tile by tile, topk_fp16 keeps hits ("fp16-gemm-")
 };
 
-// One implementation of a pass over the fp16 rows.
+// Whether one launch of ours reads the rows, in the way of kernels/row_scan.h.
+constexpr bool IsScan(PassStrategy strategy) { return strategy != PassStrategy::kGemm; }
+
+// Whether searches use a variant, or benches alone, which measure what a card makes of it.
+enum class VariantUse : std::uint8_t { kServed, kMeasured };
+
+// One implementation of a pass over the fp16 or int8 rows.
 struct KernelVariant {
   std::string_view name;  // "row_scan_ring", as tests and benches print it
   PassStrategy strategy;
-  int capability_min;    // 80 for sm_80
+  int code_min;          // 80 for sm_80: what the card runs must be code for it or later
   unsigned queries_max;  // of a batch
   unsigned stride_max;   // padded dimensions
-  unsigned hits_max;     // k
-  // Of kRowScan, as kernels/row_scan.h declares them; null for kGemm, whose products are cuBLAS's.
-  kernels::RowScanShape (*shape)(unsigned stride, unsigned batch, std::size_t shared_bytes_max);
-  cudaError_t (*prepare)(const kernels::RowScanShape& shape, std::size_t shared_bytes_max);
+  VariantUse use = VariantUse::kServed;
+  bool launches_early = false;  // see Pass
+  // Of scans, as kernels/row_scan.h declares them; null for kGemm, whose products are cuBLAS's.
+  kernels::ScanForm form = kernels::ScanForm::kPlain;
+  kernels::RowScanShape (*shape)(kernels::ScanForm form, unsigned stride, unsigned batch,
+                                 std::size_t shared_bytes_max) = nullptr;
+  cudaError_t (*prepare)(const kernels::RowScanShape& shape,
+                         std::size_t shared_bytes_max) = nullptr;
   cudaError_t (*launch)(const kernels::RowScanShape& shape, unsigned blocks,
                         const kernels::Pass& pass, const kernels::RowScanArguments& arguments,
-                        cudaStream_t stream);
+                        cudaStream_t stream) = nullptr;
+
+  kernels::RowScanShape ShapeFor(unsigned stride, unsigned batch,
+                                 std::size_t shared_bytes_max) const {
+    return shape(form, stride, batch, shared_bytes_max);
+  }
 };
 
-// All variants, preferred first: a pass uses the first one whose limits admit the card, the segment
-// and the batch, and for which PlanPass finds a plan. To add one: its .cu file and a row here.
+// All variants, preferred first: a pass uses the first served one whose limits admit the card, the
+// segment and the batch, and for which PlanPass finds a plan. To add one: its .cu file and a row
+// here.
 std::span<const KernelVariant> KernelVariants();
 
-// The preferred fused scan of a card.
-const KernelVariant& ScanVariantOf(int capability);
+// The preferred fused scan over fp16 rows where code for this architecture runs, and whether there
+// is one over int8 rows.
+const KernelVariant& ScanVariantOf(int code_capability);
+bool HasInt8Scan(int code_capability);
 
 }  // namespace simile::backend::cuda

@@ -15,12 +15,12 @@ namespace {
 using kernels::kHitsOfOneBlock;
 using kernels::kSampleKeysMax;
 using kernels::kScanGroupsMax;
-using kernels::kScanQueriesMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
 // Up to this k the scan's own launch finishes. Estimated: pruning and ordering take one block of a
-// query longer than two more launches where answers are longer.
+// query longer than two more launches where answers are longer; gpu_steps, step `finish`, measures
+// it.
 constexpr unsigned kHitsOfOneLaunch = 128;
 // The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
 // share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
@@ -36,9 +36,10 @@ unsigned RoundedHits(unsigned hits) {
   return size != kSizes.end() ? *size : std::bit_ceil(hits);
 }
 
-// Up to 64 powers of two, beyond them eighths of one.
+constexpr unsigned kPowersMax = 64;
+// Up to kPowersMax powers of two, beyond them eighths of one.
 unsigned RoundedQueries(unsigned queries) {
-  if (queries <= kScanQueriesMax) return std::bit_ceil(queries);
+  if (queries <= kPowersMax) return std::bit_ceil(queries);
   const unsigned step = std::bit_floor(queries - 1) / 8;
   return (queries + step - 1) / step * step;
 }
@@ -75,8 +76,8 @@ unsigned SlotsThatFit(const WorkspaceSize& workspace, const PassPlan& plan, unsi
   }
   if (fit >= queries) return queries;
   // Rounded down, because the caller rounds up.
-  return fit <= kScanQueriesMax ? std::bit_floor(static_cast<unsigned>(fit))
-                                : static_cast<unsigned>(fit) / 64 * 64;
+  return fit <= kPowersMax ? std::bit_floor(static_cast<unsigned>(fit))
+                           : static_cast<unsigned>(fit) / 64 * 64;
 }
 
 struct Sample {
@@ -84,11 +85,12 @@ struct Sample {
   double hits = 0;  // expected
 };
 
+constexpr double kSecondsPerHit = 1e-9;  // estimated; gpu_steps, step `scan-parts`, measures it
+
 // The cheapest sample: its rows are read twice, and each hit of each query costs time. Only the
 // ratio of the two matters.
-Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
+Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, double row_bytes) {
   constexpr double kBytesPerSecond = 4.3e12;  // estimated: 90% of the H200's 4.8 TB/s
-  constexpr double kSecondsPerHit = 1e-9;  // estimated; gpu_steps, step `scan-parts`, measures it
   Sample best;
   double best_time = INFINITY;
   const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;
@@ -98,8 +100,7 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
         certificate::SpeculativeRank(demand.reach_max, rows / segment.row_count));
     if (rank > kRankShareMax * groups) continue;
     const double hits = ExpectedHits(rank, groups, kScanTileRows, segment.row_count);
-    const double time =
-        rows * segment.stride * 2 / kBytesPerSecond + demand.queries * hits * kSecondsPerHit;
+    const double time = rows * row_bytes / kBytesPerSecond + demand.queries * hits * kSecondsPerHit;
     if (time >= best_time) continue;
     best_time = time;
     best = {groups, hits};
@@ -107,26 +108,74 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand) {
   return best;
 }
 
+// A second gate, which the hits of the first rows set, where the hits that it saves take longer
+// than its barrier.
+//   hits  expected of a query; lowered
+void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
+                   PassPlan& plan, double& hits) {
+  constexpr double kSecondsOfGate = 4e-6;  // estimated: a barrier or two and the ranks
+  if (tuning.second_gate_share == 0) return;
+  const unsigned tiles = segment.row_count / kScanTileRows / tuning.second_gate_share;
+  const double share = static_cast<double>(tiles) * kScanTileRows / segment.row_count;
+  if (tiles < kScanGroupsMax || share <= plan.sample_share) return;
+  const auto rank = static_cast<double>(certificate::SpeculativeRank(demand.reach_max, share));
+  if (rank > kRankShareMax * kScanGroupsMax) return;
+  const double group_rows = share * segment.row_count / kScanGroupsMax;
+  const double behind = ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
+  const double fewer = share * hits + (1 - share) * behind;
+  if (demand.queries * (hits - fewer) * kSecondsPerHit <= kSecondsOfGate) return;
+  plan.second_tiles = tiles;
+  plan.second_share = share;
+  hits = fewer;
+}
+
+// The sample of kept scores: all rows, in groups of half a block.
+Sample WholeSample(const CardTraits& card, const SegmentSize& segment, const PassDemand& demand) {
+  const unsigned groups = 2 * card.multiprocessors;
+  const double rank = demand.reach_max;
+  if (groups > kScanGroupsMax || rank > kRankShareMax * groups) return {};
+  const double group_rows = static_cast<double>(segment.row_count) / groups;
+  return {groups, ExpectedHits(rank, groups, group_rows, segment.row_count)};
+}
+
+// Whether a warp has at most so many tiles as it can keep the scores of.
+bool FitsKept(const kernels::RowScanShape& shape, const CardTraits& card,
+              const SegmentSize& segment) {
+  const std::size_t warps = std::size_t{card.multiprocessors} * shape.warps;
+  return segment.row_count <= warps * kernels::kTilesKept * kScanTileRows;
+}
+
 std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTraits& card,
                                     const GpuTuning& tuning, const WorkspaceSize& workspace,
                                     const SegmentSize& segment, const PassDemand& demand) {
-  const Sample sample = CheapestSample(segment, demand);
+  const bool keeps_scores = variant.form == kernels::ScanForm::kKept;
+  const bool is_int8 = variant.strategy == PassStrategy::kInt8Scan;
+  const double row_bytes =
+      is_int8 ? static_cast<double>(Int8Stride(segment.stride) + gpu_sizes::kInt8Row)
+              : 2.0 * segment.stride;
+  const Sample sample = keeps_scores ? WholeSample(card, segment, demand)
+                                     : CheapestSample(segment, demand, row_bytes);
   if (sample.groups == 0) return std::nullopt;
+  const double margin = is_int8 ? demand.int8_margin : demand.scan_margin;
   PassPlan plan;
   plan.variant = &variant;
   plan.sample_groups = sample.groups;
   plan.sample_share =
-      std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
-  plan.capacity = HitCapacity(plan.RankOf(demand.reach_max),
-                              sample.hits * FactorOfMargin(demand.scan_margin, segment, demand),
-                              demand, segment.row_count);
+      keeps_scores
+          ? 1
+          : std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
+  double hits = sample.hits * FactorOfMargin(margin, segment, demand);
+  if (!keeps_scores) AddSecondGate(tuning, segment, demand, plan, hits);
+  plan.capacity =
+      HitCapacity(plan.RanksOf(demand.reach_max).first, hits, demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   if (plan.slots == 0) return std::nullopt;
-  plan.shape = variant.shape(segment.stride, plan.slots, card.shared_bytes_max);
+  plan.shape = variant.ShapeFor(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
-  plan.finishes_by_block = demand.hits_max <= kHitsOfOneLaunch;
-  plan.is_mapped = plan.finishes_by_block && plan.slots <= tuning.mapped_queries_max;
+  if (keeps_scores && !FitsKept(plan.shape, card, segment)) return std::nullopt;
+  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneLaunch;
+  plan.is_mapped = plan.finishes_in_one_launch && plan.slots <= tuning.mapped_queries_max;
   return plan;
 }
 
@@ -167,7 +216,7 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
     plan.sample_rows = std::min(columns, kSampleKeysMax * group);
     plan.sample_share = static_cast<double>(plan.sample_rows) / segment.row_count;
     const double keys = static_cast<double>(plan.sample_rows) / group;
-    const double rank = plan.RankOf(demand.reach_max);
+    const double rank = plan.RanksOf(demand.reach_max).first;
     if (rank > (group > 1 ? kRankShareOfLoads : kRankShareMax) * keys) continue;
     hits = ExpectedHits(rank, keys, group, segment.row_count);
     return true;
@@ -183,7 +232,7 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
                                  const PassDemand& demand) {
   PassPlan plan;
   plan.variant = &variant;
-  plan.finishes_by_block = demand.hits_max <= kHitsOfOneBlock;
+  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
@@ -191,24 +240,24 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
     plan.tile_rows = TileRows(card, workspace, segment, slots);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
-    plan.capacity = HitCapacity(plan.RankOf(demand.reach_max),
+    plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
                                 hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
                                 segment.row_count);
     plan.slots = slots;
     if (SlotsThatFit(workspace, plan, slots) == slots) return plan;
-    slots = slots > kScanQueriesMax ? std::min(RoundedQueries(slots - slots / 8), slots - 8)
-                                    : slots / 2;
+    slots = slots > kPowersMax ? std::min(RoundedQueries(slots - slots / 8), slots - 8) : slots / 2;
   }
   return std::nullopt;
 }
 
 bool Admits(const KernelVariant& variant, const CardTraits& card, const GpuTuning& tuning,
             const SegmentSize& segment, const PassDemand& demand) {
-  const unsigned queries_max = variant.strategy == PassStrategy::kRowScan
+  if (variant.strategy == PassStrategy::kInt8Scan && !demand.int8_rows) return false;
+  const unsigned queries_max = IsScan(variant.strategy)
                                    ? std::min(tuning.scan_queries_max, variant.queries_max)
                                    : variant.queries_max;
-  return card.capability >= variant.capability_min && demand.queries <= queries_max &&
-         segment.stride <= variant.stride_max && demand.hits_max <= variant.hits_max;
+  return card.code_capability >= variant.code_min && demand.queries <= queries_max &&
+         segment.stride <= variant.stride_max && demand.hits_max <= kHitsMax;
 }
 
 // A scan of the first queries: as many as one holds.
@@ -218,9 +267,9 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
   for (demand.queries = std::min(demand.queries, tuning.scan_queries_max); demand.queries != 0;
        demand.queries /= 2) {
     for (const KernelVariant& variant : KernelVariants()) {
-      if (variant.strategy != PassStrategy::kRowScan ||
+      if (!IsScan(variant.strategy) || variant.use != VariantUse::kServed ||
           !Admits(variant, card, tuning, segment, demand) ||
-          variant.shape(segment.stride, demand.queries, card.shared_bytes_max).queries == 0) {
+          variant.ShapeFor(segment.stride, demand.queries, card.shared_bytes_max).queries == 0) {
         continue;
       }
       // Where its sample gives no gate, that of fewer queries gives none either.
@@ -232,8 +281,11 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
 
 }  // namespace
 
-unsigned PassPlan::RankOf(std::size_t reach) const {
-  return static_cast<unsigned>(certificate::SpeculativeRank(reach, sample_share));
+GateRanks PassPlan::RanksOf(std::size_t reach) const {
+  const auto rank_in = [&](double share) {
+    return static_cast<unsigned>(certificate::SpeculativeRank(reach, share));
+  };
+  return {rank_in(sample_share), second_tiles != 0 ? rank_in(second_share) : 0};
 }
 
 double ExpectedHits(double rank, double groups, double group_rows, double row_count) {
@@ -245,15 +297,15 @@ std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTrai
                                     const GpuTuning& tuning, const WorkspaceSize& workspace,
                                     const SegmentSize& segment, const PassDemand& demand) {
   if (!Admits(variant, card, tuning, segment, demand)) return std::nullopt;
-  return variant.strategy == PassStrategy::kRowScan
-             ? PlanRowScan(variant, card, tuning, workspace, segment, demand)
-             : PlanGemm(variant, card, workspace, segment, demand);
+  return IsScan(variant.strategy) ? PlanRowScan(variant, card, tuning, workspace, segment, demand)
+                                  : PlanGemm(variant, card, workspace, segment, demand);
 }
 
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand) {
   for (const KernelVariant& variant : KernelVariants()) {
+    if (variant.use != VariantUse::kServed) continue;
     const auto plan = PlanVariant(variant, card, tuning, workspace, segment, demand);
     if (plan) return plan;
   }

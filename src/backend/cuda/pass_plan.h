@@ -14,28 +14,35 @@ namespace simile::backend::cuda {
 // How a batch is answered. Pure arithmetic: graphs are captured for these plans, and tests and
 // benches print them.
 
-// One read of the fp16 rows for a batch of queries, with every size that its kernels need.
+// The ranks of a query's gates. Its best rows pass each, except with a probability of 1e-6.
+struct GateRanks {
+  unsigned first = 0;   // in the sample
+  unsigned second = 0;  // among the first rows' groups; 0: no second gate
+};
+
+// One read of the rows for a batch of queries, with every size that its kernels need.
 struct PassPlan {
   const KernelVariant* variant = nullptr;
-  unsigned slots = 0;              // queries it holds
-  unsigned capacity = 0;           // hits per query
-  unsigned best_stride = 0;        // hits per answer
-  double sample_share = 0;         // of the rows, which set the gates
-  bool finishes_by_block = false;  // in one launch, the scan's own; else in three
+  unsigned slots = 0;                   // queries it holds
+  unsigned capacity = 0;                // hits per query
+  unsigned best_stride = 0;             // hits per answer
+  double sample_share = 0;              // of the rows, which set the gates
+  bool finishes_in_one_launch = false;  // the scan's own, or one more after products; else three
   bool is_mapped = false;  // queries and answers in host memory that kernels use; else copied
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;
+  unsigned second_tiles = 0;  // that set a second gate; 0: there is none
+  double second_share = 0;    // of the rows
   // GEMM and select
   unsigned tile_rows = 0;
   unsigned sample_rows = 0;
   unsigned sample_group = 0;
 
   PassStrategy strategy() const { return variant->strategy; }
-  // The rank of a query's gate in the sample. Its `reach` best rows pass the gate, except with a
-  // probability of 1e-6.
+  // So that the query's `reach` best rows pass.
   //   reach  hits wanted plus rows excluded
-  unsigned RankOf(std::size_t reach) const;
+  GateRanks RanksOf(std::size_t reach) const;
 };
 
 // What a batch needs of its pass.
@@ -43,9 +50,11 @@ struct PassDemand {
   unsigned queries = 0;
   unsigned hits_max = 0;   // the most hits that a query wants
   unsigned reach_max = 0;  // the same plus the rows that it excludes
+  bool int8_rows = false;  // whether the int8 scan may be used
   unsigned growth = 0;     // how often the capacity for hits is doubled; see ResidentRows
   // How far gates lie below the sample's, in units: twice the bound of the strategy.
   double scan_margin = 0;
+  double int8_margin = 0;  // about how far the int8 scan's hits reach below the gate
   double gemm_margin = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/finish.h"
 #include "kernels/take_queries.h"
 #include "kernels/topk_fp16.h"
+#include "simile/rank_key.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -59,7 +60,7 @@ void PassRunner::Start() {
     // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
     // which a capture does not allow.
     graph.exec = GraphExec();
-    if (plan.strategy() == PassStrategy::kRowScan) {
+    if (IsScan(plan.strategy())) {
       device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                     "cudaFuncSetAttribute");
     }
@@ -82,6 +83,7 @@ void PassRunner::Await() {
   }
   running_.graph->workspace_number = workspace_.number();
   running_.graph = nullptr;
+  answer_side_ = running_.side;
   answer_slots_ = plan.slots;
   answer_stride_ = plan.best_stride;
 }
@@ -95,10 +97,8 @@ bool PassRunner::AllAnswered(const PassPlan& plan) const {
 }
 
 kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                                        unsigned rank) const {
-  const double unit = rows_.host().metric == Metric::kCosine
-                          ? 1.0
-                          : certificate::UnitOf(certificate::Length(vector));
+                                        const GateRanks& ranks) const {
+  const double unit = certificate::UnitOf(certificate::Length(vector));
   kernels::QueryTerms terms{};
   if (query.filter != nullptr) {
     const bool is_list = query.filter->is_list;
@@ -109,16 +109,19 @@ kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<cons
   terms.excluded = workspace_.excluded() + query.first_excluded;
   terms.excluded_count = query.excluded_count;
   terms.wanted = query.wanted;
-  terms.rank = rank;
+  terms.reached = query.reached;
+  terms.rank = ranks.first;
+  // A gate that is known to be reached needs no better one.
+  terms.second_rank = query.reached > kernels::kLowestScore ? 0 : ranks.second;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
   return terms;
 }
 
-unsigned PassRunner::RankOf(const FilledPass& filled, unsigned reach) {
-  std::vector<unsigned>& ranks = filled.graph->ranks;
+GateRanks PassRunner::RanksOf(const FilledPass& filled, unsigned reach) {
+  std::vector<GateRanks>& ranks = filled.graph->ranks;
   if (reach >= ranks.size()) ranks.resize(reach + 1);
-  if (ranks[reach] == 0) ranks[reach] = filled.plan.RankOf(reach);
+  if (ranks[reach].first == 0) ranks[reach] = filled.plan.RanksOf(reach);
   return ranks[reach];
 }
 
@@ -131,8 +134,8 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    const unsigned rank = filled != nullptr ? RankOf(*filled, queries[i].reach()) : 0;
-    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], rank);
+    const GateRanks ranks = filled != nullptr ? RanksOf(*filled, queries[i].reach()) : GateRanks{};
+    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], ranks);
     std::copy_n(batch.queries.PaddedRow(queries[i].index), stride, vectors + i * stride);
   }
   std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
@@ -147,6 +150,23 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   return pass;
 }
 
+Pass PassRunner::PassOf(const PassPlan& plan) const {
+  Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
+  pass.launches_early = plan.variant->launches_early;
+  switch (plan.strategy()) {
+    case PassStrategy::kInt8Scan:  // its hits carry their bounds with them
+      pass.hits_are_upper_bounds = true;
+      break;
+    case PassStrategy::kRowScan:
+      pass.bound = rows_.bound(CheapStorage::kFloat);
+      break;
+    case PassStrategy::kGemm:
+      pass.bound = rows_.bound(CheapStorage::kHalf);
+      break;
+  }
+  return pass;
+}
+
 // All work from the query block on the host to the answer block on the host.
 void PassRunner::Enqueue(const FilledPass& filled) {
   const PassPlan& plan = filled.plan;
@@ -156,7 +176,7 @@ void PassRunner::Enqueue(const FilledPass& filled) {
     EnqueuePass(plan);
     return CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes);
   }
-  Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
+  Pass pass = PassOf(plan);
   const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
   std::byte* const answers = workspace_.mapped_answers();
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
@@ -165,28 +185,41 @@ void PassRunner::Enqueue(const FilledPass& filled) {
   const kernels::TakeQueriesArguments queries{workspace_.mapped_queries(filled.side),
                                               workspace_.queries(), query_bytes};
   device_.Check(kernels::LaunchTakeQueries(queries, workspace_.stream(0)), "take_queries");
-  EnqueueRowScan(plan, pass);
+  EnqueueScan(plan, pass);
 }
 
 void PassRunner::EnqueuePass(const PassPlan& plan) {
-  Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
-  if (plan.strategy() == PassStrategy::kRowScan) {
-    EnqueueRowScan(plan, pass);
+  const Pass pass = PassOf(plan);
+  if (IsScan(plan.strategy())) {
+    EnqueueScan(plan, pass);
   } else {
     EnqueueGemm(plan, pass);
   }
 }
 
-void PassRunner::EnqueueRowScan(const PassPlan& plan, Pass& pass) {
+void PassRunner::EnqueueScan(const PassPlan& plan, const Pass& pass) {
   cudaStream_t stream = workspace_.stream(0);
-  pass.bound = rows_.bound(CheapStorage::kFloat);
-  const kernels::RowScanArguments arguments{rows_.fp16_rows(),   plan.sample_groups,
-                                            2 * pass.bound,      workspace_.maxima(),
-                                            workspace_.rounds(), plan.finishes_by_block};
-  device_.Check(
-      plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass, arguments, stream),
-      "row_scan");
-  if (!plan.finishes_by_block) EnqueueSteps(plan, pass);
+  device_.Check(plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass,
+                                     ScanArguments(plan, pass), stream),
+                plan.variant->name.data());
+  if (!plan.finishes_in_one_launch) EnqueueSteps(plan, pass);
+}
+
+kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const Pass& pass) const {
+  kernels::RowScanArguments arguments{.fp16_rows = rows_.fp16_rows(),
+                                      .sample_groups = plan.sample_groups,
+                                      .margin = 2 * pass.bound,
+                                      .maxima = workspace_.maxima(),
+                                      .second_tiles = plan.second_tiles,
+                                      .second_maxima = workspace_.second_maxima(),
+                                      .rounds = workspace_.rounds(),
+                                      .finishes = plan.finishes_in_one_launch};
+  if (plan.strategy() == PassStrategy::kInt8Scan) {
+    arguments.int8 = rows_.int8();
+    arguments.int8.planes = workspace_.int8_planes();
+    arguments.int8.queries = workspace_.int8_queries();
+  }
+  return arguments;
 }
 
 // For long answers: many blocks share the canonical scores of a query.
@@ -196,15 +229,14 @@ void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
   device_.Check(kernels::LaunchFinishInSteps(pass, expected, workspace_.stream(0)), "finish");
 }
 
-void PassRunner::EnqueueGemm(const PassPlan& plan, Pass& pass) {
+void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
   cudaStream_t stream = workspace_.stream(0);
-  pass.bound = rows_.bound(CheapStorage::kHalf);
   device_.Check(kernels::LaunchConvertQueriesToFp16(pass, workspace_.fp16_queries(), stream),
                 "convert_queries_to_fp16");
   device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
   EnqueueTiles(plan, pass);
-  if (!plan.finishes_by_block) return EnqueueSteps(plan, pass);
+  if (!plan.finishes_in_one_launch) return EnqueueSteps(plan, pass);
   device_.Check(kernels::LaunchFinish(pass, stream), "finish");
 }
 
@@ -328,6 +360,13 @@ const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
   const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
   return reinterpret_cast<const kernels::Proof*>(workspace_.host_answers() +
                                                  block.proofs_at)[index];
+}
+
+float PassRunner::LastScoreOf(std::size_t index) const {
+  const auto& terms =
+      reinterpret_cast<const kernels::QueryTerms*>(workspace_.host_queries(answer_side_))[index];
+  const RankKey last = RankKey::FromPacked(Answer(index)[terms.wanted - 1]);
+  return last.score() / terms.score_of_unit;
 }
 
 void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores) {

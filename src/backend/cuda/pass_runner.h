@@ -19,7 +19,10 @@ struct DeviceQuery {
   unsigned wanted = 0;               // hits, at most as many as rows pass; not 0
   std::uint32_t first_excluded = 0;  // in the list of the pass
   std::uint32_t excluded_count = 0;  // excluded rows that pass the filter
-  QueryCost cost;                    // so far
+  // A score in units that `wanted` rows are known to reach, from a pass whose answer was not
+  // proven.
+  float reached = kernels::kLowestScore;
+  QueryCost cost;  // so far
 
   unsigned reach() const { return wanted + excluded_count; }
 };
@@ -38,23 +41,27 @@ class PassRunner {
   // The excluded rows of the queries of the next passes: their lists in a row, each ascending.
   void UploadExcluded(std::span<const unsigned> rows);
 
-  // One read of the fp16 rows, in three steps. The next pass may be filled between Start and Await
+  // One read of the rows, in three steps. The next pass may be filled between Start and Await
   // of this one. Answers stay valid from Await until the next Start or RunCanonical.
   void Fill(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
   void Start();
   void Await();
-  // The three.
+  // Fill, Start, Await.
   void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries) {
     Fill(plan, batch, queries);
     Start();
     Await();
   }
 
+  // The arguments of a pass and of its scan, with answers on the device.
+  kernels::Pass PassOf(const PassPlan& plan) const;
+  kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
+
   // Enqueues a pass for the queries on the device, those of the last Run, and does not wait. The
   // answers stay on the device.
   void EnqueuePass(const PassPlan& plan);
-  // The work of the last Run once more, from the query block on the host to the answer block on the
-  // host; does not wait.
+  // For benches: the work of the last Run once more, from the query block on the host to the answer
+  // block on the host; does not wait.
   void EnqueueAgain() { Enqueue(running_); }
 
   // Answers from canonical scores alone, of the rows that filters list or of all rows.
@@ -66,6 +73,8 @@ class PassRunner {
   // the first 0. After Run also whether it is proven.
   std::span<const kernels::Key> Answer(std::size_t index) const;
   const kernels::Proof& ProofOf(std::size_t index) const;
+  // The score of the answer's last hit, in units. REQUIRES: it has as many as were wanted.
+  float LastScoreOf(std::size_t index) const;
 
   // SegmentIndex::Score, for rows of the segment.
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
@@ -85,18 +94,18 @@ class PassRunner {
   };
 
   kernels::QueryTerms TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                              unsigned rank) const;
-  //   filled  the pass over the fp16 rows; null for canonical scores, which use the first block
+                              const GateRanks& ranks) const;
+  //   filled  the pass over the rows; null for canonical scores, which use the first block
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                    std::size_t slots, const FilledPass* filled);
-  static unsigned RankOf(const FilledPass& filled, unsigned reach);
+  static GateRanks RanksOf(const FilledPass& filled, unsigned reach);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
   CanonicalSize SizeOf(std::span<const DeviceQuery> queries) const;
   std::size_t RowsOfWait() const;
 
   void Enqueue(const FilledPass& filled);
-  void EnqueueRowScan(const PassPlan& plan, kernels::Pass& pass);
-  void EnqueueGemm(const PassPlan& plan, kernels::Pass& pass);
+  void EnqueueScan(const PassPlan& plan, const kernels::Pass& pass);
+  void EnqueueGemm(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries in the device's block: [query_count][rows], on the host.
@@ -108,8 +117,9 @@ class PassRunner {
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
-  FilledPass next_;     // filled last
-  FilledPass running_;  // on the device
+  FilledPass next_;           // filled last
+  FilledPass running_;        // on the device
+  unsigned answer_side_ = 0;  // of the queries that are answered
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

@@ -7,8 +7,11 @@
 #include <numeric>
 
 #include "base/split_mix.h"
+#include "certificate/int8_bound.h"
+#include "certificate/rotation.h"
 #include "certificate/score_bound.h"
 #include "kernels/convert_to_fp16.h"
+#include "kernels/convert_to_int8.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
+constexpr auto kInt8 = MemoryKind::kInt8;
 
 SegmentSize SizeOf(const SegmentRows& rows) {
   return {static_cast<unsigned>(rows.rows.row_count()),
@@ -56,25 +60,25 @@ std::vector<unsigned> ShuffledRows(unsigned row_count) {
   return row_of;
 }
 
-ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, bool rows_on_device)
+ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, const ResidentSize& planned)
     : host_(rows),
       size_(SizeOf(rows)),
-      device_bytes_(PlanResident(size_, rows_on_device).total()),
+      device_bytes_(planned.total()),
       unit_(UnitOfRows(rows)),
       row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
       fp16_rows_(device, std::size_t{size_.row_count} * size_.stride, MemoryKind::kFp16),
       filters_(device, size_.row_count, rows.first_row, row_of_.get()) {
   if (size_.row_count == 0) return;
-  Upload(device, rows_on_device);
+  Upload(device, planned);
 }
 
-void ResidentRows::Upload(Device& device, bool rows_on_device) {
+void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   const Stream stream = MakeStream(device);
   const std::vector<unsigned> row_of = ShuffledRows(size_.row_count);
   CopyToDevice(device, row_of_.get(), row_of.data(), row_of.size() * sizeof(unsigned),
                stream.get());
   const MatrixView& rows = host_.rows;
-  if (rows_on_device) {
+  if (planned.rows > 0) {
     device_rows_ = DeviceArray<float>(device, rows.bytes() / sizeof(float), MemoryKind::kFp32);
     CopyToDevice(device, device_rows_.get(), rows.data(), rows.bytes(), stream.get());
     rows_ = device_rows_.get();
@@ -86,14 +90,30 @@ void ResidentRows::Upload(Device& device, bool rows_on_device) {
     rows_ = static_cast<const float*>(MappedAddress(device, host));
   }
   ConvertToFp16(device, stream.get());
+  if (planned.int8_rows == 0) return;
+  try {
+    ConvertToInt8(device, stream.get());
+  } catch (const DeviceError& error) {
+    // The card has less than the budget says: fp16 serves without them.
+    if (device.lost() || !absl::IsResourceExhausted(error.status())) throw;
+    int8_codes_ = {};
+    int8_terms_ = {};
+    signs_ = {};
+    device_bytes_ -= planned.int8_rows;
+  }
+}
+
+// fp32 rows that are converted between two waits.
+unsigned ResidentRows::RowsOfWait() const {
+  return static_cast<unsigned>(
+      std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
 }
 
 void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
   const DeviceArray<unsigned long long> residual(device, 1, MemoryKind::kRowNumbers);
   device.Check(cudaMemsetAsync(residual.get(), 0, sizeof(unsigned long long), stream),
                "cudaMemsetAsync");
-  const auto at_once =
-      static_cast<unsigned>(std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
+  const unsigned at_once = RowsOfWait();
   for (unsigned first = 0; first < size_.row_count; first += at_once) {
     const kernels::ConvertRowsArguments arguments{
         rows_,
@@ -120,11 +140,76 @@ void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
   fp16_bound_ = certificate::Fp16Bound(size_.stride, longest, kGateMax, CheapStorage::kHalf);
 }
 
+void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
+  const certificate::Rotation rotation(size_.stride);
+  const auto stride = static_cast<unsigned>(rotation.rotated_dim());
+  int8_codes_ = DeviceArray<signed char>(device, std::size_t{size_.row_count} * stride, kInt8);
+  int8_terms_ = DeviceArray<kernels::Int8Row>(device, size_.row_count, kInt8);
+  signs_ = DeviceArray<float>(device, std::size_t{2} * stride, kInt8);
+  const std::size_t half = stride * sizeof(float);
+  CopyToDevice(device, signs_.get(), rotation.first_signs().data(), half, stream);
+  CopyToDevice(device, signs_.get() + stride, rotation.second_signs().data(), half, stream);
+  const DeviceArray<float> maxima(device, 2, MemoryKind::kRowNumbers);
+  device.Check(cudaMemsetAsync(maxima.get(), 0, maxima.bytes(), stream), "cudaMemsetAsync");
+  const unsigned at_once = RowsOfWait();
+  for (unsigned first = 0; first < size_.row_count; first += at_once) {
+    const kernels::ConvertToInt8Arguments arguments{rows_,
+                                                    row_of_.get() + first,
+                                                    std::min(at_once, size_.row_count - first),
+                                                    size_.stride,
+                                                    static_cast<float>(unit_),
+                                                    signs_.get(),
+                                                    stride,
+                                                    int8_codes_.get() + std::size_t{first} * stride,
+                                                    int8_terms_.get() + first,
+                                                    reinterpret_cast<unsigned*>(maxima.get())};
+    device.Check(kernels::LaunchConvertRowsToInt8(arguments, stream), "convert_rows_to_int8");
+    device.AwaitOrLose(stream);
+  }
+  const PinnedMemory pinned = MakePinned(device, maxima.bytes());
+  device.Check(
+      cudaMemcpyAsync(pinned.get(), maxima.get(), maxima.bytes(), cudaMemcpyDeviceToHost, stream),
+      "cudaMemcpyAsync");
+  device.AwaitOrLose(stream);
+  const auto* greatest = static_cast<const float*>(pinned.get());
+  const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
+  // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only.
+  const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
+  int8_.codes = int8_codes_.get();
+  int8_.rows = int8_terms_.get();
+  int8_.signs = signs_.get();
+  int8_.stride = stride;
+  int8_.limits = {limits.decoded, limits.residual, limits.per_length, limits.rest};
+  int8_.caution = static_cast<float>(caution);
+}
+
+double ResidentRows::int8_margin() const {
+  const kernels::Int8Limits& limits = int8_.limits;
+  return (1 + static_cast<double>(int8_.caution)) *
+         static_cast<double>(limits.residual + limits.per_length + limits.rest);
+}
+
+void ResidentRows::CountInt8(std::size_t queries, std::size_t overflows) {
+  // The first few say little of a collection.
+  constexpr std::size_t kShareMax = 64, kFew = 8;
+  int8_queries_ += queries;
+  int8_overflows_ += overflows;
+  int8_overflows_often_ = int8_overflows_ > kFew + int8_queries_ / kShareMax;
+}
+
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {
-  const GraphKey key{
-      plan.variant,     plan.slots, plan.capacity,      plan.best_stride, plan.finishes_by_block,
-      plan.is_mapped,   side,       plan.sample_groups, plan.tile_rows,   plan.sample_rows,
-      plan.sample_group};
+  const GraphKey key{plan.variant,
+                     plan.slots,
+                     plan.capacity,
+                     plan.best_stride,
+                     plan.finishes_in_one_launch,
+                     plan.is_mapped,
+                     side,
+                     plan.sample_groups,
+                     plan.second_tiles,
+                     plan.tile_rows,
+                     plan.sample_rows,
+                     plan.sample_group};
   if (graphs_.size() >= kGraphsMax && !graphs_.contains(key)) {
     graphs_.erase(std::ranges::min_element(graphs_, {},
                                            [](const auto& kept) { return kept.second.used_at; }));

@@ -25,10 +25,11 @@ struct GraphKey {
   unsigned slots;
   unsigned capacity;
   unsigned best_stride;
-  bool finishes_by_block;
+  bool finishes_in_one_launch;
   bool is_mapped;
   unsigned side;  // of the query blocks on the host
   unsigned sample_groups;
+  unsigned second_tiles;
   unsigned tile_rows;
   unsigned sample_rows;
   unsigned sample_group;
@@ -37,19 +38,21 @@ struct GraphKey {
 // A pass that was run before, and its graph once it has been captured.
 struct PassGraph {
   GraphExec exec;
-  std::vector<unsigned> ranks;         // PassPlan::RankOf by reach; 0 where it is not computed yet
+  std::vector<GateRanks> ranks;        // PassPlan::RanksOf by reach; 0 where not computed yet
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };
 
-// One segment on the device: fp16 rows at shuffled positions, fp32 rows in the caller's order (on
-// the device, or on the host and read from there), the row of each position, filters, graphs.
-// Borrows the device and the host's rows; used under the engine's lock once it is made.
+// One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, fp32 rows in
+// the caller's order (on the device, or on the host and read from there), the row of each position,
+// filters, graphs. Borrows the device and the host's rows; used under the engine's lock once it is
+// made.
 class ResidentRows {
  public:
   // Copies and converts on a stream of its own, while the device answers other searches.
   // Throws DeviceError. Cost: the fp32 rows cross to the device once.
-  ResidentRows(Device& device, const SegmentRows& rows, bool rows_on_device);
+  //   size  what is on the device, as planned
+  ResidentRows(Device& device, const SegmentRows& rows, const ResidentSize& planned);
 
   const SegmentRows& host() const { return host_; }
   const SegmentSize& size() const { return size_; }
@@ -67,6 +70,16 @@ class ResidentRows {
   // A row times this has at most unit length. A power of two.
   double unit() const { return unit_; }
 
+  // The rows for the int8 scan, without buffers for queries; no codes where the plan left them out.
+  const kernels::Int8Rows& int8() const { return int8_; }
+  // Whether new passes may use them. Not while too large a share of the answers overflowed: many
+  // rows within the bound of each other, of which fp16 tells more apart.
+  bool has_int8() const { return int8_.codes != nullptr && !int8_overflows_often_; }
+  // About how far hits reach below the gate.
+  double int8_margin() const;
+  // Counts the queries of an int8 scan, or of what answers in its place.
+  void CountInt8(std::size_t queries, std::size_t overflows);
+
   FilterCache& filters() { return filters_; }
 
   // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
@@ -80,12 +93,14 @@ class ResidentRows {
   void Grow();
 
  private:
-  void Upload(Device& device, bool rows_on_device);
+  void Upload(Device& device, const ResidentSize& planned);
   void ConvertToFp16(Device& device, cudaStream_t stream);
+  unsigned RowsOfWait() const;
+  void ConvertToInt8(Device& device, cudaStream_t stream);
 
   const SegmentRows host_;
   const SegmentSize size_;
-  const std::uint64_t device_bytes_;
+  std::uint64_t device_bytes_;
   const double unit_;
   DeviceArray<unsigned> row_of_;
   DeviceArray<__half> fp16_rows_;
@@ -95,6 +110,12 @@ class ResidentRows {
   FilterCache filters_;
   float fp32_bound_ = 0;
   float fp16_bound_ = 0;
+  DeviceArray<signed char> int8_codes_;
+  DeviceArray<kernels::Int8Row> int8_terms_;
+  DeviceArray<float> signs_;
+  kernels::Int8Rows int8_;
+  std::size_t int8_queries_ = 0, int8_overflows_ = 0;
+  bool int8_overflows_often_ = false;
   unsigned growth_ = 0;
   std::map<GraphKey, PassGraph> graphs_;
   std::uint64_t graph_uses_ = 0;

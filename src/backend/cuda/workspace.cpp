@@ -1,5 +1,6 @@
 #include "backend/cuda/workspace.h"
 
+#include "kernels/int8_scan.h"
 #include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {
@@ -10,9 +11,12 @@ constexpr auto kKind = MemoryKind::kWorkspace;
 // What gpu_memory.h says of the kernels' types.
 static_assert(sizeof(__half) == gpu_sizes::kFp16);
 static_assert(sizeof(kernels::QueryTerms) == gpu_sizes::kQueryTerms);
+static_assert(sizeof(kernels::Int8Row) == gpu_sizes::kInt8Row);
+static_assert(sizeof(kernels::Int8Query) == gpu_sizes::kInt8Query);
 static_assert(sizeof(kernels::Proof) == gpu_sizes::kProof);
 static_assert(sizeof(kernels::Key) == gpu_sizes::kKey);
 static_assert(sizeof(kernels::Hit) == gpu_sizes::kHit);
+static_assert(sizeof(kernels::Candidates) == gpu_sizes::kCandidates);
 static_assert(sizeof(kernels::GridRounds) == gpu_sizes::kGridRounds);
 static_assert(kernels::kScanQueriesMax == gpu_sizes::kScanQueriesMax);
 static_assert(kernels::kScanGroupsMax == gpu_sizes::kScanGroupsMax);
@@ -65,10 +69,12 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
              DeviceArray<__half>(device, size.tile_bytes / sizeof(__half), kKind)},
       hits_(device, size.hits_max, kKind),
       keys_(device, size.hits_max, kKind),
+      candidates_(device, size.queries_max, kKind),
       kept_rows_(device, size.hits_max, kKind),
       gates_(device, size.queries_max, kKind),
       hit_counts_(device, size.queries_max, kKind),
       thresholds_(device, size.queries_max, kKind),
+      int8_queries_(device, ScanQueryCount(size), kKind),
       maxima_(device, MaximaCount(size), kKind),
       rounds_(device, 1, kKind),
       excluded_(device, size.excluded_max, kKind) {
@@ -90,6 +96,7 @@ kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capac
   pass.hits = hits_.get();
   pass.hit_counts = hit_counts_.get();
   pass.capacity = capacity;
+  pass.candidates = candidates_.get();
   pass.kept_rows = kept_rows_.get();
   pass.keys = keys_.get();
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers_.get() + out.proofs_at);

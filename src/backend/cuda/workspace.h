@@ -67,7 +67,11 @@ class Workspace {
 
   __half* fp16_queries() const { return fp16_queries_.get(); }
   __half* tile(unsigned index) const { return tiles_[index].get(); }
+  // The queries of an int8 scan, in place of those in fp16.
+  signed char* int8_planes() const { return reinterpret_cast<signed char*>(fp16_queries_.get()); }
+  kernels::Int8Query* int8_queries() const { return int8_queries_.get(); }
   float* maxima() const { return maxima_.get(); }
+  float* second_maxima() const { return maxima_.get() + MaximaCount(size_) / 2; }
   kernels::GridRounds* rounds() const { return rounds_.get(); }
   unsigned* excluded() const { return excluded_.get(); }
   unsigned* kept_rows() const { return kept_rows_.get(); }
@@ -88,10 +92,12 @@ class Workspace {
   std::array<DeviceArray<__half>, 2> tiles_;
   DeviceArray<kernels::Hit> hits_;
   DeviceArray<kernels::Key> keys_;
+  DeviceArray<kernels::Candidates> candidates_;
   DeviceArray<unsigned> kept_rows_;
   DeviceArray<float> gates_;
   DeviceArray<unsigned> hit_counts_;
   DeviceArray<kernels::Key> thresholds_;
+  DeviceArray<kernels::Int8Query> int8_queries_;
   DeviceArray<float> maxima_;
   DeviceArray<kernels::GridRounds> rounds_;
   DeviceArray<unsigned> excluded_;

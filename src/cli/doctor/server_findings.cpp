@@ -70,7 +70,7 @@ void AddWork(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) 
     }
     if (metric.name() != "simile_fallback_total" || metric.number() <= 0) continue;
     const std::string reason = LabelOf(metric, "reason");
-    if (reason != "out_of_memory" && reason != "call_failed") continue;
+    if (reason != "out_of_memory" && reason != "call_failed" && reason != "late") continue;
     given_away += fmt::format("{}{} ({})", given_away.empty() ? "" : ", ",
                               base::Grouped(static_cast<std::uint64_t>(metric.number())), reason);
   }

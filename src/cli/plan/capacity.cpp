@@ -93,7 +93,7 @@ DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
   for (const PlannedCollection& each : collections) {
     DeviceShare share;
     const std::uint64_t free = LeftOf(plan.budget_bytes, plan.rest_bytes);
-    share.size = backend::PlanResidentIn(free, SizeOf(each));
+    share.size = backend::PlanResidentIn(free, SizeOf(each), options.int8_rows);
     share.fits = plan.workspace_fits && share.size.total() <= free;
     plan.needed_bytes += share.size.total();
     if (share.fits) plan.rest_bytes += share.size.total();
@@ -102,7 +102,8 @@ DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
   plan.reload_bytes = plan.rest_bytes;
   for (std::size_t i = 0; i < plan.shares.size(); ++i) {
     const std::uint64_t free = LeftOf(plan.budget_bytes, plan.rest_bytes);
-    const std::uint64_t second = backend::PlanResidentIn(free, SizeOf(collections[i])).total();
+    const std::uint64_t second =
+        backend::PlanResidentIn(free, SizeOf(collections[i]), options.int8_rows).total();
     plan.shares[i].second_bytes = second;
     plan.shares[i].reload_fits = plan.shares[i].fits && second <= free;
     if (!plan.shares[i].reload_fits) continue;
@@ -163,11 +164,14 @@ SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
 }
 
 SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batch, std::uint32_t k,
-                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits) {
+                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits,
+                         const backend::ResidentSize& resident) {
   const unsigned together = std::max(backend::PassQueriesMax(workspace, k), 1U);
   const std::uint32_t passes = (batch + together - 1) / together;
-  const std::uint64_t bytes = backend::PlanResident(SizeOf(collection), false).fp16_rows;
-  return FloorOf("gpu", batch, bytes, passes, static_cast<double>(bytes) / 2 * batch, limits);
+  const bool reads_int8 = resident.int8_rows > 0 && batch <= backend::GpuTuning().scan_queries_max;
+  const std::uint64_t fp16_bytes = backend::PlanResident(SizeOf(collection), false).fp16_rows;
+  return FloorOf("gpu", batch, reads_int8 ? resident.int8_rows : fp16_bytes, passes,
+                 static_cast<double>(fp16_bytes) / 2 * batch, limits);
 }
 
 std::uint32_t HostPassQueries(const PlannedCollection& collection, std::uint32_t k,

@@ -106,10 +106,14 @@ struct SpeedLimits {
 // Of the CPU engine: reads the codes once, and multiplies them with each query.
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                        const SpeedLimits& limits);
-// Of the GPU engine: reads the fp16 rows once for each pass, and multiplies them.
-//   k  hits of each query
+// Of the GPU engine: reads the fp16 rows once for each pass, or the int8 rows where there are any
+// and the batch is small, and multiplies them. Twice as many products of bytes, in two planes, take
+// as long as those in fp16.
+//   k         hits of each query
+//   resident  what the card holds of it
 SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batch, std::uint32_t k,
-                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits);
+                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits,
+                         const backend::ResidentSize& resident);
 
 // The most queries that one pass of the CPU engine answers; a larger batch takes several.
 std::uint32_t HostPassQueries(const PlannedCollection& collection, std::uint32_t k,

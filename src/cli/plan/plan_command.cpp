@@ -109,7 +109,7 @@ absl::Status CheckPlanFlags(const PlanFlags& flags) {
         "--price-per-hour: a server's machine is not measured from here; give its "
         "--host-bandwidth, or --device-memory with --card");
   }
-  if (flags.card && !SpeedOfCard(*flags.card)) {
+  if (flags.card && !FactsOfCard(*flags.card)) {
     return absl::InvalidArgumentError(
         fmt::format("--card: {} is not in the table, which has {}; give --device-bandwidth",
                     base::Quoted(*flags.card), KnownCardNames()));
@@ -228,7 +228,7 @@ absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& fla
 
 void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQuantities& given,
                 PlanReport& report) {
-  const backend::GpuOptions& options = config.backend.gpu;
+  backend::GpuOptions options = config.backend.gpu;
   report.memory_fraction = options.memory_fraction;
   report.reserve_bytes = options.reserve_bytes;
   report.full_goes_to_cpu = config.backend.gpu_when_full == backend::WhenFull::kCpu;
@@ -240,15 +240,22 @@ void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQu
   report.card = found->name;
   report.card_origin = found->origin;
   const std::string known = flags.card.value_or(found->name);
-  if (const auto speed = SpeedOfCard(known)) {
-    report.device_speed = *speed;
+  const std::optional<CardFacts> facts = FactsOfCard(known);
+  if (facts) {
+    report.device_speed = facts->speed;
     report.device_speed_from = fmt::format("data sheet of {}", known);
   }
   if (given.device_bandwidth > 0) {
     report.device_speed = {given.device_bandwidth, 0, {}};
     report.device_speed_from = "--device-bandwidth";
   }
+  constexpr int kInt8Capability = 80;  // the first with the int8 scan (docs/sizing.md)
+  options.int8_rows = options.int8_rows && (!facts || facts->capability >= kInt8Capability);
   report.device = PlanDevice(report.collections, options, found->memory_bytes);
+  report.int8_is_assumed =
+      !facts && std::ranges::any_of(report.device->shares, [](const DeviceShare& share) {
+        return share.size.int8_rows > 0;
+      });
   report.pinned_bytes = backend::WorkspaceHostBytes(report.device->workspace);
   if (!report.device->fits()) {
     report.choices = Choices(report.collections, *report.device, options);

@@ -114,16 +114,17 @@ std::string DeviceTable(const PlanReport& report, const Terminal& terminal) {
   Table table({{"device", Align::kLeft, true},
                {"fp16 rows", Align::kRight},
                {"fp32 rows", Align::kRight},
-               {"row map", Align::kRight},
-               {"filters", Align::kRight},
+               {"int8 rows", Align::kRight},
+               {"other", Align::kRight},
                {"at rest", Align::kRight},
                {"reload peak", Align::kRight}});
   for (std::size_t i = 0; i < plan.shares.size(); ++i) {
     const backend::ResidentSize& size = plan.shares[i].size;
     table.AddRow(
         {report.collections[i].name, BytesText(size.fp16_rows),
-         size.rows == 0 ? "on the host" : BytesText(size.rows), BytesText(size.row_numbers),
-         BytesText(size.filters), BytesText(size.total()),
+         size.rows == 0 ? "on host" : BytesText(size.rows),
+         size.int8_rows == 0 ? "none" : BytesText(size.int8_rows),
+         BytesText(size.row_numbers + size.filters), BytesText(size.total()),
          plan.shares[i].reload_fits ? BytesText(size.total() + plan.shares[i].second_bytes) : "-"});
   }
   table.AddRow({"workspace", "", "", "", "", BytesText(plan.workspace_bytes),
@@ -153,6 +154,9 @@ std::string DeviceFitText(const PlanReport& report) {
                  report.memory_fraction, BytesText(report.reserve_bytes),
                  BytesText(plan.budget_bytes), Printable(report.card),
                  report.card.empty() ? "" : ", ", report.card_origin);
+  if (report.int8_is_assumed) {
+    text += "  int8 rows are assumed: a card before sm_80 keeps none (gpu.int8)\n";
+  }
   if (!plan.fits()) {
     fmt::format_to(out, "  choices  {}\n", fmt::join(report.choices, "\n           "));
     return text;
@@ -272,6 +276,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
     const DeviceShare& share = report.device->shares[index];
     json["device"] = {{"fp16_rows", share.size.fp16_rows},
                       {"fp32_rows", share.size.rows},
+                      {"int8_rows", share.size.int8_rows},
                       {"row_numbers", share.size.row_numbers},
                       {"filters", share.size.filters},
                       {"rest", share.size.total()},
@@ -295,6 +300,7 @@ Json DeviceJson(const PlanReport& report) {
           {"rest", plan.rest_bytes},
           {"reload_peak", plan.reload_bytes},
           {"fits", plan.fits()},
+          {"int8_assumed", report.int8_is_assumed},
           {"choices", report.choices},
           {"bandwidth", NumberOrNull(report.device_speed.bytes_per_s)},
           {"products_per_s", NumberOrNull(report.device_speed.products_per_s)}};
@@ -313,7 +319,8 @@ std::vector<SpeedFloor> FloorsOf(const PlanReport& report, std::size_t collectio
       floors.push_back(FloorOnHost(each, batch, host));
     }
     if (on_device && gpu.bytes_per_s > 0 && (batch == 1 || gpu.products_per_s > 0)) {
-      floors.push_back(FloorOnDevice(each, batch, report.k, report.device->workspace, gpu));
+      floors.push_back(FloorOnDevice(each, batch, report.k, report.device->workspace, gpu,
+                                     report.device->shares[collection].size));
     }
     if (report.batch_max == 1) break;
   }

@@ -25,6 +25,7 @@ struct PlanReport {
   std::string card_origin;           // "gpu.device 0", "--device-memory"
   double memory_fraction = 0;
   std::uint64_t reserve_bytes = 0;
+  bool int8_is_assumed = false;      // there are some, on a card that may be too old
   std::vector<std::string> choices;  // when the card does not hold all
   bool full_goes_to_cpu = true;      // gpu.when_full
 
@@ -56,13 +57,14 @@ std::string PlanText(const PlanReport& report, const Terminal& terminal);
 //   {"collections": [{"name", "rows", "dim", "metric", "users", "loaded", "sampled",
 //     "host": {"vectors", "payload", "users", "index", "rest", "load_peak", "reload_peak",
 //              "reload_peak_held"},
-//     "device": {"fp16_rows", "fp32_rows", "row_numbers", "filters", "rest", "fits",
+//     "device": {"fp16_rows", "fp32_rows", "int8_rows", "row_numbers", "filters", "rest", "fits",
 //     "reload_fits"}, "floors": [{"on", "batch", "seconds", "queries_per_s", "bound_by",
 //     "cost_of_million"}]}],
 //    "host": {"program", "pinned", "rest", "reload_peak", "reload_peak_held", "available", "fits",
 //             "bandwidth", "products_per_s"},
 //    "device": {"name", "origin", "memory", "memory_fraction", "reserve", "available", "workspace",
-//               "needed", "rest", "reload_peak", "fits", "choices", "bandwidth", "products_per_s"},
+//               "needed", "rest", "reload_peak", "fits", "int8_assumed", "choices", "bandwidth",
+//               "products_per_s"},
 //    "limits": {"batch", "k"}, "fits"}
 // null: "device" without a card, and a number that is not known.
 std::string PlanJson(const PlanReport& report);

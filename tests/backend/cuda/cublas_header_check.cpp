@@ -1,4 +1,4 @@
-// Compiles when the header that stands for cuBLAS's in builds without it says the same as cuBLAS's.
+// Compiles when the header that replaces cuBLAS's in builds without it says the same as cuBLAS's.
 #include <cublas_v2.h>
 
 #include <cstddef>
@@ -24,5 +24,18 @@ static_assert(Same(ours::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION,
                    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 static_assert(Same(ours::CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F));
 static_assert(Same(ours::CUBLAS_GEMM_DEFAULT, CUBLAS_GEMM_DEFAULT));
+
+// The result and the math mode are enumerations of each header's own, whose sizes are compared
+// above.
+template <class Ours, class Theirs>
+constexpr bool kSameParameters = false;
+template <class Ours, class Theirs, class... Parameters>
+constexpr bool kSameParameters<Ours (*)(Parameters...), Theirs (*)(Parameters...)> = true;
+static_assert(kSameParameters<decltype(&ours::cublasCreate_v2), decltype(&::cublasCreate_v2)>);
+static_assert(kSameParameters<decltype(&ours::cublasDestroy_v2), decltype(&::cublasDestroy_v2)>);
+static_assert(
+    kSameParameters<decltype(&ours::cublasSetStream_v2), decltype(&::cublasSetStream_v2)>);
+static_assert(
+    kSameParameters<decltype(&ours::cublasSetWorkspace_v2), decltype(&::cublasSetWorkspace_v2)>);
 
 }  // namespace

@@ -9,12 +9,14 @@ void Force(ForcedStrategy strategy, backend::GpuOptions& options) {
   switch (strategy) {
     case ForcedStrategy::kNone:
       return;
+    case ForcedStrategy::kInt8Scan:
     case ForcedStrategy::kRowScan:
       options.tuning = {.canonical_rows_max = 0,
                         .scan_queries_max = 64,
                         .gather_share = kAll,
                         .mapped_queries_max = 64};
       options.workspace.tile_bytes = 0;  // no tile fits: no plan for GEMM
+      options.int8_rows = strategy == ForcedStrategy::kInt8Scan;
       return;
     case ForcedStrategy::kGemm:
       options.tuning = {.canonical_rows_max = 0, .scan_queries_max = 0, .gather_share = kAll};

@@ -178,7 +178,8 @@ std::size_t CallsWithoutFaults() {
   EXPECT_EQ(fallbacks, 0U);
   const std::vector<std::string> log = emulated_cuda::CallLog();
   for (const char* call :
-       {"TakeQueriesKernel", "RowScanKernel", "cublasGemmEx", "SampleGateKernel", "TopkFp16Kernel",
+       {"TakeQueriesKernel", "Int8ScanKernel", "ConvertRowsToInt8Kernel",
+        "ConvertQueriesToInt8Kernel", "cublasGemmEx", "SampleGateKernel", "TopkFp16Kernel",
         "FinishKernel", "OrderMaskKernel", "CanonicalScanKernel", "SelectKeysKernel",
         "RowScoresKernel", "ConvertRowsToFp16Kernel", "cudaGraphLaunch"}) {
     EXPECT_TRUE(std::ranges::any_of(
@@ -277,6 +278,17 @@ TEST(GpuFaultOnTheHostTest, AnswersRightWhicheverCallFails) {
   }
   const std::size_t to_fail = calls.size() - opened;
   for (std::size_t nth = 1; nth <= to_fail && !HasFailure(); ++nth) run(nth, nth % 2 == 0);
+}
+
+// The code decides whether another plug-in is tried, and what `simile doctor` says.
+TEST(GpuOpenTest, ReportsTheCodeOfTheCallThatFails) {
+  const RunningClock clock;
+  for (const char* call : {"cudaGetDeviceProperties", "cudaFuncSetAttribute", "cudaMalloc"}) {
+    tests::ResetEmulatedGpu(CardOf(0), 0);
+    emulated_cuda::InjectFault({.nth = 1, .error = cudaErrorDevicesUnavailable, .name = call});
+    const auto gpu = tests::OpenEmulatedGpu(OptionsWith(clock));
+    EXPECT_EQ(gpu.status().GetPayload(kDeviceErrorPayload), "46") << call << ": " << gpu.status();
+  }
 }
 
 TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
@@ -383,20 +395,25 @@ TEST_F(GpuLateTest, LosesTheDeviceWhenTheBatchAfterALateOneIsLateByItself) {
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
   EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
   emulated_cuda::EndHang();
-  emulated_cuda::InjectFault({.nth = 1, .name = "RowScanKernel", .hang = true});
+  emulated_cuda::InjectFault({.nth = 1, .name = "ScanKernel", .hang = true});
   EXPECT_EQ(Search(1).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(GpuLateTest, FreesASegmentOnlyAfterItsLateBatch) {
+  const auto other = *gpu_->MakeResident(tests::SegmentOf(rows_));
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
   EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
-  // The emulated device ends the process if it is to free while it hangs: the segment and the
-  // engine wait first, with the timeout, and lose it.
   index_.reset();
-  gpu_.reset();
+  // Its wait has lost the device, which the other segment therefore does not call.
+  const std::size_t calls = emulated_cuda::CallCount();
+  index_ = other;
+  EXPECT_EQ(Search(0),
+            absl::UnavailableError(
+                "the GPU hangs: two batches in a row were not finished after 2000 ms each"));
+  EXPECT_EQ(emulated_cuda::CallCount(), calls);
 }
 
-TEST_F(GpuLateTest, EndsWhileABatchIsLate) {
+TEST_F(GpuLateTest, FreesEverythingWhenTheLateBatchHasEnded) {
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
   EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
   emulated_cuda::EndHang();

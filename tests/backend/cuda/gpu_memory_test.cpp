@@ -120,6 +120,47 @@ TEST(GpuMemoryTest, RefusesASecondGenerationThatDoesNotFitBesideTheFirst) {
   EXPECT_TRUE(backend->MakeResident(tests::SegmentOf(rows)).ok());
 }
 
+// What reloads without int8 rows reloads with them, whatever memory there is.
+TEST(GpuMemoryTest, KeepsInt8RowsOnlyWhereAReloadStillFits) {
+  const SegmentSize segment{1'000'000, 768};
+  const auto reloads = [&](std::uint64_t budget, bool with_int8) {
+    const ResidentSize first = PlanResidentIn(budget, segment, with_int8);
+    if (first.total() > budget) return false;
+    const std::uint64_t left = budget - first.total();
+    return PlanResidentIn(left, segment, with_int8).total() <= left;
+  };
+  std::size_t kept = 0;
+  for (std::uint64_t budget = 1'000'000'000; budget < 12'000'000'000; budget += 50'000'000) {
+    EXPECT_TRUE(reloads(budget, true) || !reloads(budget, false)) << budget;
+    if (PlanResidentIn(budget, segment, true).int8_rows > 0) ++kept;
+  }
+  EXPECT_GT(kept, 20U);
+}
+
+TEST(GpuMemoryTest, ServesFromFp16WhereInt8RowsCannotBeAllocated) {
+  SeededRandom random(12);
+  const auto rows = tests::UnitRows(2'000, 64, random);
+  const std::vector<QuerySpec> specs = tests::Specs(1, 5);
+  std::size_t without = 0;
+  for (std::uint64_t nth = 1; nth < 12; ++nth) {
+    tests::ResetEmulatedGpu(CardOf(0), 0);
+    const auto backend = Open(EmulatedOptions(tests::ForcedStrategy::kInt8Scan));
+    const std::uint64_t before = HeldBy(*backend);
+    emulated_cuda::InjectFault(
+        {.nth = nth, .error = cudaErrorMemoryAllocation, .name = "cudaMalloc"});
+    const auto index = backend->MakeResident(tests::SegmentOf(rows));
+    if (!index.ok()) continue;
+    SearchResult result;
+    ASSERT_TRUE((*index)->Search({rows->view().Slice(7, 1), specs}, result).ok());
+    EXPECT_EQ(result.Hits(0)[0].row, 7U);
+    if (std::string_view(result.Engine(0)) == "int8-scan-sm90") break;  // no allocation failed
+    ++without;
+    EXPECT_EQ(HeldBy(*backend) - before, (*index)->Resident()->device_bytes) << nth;
+    EXPECT_EQ((*index)->Resident()->device_bytes, PlanResident({2'000, 64}, true).total());
+  }
+  EXPECT_GE(without, 3U) << "codes, terms and signs";
+}
+
 TEST(GpuMemoryTest, OpensWithASmallerWorkspaceWhereTheCardIsSmall) {
   GpuOptions options = EmulatedOptions();
   const std::vector<WorkspaceSize> sizes = SizesToTry(options.workspace);
@@ -143,7 +184,7 @@ TEST(GpuMemoryTest, TakesSeveralScansWithoutCublasAndSaysSo) {
   options.blas_libraries = {"libcublas-that-is-not-here.so.13"};
   tests::ResetEmulatedGpu(CardOf(0), 0);
   const auto backend = Open(options);
-  EXPECT_THAT(backend->lack(),
+  EXPECT_THAT(backend->limitation(),
               AllOf(StartsWith("batches of more than 64 queries take several scans, because cuBLAS "
                                "cannot be loaded: libcublas-that-is-not-here.so.13"),
                     HasSubstr("install the cuBLAS of CUDA 13")));
@@ -159,13 +200,27 @@ TEST(GpuMemoryTest, TakesSeveralScansWithoutCublasAndSaysSo) {
   SearchResult result, alone;
   ASSERT_TRUE((*index)->Search({queries->view(), specs}, result).ok());
   for (std::size_t query = 0; query < kBatch; ++query) {
-    EXPECT_STREQ(result.Engine(query), "fp16-scan-sm90");
+    EXPECT_STREQ(result.Engine(query), "int8-scan-sm90");
   }
   for (const std::size_t query : {0U, 63U, 64U, 149U}) {
     const std::span<const QuerySpec> spec(&specs[query], 1);
     ASSERT_TRUE((*index)->Search({queries->view().Slice(query, 1), spec}, alone).ok());
     EXPECT_TRUE(std::ranges::equal(alone.Hits(0), result.Hits(query))) << query;
   }
+}
+
+// As with a libcublasLt of another version.
+TEST(GpuMemoryTest, ServesWithoutACublasThatDoesNotWork) {
+  const GpuOptions options = EmulatedOptions();
+  tests::ResetEmulatedGpu(CardOf(0), 0);
+  emulated_cuda::InjectFault({.nth = 1, .error = cudaErrorNotSupported, .name = "cublasCreate"});
+  EXPECT_EQ(Open(options)->limitation(),
+            "batches of more than 64 queries take several scans, because cuBLAS cannot be used: "
+            "cuBLAS status 13 at cublasCreate; libcublas and libcublasLt must be of one version");
+  tests::ResetEmulatedGpu(CardOf(0), 0);
+  emulated_cuda::InjectFault(
+      {.nth = 1, .error = cudaErrorMemoryAllocation, .name = "cublasCreate"});
+  EXPECT_EQ(Open(options)->limitation(), "") << "a lack of memory says nothing about the library";
 }
 
 TEST(GpuMemoryTest, ShrinksTheTileThenTheBatchThenFails) {

@@ -64,6 +64,7 @@ TEST(GpuPlanTest, IsWhatTheEngineAllocatesForManyShapes) {
       const ResidentSize& size = plan.shares[each].size;
       ASSERT_EQ(Of(after, "rows-fp16") - Of(before, "rows-fp16"), size.fp16_rows);
       ASSERT_EQ(Of(after, "rows-fp32") - Of(before, "rows-fp32"), size.rows);
+      ASSERT_EQ(Of(after, "rows-int8") - Of(before, "rows-int8"), size.int8_rows);
       ASSERT_EQ(Of(after, "row-numbers") - Of(before, "row-numbers"), size.row_numbers);
       ASSERT_EQ(Of(after, "filters") - Of(before, "filters"), size.filters);
     }

@@ -103,7 +103,9 @@ TEST_P(GpuStrategyTest, AnswersAsTheScanDoes) {
   const auto queries = tests::UnitRows(strategy.batch, strategy.dim, random);
   const std::vector<QuerySpec> specs = tests::Specs(strategy.batch, strategy.k);
   const SearchResult& result = bench.Expect({queries->view(), specs}, strategy.name);
-  ExpectStrategy(result, strategy.engine);
+  // A card without the int8 scan uses the next one.
+  const bool is_int8 = std::string_view(strategy.engine) == "int8-scan";
+  ExpectStrategy(result, is_int8 && CardOf(card).capability < 80 ? "fp16-scan" : strategy.engine);
   // As a captured graph, too.
   bench.Expect({queries->view(), specs}, "captured");
   const bool is_alike = strategy.batch == 1 || strategy.forced == ForcedStrategy::kCanonical;
@@ -113,6 +115,12 @@ TEST_P(GpuStrategyTest, AnswersAsTheScanDoes) {
 }
 
 constexpr StrategyCase kStrategyCases[] = {
+    {"int8_1", ForcedStrategy::kInt8Scan, "int8-scan", 12'000, 40, 1, 10},
+    {"int8_8_wide", ForcedStrategy::kInt8Scan, "int8-scan", 2'500, 400, 8, 10},
+    {"int8_9", ForcedStrategy::kInt8Scan, "int8-scan", 9'001, 64, 9, 100},
+    {"int8_17", ForcedStrategy::kInt8Scan, "int8-scan", 6'007, 33, 17, 10},
+    {"int8_33", ForcedStrategy::kInt8Scan, "int8-scan", 6'007, 160, 33, 10},
+    {"int8_64", ForcedStrategy::kInt8Scan, "int8-scan", 5'023, 96, 64, 1},
     {"scan_1", ForcedStrategy::kRowScan, "fp16-scan", 12'000, 40, 1, 10},
     {"scan_16_wide", ForcedStrategy::kRowScan, "fp16-scan", 2'500, 400, 16, 10},
     {"scan_17", ForcedStrategy::kRowScan, "fp16-scan", 9'001, 64, 17, 100},
@@ -124,7 +132,7 @@ constexpr StrategyCase kStrategyCases[] = {
     {"gemm_long_answer", ForcedStrategy::kGemm, "fp16-gemm", 9'000, 32, 9, 900},
     {"gemm_200", ForcedStrategy::kGemm, "fp16-gemm", 3'000, 32, 200, 20},
     {"canonical_9", ForcedStrategy::kCanonical, "scan", 12'000, 32, 9, 50},
-    {"as_served_1", ForcedStrategy::kNone, "fp16-scan", 9'000, 64, 1, 10},
+    {"as_served_1", ForcedStrategy::kNone, "int8-scan", 9'000, 64, 1, 10},
     {"as_served_90", ForcedStrategy::kNone, "fp16-gemm", 6'000, 64, 90, 10},
 };
 
@@ -170,9 +178,9 @@ TEST_P(GpuFilterTest, AnswersMixedQueriesAsTheScanDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, GpuFilterTest,
-                         ::testing::Values(ForcedStrategy::kNone, ForcedStrategy::kRowScan,
-                                           ForcedStrategy::kGemm, ForcedStrategy::kGather,
-                                           ForcedStrategy::kCanonical));
+                         ::testing::Values(ForcedStrategy::kNone, ForcedStrategy::kInt8Scan,
+                                           ForcedStrategy::kRowScan, ForcedStrategy::kGemm,
+                                           ForcedStrategy::kGather, ForcedStrategy::kCanonical));
 
 std::size_t CallsOf(const std::string& name, std::size_t from = 0) {
   const std::vector<std::string> calls = emulated_cuda::CallLog();
@@ -233,7 +241,8 @@ TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
 
 TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
   constexpr std::size_t kRows = 6'000, kDim = 48;
-  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
     tests::ResetEmulatedGpu(CardOf(0), 3);
     SeededRandom random(5);
     const auto rows = tests::UnitRows(kRows, kDim, random);
@@ -248,6 +257,32 @@ TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
     const SearchResult& result = bench.Expect({queries->view(), specs}, "dot");
     EXPECT_EQ(Rescans(result), 0U);
   }
+}
+
+// Rows within the int8 scan's bound of each other, which fp16 tells apart: they overflow, and after
+// a few such queries the segment is no longer read as int8 rows.
+TEST(GpuEngineTest, ReturnsToFp16WhereTooManyRowsAreWithinTheInt8Bound) {
+  constexpr std::size_t kRows = 4'500, kDim = 128, kQueries = 5;
+  tests::ResetEmulatedGpu(CardOf(0), 9);
+  SeededRandom random(14);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  for (std::size_t row = 1; row < kRows; ++row) {
+    for (std::size_t i = 0; i < kDim; ++i) {
+      (*rows)[row][i] = (*rows)[0][i] + 0.045F * (*rows)[row][i];
+    }
+    tests::ScaleTo((*rows)[row], 1);
+  }
+  Bench bench(EmulatedOptions(ForcedStrategy::kInt8Scan), rows, Metric::kCosine);
+  const auto queries = tests::UnitRows(kQueries, kDim, random);
+  const std::vector<QuerySpec> specs = tests::Specs(kQueries, 10);
+  const SearchBatch batch{queries->view(), specs};
+  const SearchResult& first = bench.Expect(batch, "first");
+  EXPECT_EQ(Rescans(first), kQueries);
+  for (std::size_t query = 0; query < kQueries; ++query) {
+    EXPECT_TRUE(std::string(first.Engine(query)).starts_with("fp16-scan")) << first.Engine(query);
+  }
+  bench.Expect(batch, "counted");
+  EXPECT_EQ(Rescans(bench.Expect(batch, "returned")), 0U);
 }
 
 // Thousands of rows within the bound of each other: each may be among the best.
@@ -283,28 +318,33 @@ void SetScore(std::span<float> row, float score, SeededRandom& random) {
 // Rows in an order that makes the gate too high: the sample holds `rank` of the best rows, one per
 // group; all others score far lower, except near_count rows, one in each of the next groups, that
 // score near_below less than the best. Expects the right answer and returns the rescans.
+//   engine  what answers in the end
 std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_count,
-                                       float near_below) {
-  constexpr unsigned kRows = 80'000, kDim = 32, kWanted = 100, kGroup = 32;
+                                       float near_below, const char* engine = "scan") {
+  constexpr unsigned kDim = 32, kWanted = 100, kGroup = 32;
+  // The emulated device takes its time to form codes.
+  const unsigned row_count = strategy == ForcedStrategy::kInt8Scan ? 40'000 : 80'000;
   tests::ResetEmulatedGpu(CardOf(0), 4);
   const GpuOptions options = EmulatedOptions(strategy);
   cuda::CardTraits card;
   card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
   card.shared_bytes_max = CardOf(0).shared_bytes_max;
   card.l2_bytes = emulated_cuda::Options{}.l2_bytes;
-  card.capability = CardOf(0).capability;
+  card.capability = card.code_capability = CardOf(0).capability;
   cuda::PassDemand demand;
   demand.queries = 1;
   demand.hits_max = demand.reach_max = kWanted;
-  const auto plan = cuda::PlanPass(card, options.tuning, options.workspace, {kRows, kDim}, demand);
+  demand.int8_rows = options.int8_rows;
+  const auto plan =
+      cuda::PlanPass(card, options.tuning, options.workspace, {row_count, kDim}, demand);
   EXPECT_TRUE(plan.has_value());
-  const unsigned rank = plan->RankOf(kWanted);
+  const unsigned rank = plan->RanksOf(kWanted).first;
   EXPECT_LT(rank, kWanted) << "else the gate cannot be too high";
 
   SeededRandom random(8);
-  const std::vector<unsigned> row_of = cuda::ShuffledRows(kRows);
-  const auto rows = std::make_shared<PaddedRows>(kRows, kDim);
-  for (unsigned position = 0; position < kRows; ++position) {
+  const std::vector<unsigned> row_of = cuda::ShuffledRows(row_count);
+  const auto rows = std::make_shared<PaddedRows>(row_count, kDim);
+  for (unsigned position = 0; position < row_count; ++position) {
     const unsigned group = position / kGroup;
     float score = 0.2F;
     if (position % kGroup == 0 && group < rank) score = 0.9F;
@@ -317,10 +357,13 @@ std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_co
   PaddedRows query(1, kDim);
   query[0][0] = 1;
   const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
-  return Rescans(bench.Expect({query.view(), specs}, "too high a gate"));
+  const SearchResult& result = bench.Expect({query.view(), specs}, "too high a gate");
+  EXPECT_TRUE(std::string(result.Engine(0)).starts_with(engine)) << result.Engine(0);
+  return Rescans(result);
 }
 
 TEST(GpuEngineTest, AnswersAgainWhereTheGateWasTooHigh) {
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kInt8Scan, 0, 0), 1U);
   EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kRowScan, 0, 0), 1U);
   EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kGemm, 0, 0), 1U);
 }
@@ -332,6 +375,11 @@ TEST(GpuEngineTest, AnswersAgainWhereTheLastHitDoesNotClearTheGate) {
   EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kRowScan, 200, 2.4e-3F), 1U);
 }
 
+// The last score found is a gate that cannot be too high: one more pass over the int8 rows.
+TEST(GpuEngineTest, ScansInt8RowsAgainWithAScoreThatIsReached) {
+  EXPECT_EQ(RescansAfterTooHighAGate(ForcedStrategy::kInt8Scan, 200, 1e-2F, "int8-scan"), 1U);
+}
+
 // Barriers over the grid and within blocks, under many orders of execution.
 TEST(GpuEngineTest, ScansRightInEveryOrder) {
   constexpr std::size_t kRows = 4'000, kDim = 64, kQueries = 20;
@@ -341,12 +389,18 @@ TEST(GpuEngineTest, ScansRightInEveryOrder) {
   const auto rotation = conformance::Rotation::FromEnvironment();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     if (!rotation.Covers(seed)) continue;
-    // Short answers are finished by a block each, longer ones by all blocks.
-    const std::vector<QuerySpec> specs = tests::Specs(kQueries, seed % 2 == 0 ? 10 : 40);
     tests::ResetEmulatedGpu(CardOf(conformance::Rotation::VariantOf(seed)), seed);
-    Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
-    const std::string what = "device seed " + std::to_string(seed);
-    EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, what)), 0U) << what;
+    for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kInt8Scan}) {
+      GpuOptions options = EmulatedOptions(strategy);
+      options.tuning.mapped_queries_max = seed / 2 % 2 * 64;
+      Bench bench(options, rows, Metric::kCosine);
+      // Short answers are finished by a block each, longer ones by all blocks.
+      for (const std::uint32_t k : {10U, 40U}) {
+        const std::vector<QuerySpec> specs = tests::Specs(kQueries, k);
+        const std::string what = "device seed " + std::to_string(seed) + ", k " + std::to_string(k);
+        EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, what)), 0U) << what;
+      }
+    }
   }
 }
 
@@ -355,7 +409,8 @@ TEST(GpuEngineTest, ScansRightInEveryOrder) {
 TEST(GpuEngineTest, SamplesNoPositionAfterTheLastRow) {
   constexpr unsigned kRows = 510, kDim = 32, kWanted = 10, kGroup = 32;
   const std::vector<unsigned> row_of = cuda::ShuffledRows(kRows);
-  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
     tests::ResetEmulatedGpu(CardOf(0), 4);  // its poison exceeds any score
     SeededRandom random(19);
     const auto rows = std::make_shared<PaddedRows>(kRows, kDim);
@@ -370,13 +425,15 @@ TEST(GpuEngineTest, SamplesNoPositionAfterTheLastRow) {
     query[0][0] = 1;
     const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
     const SearchResult& result = bench.Expect({query.view(), specs}, "negative scores");
-    EXPECT_TRUE(std::string(result.Engine(0)).starts_with("fp16")) << result.Engine(0);
+    const char* engine = strategy == ForcedStrategy::kInt8Scan ? "int8" : "fp16";
+    EXPECT_TRUE(std::string(result.Engine(0)).starts_with(engine)) << result.Engine(0);
   }
 }
 
 TEST(GpuEngineTest, SamplesOnlyRowsThatPass) {
   constexpr std::size_t kRows = 9'000, kDim = 32, kQueries = 4;
-  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
     tests::ResetEmulatedGpu(CardOf(0), 6);
     SeededRandom random(23);
     Bench bench(EmulatedOptions(strategy), tests::UnitRows(kRows, kDim, random), Metric::kCosine);
@@ -442,33 +499,24 @@ TEST(GpuEngineTest, ScoresListedRowsInPieces) {
   }
 }
 
-// The bound holds for queries of at most unit length; those of dot collections are scaled to it.
-TEST(GpuEngineTest, RefusesLongQueriesOfCosineCollections) {
+// The bound holds for queries of at most unit length, so a longer one is scaled to it.
+TEST(GpuEngineTest, AnswersQueriesOfEveryLengthForBothMetrics) {
   constexpr std::size_t kRows = 6'000, kDim = 40;
   tests::ResetEmulatedGpu(CardOf(0), 1);
   SeededRandom random(23);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  const auto queries = tests::UnitRows(3, kDim, random);
+  const auto queries = tests::UnitRows(4, kDim, random);
   tests::ScaleTo((*queries)[0], 1 + kStoredLengthError);
   tests::ScaleTo((*queries)[1], 0.2);
-  const std::vector<QuerySpec> specs = tests::Specs(3, 10);
-  const SearchBatch batch{queries->view(), specs};
-  SegmentRows segment = tests::SegmentOf(rows);
-  segment.metric = Metric::kCosine;
-  const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
-  ASSERT_TRUE(gpu.ok());
-  const auto index = (*gpu)->MakeResident(segment);
-  ASSERT_TRUE(index.ok());
-  SearchResult result;
-  EXPECT_TRUE((*index)->Search(batch, result).ok());
   tests::ScaleTo((*queries)[2], 1.0001);
-  const absl::Status status = (*index)->Search(batch, result);
-  EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_EQ(status.message(),
-            "query 2 of the batch has length 1.0001; queries of a cosine collection must have "
-            "length 1");
-  Bench dot(EmulatedOptions(), rows, Metric::kDot);
-  dot.Expect(batch, "the same with dot");
+  tests::ScaleTo((*queries)[3], 1'000);
+  const std::vector<QuerySpec> specs = tests::Specs(4, 10);
+  for (const Metric metric : {Metric::kCosine, Metric::kDot}) {
+    for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kInt8Scan}) {
+      Bench bench(EmulatedOptions(strategy), rows, metric);
+      bench.Expect({queries->view(), specs}, metric == Metric::kCosine ? "cosine" : "dot");
+    }
+  }
 }
 
 TEST(GpuEngineTest, AnswersForASegmentWithoutRows) {

@@ -33,7 +33,7 @@ OPERATORS = (
     ("warp barrier", re.compile(r"__syncwarp\(\);"), ""),
     ("wait for copies", re.compile(r"AsyncCopyWait<[^;]*>\(\);"), ""),
     ("end of a group of copies", re.compile(r"(?<!void )AsyncCopyCommit\(\);"), ""),
-    ("grid barrier", re.compile(r"(?<!void )GridBarrier\(arguments\.rounds\);"), "__syncthreads();"),
+    ("grid barrier", re.compile(r"(?<!void )GridBarrier\((arguments\.)?rounds\);"), "__syncthreads();"),
     ("wait for other blocks", re.compile(r"while \(LoadAcquire[^{]*\{\s*\}"), ""),
     ("capacity", re.compile(r"slot < pass\.capacity"), "true"),
     ("capacity", re.compile(r"at < kStagedHits"), "true"),
@@ -42,13 +42,17 @@ OPERATORS = (
      "LoadFromL2(pass.hit_counts + query)"),
     ("last row", re.compile(r"position < (arguments|pass)\.row_count"), "true"),
     ("last row", re.compile(r"position >= pass\.row_count"), "false"),
-    ("last row", re.compile(r"tile \* kScanTileRows \+ row < pass\.row_count"), "true"),
+    ("last row", re.compile(r"tile_? \* kScanTileRows \+ row < pass\.row_count"), "true"),
     ("last row", re.compile(r"walk_\.tile \* kScanTileRows \+ row_ \+ rows_on < row_count_"), "true"),
     ("whole stage", re.compile(r"\(walk_\.tile \+ 1\) \* kScanTileRows <= row_count_"), "true"),
     ("last column", re.compile(r"chunk_ \* kChunk \+ column_ \+ columns_on < stride_"), "true"),
     ("whole stage", re.compile(r"\(chunk_ \+ 1\) \* kChunk <= stride_"), "true"),
     ("last column", re.compile(r"column < pass\.stride"), "true"),
     ("last query", re.compile(r"query( \+ 8)? < pass\.batch"), "true"),
+    ("last query", re.compile(r"slot < pass\.batch"), "true"),
+    ("last column", re.compile(r"at( \+ 32)? < stride \?"), "true ?"),
+    ("last column", re.compile(r"column < int8\.stride"), "true"),
+    ("empty slot", re.compile(r" && pass\.terms\[slot\]\.wanted != 0"), ""),
     ("last query", re.compile(r"if \(query >= pass\.batch\) return;"), ""),
     ("end of the tile", re.compile(r"base \+ kChunk <= columns"), "true"),
     ("end of the tile", re.compile(r"base \+ kChunk > tile\.columns"), "false"),
@@ -57,8 +61,8 @@ OPERATORS = (
     ("end of the sample", re.compile(r"min\(base \+ u \* blockDim\.x, loads - 1\)"), "base + u * blockDim.x"),
     ("end of the sample", re.compile(r"i < loads(?= &&)"), "true"),
     ("end of the list", re.compile(r"place >= end"), "false"),
-    ("end of the list", re.compile(r"i \+ 1 < (kept|count)"), "true"),
-    ("end of the list", re.compile(r"min\(i \+ 1, (kept|count) - 1\)"), "i + 1"),
+    ("end of the list", re.compile(r"i \+ 1 < (listed|count)"), "true"),
+    ("end of the list", re.compile(r"min\(i \+ 1, (listed|count) - 1\)"), "i + 1"),
     ("end of the list", re.compile(r"min\(step\.first \+ step\.count, limit\)"), "step.first + step.count"),
     ("end of the run", re.compile(r"min\(kRunKeys, count - base\)"), "kRunKeys"),
     ("end of the run", re.compile(r"i < length \? keys\[i\] : 0"), "keys[i]"),
@@ -76,8 +80,17 @@ OPERATORS = (
     ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
     ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
     ("proof", re.compile(r">= limit \? kProven : kBelowGate"), ">= limit ? kProven : kProven"),
+    ("bound", re.compile(r"query\.margin - threshold"), "-threshold"),
+    ("bound", re.compile(r"__fmaf_rn\(gate\.kappa, row\.residual, gate\.start\)"), "gate.start"),
+    ("bound", re.compile(r" - query\.length \* limits\.residual - query\.margin"), ""),
+    ("bound", re.compile(r"static_cast<double>\(shared\.rotated\[i\]\) - static_cast<double>\(scale\) \* code"), "0.0"),
+    ("rows not listed yet", re.compile(r" && loaded\[j\]\.score < below"), ""),
+    ("reached gate", re.compile(r"if \(terms\.reached > kLowestScore\) return [^;]*;"), ""),
+    ("empty groups", re.compile(r"arguments\.second_maxima\[i\] = 0;"), ""),
+    ("bound", re.compile(r" - Scan::HitMargin\(arguments, gate, slot\)"), ""),
+    ("last query", re.compile(r"query < queries"), "true"),
     ("bound", re.compile(r" - 2\.0F \* pass\.bound"), ""),
-    ("bound", re.compile(r": gate - arguments\.margin"), ": gate"),
+    ("bound", re.compile(r": floor - arguments\.margin"), ": floor"),
     ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
     ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
 )
@@ -88,19 +101,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "no step is long enough to overrun the list (PassRunner::RunCanonical)",
     ("order_mask.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
         "a filter's place holds the words of the last block",
-    ("row_scan.cu", "__syncwarp();"):
+    ("scan_frame.cuh", "__syncwarp();"):
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
-    ("row_scan.cu", "if (blockIdx.x == 0 && query < pass.batch) pass.gates[query] = gate;"):
+    ("scan_frame.cuh", "if (blockIdx.x == 0 && slot < pass.batch) pass.gates[slot] = threshold;"):
         "the array holds the gates of all slots",
-    ("row_scan.cu", "gates[query] = query < pass.batch ? LoadFromL2(pass.gates + query) : kNoQuery;"):
-        "plans of more than 16 queries have 32 or 64, as many as the kernel has slots",
-    ("row_scan.cu", "if (lane % 4 == 0 && query < pass.batch) {"):
-        "the array holds the maxima of all slots",
     ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
         "saves work: places from k on are distinct and never read",
     ("select.cuh", "if (mine >= k) continue;"):
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
-    ("finish.cuh", "if (lane == 1 && i + 1 < kept) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
+    ("finish.cuh", "if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nothing after the last key is read",
     ("finish.cuh", "if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag"):
         "the emulated device runs whole kernels between two reads of the host",
@@ -215,7 +224,7 @@ class Builder:
         """The first failure of the tests with the library of the folder; empty when they pass."""
         environment = dict(os.environ, LD_LIBRARY_PATH=str(folder))
         for program, rotation, chosen in (
-                ("gpu_test", "all", "*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*"),
+                ("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*:Int8Bound*"),
                 ("gpu_conformance_test", "0", "*")):
             environment["TEST_ROTATION"] = rotation
             command = [str(self.build / "tests" / program), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
@@ -229,6 +238,19 @@ class Builder:
                                   result.stdout + result.stderr)
                 return words[0][:110] if words else f"exit {result.returncode}"
         return ""
+
+
+# What a host that polls needs on a card, in this order; the emulated device runs whole kernels between two of its reads.
+POLLED_ANSWER = ("out[i] = i < found ? best[i] : 0;", "if (pass.host_polls) __syncthreads();",
+                 "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")
+
+
+def check_polled_answer() -> None:
+    """Ends the run unless the finish writes an answer, waits, and then writes its flag."""
+    source = (KERNELS / "finish.cuh").read_text(encoding="utf-8")
+    places = [source.find(step) for step in POLLED_ANSWER]
+    if -1 in places or places != sorted(places):
+        sys.exit("mutate.py: kernels/finish.cuh does not hold these, in this order: " + "  ".join(POLLED_ANSWER))
 
 
 def check_unchanged(builder: Builder) -> None:
@@ -271,6 +293,7 @@ def main() -> int:
         print(*chosen, f"{len(chosen)} mutants", sep="\n")
         return 0
     builders = [Builder(folder.resolve()) for folder in (arguments.build, arguments.sanitized) if folder]
+    check_polled_answer()
     check_unchanged(builders[0])
     survived = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

@@ -21,7 +21,7 @@ CardTraits H200() {
   card.shared_bytes_max = 227 * 1024;
   card.l2_bytes = std::size_t{50} << 20;
   card.memory_bytes = std::uint64_t{139} << 30;
-  card.capability = 90;
+  card.capability = card.code_capability = 90;
   return card;
 }
 
@@ -42,7 +42,7 @@ std::optional<PassPlan> PlanOnH200(const SegmentSize& segment, const PassDemand&
 
 CardTraits Card(int capability, std::size_t shared_kib) {
   CardTraits card = H200();
-  card.capability = capability;
+  card.capability = card.code_capability = capability;
   card.shared_bytes_max = shared_kib * 1024;
   return card;
 }
@@ -57,7 +57,7 @@ TEST(KernelVariantsTest, HaveNamesOfTheirOwnAndFunctionsForScansOnly) {
   std::set<std::string_view> names;
   for (const KernelVariant& variant : KernelVariants()) {
     EXPECT_TRUE(names.insert(variant.name).second) << variant.name;
-    const bool scans = variant.strategy == PassStrategy::kRowScan;
+    const bool scans = IsScan(variant.strategy);
     EXPECT_EQ(variant.shape != nullptr, scans) << variant.name;
     EXPECT_EQ(variant.prepare != nullptr, scans) << variant.name;
     EXPECT_EQ(variant.launch != nullptr, scans) << variant.name;
@@ -74,6 +74,53 @@ TEST(KernelVariantsTest, AreChosenByCardSegmentAndBatch) {
   EXPECT_EQ(VariantOn(Card(86, 99), kMillion, Demand(64, 10)), "gemm_topk_fp16");
   EXPECT_EQ(VariantOn(Card(86, 99), {1'000'000, 4'128}, Demand(1, 10)), "none");
   EXPECT_EQ(VariantOn(H200(), kMillion, Demand(1, kHitsMax + 1)), "none");
+}
+
+TEST(KernelVariantsTest, ReadInt8RowsWhereTheyAre) {
+  PassDemand demand = Demand(64, 100);
+  demand.int8_rows = true;
+  demand.int8_margin = 0.01;
+  EXPECT_EQ(VariantOn(H200(), kMillion, demand), "int8_scan");
+  EXPECT_EQ(VariantOn(Card(75, 64), kSentences, demand), "row_scan_registers");
+  // 64 queries of 768 dimensions take 96 KiB in two planes, as in fp16.
+  EXPECT_EQ(VariantOn(Card(86, 99), kMillion, demand), "gemm_topk_fp16");
+  demand.queries = 65;
+  EXPECT_EQ(VariantOn(H200(), kMillion, demand), "gemm_topk_fp16");
+  demand.queries = 1;
+  demand.hits_max = demand.reach_max = 1'000;
+  EXPECT_EQ(VariantOn(H200(), kMillion, demand), "int8_scan");
+}
+
+// Simulated: 49 hits a query at k 10, 107 at most; a million isotropic rows have 1,824 at k 100,
+// and 3,626 at most.
+TEST(PassPlanTest, HasTheCapacityForTheHitsOfTheInt8Scan) {
+  PassDemand demand = Demand(32, 10);
+  demand.int8_rows = true;
+  demand.int8_margin = 1.25 * 0.0075;
+  const auto sentences = PlanOnH200(kSentences, demand);
+  EXPECT_GE(sentences->capacity, 250U);
+  EXPECT_LE(sentences->capacity, 1'000U);
+  demand.hits_max = demand.reach_max = 100;
+  GpuTuning one_gate;
+  one_gate.second_gate_share = 0;
+  const auto million = PlanPass(H200(), one_gate, WorkspaceSize(), kMillion, demand);
+  EXPECT_GE(million->capacity, 3'700U);
+  EXPECT_LE(million->capacity, 16'000U);
+}
+
+TEST(PassPlanTest, SetsASecondGateWhereItSavesMoreThanItTakes) {
+  const auto many = PlanOnH200(kMillion, Demand(64, 100));
+  EXPECT_EQ(many->second_tiles, 1'000'000U / 32 / 16);
+  EXPECT_NEAR(many->second_share, 1.0 / 16, 1e-3);
+  EXPECT_GT(many->RanksOf(100).second, many->RanksOf(100).first);
+  GpuTuning never;
+  never.second_gate_share = 0;
+  const auto without = PlanPass(H200(), never, WorkspaceSize(), kMillion, Demand(64, 100));
+  EXPECT_EQ(without->second_tiles, 0U);
+  EXPECT_EQ(without->RanksOf(100).second, 0U);
+  EXPECT_GT(without->capacity, many->capacity);
+  EXPECT_EQ(PlanOnH200(kMillion, Demand(1, 100))->second_tiles, 0U);
+  EXPECT_EQ(PlanOnH200(kSentences, Demand(64, 100))->second_tiles, 0U) << "fewer rows than groups";
 }
 
 TEST(PassPlanTest, ScansForSmallBatchesAndMultipliesForLargeOnes) {
@@ -136,11 +183,11 @@ TEST(PassPlanTest, MapsTheBlocksOfFewQueriesWithShortAnswers) {
 }
 
 TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
-  EXPECT_TRUE(PlanOnH200(kSentences, Demand(1, 100))->finishes_by_block);
-  EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->finishes_by_block);
+  EXPECT_TRUE(PlanOnH200(kSentences, Demand(1, 100))->finishes_in_one_launch);
+  EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->finishes_in_one_launch);
   // After a GEMM one block would rescore all rows of an answer.
-  EXPECT_TRUE(PlanOnH200(kSentences, Demand(100, 16))->finishes_by_block);
-  EXPECT_FALSE(PlanOnH200(kSentences, Demand(100, 17))->finishes_by_block);
+  EXPECT_TRUE(PlanOnH200(kSentences, Demand(100, 16))->finishes_in_one_launch);
+  EXPECT_FALSE(PlanOnH200(kSentences, Demand(100, 17))->finishes_in_one_launch);
 }
 
 TEST(PassPlanTest, MultipliesWhenTheScansSampleIsTooSmallForTheAnswer) {
@@ -177,7 +224,7 @@ TEST(PassPlanTest, NeverOverrunsTheWorkspace) {
     ASSERT_LE(std::size_t{plan->slots} * plan->capacity, workspace.hits_max);
     ASSERT_LE(std::size_t{plan->slots} * plan->best_stride, workspace.answers_max);
     ASSERT_GE(plan->best_stride, demand.hits_max);
-    ASSERT_GE(plan->RankOf(demand.reach_max), 1U);
+    ASSERT_GE(plan->RanksOf(demand.reach_max).first, 1U);
     if (plan->strategy() == PassStrategy::kRowScan) {
       ASSERT_GE(plan->shape.queries, plan->slots);
       ASSERT_LE(plan->sample_groups, kernels::kScanGroupsMax);
@@ -197,7 +244,7 @@ TEST(PassPlanTest, RanksSoThatTheReachBestRowsPassTheGate) {
   const auto plan = PlanOnH200({kRows, 32}, Demand(1, kReach));
   ASSERT_TRUE(plan.has_value());
   const auto sampled = static_cast<std::size_t>(plan->sample_share * kRows);
-  const unsigned rank = plan->RankOf(kReach);
+  const unsigned rank = plan->RanksOf(kReach).first;
   for (int trial = 0; trial < 20'000; ++trial) {
     // Rows in the sample that are better than the last one wanted: `rank` of them would lift the
     // gate above it.

@@ -2,13 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <span>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "data/matrix.h"
+#include "kernels/pass.h"
 #include "simile/hits.h"
+#include "simile/matrix_view.h"
 
 namespace simile::bench::gpu {
 
@@ -19,8 +21,8 @@ class BenchTruth {
  public:
   //   verify  the number of queries, from the first
   // Errors: those of the scan.
-  static absl::StatusOr<BenchTruth> Scan(const data::Matrix& rows, const data::Matrix& queries,
-                                         std::size_t verify, std::uint32_t k_max, unsigned threads);
+  static absl::StatusOr<BenchTruth> Scan(MatrixView rows, MatrixView queries, std::size_t verify,
+                                         std::uint32_t k_max, unsigned threads);
 
   // Queries whose answers are known.
   std::size_t query_count() const { return hits_.batch(); }
@@ -31,10 +33,17 @@ class BenchTruth {
   absl::StatusOr<std::size_t> Check(const SearchResult& result, std::size_t first,
                                     std::uint32_t k) const;
 
-  // Writes the rows of the best k_max of each query to an int64 .npy file [query_count, k_max].
-  absl::Status WriteRows(const std::string& path) const;
+  // The same for packed keys as the card writes them, up to the first 0.
+  //   answers  of the queries from `first` on; empty for one that is not proven, which is skipped
+  absl::StatusOr<std::size_t> CheckProven(std::span<const std::vector<kernels::Key>> answers,
+                                          std::size_t first, std::uint32_t k) const;
+
+  // The rows of the best k_max of each query: [query_count, k_max].
+  std::vector<std::int64_t> Rows() const;
 
  private:
+  absl::Status CheckOne(std::span<const Hit> actual, std::size_t query, std::uint32_t k) const;
+
   SearchResult hits_;
 };
 

@@ -1,6 +1,7 @@
 #include "bench/gpu/card.h"
 
 #include <cstdio>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -9,7 +10,6 @@
 namespace simile::bench::gpu {
 
 using backend::cuda::BlasLibrary;
-using backend::cuda::DeviceError;
 
 absl::Status FindCard(int ordinal) {
   SimileDeviceProbe probe;
@@ -38,9 +38,8 @@ int WithCard(const backend::GpuOptions& options, const std::function<absl::Statu
     Card card(options, *blas);
     const absl::Status status = work(card);
     return status.ok() ? 0 : Explain(status);
-  } catch (const DeviceError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitFailed;
+  } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
+    return Explain(absl::InternalError(error.what()));
   }
 }
 

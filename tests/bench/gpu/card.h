@@ -18,8 +18,9 @@ namespace simile::bench::gpu {
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitNoCard = 2;
 
-// Options for measuring: the whole card except the reserve, and a timeout for the longest pass
-// (bench_options.cpp). Dry runs have a small emulated card (emulated_bench_options.cpp).
+// Options for measuring: the whole card except the reserve (bench_options.cpp). In dry runs it also
+// makes the small emulated card (emulated_bench_options.cpp): call it once, before a card is
+// opened.
 backend::GpuOptions BenchOptions();
 
 // Errors: kFailedPrecondition, in one sentence: there is no card, or CUDA's error.

@@ -70,7 +70,7 @@ Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
   const DeviceArray<unsigned> sum(card.device, 1, MemoryKind::kWorkspace);
   card.device.Check(LaunchRandomFp16(memory.get(), bytes / sizeof(__half), 1, stream),
                     "random_fp16");
-  card.device.Await(stream);
+  card.device.AwaitOrLose(stream);
   Ceilings ceilings;
   // Products first: they want the random numbers, which the copy doubles.
   for (const unsigned dim : dims) {

@@ -2,7 +2,8 @@
 // rows and bits, and large segments with the plain scan's. Loads the plug-in as the server does.
 //
 //   device_conformance --cases 2000 --seconds 20 --json conformance.json
-//   device_conformance --only-seed 3000017      (a seed that a failure has printed)
+//   device_conformance --gtest_filter='*/RowScan*'      one strategy
+//   device_conformance --only-seed 3000017      one case, whose seed a failure has printed
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,16 +11,19 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "backend/accelerator_kinds.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/forced_strategy.h"
@@ -47,6 +51,7 @@ struct Options {
   std::uint64_t first_seed = 3'000'000;
   std::uint64_t only_seed = 0;
   std::size_t large_rows = 200'000;
+  unsigned batch_timeout_s = 10;
   std::string json_path;
 };
 
@@ -65,8 +70,8 @@ backend::GpuOptions GpuOptionsOf(ForcedStrategy strategy, bool small_workspace) 
   backend::GpuOptions options;
   options.device = GivenOptions().device;
   options.blas_libraries = GivenOptions().blas;
-  options.reserve_bytes = 0;                        // nothing else uses the card
-  options.batch_timeout = std::chrono::minutes(5);  // compute-sanitizer is slow
+  options.reserve_bytes = 0;  // nothing else uses the card
+  options.batch_timeout = std::chrono::seconds(GivenOptions().batch_timeout_s);
   options.clock = &clock;
   if (small_workspace) options.workspace = tests::SmallWorkspace();
   tests::Force(strategy, options);
@@ -86,12 +91,63 @@ struct Strategy {
   const char* engine;  // how the engine's name begins on answers of this strategy
 };
 constexpr Strategy kStrategies[] = {{"AsServed", ForcedStrategy::kNone, "scan-"},
+                                    {"Int8Scan", ForcedStrategy::kInt8Scan, "int8-scan-"},
                                     {"RowScan", ForcedStrategy::kRowScan, "fp16-scan-"},
                                     {"Gemm", ForcedStrategy::kGemm, "fp16-gemm-"},
                                     {"Gather", ForcedStrategy::kGather, "gather-"},
                                     {"Canonical", ForcedStrategy::kCanonical, "scan-"}};
 
+// Whether an answer with this engine's name, "fp16-scan-sm90", is of the strategy. A card without
+// the int8 scan uses the next one.
+bool IsOf(const Strategy& strategy, std::string_view engine) {
+  const bool is_fp16_scan = engine.starts_with("fp16-scan-sm");
+  if (strategy.forced == ForcedStrategy::kInt8Scan && is_fp16_scan) {
+    return std::atoi(engine.substr(engine.find("sm") + 2).data()) < 80;
+  }
+  return engine.starts_with(strategy.engine);
+}
+
 void PrintTo(const Strategy& strategy, std::ostream* out) { *out << strategy.name; }
+
+// Writes the outcome of each test when it ends, and what runs before it does, so that a run that is
+// stopped loses nothing.
+class OutcomeFile : public ::testing::EmptyTestEventListener {
+ public:
+  // The one of this program, which GoogleTest owns.
+  static OutcomeFile& Get() {
+    static auto* const file = new OutcomeFile;
+    return *file;
+  }
+
+  void SetRunning(const std::string& what) {
+    json_["running"] = what;
+    Write();
+  }
+
+ private:
+  OutcomeFile() = default;
+
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    const ::testing::TestResult& result = *test.result();
+    nlohmann::json line{{"test", fmt::format("{}.{}", test.test_suite_name(), test.name())},
+                        {"passed", result.Passed()},
+                        {"seconds", static_cast<double>(result.elapsed_time()) / 1e3}};
+    for (int i = 0; i < result.test_property_count(); ++i) {
+      line[result.GetTestProperty(i).key()] = result.GetTestProperty(i).value();
+    }
+    json_["tests"].push_back(std::move(line));
+    json_.erase("running");
+    Write();
+  }
+
+  void Write() const {
+    if (absl::Status status = WriteJsonFile(json_, GivenOptions().json_path); !status.ok()) {
+      fmt::print(stderr, "error: {}\n", std::string(status.message()));
+    }
+  }
+
+  nlohmann::json json_{{"tests", nlohmann::json::array()}};
+};
 
 class DeviceConformanceTest : public ::testing::TestWithParam<Strategy> {};
 
@@ -107,6 +163,7 @@ TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   for (; cases < (replay ? 1 : GivenOptions().cases); ++cases) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
     if (cases > 0 && spent.count() > GivenOptions().seconds) break;
+    OutcomeFile::Get().SetRunning(fmt::format("{}, seed {}", strategy.name, first + cases));
     conformance::ExpectConforms(**backend, first + cases, result);
     if (HasFatalFailure()) {
       std::printf("%s: replay with --only-seed %" PRIu64 "\n", strategy.name, first + cases);
@@ -116,7 +173,7 @@ TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
       const std::string_view engine = result.Engine(query);
       if (engine.empty()) continue;  // nothing passes
       ++queries;
-      if (engine.starts_with(strategy.engine)) ++by_strategy;
+      if (IsOf(strategy, engine)) ++by_strategy;
       rescans += result.Cost(query).rescans;
     }
   }
@@ -135,13 +192,15 @@ INSTANTIATE_TEST_SUITE_P(Strategies, DeviceConformanceTest, ::testing::ValuesIn(
                          [](const auto& test) { return std::string(test.param.name); });
 
 // A segment large enough for sampled gates, and the scan's answers.
-class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
+class LargeSegmentTest : public ::testing::TestWithParam<std::tuple<Strategy, std::size_t>> {
  protected:
   static constexpr std::size_t kQueries = 1'000;
   static constexpr std::uint32_t kKMax = 1'000;
 
   void SetUp() override {
-    const std::size_t dim = GetParam();
+    auto backend = Open(std::get<Strategy>(GetParam()).forced, false);
+    ASSERT_TRUE(backend.ok()) << backend.status().ToString();
+    const std::size_t dim = std::get<std::size_t>(GetParam());
     const std::size_t rows = std::max<std::size_t>(GivenOptions().large_rows * 384 / dim, 5'000);
     const unsigned threads = base::UsableCpuCount();
     backend::cpu::ThreadPool pool(threads);
@@ -156,16 +215,24 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
     auto index = scan_->MakeResident(Segment());
     ASSERT_TRUE(index.ok());
     scan_index_ = *std::move(index);
+    backend_ = *std::move(backend);
+    auto resident = backend_->MakeResident(Segment());
+    ASSERT_TRUE(resident.ok()) << resident.status().ToString();
+    index_ = *std::move(resident);
   }
 
   SegmentRows Segment() const { return {rows_->view(), rows_, Metric::kCosine, 0}; }
 
   // Expects the same rows and score bits from both.
-  void ExpectSameAnswers(const SegmentIndex& index, const std::vector<QuerySpec>& specs) {
+  //   what  the batch, for messages
+  void ExpectSameAnswers(const std::vector<QuerySpec>& specs, const std::string& what) {
+    const auto& [strategy, dim] = GetParam();
+    const std::string running = fmt::format("{}, dim {}, {}", strategy.name, dim, what);
+    OutcomeFile::Get().SetRunning(running);
     const SearchBatch batch{queries_.view().Slice(0, specs.size()), specs};
     ASSERT_TRUE(scan_index_->Search(batch, expected_).ok());
-    const absl::Status status = index.Search(batch, actual_);
-    ASSERT_TRUE(status.ok()) << status.ToString();
+    const absl::Status status = index_->Search(batch, actual_);
+    ASSERT_TRUE(status.ok()) << running << ": " << status.ToString();
     for (std::size_t query = 0; query < specs.size(); ++query) {
       const auto expected = expected_.Hits(query), actual = actual_.Hits(query);
       ASSERT_TRUE(std::ranges::equal(actual, expected,
@@ -174,36 +241,28 @@ class LargeSegmentTest : public ::testing::TestWithParam<std::size_t> {
                                               std::bit_cast<std::uint32_t>(a.score) ==
                                                   std::bit_cast<std::uint32_t>(b.score);
                                      }))
-          << "dim " << GetParam() << ", batch " << specs.size() << ", query " << query << ", k "
-          << specs[query].k << ", by " << actual_.Engine(query);
+          << running << ", query " << query << ", k " << specs[query].k << ", by "
+          << actual_.Engine(query);
       rescans_ += actual_.Cost(query).rescans;
     }
   }
 
   std::shared_ptr<data::Matrix> rows_;
   data::Matrix queries_;
-  std::unique_ptr<Backend> scan_;
-  std::shared_ptr<const SegmentIndex> scan_index_;
+  std::unique_ptr<Backend> scan_, backend_;
+  std::shared_ptr<const SegmentIndex> scan_index_, index_;
   SearchResult expected_, actual_;
   std::uint64_t rescans_ = 0;
 };
 
 TEST_P(LargeSegmentTest, AnswersEveryBatchAndKAsTheScanDoes) {
-  for (const ForcedStrategy strategy :
-       {ForcedStrategy::kNone, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
-    const auto backend = Open(strategy, false);
-    ASSERT_TRUE(backend.ok()) << backend.status().ToString();
-    const auto index = (*backend)->MakeResident(Segment());
-    ASSERT_TRUE(index.ok()) << index.status().ToString();
-    for (const std::size_t batch : {1U, 7U, 16U, 17U, 33U, 64U, 65U, 100U}) {
-      for (const std::uint32_t k : {1U, 10U, 100U, kKMax}) {
-        ExpectSameAnswers(**index, AllWanting(batch, k));
-        if (HasFatalFailure()) return;
-      }
+  for (const std::size_t batch : {1U, 7U, 16U, 17U, 33U, 64U, 65U, 100U}) {
+    for (const std::uint32_t k : {1U, 10U, 100U, kKMax}) {
+      ExpectSameAnswers(AllWanting(batch, k), fmt::format("batch {}, k {}", batch, k));
+      if (HasFatalFailure()) return;
     }
-    ExpectSameAnswers(**index, AllWanting(kQueries, 10));
-    if (HasFatalFailure()) return;
   }
+  ExpectSameAnswers(AllWanting(kQueries, 10), fmt::format("batch {}, k 10", kQueries));
   RecordProperty("rescans", std::to_string(rescans_));
 }
 
@@ -217,10 +276,6 @@ TEST_P(LargeSegmentTest, AnswersMasksAndExclusionsAsTheScanDoes) {
   }
   std::vector<Row> excluded;
   for (Row row = 0; row < rows_->row_count(); row += 997) excluded.push_back(row);
-  const auto backend = Open(ForcedStrategy::kNone, false);
-  ASSERT_TRUE(backend.ok()) << backend.status().ToString();
-  const auto index = (*backend)->MakeResident(Segment());
-  ASSERT_TRUE(index.ok()) << index.status().ToString();
   for (const std::size_t batch : {5U, 64U, 130U}) {
     std::vector<QuerySpec> specs(batch);
     for (std::size_t query = 0; query < batch; ++query) {
@@ -228,37 +283,18 @@ TEST_P(LargeSegmentTest, AnswersMasksAndExclusionsAsTheScanDoes) {
       if (query % 4 != 0) specs[query].mask = &masks[query % 4 - 1];
       if (query % 5 == 0) specs[query].excluded_rows = excluded;
     }
-    ExpectSameAnswers(**index, specs);
+    ExpectSameAnswers(specs, fmt::format("batch {} with masks", batch));
     if (HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dims, LargeSegmentTest, ::testing::Values(384U, 768U, 4'096U),
-                         [](const auto& test) { return "Dim" + std::to_string(test.param); });
-
-// Writes the outcome of each test when it ends, so that a run that is stopped loses nothing.
-class OutcomeFile : public ::testing::EmptyTestEventListener {
- public:
-  explicit OutcomeFile(std::string path) : path_(std::move(path)) {}
-
- private:
-  void OnTestEnd(const ::testing::TestInfo& test) override {
-    const ::testing::TestResult& result = *test.result();
-    nlohmann::json line{{"test", fmt::format("{}.{}", test.test_suite_name(), test.name())},
-                        {"passed", result.Passed()},
-                        {"seconds", static_cast<double>(result.elapsed_time()) / 1e3}};
-    for (int i = 0; i < result.test_property_count(); ++i) {
-      line[result.GetTestProperty(i).key()] = result.GetTestProperty(i).value();
-    }
-    json_["tests"].push_back(std::move(line));
-    if (absl::Status status = WriteJsonFile(json_, path_); !status.ok()) {
-      fmt::print(stderr, "error: {}\n", std::string(status.message()));
-    }
-  }
-
-  nlohmann::json json_{{"tests", nlohmann::json::array()}};
-  const std::string path_;
-};
+INSTANTIATE_TEST_SUITE_P(Large, LargeSegmentTest,
+                         ::testing::Combine(::testing::ValuesIn(kStrategies),
+                                            ::testing::Values(384U, 768U, 4'096U)),
+                         [](const auto& test) {
+                           return fmt::format("{}_{}", std::get<Strategy>(test.param).name,
+                                              std::get<std::size_t>(test.param));
+                         });
 
 // 0, or the exit code after printing what is missing.
 int OpenPlugin() {
@@ -278,14 +314,23 @@ int OpenPlugin() {
   return 2;
 }
 
+// The first file that is there, as the server tries them.
+std::string PluginBeside() {
+  std::error_code ignored;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const auto files = backend::AcceleratorKinds().front().plugin_files;
+  const auto found = std::ranges::find_if(files, [&](const backend::PluginFile& file) {
+    return std::filesystem::exists(folder / file.name, ignored);
+  });
+  return folder / (found != files.end() ? *found : files.front()).name;
+}
+
 int Main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   Options& options = GivenOptions();
-  std::error_code ignored;
-  options.plugin =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "libsimile_cuda.so";
+  options.plugin = PluginBeside();
   CLI::App app{"The GPU plug-in on a real card, against the oracle and the plain scan"};
-  app.add_option("--plugin", options.plugin, "libsimile_cuda.so; default beside this program");
+  app.add_option("--plugin", options.plugin, "Default: the one beside this program");
   app.add_option("--device", options.device, "As CUDA numbers them");
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--cases", options.cases, "Per strategy; default 2000");
@@ -293,10 +338,13 @@ int Main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "Of the cases");
   app.add_option("--only-seed", options.only_seed, "This case alone, with every strategy");
   app.add_option("--large-rows", options.large_rows, "Of the large segment with 384 dimensions");
+  app.add_option(
+      "--batch-timeout", options.batch_timeout_s,
+      "Seconds until the GPU counts as hanging; default 10, more under compute-sanitizer");
   app.add_option("--json", options.json_path, "File to write the outcomes to");
   CLI11_PARSE(app, argc, argv);
   if (const int code = OpenPlugin(); code != 0) return code;
-  ::testing::UnitTest::GetInstance()->listeners().Append(new OutcomeFile(options.json_path));
+  ::testing::UnitTest::GetInstance()->listeners().Append(&OutcomeFile::Get());
   return RUN_ALL_TESTS();
 }
 

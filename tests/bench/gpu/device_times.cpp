@@ -7,7 +7,6 @@
 namespace simile::bench::gpu {
 namespace {
 
-using backend::cuda::DeviceQuery;
 using backend::cuda::PassRunner;
 
 void Add(const Spread& part, Spread& sum) {
@@ -15,15 +14,6 @@ void Add(const Spread& part, Spread& sum) {
   sum.min_us += part.min_us;
   sum.max_us += part.max_us;
   sum.samples = part.samples;
-}
-
-std::vector<DeviceQuery> Unfiltered(std::size_t count, unsigned wanted) {
-  std::vector<DeviceQuery> queries(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    queries[i].index = static_cast<std::uint32_t>(i);
-    queries[i].wanted = wanted;
-  }
-  return queries;
 }
 
 void TakeAnswers(const PassRunner& runner, std::size_t count, unsigned wanted, DeviceTime& time) {
@@ -50,10 +40,12 @@ DeviceTime TimePasses(backend::cuda::Device& device, PassRunner& runner,
   for (const PlannedPass& pass : passes) {
     const std::vector<QuerySpec> specs = AllWanting(pass.count, k);
     runner.Run(pass.plan, {queries.Slice(pass.first, pass.count), specs},
-               Unfiltered(pass.count, wanted));
+               UnfilteredQueries(pass.count, wanted));
     TakeAnswers(runner, pass.count, wanted, time);
-    Add(TimedWork(device, stream, [&] { runner.EnqueuePass(pass.plan); }).Time(), time.kernels);
-    Add(TimedWork(device, stream, [&] { runner.EnqueueAgain(); }).Time(), time.with_copies);
+    Add(TimedWork(device, stream, [&] { runner.EnqueuePass(pass.plan); }).Time(passes.size()),
+        time.kernels);
+    Add(TimedWork(device, stream, [&] { runner.EnqueueAgain(); }).Time(passes.size()),
+        time.with_copies);
   }
   return time;
 }

@@ -19,6 +19,11 @@ struct DeviceTime {
   Spread with_copies;        // from queries in pinned memory to answers in pinned memory
   // Rows and score bits by query; empty for a query whose answer is not proven.
   std::vector<std::vector<kernels::Key>> answers;
+
+  // Whether so few answers are unproven that rescans would not dominate the time of the batch.
+  bool few_are_unproven() const { return unproven * kAnswersPerUnproven <= answers.size(); }
+  // Estimated: a rescan takes as long as some passes.
+  static constexpr std::size_t kAnswersPerUnproven = 64;
 };
 
 // Runs the engine's own passes once, then times them. Throws DeviceError.

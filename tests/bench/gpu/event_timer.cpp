@@ -17,7 +17,7 @@ constexpr double kSampleUs = 1'000;
 constexpr unsigned kRunsMax = 64;
 constexpr std::size_t kSamplesMin = 3;
 constexpr std::size_t kSamplesMax = 25;
-constexpr auto kBudget = std::chrono::milliseconds(250);
+constexpr std::chrono::nanoseconds kBudget = std::chrono::milliseconds(250);
 
 Event MakeTimingEvent(Device& device) {
   cudaEvent_t event = nullptr;
@@ -28,17 +28,17 @@ Event MakeTimingEvent(Device& device) {
 backend::cuda::GraphExec CaptureAfterOneRun(Device& device, cudaStream_t stream,
                                             const std::function<void()>& enqueue) {
   enqueue();
-  device.Await(stream);
+  device.AwaitOrLose(stream);
   return backend::cuda::Capture(device, stream, enqueue);
 }
 
 // Calls sample() until there are enough samples or the time is over.
 template <class Sample>
-Spread Collect(Sample sample) {
+Spread Collect(std::chrono::nanoseconds budget, Sample sample) {
   const auto began = std::chrono::steady_clock::now();
   std::vector<double> samples;
   while (samples.size() < kSamplesMax &&
-         (samples.size() < kSamplesMin || std::chrono::steady_clock::now() - began < kBudget)) {
+         (samples.size() < kSamplesMin || std::chrono::steady_clock::now() - began < budget)) {
     samples.push_back(sample());
   }
   return SpreadOf(samples);
@@ -60,7 +60,7 @@ TimedWork::TimedWork(Device& device, cudaStream_t stream, const std::function<vo
 
 void TimedWork::Run() const {
   device_.Check(cudaGraphLaunch(exec_.get(), stream_), "cudaGraphLaunch");
-  device_.Await(stream_);
+  device_.AwaitOrLose(stream_);
 }
 
 double TimedWork::Sample(unsigned runs) const {
@@ -69,7 +69,7 @@ double TimedWork::Sample(unsigned runs) const {
     device_.Check(cudaGraphLaunch(exec_.get(), stream_), "cudaGraphLaunch");
   }
   device_.Check(cudaEventRecord(end_.get(), stream_), "cudaEventRecord");
-  device_.Await(stream_);
+  device_.AwaitOrLose(stream_);
   float milliseconds = 0;
   device_.Check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
                 "cudaEventElapsedTime");
@@ -87,15 +87,15 @@ unsigned TimedWork::RunsOfSample() const {
   return static_cast<unsigned>(std::clamp(std::ceil(kSampleUs / once_us), 1.0, double{kRunsMax}));
 }
 
-Spread TimedWork::Time() const {
+Spread TimedWork::Time(std::size_t parts) const {
   const unsigned runs = RunsOfSample();
-  return Collect([&] { return Sample(runs); });
+  return Collect(kBudget / parts, [&] { return Sample(runs); });
 }
 
 Spread TimeBeyond(const TimedWork& whole, const TimedWork& part) {
   const unsigned runs = whole.RunsOfSample();
   part.Sample(runs);
-  return Collect([&] { return whole.Sample(runs) - part.Sample(runs); });
+  return Collect(kBudget, [&] { return whole.Sample(runs) - part.Sample(runs); });
 }
 
 }  // namespace simile::bench::gpu

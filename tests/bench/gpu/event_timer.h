@@ -34,7 +34,8 @@ class TimedWork {
 
   // Times consecutive runs between two events of the device, enough of them that the cost of an
   // event is negligible. The first ones warm caches and are not counted.
-  Spread Time() const;
+  //   parts  of the whole that is timed: each takes that share of the time for one
+  Spread Time(std::size_t parts = 1) const;
 
  private:
   friend Spread TimeBeyond(const TimedWork& whole, const TimedWork& part);

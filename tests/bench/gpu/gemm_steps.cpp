@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "bench/gpu/device_memory_kernels.h"
@@ -14,6 +15,7 @@ using backend::cuda::Device;
 using backend::cuda::DeviceArray;
 using backend::cuda::MemoryKind;
 using backend::cuda::PassPlan;
+using backend::cuda::PassStrategy;
 using kernels::kTileGranule;
 
 constexpr std::array kBatches{100U, 1'000U};
@@ -90,13 +92,17 @@ void MeasureTile(const StepBench& bench, const PassPlan& plan, unsigned batch, b
   bench.log.Add("tile", bench.shape, line);
 }
 
-// The plan with a tile of about so many rows, whatever the L2 holds.
-PassPlan PlanOfTile(const StepBench& bench, unsigned batch, unsigned slots, unsigned tile_rows) {
+// The plan with a tile of about so many rows, whatever the L2 holds; nullopt where there is none.
+std::optional<PassPlan> PlanOfTile(const StepBench& bench, unsigned batch, unsigned slots,
+                                   unsigned tile_rows) {
   backend::cuda::CardTraits card = bench.card.device.traits();
   card.l2_bytes = std::size_t{1} << 40;
   backend::WorkspaceSize size = bench.card.workspace.size();
   size.tile_bytes = std::min(size.tile_bytes, std::size_t{tile_rows} * slots * sizeof(__half));
-  return PlanBatch(PassStrategy::kGemm, card, size, bench.steps.rows(), batch, bench.k).at(0).plan;
+  const auto passes =
+      PlanBatch(PassStrategy::kGemm, card, size, bench.steps.rows(), batch, bench.k);
+  if (passes.empty()) return std::nullopt;
+  return passes.front().plan;
 }
 
 }  // namespace
@@ -109,11 +115,12 @@ void MeasureTiles(const StepBench& bench) {
     bench.steps.Fill(planned, bench.First(std::min(batch, planned.slots)), bench.k);
     MeasureTile(bench, planned, batch, true, tile, false);
     for (const unsigned rows : {4'096U, 8'448U, 16'896U, 33'792U, 67'584U}) {
-      const PassPlan plan = PlanOfTile(bench, batch, planned.slots, rows);
-      if (plan.slots != planned.slots || std::ranges::count(done, plan.tile_rows) != 0) continue;
-      done.push_back(plan.tile_rows);
-      bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), bench.k);
-      MeasureTile(bench, plan, batch, false, tile, false);
+      const auto plan = PlanOfTile(bench, batch, planned.slots, rows);
+      if (!plan || plan->slots != planned.slots) continue;
+      if (std::ranges::count(done, plan->tile_rows) != 0) continue;
+      done.push_back(plan->tile_rows);
+      bench.steps.Fill(*plan, bench.First(std::min(batch, plan->slots)), bench.k);
+      MeasureTile(bench, *plan, batch, false, tile, false);
     }
     bench.steps.Fill(planned, bench.First(std::min(batch, planned.slots)), bench.k);
     MeasureTile(bench, planned, batch, false, nullptr, false);
@@ -148,7 +155,7 @@ void MeasureSelect(const StepBench& bench) {
     device.Check(cudaMemcpyAsync(pass.gates, gates.data(), gates.size() * sizeof(float),
                                  cudaMemcpyHostToDevice, stream),
                  "cudaMemcpyAsync");
-    device.Await(stream);
+    device.AwaitOrLose(stream);
     const TimedWork whole(device, stream, [&] {
       clear();
       device.Check(kernels::LaunchTopkFp16(pass, tile, stream), "topk_fp16");
@@ -207,7 +214,7 @@ void MeasureGateAndFinish(const StepBench& bench) {
                      "cudaMemcpyAsync");
       };
       copy(kept.get(), pass.hits);
-      device.Await(stream);
+      device.AwaitOrLose(stream);
       const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
       const TimedWork finish(device, stream, [&] {
         copy(pass.hits, kept.get());
@@ -221,7 +228,7 @@ void MeasureGateAndFinish(const StepBench& bench) {
       bench.log.Add("gate-and-finish", bench.shape,
                     {{"batch", batch},
                      {"k", k},
-                     {"one_launch", plan.finishes_by_block},
+                     {"one_launch", plan.finishes_in_one_launch},
                      {"gate_us", gate_us},
                      {"finish_us", finish_us},
                      {"sum_us", gate_us + finish_us}});

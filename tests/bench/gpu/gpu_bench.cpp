@@ -1,6 +1,6 @@
 // The GPU engine on one set of vectors: time on the device, and host to host through the backend as
 // the server calls it, for every batch and k. Times are reported only for answers that equal the
-// plain scan's on the CPU in rows and score bits.
+// plain scan's on the CPU in rows and score bits. A case that fails ends no other.
 //
 //   gpu_bench --synthetic clustered --rows 62423 --dim 384 --json gpu.json
 //   gpu_bench --vectors F.npy --queries Q.npy --batch 1,32 --k 10
@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,12 +43,15 @@ struct BenchCase {
   std::size_t batch = 0;
   std::uint32_t k = 0;
   std::string answered_by = {};
-  std::size_t verified = 0;  // answers compared, all equal
+  std::size_t verified = 0;         // answers compared host to host, all equal
+  std::size_t device_verified = 0;  // likewise, of the passes that are timed on the device
   std::uint64_t rescans = 0;
   std::uint64_t queries = 0;
   Spread host = {};              // host to host; without samples: not measured yet
   DeviceTime device = {};        // likewise
   std::string device_note = {};  // why there is no device time
+  std::string host_error = {};   // why there is no such time though there should be
+  std::string device_error = {};
 };
 
 void AddOptions(CLI::App& app, Options& options) {
@@ -125,10 +130,13 @@ nlohmann::json ToJson(const BenchCase& timed) {
     json["host_us"] = ToJson(timed.host);
   }
   if (!timed.device_note.empty()) json["device_note"] = timed.device_note;
+  if (!timed.host_error.empty()) json["host_error"] = timed.host_error;
+  if (!timed.device_error.empty()) json["device_error"] = timed.device_error;
   if (timed.device.kernels.samples != 0) {
     json["variant"] = timed.device.variant;
     json["passes"] = timed.device.passes;
     json["unproven"] = timed.device.unproven;
+    json["device_verified"] = timed.device_verified;
     json["device_us"] = ToJson(timed.device.kernels);
     json["with_copies_us"] = ToJson(timed.device.with_copies);
   }
@@ -150,41 +158,110 @@ struct Results {
   }
 };
 
+// Runs one measurement of a case; the file names it meanwhile.
+//   error  the case's, set where the work fails
+// Errors: that of the work, which throws DeviceError, too, or of writing the file.
+template <class Work>
+absl::Status MeasureCase(const char* what, const BenchCase& timed, std::string& error,
+                         Results& results, Work work) {
+  const std::string name = fmt::format("{}, k {}, batch {}", what, timed.k, timed.batch);
+  fmt::print("{}\n", name);
+  std::fflush(stdout);
+  results.head["running"] = name;
+  absl::Status written = results.Write();
+  absl::Status status;
+  try {
+    status = work();
+  } catch (const std::exception& thrown) {  // DeviceError, or this machine is out of memory
+    status = absl::InternalError(thrown.what());
+  }
+  error = std::string(status.message());
+  if (!status.ok()) status = absl::Status(status.code(), fmt::format("{}: {}", name, error));
+  results.head.erase("running");
+  status.Update(written);
+  status.Update(results.Write());
+  return status;
+}
+
+// Errors: the first one; kUnavailable when the device is lost.
 absl::Status MeasureHost(const backend::GpuOptions& gpu, const BenchData& data,
-                         const BenchTruth& truth, Results& results) {
+                         const BenchTruth& truth, std::span<BenchCase> cases, Results& results) {
   const auto backend = backend::cuda::OpenCudaBackend(gpu);
   if (!backend.ok()) return backend.status();
   const auto index = (*backend)->MakeResident({data.rows.view(), nullptr, Metric::kCosine, 0});
   if (!index.ok()) return index.status();
-  for (BenchCase& timed : results.cases) {
-    absl::Status status = TimeOnHost(**index, data, truth, timed);
-    if (status.ok()) status = results.Write();
-    if (!status.ok()) return status;
+  absl::Status first;
+  for (BenchCase& timed : cases) {
+    const absl::Status status = MeasureCase("host to host", timed, timed.host_error, results, [&] {
+      return TimeOnHost(**index, data, truth, timed);
+    });
+    if (absl::IsUnavailable(status)) return status;
+    first.Update(status);
   }
+  return first;
+}
+
+absl::Status TimeOnDevice(Card& card, backend::cuda::PassRunner& runner, const BenchData& data,
+                          const BenchTruth& truth, BenchCase& timed) {
+  const auto passes =
+      PlanBatch(card.device.traits(), card.workspace.size(), runner.rows(), timed.batch, timed.k);
+  if (passes.empty()) {
+    timed.device_note =
+        fmt::format("k {} of {} rows: the engine answers it from canonical scores at once", timed.k,
+                    runner.rows().size().row_count);
+    return absl::OkStatus();
+  }
+  const DeviceTime time =
+      TimePasses(card.device, runner, passes, data.queries.view().Slice(0, timed.batch), timed.k);
+  const auto checked = truth.CheckProven(time.answers, 0, timed.k);
+  if (!checked.ok()) return checked.status();
+  if (!time.few_are_unproven() || *checked == 0) {
+    return absl::InternalError(fmt::format("{} of {} answers are unproven, {} were compared",
+                                           time.unproven, timed.batch, *checked));
+  }
+  timed.device_verified = *checked;
+  timed.device = time;
   return absl::OkStatus();
 }
 
-absl::Status MeasureDevice(Card& card, const BenchData& data, Results& results) {
-  const backend::SegmentSize size{static_cast<unsigned>(data.rows.row_count()),
-                                  static_cast<unsigned>(data.rows.view().padded_dim())};
-  const bool rows_fit = backend::PlanResident(size, true).total() <= card.device.free_bytes();
+// Errors: the first one; kUnavailable when the device is lost.
+absl::Status MeasureDevice(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
+                           const BenchData& data, const BenchTruth& truth,
+                           std::span<BenchCase> cases, Results& results) try {
+  Card card(gpu, blas);
   backend::cuda::ResidentRows rows(card.device, {data.rows.view(), nullptr, Metric::kCosine, 0},
-                                   rows_fit);
+                                   ResidentSizeOf(card.device, data.rows.view()));
   backend::cuda::PassRunner runner(card.device, card.workspace, rows);
-  for (BenchCase& timed : results.cases) {
-    const auto passes =
-        PlanBatch(card.device.traits(), card.workspace.size(), rows, timed.batch, timed.k);
-    if (passes.empty()) {
-      timed.device_note =
-          fmt::format("k {} of {} rows: the engine answers it from canonical scores at once",
-                      timed.k, size.row_count);
-    } else {
-      timed.device = TimePasses(card.device, runner, passes,
-                                data.queries.view().Slice(0, timed.batch), timed.k);
-    }
-    if (absl::Status status = results.Write(); !status.ok()) return status;
+  absl::Status first;
+  for (BenchCase& timed : cases) {
+    first.Update(MeasureCase("on the device", timed, timed.device_error, results,
+                             [&] { return TimeOnDevice(card, runner, data, truth, timed); }));
+    if (card.device.lost()) return card.device.WhyLost();
   }
-  return absl::OkStatus();
+  return first;
+} catch (const backend::cuda::DeviceError& error) {
+  return absl::InternalError(error.what());
+}
+
+// Errors: the first one; the other cases are measured all the same, unless the device is lost.
+absl::Status MeasureAll(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
+                        const BenchData& data, const BenchTruth& truth, Results& results) {
+  // The targets are for k up to 100: what goes wrong with longer answers must not cost them.
+  constexpr std::uint32_t kTargetsMax = 100;
+  const auto longer = std::ranges::stable_partition(
+      results.cases, [](const BenchCase& timed) { return timed.k <= kTargetsMax; });
+  absl::Status first;
+  for (const std::span<BenchCase> cases :
+       {std::span(results.cases.begin(), longer.begin()), std::span(longer)}) {
+    if (cases.empty()) continue;
+    absl::Status status = MeasureDevice(gpu, blas, data, truth, cases, results);
+    first.Update(status);
+    if (absl::IsUnavailable(status)) break;
+    status = MeasureHost(gpu, data, truth, cases, results);
+    first.Update(status);
+    if (absl::IsUnavailable(status)) break;
+  }
+  return first;
 }
 
 void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilings) {
@@ -198,17 +275,18 @@ void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilin
     }
   }
   const double us = timed.device.kernels.median_us;
-  fmt::print("{:>6} {:>6}  {:<14} {:>10.1f} {:>10.1f} {:>10.1f} {:>7.0f}% {:>7.0f}% {:>9} {:>8}\n",
-             timed.batch, timed.k, timed.answered_by, us, timed.device.with_copies.median_us,
-             timed.host.median_us, us > 0 ? 100 * read_us / us : NAN,
-             us > 0 ? 100 * gemm_us / us : NAN, timed.verified, timed.rescans);
+  fmt::print(
+      "{:>6} {:>6}  {:<14} {:>10.1f} {:>10.1f} {:>10.1f} {:>7.0f}% {:>7.0f}% {:>9} {:>9} {:>8}\n",
+      timed.batch, timed.k, timed.answered_by, us, timed.device.with_copies.median_us,
+      timed.host.median_us, us > 0 ? 100 * read_us / us : NAN, us > 0 ? 100 * gemm_us / us : NAN,
+      timed.verified, timed.device.unproven, timed.rescans);
 }
 
 absl::Status Save(const Options& options, const BenchData& data, const BenchTruth& truth) {
   if (options.save_folder.empty()) return absl::OkStatus();
   absl::Status status = WriteNpy(options.save_folder + "/vectors.npy", data.rows.view());
   status.Update(WriteNpy(options.save_folder + "/queries.npy", data.queries.view()));
-  status.Update(truth.WriteRows(options.save_folder + "/rows.npy"));
+  status.Update(WriteNpy(options.save_folder + "/rows.npy", truth.Rows(), truth.query_count()));
   return status;
 }
 
@@ -234,8 +312,8 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
   backend::cpu::ThreadPool pool(threads);
   const auto data = GetData(options.data, pool);
   if (!data.ok()) return data.status();
-  const auto truth =
-      BenchTruth::Scan(data->rows, data->queries, options.verify, options.data.k_max(), threads);
+  const auto truth = BenchTruth::Scan(data->rows.view(), data->queries.view(), options.verify,
+                                      options.data.k_max(), threads);
   if (!truth.ok()) return truth.status();
   // First, because the rival needs them even if this run is stopped.
   if (absl::Status status = Save(options, *data, *truth); !status.ok()) return status;
@@ -261,18 +339,17 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
                     {"padded_dim", data->rows.view().padded_dim()},
                     {"data", data->description}};
   }
-  if (absl::Status status = MeasureHost(gpu, *data, *truth, results); !status.ok()) return status;
-  Card card(gpu, *blas);
-  if (absl::Status status = MeasureDevice(card, *data, results); !status.ok()) return status;
+  absl::Status status = MeasureAll(gpu, *blas, *data, *truth, results);
 
   fmt::print("{} x {}, {}, on {}; copy {:.0f} GB/s, read {:.0f} GB/s. Medians in us.\n\n",
-             data->rows.row_count(), data->rows.dim(), data->description, card.device.traits().name,
-             ceilings.copy_gb_s, ceilings.read_gb_s);
-  fmt::print("{:>6} {:>6}  {:<14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>8}\n", "batch", "k",
-             "answered by", "device", "+ copies", "host", "of copy", "of GEMM", "verified",
-             "rescans");
+             data->rows.row_count(), data->rows.dim(), data->description,
+             results.head["card"]["name"].get<std::string>(), ceilings.copy_gb_s,
+             ceilings.read_gb_s);
+  fmt::print("{:>6} {:>6}  {:<14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>9} {:>9} {:>8}\n", "batch",
+             "k", "answered by", "device", "+ copies", "host", "of copy", "of GEMM", "verified",
+             "unproven", "rescans");
   for (const BenchCase& timed : results.cases) Print(timed, *data, ceilings);
-  return absl::OkStatus();
+  return status;
 }
 
 int Main(const Options& options) {
@@ -286,9 +363,8 @@ int Main(const Options& options) {
   try {
     const absl::Status status = Bench(options, gpu);
     return status.ok() ? 0 : Explain(status);
-  } catch (const backend::cuda::DeviceError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitFailed;
+  } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
+    return Explain(absl::InternalError(error.what()));
   }
 }
 

@@ -1,5 +1,6 @@
 // The GPU benches on the emulated device: the timed steps give the engine's answers, and the test
 // of tensor-core sums detects a wrong sum.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,8 +18,10 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/emulated_gpu.h"
 #include "backend/segments.h"
+#include "bench/gpu/bench_truth.h"
 #include "bench/gpu/device_times.h"
 #include "bench/gpu/event_timer.h"
+#include "bench/gpu/measuring_steps.h"
 #include "bench/gpu/pass_steps.h"
 #include "bench/gpu/step_log.h"
 #include "bench/gpu/tensor_sum_kernels.h"
@@ -49,13 +52,19 @@ class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<backend::cuda::Workspace> workspace_;
 };
 
-TEST_P(PassStepsTest, GiveTheEnginesAnswersWithBothStrategies) {
+TEST_P(PassStepsTest, GiveTheEnginesAnswersWithEveryStrategy) {
   tests::SeededRandom random(5);
   const auto rows = tests::UnitRows(6'000, 40, random);
   const auto queries = tests::UnitRows(70, 40, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
   PassSteps steps(*device_, *workspace_, resident);
-  for (const PassStrategy strategy : {PassStrategy::kRowScan, PassStrategy::kGemm}) {
+  for (const PassStrategy strategy :
+       {PassStrategy::kInt8Scan, PassStrategy::kRowScan, PassStrategy::kGemm}) {
+    if (strategy == PassStrategy::kInt8Scan &&
+        !backend::cuda::HasInt8Scan(device_->traits().code_capability)) {
+      continue;
+    }
     for (const std::size_t batch : {1U, 20U, 70U}) {
       const auto passes =
           PlanBatch(strategy, device_->traits(), workspace_->size(), resident, batch, 10);
@@ -80,7 +89,8 @@ TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
   tests::SeededRandom random(6);
   const auto rows = tests::UnitRows(5'000, 64, random);
   const auto queries = tests::UnitRows(16, 64, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
   PassSteps steps(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 16, 10);
   ASSERT_EQ(passes.size(), 1U);
@@ -100,8 +110,9 @@ TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
 TEST_P(PassStepsTest, PlanWithTheServersMargins) {
   tests::SeededRandom random(7);
   const auto rows = tests::UnitRows(1'000, 4'096, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
-  backend::cuda::PassDemand demand = DemandOf(resident, 1, 10, 10);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
+  backend::cuda::PassDemand demand = DemandOf(resident, 1, 10, 10, true);
   const auto plan = [&] {
     return PlanPass(device_->traits(), {}, workspace_->size(), resident.size(), demand);
   };
@@ -111,7 +122,7 @@ TEST_P(PassStepsTest, PlanWithTheServersMargins) {
   ASSERT_TRUE(served.has_value());
   EXPECT_EQ(passes[0].plan.variant, served->variant);
   EXPECT_EQ(passes[0].plan.capacity, served->capacity);
-  demand.scan_margin = demand.gemm_margin = 0;
+  demand.scan_margin = demand.int8_margin = demand.gemm_margin = 0;
   EXPECT_LT(plan()->capacity, served->capacity);
 }
 
@@ -120,20 +131,21 @@ TEST_P(PassStepsTest, EveryVariantGivesTheSameAnswersInAsManyPassesAsItNeeds) {
   tests::SeededRandom random(8);
   const auto rows = tests::UnitRows(600, 32, random);
   const auto queries = tests::UnitRows(70, 32, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
   backend::cuda::PassRunner runner(*device_, *workspace_, resident);
   std::vector<std::vector<kernels::Key>> expected;
   std::size_t variants = 0;
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
     const auto passes = PlanBatch(variant, device_->traits(), workspace_->size(), resident, 70, 2);
-    if (device_->traits().capability < variant.capability_min) {
+    if (device_->traits().code_capability < variant.code_min) {
       EXPECT_TRUE(passes.empty()) << variant.name;
       continue;
     }
     ASSERT_FALSE(passes.empty()) << variant.name;
     if (variant.queries_max < 70) {  // two of 35, not one of 64 and one of 6
       EXPECT_EQ(passes.size(), (70 - 1) / variant.queries_max + 1) << variant.name;
-      EXPECT_EQ(passes[0].count, passes.back().count) << variant.name;
+      EXPECT_LE(passes[0].count - passes.back().count, 1U) << variant.name;
     }
     ++variants;
     if (GetParam() != 0) continue;  // every variant runs on the first card
@@ -153,7 +165,8 @@ TEST_P(PassStepsTest, TimedWorkRunsOnceBeforeItsCapture) {
   tests::SeededRandom random(9);
   const auto rows = tests::UnitRows(5'000, 32, random);
   const auto queries = tests::UnitRows(1, 32, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows), true);
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
   PassSteps steps(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 1, 10);
   ASSERT_EQ(passes.size(), 1U);
@@ -170,6 +183,96 @@ TEST_P(PassStepsTest, TimedWorkRunsOnceBeforeItsCapture) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, PassStepsTest, ::testing::Values(0, 3));
+
+// Of the passes that are timed, not only of those that the server runs.
+TEST_P(PassStepsTest, ProvenAnswersAreComparedWithThePlainScans) {
+  tests::SeededRandom random(10);
+  const auto rows = tests::UnitRows(600, 32, random);
+  const auto queries = tests::UnitRows(4, 32, random);
+  const auto truth = BenchTruth::Scan(rows->view(), queries->view(), 3, 10, 1);
+  ASSERT_TRUE(truth.ok()) << truth.status().ToString();
+  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+                                       ResidentSizeOf(*device_, rows->view()));
+  backend::cuda::PassRunner runner(*device_, *workspace_, resident);
+  const auto passes =
+      PlanBatch(PassStrategy::kRowScan, device_->traits(), workspace_->size(), resident, 4, 5);
+  DeviceTime time = TimePasses(*device_, runner, passes, queries->view(), 5);
+  EXPECT_TRUE(time.few_are_unproven());
+  EXPECT_EQ(*truth->CheckProven(time.answers, 0, 5), 3U);
+  time.answers[1].clear();
+  time.unproven = 1;
+  EXPECT_FALSE(time.few_are_unproven());
+  EXPECT_EQ(*truth->CheckProven(time.answers, 0, 5), 2U);
+  time.answers[2][4] ^= 1U;  // of the row
+  EXPECT_THAT(truth->CheckProven(time.answers, 0, 5).status().message(),
+              ::testing::HasSubstr("query 2, k 5: the card's answer (5 hits) differs"));
+}
+
+class VariantsTest : public PassStepsTest {
+ protected:
+  // The lines of the scan and of GEMM, the former alone in one pass, for batches of 1 and 8.
+  nlohmann::json Lines(bool truth_is_of_these_rows) {
+    tests::SeededRandom random(11);
+    const auto rows = tests::UnitRows(600, 32, random);
+    const auto queries = tests::UnitRows(8, 32, random);
+    const auto others = tests::UnitRows(600, 32, random);
+    const auto truth = BenchTruth::Scan((truth_is_of_these_rows ? rows : others)->view(),
+                                        queries->view(), 8, 10, 1);
+    EXPECT_TRUE(truth.ok()) << truth.status().ToString();
+    Card card(options_, device_->blas());
+    backend::cuda::ResidentRows resident(card.device, tests::SegmentOf(rows),
+                                         ResidentSizeOf(card.device, rows->view()));
+    PassSteps steps(card.device, card.workspace, resident);
+    const std::string path = ::testing::TempDir() + "variants.json";
+    StepLog log({}, path);
+    const StepBench bench{
+        card,   steps, queries->view(), "600x32", 10, log, {"row_scan_registers", "gemm_topk_fp16"},
+        &*truth};
+    try {
+      MeasureVariants(bench);
+    } catch (const backend::cuda::DeviceError& error) {
+      thrown_ = error.what();
+    }
+    return nlohmann::json::parse(std::ifstream(path))["lines"];
+  }
+
+  std::string thrown_;
+};
+
+TEST_P(VariantsTest, SaysWhetherTheAnswersAreThePlainScans) {
+  for (const bool right : {true, false}) {
+    const nlohmann::json lines = Lines(right);
+    ASSERT_EQ(lines.size(), 4U);
+    for (const nlohmann::json& line : lines) {
+      EXPECT_EQ(line["same_answers"], right) << line;
+      EXPECT_EQ(line.contains("difference"), !right) << line;
+      EXPECT_GT(line["us"], 0) << line;
+    }
+  }
+  EXPECT_EQ(thrown_, "");
+}
+
+TEST_P(VariantsTest, GoesOnAfterOneThatFails) {
+  emulated_cuda::InjectFault({.error = cudaErrorLaunchOutOfResources, .name = "TopkFp16"});
+  const nlohmann::json lines = Lines(true);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_THAT(thrown_, ::testing::HasSubstr("cudaErrorLaunchOutOfResources"));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i].contains("error"), i == 1) << lines[i];
+    EXPECT_EQ(lines[i].contains("us"), i != 1) << lines[i];
+  }
+}
+
+TEST_P(VariantsTest, EndsWithTheErrorWhenTheDeviceIsLost) {
+  emulated_cuda::InjectFault(
+      {.error = cudaErrorIllegalAddress, .name = "TopkFp16", .sticky = true});
+  const nlohmann::json lines = Lines(true);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[1].contains("error"));
+  EXPECT_THAT(thrown_, ::testing::HasSubstr("cudaErrorIllegalAddress"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cards, VariantsTest, ::testing::Values(0));
 
 TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
   const std::string path = ::testing::TempDir() + "step_log.json";
@@ -234,8 +337,8 @@ TEST_P(TensorSumsTest, LieWithinTheBoundAndDoRound) {
 
 // The emulated tensor core cuts as Volta's do, which lose 1 to 1.25 of the 2 steps for each
 // product.
-TEST_P(TensorSumsTest, LoseAlmostHalfTheBoundAtACliff) {
-  const auto worst = Worst(Terms::kCliff, 0);
+TEST_P(TensorSumsTest, LoseAlmostHalfTheBoundOfTheTermsThatAreCutMost) {
+  const auto worst = Worst(Terms::kMostCut, 0);
   EXPECT_GT(worst[kTensor], 0.38F);
   EXPECT_GT(worst[kFromStart], 0.34F) << "of products and the start's 1.125";
   EXPECT_LE(std::max(worst[kTensor], worst[kFromStart]), 0.625F);

@@ -1,8 +1,8 @@
-"""The measured part of docs/benchmarks/gpu.md: tables of the results that run.py collects, of one call or of several."""
+"""The measured part of docs/benchmarks/gpu.md: tables of the results that run.py collects, of one run or of several."""
 
 import pathlib
 
-from gpu_decisions import decide, groups, lines_of
+from gpu_decisions import decide, groups, is_right, lines_of
 
 BEGIN = "<!-- measured: written by tests/bench/gpu/run.py -->\n"
 END = "<!-- end of measured -->\n"
@@ -22,7 +22,8 @@ def speedup_wanted(batch: int) -> float:
 
 def table(heads: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:
     marks = ["---:" if column in right else "---" for column in range(len(heads))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [heads, marks, *rows]) + "\n"
+    clean = [[" ".join(cell.replace("|", "/").split()) for cell in cells] for cells in rows]  # messages of programs
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [heads, marks, *clean]) + "\n"
 
 
 def us_text(value: float | None) -> str:
@@ -89,16 +90,26 @@ def is_measured(case: dict) -> bool:
     return "host_us" in case and ("device_us" in case or "device_note" in case)
 
 
+def three(value: float | None) -> str:
+    """To three places; a number that JSON cannot hold is null."""
+    return "not a number" if value is None else f"{value:.3f}"
+
+
 def progress(data: dict) -> str:
-    """How much of a step was measured."""
+    """How much of a step was measured, and what was running when it ended."""
+    parts = [measured(data), f'while running {data["running"]}' if "running" in data else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def measured(data: dict) -> str:
     if "tests" in data:
         failed = sum(not test["passed"] for test in data["tests"])
         cases = [f'{test["test"].split("/")[-1]} {test["cases"]} cases, {test["by_strategy"]} of {test["queries"]} queries by it'
                  for test in data["tests"] if "cases" in test]
         return "; ".join([f'{len(data["tests"])} tests, {failed} failed', *cases])
     if "seen_over_bound" in data:
-        return (f'{data["sums"]:,} sums per method, worst {data["seen_over_bound"]:.3f} of the bound, '
-                f'{data.get("fp16_seen_over_bound", 0):.3f} once stored as fp16')
+        return (f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound, '
+                f'{three(data.get("fp16_seen_over_bound", 0))} once stored as fp16')
     if "cases" in data:
         cases = data["cases"]
         return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
@@ -112,18 +123,25 @@ def summary(description: str, result: dict) -> str:
 
 
 def merge(all_results: list[dict]) -> dict:
-    """The results of several calls as those of one: of a step that ran twice the later, unless only the earlier passed."""
+    """The results of several runs as those of one: of a step that ran twice the later, unless only the earlier passed. Ours
+    and torch on the same vectors are of one run, else they would not be compared on the same clocks."""
     cards = {results["about"].get("card") for results in all_results}
     if len(cards) > 1:
         raise SystemExit(f'error: results of different cards: {", ".join(sorted(map(str, cards)))}; give those of one')
-    about = dict(all_results[-1]["about"], command="\n".join(results["about"]["command"] for results in all_results))
     steps: dict[str, dict] = {}
     for results in all_results:
-        for name, step in results["steps"].items():
-            if name not in steps or step["status"] == "passed" or steps[name]["status"] != "passed":
-                steps[name] = step
-    about |= {"cuda": cuda for results in all_results if (cuda := results["about"].get("cuda"))}
-    return {"about": about, "steps": steps}
+        for name in results["steps"]:
+            kind, _, rest = name.partition("-")
+            names = {f"{one}-{rest}" for one in ("bench", "torch")} if kind in ("bench", "torch") else {name}
+            ours = {one: results["steps"][one] for one in names if one in results["steps"]}
+            had = {one: steps[one] for one in names if one in steps}
+            if not had or passed(ours) >= passed(had):
+                steps = {one: step for one, step in steps.items() if one not in names or one in ours} | ours
+    return {"about": {"card": all_results[-1]["about"].get("card"), "runs": [results["about"] for results in all_results]}, "steps": steps}
+
+
+def passed(steps: dict[str, dict]) -> int:
+    return sum(step["status"] == "passed" for step in steps.values())
 
 
 def kernel_data(results: dict) -> dict:
@@ -147,9 +165,11 @@ def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
         targets = [against_target(device, TARGETS.get(key)), against_target(host, HOST_TARGETS.get(key))] if is_target_card else []
         named = [f"{what} {text}" for what, text in zip(("device", "host"), targets) if text]
         by = f'`{case["answered_by"]}`' if "answered_by" in case else "**not measured**"
+        failed = {side: f'**failed**: {case[f"{side}_error"]}' if f"{side}_error" in case else "" for side in ("device", "host")}
+        device_text = spread(case.get("device_us")) + (f' ({case["unproven"]} unproven)' if case.get("unproven") else "")
         rows.append([str(case["k"]), str(case["batch"]), by,
-                     spread(case.get("device_us")) or case.get("device_note", ""), of_copy, of_gemm,
-                     us_text(median_of(case, "with_copies_us")), spread(case.get("host_us")),
+                     device_text or failed["device"] or case.get("device_note", ""), of_copy, of_gemm,
+                     us_text(median_of(case, "with_copies_us")), spread(case.get("host_us")) or failed["host"],
                      us_text(eager) or rival.get("note", ""), us_text(graphed) or rival.get("graph_note", ""),
                      faster(device, best([eager, graphed]), case["batch"]), us_text(host_rival),
                      faster(host, host_rival, case["batch"]), "; ".join(named)])
@@ -163,7 +183,7 @@ def bench_section(name: str, results: dict) -> str:
     ceilings = bench["ceilings"]
     heads = ["k", "batch", "answered by", "device us", "of copy", "of GEMM", "+ copies", "host to host us", "torch eager",
              "torch graphed", "faster", "torch host", "faster", "target"]
-    verified = min((case["verified"] for case in bench["cases"] if "verified" in case), default=0)
+    verified = min((case[name] for case in bench["cases"] for name in ("verified", "device_verified") if name in case), default=0)
     rescans, queries = (sum(case.get(what, 0) for case in bench["cases"]) for what in ("rescans", "queries"))
     recalls = [case["recall"] for case in torch.get("cases", []) if case.get("recall") is not None]
     text = f'\n### {bench["rows"]:,} x {bench["dim"]}, {bench["data"].split(",")[0]}\n\n'
@@ -185,7 +205,7 @@ def bench_section(name: str, results: dict) -> str:
 
 
 def steps_section(results: dict) -> str:
-    rows = [[name, step["status"], f'{step["seconds"]:.0f}', step.get("message", "").replace("|", "/")]
+    rows = [[name, step["status"], f'{step["seconds"]:.0f}', step.get("message", "")]
             for name, step in results["steps"].items()]
     return "\n### What was run\n\n" + table(["step", "outcome", "s", ""], rows, {2})
 
@@ -203,16 +223,20 @@ def variants_section(results: dict) -> str:
     text = ""
     for (shape, k), lines in groups(lines_of(kernel_data(results), "variants"), "shape", "k"):
         batches = sorted({line["batch"] for line in lines})
-        fastest = {batch: min(line["us"] for line in lines if line["batch"] == batch) for batch in batches}
+        fastest = {batch: min((line["us"] for line in lines if line["batch"] == batch and is_right(line)), default=None)
+                   for batch in batches}
         rows = []
         for (variant,), of_variant in groups(lines, "variant"):
             cells = {}
             for line in of_variant:
-                cell = us_text(line["us"]) + ("" if line["same_answers"] else " **other answers**") + ("*" if line["planned"] else "")
-                cells[line["batch"]] = f"**{cell}**" if line["us"] == fastest[line["batch"]] else cell
+                cell = us_text(line.get("us")) + ("*" if line["planned"] else "")
+                is_best = is_right(line) and line["us"] == fastest[line["batch"]]
+                fault = " failed" if "us" not in line else " other answers" if not line["same_answers"] else \
+                    f' {line["unproven"]} unproven' if line["unproven"] else ""
+                cells[line["batch"]] = (f"**{cell}**" if is_best else cell) + fault
             rows.append([f"`{variant}`", *(cells.get(batch, "") for batch in batches)])
         text += f"\n### Every variant, {shape}, k {k}\n\nMicroseconds of a batch on the device, in as many passes as it takes. " \
-                "Bold: the fastest; *: what the server plans.\n\n"
+                "Bold: the fastest with the plain scan's answers; *: what the server plans.\n\n"
         text += table(["variant", *map(str, batches)], rows, set(range(1, len(batches) + 1)))
     return text
 
@@ -231,10 +255,12 @@ def server_section(results: dict) -> str:
 
 
 def preface(about: dict) -> str:
-    facts = [about.get("card", "unknown card"), f'driver {about.get("driver", "unknown")}', about.get("clocks", ""),
-             f'CUDA {about["cuda"]}' if about.get("cuda") else ""]
-    return (f'{about["date"]}, ' + ", ".join(fact for fact in facts if fact) + ".\n\n"
-            f'```\n{about["command"]}\n```\n')
+    text = ""
+    for run in about.get("runs", [about]):
+        facts = [run.get("card", "unknown card"), f'driver {run.get("driver", "unknown")}', run.get("clocks", ""),
+                 f'CUDA {run["cuda"]}' if run.get("cuda") else ""]
+        text += f'{run["date"]}, ' + ", ".join(fact for fact in facts if fact) + f'.\n\n```\n{run["command"]}\n```\n\n'
+    return text[:-1]
 
 
 def render(results: dict) -> str:

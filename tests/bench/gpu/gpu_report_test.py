@@ -60,7 +60,38 @@ class GpuReportTest(unittest.TestCase):
     def test_shows_every_variant_by_batch(self):
         self.assertIn("| variant | 32 | 64 | 65 | 100 |", self.text)
         self.assertIn("| `row_scan_ring` | **18.0*** | **21.0*** | 38.0* | 42.0 |", self.text)
+        self.assertNotIn("unproven", self.text)
         self.assertIn("| `gemm_topk_fp16` | 30.0 | 33.0 | **36.0** | **41.0*** |", self.text)
+
+    def test_a_variant_that_failed_or_proves_nothing_is_never_the_fastest(self):
+        lines = [line for line in self.results["steps"]["kernels-scan-shape"]["data"]["lines"]
+                 if line["step"] == "variants" and line["variant"] == "gemm_topk_fp16"]
+        lines[0] |= {"us": 2.0, "unproven": 32}
+        lines[1] |= {"us": 2.0, "same_answers": False}
+        lines[2] |= {"us": 2.0, "unproven": 1}
+        for name in ("us", "passes", "unproven", "same_answers"):
+            del lines[3][name]
+        lines[3]["error"] = "late | twice"
+        text = gpu_report.render(self.results)
+        self.assertIn("| `gemm_topk_fp16` | 2.0 32 unproven | 2.0 other answers | **2.0** 1 unproven | * failed |", text)
+        self.assertIn("| `row_scan_ring` | **18.0*** | **21.0*** | 38.0* | **42.0** |", text)
+        self.assertIn("late / twice", text)
+
+    def test_shows_the_errors_of_single_cases(self):
+        cases = self.results["steps"]["bench-62423x384"]["data"]["cases"]
+        for case in cases[:2]:
+            del case["device_us"], case["host_us"], case["answered_by"]
+            case |= {"device_error": "17 of 32 answers are unproven", "host_error": "late"}
+        cases[2]["unproven"] = 1
+        text = gpu_report.render(self.results)
+        self.assertIn("| **failed**: 17 of 32 answers are unproven |", text)
+        self.assertIn("| **failed**: late |", text)
+        self.assertIn("| 41.0 (36.9 .. 45.1) (1 unproven) |", text)
+        self.assertEqual(gpu_report.progress(self.results["steps"]["bench-62423x384"]["data"]), "2 of 4 cases")
+
+    def test_says_what_was_running_when_a_step_ended(self):
+        data = {"tests": [{"test": "Strategies/Gemm", "passed": True}], "running": "Gemm, seed 3000017"}
+        self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017")
 
     def test_shows_the_server(self):
         run = {"in_flight": 16, "rate": 12345.6, "latency_us": [900.4, 2000, 3000], "engine": "cuda: fp16-scan-sm90", "wrong": 0}
@@ -104,22 +135,39 @@ class GpuReportTest(unittest.TestCase):
 
 
 class MergeTest(unittest.TestCase):
-    def call(self, command: str, **statuses: str) -> dict:
+    def run_of(self, command: str, **statuses: str) -> dict:
         return {"about": {"card": "A card", "command": command, "date": "2026-01-02"},
-                "steps": {name: {"status": status, "message": command} for name, status in statuses.items()}}
+                "steps": {name: {"status": status, "message": command, "seconds": 1} for name, status in statuses.items()}}
 
     def test_keeps_of_each_step_the_latest_that_passed(self):
-        merged = gpu_report.merge([self.call("a", one="passed", two="killed", three="passed"),
-                                   self.call("b", one="timed out", two="failed", three="passed", four="skipped")])
+        merged = gpu_report.merge([self.run_of("a", one="passed", two="killed", three="passed"),
+                                   self.run_of("b", one="timed out", two="failed", three="passed", four="skipped")])
         self.assertEqual({name: (step["message"], step["status"]) for name, step in merged["steps"].items()},
                          {"one": ("a", "passed"), "two": ("b", "failed"), "three": ("b", "passed"), "four": ("b", "skipped")})
-        self.assertEqual(merged["about"]["command"], "a\nb")
+        self.assertEqual([run["command"] for run in merged["about"]["runs"]], ["a", "b"])
+
+    def test_takes_ours_and_torch_of_one_run(self):
+        both = {"bench-9x8": "passed", "torch-9x8": "passed"}
+        for other in ({"bench-9x8": "passed", "torch-9x8": "killed"}, {"bench-9x8": "passed"}):
+            for runs in ((both, other), (other, both)):
+                merged = gpu_report.merge([self.run_of(str(index), **statuses) for index, statuses in enumerate(runs)])
+                self.assertEqual({name: step["message"] for name, step in merged["steps"].items()},
+                                 dict.fromkeys(both, str(runs.index(both))))
+        merged = gpu_report.merge([self.run_of("a", **other), self.run_of("b", **{"torch-9x8": "passed"})])
+        self.assertEqual({name: step["message"] for name, step in merged["steps"].items()}, {"torch-9x8": "b"})
+
+    def test_names_date_driver_and_clocks_of_each_run(self):
+        runs = [self.run_of(name, one="passed") for name in "ab"]
+        runs[0]["about"] |= {"driver": "580.1", "clocks": "clocks 345 MHz"}
+        text = gpu_report.render(gpu_report.merge(runs))
+        self.assertIn("2026-01-02, A card, driver 580.1, clocks 345 MHz.\n\n```\na\n```", text)
+        self.assertIn("2026-01-02, A card, driver unknown.\n\n```\nb\n```", text)
 
     def test_refuses_results_of_two_cards(self):
-        other = self.call("b", one="passed")
+        other = self.run_of("b", one="passed")
         other["about"]["card"] = "Another"
         with self.assertRaisesRegex(SystemExit, "different cards: A card, Another"):
-            gpu_report.merge([self.call("a", one="passed"), other])
+            gpu_report.merge([self.run_of("a", one="passed"), other])
 
 
 class GpuDecisionsTest(unittest.TestCase):
@@ -162,6 +210,12 @@ class GpuDecisionsTest(unittest.TestCase):
         self.change("variants", {"us": 50.0}, batch=65, variant="gemm_topk_fp16")
         self.assertEqual(self.conclusion("the variant of a batch"), "planned as is")
 
+    def test_a_batch_that_no_variant_answers_is_named(self):
+        self.change("variants", {"unproven": 9}, batch=64)
+        self.assertIn("do not serve", self.conclusion("answers of all variants"))
+        decided = [one for one in gpu_decisions.decide(self.steps, self.sums) if one.subject.startswith("the variant of a batch")]
+        self.assertIn("64: none gives the answers", decided[0].figure)
+
     def test_a_variant_with_other_answers_is_not_served(self):
         self.change("variants", {"same_answers": False}, batch=64, variant="gemm_topk_fp16")
         self.assertIn("do not serve", self.conclusion("answers of all variants"))
@@ -171,7 +225,8 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("tune the loads", self.conclusion("topk_fp16 without a hit"))
         self.assertIn("do without a sample", self.conclusion("sample and barrier"))
         self.assertIn("the L2 keeps rows", self.conclusion("L2 between passes"))
-        self.assertIn("plan three launches here", self.conclusion("finish, 62423x384, 32 queries, k 100"))
+        self.assertIn("plan three launches here", self.conclusion("finish by the scan, 62423x384, 32 queries, k 100"))
+        self.assertIn("plan one block a query here", self.conclusion("finish by one block a query, 62423x384, 32 queries, k 100"))
         self.assertIn("too long", self.conclusion("gate and finish, 62423x384, 1000"))
         self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
         self.assertIn("tiles of 16896 rows, 33 MiB", self.conclusion("tile, whole pass"))

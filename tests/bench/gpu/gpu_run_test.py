@@ -6,7 +6,10 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -20,7 +23,7 @@ import run
 import step_lists
 
 FIGURES = json.loads((HERE / "sample_results.json").read_text(encoding="utf-8"))["steps"]
-PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "simile", "python", "compute-sanitizer/compute-sanitizer")
+PROGRAMS = (*step_lists.PROGRAMS, "python", "compute-sanitizer/compute-sanitizer")
 
 
 def first_cases(data: dict) -> dict:
@@ -54,12 +57,13 @@ class Bench:
         for name in PROGRAMS:
             shutil.copy(HERE / "fake_program.sh", folder / name)
             (folder / name).chmod(0o755)
+        (folder / step_lists.CUDA12_PLUGIN).touch()
         self.figures = folder / "figures"
         self.figures.mkdir()
 
     def machine(self) -> step_lists.Machine:
         return step_lists.Machine(self.folder, str(self.folder / "python"), self.folder / "work", [], str(self.folder / PROGRAMS[-1]),
-                                  ["ceilings", "variants", "scan-shape"])
+                                  ["ceilings", "variants/ring", "scan-shape"])
 
     def steps(self, name: str) -> list[step_lists.Step]:
         found = step_lists.steps_of([name], self.machine(), step_lists.Sizes())
@@ -68,14 +72,24 @@ class Bench:
                 (self.figures / f"{step.output.stem}.{part}").write_text(json.dumps(figures), encoding="utf-8")
         return found
 
-    def run(self, *words: str, killed: str = "", **changed: str) -> tuple[int, str]:
+    def variables(self, killed: str = "") -> dict[str, str]:
+        return {"FIGURES": str(self.figures), "KILLED": killed,
+                "PATH": f"{self.folder}:{self.folder / 'compute-sanitizer'}:{os.environ['PATH']}"}
+
+    def words(self, *words: str) -> list[str]:
+        return ["--bin", str(self.folder), "--out", str(self.out), "--python", str(self.folder / "python"), *words]
+
+    def run(self, *words: str, killed: str = "") -> tuple[int, str]:
         """The exit code, and what it printed."""
         printed = io.StringIO()
-        variables = {"FIGURES": str(self.figures), "KILLED": killed, "PATH": f"{self.folder / 'compute-sanitizer'}:{os.environ['PATH']}"}
-        with mock.patch.dict(os.environ, variables | changed), mock.patch.object(run.gpu_plots, "draw", return_value=[]), \
+        with mock.patch.dict(os.environ, self.variables(killed)), mock.patch.object(run.gpu_plots, "draw", return_value=[]), \
                 contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            code = run.main(["--bin", str(self.folder), "--out", str(self.out), "--python", str(self.folder / "python"), *words])
+            code = run.main(self.words(*words))
         return code, printed.getvalue()
+
+    def script(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (self.folder / name).chmod(0o755)
 
     def results(self, name: str) -> dict:
         return json.loads((self.out / f"gpu-{name}.json").read_text(encoding="utf-8"))["steps"]
@@ -85,6 +99,8 @@ class RunTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
+        for number in run.ENDING:  # which run.main sets
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
         self.bench = Bench(pathlib.Path(temporary.name).resolve())
 
     def test_loses_no_other_step_when_any_one_is_killed(self):
@@ -107,25 +123,35 @@ class RunTest(unittest.TestCase):
                         self.assertEqual((results[other]["status"], results[other]["data"]), ("passed", whole[other]["data"]), other)
                 self.assertIn(f"| {step.name} | killed |", (self.bench.out / "gpu.md").read_text(encoding="utf-8"))
 
-    def test_the_results_of_three_calls_make_one_page(self):
+    def test_the_results_of_three_runs_make_one_page(self):
         for name in step_lists.LISTS:
             self.bench.steps(name)
-            self.bench.run("--list", name, killed="torch-1000000x768" if name == "winners" else "")
+            self.bench.run("--list", name, killed="torch-1000000x768" if name == "serving" else "")
         files = [str(self.bench.out / f"gpu-{name}.json") for name in step_lists.LISTS]
         code, printed = self.bench.run("--report", *files)
         self.assertEqual(code, 0, printed)
         page = (self.bench.out / "gpu.md").read_text(encoding="utf-8")
-        for expected in ("| conformance | passed |", "| kernels-variants | passed |", "| bench-10000000x768 | passed |",
+        for expected in ("| conformance-Gemm | passed |", "| kernels-variants-ring | passed |", "| bench-10000000x768 | passed |",
                          "| torch-1000000x768 | passed |", "### Every variant", "### Through a server", "### What the figures decide"):
             self.assertIn(expected, page)
 
-    def test_writes_at_most_eight_files_with_a_picture_of_each_data_set(self):
+    def test_writes_the_page_the_figures_and_the_output_and_nothing_else(self):
+        self.bench.steps("serving")
+        self.bench.run("--list", "serving")
+        self.assertEqual(sorted(path.name for path in self.bench.out.iterdir()), ["gpu-serving.json", "gpu-serving.log", "gpu.md"])
+
+    def test_checks_every_strategy_of_device_conformance(self):
+        source = (HERE / "device_conformance.cpp").read_text(encoding="utf-8")
+        self.assertEqual(tuple(re.findall(r'\{"(\w+)", ForcedStrategy::', source)), step_lists.STRATEGIES)
+        steps = {step.name: step.command for step in self.bench.steps("checks")}
+        self.assertIn("--gtest_filter=Strategies/*/Gemm*:Large/*/Gemm*", steps["conformance-Gemm"])
+
+    def test_each_limit_leaves_time_to_see_that_the_device_hangs(self):
+        source = (HERE / "bench_options.cpp").read_text(encoding="utf-8")
+        hang_s = 2 * int(re.search(r"batch_timeout = std::chrono::seconds\((\d+)\)", source)[1])
         for name in step_lists.LISTS:
-            pictures = sum(step.name.startswith("bench-") for step in self.bench.steps(name))
-            self.bench.run("--list", name)
-            self.assertLessEqual(pictures + len({f"gpu-{name}.json", "gpu.md"}), 8)
-            self.assertEqual(sorted(path.name for path in self.bench.out.iterdir()), sorted([f"gpu-{name}.json", "gpu.md"]))
-            shutil.rmtree(self.bench.out)
+            for step in self.bench.steps(name):
+                self.assertGreaterEqual(step.limit_s, hang_s + 15, step.name)
 
     def test_each_list_is_planned_within_its_minutes(self):
         for name in step_lists.LISTS:
@@ -133,15 +159,15 @@ class RunTest(unittest.TestCase):
             self.assertLessEqual(planned, 60 * run.MINUTES_OF_LIST - run.LAST_S, name)
         code, printed = self.bench.run("--plan")
         self.assertEqual(code, 0)
-        self.assertIn("  sanitizer-racecheck          1.2 min, at most 2.5", printed)
+        self.assertIn("  sanitizer-racecheck          0.8 min, at most 2.0", printed)
         self.assertIn("kernels-scan-shape", printed)
 
     def test_ends_by_itself_when_the_minutes_are_over(self):
-        self.bench.steps("truth")
-        code, _ = self.bench.run("--list", "truth", "--minutes", str(run.LAST_S / 60))
-        self.assertEqual(code, 0)
-        self.assertEqual({(step["status"], step["message"]) for step in self.bench.results("truth").values()},
-                         {("skipped", "no time left of 0.2 minutes")})
+        self.bench.steps("checks")
+        code, _ = self.bench.run("--list", "checks", "--minutes", str(run.LAST_S / 60))
+        self.assertEqual(code, 1)
+        self.assertEqual({(step["status"], step["message"]) for step in self.bench.results("checks").values()},
+                         {("not run", "no time left of 0.2 minutes")})
 
     def hanging(self) -> tuple[step_lists.Step, int]:
         """A step whose child never ends and holds the end of a pipe open."""
@@ -149,11 +175,9 @@ class RunTest(unittest.TestCase):
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        script = self.bench.folder / "hangs"
-        script.write_text(f"""#!/bin/sh\necho '{{"lines": [1]}}' > {out}\ntail -f /dev/null > {pipe} &\nwait\n""", encoding="utf-8")
-        script.chmod(0o755)
+        self.bench.script("hangs", f"""echo '{{"lines": [1]}}' > {out}\ntail -f /dev/null > {pipe} &\nwait""")
         (self.bench.folder / "work").mkdir()
-        return step_lists.Step("hangs", "", 1, 1, [str(script)], out), reader
+        return step_lists.Step("hangs", "", 1, 1, [str(self.bench.folder / "hangs")], out), reader
 
     def test_a_step_out_of_time_ends_with_its_children_and_keeps_its_figures(self):
         step, reader = self.hanging()
@@ -165,37 +189,119 @@ class RunTest(unittest.TestCase):
         os.set_blocking(reader, True)
         self.assertEqual(os.read(reader, 1), b"")  # nobody is left to write
 
-    def test_a_run_that_is_told_to_end_writes_what_it_has(self):
-        self.bench.steps("truth")
-        def told(*_):
-            raise SystemExit(143)
-        with mock.patch.object(run, "end_group", side_effect=told), self.assertRaises(SystemExit):
-            self.bench.run("--list", "truth")
-        self.assertIn("What was run", (self.bench.out / "gpu.md").read_text(encoding="utf-8"))
+    def test_a_run_that_is_told_to_end_again_and_again_writes_what_it_has_and_ends_its_step(self):
+        self.bench.steps("checks")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            shutil.rmtree(self.bench.out, ignore_errors=True)
+            began = self.bench.folder / f"began-{number}"
+            os.mkfifo(began)
+            self.bench.script("tensor_sums", f"echo it began\necho $$ > {began}\nsleep 100")
+            process = subprocess.Popen([sys.executable, "-B", str(HERE / "run.py"),
+                                        *self.bench.words("--list", "checks", "--steps", "conformance-Gemm,tensor-sums")],
+                                       env=dict(os.environ, **self.bench.variables()), stdout=subprocess.DEVNULL)
+            child = int(began.read_text(encoding="utf-8"))  # once it has begun
+            for _ in range(3):
+                process.send_signal(number)
+            self.assertEqual(process.wait(60), 128 + number)
+            with self.assertRaises(ProcessLookupError):
+                os.kill(child, 0)
+            self.assertIn("it began", (self.bench.out / "gpu-checks.log").read_text(encoding="utf-8"))
+            self.assertEqual(self.bench.results("checks")["conformance-Gemm"]["status"], "passed")
+            self.assertIn("What was run", (self.bench.out / "gpu.md").read_text(encoding="utf-8"))
 
     def test_continues_after_a_failed_step_and_reports_it(self):
-        self.bench.steps("truth")
-        (self.bench.folder / "tensor_sums").write_text("#!/bin/sh\necho 'error: it broke' >&2\nexit 1\n", encoding="utf-8")
+        self.bench.steps("checks")
+        self.bench.script("tensor_sums", "echo 'error: it broke' >&2\nexit 1")
         (self.bench.folder / "gpu_bench").unlink()
-        code, printed = self.bench.run("--list", "truth", "--steps", "tensor-sums,conformance,bench-62423x384")
+        code, printed = self.bench.run("--list", "checks", "--steps", "tensor-sums,conformance-Gemm,bench-62423x384")
         self.assertEqual(code, 1, printed)
-        results = self.bench.results("truth")
+        results = self.bench.results("checks")
         self.assertEqual({name: step["status"] for name, step in results.items()},
-                         {"conformance": "passed", "tensor-sums": "failed", "bench-62423x384": "skipped"})
-        self.assertEqual(results["tensor-sums"]["log"], ["error: it broke"])
+                         {"conformance-Gemm": "passed", "tensor-sums": "failed", "bench-62423x384": "missing"})
         page = (self.bench.out / "gpu.md").read_text(encoding="utf-8")
         self.assertIn("| tensor-sums | failed | 0 | error: it broke |", page)
         self.assertIn("gpu_bench is not built", page)
 
+    def test_an_error_of_its_own_in_one_step_ends_no_other(self):
+        self.bench.steps("checks")
+        real = run.gpu_report.summary
+        def broken(description, result):
+            if "sums" in description:
+                raise TypeError("odd figures")
+            return real(description, result)
+        with mock.patch.object(run.gpu_report, "summary", broken):
+            code, _ = self.bench.run("--list", "checks", "--steps", "tensor-sums,sanitizer")
+        results = self.bench.results("checks")
+        self.assertEqual(code, 1)
+        self.assertEqual(results["tensor-sums"]["message"], "run.py: TypeError('odd figures')")
+        self.assertEqual(results["tensor-sums"]["data"], FIGURES["tensor-sums"]["data"])
+        self.assertEqual(results["sanitizer-racecheck"]["status"], "passed")
+
+    def test_runs_programs_whose_copies_lost_their_bits_and_takes_figures_that_are_no_numbers(self):
+        self.bench.steps("checks")
+        (self.bench.figures / "sums.whole").write_text('{"sums": 9, "seen_over_bound": null, "lines": []}', encoding="utf-8")
+        (self.bench.folder / "tensor_sums").chmod(0o644)
+        code, printed = self.bench.run("--list", "checks", "--steps", "tensor-sums")
+        self.assertEqual(code, 0, printed)
+        self.assertIn("worst not a number of the bound", self.bench.results("checks")["tensor-sums"]["message"])
+
+    def test_runs_nothing_more_when_the_driver_keeps_a_killed_program(self):
+        self.bench.steps("checks")
+        with mock.patch.object(run, "end_group", lambda process: process.wait() is None):
+            code, _ = self.bench.run("--list", "checks", "--steps", "conformance-Gemm,tensor-sums")
+        results = self.bench.results("checks")
+        self.assertEqual((code, results["conformance-Gemm"]["status"]), (1, "stuck"))
+        self.assertEqual((results["tensor-sums"]["status"], results["tensor-sums"]["message"]),
+                         ("not run", "the driver still holds conformance-Gemm"))
+
+    def test_skips_what_the_machine_lacks_and_has_passed(self):
+        self.bench.steps("variants")
+        (self.bench.folder / step_lists.CUDA12_PLUGIN).unlink()
+        self.bench.script("python", "exit 1")
+        for name, steps in (("variants", "conformance-cuda12"), ("serving", "torch-62423x384")):
+            code, printed = self.bench.run("--list", name, "--steps", steps)
+            self.assertEqual((code, self.bench.results(name)[steps]["status"]), (0, "skipped"), printed)
+
+    def test_what_a_checker_found_has_failed_and_a_machine_that_it_cannot_check_is_skipped(self):
+        self.bench.steps("checks")
+        self.bench.script("compute-sanitizer/compute-sanitizer", r"""cat <<'END'
+========= Program hit cudaErrorNotSupported (error 801) due to "operation not supported" on CUDA API call
+========= Invalid __global__ write of size 4 bytes
+=========     at void simile::kernels::RowScanKernel<(unsigned int)4>(simile::kernels::Pass)+0x1b0
+END
+exit 9""")
+        code, _ = self.bench.run("--list", "checks", "--steps", "sanitizer-memcheck")
+        memcheck = self.bench.results("checks")["sanitizer-memcheck"]
+        self.assertEqual((code, memcheck["status"], memcheck["message"]), (1, "failed", "errors found: RowScanKernel 1"))
+        self.bench.script("compute-sanitizer/compute-sanitizer", "echo '========= Device not supported'\nexit 1")
+        code, _ = self.bench.run("--list", "checks", "--steps", "sanitizer-memcheck")
+        self.assertEqual((code, self.bench.results("checks")["sanitizer-memcheck"]["status"]), (0, "skipped"))
+
+    def test_keeps_the_first_and_the_last_of_what_a_step_printed(self):
+        self.bench.steps("checks")
+        self.bench.script("tensor_sums", "echo the first line\nseq 200000\necho the last line")
+        self.bench.run("--list", "checks", "--steps", "conformance-Gemm,tensor-sums")
+        text = (self.bench.out / "gpu-checks.log").read_text(encoding="utf-8")
+        self.assertLess(len(text), sum(run.LOG_BYTES) + 200)
+        for expected in ("==== conformance-Gemm\n", "==== tensor-sums\nthe first line\n1\n2\n", "\n200000\nthe last line\n"):
+            self.assertIn(expected, text)
+
+    def test_does_without_facts_of_the_card_in_an_unknown_form(self):
+        self.bench.steps("checks")
+        for line in ("", "A card, 9", "a, b, c, d, e, f, g, h"):
+            self.bench.script("nvidia-smi", f"echo '{line}'")
+            code, printed = self.bench.run("--list", "checks", "--steps", "tensor-sums")
+            self.assertEqual(code, 0, printed)
+
     def test_a_program_that_measures_nothing_has_not_passed(self):
-        self.bench.steps("truth")
-        (self.bench.folder / "tensor_sums").write_text("#!/bin/sh\n", encoding="utf-8")
-        code, _ = self.bench.run("--list", "truth", "--steps", "tensor-sums")
-        self.assertEqual((code, self.bench.results("truth")["tensor-sums"]["message"]), (1, "it ended well but wrote no figures"))
+        self.bench.steps("checks")
+        self.bench.script("tensor_sums", "")
+        code, _ = self.bench.run("--list", "checks", "--steps", "tensor-sums")
+        self.assertEqual((code, self.bench.results("checks")["tensor-sums"]["message"]), (1, "it ended well but wrote no figures"))
 
     def test_says_what_is_not_built_and_that_there_is_no_card(self):
         gpu_steps = self.bench.folder / "gpu_steps"
-        gpu_steps.write_text("#!/bin/sh\necho 'error: no GPU to measure: none (cudaErrorNoDevice)' >&2\nexit 2\n", encoding="utf-8")
+        self.bench.script("gpu_steps", "echo 'error: no GPU to measure: none (cudaErrorNoDevice)' >&2\nexit 2")
         self.assertEqual(self.bench.run(), (2, "error: no GPU to measure: none (cudaErrorNoDevice)\n"))
         gpu_steps.unlink()
         self.assertEqual(self.bench.run(), (1, "error: gpu_steps is not built: target gpu_bench_all\n"))
@@ -224,13 +330,26 @@ class PackTest(unittest.TestCase):
     def test_refuses_programs_that_do_not_run_or_are_not_built(self):
         with tempfile.TemporaryDirectory() as folder:
             programs = pathlib.Path(folder)
-            with self.assertRaisesRegex(pack.Failed, "gpu_steps is not built"):
-                pack.pack(programs, programs / "out")
-            for name in (*pack.PROGRAMS, pack.PLUGIN):
-                shutil.copyfile(shutil.which("true"), programs / name)
-            pack.pack(programs, programs / "out")
+            cuda12, out = programs / "elsewhere" / pack.CUDA12_PLUGIN, programs / "out"
+            cuda12.parent.mkdir()
+            for path in (*(programs / name for name in (*pack.PROGRAMS, pack.PLUGIN)), cuda12):
+                if path != cuda12:
+                    with self.assertRaisesRegex(pack.Failed, f"{path.name} is not built"):
+                        pack.pack(programs, cuda12, out)
+                shutil.copyfile(shutil.which("true"), path)
+            pack.pack(programs, cuda12, out)
+            self.assertTrue((out / "build/bin" / pack.CUDA12_PLUGIN).exists())
             with contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(pack.Failed, "gpu_steps of the pack does not run"):
-                pack.check(programs / "out")
+                pack.check(out)
+
+    def test_replaces_nothing_but_a_pack(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder)
+            for name in (*pack.PROGRAMS, pack.PLUGIN):
+                (out / name).touch()
+            with self.assertRaisesRegex(pack.Failed, "holds something else than a pack"):
+                pack.pack(out, out, out)
+            self.assertTrue((out / pack.PLUGIN).exists())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 // (docs/benchmarks/gpu.md). gpu_decisions.py draws the conclusions.
 //
 //   gpu_steps --json steps.json
-//   gpu_steps --step scan-shape --step tile --shape 1000000x768
+//   gpu_steps --step scan-shape --step variants/gemm_topk_fp16 --shape 1000000x768
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,25 +24,30 @@
 namespace simile::bench::gpu {
 namespace {
 
+using backend::cuda::PassStrategy;
+
 // Read, copy and product rates, of no shape: the first step.
 constexpr const char* kCeilings = "ceilings";
 
+constexpr std::string_view kVariants = "variants";
+
 struct Step {
-  const char* name;
+  std::string_view name;
   void (*measure)(const StepBench& bench);
-  bool of_parts = true;  // times PassSteps' copy of the engine's pass
+  // Whose pass it times in PassSteps' copy, which is compared with the engine's first.
+  std::optional<PassStrategy> checked_first = {};
 };
-constexpr Step kSteps[] = {{"variants", MeasureVariants, false},
-                           {"scan-shape", MeasureScanShapes},
-                           {"scan-parts", MeasureScanParts},
-                           {"finish", MeasureFinish},
-                           {"gemm-pass", MeasureGemmPass},
-                           {"select", MeasureSelect},
-                           {"gate-and-finish", MeasureGateAndFinish},
-                           {"tile", MeasureTiles},
+constexpr Step kSteps[] = {{kVariants, MeasureVariants},
+                           {"scan-shape", MeasureScanShapes, PassStrategy::kRowScan},
+                           {"scan-parts", MeasureScanParts, PassStrategy::kRowScan},
+                           {"finish", MeasureFinish, PassStrategy::kRowScan},
+                           {"gemm-pass", MeasureGemmPass, PassStrategy::kGemm},
+                           {"select", MeasureSelect, PassStrategy::kGemm},
+                           {"gate-and-finish", MeasureGateAndFinish, PassStrategy::kGemm},
+                           {"tile", MeasureTiles, PassStrategy::kGemm},
                            {"rescore", MeasureRescore},
-                           {"gather", MeasureGather, false},
-                           {"exchange", MeasureExchange, false}};
+                           {"gather", MeasureGather},
+                           {"exchange", MeasureExchange}};
 
 struct Options {
   int device = 0;
@@ -53,9 +59,30 @@ struct Options {
   bool list = false;
 
   bool Wants(std::string_view step) const {
-    return steps.empty() || std::ranges::find(steps, step) != steps.end();
+    return steps.empty() || std::ranges::count(steps, step) != 0 ||
+           (step == kVariants && !Variants().empty());
+  }
+  // Of the steps "variants/NAME"; empty: all, if any.
+  std::vector<std::string> Variants() const {
+    std::vector<std::string> names;
+    if (std::ranges::count(steps, kVariants) != 0) return names;
+    for (const std::string& step : steps) {
+      if (const std::size_t slash = step.find('/'); slash != std::string::npos) {
+        names.push_back(step.substr(slash + 1));
+      }
+    }
+    return names;
   }
 };
+
+// "variants/NAME" of each variant: each may run in a process of its own.
+std::vector<std::string> VariantSteps() {
+  std::vector<std::string> names;
+  for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
+    names.push_back(fmt::format("{}/{}", kVariants, variant.name));
+  }
+  return names;
+}
 
 struct Shape {
   std::size_t rows = 0;
@@ -76,39 +103,45 @@ absl::StatusOr<Shape> ParseShape(const std::string& text) {
       fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 5,000 rows", text));
 }
 
-// A step that fails does not end the others.
-absl::Status MeasureStep(const Step& step, const StepBench& bench) {
-  try {
-    step.measure(bench);
-    return absl::OkStatus();
-  } catch (const backend::cuda::DeviceError& error) {
-    return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, error.what()));
-  } catch (const std::bad_optional_access&) {
-    return absl::InternalError(
-        fmt::format("{} {}: the engine has no such pass for it", step.name, bench.shape));
-  }
-}
-
-// That PassSteps gives the engine's answers.
-absl::Status CheckParts(PassSteps& steps, Card& card, MatrixView queries, unsigned k) {
-  for (const auto strategy :
-       {backend::cuda::PassStrategy::kRowScan, backend::cuda::PassStrategy::kGemm}) {
-    for (const unsigned batch : {1U, 64U, 100U}) {
-      for (const PlannedPass& pass : PlanBatch(strategy, card.device.traits(),
-                                               card.workspace.size(), steps.rows(), batch, k)) {
-        const auto unproven =
-            steps.CheckAgainst(pass.plan, queries.Slice(pass.first, pass.count), k);
-        if (!unproven.ok()) return unproven.status();
-      }
+// That PassSteps gives the engine's answers. Throws DeviceError.
+absl::Status CheckCopy(PassStrategy strategy, const StepBench& bench) {
+  for (const unsigned batch : {1U, 64U, 100U}) {
+    for (const PlannedPass& pass :
+         PlanBatch(strategy, bench.card.device.traits(), bench.card.workspace.size(),
+                   bench.steps.rows(), batch, bench.k)) {
+      const auto unproven =
+          bench.steps.CheckAgainst(pass.plan, bench.queries.Slice(pass.first, pass.count), bench.k);
+      if (!unproven.ok()) return unproven.status();
     }
   }
   return absl::OkStatus();
+}
+
+// A step that fails does not end the others.
+absl::Status MeasureStep(const Step& step, const StepBench& bench) {
+  const auto failed = [&](std::string_view why) {
+    return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, why));
+  };
+  try {
+    if (step.checked_first) {
+      if (absl::Status status = CheckCopy(*step.checked_first, bench); !status.ok()) {
+        return failed(std::string(status.message()));
+      }
+    }
+    step.measure(bench);
+    return absl::OkStatus();
+  } catch (const std::bad_optional_access&) {
+    return failed("the engine has no such pass for it");
+  } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
+    return failed(error.what());
+  }
 }
 
 absl::Status MeasureShape(Card& card, const Options& options, const std::string& text,
                           backend::cpu::ThreadPool& pool, StepLog& log) {
   constexpr std::size_t kQueries = 1'000;
   constexpr std::size_t kSmallSegment = 100'000;
+  constexpr std::size_t kVerified = 64;  // queries of each batch: the scan on the CPU takes time
   const auto shape = ParseShape(text);
   if (!shape.ok()) return shape.status();
   const SyntheticRows source(Spread::kClustered, shape->dim, 1, 1);
@@ -116,15 +149,22 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::string&
   if (!rows.ok()) return rows.status();
   const auto queries = source.Draw(SyntheticRows::kFirstQuery, kQueries, pool);
   if (!queries.ok()) return queries.status();
+  const unsigned k = shape->rows > kSmallSegment ? 100U : 10U;
+  std::optional<BenchTruth> truth;
+  if (options.Wants(kVariants)) {
+    auto scanned =
+        BenchTruth::Scan(rows->view(), queries->view(), kVerified, k, pool.thread_count());
+    if (!scanned.ok()) return scanned.status();
+    truth = *std::move(scanned);
+  }
   backend::cuda::ResidentRows resident(card.device, {rows->view(), nullptr, Metric::kCosine, 0},
-                                       true);
+                                       ResidentSizeOf(card.device, rows->view()));
   PassSteps steps(card.device, card.workspace, resident);
-  const StepBench bench{
-      card, steps, queries->view(), text, shape->rows > kSmallSegment ? 100U : 10U, log};
-  absl::Status status = CheckParts(steps, card, queries->view(), bench.k);
-  const bool parts_are_right = status.ok();
+  const StepBench bench{card, steps, queries->view(),    text,
+                        k,    log,   options.Variants(), truth ? &*truth : nullptr};
+  absl::Status status;
   for (const Step& step : kSteps) {
-    if (!options.Wants(step.name) || (step.of_parts && !parts_are_right)) continue;
+    if (!options.Wants(step.name)) continue;
     status.Update(MeasureStep(step, bench));
     if (card.device.lost()) break;
   }
@@ -146,8 +186,8 @@ absl::Status Measure(Card& card, const Options& options) {
   for (const std::string& shape : options.shapes) {
     try {
       status.Update(MeasureShape(card, options, shape, pool, log));
-    } catch (const backend::cuda::DeviceError& error) {
-      status.Update(absl::InternalError(error.what()));
+    } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
+      status.Update(absl::InternalError(fmt::format("{}: {}", shape, error.what())));
     }
     if (card.device.lost()) break;
   }
@@ -162,16 +202,21 @@ int main(int argc, char** argv) {
   using namespace simile::bench::gpu;  // NOLINT(google-build-using-namespace)
   Options options;
   CLI::App app{"The GPU engine's kernels, timed one by one"};
-  std::vector<std::string> names;
-  names.emplace_back(kCeilings);
-  for (const Step& step : kSteps) names.emplace_back(step.name);
+  std::vector<std::string> names = VariantSteps();
+  names.insert(names.begin(), kCeilings);
+  for (const Step& step : kSteps) {
+    if (step.name != kVariants) names.emplace_back(step.name);
+  }
+  std::vector<std::string> known = names;
+  known.emplace_back(kVariants);
   app.add_option("--device", options.device, "As CUDA numbers them");
   app.add_option("--shape", options.shapes, "Rows x dimensions; default 62423x384 and 1000000x768");
-  app.add_option("--step", options.steps, "These alone; default all")->check(CLI::IsMember(names));
+  app.add_option("--step", options.steps, "These alone; default all")->check(CLI::IsMember(known));
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--json", options.json_path, "File to write all figures to");
   app.add_flag("--card", options.card_only, "Open the card, print what it is, and end");
-  app.add_flag("--list", options.list, "Print the names of the steps, and end");
+  app.add_flag("--list", options.list,
+               "Print the names of the steps, each variant by itself, and end");
   CLI11_PARSE(app, argc, argv);
   if (options.list) {
     for (const std::string& name : names) fmt::print("{}\n", name);

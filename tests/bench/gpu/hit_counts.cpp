@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 
 #include "backend/cpu/thread_pool.h"
+#include "backend/cuda/batch_search.h"
 #include "backend/cuda/blas_library.h"
 #include "backend/cuda/device_error.h"
 #include "backend/cuda/emulated_gpu.h"
@@ -22,16 +23,14 @@
 #include "base/cpu_count.h"
 #include "bench/bench_data.h"
 #include "bench/gpu/bench_truth.h"
+#include "bench/gpu/pass_steps.h"
 #include "bench/gpu/query_specs.h"
 #include "emulated_cuda/emulated_device.h"
-#include "simile/rank_key.h"
 
 namespace simile::bench::gpu {
 namespace {
 
-using backend::cuda::DeviceQuery;
 using backend::cuda::PassPlan;
-using certificate::CheapStorage;
 
 struct Options {
   EngineOptions data;  // source of the vectors, and the ks
@@ -59,56 +58,25 @@ struct Counts {
   std::size_t reruns = 0;  // overflows among them
 };
 
-// What the engine asks of the plan for such a batch (backend/cuda/batch_search.cpp).
-backend::cuda::PassDemand DemandOf(const backend::cuda::ResidentRows& rows, std::size_t queries,
-                                   unsigned k) {
-  return {.queries = static_cast<unsigned>(queries),
-          .hits_max = k,
-          .reach_max = k,
-          .growth = 0,
-          .scan_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kFloat)),
-          .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf))};
-}
-
-// A proven answer, for the comparison.
-SearchResult AnswerOf(const backend::cuda::PassRunner& runner, std::size_t query,
-                      const QuerySpec& spec) {
-  SearchResult answer;
-  answer.Reset({&spec, 1}, runner.rows().size().row_count);
-  const std::span<Hit> hits = answer.Buffer(0);
-  std::size_t count = 0;
-  for (const kernels::Key packed : runner.Answer(query)) {
-    if (packed == 0 || count == hits.size()) break;
-    const RankKey key = RankKey::FromPacked(packed);
-    hits[count++] = {key.row(), key.score()};
-  }
-  answer.SetCount(0, count);
-  return answer;
-}
-
 absl::Status CountPass(backend::cuda::PassRunner& runner, const PassPlan& plan, MatrixView queries,
                        std::uint32_t k, const BenchTruth& truth, std::size_t first,
                        Counts& counts) {
   const std::vector<QuerySpec> specs = AllWanting(queries.row_count(), k);
-  std::vector<DeviceQuery> resolved(queries.row_count());
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    resolved[i].index = static_cast<std::uint32_t>(i);
-    resolved[i].wanted = k;
-  }
-  runner.Run(plan, {queries, specs}, resolved);
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
+  runner.Run(plan, {queries, specs}, UnfilteredQueries(queries.row_count(), k));
+  std::vector<std::vector<kernels::Key>> answers(queries.row_count());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     const kernels::Proof proof = runner.ProofOf(i);
     counts.hits.push_back(proof.hits);
     counts.rescored.push_back(proof.kept);
     if (proof.flag == kernels::kOverflow) ++counts.overflows;
-    if (proof.flag != kernels::kProven) {
+    if (proof.flag == kernels::kProven) {
+      const auto best = runner.Answer(i).first(k);
+      answers[i].assign(best.begin(), best.end());
+    } else {
       ++counts.reruns;
-      continue;
     }
-    const auto checked = truth.Check(AnswerOf(runner, i, specs[i]), first + i, k);
-    if (!checked.ok()) return checked.status();
   }
-  return absl::OkStatus();
+  return truth.CheckProven(answers, first, k).status();
 }
 
 // "38 / 71 / 90": mean, 99th of a hundred, greatest.
@@ -128,22 +96,23 @@ absl::Status Count(const Options& options) {
   const MatrixView rows = data->rows.view();
   const MatrixView queries =
       data->queries.view().Slice(0, std::min(options.data.query_count, data->queries.row_count()));
-  const auto truth = BenchTruth::Scan(data->rows, data->queries, queries.row_count(),
-                                      options.data.k_max(), threads);
+  const auto truth =
+      BenchTruth::Scan(rows, queries, queries.row_count(), options.data.k_max(), threads);
   if (!truth.ok()) return truth.status();
 
   auto gpu = tests::EmulatedOptions();
   gpu.workspace = backend::WorkspaceSize();  // as served
   const backend::SegmentSize size{static_cast<unsigned>(rows.row_count()),
                                   static_cast<unsigned>(rows.padded_dim())};
-  tests::ResetEmulatedGpu(tests::CardOf(0), options.seed,
-                          backend::PlanResident(size, false).total() +
-                              backend::WorkspaceBytes(gpu.workspace) + (std::size_t{64} << 20));
+  const backend::ResidentSize resident_size = backend::PlanResident(size, false, true);
+  tests::ResetEmulatedGpu(
+      tests::CardOf(0), options.seed,
+      resident_size.total() + backend::WorkspaceBytes(gpu.workspace) + (std::size_t{64} << 20));
   const auto blas = backend::cuda::LoadBlas(gpu.blas_libraries);
   if (!blas.ok()) return blas.status();
   backend::cuda::Device device(gpu, *blas);
   backend::cuda::Workspace workspace(device, gpu.workspace, 1);
-  backend::cuda::ResidentRows resident(device, {rows, nullptr, Metric::kCosine, 0}, false);
+  backend::cuda::ResidentRows resident(device, {rows, nullptr, Metric::kCosine, 0}, resident_size);
   backend::cuda::PassRunner runner(device, workspace, resident);
 
   fmt::print("{} x {}, {}; {} queries, {} at a time. Mean / p99 / greatest of a query.\n\n",
@@ -152,28 +121,30 @@ absl::Status Count(const Options& options) {
       "| pass | k | sample groups, rank | capacity | hits | rescored | reruns | of them "
       "overflows |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
   for (const std::uint32_t k : options.data.ks) {
-    Counts counts;
-    std::optional<PassPlan> plan;
-    for (std::size_t first = 0; first < queries.row_count();) {
-      const std::size_t left = std::min(options.batch, queries.row_count() - first);
-      plan = backend::cuda::PlanPass(device.traits(), gpu.tuning, workspace.size(), size,
-                                     DemandOf(resident, left, k));
-      if (!plan) {
-        return absl::InvalidArgumentError(
-            fmt::format("k {}: the engine makes no pass for so few rows", k));
+    for (const bool int8 : {false, true}) {
+      Counts counts;
+      std::optional<PassPlan> plan;
+      for (std::size_t first = 0; first < queries.row_count();) {
+        const std::size_t left = std::min(options.batch, queries.row_count() - first);
+        plan = backend::cuda::PlanPass(device.traits(), gpu.tuning, workspace.size(), size,
+                                       DemandOf(resident, left, k, k, int8));
+        if (!plan) {
+          return absl::InvalidArgumentError(
+              fmt::format("k {}: the engine makes no pass for so few rows", k));
+        }
+        const std::size_t count = std::min<std::size_t>(plan->slots, left);
+        if (absl::Status status =
+                CountPass(runner, *plan, queries.Slice(first, count), k, *truth, first, counts);
+            !status.ok()) {
+          return status;
+        }
+        first += count;
       }
-      const std::size_t count = std::min<std::size_t>(plan->slots, left);
-      if (absl::Status status =
-              CountPass(runner, *plan, queries.Slice(first, count), k, *truth, first, counts);
-          !status.ok()) {
-        return status;
-      }
-      first += count;
+      fmt::print("| {} | {} | {}, {} | {} | {} | {} | {} | {} |\n", plan->variant->name, k,
+                 plan->sample_groups, plan->RanksOf(k).first, plan->capacity, Summary(counts.hits),
+                 Summary(counts.rescored), counts.reruns, counts.overflows);
+      std::fflush(stdout);
     }
-    fmt::print("| {} | {} | {}, {} | {} | {} | {} | {} | {} |\n", plan->variant->name, k,
-               plan->sample_groups, plan->RankOf(k), plan->capacity, Summary(counts.hits),
-               Summary(counts.rescored), counts.reruns, counts.overflows);
-    std::fflush(stdout);
   }
   const std::string report = emulated_cuda::TakeReport();
   return report.empty() ? absl::OkStatus() : absl::InternalError(report);

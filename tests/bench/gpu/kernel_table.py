@@ -24,7 +24,7 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
-PIECE = re.compile(r"\d+")
+KERNEL = re.compile(r"(\w+)Kernel(?:<(.*)>)?\(")
 SASS_ARCH = re.compile(r"code for sm_(\d+)")
 SASS_FUNCTION = re.compile(r"Function : (\w+)")
 INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@\S+ )?([A-Z][\w.]*)\s*(.*?)\s*;")
@@ -43,20 +43,18 @@ class Kernel:
 
 
 def readable(mangled: str) -> str:
-    """RowScanKernel<4, 6> from its mangled name (Itanium C++ ABI): the last name, and its numbers."""
-    at, names = 0, []
-    text = mangled.removeprefix("_ZN").removeprefix("_Z")
-    while match := PIECE.match(text, at):
-        end = match.end() + int(match[0])
-        names.append(text[match.end():end])
-        at = end
-    numbers = re.match(r"I((?:Lj\d+E)+)", text[at:])
-    arguments = re.findall(r"Lj(\d+)E", numbers[1]) if numbers else []
-    name = names[-1].removesuffix("Kernel") if names else mangled
-    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-    if snake == "row_scan" and len(arguments) == 2:
-        return f"row_scan, {16 * int(arguments[0])} queries, " + ("no ring" if arguments[1] == "1" else f"{arguments[1]} stages")
-    return f"{snake}<{', '.join(arguments)}>" if arguments else snake
+    """"row_scan, 64 queries, 6 stages" from the mangled name of RowScanKernel<4, RowRing<6>, ...>."""
+    text = subprocess.run(["c++filt", mangled], capture_output=True, text=True, check=True).stdout.strip()
+    match = KERNEL.search(text.replace("simile::kernels::", "").replace("(anonymous namespace)::", ""))
+    if match is None:
+        return mangled
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", match[1]).lower()
+    arguments = re.findall(r"[\w<>]+", re.sub(r"(?<=\d)u", "", match[2] or ""))
+    if not snake.endswith("_scan") or len(arguments) < 2:
+        return f"{snake}<{', '.join(arguments)}>" if arguments else snake
+    queries = int(arguments[0]) * (8 if "int8" in snake else 16)
+    stages = {"RowRegisters": "no ring"}.get(arguments[1], re.sub(r"\D", "", arguments[1]) + " stages")
+    return f"{snake}, {queries} queries, " + ("wide, " if arguments[2:3] == ["2>"] else "") + stages
 
 
 def parse(text: str) -> list[Kernel]:
@@ -113,12 +111,20 @@ def table(kernels: list[Kernel]) -> str:
         del columns["loads in flight"]
     lines = ["| " + " | ".join(["kernel", *(f"sm_{arch}" for arch in archs), *columns]) + " |",
              "| --- | " + "---: | " * (len(archs) + len(columns))]
+    rows = []
     for name in dict.fromkeys(kernel.name for kernel in kernels):
         of_name = {kernel.arch: kernel for kernel in kernels if kernel.name == name}
         registers = [str(of_name[arch].registers) if arch in of_name else "" for arch in archs]
         rest = [" / ".join(str(value) for value in dict.fromkeys(getattr(kernel, field) for kernel in of_name.values()))
                 for field in columns.values()]
-        lines.append("| " + " | ".join([name, *registers, *rest]) + " |")
+        rows.append((name, " | ".join([*registers, *rest])))
+    # Forms that differ in the stages of their ring alone share a line.
+    of_line: dict[tuple[str, str], list[str]] = {}
+    for name, cells in rows:
+        stages = re.search(r"\d+(?= stages$)", name)
+        of_line.setdefault((name[:stages.start()] if stages else name, cells), []).append(stages[0] if stages else "")
+    for (name, cells), stages in of_line.items():
+        lines.append(f"| {name}{', '.join(stages)}{' stages' if stages[0] else ''} | {cells} |")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -134,9 +140,9 @@ def output_of(*command: str) -> str:
 
 def compile_kernels(archs: str, nvcc: str, cuda12: str | None) -> list[Kernel]:
     """Every kernel on these architectures, by nvcc, or by clang with this toolkit, which counts no loads."""
-    if cuda12:  # the flags of simile_clang_kernels in cmake/SimileCuda.cmake
-        command = ["clang++-19", "-x", "cuda", f"--cuda-path={cuda12}", "-std=c++17", "-O3", "-ffp-contract=off",
-                   "-Wno-unknown-cuda-version", "-Xcuda-ptxas", "-v", f"-I{ROOT}", f"-I{ROOT}/cmake/cuda12"]
+    if cuda12:
+        flags = (ROOT / "cmake/cuda12/flags").read_text(encoding="utf-8").split()  # those of the build
+        command = ["clang++-19", *flags, f"--cuda-path={cuda12}", "-Xcuda-ptxas", "-v", f"-I{ROOT}", f"-I{ROOT}/cmake/cuda12"]
         command += [f"--offload-arch=sm_{arch}" for arch in archs.split(",")]
     else:
         command = [nvcc, "-std=c++17", "-O3", "-ftz=false", "-fmad=false", "-Xptxas=-v", f"-I{ROOT}"]

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/gpu/bench_truth.h"
 #include "bench/gpu/card.h"
 #include "bench/gpu/pass_steps.h"
 #include "bench/gpu/step_log.h"
@@ -19,6 +20,8 @@ struct StepBench {
   std::string shape;   // "62423x384"
   unsigned k = 10;     // the usual one of this shape
   StepLog& log;
+  std::vector<std::string> variants = {};  // those that are timed; empty: all
+  const BenchTruth* truth = nullptr;       // of the first queries; for MeasureVariants
 
   unsigned row_count() const { return steps.rows().size().row_count; }
   unsigned stride() const { return steps.rows().size().stride; }
@@ -39,14 +42,16 @@ struct StepBench {
 // In the order in which they run; later decisions depend on earlier results: every variant of a
 // whole pass, the limit of the fused scan, its other parts, GEMM. All throw DeviceError.
 
-// Every row of KernelVariants() at every batch size that it or several of its passes can answer.
+// Every row of KernelVariants() at every batch size that it or several of its passes can answer. A
+// case that fails is logged as such and ends no other, unless the device is lost; then throws the
+// first error.
 void MeasureVariants(const StepBench& bench);
 
 // row_scan.cu. Reading alone, for every ring shape that fits this card, and without a ring.
 void MeasureScanShapes(const StepBench& bench);
 // What sample, hits and finish add to the reading; warm and with a cold L2.
 void MeasureScanParts(const StepBench& bench);
-// finish.cu after a scan, in one launch and in three.
+// The finish of a scan in the scan's launch, in one of its own with a block a query, and in three.
 void MeasureFinish(const StepBench& bench);
 
 // The whole pass and its products alone, by tile size, with and without a part of the L2 set aside

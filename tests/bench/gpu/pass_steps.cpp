@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/batch_search.h"
-#include "backend/cuda/pass_runner.h"
 #include "bench/gpu/query_specs.h"
 #include "kernels/convert_to_fp16.h"
 #include "kernels/finish.h"
@@ -24,6 +23,13 @@ using certificate::CheapStorage;
 using kernels::Pass;
 using kernels::ScoreTile;
 
+backend::ResidentSize ResidentSizeOf(const backend::cuda::Device& device, MatrixView rows) {
+  return backend::PlanResidentIn(
+      device.free_bytes(),
+      {static_cast<unsigned>(rows.row_count()), static_cast<unsigned>(rows.padded_dim())},
+      backend::cuda::HasInt8Scan(device.traits().code_capability));
+}
+
 void PassSteps::Fill(const PassPlan& plan, MatrixView queries, unsigned k, unsigned rank) {
   const std::size_t stride = rows_.size().stride;
   const auto block = LayQueries(plan.slots, stride);
@@ -32,7 +38,10 @@ void PassSteps::Fill(const PassPlan& plan, MatrixView queries, unsigned k, unsig
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   for (std::size_t i = 0; i < queries.row_count(); ++i) {
     terms[i].wanted = std::min(k, rows_.size().row_count);
-    terms[i].rank = rank != 0 ? rank : plan.RankOf(terms[i].wanted);
+    terms[i].reached = kernels::kLowestScore;
+    const backend::cuda::GateRanks ranks = plan.RanksOf(terms[i].wanted);
+    terms[i].rank = rank != 0 ? rank : ranks.first;
+    terms[i].second_rank = ranks.second;
     terms[i].unit_of_query = 1;
     terms[i].score_of_unit = 1;
   }
@@ -48,33 +57,24 @@ void PassSteps::Fill(const PassPlan& plan, MatrixView queries, unsigned k, unsig
     device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                   "cudaFuncSetAttribute");
   }
-  device_.Await(stream());
+  device_.AwaitOrLose(stream());
 }
 
 Pass PassSteps::PassOf(const PassPlan& plan) const {
-  Pass pass = workspace_.PassFor(plan.slots, rows_.size().stride, plan.capacity, plan.best_stride);
-  pass.rows = rows_.rows();
-  pass.row_of = rows_.row_of();
-  pass.row_count = rows_.size().row_count;
-  pass.bound = rows_.bound(plan.strategy() == PassStrategy::kRowScan ? CheapStorage::kFloat
-                                                                     : CheapStorage::kHalf);
-  return pass;
+  return backend::cuda::PassRunner(device_, workspace_, rows_).PassOf(plan);
 }
 
 void PassSteps::EnqueueScan(const PassPlan& plan, const ScanParts& parts) const {
-  const Pass pass = PassOf(plan);
-  const bool finishes = parts.finish && plan.finishes_by_block;
-  const kernels::RowScanArguments arguments{
-      rows_.fp16_rows(),
-      parts.sample_groups != 0 ? parts.sample_groups : plan.sample_groups,
-      2 * pass.bound - parts.gate_rise,
-      workspace_.maxima(),
-      workspace_.rounds(),
-      finishes};
+  const backend::cuda::PassRunner runner(device_, workspace_, rows_);
+  const Pass pass = runner.PassOf(plan);
+  kernels::RowScanArguments arguments = runner.ScanArguments(plan, pass);
+  arguments.finishes = parts.finish && plan.finishes_in_one_launch;
+  arguments.margin -= parts.gate_rise;
+  if (parts.sample_groups != 0) arguments.sample_groups = parts.sample_groups;
   device_.Check(
       plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass, arguments, stream()),
-      "row_scan");
-  if (parts.finish && !finishes) EnqueueFinish(plan);
+      plan.variant->name.data());
+  if (parts.finish && !arguments.finishes) EnqueueFinish(plan);
 }
 
 ScoreTile PassSteps::TileAt(const PassPlan& plan, unsigned first, unsigned side) const {
@@ -105,7 +105,7 @@ void PassSteps::EnqueueGate(const PassPlan& plan) const {
 void PassSteps::EnqueueFinish(const PassPlan& plan) const {
   const Pass pass = PassOf(plan);
   device_.Check(
-      plan.finishes_by_block
+      plan.finishes_in_one_launch
           ? kernels::LaunchFinish(pass, stream())
           : kernels::LaunchFinishInSteps(pass, plan.best_stride + plan.best_stride / 8, stream()),
       "finish");
@@ -147,7 +147,7 @@ void PassSteps::EnqueueGemm(const PassPlan& plan, const GemmParts& parts) const 
 }
 
 void PassSteps::EnqueuePass(const PassPlan& plan) const {
-  if (plan.strategy() == PassStrategy::kRowScan) {
+  if (backend::cuda::IsScan(plan.strategy())) {
     EnqueueScan(plan);
   } else {
     EnqueueGemm(plan);
@@ -157,11 +157,7 @@ void PassSteps::EnqueuePass(const PassPlan& plan) const {
 absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, MatrixView queries,
                                                     unsigned k) {
   const std::vector<QuerySpec> specs = AllWanting(queries.row_count(), k);
-  std::vector<backend::cuda::DeviceQuery> resolved(queries.row_count());
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    resolved[i].index = static_cast<std::uint32_t>(i);
-    resolved[i].wanted = std::min(k, rows_.size().row_count);
-  }
+  const auto resolved = UnfilteredQueries(queries.row_count(), std::min(k, rows_.size().row_count));
   backend::cuda::PassRunner runner(device_, workspace_, rows_);
   runner.Run(plan, {queries, specs}, resolved);
   const auto block = LayAnswers(plan.slots, plan.best_stride);
@@ -174,7 +170,7 @@ absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, Matrix
   device_.Check(cudaMemcpyAsync(workspace_.host_answers(), workspace_.answers(), block.bytes,
                                 cudaMemcpyDeviceToHost, stream()),
                 "cudaMemcpyAsync");
-  device_.Await(stream());
+  device_.AwaitOrLose(stream());
   std::size_t unproven = 0;
   for (std::size_t i = 0; i < resolved.size(); ++i) {
     kernels::Proof theirs{};
@@ -193,6 +189,15 @@ absl::StatusOr<std::size_t> PassSteps::CheckAgainst(const PassPlan& plan, Matrix
                     resolved.size(), k));
   }
   return unproven;
+}
+
+std::vector<backend::cuda::DeviceQuery> UnfilteredQueries(std::size_t count, unsigned wanted) {
+  std::vector<backend::cuda::DeviceQuery> queries(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    queries[i].index = static_cast<std::uint32_t>(i);
+    queries[i].wanted = wanted;
+  }
+  return queries;
 }
 
 namespace {
@@ -222,7 +227,7 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
   const unsigned wanted = std::min(k, rows.size().row_count);
   return PlanAll(batch, batch, [&](std::size_t count) {
     return PlanPass(card, backend::GpuTuning{}, workspace, rows.size(),
-                    DemandOf(rows, count, wanted, wanted));
+                    DemandOf(rows, count, wanted, wanted, true));
   });
 }
 
@@ -236,7 +241,7 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
   tuning.scan_queries_max = variant.queries_max;
   return PlanAll(batch, variant.queries_max, [&](std::size_t count) {
     return PlanVariant(variant, card, tuning, workspace, rows.size(),
-                       DemandOf(rows, count, wanted, wanted));
+                       DemandOf(rows, count, wanted, wanted, true));
   });
 }
 

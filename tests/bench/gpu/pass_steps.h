@@ -8,6 +8,7 @@
 
 #include "backend/cuda/device.h"
 #include "backend/cuda/pass_plan.h"
+#include "backend/cuda/pass_runner.h"
 #include "backend/cuda/resident_rows.h"
 #include "backend/cuda/workspace.h"
 #include "kernels/pass.h"
@@ -16,6 +17,10 @@
 #include "simile/matrix_view.h"
 
 namespace simile::bench::gpu {
+
+// What a server would keep of a segment on the card: as much as fits, and int8 rows where the card
+// multiplies them.
+backend::ResidentSize ResidentSizeOf(const backend::cuda::Device& device, MatrixView rows);
 
 // The enqueued parts of a pass by GEMM.
 struct GemmParts {
@@ -79,6 +84,9 @@ class PassSteps {
   backend::cuda::Workspace& workspace_;
   backend::cuda::ResidentRows& rows_;
 };
+
+// Queries that all want so many hits, of all rows.
+std::vector<backend::cuda::DeviceQuery> UnfilteredQueries(std::size_t count, unsigned wanted);
 
 // One pass of a batch whose queries all want k hits without a filter.
 struct PlannedPass {

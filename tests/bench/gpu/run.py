@@ -1,27 +1,31 @@
 #!/usr/bin/env python3
 """The GPU engine on a real card: checks it, measures it, and writes docs/benchmarks/gpu.md.
 
-    tests/bench/gpu/pack.py --arch 90                     what follows, for a machine that has only a card (pack.py --help)
-    python3 tests/bench/gpu/run.py --list truth           are the answers right, are the times what was estimated
+    python3 tests/bench/gpu/pack.py --arch 90             packs programs and scripts for another machine that has the card
+    python3 tests/bench/gpu/run.py --list checks          are the answers right, are the times what was estimated
     python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
-    python3 tests/bench/gpu/run.py --list winners         the whole table and the large sizes, as served
-    python3 tests/bench/gpu/run.py --report gpu-truth.json gpu-variants.json gpu-winners.json
+    python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
+    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
 network. Each list ends by itself within --minutes. Every program writes its figures case by case, and they are collected
 while it runs: a step that fails, is killed or runs out of time keeps what it measured, is reported as such, and ends no
-other. At most 8 files are written to --out.
+other. Writes gpu.md, gpu-LIST.json, gpu-LIST.log and a picture of each data set to --out.
 
-Exits with 0 when every step passed, 1 when one did not, 2 when there is no card.
+Exits with 0 when every step passed or was skipped for lack of torch, of compute-sanitizer or of the plug-in of CUDA 12; 1
+when one did not pass, was not built or had no time; 2 when there is no card.
 """
 
 import argparse
+import collections
+import contextlib
+import ctypes
 import datetime
 import glob
-import importlib.util
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -33,14 +37,21 @@ from collections.abc import Callable
 
 import gpu_plots
 import gpu_report
-from step_lists import LISTS, SAVED_BYTES_MAX, TINY, Machine, Sizes, Step, list_kernel_steps, plan_text, steps_of
+import json_file
+from step_lists import (CHECKER_FOUND, CUDA12_PLUGIN, LISTS, PROGRAMS, SAVED_BYTES_MAX, TINY, Machine, Sizes, Step, ask,
+                        list_kernel_steps, plan_text, steps_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 NO_CARD = 2
-MINUTES_OF_LIST = 8
-LAST_S = 12  # for the page and its pictures
+MINUTES_OF_LIST = 7.5  # a little more than the longest list is planned to take (--plan)
+LAST_S = 12  # for the page and its pictures; estimated
 COLLECT_S = 5  # between two looks at what a step has written
+REAP_S = 15  # until a killed process that has not ended counts as kept by the driver
+LOG_BYTES = (350_000, 150_000)  # of a step's output that are kept: its first, its last
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -70,8 +81,8 @@ def blas_libraries(python: str) -> list[str]:
     """The candidates for cuBLAS: the toolkit's own, then those of this Python's packages."""
     folders = sys.path
     if python != sys.executable:
-        asked = subprocess.run([python, "-c", "import sys; print(*sys.path, sep='\\n')"], capture_output=True, text=True, check=False)
-        folders = asked.stdout.splitlines()
+        asked = ask([python, "-c", "import sys; print(*sys.path, sep='\\n')"])
+        folders = asked.stdout.splitlines() if asked else []
     roots = [pathlib.Path(path) for path in folders if path.endswith(("site-packages", "dist-packages"))]
     found = [path for root in roots for path in sorted(glob.glob(str(root / "nvidia/*/lib/libcublas.so.*")), reverse=True)]
     return ["libcublas.so.13", "libcublas.so.12", *found]
@@ -99,16 +110,21 @@ def error_line(text: str) -> str:
     return (errors or lines or ["it printed nothing"])[-1][:300]
 
 
-def missing(step: Step, machine: Machine) -> str | None:
-    """Why the step cannot run, or None."""
+def why_not(step: Step, machine: Machine) -> dict | None:
+    """The outcome of a step that cannot run, or None."""
+    reason = None
     if step.kind == "rival":
-        found = importlib.util.find_spec("torch") is not None if machine.python == sys.executable else \
-            subprocess.run([machine.python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
-        return None if found else "this Python has no torch; name one that has with --python"
-    if step.kind == "checker" and machine.sanitizer is None:
-        return "no compute-sanitizer on this machine; it comes with the CUDA toolkit"
-    program = next(word for word in step.command if word.startswith(str(machine.bin)))
-    return None if pathlib.Path(program).exists() else f"{pathlib.Path(program).name} is not built: target gpu_bench_all"
+        asked = ask([machine.python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"])
+        reason = None if asked and asked.returncode == 0 else "this Python has no torch; name one that has with --python"
+    elif step.kind == "checker" and machine.sanitizer is None:
+        reason = "no compute-sanitizer on this machine; it comes with the CUDA toolkit"
+    elif step.kind == "cuda12" and not (machine.bin / CUDA12_PLUGIN).exists():
+        reason = f"no {CUDA12_PLUGIN} beside the programs: `make cuda12`"
+    if reason:
+        return {"status": "skipped", "seconds": 0, "message": reason}
+    programs = [path for path in map(pathlib.Path, step.command) if path.name in PROGRAMS and path.parent == machine.bin]
+    absent = [path.name for path in programs if not path.exists()]
+    return {"status": "missing", "seconds": 0, "message": f"{absent[0]} is not built: target gpu_bench_all"} if absent else None
 
 
 def written(step: Step) -> dict:
@@ -121,50 +137,88 @@ def written(step: Step) -> dict:
         return {}
 
 
-def end_group(process: subprocess.Popen) -> None:
-    """Ends the step with all that it has started, else something of it could go on using the card."""
+def in_group_of_its_own() -> None:
+    """In the child, before it becomes the step's program: it ends with this run."""
+    os.setpgrp()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def end_group(process: subprocess.Popen) -> bool:
+    """Ends the step with all that it has started, else something of it could go on using the card. False if the driver,
+    where a card hangs, does not let it end."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    process.wait()
+    try:
+        process.wait(REAP_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def kernels_with_errors(text: str) -> str:
+    """Of compute-sanitizer's output: how often each kernel is named as the place of an error, most first."""
+    named = collections.Counter(name.split("::")[-1] for line in text.splitlines() if "=========" in line and "+0x" in line
+                                for name in re.findall(r"\bat (?:void )?([\w:]+)", line))
+    return ", ".join(f"{name} {count}" for name, count in named.most_common(8))
+
+
+def keep_log(path: pathlib.Path, step: str, log: pathlib.Path) -> None:
+    """Appends the step's output, if it ran: its beginning, where the first error is, and its end."""
+    if not log.exists():
+        return
+    text = log.read_bytes()
+    first, last = LOG_BYTES
+    if len(text) > first + last:
+        text = text[:first] + b"\n... %d bytes left out ...\n" % (len(text) - first - last) + text[-last:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as out:
+        out.write(f"==== {step}\n".encode() + text + b"\n")
 
 
 def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[dict], None]) -> dict:
-    """Runs the step; calls collect(result so far) from time to time."""
-    if reason := missing(step, machine):
-        return {"status": "skipped", "seconds": 0, "message": reason}
+    """Runs the step; calls collect(result so far) from time to time. Its output is in machine.work/NAME.log."""
+    if outcome := why_not(step, machine):
+        return outcome
     if step.folder is not None:
         step.folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     log = machine.work / f"{step.name}.log"
-    code = None
+    code, ended, process = None, True, None
     with log.open("wb") as out:
-        process = subprocess.Popen(step.command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=os.setpgrp,
-                                   env=environment(step.kind, machine.bin, machine.blas))
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until its end is taken care of
         try:
+            process = subprocess.Popen(step.command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=in_group_of_its_own,
+                                       env=environment(step.kind, machine.bin, machine.blas))
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             while code is None and (left := began + limit_s - time.monotonic()) > 0:
                 try:
                     code = process.wait(min(COLLECT_S, left))
                 except subprocess.TimeoutExpired:
                     collect({"status": "running", "seconds": round(time.monotonic() - began), "message": "not done"} | written(step))
         finally:
-            end_group(process)
+            if process is not None:
+                ended = end_group(process)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     text = log.read_text(encoding="utf-8", errors="replace")
     print("\n".join("    " + line for line in text.splitlines()[-40:]), flush=True)
     result = {"status": "passed", "seconds": round(time.monotonic() - began, 1), "message": ""} | written(step)
-    if code is None:
+    if not ended:
+        result |= {"status": "stuck", "message": f"not done after {limit_s:.0f} s, and could not be killed: the driver holds it"}
+    elif code is None:
         result |= {"status": "timed out", "message": f"not done after {limit_s:.0f} s"}
     elif code < 0 or code == 128 + signal.SIGKILL:
         result |= {"status": "killed", "message": signal.Signals(abs(code) % 128).name}
-    elif step.kind == "checker" and "not supported" in text:
-        result |= {"status": "skipped", "message": error_line(text)}
+    elif step.kind == "checker" and code == CHECKER_FOUND:
+        result |= {"status": "failed", "message": f"errors found: {kernels_with_errors(text) or error_line(text)}"}
+    elif step.kind == "checker" and "Device not supported" in text:  # NVIDIA's words for a card, or a machine, it cannot check
+        result |= {"status": "skipped", "message": "compute-sanitizer: Device not supported"}
     elif code != 0:
         result |= {"status": "failed", "message": error_line(text)}
     elif "data" not in result:
         result |= {"status": "failed", "message": "it ended well but wrote no figures"}
-    if result["status"] not in ("passed", "skipped"):
-        result["log"] = text.splitlines()[-60:]
     result["message"] = gpu_report.summary(step.description, result)
     return result
 
@@ -172,12 +226,11 @@ def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[di
 def card_facts() -> dict:
     """Card, driver and clocks, from nvidia-smi where there is one."""
     fields = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit", "temperature.gpu"]
-    try:
-        line = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"], capture_output=True,
-                              text=True, check=True, timeout=30).stdout.splitlines()[0]
-    except (OSError, subprocess.SubprocessError, IndexError):
+    asked = ask(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"])
+    words = [word.strip() for word in asked.stdout.partition("\n")[0].split(",")] if asked else []
+    if len(words) != len(fields):  # another form, of a driver that does not know a field
         return {}
-    name, driver, clock, clock_max, memory, power, heat = (word.strip() for word in line.split(","))
+    name, driver, clock, clock_max, memory, power, heat = words
     return {"card": name, "driver": driver, "clocks": f"clocks {clock} of {clock_max}, memory {memory}, {power}, {heat} C at start"}
 
 
@@ -187,27 +240,24 @@ def look_for_card(machine: Machine) -> tuple[int, dict]:
         print("error: gpu_steps is not built: target gpu_bench_all", file=sys.stderr)
         return 1, {}
     blas = [word for name in machine.blas for word in ("--blas", name)]
-    asked = subprocess.run([str(machine.bin / "gpu_steps"), "--card", *blas], capture_output=True, text=True, check=False,
-                           env=environment("program", machine.bin, machine.blas))
+    asked = ask([str(machine.bin / "gpu_steps"), "--card", *blas], environment("program", machine.bin, machine.blas))
+    if asked is None:
+        print("error: gpu_steps --card cannot be started, or does not end: the driver hangs", file=sys.stderr)
+        return 1, {}
     if asked.returncode != 0:
         print(error_line(asked.stderr), file=sys.stderr)
         return NO_CARD if asked.returncode == NO_CARD else 1, {}
     return 0, {"card": json.loads(asked.stdout)["name"]}
 
 
-def write(path: pathlib.Path, results: dict) -> None:
-    """In one step: a run that is stopped leaves what it wrote before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(path)
-
-
 def write_report(out: pathlib.Path, results: dict) -> None:
-    if importlib.util.find_spec("matplotlib") is not None:
+    plots = [path for step in results["steps"] if (path := out / f'gpu-{step.removeprefix("bench-")}.png').exists()]
+    try:
         plots = gpu_plots.draw(results, out)
-    else:
-        plots = [path for step in results["steps"] if (path := out / f'gpu-{step.removeprefix("bench-")}.png').exists()]
+    except ImportError:
+        pass  # no matplotlib on this machine
+    except Exception as error:  # the page matters more
+        print(f"error: no pictures: {error!r}", file=sys.stderr)
     text = gpu_report.render(results)
     gpu_report.write_page(out / "gpu.md", text, plots)
     print(text)
@@ -224,17 +274,31 @@ def chosen(steps: list[Step], names: str | None) -> list[Step]:
 
 def run_all(steps: list[Step], machine: Machine, arguments: argparse.Namespace, results: dict) -> None:
     deadline = time.monotonic() + 60 * arguments.minutes - LAST_S
+    log = arguments.json.with_suffix(".log")
+    log.unlink(missing_ok=True)
+    stuck = None
     for index, step in enumerate(steps):
         def collect(result: dict, name: str = step.name) -> None:
             results["steps"][name] = result
-            write(arguments.json, results)
+            json_file.write(arguments.json, results)
 
         left = deadline - time.monotonic()
         print(f"{step.name}: {step.description}", flush=True)
-        if left < 5:
-            result = {"status": "skipped", "seconds": 0, "message": f"no time left of {arguments.minutes:g} minutes"}
+        if stuck:
+            result = {"status": "not run", "seconds": 0, "message": f"the driver still holds {stuck}"}
+        elif left < 5:
+            result = {"status": "not run", "seconds": 0, "message": f"no time left of {arguments.minutes:g} minutes"}
         else:
-            result = run_step(step, machine, min(step.limit_s, left), collect)
+            output = machine.work / f"{step.name}.log"
+            for stale in filter(None, (output, step.output)):  # of an earlier run with the same --work
+                stale.unlink(missing_ok=True)
+            try:
+                result = run_step(step, machine, min(step.limit_s, left), collect)
+            except Exception as error:  # of one step, which ends no other
+                result = {"status": "failed", "seconds": 0, "message": f"run.py: {error!r}"} | written(step)
+            finally:  # also when a signal ends the run
+                keep_log(log, step.name, output)
+        stuck = step.name if result["status"] == "stuck" else stuck
         print(f'{step.name}: {result["status"]} after {result["seconds"]:.0f} s. {result["message"]}\n', flush=True)
         torch = result.get("data") or {}
         if step.kind == "rival" and torch.get("cuda"):
@@ -257,14 +321,21 @@ def run(arguments: argparse.Namespace, machine: Machine, sizes: Sizes, words: li
     results = {"about": about, "steps": {}}
     try:
         run_all(steps, machine, arguments, results)
-    finally:  # also when this run is told to end
+    finally:  # also when a signal ends the run
         for result in results["steps"].values():
             if result["status"] == "running":
-                result |= {"status": "killed", "message": "the run was told to end"}
-        write(arguments.json, results)
+                result |= {"status": "killed", "message": "a signal ended the run"}
+        json_file.write(arguments.json, results)
         write_report(arguments.out, results)
     passed = all(step["status"] in ("passed", "skipped") for step in results["steps"].values())
     return 0 if passed else 1
+
+
+def end_once(number: int, frame: object) -> None:
+    """Ends this run, which then writes what it has; a second signal must not disturb that."""
+    for other in ENDING:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def work_folder() -> str | None:
@@ -278,8 +349,12 @@ def main(words: list[str]) -> int:
     if arguments.report:
         write_report(arguments.out, gpu_report.merge([json.loads(path.read_text(encoding="utf-8")) for path in arguments.report]))
         return 0
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for number in ENDING:
+        signal.signal(number, end_once)
     folder = arguments.bin.resolve()
+    for name in PROGRAMS:  # a copy may have lost the bit
+        with contextlib.suppress(OSError):
+            (folder / name).chmod(0o755)
     with tempfile.TemporaryDirectory(dir=None if arguments.work else work_folder()) as temporary:
         work = (arguments.work or pathlib.Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)

@@ -34,11 +34,11 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
     if (!known) shapes.push_back(shape);
   };
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
-    if (variant.strategy != PassStrategy::kRowScan || variant.capability_min > card.capability) {
+    if (variant.strategy != PassStrategy::kRowScan || variant.code_min > card.code_capability) {
       continue;
     }
     for (std::size_t bytes = card.shared_bytes_max; bytes > kStep; bytes -= kStep) {
-      add(variant.shape(stride, batch, bytes));
+      add(variant.ShapeFor(stride, batch, bytes));
     }
   }
   return shapes;
@@ -123,12 +123,18 @@ void MeasureScanParts(const StepBench& bench) {
 void MeasureFinish(const StepBench& bench) {
   backend::cuda::Device& device = bench.card.device;
   const cudaStream_t stream = bench.steps.stream();
-  for (const unsigned k : {10U, 100U, 1'000U}) {
+  for (const unsigned k : {10U, 16U, 32U, 100U, 128U, 1'000U}) {
     for (const unsigned batch : {1U, 32U, 64U}) {
       const auto scan = bench.ScanPlan(batch, k);
       if (!scan) continue;
-      const PassPlan& plan = *scan;
+      PassPlan plan = *scan;
+      const bool in_scan_is_planned = plan.finishes_in_one_launch;
+      plan.finishes_in_one_launch = true;
       bench.steps.Fill(plan, bench.First(batch), k);
+      const TimedWork scan_alone(device, stream,
+                                 [&] { bench.steps.EnqueueScan(plan, {.finish = false}); });
+      const TimedWork scan_and_finish(device, stream, [&] { bench.steps.EnqueueScan(plan); });
+      const double in_scan_us = TimeBeyond(scan_and_finish, scan_alone).median_us;
       bench.steps.EnqueueScan(plan, {.finish = false});
       const kernels::Pass pass = bench.steps.PassOf(plan);
       const std::size_t hits = std::size_t{plan.slots} * plan.capacity;
@@ -139,13 +145,13 @@ void MeasureFinish(const StepBench& bench) {
                      "cudaMemcpyAsync");
       };
       copy(kept.get(), pass.hits);
-      device.Await(stream);
+      device.AwaitOrLose(stream);
       // Each finish overwrites the hits: they are restored before the next.
       const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
       std::array<double, 2> us{};
       for (const bool one_launch : {true, false}) {
         PassPlan tried = plan;
-        tried.finishes_by_block = one_launch;
+        tried.finishes_in_one_launch = one_launch;
         const TimedWork whole(device, stream, [&] {
           copy(pass.hits, kept.get());
           bench.steps.EnqueueFinish(tried);
@@ -155,9 +161,11 @@ void MeasureFinish(const StepBench& bench) {
       bench.log.Add("finish", bench.shape,
                     {{"batch", batch},
                      {"k", k},
-                     {"one_launch_us", us[0]},
+                     {"in_scan_us", in_scan_us},
+                     {"one_block_us", us[0]},
                      {"three_launches_us", us[1]},
-                     {"planned_one_launch", plan.best_stride <= kernels::kHitsOfOneBlock}});
+                     {"in_scan_is_planned", in_scan_is_planned},
+                     {"one_block_is_planned", k <= kernels::kHitsOfOneBlock}});
     }
   }
 }

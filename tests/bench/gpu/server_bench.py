@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import json_file
+
 
 class Failed(Exception):
     """The text is for a person."""
@@ -37,18 +39,26 @@ def serving(program: pathlib.Path, folder: pathlib.Path, backend: str):
     """Yields the server's address and its lines about backend and collection."""
     command = [str(program), "serve", "--collection", f"rows={folder}", "--backend", backend, "--port", "0", "--no-metrics",
                "--die-with-parent"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        printed = []
-        for line in process.stdout:
-            printed.append(line)
-            if found := re.search(r"listening on (\S+:\d+)", line):
-                yield found[1], "".join(printed)
-                return
-        raise Failed(f'the server ended before it listened: {" ".join("".join(printed).split())}')
-    finally:
-        process.terminate()
-        process.communicate()
+    with tempfile.NamedTemporaryFile("a") as log:  # and no pipe, which would fill and stop the server
+        printed = pathlib.Path(log.name)
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            found = None
+            while found is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.05)
+                lines = printed.read_text(encoding="utf-8")
+                found = re.search(r"listening on (\S+:\d+)", lines)
+                if found is None and process.returncode is not None:
+                    raise Failed(f'the server ended before it listened: {" ".join(lines.split())}')
+            yield found[1], lines
+        finally:
+            process.terminate()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            print("The server's last lines:", *printed.read_text(encoding="utf-8").splitlines()[-40:], sep="\n", flush=True)
 
 
 def asked(program: pathlib.Path, address: str, *words: str) -> subprocess.CompletedProcess:
@@ -76,21 +86,14 @@ def measure(arguments: argparse.Namespace, folder: pathlib.Path) -> None:
         for in_flight in map(int, arguments.in_flight.split(",")):
             results["runs"].append(one_load(arguments.simile, address, in_flight, arguments.duration))
             print(json.dumps(results["runs"][-1]), flush=True)
-            write(arguments.json, results)
+            json_file.write(arguments.json, results)
         report = asked(arguments.simile, address, "--report", "a100")
         if report.returncode != 0:
             raise Failed(f"simile bench --report a100: {report.stderr.strip()}")
         print(report.stdout)
-        write(arguments.json, results | {"a100": report.stdout})
+        json_file.write(arguments.json, results | {"a100": report.stdout})
     if wrong := sum(run["wrong"] for run in results["runs"]):
         raise Failed(f"{wrong} answers are wrong")
-
-
-def write(path: pathlib.Path | None, results: dict) -> None:
-    if path:
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(path)
 
 
 def main() -> int:

@@ -1,11 +1,22 @@
-"""The steps of run.py: what each runs, how long it takes and may take, and the named lists that fit one call each."""
+"""The steps of run.py: what each runs, how long it takes and may take, in named lists.
+
+Whatever may break the device runs in a process of its own, so that its error or its hang costs no other figure: each
+strategy's conformance, each variant of the kernel table, each group of kernels.
+"""
 
 import dataclasses
 import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-LISTS = ("truth", "variants", "winners")
+LISTS = ("checks", "variants", "serving")
+PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "simile")
+CUDA12_PLUGIN = "libsimile_cuda12.so"
+# Of device_conformance. A scan, lists of rows and canonical scores need no cuBLAS, whose own kernels would also be checked
+# for races, and which the plug-in of CUDA 12 wants from CUDA 12.
+STRATEGIES = ("AsServed", "Int8Scan", "RowScan", "Gemm", "Gather", "Canonical")
+WITHOUT_BLAS = ("Int8Scan", "RowScan", "Gather", "Canonical")
+CHECKER_FOUND = 9  # compute-sanitizer's exit code
 SAVED_BYTES_MAX = 4 << 30  # of vectors that other steps read from a file; above, torch draws its own
 
 
@@ -17,7 +28,7 @@ class Step:
     limit_s: float
     command: list[str]
     output: pathlib.Path | None = None  # the JSON that it writes
-    kind: str = "program"  # "rival" runs in a Python of its own, "checker" under compute-sanitizer
+    kind: str = "program"  # "rival" runs in a Python of its own, "checker" under compute-sanitizer, "cuda12" with that plug-in
     folder: pathlib.Path | None = None  # of vectors that it writes or reads; removed after its last step
 
 
@@ -29,14 +40,15 @@ class Machine:
     work: pathlib.Path
     blas: list[str]
     sanitizer: str | None
-    kernel_steps: list[str]  # of gpu_steps --list
+    kernel_steps: list[str]  # of gpu_steps --list: "ceilings", "variants/NAME"
 
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    conformance: tuple[str, ...] = ("--cases", "2000", "--seconds", "14")
-    sanitizer: tuple[str, ...] = ("--gtest_filter=Strategies/*", "--cases", "12", "--seconds", "12")
-    sums: tuple[str, ...] = ("--sums", "1e9", "--seconds", "40")
+    conformance: tuple[str, ...] = ("--cases", "2000", "--seconds", "12")
+    suites: tuple[str, ...] = ("Strategies", "Large")  # of device_conformance
+    sanitizer: tuple[str, ...] = ("--cases", "12", "--seconds", "8", "--batch-timeout", "60")  # it is slow
+    sums: tuple[str, ...] = ("--sums", "1e9", "--seconds", "25")
     small: str = "62423x384"
     large: str = "1000000x768"
     large_narrow: str = "1000000x384"
@@ -47,13 +59,14 @@ class Sizes:
 
 
 # For a dry run on the emulated device, which is a million times slower: the paths, not the figures.
-TINY = Sizes(conformance=("--gtest_filter=Strategies/*", "--cases", "1"), sanitizer=("--gtest_filter=*/RowScan", "--cases", "1"),
+TINY = Sizes(conformance=("--cases", "1", "--batch-timeout", "300"), suites=("Strategies",), sanitizer=("--cases", "1", "--batch-timeout", "300"),
              small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
              bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
              server=("--duration", "1", "--in-flight", "1", "--backend", "auto"))
 
-# (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together.
-KERNEL_STEP_S = {"ceilings": (10, 40), "variants": (80, 120), "scan-shape": (35, 70), "finish": (25, 50), "gather": (15, 40)}
+# (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together. A
+# limit leaves time to wait for a kernel that hangs (bench_options.cpp).
+KERNEL_STEP_S = {"ceilings": (10, 40), "variants": (15, 55), "scan-shape": (35, 70), "finish": (25, 50), "gather": (15, 40)}
 OTHER_KERNEL_STEP_S = (18, 40)
 
 
@@ -61,43 +74,54 @@ def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
     """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
     found: dict[str, Step] = {}
     for name in names:
-        for step in {"truth": truth, "variants": variants, "winners": winners}[name](machine, sizes):
+        for step in {"checks": checks, "variants": variants, "serving": serving}[name](machine, sizes):
             found.setdefault(step.name, step)
     return list(found.values())
 
 
-def truth(machine: Machine, sizes: Sizes) -> list[Step]:
+def checks(machine: Machine, sizes: Sizes) -> list[Step]:
     """Are the answers right, and are the times what was estimated?"""
-    def conformance(output: str, options: tuple[str, ...]) -> list[str]:
-        return program(machine, "device_conformance", *options, "--json", str(machine.work / output))
-
-    steps = [Step("conformance", "every strategy against the oracle, large segments against the plain scan", 120, 200,
-                  conformance("conformance.json", sizes.conformance), machine.work / "conformance.json"),
-             Step("tensor-sums", "the bound's assumption about sums on tensor cores", 45, 60,
-                  program(machine, "tensor_sums", *sizes.sums, "--json", str(machine.work / "sums.json")), machine.work / "sums.json")]
+    steps = [Step(f"conformance-{name}", f"{name} against the oracle, and against the plain scan on large segments", 26, 60,
+                  conformance(machine, f"conformance-{name}", sizes.suites, (name,), sizes.conformance),
+                  machine.work / f"conformance-{name}.json") for name in STRATEGIES]
+    steps.append(Step("tensor-sums", "the bound's assumption about sums on tensor cores", 32, 60,
+                      program(machine, "tensor_sums", *sizes.sums, "--json", str(machine.work / "sums.json")),
+                      machine.work / "sums.json"))
     steps += bench_steps(machine, sizes, sizes.small, 20, 18)
     steps += bench_steps(machine, sizes, sizes.large, 40, 30)
-    for tool in ("memcheck", "racecheck"):
-        checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", "9",
-                   *conformance(f"{tool}.json", sizes.sanitizer)]
-        steps.append(Step(f"sanitizer-{tool}", f"a few of the cases under compute-sanitizer's {tool}", 75, 150, checked,
+    for tool, names, planned_s in (("memcheck", STRATEGIES, 65), ("racecheck", WITHOUT_BLAS, 48)):
+        checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", str(CHECKER_FOUND),
+                   *conformance(machine, tool, ("Strategies",), names, sizes.sanitizer)]
+        steps.append(Step(f"sanitizer-{tool}", f"a few of the cases under compute-sanitizer's {tool}", planned_s, 120, checked,
                           machine.work / f"{tool}.json", "checker"))
     return steps
 
 
 def variants(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Every variant of the kernel table, and the kernels one by one, each in a process of its own."""
+    """Every variant of the kernel table, and the kernels one by one; then the plug-in of CUDA 12, other machine code."""
     steps = []
     for name in machine.kernel_steps:
-        planned_s, limit_s = KERNEL_STEP_S.get(name, OTHER_KERNEL_STEP_S)
-        output = machine.work / f"kernels-{name}.json"
-        steps.append(Step(f"kernels-{name}", f"gpu_steps: {name}", planned_s, limit_s,
+        planned_s, limit_s = KERNEL_STEP_S.get(name.split("/")[0], OTHER_KERNEL_STEP_S)
+        step = f'kernels-{name.replace("/", "-")}'
+        output = machine.work / f"{step}.json"
+        steps.append(Step(step, f"gpu_steps: {name}", planned_s, limit_s,
                           program(machine, "gpu_steps", "--step", name, "--shape", sizes.small, "--shape", sizes.large, "--json",
                                   str(output)), output))
+    steps.append(Step("conformance-cuda12", "the plug-in of CUDA 12 against the oracle", 55, 100,
+                      conformance(machine, "conformance-cuda12", ("Strategies",), WITHOUT_BLAS,
+                                  ("--plugin", str(machine.bin / CUDA12_PLUGIN), *sizes.conformance)),
+                      machine.work / "conformance-cuda12.json", "cuda12"))
     return steps
 
 
-def winners(machine: Machine, sizes: Sizes) -> list[Step]:
+def conformance(machine: Machine, output: str, suites: tuple[str, ...], strategies: tuple[str, ...],
+                options: tuple[str, ...]) -> list[str]:
+    patterns = ":".join(f"{suite}/*/{name}*" for suite in suites for name in strategies)
+    return program(machine, "device_conformance", f"--gtest_filter={patterns}", *options, "--json",
+                   str(machine.work / f"{output}.json"))
+
+
+def serving(machine: Machine, sizes: Sizes) -> list[Step]:
     """The whole table, as served."""
     small = bench_steps(machine, sizes, sizes.small, 20, 18)
     served = machine.work / "server.json"
@@ -105,7 +129,7 @@ def winners(machine: Machine, sizes: Sizes) -> list[Step]:
                   [machine.python, "-B", str(HERE / "server_bench.py"), "--simile", str(machine.bin / "simile"), "--files",
                    str(small[0].folder), *sizes.server, "--json", str(served)], served, "program", small[0].folder)
     return [*small, server, *bench_steps(machine, sizes, sizes.large, 40, 30),
-            *bench_steps(machine, sizes, sizes.huge, 100, 60, verify=64), *bench_steps(machine, sizes, sizes.large_narrow, 30, 25),
+            *bench_steps(machine, sizes, sizes.huge, 115, 60, verify=64), *bench_steps(machine, sizes, sizes.large_narrow, 30, 25),
             *bench_steps(machine, sizes, sizes.small, 20, 18, spread="isotropic")]
 
 
@@ -134,13 +158,25 @@ def bench_steps(machine: Machine, sizes: Sizes, shape: str, ours_s: float, their
                  folder)]
 
 
+def ask(command: list[str], environment: dict[str, str] | None = None, limit_s: float = 60) -> subprocess.CompletedProcess | None:
+    """What a short command prints; None when it cannot be started, or does not end: it is killed then and not waited for,
+    because a driver that hangs may keep it."""
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    except OSError:
+        return None
+    try:
+        out, error = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None
+    return subprocess.CompletedProcess(command, process.returncode, out, error)
+
+
 def list_kernel_steps(folder: pathlib.Path, environment: dict[str, str]) -> list[str]:
     """The steps that gpu_steps knows, so that a new one needs no change here; none where it is not built."""
-    try:
-        listed = subprocess.run([str(folder / "gpu_steps"), "--list"], capture_output=True, text=True, check=True, env=environment)
-    except (OSError, subprocess.CalledProcessError):
-        return []
-    return listed.stdout.split()
+    listed = ask([str(folder / "gpu_steps"), "--list"], environment)
+    return listed.stdout.split() if listed and listed.returncode == 0 else []
 
 
 def plan_text(names: list[str], machine: Machine, sizes: Sizes) -> str:

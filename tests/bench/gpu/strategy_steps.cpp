@@ -41,15 +41,9 @@ RowMask EveryRow(unsigned row_count, unsigned step, unsigned first) {
   return mask;
 }
 
-//   filter  null for all rows
-std::vector<DeviceQuery> DeviceQueriesFor(const Filter* filter, unsigned row_count, unsigned batch,
-                                          unsigned k) {
-  std::vector<DeviceQuery> queries(batch);
-  for (unsigned index = 0; index < batch; ++index) {
-    queries[index].index = index;
-    queries[index].filter = filter;
-    queries[index].wanted = std::min(k, filter != nullptr ? filter->passing : row_count);
-  }
+std::vector<DeviceQuery> FilteredQueries(const Filter& filter, unsigned batch, unsigned k) {
+  auto queries = UnfilteredQueries(batch, std::min(k, filter.passing));
+  for (DeviceQuery& query : queries) query.filter = &filter;
   return queries;
 }
 
@@ -73,9 +67,10 @@ void MeasureGather(const StepBench& bench) {
       // Two masks, because the cache recognises a mask by its content.
       const RowMask for_list = EveryRow(bench.row_count(), share, 0);
       const RowMask for_pass = EveryRow(bench.row_count(), share, 1);
-      auto listed = DeviceQueriesFor(
-          runner.rows().filters().Use(for_list, bench.row_count(), runner.workspace().stream(0)),
-          bench.row_count(), batch, bench.k);
+      const cudaStream_t stream = runner.workspace().stream(0);
+      auto& filters = runner.rows().filters();
+      const auto listed =
+          FilteredQueries(*filters.Use(for_list, bench.row_count(), stream), batch, bench.k);
       const double gather_us = TimeOnHost([&] {
         for (std::span<const DeviceQuery> left(listed); !left.empty();) {
           const auto taken = left.first(std::min(left.size(), runner.CanonicalSlots(left)));
@@ -83,15 +78,13 @@ void MeasureGather(const StepBench& bench) {
           left = left.subspan(taken.size());
         }
       });
-      const auto masked =
-          DeviceQueriesFor(runner.rows().filters().Use(for_pass, 0, runner.workspace().stream(0)),
-                           bench.row_count(), batch, bench.k);
+      const auto masked = FilteredQueries(*filters.Use(for_pass, 0, stream), batch, bench.k);
       const auto passes = PlanBatch(bench.card.device.traits(), bench.card.workspace.size(),
                                     bench.steps.rows(), batch, bench.k);
       const double pass_us =
           passes.size() == 1 ? TimeOnHost([&] { runner.Run(passes.front().plan, search, masked); })
                              : 0;
-      bench.steps.rows().filters().Release();
+      filters.Release();
       bench.log.Add("gather", bench.shape,
                     {{"batch", batch},
                      {"k", bench.k},
@@ -106,10 +99,10 @@ void MeasureExchange(const StepBench& bench) {
   PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
   for (const unsigned batch : {1U, 8U, 32U, 64U}) {
     const auto scan = bench.ScanPlan(batch, bench.k);
-    if (!scan || !scan->finishes_by_block || scan->slots < batch) continue;
+    if (!scan || !scan->finishes_in_one_launch || scan->slots < batch) continue;
     PassPlan plan = *scan;
     const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
-    const auto queries = DeviceQueriesFor(nullptr, bench.row_count(), batch, bench.k);
+    const auto queries = UnfilteredQueries(batch, std::min(bench.k, bench.row_count()));
     const auto time = [&](bool is_mapped) {
       plan.is_mapped = is_mapped;
       return TimeOnHost([&] { runner.Run(plan, {bench.First(batch), specs}, queries); });
@@ -134,7 +127,7 @@ void MeasureRescore(const StepBench& bench) {
   device.Check(cudaMemcpyAsync(bench.card.workspace.kept_rows(), list.data(),
                                list.size() * sizeof(unsigned), cudaMemcpyHostToDevice, stream),
                "cudaMemcpyAsync");
-  device.Await(stream);
+  device.AwaitOrLose(stream);
   const kernels::Pass pass = bench.steps.PassOf(plan);
   const Spread time =
       TimedWork(device, stream, [&] {

@@ -27,9 +27,9 @@ __device__ __forceinline__ __half DrawTerm(Terms terms, unsigned bits) {
   return Bits<__half>(static_cast<unsigned short>(sign | exponent << 10 | (bits & 0x3ffU)));
 }
 
-// Terms::kCliff; one term in eight has half the size, so that cutting a block's sum loses too.
-__device__ __forceinline__ __half DrawCliffTerm(std::size_t vector, std::size_t at, unsigned bits,
-                                                unsigned seed) {
+// Terms::kMostCut; one term in eight has half the size, so that cutting a block's sum loses too.
+__device__ __forceinline__ __half DrawMostCutTerm(std::size_t vector, std::size_t at, unsigned bits,
+                                                  unsigned seed) {
   constexpr unsigned kExponentBias = 15;
   const unsigned odd = static_cast<unsigned>(vector % 2);
   if (at == 0 && odd == 0) return __float2half_rn(1.0F);
@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(kThreads)
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += step) {
     const unsigned bits = Mixed(static_cast<unsigned>(i) ^ Mixed(seed));
-    vectors[i] = terms == Terms::kCliff ? DrawCliffTerm(i / length, i % length, bits, seed)
-                                        : DrawTerm(terms, bits);
+    vectors[i] = terms == Terms::kMostCut ? DrawMostCutTerm(i / length, i % length, bits, seed)
+                                          : DrawTerm(terms, bits);
   }
 }
 

@@ -18,7 +18,7 @@ enum class Terms : int {
   // (docs/design/tensor-core-sums.md): one product is 1 and the others lie just below 2^-22, 2^-23
   // or 2^-24, whichever bit a card keeps; all of one sign. Products of vectors with odd and even
   // numbers are negative and have no 1: there the start is the large term.
-  kCliff,
+  kMostCut,
 };
 
 // vectors [count][length]

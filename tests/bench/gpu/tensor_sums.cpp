@@ -37,7 +37,7 @@ struct NamedTerms {
 constexpr NamedTerms kTerms[] = {{"same sign", Terms::kSameSign},
                                  {"mixed", Terms::kMixed},
                                  {"wide", Terms::kWide},
-                                 {"cliff", Terms::kCliff}};
+                                 {"cut most", Terms::kMostCut}};
 constexpr std::array<const char*, kSumMethodCount> kMethodNames{"mma.sync", "mma.sync from -1.125",
                                                                 "cuBLAS to fp32", "cuBLAS to fp16"};
 
@@ -103,7 +103,7 @@ void TestRound(Card& card, const Buffers& buffers, Terms terms, unsigned length,
   device.Check(LaunchCompareSums(shape, buffers.left.get(), buffers.right.get(), computed, gamma,
                                  buffers.worst.get(), stream),
                "compare_sums");
-  device.Await(stream);
+  device.AwaitOrLose(stream);
 }
 
 std::array<float, kSumMethodCount> FetchWorst(Card& card, const Buffers& buffers) {
@@ -114,7 +114,7 @@ std::array<float, kSumMethodCount> FetchWorst(Card& card, const Buffers& buffers
                     "cudaMemcpyAsync");
   card.device.Check(cudaMemsetAsync(buffers.worst.get(), 0, sizeof(bits), stream),
                     "cudaMemsetAsync");
-  card.device.Await(stream);
+  card.device.AwaitOrLose(stream);
   std::array<float, kSumMethodCount> worst{};
   std::ranges::transform(bits, worst.begin(),
                          [](unsigned value) { return std::bit_cast<float>(value); });

@@ -9,12 +9,13 @@ Needs torch with CUDA and nothing else.
 
 import argparse
 import ast
-import json
 import mmap
 import pathlib
 import statistics
 import sys
 import time
+
+import json_file
 
 BUDGET_S = 0.3  # per figure
 EXACT_QUERIES = 16  # with exact rows, where none are given
@@ -172,6 +173,11 @@ def line_of(case: dict) -> str:
     return " ".join(f"{name} {us:.1f}" for name, us in times.items()) + found + case.get("note", "") + case.get("graph_note", "")
 
 
+def note_of(error: RuntimeError) -> str:
+    lines = str(error).splitlines() or [type(error).__name__]
+    return "out of memory" if "out of memory" in lines[0] else lines[0][:80]
+
+
 def main() -> int:
     arguments = parse()
     try:
@@ -194,15 +200,13 @@ def main() -> int:
         for index, (k, batch) in enumerate((k, batch) for k in ks for batch in batches):
             try:
                 case = measure(torch, fp16_rows, *inputs[batch], exact, k)
-            except torch.cuda.OutOfMemoryError:
-                case = {"batch": batch, "k": k, "note": "out of memory"}
-            torch.cuda.empty_cache()
+            except RuntimeError as error:  # out of memory, or a size that it does not support
+                case = {"batch": batch, "k": k, "note": note_of(error)}
             results["cases"][index] = case
             print(f"batch {batch} k {k}: {line_of(case)}", flush=True)
-            if arguments.json:  # after each case, and in one step: a run that is stopped loses nothing
-                unfinished = arguments.json.with_suffix(".part")
-                unfinished.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-                unfinished.replace(arguments.json)
+            json_file.write(arguments.json, results)
+            torch.cuda.synchronize()  # raises where the error has ended the device's context
+            torch.cuda.empty_cache()
     return 0
 
 

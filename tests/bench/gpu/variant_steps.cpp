@@ -1,4 +1,5 @@
-#include <fmt/format.h>
+#include <algorithm>
+#include <exception>
 
 #include "backend/cuda/pass_runner.h"
 #include "bench/gpu/device_times.h"
@@ -9,15 +10,20 @@ namespace {
 
 using backend::cuda::KernelVariant;
 
-// Whether all queries that both prove have the same rows and score bits.
-bool SameAnswers(const DeviceTime& one, const DeviceTime& other) {
-  for (std::size_t i = 0; i < one.answers.size(); ++i) {
-    if (!one.answers[i].empty() && !other.answers[i].empty() &&
-        one.answers[i] != other.answers[i]) {
-      return false;
-    }
-  }
-  return true;
+// The figures of one variant at one batch size. Throws DeviceError.
+nlohmann::json Measure(const StepBench& bench, backend::cuda::PassRunner& runner,
+                       const std::vector<PlannedPass>& passes, unsigned batch) {
+  const DeviceTime time =
+      TimePasses(bench.card.device, runner, passes, bench.First(batch), bench.k);
+  const auto checked = bench.truth->CheckProven(time.answers, 0, bench.k);
+  nlohmann::json line{{"passes", time.passes},
+                      {"unproven", time.unproven},
+                      {"same_answers", checked.ok() && *checked > 0},
+                      {"us", time.kernels.median_us},
+                      {"min_us", time.kernels.min_us},
+                      {"with_copies_us", time.with_copies.median_us}};
+  if (!checked.ok()) line["difference"] = std::string(checked.status().message());
+  return line;
 }
 
 }  // namespace
@@ -27,29 +33,31 @@ void MeasureVariants(const StepBench& bench) {
   backend::cuda::ResidentRows& rows = bench.steps.rows();
   const backend::WorkspaceSize& workspace = bench.card.workspace.size();
   backend::cuda::PassRunner runner(device, bench.card.workspace, rows);
+  std::exception_ptr failure;
   for (const unsigned batch :
        {1U, 8U, 16U, 32U, 48U, 64U, 65U, 80U, 100U, 128U, 192U, 256U, 1'000U}) {
-    const MatrixView queries = bench.First(batch);
+    if (batch > bench.queries.row_count()) break;
     const auto served = PlanBatch(device.traits(), workspace, rows, batch, bench.k);
-    std::vector<DeviceTime> times;
     for (const KernelVariant& variant : backend::cuda::KernelVariants()) {
+      if (!bench.variants.empty() && std::ranges::count(bench.variants, variant.name) == 0)
+        continue;
       const auto passes = PlanBatch(variant, device.traits(), workspace, rows, batch, bench.k);
       if (passes.empty()) continue;
-      times.push_back(TimePasses(device, runner, passes, queries, bench.k));
-      const DeviceTime& time = times.back();
-      bench.log.Add("variants", bench.shape,
-                    {{"batch", batch},
-                     {"k", bench.k},
-                     {"variant", variant.name},
-                     {"planned", !served.empty() && served.front().plan.variant == &variant},
-                     {"passes", time.passes},
-                     {"unproven", time.unproven},
-                     {"same_answers", SameAnswers(times.front(), time)},
-                     {"us", time.kernels.median_us},
-                     {"min_us", time.kernels.min_us},
-                     {"with_copies_us", time.with_copies.median_us}});
+      nlohmann::json line{{"batch", batch},
+                          {"k", bench.k},
+                          {"variant", variant.name},
+                          {"planned", !served.empty() && served.front().plan.variant == &variant}};
+      try {
+        line.update(Measure(bench, runner, passes, batch));
+      } catch (const std::exception& error) {
+        line["error"] = error.what();
+        if (!failure) failure = std::current_exception();
+      }
+      bench.log.Add("variants", bench.shape, std::move(line));
+      if (device.lost()) std::rethrow_exception(failure);
     }
   }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace simile::bench::gpu

@@ -108,12 +108,17 @@ TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
   const backend::WorkspaceSize workspace;
   EXPECT_EQ(backend::PassQueriesMax(workspace, 10), 1'024U);
   EXPECT_LT(backend::PassQueriesMax(workspace, 10'000), 1'024U);
-  const double once = FloorOnDevice(million, 1, 10, workspace, {1e12, 0, {}}).seconds;
+  const backend::ResidentSize fp16 = backend::PlanResident({1'000'000, 384}, true);
+  const backend::ResidentSize with_int8 = backend::PlanResident({1'000'000, 384}, true, true);
+  const SpeedLimits limits{1e12, 0, {}};
+  const double once = FloorOnDevice(million, 1, 10, workspace, limits, fp16).seconds;
   EXPECT_THAT(once, DoubleEq(1e6 * 384 * 2 / 1e12));
-  EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, {1e12, 0, {}}).seconds, DoubleEq(once));
-  EXPECT_GT(FloorOnDevice(million, 1'024, 10'000, workspace, {1e12, 0, {}}).seconds, 2 * once);
-  EXPECT_LT(HostPassQueries(million, 10'000, 1'024, 2), 1'024U);
-  EXPECT_EQ(HostPassQueries(million, 10, 1'024, 2), 1'024U);
+  EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, limits, with_int8).seconds,
+              DoubleEq(once));
+  EXPECT_GT(FloorOnDevice(million, 1'024, 10'000, workspace, limits, fp16).seconds, 2 * once);
+  EXPECT_LT(FloorOnDevice(million, 64, 1'000, workspace, limits, with_int8).seconds, 0.52 * once);
+  EXPECT_THAT(FloorOnDevice(million, 65, 1'000, workspace, limits, with_int8).seconds,
+              DoubleEq(once));
 }
 
 }  // namespace

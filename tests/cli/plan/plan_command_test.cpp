@@ -35,6 +35,21 @@ TEST(PlanCommandTest, PlansAFolderForACard) {
   EXPECT_THAT(run.printed, HasSubstr("cost of 1M queries"));
 }
 
+TEST(PlanCommandTest, PlansInt8RowsForCardsThatMultiplyBytes) {
+  const auto device = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"plan", kFilms, kBandwidth, "--device-memory", "16GiB", "--json"});
+    const json said = json::parse(RunProgram(arguments).printed);
+    return std::pair(said["collections"][0]["device"]["int8_rows"] > 0,
+                     said["device"]["int8_assumed"] == true);
+  };
+  EXPECT_EQ(device({"--card", "T4"}), std::pair(false, false));
+  EXPECT_EQ(device({"--card", "A10"}), std::pair(true, false));
+  EXPECT_EQ(device({}), std::pair(true, true)) << "of a card without a name";
+  const ProgramRun run = RunProgram({"plan", kFilms, kBandwidth, "--device-memory", "16GiB"});
+  EXPECT_THAT(run.printed, HasSubstr("  int8 rows are assumed: a card before sm_80 keeps none"));
+}
+
 TEST(PlanCommandTest, MeasuresTheHostUnlessItIsTold) {
   const ProgramRun run = RunProgram({"plan", kFilms, "--json"});
   ASSERT_EQ(run.exit_code, 0) << run.errors;

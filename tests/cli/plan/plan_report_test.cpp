@@ -53,7 +53,10 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
 
 TEST(PlanReportTest, FitsEightyColumns) {
   for (const std::uint64_t device : {std::uint64_t{0}, kOneGiB, 16 * kOneGiB}) {
-    std::istringstream lines(PlanText(ReportOf(10'000'000, 768, device), Terminal{}));
+    PlanReport report = ReportOf(10'000'000, 768, device);
+    report.collections[0].name = "books-and-co";
+    report.int8_is_assumed = true;
+    std::istringstream lines(PlanText(report, Terminal{}));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   }
 }

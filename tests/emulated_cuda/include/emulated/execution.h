@@ -73,6 +73,8 @@ void AsyncCopyWait(int groups_left);
 void MmaM16N8K16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], const float (&c)[4],
                  int line);
 
+void MmaM16N8K32(int (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], int line);
+
 // Lets every other thread and block run before it returns. When all running threads only poll and
 // nothing changes, the launch ends with cudaErrorLaunchTimeout.
 unsigned LoadAcquire(const unsigned* from);
