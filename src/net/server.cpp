@@ -121,6 +121,10 @@ Server::~Server() {
   bool ok = false;
   while (shutdown_queue_->Next(&tag, &ok)) {
   }
+  // All calls are cancelled by now, but their last events may be on the way, and a call that begins
+  // an operation after its queue was shut down ends the process.
+  constexpr std::chrono::seconds kLastEventsMax{10};
+  io_->AwaitNoCalls(kLastEventsMax);
   io_.reset();
 }
 
