@@ -19,9 +19,6 @@ using certificate::CheapStorage;
 // them, and the gate must let as many more hits through. Estimated from log2(2'048) = 11 reads per
 // hit against 4 bytes per row for the mask.
 constexpr std::size_t kExcludedOfListMax = 2'048;
-// The capacity for hits grows where more than one query in 64 overflows. With scores as dense as
-// those of random directions one in a million does, so these scores are denser.
-constexpr std::size_t kOverflowShare = 64;
 
 bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
   return rows.size().row_count <= tuning.canonical_rows_max;

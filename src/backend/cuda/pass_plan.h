@@ -40,6 +40,8 @@ struct PassPlan {
   unsigned sample_group = 0;
 
   PassStrategy strategy() const { return variant->strategy; }
+  // About what pruning leaves of a query's hits; estimated, and only speed depends on it.
+  unsigned rows_rescored() const { return best_stride + best_stride / 8; }
   // So that the query's `reach` best rows pass.
   //   reach  hits wanted plus rows excluded
   GateRanks RanksOf(std::size_t reach) const;

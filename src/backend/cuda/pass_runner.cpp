@@ -224,9 +224,8 @@ kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const 
 
 // For long answers: many blocks share the canonical scores of a query.
 void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
-  // About what pruning leaves; estimated, and only speed depends on it.
-  const unsigned expected = plan.best_stride + plan.best_stride / 8;
-  device_.Check(kernels::LaunchFinishInSteps(pass, expected, workspace_.stream(0)), "finish");
+  device_.Check(kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), workspace_.stream(0)),
+                "finish");
 }
 
 void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {

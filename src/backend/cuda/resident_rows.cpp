@@ -103,37 +103,45 @@ void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   }
 }
 
-// fp32 rows that are converted between two waits.
-unsigned ResidentRows::RowsOfWait() const {
-  return static_cast<unsigned>(
-      std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
+// Enqueues the conversion of all rows, in pieces with a wait after each, and returns the maxima
+// that they raise, from 0 on.
+//   launch  (first, count, maxima): enqueues the rows from position `first` on and checks the
+//   launch
+template <class T, std::size_t kCount, class Launch>
+std::array<T, kCount> ResidentRows::ConvertInPieces(Device& device, cudaStream_t stream,
+                                                    Launch launch) const {
+  const DeviceArray<T> maxima(device, kCount, MemoryKind::kRowNumbers);
+  device.Check(cudaMemsetAsync(maxima.get(), 0, maxima.bytes(), stream), "cudaMemsetAsync");
+  const auto at_once =
+      static_cast<unsigned>(std::max<std::size_t>(kCopyBytes / (size_.stride * sizeof(float)), 1));
+  for (unsigned first = 0; first < size_.row_count; first += at_once) {
+    launch(first, std::min(at_once, size_.row_count - first), maxima.get());
+    device.AwaitOrLose(stream);
+  }
+  const PinnedMemory pinned = MakePinned(device, maxima.bytes());
+  device.Check(
+      cudaMemcpyAsync(pinned.get(), maxima.get(), maxima.bytes(), cudaMemcpyDeviceToHost, stream),
+      "cudaMemcpyAsync");
+  device.AwaitOrLose(stream);
+  std::array<T, kCount> result;
+  std::copy_n(static_cast<const T*>(pinned.get()), kCount, result.begin());
+  return result;
 }
 
 void ResidentRows::ConvertToFp16(Device& device, cudaStream_t stream) {
-  const DeviceArray<unsigned long long> residual(device, 1, MemoryKind::kRowNumbers);
-  device.Check(cudaMemsetAsync(residual.get(), 0, sizeof(unsigned long long), stream),
-               "cudaMemsetAsync");
-  const unsigned at_once = RowsOfWait();
-  for (unsigned first = 0; first < size_.row_count; first += at_once) {
+  const auto convert = [&](unsigned first, unsigned count, unsigned long long* residual) {
     const kernels::ConvertRowsArguments arguments{
         rows_,
         row_of_.get() + first,
-        std::min(at_once, size_.row_count - first),
+        count,
         size_.stride,
         static_cast<float>(unit_),
         fp16_rows_.get() + std::size_t{first} * size_.stride,
-        residual.get()};
+        residual};
     device.Check(kernels::LaunchConvertRowsToFp16(arguments, stream), "convert_rows_to_fp16");
-    device.AwaitOrLose(stream);
-  }
-  const PinnedMemory pinned = MakePinned(device, sizeof(std::uint64_t));
-  device.Check(cudaMemcpyAsync(pinned.get(), residual.get(), sizeof(std::uint64_t),
-                               cudaMemcpyDeviceToHost, stream),
-               "cudaMemcpyAsync");
-  device.AwaitOrLose(stream);
-  const double longest =
-      std::sqrt(std::bit_cast<double>(*static_cast<const std::uint64_t*>(pinned.get()))) *
-      certificate::kRoundUp;
+  };
+  const auto [residual] = ConvertInPieces<unsigned long long, 1>(device, stream, convert);
+  const double longest = std::sqrt(std::bit_cast<double>(residual)) * certificate::kRoundUp;
   constexpr double kGateMax = -static_cast<double>(kernels::kLowestScore);
   using certificate::CheapStorage;
   fp32_bound_ = certificate::Fp16Bound(size_.stride, longest, kGateMax, CheapStorage::kFloat);
@@ -149,29 +157,20 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
   const std::size_t half = stride * sizeof(float);
   CopyToDevice(device, signs_.get(), rotation.first_signs().data(), half, stream);
   CopyToDevice(device, signs_.get() + stride, rotation.second_signs().data(), half, stream);
-  const DeviceArray<float> maxima(device, 2, MemoryKind::kRowNumbers);
-  device.Check(cudaMemsetAsync(maxima.get(), 0, maxima.bytes(), stream), "cudaMemsetAsync");
-  const unsigned at_once = RowsOfWait();
-  for (unsigned first = 0; first < size_.row_count; first += at_once) {
+  const auto convert = [&](unsigned first, unsigned count, float* maxima) {
     const kernels::ConvertToInt8Arguments arguments{rows_,
                                                     row_of_.get() + first,
-                                                    std::min(at_once, size_.row_count - first),
+                                                    count,
                                                     size_.stride,
                                                     static_cast<float>(unit_),
                                                     signs_.get(),
                                                     stride,
                                                     int8_codes_.get() + std::size_t{first} * stride,
                                                     int8_terms_.get() + first,
-                                                    reinterpret_cast<unsigned*>(maxima.get())};
+                                                    reinterpret_cast<unsigned*>(maxima)};
     device.Check(kernels::LaunchConvertRowsToInt8(arguments, stream), "convert_rows_to_int8");
-    device.AwaitOrLose(stream);
-  }
-  const PinnedMemory pinned = MakePinned(device, maxima.bytes());
-  device.Check(
-      cudaMemcpyAsync(pinned.get(), maxima.get(), maxima.bytes(), cudaMemcpyDeviceToHost, stream),
-      "cudaMemcpyAsync");
-  device.AwaitOrLose(stream);
-  const auto* greatest = static_cast<const float*>(pinned.get());
+  };
+  const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
   const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
   // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
@@ -191,10 +190,10 @@ double ResidentRows::int8_margin() const {
 
 void ResidentRows::CountInt8(std::size_t queries, std::size_t overflows) {
   // The first few say little of a collection.
-  constexpr std::size_t kShareMax = 64, kFew = 8;
+  constexpr std::size_t kFew = 8;
   int8_queries_ += queries;
   int8_overflows_ += overflows;
-  int8_overflows_often_ = int8_overflows_ > kFew + int8_queries_ / kShareMax;
+  int8_overflows_often_ = int8_overflows_ > kFew + int8_queries_ / kOverflowShare;
 }
 
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {

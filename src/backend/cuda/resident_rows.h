@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -42,6 +44,10 @@ struct PassGraph {
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };
+
+// Where more than one query in 64 overflows, the segment needs another way. With scores as dense as
+// those of random directions one in a million does, so these scores are denser.
+inline constexpr std::size_t kOverflowShare = 64;
 
 // One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, fp32 rows in
 // the caller's order (on the device, or on the host and read from there), the row of each position,
@@ -95,7 +101,8 @@ class ResidentRows {
  private:
   void Upload(Device& device, const ResidentSize& planned);
   void ConvertToFp16(Device& device, cudaStream_t stream);
-  unsigned RowsOfWait() const;
+  template <class T, std::size_t kCount, class Launch>
+  std::array<T, kCount> ConvertInPieces(Device& device, cudaStream_t stream, Launch launch) const;
   void ConvertToInt8(Device& device, cudaStream_t stream);
 
   const SegmentRows host_;

@@ -104,11 +104,10 @@ void PassSteps::EnqueueGate(const PassPlan& plan) const {
 
 void PassSteps::EnqueueFinish(const PassPlan& plan) const {
   const Pass pass = PassOf(plan);
-  device_.Check(
-      plan.finishes_in_one_launch
-          ? kernels::LaunchFinish(pass, stream())
-          : kernels::LaunchFinishInSteps(pass, plan.best_stride + plan.best_stride / 8, stream()),
-      "finish");
+  device_.Check(plan.finishes_in_one_launch
+                    ? kernels::LaunchFinish(pass, stream())
+                    : kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), stream()),
+                "finish");
 }
 
 void PassSteps::EnqueueGemm(const PassPlan& plan, const GemmParts& parts) const {
