@@ -110,9 +110,11 @@ class KernelCase {
   //   first, count  the queries to scan for
   void ExpectSameHits(const Int8Kernel& kernel, const HitSet& expected, std::size_t first,
                       std::size_t count) {
-    GuardedBuffer<RawHit> hits(count * shape_.row_count());
+    const std::size_t hits_max = count * shape_.row_count();
+    GuardedBuffer<std::uint32_t> places(hits_max + kHitsBeyond);
+    GuardedBuffer<std::int32_t> sums(hits_max + kHitsBeyond);
     GuardedBuffer<std::int32_t> scratch(ScratchBytes(count) / sizeof(std::int32_t));
-    std::size_t hit_count = 12'345;
+    HitList hits{places.data(), sums.data(), 12'345};
     kernel.enter(shape_.query_count);
     kernel.scan({.codes = rows_.data(),
                  .int4_bytes = packing_ == Packing::kInt4 ? int4_bytes_.data() : nullptr,
@@ -121,23 +123,23 @@ class KernelCase {
                  .queries = queries_.data() + CodesAt(first),
                  .query_count = count,
                  .starts = starts_.data() + first,
-                 .hits = hits.data(),
-                 .hit_count = &hit_count,
+                 .hits = &hits,
                  .next = rows_.data(),
                  .next_bytes = rows_.all().size(),
                  .scratch = scratch.data()});
     kernel.leave();
-    ASSERT_LE(hit_count, hits.all().size());
+    ASSERT_LE(hits.count, hits_max);
     HitSet actual;
-    for (const RawHit& hit : hits.all().first(hit_count)) {
-      const auto query = static_cast<std::uint32_t>(first) + hit.query;
-      ASSERT_TRUE(actual.emplace(query, hit.row, hit.sum).second)
-          << "query " << query << " and row " << hit.row << " twice";
+    for (std::size_t i = 0; i < hits.count; ++i) {
+      const auto query = static_cast<std::uint32_t>(first + QueryAt(places.data()[i]));
+      const auto row = static_cast<std::uint32_t>(RowAt(places.data()[i]));
+      ASSERT_TRUE(actual.emplace(query, row, sums.data()[i]).second)
+          << "query " << query << " and row " << row << " twice";
     }
     ASSERT_EQ(actual.size(), expected.size());
     ASSERT_TRUE(actual == expected);
-    ASSERT_TRUE(hits.GuardsIntact() && scratch.GuardsIntact() && rows_.GuardsIntact() &&
-                queries_.GuardsIntact() && starts_.GuardsIntact());
+    ASSERT_TRUE(places.GuardsIntact() && sums.GuardsIntact() && scratch.GuardsIntact() &&
+                rows_.GuardsIntact() && queries_.GuardsIntact() && starts_.GuardsIntact());
   }
 
  private:

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -16,7 +14,6 @@ using backend::cpu::BlockScan;
 using backend::cpu::Int8Kernel;
 using backend::cpu::kGroupRows;
 using backend::cpu::kTileQueries;
-using backend::cpu::RawHit;
 
 // A normal variable lies this many standard deviations above its mean with probability 1e-5.
 constexpr double kGateDeviations = 4.265;
@@ -25,13 +22,8 @@ std::size_t PaddedQueries(std::size_t query_count) {
   return (query_count + kTileQueries - 1) / kTileQueries * kTileQueries;
 }
 
-auto Sorted(std::vector<RawHit> hits) {
-  std::ranges::sort(hits, {}, [](const RawHit& hit) { return std::tie(hit.query, hit.row); });
-  return hits;
-}
-
-bool Same(const RawHit& a, const RawHit& b) {
-  return std::tie(a.query, a.row, a.sum) == std::tie(b.query, b.row, b.sum);
+std::size_t HitsMax(const KernelBlock::Shape& shape) {
+  return shape.query_count * shape.row_count + backend::cpu::kHitsBeyond;
 }
 
 }  // namespace
@@ -41,8 +33,10 @@ KernelBlock::KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_
       codes_(kBlocks * shape.row_count * shape.dim),
       queries_(PaddedQueries(shape.query_count) * shape.dim),
       starts_(shape.query_count * sizeof(std::int32_t)),
-      hits_(shape.query_count * shape.row_count * sizeof(RawHit)),
-      scratch_(backend::cpu::ScratchBytes(shape.query_count)) {
+      places_(HitsMax(shape) * sizeof(std::uint32_t)),
+      sums_(HitsMax(shape) * sizeof(std::int32_t)),
+      scratch_(backend::cpu::ScratchBytes(shape.query_count)),
+      hits_{places_.As<std::uint32_t>(), sums_.As<std::int32_t>(), 0} {
   DrawCodes(code_max, seed);
   SetGates(code_max);
 }
@@ -105,23 +99,22 @@ std::size_t KernelBlock::Scan(const Int8Kernel& kernel, std::size_t turn) {
   block.queries = queries_.As<const std::int8_t>();
   block.query_count = shape_.query_count;
   block.starts = starts_.As<const std::int32_t>();
-  block.hits = hits_.As<RawHit>();
-  block.hit_count = &hit_count_;
+  block.hits = &hits_;
   block.next = codes + (turn + 1) % kBlocks * block_bytes;
   block.next_bytes = block_bytes;
   block.scratch = scratch_.As<std::int32_t>();
   kernel.scan(block);
-  return hit_count_;
+  return hits_.count;
 }
 
-std::vector<RawHit> KernelBlock::PlainHits(std::size_t block) {
+std::vector<KernelBlock::Hit> KernelBlock::PlainHits(std::size_t block) {
   std::vector<std::int32_t> rows(shape_.row_count * shape_.dim);
   for (std::size_t row = 0; row < shape_.row_count; ++row) {
     for (std::size_t column = 0; column < shape_.dim; ++column) {
       rows[row * shape_.dim + column] = RowByte(block, row, column);
     }
   }
-  std::vector<RawHit> hits;
+  std::vector<Hit> hits;
   std::vector<std::int32_t> codes(shape_.dim);
   for (std::size_t query = 0; query < shape_.query_count; ++query) {
     for (std::size_t column = 0; column < shape_.dim; ++column) {
@@ -133,9 +126,7 @@ std::vector<RawHit> KernelBlock::PlainHits(std::size_t block) {
       for (std::size_t column = 0; column < shape_.dim; ++column) {
         sum += codes[column] * bytes[column];
       }
-      if (sum >= 0) {
-        hits.push_back({static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(row), sum});
-      }
+      if (sum >= 0) hits.emplace_back(backend::cpu::PlaceOf(query, row), sum);
     }
   }
   return hits;
@@ -146,10 +137,11 @@ absl::Status KernelBlock::Check(const Int8Kernel& kernel) {
     kernel.enter(shape_.query_count);
     const std::size_t count = Scan(kernel, block);
     kernel.leave();
-    const auto* hits = hits_.As<const RawHit>();
-    const std::vector<RawHit> found = Sorted({hits, hits + count});
-    const std::vector<RawHit> expected = PlainHits(block);
-    const auto [at, wanted] = std::ranges::mismatch(found, expected, Same);
+    std::vector<Hit> found;
+    for (std::size_t i = 0; i < count; ++i) found.emplace_back(hits_.places[i], hits_.sums[i]);
+    std::ranges::sort(found);
+    const std::vector<Hit> expected = PlainHits(block);
+    const auto [at, wanted] = std::ranges::mismatch(found, expected);
     if (at == found.end() && wanted == expected.end()) continue;
     return absl::InternalError(
         fmt::format("{}: {} hits where plain arithmetic has {}, from hit {} on", kernel.isa, count,

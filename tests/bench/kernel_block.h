@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -41,15 +42,18 @@ class KernelBlock {
   void SetGates(std::int32_t code_max);
   std::int8_t& QueryCode(std::size_t query, std::size_t column);
   std::uint8_t& RowByte(std::size_t block, std::size_t row, std::size_t column);
-  std::vector<backend::cpu::RawHit> PlainHits(std::size_t block);
+  // A place in the block (backend::cpu::PlaceOf) and its sum, the start included.
+  using Hit = std::pair<std::uint32_t, std::int32_t>;
+  std::vector<Hit> PlainHits(std::size_t block);
 
   const Shape shape_;
   base::PageBuffer codes_;    // [block][row_count * dim]
   base::PageBuffer queries_;  // [tile][dim / 64][16][64]
   base::PageBuffer starts_;   // [query]
-  base::PageBuffer hits_;     // [query_count * row_count]
+  base::PageBuffer places_;   // [query_count * row_count + kHitsBeyond], and so the sums
+  base::PageBuffer sums_;
   base::PageBuffer scratch_;
-  std::size_t hit_count_ = 0;
+  backend::cpu::HitList hits_{};
 };
 
 }  // namespace simile::bench

@@ -77,6 +77,18 @@ std::function<std::unique_ptr<Backend>()> Int8Shares(unsigned threads) {
   };
 }
 
+// Candidates are scored row by row, whatever the batch wants.
+//   queries_of_thread_min  1: every thread has queries of its own
+std::function<std::unique_ptr<Backend>()> Int8ByRow(unsigned threads,
+                                                    std::size_t queries_of_thread_min) {
+  return [=]() -> std::unique_ptr<Backend> {
+    backend::cpu::Int8Options options = tests::SmallBlocks(threads);
+    options.row_order_hits_per_row = 0;
+    options.tuning.queries_of_thread_min = queries_of_thread_min;
+    return backend::cpu::MakeInt8Backend(options);
+  };
+}
+
 // The CPU behind a GPU that is full at one call in four and fails at another.
 std::function<std::unique_ptr<Backend>()> Failover() {
   return []() -> std::unique_ptr<Backend> {
@@ -105,6 +117,8 @@ const BackendUnderTest kBackends[] = {
     {"int8_avx512vnni_2_threads", "int8-avx512vnni", Int8("avx512vnni", 2)},
     {"int8_avxvnni_2_threads", "int8-avxvnni", Int8("avxvnni", 2)},
     {"int8_avx2_2_threads", "int8-avx2", Int8("avx2", 2)},
+    {"int8_by_row_2_threads", "int8-", Int8ByRow(2, 256)},
+    {"int8_by_row_shares_of_3_threads", "int8-", Int8ByRow(3, 1)},
     {"int8_portable_1_thread", "int8-portable", Int8("portable", 1)},
     {"int8_portable_3_threads", "int8-portable", Int8("portable", 3)},
     {"int8_shares_of_3_threads", "int8-", Int8Shares(3)},

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <utility>
 
 namespace simile::backend::cpu {
 namespace {
@@ -11,11 +15,9 @@ namespace {
 constexpr std::size_t kSlackMin = 256;
 constexpr std::size_t kDueMin = 32;
 
-using Iterator = std::span<Candidate>::iterator;
-
-bool ByLower(const Candidate& a, const Candidate& b) { return a.lower > b.lower; }
-
-bool Known(const Candidate& candidate) { return candidate.lower == candidate.upper; }
+// The share of their bounds by which the candidates that are scored first are allowed to miss the
+// k-th best cheap score.
+constexpr float kFirstCaution = 0.1F;
 
 // Candidates that are scored together.
 class ScoringBatch {
@@ -31,7 +33,7 @@ class ScoringBatch {
     std::array<float, Rescorer::kRowsScoredTogether> scores;
     rescorer_.Score(std::span(indices_).first(count_), scores.data());
     for (std::size_t i = 0; i < count_; ++i) {
-      candidates_[i]->lower = candidates_[i]->upper = scores[i];
+      candidates_[i]->SetScore(scores[i]);
     }
     count_ = 0;
   }
@@ -48,12 +50,60 @@ void ScoreAll(std::span<Candidate> candidates, const Rescorer& rescorer) {
   ScoreInTurn(
       candidates.size(),
       [&](std::size_t i) {
-        if (!Known(candidates[i])) rescorer.Prefetch(candidates[i].index);
+        if (!candidates[i].known()) rescorer.Prefetch(candidates[i].index);
       },
       [&](std::size_t i) {
-        if (!Known(candidates[i])) batch.Add(candidates[i]);
+        if (!candidates[i].known()) batch.Add(candidates[i]);
       });
   batch.Score();
+}
+
+// Floats as integers of the same order: inverts all bits but the sign of negative ones.
+std::int32_t Ordered(float value) {
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  return bits ^ (bits >> 31 & 0x7fff'ffff);
+}
+float Unordered(std::int32_t ordered) {
+  return std::bit_cast<float>(ordered ^ (ordered >> 31 & 0x7fff'ffff));
+}
+
+// The least of the greatest scores: `rank` of them, or up to a 32nd more. Halves the range of the
+// scores and counts how many lie below its middle, which has no branch to mispredict and is done in
+// wide registers: std::nth_element takes several times as long.
+//   scores  [count]  as Ordered has them; and space for kScoresPerStep more, which is written to
+// REQUIRES: 1 <= rank <= count
+std::int32_t LeastOfGreatest(std::int32_t* scores, std::size_t count, std::size_t rank) {
+  constexpr std::size_t kStep = CandidateScratch::kScoresPerStep;
+  constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
+  constexpr auto kHighest = std::numeric_limits<std::int32_t>::max();
+  std::int32_t low = kHighest;  // at least `rank` scores reach it
+  std::int32_t high = kLowest;
+  for (std::size_t i = 0; i < count; ++i) {
+    low = std::min(low, scores[i]);
+    high = std::max(high, scores[i]);
+  }
+  const std::size_t padded = (count + kStep - 1) / kStep * kStep;
+  std::fill(scores + count, scores + padded, kLowest);
+  const std::size_t few_more = rank + rank / 32;
+  std::size_t reaching = count;
+  while (reaching > few_more && low < high) {
+    // Rounded up, so that each step makes the range smaller.
+    const auto middle = static_cast<std::int32_t>(
+        (static_cast<std::int64_t>(low) + static_cast<std::int64_t>(high) + 1) >> 1);
+    std::int32_t below = 0;
+    for (std::size_t i = 0; i < padded; ++i) below += scores[i] < middle ? 1 : 0;
+    const std::size_t reach_middle = padded - static_cast<std::size_t>(below);
+    if (reach_middle < rank) {
+      high = middle - 1;
+    } else {
+      low = middle;
+      reaching = reach_middle;
+    }
+  }
+  std::int32_t least = kHighest;
+  for (std::size_t i = 0; i < count; ++i)
+    least = std::min(least, scores[i] < low ? kHighest : scores[i]);
+  return least;
 }
 
 // The score that a candidate is guessed to reach.
@@ -65,124 +115,148 @@ struct GuessedScore {
   }
 };
 
-// Up to this many candidates are ranked by counting, which has no branch to mispredict: for 46 of
-// them, as a query over 5,000 rows has on average, nth_element takes three times as long.
-constexpr std::size_t kCountedMax = 256;
-constexpr std::size_t kScoresPerStep = 16;  // whole registers on every processor
-constexpr int kHalvingsMax = 16;
-
-// The rank-th greatest guessed score, or a slightly lower one where scores lie so close together
-// that kHalvingsMax halvings of their range do not separate them.
-// REQUIRES: 1 <= rank <= candidates.size() <= kCountedMax
-float GuessByHalving(std::span<const Candidate> candidates, std::size_t rank,
-                     GuessedScore guessed) {
-  std::array<float, kCountedMax> scores;
-  float low = guessed(candidates.front());  // at least `rank` scores reach it
-  float high = low;
-  std::size_t count = 0;
-  for (const Candidate& candidate : candidates) {
-    const float score = guessed(candidate);
-    scores[count++] = score;
-    low = std::min(low, score);
-    high = std::max(high, score);
-  }
-  for (; count % kScoresPerStep != 0; ++count) {
-    scores[count] = -std::numeric_limits<float>::infinity();
-  }
-  std::size_t reaching = candidates.size();
-  for (int halving = 0; halving < kHalvingsMax && reaching != rank; ++halving) {
-    const float middle = low + (high - low) / 2;
-    std::uint32_t reach_middle = 0;
-    for (std::size_t i = 0; i < count; ++i) reach_middle += scores[i] >= middle ? 1U : 0U;
-    if (reach_middle < rank) {
-      high = middle;
-    } else {
-      low = middle;
-      reaching = reach_middle;
-    }
-  }
-  float found = high;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    found = scores[i] >= low ? std::min(found, scores[i]) : found;
-  }
-  return found;
+// Of what score_of says of the candidates: a score that `rank` of them reach, or a few more.
+template <class ScoreOf>
+float RankedScoreOf(std::span<const Candidate> candidates, std::size_t rank, ScoreOf score_of,
+                    const CandidateScratch& scratch) {
+  std::int32_t* scores = scratch.scores();
+  for (std::size_t i = 0; i < candidates.size(); ++i) scores[i] = Ordered(score_of(candidates[i]));
+  return Unordered(LeastOfGreatest(scores, candidates.size(), rank));
 }
 
-// The same for any number of candidates; reorders them.
-float GuessBySelection(std::span<Candidate> candidates, std::size_t rank, GuessedScore guessed) {
-  const Iterator guide = candidates.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  std::nth_element(
-      candidates.begin(), guide, candidates.end(),
-      [guessed](const Candidate& a, const Candidate& b) { return guessed(a) > guessed(b); });
-  return guessed(*guide);
+// From this many keys on they are sorted by digits.
+constexpr std::size_t kDistributedMin = 256;
+
+// Sorts, greatest first, by distributing the keys three times by eleven bits of their scores; those
+// of one score are compared. A tenth of the time of std::sort from a thousand keys on.
+//   spare  [keys.size()]
+// Returns where they are then: in keys or in spare.
+std::span<const RankKey> SortByDigits(std::span<RankKey> keys, RankKey* spare) {
+  constexpr unsigned kBits = 11;
+  constexpr std::uint32_t kMask = (1U << kBits) - 1;
+  constexpr std::size_t kDigits = 3;
+  // Inverted, so that the greatest key comes first.
+  const auto digit_of = [](RankKey key, std::size_t digit) {
+    return static_cast<std::uint32_t>(~key.packed() >> (32 + digit * kBits)) & kMask;
+  };
+  std::array<std::array<std::uint32_t, kMask + 1>, kDigits> places{};
+  for (const RankKey key : keys) {
+    for (std::size_t digit = 0; digit < kDigits; ++digit) ++places[digit][digit_of(key, digit)];
+  }
+  std::span<RankKey> from = keys;
+  std::span<RankKey> to(spare, keys.size());
+  for (std::size_t digit = 0; digit < kDigits; ++digit) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t& place : places[digit]) sum += std::exchange(place, sum);
+    for (const RankKey key : from) to[places[digit][digit_of(key, digit)]++] = key;
+    std::swap(from, to);
+  }
+  for (std::size_t first = 0, end = 0; first < from.size(); first = end) {
+    end = first + 1;
+    while (end < from.size() && from[end].score() == from[first].score()) ++end;
+    if (end - first > 1) std::ranges::sort(from.subspan(first, end - first), std::greater<>());
+  }
+  return from;
+}
+
+float LowerOf(const Candidate& candidate) { return candidate.lower; }
+
+// Keeps those for which keep says so, in their order; returns how many. Which ones these are cannot
+// be predicted: each is copied, without a branch.
+template <class Keep>
+std::size_t KeepWhere(std::span<Candidate> candidates, Keep keep) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate candidate = candidates[i];
+    candidates[kept] = candidate;
+    kept += keep(candidate) ? 1 : 0;
+  }
+  return kept;
 }
 
 }  // namespace
 
 std::size_t Candidates::CapacityFor(std::size_t k, std::size_t rows_max) {
   const std::size_t kept = std::min(k, rows_max);
-  return std::min(rows_max, kept + std::max(kept, kSlackMin));
+  return std::min(rows_max, kept + std::max(3 * kept, kSlackMin));
 }
 
 Candidates::Candidates(std::span<Candidate> buffer, std::size_t k, float gate)
     : buffer_(buffer), due_(std::max(kDueMin, k / 2)), k_(k), gate_(gate) {}
 
 void Candidates::DropBelowGate() {
-  // Which ones stay cannot be predicted: each is copied, without a branch.
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < size_; ++i) {
-    const Candidate candidate = buffer_[i];
-    buffer_[kept] = candidate;
-    kept += candidate.upper >= gate_ ? 1 : 0;
-  }
-  size_ = kept;
+  size_ = KeepWhere(buffer_.first(size_),
+                    [gate = gate_](const Candidate& candidate) { return candidate.upper >= gate; });
 }
 
-void Candidates::Tighten(const Guess& guess) {
+void Candidates::Tighten(const Guess& guess, const CandidateScratch& scratch) {
   const std::size_t rank = std::min(guess.rank, k_);
   if (size_ >= rank) {
-    const std::span<Candidate> all = buffer_.first(size_);
     // By the score that each is guessed to reach, not by lower bounds: bounds differ between
     // blocks, and those of rows already scored are zero.
-    const GuessedScore guessed{1 - guess.caution};
-    RaiseGate(size_ <= kCountedMax ? GuessByHalving(all, rank, guessed)
-                                   : GuessBySelection(all, rank, guessed));
+    RaiseGate(RankedScoreOf(buffer_.first(size_), rank, GuessedScore{1 - guess.caution}, scratch));
   }
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);
 }
 
 // Where bounds do not separate rows, their canonical scores do.
-void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer) {
-  Tighten(guess);
-  if (size_ <= buffer_.size() / 4 * 3) return;
-  size_ = SelectBest(buffer_.first(size_), k_, rescorer);
-  if (size_ == k_) RaiseGate(buffer_[k_ - 1].lower);
+void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer,
+                           const CandidateScratch& scratch) {
+  Tighten(guess, scratch);
+  if (size_ <= buffer_.size() / 8 * 7) return;
+  const std::size_t first = MoveFirst(buffer_.first(size_), k_, scratch);
+  ScoreAll(buffer_.first(first), rescorer);
+  size_ = DropBeaten(buffer_.first(size_), first, k_, scratch);
+  const std::span<Candidate> left = buffer_.first(size_);
+  ScoreAll(left, rescorer);
+  if (size_ < k_) return;
+  // By rank key, since nothing else separates rows of the same score.
+  const auto kth = left.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+  std::ranges::nth_element(left, kth, std::greater<>(), [&](const Candidate& candidate) {
+    return RankKey(candidate.lower, rescorer.RowOf(candidate.index));
+  });
+  size_ = k_;
+  RaiseGate(kth->lower);
 }
 
-std::size_t SelectBest(std::span<Candidate> candidates, std::size_t k, const Rescorer& rescorer) {
-  if (candidates.size() > k) {
-    // The k greatest lower bounds first: k rows reach the least of their scores.
-    const Iterator kth = candidates.begin() + static_cast<std::ptrdiff_t>(k);
-    std::nth_element(candidates.begin(), kth - 1, candidates.end(), ByLower);
-    ScoreAll(candidates.first(k), rescorer);
-    const float reached =
-        std::min_element(candidates.begin(), kth, [](const Candidate& a, const Candidate& b) {
-          return a.lower < b.lower;
-        })->lower;
-    const auto end = std::remove_if(kth, candidates.end(), [reached](const Candidate& candidate) {
-      return candidate.upper < reached;
-    });
-    candidates = candidates.first(static_cast<std::size_t>(end - candidates.begin()));
-  }
-  ScoreAll(candidates, rescorer);
-  const std::size_t kept = std::min(k, candidates.size());
-  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(kept),
-                    candidates.end(), [&rescorer](const Candidate& a, const Candidate& b) {
-                      return RankKey(a.lower, rescorer.RowOf(a.index)) >
-                             RankKey(b.lower, rescorer.RowOf(b.index));
-                    });
-  return kept;
+std::size_t MoveFirst(std::span<Candidate> candidates, std::size_t k,
+                      const CandidateScratch& scratch) {
+  if (candidates.size() <= k) return candidates.size();
+  const float kth = RankedScoreOf(candidates, k, GuessedScore{1 - kFirstCaution}, scratch);
+  const auto rest =
+      std::partition(candidates.begin(), candidates.end(),
+                     [kth](const Candidate& candidate) { return candidate.upper >= kth; });
+  return static_cast<std::size_t>(rest - candidates.begin());
+}
+
+std::size_t DropBeaten(std::span<Candidate> candidates, std::size_t first, std::size_t k,
+                       const CandidateScratch& scratch) {
+  if (first < k) return candidates.size();
+  const float reached = RankedScoreOf(candidates.first(first), k, LowerOf, scratch);
+  return KeepWhere(candidates,
+                   [reached](const Candidate& candidate) { return candidate.upper >= reached; });
+}
+
+std::span<const RankKey> RankBest(std::span<const Candidate> candidates, std::size_t k,
+                                  Row first_row, const CandidateScratch& scratch) {
+  RankKey* const keys = scratch.keys();
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    keys[i] = {candidates[i].lower, first_row + static_cast<Row>(candidates[i].index)};
+  const std::span<RankKey> all(keys, candidates.size());
+  const std::size_t kept = std::min(k, all.size());
+  if (all.size() >= kDistributedMin) return SortByDigits(all, scratch.more_keys()).first(kept);
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), std::greater<>());
+  return all.first(kept);
+}
+
+std::span<const RankKey> FindBest(std::span<Candidate> candidates, std::size_t k,
+                                  const Rescorer& rescorer, const CandidateScratch& scratch) {
+  const std::size_t first = MoveFirst(candidates, k, scratch);
+  ScoreAll(candidates.first(first), rescorer);
+  const std::span<Candidate> left = candidates.first(DropBeaten(candidates, first, k, scratch));
+  ScoreAll(left, rescorer);
+  return RankBest(left, k, rescorer.first_row(), scratch);
 }
 
 }  // namespace simile::backend::cpu

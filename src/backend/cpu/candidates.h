@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backend/cpu/rescorer.h"
+#include "base/page_buffer.h"
 #include "simile/rank_key.h"
 
 namespace simile::backend::cpu {
@@ -15,6 +16,9 @@ struct Candidate {
   std::uint32_t index = 0;  // of the segment's rows
   float lower = 0;
   float upper = 0;
+
+  bool known() const { return lower == upper; }
+  void SetScore(float score) { lower = upper = score; }
 };
 
 // How a gate is set: the rank-th best candidate's cheap score less `caution` of its bound. Rank k
@@ -22,6 +26,27 @@ struct Candidate {
 struct Guess {
   std::size_t rank = 0;  // certificate/speculative_rank.h
   float caution = 1;     // 0 .. 1
+};
+
+// What one thread selects candidates with; only grows.
+class CandidateScratch {
+ public:
+  // Allocates for selections among this many candidates. Throws std::bad_alloc.
+  void Reserve(std::size_t candidates_max) {
+    candidates_max_ = candidates_max;
+    buffer_.Reserve((candidates_max + kScoresPerStep) * 2 * sizeof(RankKey));
+  }
+  // Space for their scores, and kScoresPerStep more; or for their rank keys, twice.
+  std::int32_t* scores() const { return buffer_.As<std::int32_t>(); }
+  RankKey* keys() const { return buffer_.As<RankKey>(); }
+  RankKey* more_keys() const { return keys() + candidates_max_; }
+
+  // Scores are counted so many at a time: whole registers on every processor.
+  static constexpr std::size_t kScoresPerStep = 16;
+
+ private:
+  std::size_t candidates_max_ = 0;
+  base::PageBuffer buffer_;
 };
 
 // The rows seen by one thread that may still be among a query's k best. A row may be dropped once
@@ -50,11 +75,12 @@ class Candidates {
   }
   // Whether it needs MakeSpace before the next Offer.
   bool full() const { return size_ == buffer_.size(); }
-  void MakeSpace(const Guess& guess, const Rescorer& rescorer);
+  void MakeSpace(const Guess& guess, const Rescorer& rescorer, const CandidateScratch& scratch);
   // Whether enough candidates arrived since the last Tighten for another one to pay.
   bool due() const { return size_ >= due_; }
   // Raises the gate by the candidates so far and drops those below it.
-  void Tighten(const Guess& guess);
+  //   scratch  reserved for the buffer's size
+  void Tighten(const Guess& guess, const CandidateScratch& scratch);
 
   std::span<const Candidate> all() const { return buffer_.first(size_); }
 
@@ -68,8 +94,26 @@ class Candidates {
   float gate_ = 0;
 };
 
-// Scores the candidates canonically, moves the k best to the front, best first, and returns how
-// many there are. Candidates that cannot be among the k best are dropped without a score.
-std::size_t SelectBest(std::span<Candidate> candidates, std::size_t k, const Rescorer& rescorer);
+// How a query's k best are found among its candidates: those with the k greatest lower bounds are
+// scored first, because k rows then reach the least of their scores; that drops most of the others
+// without a score; what is left is scored and ranked. The scores are formed between these steps, by
+// the caller or by FindBest.
+//   scratch  reserved for the candidates
+
+// Moves the k candidates with the greatest lower bounds to the front, and those that equal the last
+// of them. Returns how many these are: all where there are no more than k.
+std::size_t MoveFirst(std::span<Candidate> candidates, std::size_t k,
+                      const CandidateScratch& scratch);
+// Drops what k rows are known to beat. Returns how many stay, in front and in any order.
+//   first  how many MoveFirst moved. REQUIRES: these are scored.
+std::size_t DropBeaten(std::span<Candidate> candidates, std::size_t first, std::size_t k,
+                       const CandidateScratch& scratch);
+// The best k, best first, in the scratch. REQUIRES: all are scored.
+std::span<const RankKey> RankBest(std::span<const Candidate> candidates, std::size_t k,
+                                  Row first_row, const CandidateScratch& scratch);
+
+// All of it, for one query.
+std::span<const RankKey> FindBest(std::span<Candidate> candidates, std::size_t k,
+                                  const Rescorer& rescorer, const CandidateScratch& scratch);
 
 }  // namespace simile::backend::cpu

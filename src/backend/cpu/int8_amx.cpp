@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "backend/cpu/int8_kernel.h"
+#include "backend/cpu/int8_sixteen_sums.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -105,7 +106,7 @@ class AmxScan {
       Revisit();
     }
     TestPrevious();
-    *block_.hit_count = hit_count_;
+    *block_.hits = hits_;
   }
 
  private:
@@ -271,16 +272,10 @@ class AmxScan {
   __attribute__((noinline)) void Append(const std::int32_t* sums, std::size_t tile,
                                         std::size_t group) {
     const std::size_t queries = RowsOf(tile);
-    for (std::size_t i = 0; i < queries; ++i) {
-      unsigned hits = static_cast<unsigned>(_mm512_movepi32_mask(Load(sums, i))) ^ 0xFFFFU;
-      const std::size_t query = tile * kTileQueries + i;
-      for (; hits != 0; hits &= hits - 1) {
-        const auto row = static_cast<std::uint32_t>(__builtin_ctz(hits));
-        hits_[hit_count_++] = {static_cast<std::uint32_t>(query),
-                               static_cast<std::uint32_t>(group * kGroupRows) + row,
-                               sums[i * 16 + row]};
-      }
-    }
+    HitList hits = hits_;
+    for (std::size_t i = 0; i < queries; ++i)
+      AppendSixteen(Load(sums, i), PlaceOf(tile * kTileQueries + i, group * kGroupRows), hits);
+    hits_.count = hits.count;
   }
 
   const BlockScan& block_;
@@ -289,8 +284,7 @@ class AmxScan {
   const std::size_t tile_count_;
   std::int32_t* const starts_;  // [tile, 16, 16]
   NextBlock next_;
-  RawHit* const hits_ = block_.hits;
-  std::size_t hit_count_ = 0;
+  HitList hits_{block_.hits->places, block_.hits->sums, 0};
   Quad stored_{};
   const std::int32_t* stored_sums_ = nullptr;
   std::size_t turn_ = 0;

@@ -2,6 +2,7 @@
 // int8_kernel.h before including anything.
 #include <immintrin.h>
 
+#include "backend/cpu/int8_sixteen_sums.h"
 #include "backend/cpu/int8_walk.h"
 
 namespace simile::backend::cpu {
@@ -116,8 +117,8 @@ struct Avx512VnniProducts {
     return true;
   }
 
-  static unsigned HitsOf(const std::int32_t* sums) {
-    return static_cast<unsigned>(_mm512_movepi32_mask(_mm512_load_si512(sums))) ^ 0xFFFFU;
+  static void Append(const std::int32_t* sums, std::uint32_t place, HitList& hits) {
+    AppendSixteen(_mm512_load_si512(sums), place, hits);
   }
 };
 

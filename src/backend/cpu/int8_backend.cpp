@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/cpu/batch_finish.h"
 #include "backend/cpu/gather.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/int8_pass.h"
@@ -180,7 +181,8 @@ class Int8Engine {
                  SearchResult& result) {
     uncertain_.clear();
     RunPasses(rows, packed, batch, scanned_, true, result);
-    // FinishQuery has detected which guesses were wrong: search those again with proven gates.
+    // The end of a pass has detected which guesses were wrong: search those again with proven
+    // gates.
     scanned_.swap(uncertain_);
     uncertain_.clear();
     if (!scanned_.empty()) RunPasses(rows, packed, batch, scanned_, false, result);
@@ -201,7 +203,14 @@ class Int8Engine {
         RunShares(segment, batch, taken, speculative, result);
       } else {
         Int8Pass pass(segment, batch, taken, speculative, WidthFor(count, packed), memory_, result);
-        pass.Run(pool_);
+        pass.Scan(pool_);
+        if (FinishesByRow(segment, batch, taken)) {
+          finish_.Clear();
+          finish_.Add(pass);
+          finish_.Run(pool_, segment.canonical, rows);
+        } else {
+          pass.Finish(pool_);
+        }
         Conclude(pass, segment.kernel, result);
       }
     }
@@ -217,19 +226,42 @@ class Int8Engine {
       shares_[i].pass.emplace(segment, batch, queries.subspan(first, end - first), speculative,
                               CodeWidth::kByte, shares_[i].memory, result);
     }
-    std::atomic<std::size_t> next{0};
-    auto run = [&](unsigned /*participant*/) {
-      ClaimParts(next, threads, 1,
-                 [&](std::size_t i, std::size_t) { shares_[i].pass->Run(alone_); });
-    };
-    pool_.Run(run);
+    ForEachShare([this](Int8Pass& pass) { pass.Scan(alone_); });
+    if (FinishesByRow(segment, batch, queries)) {
+      finish_.Clear();
+      for (Share& share : shares_) finish_.Add(*share.pass);
+      finish_.Run(pool_, segment.canonical, segment.rows);
+    } else {
+      ForEachShare([this](Int8Pass& pass) { pass.Finish(alone_); });
+    }
     for (Share& share : shares_) {
       Conclude(*share.pass, segment.kernel, result);
       share.pass.reset();  // the pass borrows the batch
     }
   }
 
-  void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
+  template <class Work>
+  void ForEachShare(Work work) {
+    std::atomic<std::size_t> next{0};
+    auto run = [&](unsigned /*participant*/) {
+      ClaimParts(next, shares_.size(), 1,
+                 [&](std::size_t i, std::size_t) { work(*shares_[i].pass); });
+    };
+    pool_.Run(run);
+  }
+
+  // Whether candidates are scored row by row: where a row is wanted by several queries.
+  bool FinishesByRow(const Int8Segment& segment, const SearchBatch& batch,
+                     std::span<const std::uint32_t> queries) const {
+    const std::size_t row_count = segment.rows.rows.row_count();
+    std::size_t wanted = 0;
+    for (const std::uint32_t query : queries)
+      wanted += std::min<std::size_t>(batch.specs[query].k, row_count);
+    return wanted >= options_.row_order_hits_per_row * row_count;
+  }
+
+  void Conclude(Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
+    pass.Shrink();
     const std::string& name = NameOf(kernel, pass.width());
     for (std::size_t i = 0; i < pass.queries().size(); ++i) {
       const std::uint32_t query = pass.queries()[i];
@@ -251,6 +283,7 @@ class Int8Engine {
   Gather gather_;
   RowScores row_scores_;
   Int8Memory memory_;
+  BatchFinish finish_;
   ThreadPool alone_{1};  // has no threads of its own
   std::vector<Share> shares_;
   // The strategies as answers name them.

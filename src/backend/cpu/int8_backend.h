@@ -29,6 +29,9 @@ struct Int8Options {
   // more queries over fewer (IsSmallPass). Waking another thread and waiting for it pays from about
   // 90 us on (docs/design/cpu-engine.md).
   std::size_t small_pass_bytes = 4U << 20;
+  // Candidates are scored row by row instead of query by query (BatchFinish) where a batch wants so
+  // many hits for each row of the segment (docs/design/cpu-engine.md).
+  std::size_t row_order_hits_per_row = 2;
 };
 
 // The kernels to use on this processor: the fastest it can run, or the forced one.

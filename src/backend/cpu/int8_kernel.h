@@ -20,18 +20,27 @@ inline constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 // Queries that the vector kernels take together.
 inline constexpr std::size_t kQueriesTogether = 4;
 
-// A query and a row of the block whose accumulator ended at zero or above.
-struct RawHit {
-  std::uint32_t query;
-  std::uint32_t row;  // of the block
-  std::int32_t sum;   // the start included
+// Hits: pairs of a query and a row of the block whose accumulator ended at zero or above. In two
+// arrays, so that all hits of a register are stored at once.
+struct HitList {
+  std::uint32_t* places;  // PlaceOf(query, row)
+  std::int32_t* sums;     // the start included
+  std::size_t count;
 };
+inline constexpr unsigned kPlaceRowBits = 16;
+constexpr std::uint32_t PlaceOf(std::size_t query, std::size_t row) {
+  return static_cast<std::uint32_t>(query << kPlaceRowBits | row);
+}
+constexpr std::size_t QueryAt(std::uint32_t place) { return place >> kPlaceRowBits; }
+constexpr std::size_t RowAt(std::uint32_t place) { return place & ((1U << kPlaceRowBits) - 1); }
+// Space that a list needs beyond its hits, because whole registers are stored.
+inline constexpr std::size_t kHitsBeyond = 16;
 
 // One block of rows against all queries of a pass: for each query q and row r
 //
 //   sum = start[q] + sum over i of query_code[q][i] * row_byte[r][i]
 //
-// and where sum >= 0, {q, r, sum} is appended to the hits. Starting at minus the gate makes a hit a
+// and where sum >= 0, it is appended to the hits. Starting at minus the gate makes a hit a
 // clear sign bit, which is tested for many sums at once.
 struct BlockScan {
   // Row bytes, code + code_max + 1; 64-byte aligned:
@@ -50,8 +59,7 @@ struct BlockScan {
   const std::int8_t* queries;
   std::size_t query_count;
   const std::int32_t* starts;  // [query_count]
-  RawHit* hits;                // capacity query_count * rows of the block
-  std::size_t* hit_count;      // written
+  HitList* hits;               // written; capacity query_count * rows of the block + kHitsBeyond
   const std::uint8_t* next;    // what will be read next, for kernels that prefetch it
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own

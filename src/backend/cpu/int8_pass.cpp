@@ -1,6 +1,7 @@
 #include "backend/cpu/int8_pass.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "backend/cpu/grow_to.h"
@@ -11,11 +12,12 @@ namespace {
 
 // Of a pass: the memory for its hits grows with them.
 constexpr std::size_t kQueriesMax = 1'024;
+static_assert(kQueriesMax <= std::size_t{1} << (32 - kPlaceRowBits));
 // Candidate buffers of all threads and queries of a pass together.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
 // Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
-// that getting them anew hardly counts: 2,000 queries of k 10, or 400 of k 1,000.
-constexpr std::size_t kCandidateBytesKept = 8U << 20;
+// that getting them anew hardly counts: 2,000 queries of k 100, or 500 of k 1,000.
+constexpr std::size_t kCandidateBytesKept = 24U << 20;
 
 // Queries that a thread claims at a time to pack or to finish.
 constexpr std::size_t kQueriesAtOnce = 4;
@@ -33,7 +35,7 @@ constexpr std::size_t kRowsForOneCandidate = 40;
 // The rounding errors of a cheap score's columns are independent and mostly cancel: their standard
 // deviation is 0.71 / sqrt(dim) of the bound, which lets them all add up
 // (docs/design/certificate.md). Seven standard deviations reject a correct row with probability
-// below 1e-11; FinishQuery detects it and the query is searched again.
+// below 1e-11; the end of the pass detects it and the query is searched again.
 float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }
@@ -83,6 +85,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
       caution_(speculative ? GuessCaution(shape_.rotated_dim) : 1.0F),
       memory_(memory),
       result_(result) {
+  assert(shape_.block_rows <= std::size_t{1} << kPlaceRowBits);
   const std::size_t count = queries.size();
   memory_.packed_.Reset(segment.packed, count);
   if (memory_.gates_size_ < count) {
@@ -103,7 +106,10 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     worker.progress = {};
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
-    worker.hits.Reserve(count * shape_.block_rows * sizeof(RawHit));
+    const std::size_t hits_max = count * shape_.block_rows + kHitsBeyond;
+    worker.hits.Reserve(hits_max * (sizeof(std::uint32_t) + sizeof(std::int32_t)));
+    worker.hit_list = {worker.hits.As<std::uint32_t>(), worker.hits.As<std::int32_t>() + hits_max,
+                       0};
     if (shape_.has_int4) worker.int4_candidates.reserve(shape_.block_rows);
     worker.starts.Reserve(count * sizeof(std::int32_t));
     GrowTo(worker.bounds, count);
@@ -112,13 +118,13 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     GrowTo(worker.guesses, count);
     GrowTo(worker.rescored, count);
     worker.merged.Reserve(memory_.workers_.size() * capacity_max * sizeof(Candidate));
+    worker.scratch.Reserve(memory_.workers_.size() * capacity_max);
   }
 }
 
-void Int8Pass::Run(ThreadPool& pool) {
+void Int8Pass::Scan(ThreadPool& pool) {
   auto begin = [this](unsigned participant) { BeginQueries(participant); };
   auto scan = [this](unsigned participant) { ScanChunks(participant); };
-  auto finish = [this](unsigned participant) { FinishQueries(participant); };
   const auto run = [&](auto& job, bool alone) {
     if (alone) {
       job(0);
@@ -127,11 +133,8 @@ void Int8Pass::Run(ThreadPool& pool) {
     }
   };
   const bool alone = IsSmallPass(shape_, queries_.size(), segment_.small_pass_bytes);
-  const bool few = queries_.size() <= kQueriesAtOnce;
-  run(begin, alone || few);
+  run(begin, alone || queries_.size() <= kQueriesAtOnce);
   if (shape_.block_count() > 1) run(scan, alone);
-  run(finish, alone || few);
-  for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
 void Int8Pass::BeginQueries(unsigned participant) {
@@ -221,25 +224,23 @@ void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_blo
 
 void Int8Pass::ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                          std::span<const std::uint8_t> next) {
-  const std::size_t hit_count = FindHits(worker, CodeWidth::kByte, rows, queries, next);
-  OfferHits(worker, rows, queries, hit_count);
+  FindHits(worker, CodeWidth::kByte, rows, queries, next);
+  OfferHits(worker, rows, queries);
 }
 
 bool Int8Pass::ScanInt4(Worker& worker, std::size_t block) {
   const std::size_t rows = segment_.packed.RowsOfBlock(block);
-  const std::size_t hit_count =
-      FindHits(worker, CodeWidth::kInt4, {block, 0, rows}, {0, queries_.size()}, {});
-  if (!FindInt4Candidates(worker, block, hit_count)) return false;
+  FindHits(worker, CodeWidth::kInt4, {block, 0, rows}, {0, queries_.size()}, {});
+  if (!FindInt4Candidates(worker, block)) return false;
   worker.progress.rows_seen += rows;
   worker.progress.int4_rows_seen += rows;
   ScoreInt4Candidates(worker);
   return true;
 }
 
-std::size_t Int8Pass::FindHits(Worker& worker, CodeWidth width, const Rows& rows,
-                               const Queries& queries, std::span<const std::uint8_t> next) {
+void Int8Pass::FindHits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
+                        std::span<const std::uint8_t> next) {
   SetStarts(worker, segment_.packed.block(width, rows.block), queries);
-  std::size_t hit_count = 0;
   segment_.kernel.scan(
       {.codes = segment_.packed.CodesOfBlock(width, rows.block) +
                 segment_.packed.BytesOfRows(width, rows.first),
@@ -249,12 +250,10 @@ std::size_t Int8Pass::FindHits(Worker& worker, CodeWidth width, const Rows& rows
        .queries = memory_.packed_.codes(queries.first),
        .query_count = queries.count,
        .starts = worker.starts.As<std::int32_t>() + queries.first,
-       .hits = worker.hits.As<RawHit>(),
-       .hit_count = &hit_count,
+       .hits = &worker.hit_list,
        .next = next.data(),
        .next_bytes = next.size(),
        .scratch = worker.product.As<std::int32_t>()});
-  return hit_count;
 }
 
 void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block, const Queries& queries) {
@@ -283,13 +282,13 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
   Candidates& candidates = worker.candidates[query];
   std::atomic<float>& gate = memory_.gates_[query];
   candidates.RaiseGate(gate.load(std::memory_order_relaxed));
-  candidates.Tighten(GuessFor(worker, query));
+  candidates.Tighten(GuessFor(worker, query), worker.scratch);
   RaiseTo(gate, candidates.gate());
 }
 
 void Int8Pass::MakeSpace(Worker& worker, std::size_t query) {
   worker.candidates[query].MakeSpace(GuessFor(worker, query),
-                                     RescorerOf(query, worker.rescored[query]));
+                                     RescorerOf(query, worker.rescored[query]), worker.scratch);
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
@@ -320,40 +319,43 @@ inline double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::in
   return (static_cast<double>(sum) - start - packed.offset) * (packed.scale * block_scale);
 }
 
-void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& queries,
-                         std::size_t hit_count) {
+void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& queries) {
   const auto scale = static_cast<double>(segment_.packed.block(CodeWidth::kByte, rows.block).scale);
   const std::size_t first_position = rows.block * shape_.block_rows + rows.first;
-  for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
-    const std::size_t query = queries.first + hit.query;
-    const std::uint32_t index = IndexOf(query, first_position + hit.row);
+  const HitList& hits = worker.hit_list;
+  for (std::size_t i = 0; i < hits.count; ++i) {
+    const std::size_t query = queries.first + QueryAt(hits.places[i]);
+    const std::uint32_t index = IndexOf(query, first_position + RowAt(hits.places[i]));
     if (index == PackedRows::kNoRow) continue;
     Candidates& candidates = worker.candidates[query];
     const auto [lower, upper] =
-        certificate::RangeOf(ScoreOf(worker, query, hit.sum, scale), worker.bounds[query]);
+        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), worker.bounds[query]);
     if (candidates.full()) MakeSpace(worker, query);
     candidates.Offer({index, lower, upper});
   }
 }
 
 // Tests the hits by each row's own bound. Returns false when too many remain.
-bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block, std::size_t hit_count) {
+bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   const PackedRows::Block& of_block = segment_.packed.block(CodeWidth::kInt4, block);
   const auto scale = static_cast<double>(of_block.scale);
   const std::size_t first_position = block * shape_.block_rows;
   const std::size_t candidates_max = segment_.packed.RowsOfBlock(block) / kRowsForOneCandidate;
   certificate::QuantizedNorms norms = of_block.norms;
   worker.int4_candidates.clear();
-  for (const RawHit& hit : std::span(worker.hits.As<const RawHit>(), hit_count)) {
-    const std::uint32_t index = IndexOf(hit.query, first_position + hit.row);
+  const HitList& hits = worker.hit_list;
+  for (std::size_t i = 0; i < hits.count; ++i) {
+    const std::size_t query = QueryAt(hits.places[i]);
+    const std::size_t position = first_position + RowAt(hits.places[i]);
+    const std::uint32_t index = IndexOf(query, position);
     if (index == PackedRows::kNoRow) continue;
-    norms.residual = static_cast<double>(segment_.packed.Int4Residual(first_position + hit.row));
-    const double bound = bound_(memory_.packed_.query(hit.query).norms, norms);
+    norms.residual = static_cast<double>(segment_.packed.Int4Residual(position));
+    const double bound = bound_(memory_.packed_.query(query).norms, norms);
     const float upper =
-        certificate::RangeOf(ScoreOf(worker, hit.query, hit.sum, scale), bound).upper;
-    if (upper < memory_.gates_[hit.query].load(std::memory_order_relaxed)) continue;
+        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), bound).upper;
+    if (upper < memory_.gates_[query].load(std::memory_order_relaxed)) continue;
     if (worker.int4_candidates.size() == candidates_max) return false;
-    worker.int4_candidates.push_back({hit.query, index});
+    worker.int4_candidates.push_back({static_cast<std::uint32_t>(query), index});
   }
   return true;
 }
@@ -382,53 +384,91 @@ CodeWidth Int8Pass::width() const {
 }
 
 Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
-  return {segment_.canonical, segment_.rows, batch_.queries.PaddedRow(queries_[query]), count};
+  return {segment_.canonical, segment_.rows, Vector(query), count};
 }
 
-void Int8Pass::FinishQueries(unsigned participant) {
-  Worker& worker = memory_.workers_[participant];
-  const auto finish = [&](std::size_t first, std::size_t end) {
-    for (std::size_t query = first; query < end; ++query) FinishQuery(worker, query);
+void Int8Pass::Finish(ThreadPool& pool) {
+  std::atomic<std::size_t> next{0};
+  auto finish = [&](unsigned participant) {
+    Worker& worker = memory_.workers_[participant];
+    ClaimParts(next, queries_.size(), kQueriesAtOnce, [&](std::size_t first, std::size_t end) {
+      for (std::size_t query = first; query < end; ++query) {
+        auto* merged = worker.merged.As<Candidate>();
+        const std::size_t count = CopyCandidates(query, merged);
+        std::uint64_t rescored = 0;
+        const std::span<const RankKey> best = FindBest({merged, count}, HitsWanted(query),
+                                                       RescorerOf(query, rescored), worker.scratch);
+        WriteAnswer(query, best, rescored);
+      }
+    });
   };
-  ClaimParts(next_finished_, queries_.size(), kQueriesAtOnce, finish);
+  if (queries_.size() <= kQueriesAtOnce) {
+    finish(0);
+  } else {
+    pool.Run(finish);
+  }
 }
 
-void Int8Pass::FinishQuery(Worker& worker, std::size_t query) {
-  const QuerySpec& spec = Spec(query);
-  const std::size_t k = std::min<std::size_t>(spec.k, shape_.row_count);
+std::size_t Int8Pass::HitsWanted(std::size_t query) const {
+  return std::min<std::size_t>(Spec(query).k, shape_.row_count);
+}
+
+float Int8Pass::FinalGate(std::size_t query) const {
   float gate = memory_.gates_[query].load(std::memory_order_relaxed);
   for (const Worker& each : memory_.workers_) {
     if (each.progress.joined) gate = std::max(gate, each.candidates[query].gate());
   }
-  auto* merged = worker.merged.As<Candidate>();
+  return gate;
+}
+
+std::size_t Int8Pass::CandidateCount(std::size_t query) const {
   std::size_t count = 0;
-  std::uint64_t rescored = 0;
+  for (const Worker& each : memory_.workers_) {
+    if (each.progress.joined) count += each.candidates[query].all().size();
+  }
+  return count;
+}
+
+std::size_t Int8Pass::CopyCandidates(std::size_t query, Candidate* to) const {
+  const float gate = FinalGate(query);
+  std::size_t count = 0;
   for (const Worker& each : memory_.workers_) {
     if (!each.progress.joined) continue;
     for (const Candidate& candidate : each.candidates[query].all()) {
-      if (candidate.upper >= gate) merged[count++] = candidate;
+      if (candidate.upper >= gate) to[count++] = candidate;
     }
-    rescored += each.rescored[query];
   }
+  return count;
+}
 
-  const Rescorer rescorer = RescorerOf(query, rescored);
-  count = SelectBest({merged, count}, k, rescorer);
+void Int8Pass::WriteAnswer(std::size_t query, std::span<const RankKey> best,
+                           std::uint64_t rescored) {
+  const QuerySpec& spec = Spec(query);
   // Every dropped row has a canonical score below the gate, so none is lost when k rows reach it.
-  memory_.certain_[query] =
-      gate <= spec.score_threshold || (count == k && merged[k - 1].lower >= gate) ? 1 : 0;
-  while (count > 0 && merged[count - 1].lower < spec.score_threshold) --count;
+  const float gate = FinalGate(query);
+  memory_.certain_[query] = gate <= spec.score_threshold || (best.size() == HitsWanted(query) &&
+                                                             best.back().score() >= gate)
+                                ? 1
+                                : 0;
+  while (!best.empty() && best.back().score() < spec.score_threshold)
+    best = best.first(best.size() - 1);
 
   const std::uint32_t place = queries_[query];
   const std::span<Hit> hits = result_.Buffer(place);
-  for (std::size_t i = 0; i < count; ++i) {
-    hits[i] = {rescorer.RowOf(merged[i].index), merged[i].lower};
+  for (std::size_t i = 0; i < best.size(); ++i) hits[i] = {best[i].row(), best[i].score()};
+  result_.SetCount(place, best.size());
+  for (const Worker& each : memory_.workers_) {
+    if (each.progress.joined) rescored += each.rescored[query];
   }
-  result_.SetCount(place, count);
   QueryCost cost = result_.Cost(place);  // of the wrong guess, if this is the second search
   cost += {.rows_scanned = shape_.row_count,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};
   result_.SetCost(place, cost);
+}
+
+void Int8Pass::Shrink() {
+  for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
 }  // namespace simile::backend::cpu

@@ -65,7 +65,8 @@ class Int8Memory {
     Progress progress;
     PackedQueries::Scratch packing;
     base::PageBuffer product;                    // Int8Kernel's scratch
-    base::PageBuffer hits;                       // RawHit, one piece's
+    base::PageBuffer hits;                       // a HitList's arrays, for one piece
+    HitList hit_list{};                          // in them
     std::vector<Int4Candidate> int4_candidates;  // of one block
     base::PageBuffer starts;                     // std::int32_t [query], of the piece at hand
     std::vector<double> bounds;                  // [query]  of the block at hand
@@ -73,7 +74,8 @@ class Int8Memory {
     std::vector<Candidates> candidates;   // [query]
     std::vector<TimedGuess> guesses;      // [query]
     std::vector<std::uint64_t> rescored;  // [query]
-    base::PageBuffer merged;              // Candidate, of one query, of all threads
+    CandidateScratch scratch;             // for the candidates of one query, of all threads
+    base::PageBuffer merged;              // Candidate, likewise
   };
 
   std::vector<Worker> workers_;
@@ -85,11 +87,13 @@ class Int8Memory {
 };
 
 // One pass over the packed rows for as many queries as QueriesOfInt8Pass allows: finds the
-// candidates and ranks them by canonical score (docs/design/cpu-engine.md). Lives for one call.
+// candidates (docs/design/cpu-engine.md), ranks them by canonical score and proves the answers.
+// The end is either Finish, query by query, or BatchFinish, which scores the candidates of many
+// queries row by row. Lives for one call.
 class Int8Pass {
  public:
   //   queries      which of the batch; their answers go to the same places of result
-  //   speculative  whether gates may be guesses, which FinishQuery verifies; else they are proven
+  //   speculative  whether gates may be guesses, which WriteAnswer verifies; else they are proven
   //                from the start
   //   width        of the codes to read. Bytes are read instead of int4 while int4 finds so many
   //                candidates that scoring them would cost more.
@@ -98,8 +102,25 @@ class Int8Pass {
            std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
            Int8Memory& memory, SearchResult& result);
 
-  // Packs, scans and ranks; wakes no thread of the pool for a small pass. Does not throw.
-  void Run(ThreadPool& pool);
+  // Packs and scans; wakes no thread of the pool for a small pass. Does not throw.
+  void Scan(ThreadPool& pool);
+  // Scores, ranks and proves, query by query. Does not throw.
+  void Finish(ThreadPool& pool);
+  // The same by steps, each of which different threads may take for different queries.
+  //   query  0 .. queries().size() - 1
+  // How many candidates the query has at most.
+  std::size_t CandidateCount(std::size_t query) const;
+  // Copies those that can be among the best, and returns how many they are.
+  //   to  [CandidateCount(query)]
+  std::size_t CopyCandidates(std::size_t query, Candidate* to) const;
+  std::size_t HitsWanted(std::size_t query) const;
+  const float* Vector(std::size_t query) const { return batch_.queries.PaddedRow(queries_[query]); }
+  // Writes the answer and whether it is proven.
+  //   best      the HitsWanted(query) best of the candidates
+  //   rescored  how many of them were scored after the scan
+  void WriteAnswer(std::size_t query, std::span<const RankKey> best, std::uint64_t rescored);
+  // Gives back candidates' buffers that are larger than a usual pass needs.
+  void Shrink();
 
   std::span<const std::uint32_t> queries() const { return queries_; }
   // Whether the answer of queries()[i] is proven; always true when not speculative.
@@ -125,7 +146,6 @@ class Int8Pass {
   // with a gate.
   void BeginQueries(unsigned participant);
   void ScanChunks(unsigned participant);
-  void FinishQueries(unsigned participant);
 
   void Join(Worker& worker) const;
   void ScanFirstBlock(Worker& worker, const Queries& queries);
@@ -135,13 +155,12 @@ class Int8Pass {
                  std::span<const std::uint8_t> next);
   // Returns false, and offers no candidate, when there are too many.
   bool ScanInt4(Worker& worker, std::size_t block);
-  // Writes the hits to the worker, rows and queries numbered from the first of these, and returns
-  // how many there are.
-  std::size_t FindHits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
-                       std::span<const std::uint8_t> next);
+  // Writes the hits to the worker's list, rows and queries numbered from the first of these.
+  void FindHits(Worker& worker, CodeWidth width, const Rows& rows, const Queries& queries,
+                std::span<const std::uint8_t> next);
   void SetStarts(Worker& worker, const PackedRows::Block& block, const Queries& queries);
-  void OfferHits(Worker& worker, const Rows& rows, const Queries& queries, std::size_t hit_count);
-  bool FindInt4Candidates(Worker& worker, std::size_t block, std::size_t hit_count);
+  void OfferHits(Worker& worker, const Rows& rows, const Queries& queries);
+  bool FindInt4Candidates(Worker& worker, std::size_t block);
   void ScoreInt4Candidates(Worker& worker);
   // The segment's row at a position, or kNoRow where there is none or the query excludes it.
   std::uint32_t IndexOf(std::size_t query, std::size_t position) const;
@@ -152,7 +171,7 @@ class Int8Pass {
   void Tighten(Worker& worker, std::size_t query);
   void MakeSpace(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t query) const;
-  void FinishQuery(Worker& worker, std::size_t query);
+  float FinalGate(std::size_t query) const;
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
   //   count  raised by every score
@@ -170,7 +189,6 @@ class Int8Pass {
   SearchResult& result_;
   std::atomic<std::size_t> next_begun_{0};
   std::atomic<std::size_t> next_chunk_{0};
-  std::atomic<std::size_t> next_finished_{0};
 };
 
 // Whether the calling thread is left alone with a pass. Pure.

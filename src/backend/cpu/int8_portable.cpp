@@ -56,10 +56,10 @@ struct PortableProducts {
     return any_hit;
   }
 
-  static unsigned HitsOf(const std::int32_t* sums) {
-    unsigned hits = 0;
-    for (std::size_t row = 0; row < kGroupRows; ++row) hits |= (sums[row] >= 0 ? 1U : 0U) << row;
-    return hits;
+  static void Append(const std::int32_t* sums, std::uint32_t place, HitList& hits) {
+    unsigned bits = 0;
+    for (std::size_t row = 0; row < kGroupRows; ++row) bits |= (sums[row] >= 0 ? 1U : 0U) << row;
+    AppendBits(bits, sums, place, hits);
   }
 };
 

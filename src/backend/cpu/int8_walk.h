@@ -13,6 +13,19 @@ struct PieceTurn {
   std::size_t to;
 };
 
+// Appends the hits among sixteen sums.
+//   bits   which of them are hits
+//   place  of the first
+__attribute__((always_inline)) static inline void AppendBits(unsigned bits,
+                                                             const std::int32_t* sums,
+                                                             std::uint32_t place, HitList& hits) {
+  for (; bits != 0; bits &= bits - 1) {
+    const auto row = static_cast<std::uint32_t>(__builtin_ctz(bits));
+    hits.places[hits.count] = place + row;
+    hits.sums[hits.count++] = sums[row];
+  }
+}
+
 // Walks a block in pieces of four groups by up to four queries and calls Products for each.
 //   Products::Bytes<kOneTurn>, Products::Int4
 //       How codes become row bytes; kInOneByte says how many codes a byte holds. Constructed for
@@ -25,8 +38,9 @@ struct PieceTurn {
 //       the piece has a hit; returns whether it has one. Its loops are unrolled with pragmas,
 //       because GCC 12 otherwise moves every sum between registers around each product, which costs
 //       a third of the speed (estimated).
-//   Products::HitsOf(sums)
-//       which of the sixteen sums are hits, one bit for each
+//   Products::Append(sums, place, hits)
+//       appends the hits among sixteen sums to a HitList: those of one query and one group, whose
+//       first row is at this place. Most groups have none.
 // Products must be a type of an unnamed namespace: its instantiations, which use the file's
 // instruction set, then stay private to the file.
 template <class Products>
@@ -53,7 +67,7 @@ struct Int8Walk {
     const std::size_t piece_bytes = kGroupsTogether * group_bytes;
     const std::size_t pieces = block.group_count / kGroupsTogether;
     const std::size_t turns = (block.query_count + kQueriesTogether - 1) / kQueriesTogether;
-    *block.hit_count = 0;
+    block.hits->count = 0;
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       const std::uint8_t* groups = block.codes + piece * piece_bytes;
       for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -78,19 +92,10 @@ struct Int8Walk {
                block.scratch))
       return;
     for (std::size_t q = 0; q < width; ++q) {
-      for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows)
-        Append(block, query + q, piece * kRowsTogether + row,
-               block.scratch + q * kRowsTogether + row);
-    }
-  }
-
-  // Appends the hits of one query among the rows of one group. Most groups have none.
-  static void Append(const BlockScan& block, std::size_t query, std::size_t first_row,
-                     const std::int32_t* sums) {
-    for (unsigned hits = Products::HitsOf(sums); hits != 0; hits &= hits - 1) {
-      const auto row = static_cast<std::size_t>(__builtin_ctz(hits));
-      block.hits[(*block.hit_count)++] = {static_cast<std::uint32_t>(query),
-                                          static_cast<std::uint32_t>(first_row + row), sums[row]};
+      for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows) {
+        Products::Append(block.scratch + q * kRowsTogether + row,
+                         PlaceOf(query + q, piece * kRowsTogether + row), *block.hits);
+      }
     }
   }
 

@@ -118,7 +118,8 @@ void MachineProbe::Pass(const SegmentRows& rows, const PackedRows& packed,
   result_.Reset(queries_.size(), kHits);
   Int8Pass pass({rows, packed, kernel, *options_.canonical, options_.small_pass_bytes}, batch_,
                 queries_, true, CodeWidth::kByte, memory_, result_);
-  pass.Run(pool_);
+  pass.Scan(pool_);
+  pass.Finish(pool_);
 }
 
 void MachineProbe::Scan(const SegmentRows& rows) {

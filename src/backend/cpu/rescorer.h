@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -12,6 +13,18 @@
 
 namespace simile::backend::cpu {
 
+// Prefetches the first lines of a row; the processor recognises them as a stream and goes on by
+// itself. Call it some rows before its score, since candidates are scattered in memory.
+inline void PrefetchRow(MatrixView rows, std::uint32_t index) {
+  constexpr std::size_t kLineFloats = 16;
+  constexpr std::size_t kLines = 8;
+  const float* row = rows.PaddedRow(index);
+  const std::size_t end = std::min(rows.padded_dim(), kLines * kLineFloats);
+  for (std::size_t i = 0; i < end; i += kLineFloats) __builtin_prefetch(row + i);
+  // A function of prefetches alone counts as one without effect, whose calls GCC 12 removes.
+  asm volatile("" : : "r"(row));
+}
+
 // Forms canonical scores of single rows of a segment with one query.
 class Rescorer {
  public:
@@ -22,12 +35,7 @@ class Rescorer {
            std::uint64_t& count)
       : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
 
-  // Prefetches a row. Call it some rows before Score, since candidates are scattered in memory.
-  void Prefetch(std::uint32_t index) const {
-    const float* row = rows_.rows.PaddedRow(index);
-    for (std::size_t i = 0; i < rows_.rows.padded_dim(); i += kLineFloats)
-      __builtin_prefetch(row + i);
-  }
+  void Prefetch(std::uint32_t index) const { PrefetchRow(rows_.rows, index); }
   float Score(std::uint32_t index) const {
     float score = 0;
     Score({&index, 1}, &score);
@@ -42,11 +50,10 @@ class Rescorer {
     kernel_.score_scattered(rows.data(), indices.size(), query_, rows_.rows.padded_dim(), scores);
     count_ += indices.size();
   }
+  Row first_row() const { return rows_.first_row; }
   Row RowOf(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
 
  private:
-  static constexpr std::size_t kLineFloats = 16;
-
   const certificate::CanonicalKernel& kernel_;
   const SegmentRows& rows_;
   const float* query_;
@@ -54,10 +61,10 @@ class Rescorer {
 };
 
 // Scores rows scattered in memory: calls score(i) for i in 0 .. count - 1 in turn, and prefetch(i)
-// eight calls before (estimated).
+// four calls before (docs/design/cpu-engine.md).
 template <class Prefetch, class Score>
 void ScoreInTurn(std::size_t count, Prefetch prefetch, Score score) {
-  constexpr std::size_t kRowsAhead = 8;
+  constexpr std::size_t kRowsAhead = 4;
   std::size_t ahead = 0;
   for (std::size_t i = 0; i < count; ++i) {
     for (; ahead < count && ahead < i + kRowsAhead; ++ahead) prefetch(ahead);

@@ -1,0 +1,26 @@
+#pragma once
+
+// What the kernels with registers of sixteen sums share. For files compiled with -mavx512f
+// -mavx512dq: read the note in int8_kernel.h before including anything.
+
+#include <immintrin.h>
+
+#include "backend/cpu/int8_kernel.h"
+
+namespace simile::backend::cpu {
+
+// Appends the hits among sixteen sums: they are moved together and whole registers stored, so that
+// nothing depends on how many they are.
+//   place  of the first
+__attribute__((always_inline)) static inline void AppendSixteen(__m512i sums, std::uint32_t place,
+                                                                HitList& hits) {
+  const auto hit = static_cast<__mmask16>(~_mm512_movepi32_mask(sums));
+  const __m512i places =
+      _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(place)),
+                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  _mm512_storeu_si512(hits.places + hits.count, _mm512_maskz_compress_epi32(hit, places));
+  _mm512_storeu_si512(hits.sums + hits.count, _mm512_maskz_compress_epi32(hit, sums));
+  hits.count += static_cast<std::size_t>(__builtin_popcount(hit));
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,160 @@
+#include "backend/cpu/row_order_scorer.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "backend/cpu/rescorer.h"
+
+namespace simile::backend::cpu {
+namespace {
+
+// Parts of the queries for each thread: a thread that wakes late leaves few to the others.
+constexpr std::size_t kPartsPerThread = 4;
+// Ranges that a thread claims at a time.
+constexpr std::size_t kRangesAtOnce = 4;
+// Bits of the row by which one step of sorting a range distributes.
+constexpr unsigned kDigitBits = 8;
+// Up to this many pairs of a range are sorted by comparing.
+constexpr std::size_t kComparedMax = 48;
+// Distinct rows that are prefetched before they are scored.
+constexpr std::size_t kRowsAhead = 4;
+
+}  // namespace
+
+void RowOrderScorer::Reserve(std::size_t candidates_max, unsigned threads) {
+  part_count_ = kPartsPerThread * threads;
+  if (places_.size() < part_count_ * kRangesMax) places_.resize(part_count_ * kRangesMax);
+  if (range_begin_.size() < kRangesMax + 1) range_begin_.resize(kRangesMax + 1);
+  pairs_.Reserve(candidates_max * sizeof(Pair));
+  spare_.Reserve(candidates_max * sizeof(Pair));
+}
+
+void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
+                         MatrixView rows, std::span<Query> queries) {
+  const std::size_t last_row = rows.row_count() - 1;
+  range_shift_ = 0;
+  while (last_row >> range_shift_ >= kRangesMax) ++range_shift_;
+  range_count_ = (last_row >> range_shift_) + 1;
+
+  std::atomic<std::size_t> next{0};
+  auto count = [&](unsigned) {
+    ClaimParts(next, part_count_, 1, [&](std::size_t i, std::size_t) { CountPart(queries, i); });
+  };
+  pool.Run(count);
+  SumCounts();
+  if (range_begin_[range_count_] == 0) return;
+  next = 0;
+  auto list = [&](unsigned) {
+    ClaimParts(next, part_count_, 1, [&](std::size_t i, std::size_t) { ListPart(queries, i); });
+  };
+  pool.Run(list);
+  next = 0;
+  auto score = [&](unsigned) {
+    ClaimParts(next, range_count_, kRangesAtOnce, [&](std::size_t first, std::size_t end) {
+      for (std::size_t range = first; range < end; ++range)
+        ScoreRange(kernel, rows, queries, SortRange(range));
+    });
+  };
+  pool.Run(score);
+}
+
+void RowOrderScorer::CountPart(std::span<Query> queries, std::size_t part) {
+  std::uint32_t* counts = places_.data() + part * kRangesMax;
+  std::fill_n(counts, range_count_, 0U);
+  for (Query& query : PartOf(queries, part)) {
+    query.unknown = 0;
+    for (const Candidate& candidate : query.candidates) {
+      if (candidate.known()) continue;
+      ++counts[candidate.index >> range_shift_];
+      ++query.unknown;
+    }
+  }
+}
+
+// Turns counts into places: those of a range lie together, part after part.
+void RowOrderScorer::SumCounts() {
+  std::uint32_t sum = 0;
+  for (std::size_t range = 0; range < range_count_; ++range) {
+    range_begin_[range] = sum;
+    for (std::size_t part = 0; part < part_count_; ++part) {
+      sum += std::exchange(places_[part * kRangesMax + range], sum);
+    }
+  }
+  range_begin_[range_count_] = sum;
+  assert(sum * sizeof(Pair) <= pairs_.bytes());
+}
+
+void RowOrderScorer::ListPart(std::span<const Query> queries, std::size_t part) {
+  std::uint32_t* places = places_.data() + part * kRangesMax;
+  auto* pairs = pairs_.As<Pair>();
+  for (const Query& query : PartOf(queries, part)) {
+    const auto number = static_cast<std::uint16_t>(&query - queries.data());
+    for (std::size_t i = 0; i < query.candidates.size(); ++i) {
+      const Candidate& candidate = query.candidates[i];
+      if (candidate.known()) continue;
+      pairs[places[candidate.index >> range_shift_]++] = {candidate.index, number,
+                                                          static_cast<std::uint16_t>(i)};
+    }
+  }
+}
+
+std::span<const RowOrderScorer::Pair> RowOrderScorer::SortRange(std::size_t range) {
+  const std::size_t begin = range_begin_[range];
+  const std::size_t count = range_begin_[range + 1] - begin;
+  std::span<Pair> from(pairs_.As<Pair>() + begin, count);
+  std::span<Pair> to(spare_.As<Pair>() + begin, count);
+  if (count <= kComparedMax) {
+    std::ranges::sort(from, {}, &Pair::index);
+    return from;
+  }
+  for (unsigned shift = 0; shift < range_shift_; shift += kDigitBits) {
+    std::array<std::uint32_t, std::size_t{1} << kDigitBits> places{};
+    constexpr std::uint32_t kDigit = (1U << kDigitBits) - 1;
+    for (const Pair& pair : from) ++places[pair.index >> shift & kDigit];
+    std::uint32_t sum = 0;
+    for (std::uint32_t& place : places) sum += std::exchange(place, sum);
+    for (const Pair& pair : from) to[places[pair.index >> shift & kDigit]++] = pair;
+    std::swap(from, to);
+  }
+  return from;
+}
+
+void RowOrderScorer::ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
+                                std::span<const Query> queries, std::span<const Pair> pairs) const {
+  const std::size_t padded_dim = rows.padded_dim();
+  const auto run_end = [pairs](std::size_t first) {
+    std::size_t end = first + 1;
+    while (end < pairs.size() && pairs[end].index == pairs[first].index) ++end;
+    return end;
+  };
+  std::size_t ahead = 0;
+  std::size_t rows_ahead = 0;
+  for (std::size_t first = 0; first < pairs.size();) {
+    for (; ahead < pairs.size() && rows_ahead < kRowsAhead; ++rows_ahead) {
+      PrefetchRow(rows, pairs[ahead].index);
+      ahead = run_end(ahead);
+    }
+    --rows_ahead;
+    const std::size_t end = run_end(first);
+    const float* row = rows.PaddedRow(pairs[first].index);
+    while (first < end) {
+      // A score is the same whichever of the two vectors is called the row.
+      std::array<const float*, Rescorer::kRowsScoredTogether> vectors;
+      std::array<float, Rescorer::kRowsScoredTogether> scores;
+      const std::size_t count = std::min(vectors.size(), end - first);
+      for (std::size_t i = 0; i < count; ++i) vectors[i] = queries[pairs[first + i].query].vector;
+      kernel.score_scattered(vectors.data(), count, row, padded_dim, scores.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        const Pair& pair = pairs[first + i];
+        queries[pair.query].candidates[pair.candidate].SetScore(scores[i]);
+      }
+      first += count;
+    }
+  }
+}
+
+}  // namespace simile::backend::cpu

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/candidates.h"
+#include "backend/cpu/thread_pool.h"
+#include "base/page_buffer.h"
+#include "certificate/canonical_score.h"
+#include "simile/matrix_view.h"
+
+namespace simile::backend::cpu {
+
+// Forms the canonical scores of the candidates of many queries in the order of their rows: each row
+// is read once, ascending, and scored with every query that has it as a candidate. Threads divide
+// the rows. Query by query the same rows are read once for each query, from anywhere in memory,
+// which costs more than the scores. Keeps its buffers from one call to the next; used by one
+// thread at a time.
+class RowOrderScorer {
+ public:
+  // A query's candidates. Those whose score is not known are scored: lower and upper become it.
+  struct Query {
+    const float* vector = nullptr;  // [padded_dim]
+    std::span<Candidate> candidates;
+    std::size_t unknown = 0;  // written: how many were scored
+  };
+
+  static constexpr std::size_t kQueriesMax = 1U << 16;
+  static constexpr std::size_t kCandidatesMax = 1U << 16;
+
+  // Allocates for this many candidates of all queries of a call. Throws std::bad_alloc.
+  void Reserve(std::size_t candidates_max, unsigned threads);
+
+  //   rows  of the segment, which the candidates' indices count
+  // REQUIRES: reserved for the candidates of these queries; at most kQueriesMax queries, each with
+  //           at most kCandidatesMax candidates. Does not throw.
+  // Cost: one read of the wanted rows and a score a candidate; 8 bytes a candidate are sorted by
+  // row, in two or three steps.
+  void Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel, MatrixView rows,
+           std::span<Query> queries);
+
+ private:
+  // One score to form.
+  struct Pair {
+    std::uint32_t index;  // of the row
+    std::uint16_t query;
+    std::uint16_t candidate;  // of the query's
+  };
+  // Rows are divided into so many ranges of equal length at most. Pairs are first distributed to
+  // the ranges, then sorted within each by the thread that scores it.
+  static constexpr std::size_t kRangesMax = 1'024;
+
+  void CountPart(std::span<Query> queries, std::size_t part);
+  void SumCounts();
+  void ListPart(std::span<const Query> queries, std::size_t part);
+  // Sorts the pairs of a range by row; returns where they are then.
+  std::span<const Pair> SortRange(std::size_t range);
+  void ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
+                  std::span<const Query> queries, std::span<const Pair> pairs) const;
+
+  // The queries of a part; parts are what threads claim to count and to list.
+  template <class AnyQuery>
+  std::span<AnyQuery> PartOf(std::span<AnyQuery> queries, std::size_t part) const {
+    const std::size_t first = queries.size() * part / part_count_;
+    return queries.subspan(first, queries.size() * (part + 1) / part_count_ - first);
+  }
+
+  unsigned range_shift_ = 0;  // index >> this is the range of a row
+  std::size_t range_count_ = 0;
+  std::size_t part_count_ = 0;
+  std::vector<std::uint32_t> places_;       // [part][range]  pairs, then where the next one goes
+  std::vector<std::uint32_t> range_begin_;  // [range + 1]
+  base::PageBuffer pairs_;                  // Pair, by range
+  base::PageBuffer spare_;                  // the same, to sort with
+};
+
+}  // namespace simile::backend::cpu
