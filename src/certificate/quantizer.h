@@ -6,10 +6,8 @@
 
 namespace simile::certificate {
 
-// Codes lie in -code_max .. code_max: 127 fills a byte; 63 is for instruction sets that add pairs
-// of products in sixteen bits (backend/cpu/int8_avx2.cpp).
+// Codes lie in -code_max .. code_max; 127 fills a byte.
 inline constexpr std::int32_t kByteCodeMax = 127;
-inline constexpr std::int32_t kNarrowCodeMax = 63;
 
 // What quantizing a rotated vector y to y' = scale * codes left, as squares of lengths, in double.
 struct QuantizedSquares {

@@ -36,8 +36,7 @@ std::shared_ptr<PaddedRows> RowsAgainstTheShuffle(SeededRandom& random) {
   auto rows = UnitRows(kRowCount, kDim, random);
   const PackedShape shape = ShapeOf(kRowCount, kDim, 1);
   PackedRows::Progress progress;
-  const auto packed =
-      PackedRows::Build(rows->view(), shape, certificate::kByteCodeMax, 1, progress);
+  const auto packed = PackedRows::Build(rows->view(), shape, 1, progress);
   const std::size_t first_chunk = shape.chunk_blocks * shape.block_rows;
   for (std::size_t position = 0; position < kRowCount; ++position) {
     const std::span<float> row = (*rows)[packed->IndexAt(position)];

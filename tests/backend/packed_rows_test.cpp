@@ -17,7 +17,6 @@ namespace simile::backend::cpu {
 namespace {
 
 using certificate::kByteCodeMax;
-using certificate::kNarrowCodeMax;
 using tests::ExactLength;
 using tests::ExactRotation;
 using tests::PaddedRows;
@@ -26,12 +25,11 @@ using tests::SeededRandom;
 using tests::UnitRows;
 
 std::unique_ptr<const PackedRows> BuildOf(const PaddedRows& rows, std::size_t block_bytes,
-                                          std::int32_t code_max = kByteCodeMax,
                                           unsigned threads = 1) {
   PackedRows::Progress progress;
   PackedShape shape = ShapeOf(rows.row_count(), rows.dim(), block_bytes);
   shape.has_int4 = true;
-  return PackedRows::Build(rows.view(), shape, code_max, threads, progress);
+  return PackedRows::Build(rows.view(), shape, threads, progress);
 }
 
 constexpr CodeWidth kWidths[] = {CodeWidth::kByte, CodeWidth::kInt4};
@@ -46,10 +44,9 @@ std::int32_t CodeAt(const PackedRows& packed, CodeWidth width, std::size_t posit
   if (width == CodeWidth::kInt4) {
     const std::uint8_t two = codes[group / 2 + column / 8 * 64 + row % kGroupRows * 4 + column % 4];
     const std::size_t int4 = column % 8 < 4 ? two & 15U : two >> 4U;
-    return packed.int4_bytes()[int4] - (packed.code_max() + 1);
+    return packed.int4_bytes()[int4] - (kByteCodeMax + 1);
   }
-  return codes[group + column / 4 * 64 + row % kGroupRows * 4 + column % 4] -
-         (packed.code_max() + 1);
+  return codes[group + column / 4 * 64 + row % kGroupRows * 4 + column % 4] - (kByteCodeMax + 1);
 }
 
 TEST(PackedRowsTest, HoldsEveryRowExactlyOnce) {
@@ -87,10 +84,10 @@ TEST(PackedRowsTest, IsTheSameWhateverTheNumberOfThreads) {
   constexpr std::uint64_t kSeed = 52;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(20'011, 70, random);
-  const auto one = BuildOf(*rows, 16 << 10, kByteCodeMax, 1);
+  const auto one = BuildOf(*rows, 16 << 10, 1);
   const std::size_t bytes = one->shape().position_count() * one->shape().rotated_dim;
   for (const unsigned threads : {2U, 5U}) {
-    const auto more = BuildOf(*rows, 16 << 10, kByteCodeMax, threads);
+    const auto more = BuildOf(*rows, 16 << 10, threads);
     for (std::size_t position = 0; position < one->shape().position_count(); ++position) {
       ASSERT_EQ(one->IndexAt(position), more->IndexAt(position)) << threads;
       ASSERT_EQ(one->Int4Residual(position), more->Int4Residual(position)) << threads;
@@ -135,7 +132,7 @@ void ExpectBounds(const PaddedRows& rows, const PackedRows& packed, CodeWidth wi
     long double decoded = 0;
     for (std::size_t column = 0; column < exact.size(); ++column) {
       const std::int32_t code = CodeAt(packed, width, position, column);
-      ASSERT_LE(std::abs(code), packed.code_max()) << "position " << position;
+      ASSERT_LE(std::abs(code), kByteCodeMax) << "position " << position;
       const long double back = static_cast<long double>(block.scale) * code;
       residual += (exact[column] - back) * (exact[column] - back);
       decoded += back * back;
@@ -162,12 +159,9 @@ TEST(PackedRowsTest, BoundsEveryRowOfABlock) {
         // Enough of them for a block that has no others.
         if (random.OneIn(3)) std::ranges::fill((*rows)[r], 0.0F);
       }
-      for (const std::int32_t code_max : {kByteCodeMax, kNarrowCodeMax}) {
-        const auto packed = BuildOf(*rows, 8 << 10, code_max);
-        for (const CodeWidth width : kWidths) ExpectBounds(*rows, *packed, width, rotation);
-        ASSERT_FALSE(HasFatalFailure())
-            << "seed " << kSeed << ", dim " << dim << ", wild " << wild << ", " << code_max;
-      }
+      const auto packed = BuildOf(*rows, 8 << 10);
+      for (const CodeWidth width : kWidths) ExpectBounds(*rows, *packed, width, rotation);
+      ASSERT_FALSE(HasFatalFailure()) << "seed " << kSeed << ", dim " << dim << ", wild " << wild;
     }
   }
 }
@@ -193,7 +187,7 @@ TEST(PackedRowsTest, CountsItsChunks) {
   const auto rows = UnitRows(5'000, 64, random);
   PackedRows::Progress progress;
   const PackedShape shape = ShapeOf(5'000, 64, 4 << 10);
-  ASSERT_NE(PackedRows::Build(rows->view(), shape, kByteCodeMax, 2, progress), nullptr);
+  ASSERT_NE(PackedRows::Build(rows->view(), shape, 2, progress), nullptr);
   EXPECT_EQ(progress.chunks_done, shape.chunk_count());
 }
 
@@ -203,8 +197,7 @@ TEST(PackedRowsTest, IsNotBuiltWhenCancelled) {
   const auto rows = UnitRows(5'000, 64, random);
   PackedRows::Progress progress;
   progress.cancelled = true;
-  EXPECT_EQ(PackedRows::Build(rows->view(), ShapeOf(5'000, 64, 4 << 10), kByteCodeMax, 2, progress),
-            nullptr);
+  EXPECT_EQ(PackedRows::Build(rows->view(), ShapeOf(5'000, 64, 4 << 10), 2, progress), nullptr);
   EXPECT_EQ(progress.chunks_done, 0U);
 }
 

@@ -15,6 +15,8 @@ using backend::cpu::Int8Kernel;
 using backend::cpu::kGroupRows;
 using backend::cpu::kTileQueries;
 
+constexpr std::int32_t kCodeMax = 127;
+
 // A normal variable lies this many standard deviations above its mean with probability 1e-5.
 constexpr double kGateDeviations = 4.265;
 
@@ -28,7 +30,7 @@ std::size_t HitsMax(const KernelBlock::Shape& shape) {
 
 }  // namespace
 
-KernelBlock::KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_t seed)
+KernelBlock::KernelBlock(const Shape& shape, std::uint64_t seed)
     : shape_(shape),
       codes_(kBlocks * shape.row_count * shape.dim),
       queries_(PaddedQueries(shape.query_count) * shape.dim),
@@ -37,8 +39,8 @@ KernelBlock::KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_
       sums_(HitsMax(shape) * sizeof(std::int32_t)),
       scratch_(backend::cpu::ScratchBytes(shape.query_count)),
       hits_{places_.As<std::uint32_t>(), sums_.As<std::int32_t>(), 0} {
-  DrawCodes(code_max, seed);
-  SetGates(code_max);
+  DrawCodes(seed);
+  SetGates();
 }
 
 std::int8_t& KernelBlock::QueryCode(std::size_t query, std::size_t column) {
@@ -53,9 +55,9 @@ std::uint8_t& KernelBlock::RowByte(std::size_t block, std::size_t row, std::size
       .As<std::uint8_t>()[group + column / 4 * kGroupRows * 4 + row % kGroupRows * 4 + column % 4];
 }
 
-void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
+void KernelBlock::DrawCodes(std::uint64_t seed) {
   tests::SeededRandom random(seed);
-  const auto width = 2 * static_cast<std::size_t>(code_max) + 1;
+  constexpr std::size_t width = 2 * kCodeMax + 1;
   for (std::size_t block = 0; block < kBlocks; ++block) {
     for (std::size_t row = 0; row < shape_.row_count; ++row) {
       for (std::size_t column = 0; column < shape_.dim; ++column) {
@@ -65,17 +67,17 @@ void KernelBlock::DrawCodes(std::int32_t code_max, std::uint64_t seed) {
   }
   for (std::size_t query = 0; query < shape_.query_count; ++query) {
     for (std::size_t column = 0; column < shape_.dim; ++column) {
-      const auto code = static_cast<std::int32_t>(random.Below(width)) - code_max;
+      const auto code = static_cast<std::int32_t>(random.Below(width)) - kCodeMax;
       QueryCode(query, column) = static_cast<std::int8_t>(code);
     }
   }
 }
 
-// Row bytes are uniform in 1 .. 2 code_max + 1, so a query's sums are nearly normal.
-void KernelBlock::SetGates(std::int32_t code_max) {
+// Row bytes are uniform in 1 .. 255, so a query's sums are nearly normal.
+void KernelBlock::SetGates() {
   auto* starts = starts_.As<std::int32_t>();
-  const double mean = code_max + 1;
-  const double variance = (std::pow(2.0 * code_max + 1, 2) - 1) / 12;
+  constexpr double mean = kCodeMax + 1;
+  const double variance = (std::pow(2.0 * kCodeMax + 1, 2) - 1) / 12;
   for (std::size_t query = 0; query < shape_.query_count; ++query) {
     double total = 0;
     double squares = 0;

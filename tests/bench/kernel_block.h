@@ -21,7 +21,7 @@ class KernelBlock {
     std::size_t dim = 384;          // a multiple of 64
   };
 
-  KernelBlock(const Shape& shape, std::int32_t code_max, std::uint64_t seed);
+  KernelBlock(const Shape& shape, std::uint64_t seed);
 
   // Scans one of the two blocks, by whether `turn` is even, while the kernel prefetches the other.
   // Returns how many hits there were.
@@ -38,8 +38,8 @@ class KernelBlock {
  private:
   static constexpr std::size_t kBlocks = 2;
 
-  void DrawCodes(std::int32_t code_max, std::uint64_t seed);
-  void SetGates(std::int32_t code_max);
+  void DrawCodes(std::uint64_t seed);
+  void SetGates();
   std::int8_t& QueryCode(std::size_t query, std::size_t column);
   std::uint8_t& RowByte(std::size_t block, std::size_t row, std::size_t column);
   // A place in the block (backend::cpu::PlaceOf) and its sum, the start included.

@@ -62,8 +62,7 @@ class Contest {
           backend::cpu::ThreadPool& pool)
       : kernel_(kernel), peak_(peak), pool_(pool), hits_(pool.thread_count(), 0) {
     for (unsigned thread = 0; thread < pool.thread_count(); ++thread) {
-      blocks_.push_back(
-          std::make_unique<KernelBlock>(options.shape, kernel.code_max, std::uint64_t{1} + thread));
+      blocks_.push_back(std::make_unique<KernelBlock>(options.shape, std::uint64_t{1} + thread));
     }
     operands_ = base::PageBuffer(kOperandBytes);
     tests::SeededRandom random(1);

@@ -185,7 +185,7 @@ CertificateCase MakeCertificateCase(std::uint64_t seed) {
   drawn.family = FamilyOf(seed);
   drawn.dim = DrawDim(drawn.family, random);
   const std::size_t row_count = DrawRowCount(drawn.family, drawn.dim, random);
-  drawn.code_max = random.OneIn(3) ? certificate::kNarrowCodeMax : certificate::kByteCodeMax;
+  drawn.code_max = random.OneIn(3) ? 63 : certificate::kByteCodeMax;
   drawn.block_rows = std::array<std::size_t, 4>{1, 3, 16, row_count}[random.Below(4)];
   if (random.OneIn(6)) drawn.scale_factor = std::fabs(random.Wild(-4, 3));
   drawn.k = random.OneIn(4) ? row_count : random.Between(1, row_count);

@@ -14,6 +14,8 @@
 namespace simile::certificate {
 namespace {
 
+constexpr std::int32_t kNarrowCodeMax = 63;
+
 using tests::SeededRandom;
 
 TEST(Int4CodesTest, AreSymmetricalAndAscendToTheLargestCode) {

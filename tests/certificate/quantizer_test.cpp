@@ -13,6 +13,8 @@
 namespace simile::certificate {
 namespace {
 
+constexpr std::int32_t kNarrowCodeMax = 63;
+
 using tests::SeededRandom;
 
 struct Quantized {

@@ -294,6 +294,6 @@ void Scan(const BlockScan& block) { AmxScan(block).Run(); }
 
 }  // namespace
 
-const Int8Kernel kInt8Amx{"amx", 127, false, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Amx{"amx", 0, false, &Enter, &Leave, &Scan};
 
 }  // namespace simile::backend::cpu

@@ -6,8 +6,11 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Codes reach 63, row bytes 127: a pair of products stays within 2 * 127 * 63 = 16,002, so that the
-// sixteen bits in which vpmaddubsw adds hold two pairs, and one widening serves eight columns.
+// vpmaddubsw adds the products of two columns in sixteen bits. Two such sums fit them whatever the
+// row's bytes are, because the query's codes in these four columns are limited: 255 * 128 < 2^15.
+// So one widening serves eight columns.
+constexpr std::int32_t kFourCodesMax = 128;
+
 struct Avx2Products : EightLanes<Avx2Products> {
   template <std::size_t kQueries, class Codes>
   static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
@@ -57,6 +60,6 @@ using Walk = Int8Walk<Avx2Products>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx2{"avx2", 63, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx2{"avx2", kFourCodesMax, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

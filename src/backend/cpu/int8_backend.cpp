@@ -369,8 +369,7 @@ class Int8Index final : public SegmentIndex {
 
   absl::Status TryBuild() {
     try {
-      built_ = PackedRows::Build(rows_.rows, shape_, engine_.options().large->code_max,
-                                 engine_.pool().thread_count(), progress_);
+      built_ = PackedRows::Build(rows_.rows, shape_, engine_.pool().thread_count(), progress_);
       if (built_ == nullptr) {
         return absl::CancelledError("the index was cancelled before it was built");
       }
@@ -481,10 +480,9 @@ Int8Options OptionsFor(std::string_view isa) {
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
   if (options.large == nullptr) return options;
   options.small = options.large;
-  // A small batch fills no tile, so memory is the limit, and the vector kernel reads it faster.
-  if (isa.empty() && supported.size() > 1 && supported[1]->code_max == options.large->code_max) {
-    options.small = supported[1];
-  }
+  // AMX, the one that reads no int4, wants whole tiles of queries: a small batch fills none, so
+  // that memory is the limit, and a vector kernel reads it faster.
+  if (isa.empty() && !options.large->reads_int4) options.small = supported[1];
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
                                   : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
   return options;
@@ -507,7 +505,7 @@ ResidentPlan PlanInt8(const Int8Options& options, const SegmentShape& shape) {
 }
 
 std::unique_ptr<Backend> MakeInt8Backend(const Int8Options& options) {
-  assert(options.threads >= 1 && options.large->code_max == options.small->code_max);
+  assert(options.threads >= 1);
   return std::make_unique<Int8Backend>(options);
 }
 

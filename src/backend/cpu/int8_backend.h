@@ -14,8 +14,7 @@
 namespace simile::backend::cpu {
 
 struct Int8Options {
-  // Kernels for batches from large_batch_min on and below it. Both read the same codes.
-  // REQUIRES: large->code_max == small->code_max
+  // Kernels for batches from large_batch_min on and below it.
   const Int8Kernel* large = nullptr;
   const Int8Kernel* small = nullptr;
   const certificate::CanonicalKernel* canonical = nullptr;

@@ -43,7 +43,7 @@ inline constexpr std::size_t kHitsBeyond = 16;
 // and where sum >= 0, it is appended to the hits. Starting at minus the gate makes a hit a
 // clear sign bit, which is tested for many sums at once.
 struct BlockScan {
-  // Row bytes, code + code_max + 1; 64-byte aligned:
+  // Row bytes, 1 .. 255: code + 128; 64-byte aligned:
   //   [group_count][code_dim / 4][16 rows][4]
   // or, when int4_bytes is not null (kernels that read int4, at most kQueriesTogether queries):
   //   [group_count][code_dim / 8][16 rows][4]
@@ -66,8 +66,11 @@ struct BlockScan {
 };
 
 struct Int8Kernel {
-  const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
-  std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
+  const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
+  // For kernels that add the products of four columns in sixteen bits: what the positive codes of a
+  // query may add up to in these columns, and the negative ones. Of eight columns, 0, 1, 4, 5 are
+  // four, and 2, 3, 6, 7. 0: no limit.
+  std::int32_t four_codes_max;
   bool reads_int4;
   // A thread calls enter before and leave after the blocks that it scans for some of query_count
   // queries.

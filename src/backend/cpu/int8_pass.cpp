@@ -87,7 +87,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
       result_(result) {
   assert(shape_.block_rows <= std::size_t{1} << kPlaceRowBits);
   const std::size_t count = queries.size();
-  memory_.packed_.Reset(segment.packed, count);
+  memory_.packed_.Reset(segment.packed, segment.kernel.four_codes_max, count);
   if (memory_.gates_size_ < count) {
     memory_.gates_ = std::make_unique<std::atomic<float>[]>(count);
     memory_.gates_size_ = count;

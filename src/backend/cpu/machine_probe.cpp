@@ -96,7 +96,7 @@ std::unique_ptr<const PackedRows> MachineProbe::Pack(std::size_t row_count) {
   PackedRows::Progress progress;
   return PackedRows::Build(RowsUpTo(row_count).rows,
                            ShapeOf(row_count, kDim, options_.tuning.block_bytes),
-                           options_.large->code_max, pool_.thread_count(), progress);
+                           pool_.thread_count(), progress);
 }
 
 void MachineProbe::SelectQueries(std::size_t batch, const RowMask* mask) {

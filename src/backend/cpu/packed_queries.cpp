@@ -13,11 +13,30 @@ using certificate::kCodeStep;
 using certificate::kSideBySide;
 static_assert(kCodeStep % kSideBySide == 0);
 
+// The scale from which on a kernel's limit holds (Int8Kernel::four_codes_max).
+float ScaleForFours(std::span<const float> rotated, std::int32_t four_codes_max) {
+  float most = 0;
+  for (std::size_t first = 0; first < rotated.size(); first += 8) {
+    std::array<float, 2> positive{};
+    std::array<float, 2> negative{};
+    for (std::size_t i = 0; i < 8; ++i) {
+      const float value = rotated[first + i];
+      positive[i / 2 % 2] += std::max(value, 0.0F);
+      negative[i / 2 % 2] += std::max(-value, 0.0F);
+    }
+    most = std::max({most, positive[0], positive[1], negative[0], negative[1]});
+  }
+  // Each of the four is rounded by at most a half; the other half is for errors of these sums.
+  return most / (static_cast<float>(four_codes_max) - 2.5F);
+}
+
 }  // namespace
 
-void PackedQueries::Reset(const PackedRows& rows, std::size_t query_count) {
+void PackedQueries::Reset(const PackedRows& rows, std::int32_t four_codes_max,
+                          std::size_t query_count) {
   const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
   rotated_dim_ = rows.shape().rotated_dim;
+  four_codes_max_ = four_codes_max;
   codes_.Reserve((tiles + 1) * kTileQueries * rotated_dim_);
   if (queries_.size() < query_count) queries_.resize(query_count);
 }
@@ -39,14 +58,16 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
   std::fill(rotated + given, rotated + rotated_dim, 0.0F);
   rows.rotation().Rotate<1>(rotated, scratch.spare.data());
 
-  const float scale =
-      certificate::ScaleFor(certificate::LargestMagnitude({rotated, rotated_dim}), rows.code_max());
+  float scale = certificate::ScaleFor(certificate::LargestMagnitude({rotated, rotated_dim}),
+                                      certificate::kByteCodeMax);
+  if (four_codes_max_ > 0)
+    scale = std::max(scale, ScaleForFours({rotated, rotated_dim}, four_codes_max_));
   // The columns are taken as those of sixteen short vectors side by side, whose sums compilers form
   // together: a single sum would wait for each addition.
   const std::size_t short_dim = rotated_dim / kSideBySide;
   std::array<certificate::QuantizedSquares, kSideBySide> short_squares;
   std::array<double, kSideBySide> short_lengths;
-  certificate::Quantize<kSideBySide>(rotated, short_dim, scale, rows.code_max(),
+  certificate::Quantize<kSideBySide>(rotated, short_dim, scale, certificate::kByteCodeMax,
                                      scratch.codes.data(), short_squares.data());
   certificate::SquaredLengths<kSideBySide>(rotated, short_dim, short_lengths.data());
   certificate::QuantizedSquares squares;
@@ -68,7 +89,7 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
   query.norms = certificate::NormsOf(length_squared, squares);
   query.scale = static_cast<double>(scale);
   query.steps_per_unit = 1.0 / query.scale;
-  query.offset = static_cast<double>(code_sum * (rows.code_max() + 1));
+  query.offset = static_cast<double>(code_sum * (certificate::kByteCodeMax + 1));
 }
 
 }  // namespace simile::backend::cpu

@@ -171,8 +171,8 @@ class PackedRows::Builder {
   // Quantizes the rows at [first, first + count) of the chunk's order.
   void PackBlock(std::size_t index, std::size_t first, std::size_t count, Scratch& scratch) {
     Block& block = packed_.blocks_[index];
-    block.scale =
-        certificate::ScaleFor(scratch.largest[scratch.order[first + count - 1]], packed_.code_max_);
+    block.scale = certificate::ScaleFor(scratch.largest[scratch.order[first + count - 1]],
+                                        certificate::kByteCodeMax);
     if (shape_.has_int4) packed_.int4_blocks_[index].scale = Int4Scale(first, count, scratch);
     const std::size_t place = index * shape_.block_rows;
     for (std::size_t row = 0; row < RoundUp(count, kRowsTogether); row += kGroupRows) {
@@ -219,7 +219,8 @@ class PackedRows::Builder {
   void QuantizeBytes(Block& block, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
     certificate::Quantize<kSideBySide>(scratch.columns.data(), shape_.rotated_dim, block.scale,
-                                       packed_.code_max_, scratch.codes.data(), squares.data());
+                                       certificate::kByteCodeMax, scratch.codes.data(),
+                                       squares.data());
     for (std::size_t i = 0; i < count; ++i)
       block.norms.Include(certificate::NormsOf(scratch.lengths[i], squares[i]));
   }
@@ -237,7 +238,7 @@ class PackedRows::Builder {
 
   // [rotated_dim][16] codes -> [rotated_dim / 4][16][4] bytes.
   void PackBytes(std::span<const std::int8_t> codes, std::uint8_t* group) const {
-    const std::int32_t bias = packed_.code_max_ + 1;
+    constexpr std::int32_t bias = certificate::kByteCodeMax + 1;
     for (std::size_t column = 0; column < shape_.rotated_dim; column += 4) {
       for (std::size_t row = 0; row < kGroupRows; ++row) {
         for (std::size_t i = 0; i < 4; ++i) {
@@ -271,19 +272,19 @@ class PackedRows::Builder {
   std::atomic<std::size_t> next_chunk_{0};
 };
 
-PackedRows::PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t code_max)
+PackedRows::PackedRows(const PackedShape& shape, std::size_t dim)
     : shape_(shape),
       rotation_(dim),
-      code_max_(code_max),
       codes_(shape.position_count() * shape.rotated_dim),
       index_at_(shape.position_count(), kNoRow),
       blocks_(shape.block_count()),
-      int4_codes_(code_max),
+      int4_codes_(certificate::kByteCodeMax),
       int4_(shape.has_int4 ? shape.position_count() * shape.rotated_dim / 2 : 0),
       int4_blocks_(shape.has_int4 ? shape.block_count() : 0),
       int4_residuals_(shape.has_int4 ? shape.position_count() : 0) {
   for (std::size_t int4 = 0; int4 < int4_bytes_.size(); ++int4) {
-    int4_bytes_[int4] = static_cast<std::uint8_t>(int4_codes_.code(int4) + code_max + 1);
+    int4_bytes_[int4] =
+        static_cast<std::uint8_t>(int4_codes_.code(int4) + certificate::kByteCodeMax + 1);
   }
 }
 
@@ -296,9 +297,8 @@ std::size_t PackedRows::BuildBytes(const PackedShape& shape, unsigned threads) {
 }
 
 std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const PackedShape& shape,
-                                                    std::int32_t code_max, unsigned threads,
-                                                    Progress& progress) {
-  std::unique_ptr<PackedRows> packed(new PackedRows(shape, rows.dim(), code_max));
+                                                    unsigned threads, Progress& progress) {
+  std::unique_ptr<PackedRows> packed(new PackedRows(shape, rows.dim()));
   const std::span<std::uint32_t> indices = std::span(packed->index_at_).first(shape.row_count);
   std::iota(indices.begin(), indices.end(), 0U);
   base::Shuffle(indices);

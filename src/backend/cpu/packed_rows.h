@@ -59,16 +59,13 @@ class PackedRows {
   // What Build takes with so many threads besides what it returns.
   static std::size_t BuildBytes(const PackedShape& shape, unsigned threads);
   // Builds with up to `threads` threads of its own.
-  //   code_max  of the kernels that will read it
   // Returns null when cancelled. Throws std::bad_alloc.
   // Cost: reads the rows once, in random order; measured in docs/benchmarks/cpu.md.
   static std::unique_ptr<const PackedRows> Build(MatrixView rows, const PackedShape& shape,
-                                                 std::int32_t code_max, unsigned threads,
-                                                 Progress& progress);
+                                                 unsigned threads, Progress& progress);
 
   const PackedShape& shape() const { return shape_; }
   const certificate::Rotation& rotation() const { return rotation_; }
-  std::int32_t code_max() const { return code_max_; }
 
   // REQUIRES for every width parameter: kByte, or shape().has_int4.
   const Block& block(CodeWidth width, std::size_t index) const {
@@ -91,12 +88,11 @@ class PackedRows {
   std::uint32_t IndexAt(std::size_t position) const { return index_at_[position]; }
 
  private:
-  PackedRows(const PackedShape& shape, std::size_t dim, std::int32_t code_max);
+  PackedRows(const PackedShape& shape, std::size_t dim);
   class Builder;
 
   PackedShape shape_;
   certificate::Rotation rotation_;
-  std::int32_t code_max_;
   base::PageBuffer codes_;
   std::vector<std::uint32_t> index_at_;  // [position]
   std::vector<Block> blocks_;
