@@ -61,7 +61,7 @@ std::optional<std::size_t> EngineOptions::verify_max() const {
   return verify == "all" ? std::nullopt : ParseCount(verify);
 }
 
-void AddOptions(CLI::App& app, EngineOptions& options) {
+void AddDataOptions(CLI::App& app, EngineOptions& options) {
   const Limits limits;
   app.option_defaults()->always_capture_default();
   app.add_option("--vectors", options.vectors_path, ".npy or .safetensors file of rows");
@@ -73,7 +73,26 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
   app.add_option("--dim", options.dim, "their dimension")->check(CLI::Range(1U, limits.dim_max));
   app.add_option("--query-count", options.query_count, "synthetic queries")
       ->check(CLI::Range(1U, 1'000'000U));
-  app.add_option("--seed", options.seed, "of rows, queries and filters");
+  app.add_option("--seed", options.seed, "of what is drawn");
+}
+
+void AddCaseOptions(CLI::App& app, EngineOptions& options) {
+  const Limits limits;
+  app.add_option("--batch", options.batches, "batch sizes")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 1'000'000U));
+  app.add_option("--k", options.ks, "hits a query")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, limits.k_max));
+  app.add_option("--threads", options.threads, "0: the processors this process may use")
+      ->check(CLI::Range(0U, 1'024U));
+  app.add_option("--isa", options.isas, "instruction sets to force")->delimiter(',');
+  app.add_option("--rounds", options.rounds, "times each case is measured")
+      ->check(CLI::Range(1U, 100'000U));
+}
+
+void AddOptions(CLI::App& app, EngineOptions& options) {
+  AddDataOptions(app, options);
   app.add_option("--norm-spread", options.norm_spread,
                  "with --metric dot: row lengths log-uniform over this factor")
       ->check(CLI::Range(1.0, 1e6));
@@ -83,28 +102,17 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
                  "write the synthetic queries to this .npy and stop");
   app.add_option("--metric", options.metric, "cosine or dot")
       ->check(CLI::IsMember({"cosine", "dot"}));
-  app.add_option("--batch", options.batches, "batch sizes")
-      ->delimiter(',')
-      ->check(CLI::Range(1U, 1'000'000U));
-  app.add_option("--k", options.ks, "hits a query")
-      ->delimiter(',')
-      ->check(CLI::Range(1U, limits.k_max));
+  AddCaseOptions(app, options);
   app.add_option("--filter-pass", options.filter_passes,
                  "shares of rows that pass a random filter; 1 is no filter")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--threads", options.threads, "0: the processors this process may use")
-      ->check(CLI::Range(0U, 1'024U));
   app.add_option("--backend", options.backends,
-                 "scan; int8; auto, which is int8 calibrated to this machine")
+                 "scan; int8; auto, which is int8 calibrated to this machine; each with each --isa")
       ->delimiter(',')
       ->check(CLI::IsMember({"scan", "int8", "auto"}));
   app.add_flag("!--no-int4", options.int4,
                "leave out half a byte a dimension of large collections");
-  app.add_option("--isa", options.isas, "instruction sets to force, each with each backend")
-      ->delimiter(',');
-  app.add_option("--rounds", options.rounds, "times each case is measured")
-      ->check(CLI::Range(1U, 100'000U));
   app.add_option("--verify", options.verify,
                  "how many queries' answers to compare with the plain scan, or all");
   app.add_flag("--quick", options.quick,

@@ -55,6 +55,11 @@ struct EngineOptions {
   std::optional<std::size_t> verify_max() const;
 };
 
+// Where the vectors come from.
+void AddDataOptions(CLI::App& app, EngineOptions& options);
+// Batch sizes, k, threads, instruction sets and rounds.
+void AddCaseOptions(CLI::App& app, EngineOptions& options);
+// These, and all others.
 void AddOptions(CLI::App& app, EngineOptions& options);
 
 // Checks what CLI11 cannot: options that exclude or need each other. Applies --quick.

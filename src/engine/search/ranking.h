@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -52,6 +53,7 @@ class Ranking {
 
   // Best first; fewer than k when fewer rows pass.
   const std::vector<Hit>& hits() const { return hits_; }
+  std::vector<Hit> TakeHits() { return std::move(hits_); }
 
  private:
   void BeginRound();

@@ -69,7 +69,7 @@ void Refinement::FinishRanking() {
     stage_ = Stage::kDiversifying;
     return;
   }
-  result_.hits = ranking_.hits();
+  result_.hits = ranking_.TakeHits();
   stage_ = Stage::kDone;
 }
 
