@@ -30,7 +30,7 @@ struct Int8Options {
   std::size_t small_pass_bytes = 4U << 20;
   // Candidates are scored row by row instead of query by query (BatchFinish) where a batch wants so
   // many hits for each row of the segment (docs/design/cpu-engine.md).
-  std::size_t row_order_hits_per_row = 2;
+  std::size_t row_order_hits_per_row = 1;
 };
 
 // The kernels to use on this processor: the fastest it can run, or the forced one.
