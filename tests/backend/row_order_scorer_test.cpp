@@ -26,7 +26,6 @@ std::vector<std::vector<Candidate>> DrawCandidates(std::size_t query_count, std:
       if (index % 64 != 0 && !random.OneIn(share)) continue;
       // A known score is left alone, whatever it is.
       of_query.push_back({index, -3, random.OneIn(8) ? -3.0F : 3.0F});
-      if (of_query.size() == RowOrderScorer::kCandidatesMax) break;
     }
     for (std::size_t i = of_query.size(); i > 1; --i)
       std::swap(of_query[i - 1], of_query[random.Below(i)]);

@@ -24,30 +24,30 @@ void BatchFinish::Add(Int8Pass& pass) {
 
 void BatchFinish::Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
                       const SegmentRows& rows) {
+  Reserve(pool.thread_count());
   std::span<Query> left = queries_;
   while (!left.empty()) {
     std::size_t count = 0;
     std::size_t candidates = 0;
     while (count < left.size() &&
-           (count == 0 || candidates + left[count].candidates_max <= kCandidatesTogether)) {
-      candidates += left[count++].candidates_max;
+           (count == 0 || candidates + left[count].candidate_count <= kCandidatesTogether)) {
+      candidates += left[count++].candidate_count;
     }
     RunSome(pool, kernel, rows, left.first(count));
     left = left.subspan(count);
   }
 }
 
-void BatchFinish::Reserve(std::span<const Query> queries, unsigned threads) {
-  std::size_t all = 0;
+// For as many candidates as there may be, because their number differs from batch to batch.
+void BatchFinish::Reserve(unsigned threads) {
   std::size_t of_one = 0;
-  for (const Query& query : queries) {
-    all += query.candidates_max;
-    of_one = std::max(of_one, query.candidates_max);
-  }
+  for (const Query& query : queries_)
+    of_one = std::max(of_one, query.pass->CandidatesMax(query.number));
+  const std::size_t all = std::max(kCandidatesTogether, of_one);
   candidates_.Reserve(all * sizeof(Candidate));
   GrowTo(scratch_, threads);
   for (CandidateScratch& scratch : scratch_) scratch.Reserve(of_one);
-  GrowTo(wanted_, queries.size());
+  GrowTo(wanted_, queries_.size());
   scorer_.Reserve(all, threads);
 }
 
@@ -64,11 +64,10 @@ void BatchFinish::ForEach(ThreadPool& pool, std::span<Query> queries, Work work)
 
 void BatchFinish::RunSome(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
                           const SegmentRows& rows, std::span<Query> queries) {
-  Reserve(queries, pool.thread_count());
   Candidate* to = candidates_.As<Candidate>();
   for (Query& query : queries) {
-    query.candidates = {to, query.candidates_max};
-    to += query.candidates_max;
+    query.candidates = {to, query.candidate_count};
+    to += query.candidate_count;
   }
   const std::span<RowOrderScorer::Query> wanted = std::span(wanted_).first(queries.size());
 

@@ -30,14 +30,14 @@ class BatchFinish {
  private:
   struct Query {
     Int8Pass* pass;
-    std::size_t number;  // in its pass
-    std::size_t candidates_max;
+    std::size_t number;           // in its pass
+    std::size_t candidate_count;  // those that CopyCandidates leaves out included
     std::span<Candidate> candidates;
     std::size_t first = 0;  // how many of these MoveFirst has moved
     std::uint64_t rescored = 0;
   };
 
-  void Reserve(std::span<const Query> queries, unsigned threads);
+  void Reserve(unsigned threads);
   // For queries whose candidates are scored together.
   void RunSome(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
                const SegmentRows& rows, std::span<Query> queries);

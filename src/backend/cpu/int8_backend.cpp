@@ -255,9 +255,14 @@ class Int8Engine {
                      std::span<const std::uint32_t> queries) const {
     const std::size_t row_count = segment.rows.rows.row_count();
     std::size_t wanted = 0;
-    for (const std::uint32_t query : queries)
-      wanted += std::min<std::size_t>(batch.specs[query].k, row_count);
-    return wanted >= options_.row_order_hits_per_row * row_count;
+    for (const std::uint32_t query : queries) {
+      const std::size_t k = std::min<std::size_t>(batch.specs[query].k, row_count);
+      const std::size_t candidates_max =
+          Candidates::CapacityFor(k, row_count) * pool_.thread_count();
+      if (candidates_max > RowOrderScorer::kCandidatesMax) return false;
+      wanted += k;
+    }
+    return wanted / row_count >= options_.row_order_hits_per_row;
   }
 
   void Conclude(Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {

@@ -429,6 +429,10 @@ std::size_t Int8Pass::CandidateCount(std::size_t query) const {
   return count;
 }
 
+std::size_t Int8Pass::CandidatesMax(std::size_t query) const {
+  return CapacityOf(Spec(query), shape_.row_count) * memory_.workers_.size();
+}
+
 std::size_t Int8Pass::CopyCandidates(std::size_t query, Candidate* to) const {
   const float gate = FinalGate(query);
   std::size_t count = 0;

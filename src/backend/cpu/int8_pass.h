@@ -108,8 +108,9 @@ class Int8Pass {
   void Finish(ThreadPool& pool);
   // The same by steps, each of which different threads may take for different queries.
   //   query  0 .. queries().size() - 1
-  // How many candidates the query has at most.
+  // How many candidates the query has at most, and may have in such a pass.
   std::size_t CandidateCount(std::size_t query) const;
+  std::size_t CandidatesMax(std::size_t query) const;
   // Copies those that can be among the best, and returns how many they are.
   //   to  [CandidateCount(query)]
   std::size_t CopyCandidates(std::size_t query, Candidate* to) const;

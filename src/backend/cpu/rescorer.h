@@ -15,7 +15,7 @@ namespace simile::backend::cpu {
 
 // Prefetches the first lines of a row; the processor recognises them as a stream and goes on by
 // itself. Call it some rows before its score, since candidates are scattered in memory.
-inline void PrefetchRow(MatrixView rows, std::uint32_t index) {
+inline void PrefetchRow(MatrixView rows, std::size_t index) {
   constexpr std::size_t kLineFloats = 16;
   constexpr std::size_t kLines = 8;
   const float* row = rows.PaddedRow(index);

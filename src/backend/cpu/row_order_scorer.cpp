@@ -38,6 +38,7 @@ void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& k
   const std::size_t last_row = rows.row_count() - 1;
   range_shift_ = 0;
   while (last_row >> range_shift_ >= kRangesMax) ++range_shift_;
+  assert(range_shift_ <= kRowBits);
   range_count_ = (last_row >> range_shift_) + 1;
 
   std::atomic<std::size_t> next{0};
@@ -55,8 +56,12 @@ void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& k
   next = 0;
   auto score = [&](unsigned) {
     ClaimParts(next, range_count_, kRangesAtOnce, [&](std::size_t first, std::size_t end) {
-      for (std::size_t range = first; range < end; ++range)
-        ScoreRange(kernel, rows, queries, SortRange(range));
+      for (std::size_t range = first; range < end; ++range) {
+        const std::size_t row = range << range_shift_;
+        const MatrixView of_range =
+            rows.Slice(row, std::min(std::size_t{1} << range_shift_, rows.row_count() - row));
+        ScoreRange(kernel, of_range, queries, SortRange(range));
+      }
     });
   };
   pool.Run(score);
@@ -92,12 +97,12 @@ void RowOrderScorer::ListPart(std::span<const Query> queries, std::size_t part) 
   std::uint32_t* places = places_.data() + part * kRangesMax;
   auto* pairs = pairs_.As<Pair>();
   for (const Query& query : PartOf(queries, part)) {
-    const auto number = static_cast<std::uint16_t>(&query - queries.data());
+    const auto number = static_cast<std::size_t>(&query - queries.data());
+    const std::uint32_t row_mask = (1U << range_shift_) - 1;
     for (std::size_t i = 0; i < query.candidates.size(); ++i) {
       const Candidate& candidate = query.candidates[i];
       if (candidate.known()) continue;
-      pairs[places[candidate.index >> range_shift_]++] = {candidate.index, number,
-                                                          static_cast<std::uint16_t>(i)};
+      pairs[places[candidate.index >> range_shift_]++] = {candidate.index & row_mask, number, i};
     }
   }
 }
@@ -108,49 +113,49 @@ std::span<const RowOrderScorer::Pair> RowOrderScorer::SortRange(std::size_t rang
   std::span<Pair> from(pairs_.As<Pair>() + begin, count);
   std::span<Pair> to(spare_.As<Pair>() + begin, count);
   if (count <= kComparedMax) {
-    std::ranges::sort(from, {}, &Pair::index);
+    std::ranges::sort(from, {}, &Pair::row);
     return from;
   }
   for (unsigned shift = 0; shift < range_shift_; shift += kDigitBits) {
     std::array<std::uint32_t, std::size_t{1} << kDigitBits> places{};
-    constexpr std::uint32_t kDigit = (1U << kDigitBits) - 1;
-    for (const Pair& pair : from) ++places[pair.index >> shift & kDigit];
+    constexpr std::uint64_t kDigit = (1U << kDigitBits) - 1;
+    for (const Pair& pair : from) ++places[pair.row() >> shift & kDigit];
     std::uint32_t sum = 0;
     for (std::uint32_t& place : places) sum += std::exchange(place, sum);
-    for (const Pair& pair : from) to[places[pair.index >> shift & kDigit]++] = pair;
+    for (const Pair& pair : from) to[places[pair.row() >> shift & kDigit]++] = pair;
     std::swap(from, to);
   }
   return from;
 }
 
 void RowOrderScorer::ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
-                                std::span<const Query> queries, std::span<const Pair> pairs) const {
+                                std::span<const Query> queries, std::span<const Pair> pairs) {
   const std::size_t padded_dim = rows.padded_dim();
   const auto run_end = [pairs](std::size_t first) {
     std::size_t end = first + 1;
-    while (end < pairs.size() && pairs[end].index == pairs[first].index) ++end;
+    while (end < pairs.size() && pairs[end].row() == pairs[first].row()) ++end;
     return end;
   };
   std::size_t ahead = 0;
   std::size_t rows_ahead = 0;
   for (std::size_t first = 0; first < pairs.size();) {
     for (; ahead < pairs.size() && rows_ahead < kRowsAhead; ++rows_ahead) {
-      PrefetchRow(rows, pairs[ahead].index);
+      PrefetchRow(rows, pairs[ahead].row());
       ahead = run_end(ahead);
     }
     --rows_ahead;
     const std::size_t end = run_end(first);
-    const float* row = rows.PaddedRow(pairs[first].index);
+    const float* row = rows.PaddedRow(pairs[first].row());
     while (first < end) {
       // A score is the same whichever of the two vectors is called the row.
       std::array<const float*, Rescorer::kRowsScoredTogether> vectors;
       std::array<float, Rescorer::kRowsScoredTogether> scores;
       const std::size_t count = std::min(vectors.size(), end - first);
-      for (std::size_t i = 0; i < count; ++i) vectors[i] = queries[pairs[first + i].query].vector;
+      for (std::size_t i = 0; i < count; ++i) vectors[i] = queries[pairs[first + i].query()].vector;
       kernel.score_scattered(vectors.data(), count, row, padded_dim, scores.data());
       for (std::size_t i = 0; i < count; ++i) {
         const Pair& pair = pairs[first + i];
-        queries[pair.query].candidates[pair.candidate].SetScore(scores[i]);
+        queries[pair.query()].candidates[pair.candidate()].SetScore(scores[i]);
       }
       first += count;
     }

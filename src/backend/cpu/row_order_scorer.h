@@ -27,8 +27,8 @@ class RowOrderScorer {
     std::size_t unknown = 0;  // written: how many were scored
   };
 
-  static constexpr std::size_t kQueriesMax = 1U << 16;
-  static constexpr std::size_t kCandidatesMax = 1U << 16;
+  static constexpr std::size_t kQueriesMax = std::size_t{1} << 16;
+  static constexpr std::size_t kCandidatesMax = std::size_t{1} << 24;
 
   // Allocates for this many candidates of all queries of a call. Throws std::bad_alloc.
   void Reserve(std::size_t candidates_max, unsigned threads);
@@ -42,11 +42,21 @@ class RowOrderScorer {
            std::span<Query> queries);
 
  private:
-  // One score to form.
-  struct Pair {
-    std::uint32_t index;  // of the row
-    std::uint16_t query;
-    std::uint16_t candidate;  // of the query's
+  static constexpr unsigned kRowBits = 24;
+  static constexpr unsigned kQueryBits = 16;
+  static constexpr std::size_t kRowsMax = std::size_t{1} << kRowBits;  // of a range
+
+  // One score to form, among those of a range of rows, in 24 + 16 + 24 bits.
+  class Pair {
+   public:
+    Pair(std::size_t row, std::size_t query, std::size_t candidate)
+        : bits_(row | query << kRowBits | candidate << (kRowBits + kQueryBits)) {}
+    std::size_t row() const { return bits_ & (kRowsMax - 1); }  // of the range
+    std::size_t query() const { return bits_ >> kRowBits & (kQueriesMax - 1); }
+    std::size_t candidate() const { return bits_ >> (kRowBits + kQueryBits); }  // of the query's
+
+   private:
+    std::uint64_t bits_;
   };
   // Rows are divided into so many ranges of equal length at most. Pairs are first distributed to
   // the ranges, then sorted within each by the thread that scores it.
@@ -57,8 +67,9 @@ class RowOrderScorer {
   void ListPart(std::span<const Query> queries, std::size_t part);
   // Sorts the pairs of a range by row; returns where they are then.
   std::span<const Pair> SortRange(std::size_t range);
-  void ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
-                  std::span<const Query> queries, std::span<const Pair> pairs) const;
+  //   rows  of the range
+  static void ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
+                         std::span<const Query> queries, std::span<const Pair> pairs);
 
   // The queries of a part; parts are what threads claim to count and to list.
   template <class AnyQuery>
