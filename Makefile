@@ -10,6 +10,10 @@ SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o
 SCRIPTS = .ci/run cmake/cuda12/fetch examples/demo.sh examples/python/make_stubs.sh packages/install \
           tests/bench/gpu/fake_program.sh tests/fuzz/run.sh
 
+# So that the compiler's cache also serves another clone of the same sources.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= true
+
 .DEFAULT_GOAL := help
 .PHONY: help build all demo test bench cuda12 asan tsan asan-build tsan-build fuzz fuzz-build mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
 
