@@ -37,7 +37,8 @@ struct CanonicalKernel {
   void (*score_block)(const float* rows, std::size_t row_count, const float* queries,
                       std::size_t query_count, std::size_t padded_dim, float* scores);
 
-  // Scores of rows that lie anywhere against one query. Four cost little more than one.
+  // Scores of rows that lie anywhere against one query. Four cost little more than one. Rows and
+  // query may change places: a score is the same bits.
   //   rows    [row_count]  where each begins: [padded_dim], aligned as above
   //   scores  [row_count]  written; never -0
   // REQUIRES: padded_dim is a multiple of 32.

@@ -84,7 +84,7 @@ CandidateScratch ScratchFor(std::size_t candidates_max) {
 }
 
 void Offer(Candidates& candidates, const Candidate& candidate, const Guess& guess,
-           const Rescorer& rescorer, const CandidateScratch& scratch) {
+           const Rescorer& rescorer, CandidateScratch& scratch) {
   if (candidates.full()) candidates.MakeSpace(guess, rescorer, scratch);
   candidates.Offer(candidate);
 }
@@ -111,7 +111,7 @@ TEST(CandidatesTest, KeepsTheBestWithProvenGates) {
     const SegmentRows segment = rows.Segment();
     const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
     std::vector<Candidate> buffer(Candidates::CapacityFor(draw.k, draw.count));
-    const CandidateScratch scratch = ScratchFor(buffer.size());
+    CandidateScratch scratch = ScratchFor(buffer.size());
     Candidates candidates(buffer, draw.k, draw.threshold);
     const Guess proven{draw.k, 1};
     for (const std::uint32_t index : draw.order) {
@@ -143,7 +143,7 @@ TEST(CandidatesTest, DropsOnlyWhatIsBelowTheGateOrBeatenByKRows) {
     const SegmentRows segment = rows.Segment();
     const Rescorer rescorer(Kernel(), segment, rows.query(), rescored);
     std::vector<Candidate> buffer(Candidates::CapacityFor(draw.k, draw.count));
-    const CandidateScratch scratch = ScratchFor(buffer.size());
+    CandidateScratch scratch = ScratchFor(buffer.size());
     Candidates candidates(buffer, draw.k, draw.threshold);
     std::vector<Candidate> offered(draw.count);
     for (const std::uint32_t index : draw.order) {
@@ -176,7 +176,8 @@ TEST(CandidatesTest, GuessesNoHigherThanTheBestSeen) {
   std::vector<Candidate> buffer(Candidates::CapacityFor(10, rows.count()));
   Candidates candidates(buffer, 10, kNoThreshold);
   for (std::uint32_t i = 0; i < 100; ++i) candidates.Offer({i, rows[i] - 2, rows[i] + 2});
-  candidates.Tighten({3, 0.25F}, ScratchFor(buffer.size()));
+  CandidateScratch scratch = ScratchFor(buffer.size());
+  candidates.Tighten({3, 0.25F}, scratch);
   // The third best cheap score is 97, and a quarter of its bound 0.5.
   EXPECT_EQ(candidates.gate(), 96.5F);
   candidates.RaiseGate(90);
@@ -192,7 +193,8 @@ TEST(CandidatesTest, GuessesTheScoreThatRankRowsShouldReach) {
   // is 4.
   candidates.Offer({0, 5, 5});
   candidates.Offer({1, 4, 8});
-  candidates.Tighten(guess, ScratchFor(buffer.size()));
+  CandidateScratch scratch = ScratchFor(buffer.size());
+  candidates.Tighten(guess, scratch);
   EXPECT_EQ(candidates.gate(), 5);
 }
 
@@ -213,7 +215,8 @@ TEST(CandidatesTest, GuessesTheRankthBestOfAnyNumberOrALittleLess) {
       scores[i] = unit * (static_cast<float>(random.Below(grid)) - zero);
       candidates.Offer({i, scores[i], scores[i]});
     }
-    candidates.Tighten({rank, 1}, ScratchFor(count));
+    CandidateScratch scratch = ScratchFor(count);
+    candidates.Tighten({rank, 1}, scratch);
     const float gate = candidates.gate();
     const auto reach = std::ranges::count_if(scores, [gate](float score) { return score >= gate; });
     const auto exceed = std::ranges::count_if(scores, [gate](float score) { return score > gate; });
@@ -239,7 +242,7 @@ TEST(CandidatesTest, RanksManyKnownScores) {
     for (std::size_t i = candidates.size(); i > 1; --i)
       std::swap(candidates[i - 1], candidates[random.Below(i)]);
     const std::size_t k = random.Between(1, rows.count());
-    const CandidateScratch scratch = ScratchFor(candidates.size());
+    CandidateScratch scratch = ScratchFor(candidates.size());
     ASSERT_TRUE(std::ranges::equal(RankBest(candidates, k, rows.Segment().first_row, scratch),
                                    rows.Best(k, kNoThreshold)))
         << "seed " << kSeed << ", round " << round;

@@ -294,8 +294,8 @@ TEST_F(Int8BackendTest, AnswersABatchWhoseQueriesDifferInEverything) {
   }
 }
 
-// More candidates than are scored together, and queries that want one hit among those that want
-// all.
+// Candidates of many queries at a time, and of one that has more; queries that want one hit among
+// those that want many.
 TEST_F(Int8BackendTest, ScoresRowByRowWhatManyQueriesWant) {
   constexpr std::uint64_t kSeed = 88;
   constexpr Row kRowCount = 25'000;
@@ -310,8 +310,9 @@ TEST_F(Int8BackendTest, ScoresRowByRowWhatManyQueriesWant) {
     Int8Options options = SmallBlocks(2);
     options.tuning.block_bytes = 64U << 10;
     options.tuning.queries_of_thread_min = queries_of_thread_min;
-    for (const std::size_t hits_per_row : {0U, 1'000U}) {
-      options.row_order_hits_per_row = hits_per_row;
+    for (const std::size_t candidates_together : {1U, 50'000U, 1U << 20}) {
+      options.row_order_hits_per_row = 1;
+      options.candidates_together = candidates_together;
       ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
       EXPECT_GE(result().Cost(1).rows_rescored, 10'000U);
       EXPECT_LE(result().Cost(1).rows_rescored, kRowCount);
@@ -403,6 +404,48 @@ TEST_F(Int8BackendTest, LeavesSmallPassesToTheCallingThread) {
   }
   // A second thread that took part in any two of them would count as one more.
   EXPECT_EQ(counted.passes() - passes_before, passes);
+}
+
+// Sees on which threads canonical scores are formed. One at a time.
+std::atomic<std::size_t> scores_elsewhere;
+std::thread::id here;
+constexpr auto kScoreScattered = [](const float* const* rows, std::size_t row_count,
+                                    const float* query, std::size_t padded_dim, float* scores) {
+  if (std::this_thread::get_id() != here) ++scores_elsewhere;
+  certificate::SupportedCanonicalKernels().front()->score_scattered(rows, row_count, query,
+                                                                    padded_dim, scores);
+};
+
+// More queries than are finished without the other threads in larger passes.
+TEST_F(Int8BackendTest, FinishesSmallPassesOnTheCallingThread) {
+  constexpr std::uint64_t kSeed = 94;
+  SeededRandom random(kSeed);
+  const auto rows = UnitRows(1'000, 64, random);
+  const auto queries = UnitRows(5, 64, random);
+  Int8Options options = SmallBlocks(2);
+  options.small_pass_bytes = 2 * 1'024 * 64;
+  options.row_order_hits_per_row = 0;
+  certificate::CanonicalKernel kernel = *options.canonical;
+  kernel.score_scattered = kScoreScattered;
+  options.canonical = &kernel;
+  here = std::this_thread::get_id();
+  scores_elsewhere = 0;
+  const auto backend = MakeInt8Backend(options);
+  const auto index = backend->MakeResident(SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  for (int search = 0; search < 200; ++search) {
+    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(5, 300)},
+                          SeedText(kSeed));
+  }
+  EXPECT_EQ(scores_elsewhere, 0U);
+}
+
+// Only AMX leaves small batches to another kernel.
+TEST(OptionsForTest, ChoosesAVectorKernelForSmallBatchesBesideAmx) {
+  const Int8Options options = OptionsFor("");
+  EXPECT_EQ(options.large, SupportedInt8Kernels().front());
+  const bool amx = std::string(options.large->isa) == "amx";
+  EXPECT_EQ(options.small, amx ? SupportedInt8Kernels()[1] : options.large);
 }
 
 TEST(IsSmallPassTest, CountsAQuarterOfTheCodesForEachQueryMore) {

@@ -25,7 +25,11 @@ using tests::SmallBlocks;
 using tests::Specs;
 using tests::UnitRows;
 
-class Int8GuessTest : public tests::Int8Fixture {};
+class Int8GuessTest : public tests::Int8Fixture {
+ protected:
+  //   hits_per_row  Int8Options::row_order_hits_per_row
+  void ExpectRescansOfWrongGuesses(std::size_t hits_per_row);
+};
 
 constexpr std::size_t kRowCount = 4'096;
 constexpr std::size_t kDim = 64;
@@ -50,7 +54,7 @@ std::shared_ptr<PaddedRows> RowsAgainstTheShuffle(SeededRandom& random) {
   return rows;
 }
 
-TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
+void Int8GuessTest::ExpectRescansOfWrongGuesses(std::size_t hits_per_row) {
   constexpr std::uint64_t kSeed = 91;
   SeededRandom random(kSeed);
   const auto rows = RowsAgainstTheShuffle(random);
@@ -65,6 +69,7 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   CountedKernel counted(*SupportedInt8Kernels().front());
   Int8Options options = SmallBlocks(1);
   options.large = options.small = counted.kernel();
+  options.row_order_hits_per_row = hits_per_row;
   const auto backend = MakeInt8Backend(options);
   const auto index = backend->MakeResident(SegmentOf(rows));
   ASSERT_TRUE(index.ok());
@@ -83,6 +88,12 @@ TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
   }
   EXPECT_EQ(rescans, counted.queries() - scanned_for - 20);
 }
+
+TEST_F(Int8GuessTest, RescansWithProvenGatesWhenAGuessWasWrong) {
+  ExpectRescansOfWrongGuesses(kRowCount);
+}
+
+TEST_F(Int8GuessTest, RescansWhatWasScoredRowByRow) { ExpectRescansOfWrongGuesses(0); }
 
 // Neighbours of similar scale are packed into the same block of a chunk, so that the rows seen
 // before a chunk ends are not a random sample.

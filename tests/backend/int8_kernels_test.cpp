@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/guarded_buffer.h"
+#include "certificate/quantizer.h"
 #include "certificate/seeded_random.h"
 
 namespace simile::backend::cpu {
@@ -35,19 +36,18 @@ struct Shape {
 using HitSet = std::set<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>>;
 
 // Makes the codes of each four columns smaller where they exceed a kernel's limit, to just fit it.
-void LimitFours(std::vector<std::int8_t>& codes, std::int32_t four_codes_max) {
+void LimitFourColumns(std::vector<std::int8_t>& codes, std::int32_t four_columns_max) {
   for (std::size_t first = 0; first < codes.size(); first += 8) {
-    for (std::size_t four = 0; four < 2; ++four) {
-      std::int32_t positive = 0;
-      std::int32_t negative = 0;
-      const auto for_each = [&](auto work) {
-        for (const std::size_t i : {0U, 1U, 4U, 5U}) work(codes[first + four * 2 + i]);
-      };
-      for_each([&](std::int8_t code) { (code > 0 ? positive : negative) += std::abs(code); });
-      for_each([&](std::int8_t& code) {
-        const std::int32_t sum = code > 0 ? positive : negative;
-        if (sum > four_codes_max) code = static_cast<std::int8_t>(code * four_codes_max / sum);
-      });
+    std::int32_t positive[2] = {};
+    std::int32_t negative[2] = {};
+    const auto sum_of = [&](std::size_t i) -> std::int32_t& {
+      return (codes[first + i] > 0 ? positive : negative)[FourOf(i)];
+    };
+    for (std::size_t i = 0; i < 8; ++i) sum_of(i) += std::abs(codes[first + i]);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::int32_t sum = sum_of(i);
+      if (sum > four_columns_max)
+        codes[first + i] = static_cast<std::int8_t>(codes[first + i] * four_columns_max / sum);
     }
   }
 }
@@ -55,8 +55,8 @@ void LimitFours(std::vector<std::int8_t>& codes, std::int32_t four_codes_max) {
 // A block and its queries, as plain numbers and as kernels want them.
 class KernelCase {
  public:
-  //   four_codes_max  of the kernel
-  KernelCase(const Shape& shape, Codes codes, Packing packing, std::int32_t four_codes_max,
+  //   four_columns_max  of the kernel
+  KernelCase(const Shape& shape, Codes codes, Packing packing, std::int32_t four_columns_max,
              SeededRandom& random)
       : shape_(shape),
         packing_(packing),
@@ -64,13 +64,11 @@ class KernelCase {
         rows_(shape.row_count() * shape.code_dim / (packing == Packing::kBytes ? 1 : 2)),
         queries_((tiles_ + 1) * kTileQueries * shape.code_dim),
         starts_(shape.query_count) {
-    constexpr std::int32_t code_max = 127;
-    constexpr std::size_t byte_max = 255;
-    constexpr std::size_t code_span = 255;
+    constexpr std::int32_t code_max = certificate::kByteCodeMax;
+    constexpr std::size_t byte_max = 255;  // also how many codes there are
     std::vector<std::int8_t> query_codes(queries_.all().size());
     for (std::int8_t& code : query_codes) {
-      code =
-          static_cast<std::int8_t>(static_cast<std::int32_t>(random.Below(code_span)) - code_max);
+      code = static_cast<std::int8_t>(static_cast<std::int32_t>(random.Below(byte_max)) - code_max);
       if (codes == Codes::kGreatest) code = static_cast<std::int8_t>(code_max);
       if (codes == Codes::kLeast) code = static_cast<std::int8_t>(-code_max);
       if (codes == Codes::kExtremes)
@@ -78,7 +76,7 @@ class KernelCase {
             static_cast<std::int8_t>((static_cast<std::int32_t>(random.Below(3)) - 1) * code_max);
       if (codes == Codes::kZero) code = 0;
     }
-    if (four_codes_max > 0) LimitFours(query_codes, four_codes_max);
+    if (four_columns_max > 0) LimitFourColumns(query_codes, four_columns_max);
     std::vector<std::uint8_t> row_bytes(shape.row_count() * shape.code_dim);
     std::vector<std::uint8_t> int4(row_bytes.size());
     for (std::uint8_t& code : int4) code = static_cast<std::uint8_t>(random.Below(16));
@@ -132,10 +130,10 @@ class KernelCase {
   void ExpectSameHits(const Int8Kernel& kernel, const HitSet& expected, std::size_t first,
                       std::size_t count) {
     const std::size_t hits_max = count * shape_.row_count();
-    GuardedBuffer<std::uint32_t> places(hits_max + kHitsBeyond);
-    GuardedBuffer<std::int32_t> sums(hits_max + kHitsBeyond);
+    GuardedBuffer<std::uint32_t> pairs(hits_max);
+    GuardedBuffer<std::int32_t> sums(hits_max);
     GuardedBuffer<std::int32_t> scratch(ScratchBytes(count) / sizeof(std::int32_t));
-    HitList hits{places.data(), sums.data(), 12'345};
+    HitList hits{pairs.data(), sums.data(), 12'345};
     kernel.enter(shape_.query_count);
     kernel.scan({.codes = rows_.data(),
                  .int4_bytes = packing_ == Packing::kInt4 ? int4_bytes_.data() : nullptr,
@@ -152,14 +150,14 @@ class KernelCase {
     ASSERT_LE(hits.count, hits_max);
     HitSet actual;
     for (std::size_t i = 0; i < hits.count; ++i) {
-      const auto query = static_cast<std::uint32_t>(first + QueryAt(places.data()[i]));
-      const auto row = static_cast<std::uint32_t>(RowAt(places.data()[i]));
+      const auto query = static_cast<std::uint32_t>(first + QueryOf(pairs.data()[i]));
+      const auto row = static_cast<std::uint32_t>(RowOf(pairs.data()[i]));
       ASSERT_TRUE(actual.emplace(query, row, sums.data()[i]).second)
           << "query " << query << " and row " << row << " twice";
     }
     ASSERT_EQ(actual.size(), expected.size());
     ASSERT_TRUE(actual == expected);
-    ASSERT_TRUE(places.GuardsIntact() && sums.GuardsIntact() && scratch.GuardsIntact() &&
+    ASSERT_TRUE(pairs.GuardsIntact() && sums.GuardsIntact() && scratch.GuardsIntact() &&
                 rows_.GuardsIntact() && queries_.GuardsIntact() && starts_.GuardsIntact());
   }
 
@@ -238,7 +236,7 @@ class Int8KernelTest : public ::testing::TestWithParam<const Int8Kernel*> {
 
  private:
   void CheckShape(const Shape& shape, Codes codes, Packing packing, SeededRandom& random) {
-    KernelCase drawn(shape, codes, packing, GetParam()->four_codes_max, random);
+    KernelCase drawn(shape, codes, packing, GetParam()->four_columns_max, random);
     for (const std::size_t one_in : {0U, 1U, 20U, 500U}) {
       // A set of every sum of a large case would take longer than forming the sums.
       if (one_in == 1 && shape.query_count * shape.row_count() > 50'000) continue;

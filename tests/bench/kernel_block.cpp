@@ -1,10 +1,12 @@
 #include "bench/kernel_block.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "certificate/quantizer.h"
 #include "certificate/seeded_random.h"
 
 namespace simile::bench {
@@ -15,7 +17,7 @@ using backend::cpu::Int8Kernel;
 using backend::cpu::kGroupRows;
 using backend::cpu::kTileQueries;
 
-constexpr std::int32_t kCodeMax = 127;
+constexpr std::int32_t kCodeMax = certificate::kByteCodeMax;
 
 // A normal variable lies this many standard deviations above its mean with probability 1e-5.
 constexpr double kGateDeviations = 4.265;
@@ -24,9 +26,7 @@ std::size_t PaddedQueries(std::size_t query_count) {
   return (query_count + kTileQueries - 1) / kTileQueries * kTileQueries;
 }
 
-std::size_t HitsMax(const KernelBlock::Shape& shape) {
-  return shape.query_count * shape.row_count + backend::cpu::kHitsBeyond;
-}
+std::size_t HitsMax(const KernelBlock::Shape& shape) { return shape.query_count * shape.row_count; }
 
 }  // namespace
 
@@ -35,10 +35,10 @@ KernelBlock::KernelBlock(const Shape& shape, std::uint64_t seed)
       codes_(kBlocks * shape.row_count * shape.dim),
       queries_(PaddedQueries(shape.query_count) * shape.dim),
       starts_(shape.query_count * sizeof(std::int32_t)),
-      places_(HitsMax(shape) * sizeof(std::uint32_t)),
+      pairs_(HitsMax(shape) * sizeof(std::uint32_t)),
       sums_(HitsMax(shape) * sizeof(std::int32_t)),
       scratch_(backend::cpu::ScratchBytes(shape.query_count)),
-      hits_{places_.As<std::uint32_t>(), sums_.As<std::int32_t>(), 0} {
+      hits_{pairs_.As<std::uint32_t>(), sums_.As<std::int32_t>(), 0} {
   DrawCodes(seed);
   SetGates();
 }
@@ -92,6 +92,7 @@ void KernelBlock::SetGates() {
 }
 
 std::size_t KernelBlock::Scan(const Int8Kernel& kernel, std::size_t turn) {
+  assert(kernel.four_columns_max == 0);  // the codes are drawn without a limit
   const std::size_t block_bytes = shape_.row_count * shape_.dim;
   const auto* codes = codes_.As<const std::uint8_t>();
   BlockScan block{};
@@ -128,7 +129,7 @@ std::vector<KernelBlock::Hit> KernelBlock::PlainHits(std::size_t block) {
       for (std::size_t column = 0; column < shape_.dim; ++column) {
         sum += codes[column] * bytes[column];
       }
-      if (sum >= 0) hits.emplace_back(backend::cpu::PlaceOf(query, row), sum);
+      if (sum >= 0) hits.emplace_back(backend::cpu::PairOf(query, row), sum);
     }
   }
   return hits;
@@ -140,7 +141,7 @@ absl::Status KernelBlock::Check(const Int8Kernel& kernel) {
     const std::size_t count = Scan(kernel, block);
     kernel.leave();
     std::vector<Hit> found;
-    for (std::size_t i = 0; i < count; ++i) found.emplace_back(hits_.places[i], hits_.sums[i]);
+    for (std::size_t i = 0; i < count; ++i) found.emplace_back(hits_.pairs[i], hits_.sums[i]);
     std::ranges::sort(found);
     const std::vector<Hit> expected = PlainHits(block);
     const auto [at, wanted] = std::ranges::mismatch(found, expected);

@@ -42,7 +42,7 @@ class KernelBlock {
   void SetGates();
   std::int8_t& QueryCode(std::size_t query, std::size_t column);
   std::uint8_t& RowByte(std::size_t block, std::size_t row, std::size_t column);
-  // A place in the block (backend::cpu::PlaceOf) and its sum, the start included.
+  // A query and a row (backend::cpu::PairOf) and their sum, the start included.
   using Hit = std::pair<std::uint32_t, std::int32_t>;
   std::vector<Hit> PlainHits(std::size_t block);
 
@@ -50,7 +50,7 @@ class KernelBlock {
   base::PageBuffer codes_;    // [block][row_count * dim]
   base::PageBuffer queries_;  // [tile][dim / 64][16][64]
   base::PageBuffer starts_;   // [query]
-  base::PageBuffer places_;   // [query_count * row_count + kHitsBeyond], and so the sums
+  base::PageBuffer pairs_;    // [query_count * row_count]  and so the sums
   base::PageBuffer sums_;
   base::PageBuffer scratch_;
   backend::cpu::HitList hits_{};

@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   simile::bench::Options options;
   CLI::App app{"The int8 pass against the peak of its instruction"};
   app.option_defaults()->always_capture_default();
-  app.add_option("--batch", options.shape.query_count, "queries")->check(CLI::Range(1U, 100'000U));
+  app.add_option("--batch", options.shape.query_count, "queries")->check(CLI::Range(1U, 65'536U));
   app.add_option("--rows", options.shape.row_count, "rows of a block, a multiple of 64")
       ->check(CLI::Range(64U, 65'536U));
   app.add_option("--dim", options.shape.dim, "a multiple of 64")->check(CLI::Range(64U, 4'096U));

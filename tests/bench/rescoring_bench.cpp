@@ -38,17 +38,21 @@ enum class Way { kByQuery, kByRow };
 class CountedKernels {
  public:
   // Puts itself before the kernels of the options.
-  static void Count(Way way, Int8Options& options) {
-    way_ = way;
+  static void Count(Int8Options& options) {
     real_int8_ = options.large;
     real_canonical_ = options.canonical;
-    int8_ = {real_int8_->isa,   real_int8_->four_codes_max, real_int8_->reads_int4,
-             real_int8_->enter, real_int8_->leave,          &Scan};
+    int8_ = {real_int8_->isa,        real_int8_->four_columns_max,
+             real_int8_->reads_int4, real_int8_->enter,
+             real_int8_->leave,      &Scan};
     canonical_ = {real_canonical_->isa, real_canonical_->score_block, &ScoreScattered};
     options.large = options.small = &int8_;
     options.canonical = &canonical_;
   }
-  static void Reset() { hits_ = rows_ = 0; }
+  //   rows  of the segment that is searched next
+  static void Reset(MatrixView rows) {
+    segment_ = rows;
+    hits_ = rows_ = 0;
+  }
   static std::size_t hits() { return hits_; }
   static std::size_t rows() { return rows_; }
 
@@ -61,12 +65,15 @@ class CountedKernels {
   static void ScoreScattered(const float* const* vectors, std::size_t count, const float* vector,
                              std::size_t padded_dim, float* scores) {
     static thread_local const float* last = nullptr;
-    rows_ += way_ == Way::kByQuery ? count : (vector != last ? 1 : 0);
+    const float* const begin = segment_.data();
+    const bool by_row =
+        vector >= begin && vector < begin + segment_.row_count() * segment_.padded_dim();
+    rows_ += !by_row ? count : (vector != last ? 1 : 0);
     last = vector;
     real_canonical_->score_scattered(vectors, count, vector, padded_dim, scores);
   }
 
-  static inline Way way_{};
+  static inline MatrixView segment_;
   static inline const backend::cpu::Int8Kernel* real_int8_ = nullptr;
   static inline const certificate::CanonicalKernel* real_canonical_ = nullptr;
   static inline backend::cpu::Int8Kernel int8_{};
@@ -164,16 +171,18 @@ struct Counts {
 };
 
 absl::StatusOr<Counts> CountReads(const EngineOptions& options, const std::string& isa,
-                                  MatrixView rows, const SearchBatch& batch) {
+                                  MatrixView rows, const SearchBatch& batch,
+                                  const SearchResult& expected) {
   Counts counts;
   for (const Way way : {Way::kByQuery, Way::kByRow}) {
     Int8Options counted = OptionsOf(options, isa, way);
-    CountedKernels::Count(way, counted);
+    CountedKernels::Count(counted);
     auto index = MakeIndex(backend::cpu::MakeInt8Backend(counted), rows);
     if (!index.ok()) return index.status();
-    CountedKernels::Reset();
+    CountedKernels::Reset(rows);
     SearchResult result;
     if (absl::Status status = index->index->Search(batch, result); !status.ok()) return status;
+    if (absl::Status status = Compare(result, expected); !status.ok()) return status;
     counts.hits = CountedKernels::hits();
     counts.rows_read[static_cast<std::size_t>(way)] = CountedKernels::rows();
   }
@@ -216,7 +225,7 @@ absl::Status Bench(EngineOptions& options) {
         if (absl::Status status = (*plain)->Search(batch, expected); !status.ok()) return status;
         if (absl::Status status = measured->Run(batch, options.rounds, expected); !status.ok())
           return status;
-        const absl::StatusOr<Counts> counts = CountReads(options, isa, rows, batch);
+        const absl::StatusOr<Counts> counts = CountReads(options, isa, rows, batch, expected);
         if (!counts.ok()) return counts.status();
         const auto count = static_cast<double>(specs.size());
         fmt::print(

@@ -3,21 +3,32 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <utility>
+
+#include "backend/cpu/radix_sort.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-// Space beyond k: each selection then drops enough candidates to pay for itself.
+// A buffer holds this many candidates beyond k, and this many times k, so that bounds alone make
+// space and no canonical scores: a thread that sees all rows has up to two and a half times k
+// (rescoring_bench), one of several fewer. Larger buffers mean fewer queries a pass.
 constexpr std::size_t kSlackMin = 256;
+constexpr std::size_t kTimesKAlone = 3;
+constexpr std::size_t kTimesKOfSeveral = 2;
 constexpr std::size_t kDueMin = 32;
 
-// The share of their bounds by which the candidates that are scored first are allowed to miss the
-// k-th best cheap score.
+// Candidates are scored first whose upper bound reaches the k-th greatest cheap score less this
+// share of its bound, three standard deviations of a cheap score's error at 384 dimensions
+// (GuessCaution in int8_pass.cpp says why errors cancel). What the guess leaves out is scored
+// afterwards.
 constexpr float kFirstCaution = 0.1F;
+
+// From so many keys on a radix sort is faster than one that compares (estimated).
+constexpr std::size_t kRadixSortMin = 256;
 
 // Candidates that are scored together.
 class ScoringBatch {
@@ -58,7 +69,8 @@ void ScoreAll(std::span<Candidate> candidates, const Rescorer& rescorer) {
   batch.Score();
 }
 
-// Floats as integers of the same order: inverts all bits but the sign of negative ones.
+// Floats as integers of the same order: inverts all bits but the sign of negative ones. Signed,
+// unlike RankKey's, because SSE and AVX2 compare only signed integers.
 std::int32_t Ordered(float value) {
   const auto bits = std::bit_cast<std::int32_t>(value);
   return bits ^ (bits >> 31 & 0x7fff'ffff);
@@ -67,12 +79,12 @@ float Unordered(std::int32_t ordered) {
   return std::bit_cast<float>(ordered ^ (ordered >> 31 & 0x7fff'ffff));
 }
 
-// The least of the greatest scores: `rank` of them, or up to a 32nd more. Halves the range of the
-// scores and counts how many lie below its middle, which has no branch to mispredict and is done in
-// wide registers: std::nth_element takes several times as long.
-//   scores  [count]  as Ordered has them; and space for kScoresPerStep more, which is written to
+// The rank-th greatest of the scores, or a lower one that at most a 32nd more of them exceed. By
+// bisection: counts how many lie below the middle of a range, which has no branch to mispredict and
+// is done in wide registers. docs/design/cpu-engine.md compares it with other ways.
+//   scores  [count]  and space for kScoresPerStep more, which is written to
 // REQUIRES: 1 <= rank <= count
-std::int32_t LeastOfGreatest(std::int32_t* scores, std::size_t count, std::size_t rank) {
+std::int32_t NearlyGreatest(std::int32_t* scores, std::size_t count, std::size_t rank) {
   constexpr std::size_t kStep = CandidateScratch::kScoresPerStep;
   constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
   constexpr auto kHighest = std::numeric_limits<std::int32_t>::max();
@@ -106,60 +118,40 @@ std::int32_t LeastOfGreatest(std::int32_t* scores, std::size_t count, std::size_
   return least;
 }
 
-// The score that a candidate is guessed to reach.
-struct GuessedScore {
-  float share;  // of half of its range, above its lower end
-
-  float operator()(const Candidate& candidate) const {
-    return candidate.lower + (candidate.upper - candidate.lower) / 2 * share;
-  }
-};
-
-// Of what score_of says of the candidates: a score that `rank` of them reach, or a few more.
-template <class ScoreOf>
-float RankedScoreOf(std::span<const Candidate> candidates, std::size_t rank, ScoreOf score_of,
-                    const CandidateScratch& scratch) {
+// The score that guess.rank of the candidates are guessed to reach, or up to a 32nd more of them.
+// REQUIRES: 1 <= guess.rank <= candidates.size()
+float GuessedScore(std::span<const Candidate> candidates, const Guess& guess,
+                   CandidateScratch& scratch) {
+  const float above_lower = (1 - guess.caution) / 2;
   std::int32_t* scores = scratch.scores();
-  for (std::size_t i = 0; i < candidates.size(); ++i) scores[i] = Ordered(score_of(candidates[i]));
-  return Unordered(LeastOfGreatest(scores, candidates.size(), rank));
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    scores[i] = Ordered(candidate.lower + (candidate.upper - candidate.lower) * above_lower);
+  }
+  return Unordered(NearlyGreatest(scores, candidates.size(), guess.rank));
 }
 
-// From this many keys on they are sorted by digits.
-constexpr std::size_t kDistributedMin = 256;
-
-// Sorts, greatest first, by distributing the keys three times by eleven bits of their scores; those
-// of one score are compared. A tenth of the time of std::sort from a thousand keys on.
-//   spare  [keys.size()]
-// Returns where they are then: in keys or in spare.
-std::span<const RankKey> SortByDigits(std::span<RankKey> keys, RankKey* spare) {
+// Sorts, greatest first, by the three digits of eleven bits of the keys' scores; keys of one score
+// are compared.
+//   to  [keys.size()]  where they are then. REQUIRES: not where they are
+void RadixSort(std::span<RankKey> keys, RankKey* to) {
   constexpr unsigned kBits = 11;
-  constexpr std::uint32_t kMask = (1U << kBits) - 1;
-  constexpr std::size_t kDigits = 3;
-  // Inverted, so that the greatest key comes first.
-  const auto digit_of = [](RankKey key, std::size_t digit) {
-    return static_cast<std::uint32_t>(~key.packed() >> (32 + digit * kBits)) & kMask;
+  const auto by_digit = [](std::span<const RankKey> from, RankKey* into, unsigned digit) {
+    // Inverted, so that the greatest key comes first.
+    SortByDigit<kBits>(from, into, [shift = 32 + digit * kBits](RankKey key) {
+      return static_cast<std::size_t>(~key.packed() >> shift) & ((1U << kBits) - 1);
+    });
   };
-  std::array<std::array<std::uint32_t, kMask + 1>, kDigits> places{};
-  for (const RankKey key : keys) {
-    for (std::size_t digit = 0; digit < kDigits; ++digit) ++places[digit][digit_of(key, digit)];
-  }
-  std::span<RankKey> from = keys;
-  std::span<RankKey> to(spare, keys.size());
-  for (std::size_t digit = 0; digit < kDigits; ++digit) {
-    std::uint32_t sum = 0;
-    for (std::uint32_t& place : places[digit]) sum += std::exchange(place, sum);
-    for (const RankKey key : from) to[places[digit][digit_of(key, digit)]++] = key;
-    std::swap(from, to);
-  }
-  for (std::size_t first = 0, end = 0; first < from.size(); first = end) {
+  by_digit(keys, to, 0);
+  by_digit({to, keys.size()}, keys.data(), 1);
+  by_digit(keys, to, 2);
+  const std::span<RankKey> sorted(to, keys.size());
+  for (std::size_t first = 0, end = 0; first < sorted.size(); first = end) {
     end = first + 1;
-    while (end < from.size() && from[end].score() == from[first].score()) ++end;
-    if (end - first > 1) std::ranges::sort(from.subspan(first, end - first), std::greater<>());
+    while (end < sorted.size() && sorted[end].score() == sorted[first].score()) ++end;
+    if (end - first > 1) std::ranges::sort(sorted.subspan(first, end - first), std::greater<>());
   }
-  return from;
 }
-
-float LowerOf(const Candidate& candidate) { return candidate.lower; }
 
 // Keeps those for which keep says so, in their order; returns how many. Which ones these are cannot
 // be predicted: each is copied, without a branch.
@@ -176,9 +168,10 @@ std::size_t KeepWhere(std::span<Candidate> candidates, Keep keep) {
 
 }  // namespace
 
-std::size_t Candidates::CapacityFor(std::size_t k, std::size_t rows_max) {
+std::size_t Candidates::CapacityFor(std::size_t k, std::size_t rows_max, std::size_t threads) {
   const std::size_t kept = std::min(k, rows_max);
-  return std::min(rows_max, kept + std::max(3 * kept, kSlackMin));
+  const std::size_t times_k = threads == 1 ? kTimesKAlone : kTimesKOfSeveral;
+  return std::min(rows_max, std::max(times_k * kept, kept + kSlackMin));
 }
 
 Candidates::Candidates(std::span<Candidate> buffer, std::size_t k, float gate)
@@ -189,74 +182,80 @@ void Candidates::DropBelowGate() {
                     [gate = gate_](const Candidate& candidate) { return candidate.upper >= gate; });
 }
 
-void Candidates::Tighten(const Guess& guess, const CandidateScratch& scratch) {
-  const std::size_t rank = std::min(guess.rank, k_);
-  if (size_ >= rank) {
-    // By the score that each is guessed to reach, not by lower bounds: bounds differ between
-    // blocks, and those of rows already scored are zero.
-    RaiseGate(RankedScoreOf(buffer_.first(size_), rank, GuessedScore{1 - guess.caution}, scratch));
-  }
+void Candidates::Tighten(const Guess& guess, CandidateScratch& scratch) {
+  const Guess capped{std::min(guess.rank, k_), guess.caution};
+  // By the score that each is guessed to reach, not by lower bounds: bounds differ between blocks,
+  // and those of rows already scored are zero.
+  if (size_ >= capped.rank) RaiseGate(GuessedScore(buffer_.first(size_), capped, scratch));
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);
 }
 
-// Where bounds do not separate rows, their canonical scores do.
+// Where bounds do not separate rows, their canonical scores do, and where these do not, rank keys.
 void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer,
-                           const CandidateScratch& scratch) {
+                           CandidateScratch& scratch) {
   Tighten(guess, scratch);
   if (size_ <= buffer_.size() / 8 * 7) return;
-  const std::size_t first = MoveFirst(buffer_.first(size_), k_, scratch);
-  ScoreAll(buffer_.first(first), rescorer);
-  size_ = DropBeaten(buffer_.first(size_), first, k_, scratch);
-  const std::span<Candidate> left = buffer_.first(size_);
-  ScoreAll(left, rescorer);
-  if (size_ < k_) return;
-  // By rank key, since nothing else separates rows of the same score.
-  const auto kth = left.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
-  std::ranges::nth_element(left, kth, std::greater<>(), [&](const Candidate& candidate) {
+  size_ = ScoreBest(buffer_.first(size_), k_, rescorer, scratch);
+  assert(size_ >= k_);
+  const std::span<Candidate> scored = buffer_.first(size_);
+  const auto kth = scored.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+  std::ranges::nth_element(scored, kth, std::greater<>(), [&](const Candidate& candidate) {
     return RankKey(candidate.lower, rescorer.RowOf(candidate.index));
   });
   size_ = k_;
   RaiseGate(kth->lower);
+  due_ = size_ + std::max(kDueMin, k_ / 2);
 }
 
-std::size_t MoveFirst(std::span<Candidate> candidates, std::size_t k,
-                      const CandidateScratch& scratch) {
+std::size_t MoveExpectedFirst(std::span<Candidate> candidates, std::size_t k,
+                              CandidateScratch& scratch) {
   if (candidates.size() <= k) return candidates.size();
-  const float kth = RankedScoreOf(candidates, k, GuessedScore{1 - kFirstCaution}, scratch);
+  const float kth = GuessedScore(candidates, {k, kFirstCaution}, scratch);
   const auto rest =
       std::partition(candidates.begin(), candidates.end(),
                      [kth](const Candidate& candidate) { return candidate.upper >= kth; });
-  return static_cast<std::size_t>(rest - candidates.begin());
+  const auto first = static_cast<std::size_t>(rest - candidates.begin());
+  assert(first >= k);  // no guessed score exceeds its candidate's upper bound
+  return first;
 }
 
 std::size_t DropBeaten(std::span<Candidate> candidates, std::size_t first, std::size_t k,
-                       const CandidateScratch& scratch) {
+                       CandidateScratch& scratch) {
   if (first < k) return candidates.size();
-  const float reached = RankedScoreOf(candidates.first(first), k, LowerOf, scratch);
+  const float reached = GuessedScore(candidates.first(first), {k, 1}, scratch);
   return KeepWhere(candidates,
                    [reached](const Candidate& candidate) { return candidate.upper >= reached; });
 }
 
 std::span<const RankKey> RankBest(std::span<const Candidate> candidates, std::size_t k,
-                                  Row first_row, const CandidateScratch& scratch) {
-  RankKey* const keys = scratch.keys();
-  for (std::size_t i = 0; i < candidates.size(); ++i)
+                                  Row first_row, CandidateScratch& scratch) {
+  const std::span<RankKey> keys(scratch.keys(), candidates.size());
+  for (std::size_t i = 0; i < keys.size(); ++i)
     keys[i] = {candidates[i].lower, first_row + static_cast<Row>(candidates[i].index)};
-  const std::span<RankKey> all(keys, candidates.size());
-  const std::size_t kept = std::min(k, all.size());
-  if (all.size() >= kDistributedMin) return SortByDigits(all, scratch.more_keys()).first(kept);
-  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), std::greater<>());
-  return all.first(kept);
+  const std::size_t kept = std::min(k, keys.size());
+  if (keys.size() >= kRadixSortMin) {
+    RadixSort(keys, scratch.more_keys());
+    return {scratch.more_keys(), kept};
+  }
+  std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(kept),
+                            std::greater<>());
+  return keys.first(kept);
+}
+
+std::size_t ScoreBest(std::span<Candidate> candidates, std::size_t k, const Rescorer& rescorer,
+                      CandidateScratch& scratch) {
+  const std::size_t first = MoveExpectedFirst(candidates, k, scratch);
+  ScoreAll(candidates.first(first), rescorer);
+  const std::size_t kept = DropBeaten(candidates, first, k, scratch);
+  ScoreAll(candidates.first(kept), rescorer);
+  return kept;
 }
 
 std::span<const RankKey> FindBest(std::span<Candidate> candidates, std::size_t k,
-                                  const Rescorer& rescorer, const CandidateScratch& scratch) {
-  const std::size_t first = MoveFirst(candidates, k, scratch);
-  ScoreAll(candidates.first(first), rescorer);
-  const std::span<Candidate> left = candidates.first(DropBeaten(candidates, first, k, scratch));
-  ScoreAll(left, rescorer);
-  return RankBest(left, k, rescorer.first_row(), scratch);
+                                  const Rescorer& rescorer, CandidateScratch& scratch) {
+  const std::size_t kept = ScoreBest(candidates, k, rescorer, scratch);
+  return RankBest(candidates.first(kept), k, rescorer.first_row(), scratch);
 }
 
 }  // namespace simile::backend::cpu

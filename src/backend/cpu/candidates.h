@@ -28,21 +28,21 @@ struct Guess {
   float caution = 1;     // 0 .. 1
 };
 
-// What one thread selects candidates with; only grows.
+// What one thread selects candidates with.
 class CandidateScratch {
  public:
-  // Allocates for selections among this many candidates. Throws std::bad_alloc.
+  // Scores are counted so many at a time: whole registers on every processor.
+  static constexpr std::size_t kScoresPerStep = 16;
+
+  // Allocates for selections among this many candidates; it only grows. Throws std::bad_alloc.
   void Reserve(std::size_t candidates_max) {
     candidates_max_ = candidates_max;
     buffer_.Reserve((candidates_max + kScoresPerStep) * 2 * sizeof(RankKey));
   }
   // Space for their scores, and kScoresPerStep more; or for their rank keys, twice.
-  std::int32_t* scores() const { return buffer_.As<std::int32_t>(); }
-  RankKey* keys() const { return buffer_.As<RankKey>(); }
-  RankKey* more_keys() const { return keys() + candidates_max_; }
-
-  // Scores are counted so many at a time: whole registers on every processor.
-  static constexpr std::size_t kScoresPerStep = 16;
+  std::int32_t* scores() { return buffer_.As<std::int32_t>(); }
+  RankKey* keys() { return buffer_.As<RankKey>(); }
+  RankKey* more_keys() { return keys() + candidates_max_; }
 
  private:
   std::size_t candidates_max_ = 0;
@@ -55,8 +55,9 @@ class CandidateScratch {
 // thread at a time.
 class Candidates {
  public:
-  // How many candidates the buffer must hold to keep k of at most rows_max rows.
-  static std::size_t CapacityFor(std::size_t k, std::size_t rows_max);
+  // How many candidates the buffer must hold to keep k of at most rows_max rows, when so many
+  // threads divide these.
+  static std::size_t CapacityFor(std::size_t k, std::size_t rows_max, std::size_t threads = 1);
 
   Candidates() = default;
   // REQUIRES: k >= 1; buffer.size() >= CapacityFor(k, rows that will be offered)
@@ -75,12 +76,12 @@ class Candidates {
   }
   // Whether it needs MakeSpace before the next Offer.
   bool full() const { return size_ == buffer_.size(); }
-  void MakeSpace(const Guess& guess, const Rescorer& rescorer, const CandidateScratch& scratch);
+  void MakeSpace(const Guess& guess, const Rescorer& rescorer, CandidateScratch& scratch);
   // Whether enough candidates arrived since the last Tighten for another one to pay.
   bool due() const { return size_ >= due_; }
   // Raises the gate by the candidates so far and drops those below it.
   //   scratch  reserved for the buffer's size
-  void Tighten(const Guess& guess, const CandidateScratch& scratch);
+  void Tighten(const Guess& guess, CandidateScratch& scratch);
 
   std::span<const Candidate> all() const { return buffer_.first(size_); }
 
@@ -94,26 +95,29 @@ class Candidates {
   float gate_ = 0;
 };
 
-// How a query's k best are found among its candidates: those with the k greatest lower bounds are
-// scored first, because k rows then reach the least of their scores; that drops most of the others
-// without a score; what is left is scored and ranked. The scores are formed between these steps, by
-// the caller or by FindBest.
-//   scratch  reserved for the candidates
+// How a query's k best are found among its candidates: those that are expected to be among them are
+// scored first; what k of these scores beat is dropped; the rest is scored, and all are ranked. Any
+// choice of the first is correct; a good one leaves little to score after the drop. The scores are
+// formed between these steps, by the caller or by ScoreBest and FindBest.
+// REQUIRES for all: k >= 1, and the scratch is reserved for the candidates.
 
-// Moves the k candidates with the greatest lower bounds to the front, and those that equal the last
-// of them. Returns how many these are: all where there are no more than k.
-std::size_t MoveFirst(std::span<Candidate> candidates, std::size_t k,
-                      const CandidateScratch& scratch);
-// Drops what k rows are known to beat. Returns how many stay, in front and in any order.
-//   first  how many MoveFirst moved. REQUIRES: these are scored.
+// Moves the candidates whose upper bound reaches the expected k-th best score to the front. Returns
+// how many they are: at least k, or all where there are no more.
+std::size_t MoveExpectedFirst(std::span<Candidate> candidates, std::size_t k,
+                              CandidateScratch& scratch);
+// Drops what k rows are known to beat. Returns how many stay, in front and in their order.
+//   first  how many MoveExpectedFirst moved. REQUIRES: these are scored.
 std::size_t DropBeaten(std::span<Candidate> candidates, std::size_t first, std::size_t k,
-                       const CandidateScratch& scratch);
-// The best k, best first, in the scratch. REQUIRES: all are scored.
+                       CandidateScratch& scratch);
+// The best k, best first, in the scratch until its next use. REQUIRES: all are scored.
 std::span<const RankKey> RankBest(std::span<const Candidate> candidates, std::size_t k,
-                                  Row first_row, const CandidateScratch& scratch);
+                                  Row first_row, CandidateScratch& scratch);
 
-// All of it, for one query.
+// Scores what may be among the k best and drops the rest. Returns how many stay, in front.
+std::size_t ScoreBest(std::span<Candidate> candidates, std::size_t k, const Rescorer& rescorer,
+                      CandidateScratch& scratch);
+// All steps; returns what RankBest does.
 std::span<const RankKey> FindBest(std::span<Candidate> candidates, std::size_t k,
-                                  const Rescorer& rescorer, const CandidateScratch& scratch);
+                                  const Rescorer& rescorer, CandidateScratch& scratch);
 
 }  // namespace simile::backend::cpu

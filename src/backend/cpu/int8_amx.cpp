@@ -100,13 +100,13 @@ class AmxScan {
   }
 
   void Run() {
+    block_.hits->count = 0;
     if (tile_count_ <= kStreamTilesMax) {
       Stream();
     } else {
       Revisit();
     }
     TestPrevious();
-    *block_.hits = hits_;
   }
 
  private:
@@ -272,10 +272,10 @@ class AmxScan {
   __attribute__((noinline)) void Append(const std::int32_t* sums, std::size_t tile,
                                         std::size_t group) {
     const std::size_t queries = RowsOf(tile);
-    HitList hits = hits_;
+    HitList hits = *block_.hits;  // of its own: the stores may be to the list itself
     for (std::size_t i = 0; i < queries; ++i)
-      AppendSixteen(Load(sums, i), PlaceOf(tile * kTileQueries + i, group * kGroupRows), hits);
-    hits_.count = hits.count;
+      AppendSixteen(Load(sums, i), PairOf(tile * kTileQueries + i, group * kGroupRows), hits);
+    block_.hits->count = hits.count;
   }
 
   const BlockScan& block_;
@@ -284,7 +284,6 @@ class AmxScan {
   const std::size_t tile_count_;
   std::int32_t* const starts_;  // [tile, 16, 16]
   NextBlock next_;
-  HitList hits_{block_.hits->places, block_.hits->sums, 0};
   Quad stored_{};
   const std::int32_t* stored_sums_ = nullptr;
   std::size_t turn_ = 0;

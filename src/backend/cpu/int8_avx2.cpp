@@ -9,7 +9,7 @@ namespace {
 // vpmaddubsw adds the products of two columns in sixteen bits. Two such sums fit them whatever the
 // row's bytes are, because the query's codes in these four columns are limited: 255 * 128 < 2^15.
 // So one widening serves eight columns.
-constexpr std::int32_t kFourCodesMax = 128;
+constexpr std::int32_t kFourColumnsMax = 128;
 
 struct Avx2Products : EightLanes<Avx2Products> {
   template <std::size_t kQueries, class Codes>
@@ -60,6 +60,6 @@ using Walk = Int8Walk<Avx2Products>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx2{"avx2", kFourCodesMax, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx2{"avx2", kFourColumnsMax, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

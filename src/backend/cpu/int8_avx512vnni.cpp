@@ -117,8 +117,8 @@ struct Avx512VnniProducts {
     return true;
   }
 
-  static void Append(const std::int32_t* sums, std::uint32_t place, HitList& hits) {
-    AppendSixteen(_mm512_load_si512(sums), place, hits);
+  static void Append(const std::int32_t* sums, std::uint32_t first_pair, HitList& hits) {
+    AppendSixteen(_mm512_load_si512(sums), first_pair, hits);
   }
 };
 

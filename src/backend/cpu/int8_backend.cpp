@@ -58,6 +58,7 @@ class Int8Engine {
         gather_(scan_),
         row_scores_(*options.canonical),
         memory_(pool_.thread_count()),
+        finish_(options.candidates_together),
         shares_(pool_.thread_count()),
         large_name_(fmt::format("int8-{}", options.large->isa)),
         small_name_(fmt::format("int8-{}", options.small->isa)),
@@ -205,9 +206,8 @@ class Int8Engine {
         Int8Pass pass(segment, batch, taken, speculative, WidthFor(count, packed), memory_, result);
         pass.Scan(pool_);
         if (FinishesByRow(segment, batch, taken)) {
-          finish_.Clear();
-          finish_.Add(pass);
-          finish_.Run(pool_, segment.canonical, rows);
+          Int8Pass* const one = &pass;
+          finish_.Run(pool_, segment, {&one, 1});
         } else {
           pass.Finish(pool_);
         }
@@ -228,9 +228,10 @@ class Int8Engine {
     }
     ForEachShare([this](Int8Pass& pass) { pass.Scan(alone_); });
     if (FinishesByRow(segment, batch, queries)) {
-      finish_.Clear();
-      for (Share& share : shares_) finish_.Add(*share.pass);
-      finish_.Run(pool_, segment.canonical, segment.rows);
+      std::vector<Int8Pass*>& passes = passes_of_shares_;
+      passes.clear();
+      for (Share& share : shares_) passes.push_back(&*share.pass);
+      finish_.Run(pool_, segment, passes);
     } else {
       ForEachShare([this](Int8Pass& pass) { pass.Finish(alone_); });
     }
@@ -250,23 +251,21 @@ class Int8Engine {
     pool_.Run(run);
   }
 
-  // Whether candidates are scored row by row: where a row is wanted by several queries.
+  // Whether the candidates of these queries are scored row by row: where a row is wanted by so many
+  // of several queries on average, as far as k says, and threads are woken at all.
   bool FinishesByRow(const Int8Segment& segment, const SearchBatch& batch,
                      std::span<const std::uint32_t> queries) const {
     const std::size_t row_count = segment.rows.rows.row_count();
     std::size_t wanted = 0;
-    for (const std::uint32_t query : queries) {
-      const std::size_t k = std::min<std::size_t>(batch.specs[query].k, row_count);
-      const std::size_t candidates_max =
-          Candidates::CapacityFor(k, row_count) * pool_.thread_count();
-      if (candidates_max > RowOrderScorer::kCandidatesMax) return false;
-      wanted += k;
-    }
-    return wanted / row_count >= options_.row_order_hits_per_row;
+    for (const std::uint32_t query : queries)
+      wanted += std::min<std::size_t>(batch.specs[query].k, row_count);
+    const bool several = queries.size() >= Rescorer::kRowsScoredTogether;
+    return several &&
+           !IsSmallPass(segment.packed.shape(), queries.size(), options_.small_pass_bytes) &&
+           wanted / row_count >= options_.row_order_hits_per_row;
   }
 
-  void Conclude(Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
-    pass.Shrink();
+  void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
     const std::string& name = NameOf(kernel, pass.width());
     for (std::size_t i = 0; i < pass.queries().size(); ++i) {
       const std::uint32_t query = pass.queries()[i];
@@ -291,6 +290,7 @@ class Int8Engine {
   BatchFinish finish_;
   ThreadPool alone_{1};  // has no threads of its own
   std::vector<Share> shares_;
+  std::vector<Int8Pass*> passes_of_shares_;
   // The strategies as answers name them.
   const std::string large_name_;
   const std::string small_name_;
@@ -485,9 +485,9 @@ Int8Options OptionsFor(std::string_view isa) {
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
   if (options.large == nullptr) return options;
   options.small = options.large;
-  // AMX, the one that reads no int4, wants whole tiles of queries: a small batch fills none, so
-  // that memory is the limit, and a vector kernel reads it faster.
-  if (isa.empty() && !options.large->reads_int4) options.small = supported[1];
+  // AMX wants whole tiles of queries: a small batch fills none, so that memory is the limit, and
+  // the next kernel reads it faster. There is one: the portable kernel is always supported.
+  if (isa.empty() && options.large == FindInt8Kernel("amx")) options.small = supported[1];
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
                                   : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
   return options;

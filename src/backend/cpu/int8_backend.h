@@ -28,9 +28,13 @@ struct Int8Options {
   // more queries over fewer (IsSmallPass). Waking another thread and waiting for it pays from about
   // 90 us on (docs/design/cpu-engine.md).
   std::size_t small_pass_bytes = 4U << 20;
-  // Candidates are scored row by row instead of query by query (BatchFinish) where a batch wants so
-  // many hits for each row of the segment (docs/design/cpu-engine.md).
+  // The candidates of a pass of several queries are scored row by row instead of query by query
+  // (BatchFinish) where it wants so many hits for each row of the segment
+  // (docs/design/cpu-engine.md).
   std::size_t row_order_hits_per_row = 1;
+  // As many candidates at a time. Each takes 28 bytes, which are kept for the next batch. Twice as
+  // many were no faster (rescoring_bench, batch 1,000, k 1,000).
+  std::size_t candidates_together = 1U << 20;
 };
 
 // The kernels to use on this processor: the fastest it can run, or the forced one.

@@ -85,11 +85,11 @@ struct EightLanes {
   static bool HasHit(__m256i all) { return SignsOf(all) != 0xFF; }
 
   // As Int8Walk asks of its Products.
-  static void Append(const std::int32_t* sums, std::uint32_t place, HitList& hits) {
+  static void Append(const std::int32_t* sums, std::uint32_t first_pair, HitList& hits) {
     const auto* eights = reinterpret_cast<const __m256i*>(sums);
     const unsigned low = SignsOf(_mm256_load_si256(eights));
     const unsigned high = SignsOf(_mm256_load_si256(eights + 1));
-    AppendBits((low | high << 8) ^ 0xFFFFU, sums, place, hits);
+    AppendBits((low | high << 8) ^ 0xFFFFU, sums, first_pair, hits);
   }
 
  private:

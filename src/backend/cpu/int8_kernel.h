@@ -20,28 +20,28 @@ inline constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 // Queries that the vector kernels take together.
 inline constexpr std::size_t kQueriesTogether = 4;
 
-// Hits: pairs of a query and a row of the block whose accumulator ended at zero or above. In two
-// arrays, so that all hits of a register are stored at once.
+// Hits: pairs of a query and a row of the block whose sum is zero or more. In two arrays, so that
+// all hits of a register are stored at once.
 struct HitList {
-  std::uint32_t* places;  // PlaceOf(query, row)
-  std::int32_t* sums;     // the start included
+  std::uint32_t* pairs;  // PairOf(query, row)
+  std::int32_t* sums;    // the start included
   std::size_t count;
 };
-inline constexpr unsigned kPlaceRowBits = 16;
-constexpr std::uint32_t PlaceOf(std::size_t query, std::size_t row) {
-  return static_cast<std::uint32_t>(query << kPlaceRowBits | row);
+inline constexpr unsigned kPairRowBits = 16;
+// REQUIRES: query and row are below 2^16. Inlined always, as the note above asks of what these
+// files include.
+[[gnu::always_inline]] constexpr std::uint32_t PairOf(std::size_t query, std::size_t row) {
+  return static_cast<std::uint32_t>(query << kPairRowBits | row);
 }
-constexpr std::size_t QueryAt(std::uint32_t place) { return place >> kPlaceRowBits; }
-constexpr std::size_t RowAt(std::uint32_t place) { return place & ((1U << kPlaceRowBits) - 1); }
-// Space that a list needs beyond its hits, because whole registers are stored.
-inline constexpr std::size_t kHitsBeyond = 16;
+constexpr std::size_t QueryOf(std::uint32_t pair) { return pair >> kPairRowBits; }
+constexpr std::size_t RowOf(std::uint32_t pair) { return pair & ((1U << kPairRowBits) - 1); }
 
 // One block of rows against all queries of a pass: for each query q and row r
 //
 //   sum = start[q] + sum over i of query_code[q][i] * row_byte[r][i]
 //
-// and where sum >= 0, it is appended to the hits. Starting at minus the gate makes a hit a
-// clear sign bit, which is tested for many sums at once.
+// and where sum >= 0, PairOf(q, r) and the sum are appended to the hits. Starting at minus the gate
+// makes a hit a clear sign bit, which is tested for many sums at once.
 struct BlockScan {
   // Row bytes, 1 .. 255: code + 128; 64-byte aligned:
   //   [group_count][code_dim / 4][16 rows][4]
@@ -59,18 +59,23 @@ struct BlockScan {
   const std::int8_t* queries;
   std::size_t query_count;
   const std::int32_t* starts;  // [query_count]
-  HitList* hits;               // written; capacity query_count * rows of the block + kHitsBeyond
-  const std::uint8_t* next;    // what will be read next, for kernels that prefetch it
+  // Written. Capacity query_count * rows of the block: whole registers are stored, but never beyond
+  // the sums that were tested.
+  HitList* hits;
+  const std::uint8_t* next;  // what will be read next, for kernels that prefetch it
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
 };
 
+// A kernel may add the products of four columns in sixteen bits: of each eight columns, 0, 1, 4, 5
+// and 2, 3, 6, 7. Says to which of these two fours a column belongs.
+constexpr std::size_t FourOf(std::size_t column) { return column / 2 % 2; }
+
 struct Int8Kernel {
   const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
-  // For kernels that add the products of four columns in sixteen bits: what the positive codes of a
-  // query may add up to in these columns, and the negative ones. Of eight columns, 0, 1, 4, 5 are
-  // four, and 2, 3, 6, 7. 0: no limit.
-  std::int32_t four_codes_max;
+  // The greatest sum of a query's positive codes in four columns (FourOf), and of its negative
+  // ones' magnitudes; 0: no limit.
+  std::int32_t four_columns_max;
   bool reads_int4;
   // A thread calls enter before and leave after the blocks that it scans for some of query_count
   // queries.

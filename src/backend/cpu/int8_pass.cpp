@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend/cpu/grow_to.h"
+#include "backend/cpu/row_order_scorer.h"
 #include "certificate/speculative_rank.h"
 
 namespace simile::backend::cpu {
@@ -12,12 +13,13 @@ namespace {
 
 // Of a pass: the memory for its hits grows with them.
 constexpr std::size_t kQueriesMax = 1'024;
-static_assert(kQueriesMax <= std::size_t{1} << (32 - kPlaceRowBits));
+static_assert(kQueriesMax <= std::size_t{1} << (32 - kPairRowBits));
+static_assert(kQueriesMax <= RowOrderScorer::kQueriesMax);
 // Candidate buffers of all threads and queries of a pass together.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
 // Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
-// that getting them anew hardly counts: 2,000 queries of k 100, or 500 of k 1,000.
-constexpr std::size_t kCandidateBytesKept = 24U << 20;
+// that getting them anew hardly counts: more than 500 queries of k 1,000.
+constexpr std::size_t kCandidateBytesKept = 18U << 20;
 
 // Queries that a thread claims at a time to pack or to finish.
 constexpr std::size_t kQueriesAtOnce = 4;
@@ -40,8 +42,8 @@ float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }
 
-std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count) {
-  return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count);
+std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
+  return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count, threads);
 }
 
 void RaiseTo(std::atomic<float>& gate, float value) {
@@ -65,7 +67,7 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const std::uint32_t query : queries) {
-    bytes += CapacityOf(specs[query], row_count) * sizeof(Candidate) * threads;
+    bytes += CapacityOf(specs[query], row_count, threads) * sizeof(Candidate) * threads;
     if (count == kQueriesMax || (bytes > kCandidateBytesMax && count > 0)) break;
     ++count;
   }
@@ -83,22 +85,24 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
       speculative_(speculative),
       width_(width),
       caution_(speculative ? GuessCaution(shape_.rotated_dim) : 1.0F),
+      small_(IsSmallPass(shape_, queries.size(), segment.small_pass_bytes)),
+      few_(small_ || queries.size() <= kQueriesAtOnce),
       memory_(memory),
       result_(result) {
-  assert(shape_.block_rows <= std::size_t{1} << kPlaceRowBits);
+  assert(shape_.block_rows <= std::size_t{1} << kPairRowBits);
   const std::size_t count = queries.size();
-  memory_.packed_.Reset(segment.packed, segment.kernel.four_codes_max, count);
+  memory_.packed_.Reset(segment.packed, segment.kernel.four_columns_max, count);
   if (memory_.gates_size_ < count) {
     memory_.gates_ = std::make_unique<std::atomic<float>[]>(count);
     memory_.gates_size_ = count;
   }
   std::size_t buffer = 0;
-  std::size_t capacity_max = 0;
+  std::size_t merged_max = 0;
   for (std::size_t query = 0; query < count; ++query) {
     memory_.gates_[query].store(Spec(query).score_threshold, std::memory_order_relaxed);
-    const std::size_t own = CapacityOf(Spec(query), shape_.row_count);
+    const std::size_t own = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
     buffer += own;
-    capacity_max = std::max(capacity_max, own);
+    merged_max = std::max(merged_max, CandidatesMax(query));
   }
   GrowTo(memory_.certain_, count);
   GrowTo(memory_.excluded_, count);
@@ -106,7 +110,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     worker.progress = {};
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
-    const std::size_t hits_max = count * shape_.block_rows + kHitsBeyond;
+    const std::size_t hits_max = count * shape_.block_rows;
     worker.hits.Reserve(hits_max * (sizeof(std::uint32_t) + sizeof(std::int32_t)));
     worker.hit_list = {worker.hits.As<std::uint32_t>(), worker.hits.As<std::int32_t>() + hits_max,
                        0};
@@ -117,24 +121,20 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     GrowTo(worker.candidates, count);
     GrowTo(worker.guesses, count);
     GrowTo(worker.rescored, count);
-    worker.merged.Reserve(memory_.workers_.size() * capacity_max * sizeof(Candidate));
-    worker.scratch.Reserve(memory_.workers_.size() * capacity_max);
+    worker.merged.Reserve(merged_max * sizeof(Candidate));
+    worker.scratch.Reserve(merged_max);
   }
+}
+
+Int8Pass::~Int8Pass() {
+  for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
 void Int8Pass::Scan(ThreadPool& pool) {
   auto begin = [this](unsigned participant) { BeginQueries(participant); };
   auto scan = [this](unsigned participant) { ScanChunks(participant); };
-  const auto run = [&](auto& job, bool alone) {
-    if (alone) {
-      job(0);
-    } else {
-      pool.Run(job);
-    }
-  };
-  const bool alone = IsSmallPass(shape_, queries_.size(), segment_.small_pass_bytes);
-  run(begin, alone || queries_.size() <= kQueriesAtOnce);
-  if (shape_.block_count() > 1) run(scan, alone);
+  RunJob(pool, begin, few_);
+  if (shape_.block_count() > 1) RunJob(pool, scan, small_);
 }
 
 void Int8Pass::BeginQueries(unsigned participant) {
@@ -145,8 +145,8 @@ void Int8Pass::BeginQueries(unsigned participant) {
       segment_.kernel.enter(queries_.size());
     }
     for (std::size_t query = first; query < end; ++query) {
-      memory_.packed_.Pack(segment_.packed, query, batch_.queries.PaddedRow(queries_[query]),
-                           batch_.queries.padded_dim(), worker.packing);
+      memory_.packed_.Pack(segment_.packed, query, Vector(query), batch_.queries.padded_dim(),
+                           worker.packing);
       memory_.excluded_[query].Reset(Spec(query).excluded_rows);
     }
     ScanFirstBlock(worker, {first, end - first});
@@ -162,9 +162,9 @@ void Int8Pass::Join(Worker& worker) const {
   worker.progress.rows_when_tightened = worker.progress.rows_seen;
   auto* buffer = worker.buffers.As<Candidate>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    const std::size_t size = CapacityOf(Spec(query), shape_.row_count);
-    const std::size_t k = std::min<std::size_t>(Spec(query).k, shape_.row_count);
-    worker.candidates[query] = Candidates({buffer, size}, k, Spec(query).score_threshold);
+    const std::size_t size = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
+    worker.candidates[query] =
+        Candidates({buffer, size}, HitsWanted(query), Spec(query).score_threshold);
     worker.guesses[query] = {};
     worker.rescored[query] = 0;
     buffer += size;
@@ -324,8 +324,8 @@ void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& querie
   const std::size_t first_position = rows.block * shape_.block_rows + rows.first;
   const HitList& hits = worker.hit_list;
   for (std::size_t i = 0; i < hits.count; ++i) {
-    const std::size_t query = queries.first + QueryAt(hits.places[i]);
-    const std::uint32_t index = IndexOf(query, first_position + RowAt(hits.places[i]));
+    const std::size_t query = queries.first + QueryOf(hits.pairs[i]);
+    const std::uint32_t index = IndexOf(query, first_position + RowOf(hits.pairs[i]));
     if (index == PackedRows::kNoRow) continue;
     Candidates& candidates = worker.candidates[query];
     const auto [lower, upper] =
@@ -345,8 +345,8 @@ bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   worker.int4_candidates.clear();
   const HitList& hits = worker.hit_list;
   for (std::size_t i = 0; i < hits.count; ++i) {
-    const std::size_t query = QueryAt(hits.places[i]);
-    const std::size_t position = first_position + RowAt(hits.places[i]);
+    const std::size_t query = QueryOf(hits.pairs[i]);
+    const std::size_t position = first_position + RowOf(hits.pairs[i]);
     const std::uint32_t index = IndexOf(query, position);
     if (index == PackedRows::kNoRow) continue;
     norms.residual = static_cast<double>(segment_.packed.Int4Residual(position));
@@ -402,11 +402,7 @@ void Int8Pass::Finish(ThreadPool& pool) {
       }
     });
   };
-  if (queries_.size() <= kQueriesAtOnce) {
-    finish(0);
-  } else {
-    pool.Run(finish);
-  }
+  RunJob(pool, finish, few_);
 }
 
 std::size_t Int8Pass::HitsWanted(std::size_t query) const {
@@ -429,8 +425,10 @@ std::size_t Int8Pass::CandidateCount(std::size_t query) const {
   return count;
 }
 
+// Each row is a candidate of one thread.
 std::size_t Int8Pass::CandidatesMax(std::size_t query) const {
-  return CapacityOf(Spec(query), shape_.row_count) * memory_.workers_.size();
+  const std::size_t workers = memory_.workers_.size();
+  return std::min(shape_.row_count, workers * CapacityOf(Spec(query), shape_.row_count, workers));
 }
 
 std::size_t Int8Pass::CopyCandidates(std::size_t query, Candidate* to) const {
@@ -469,10 +467,6 @@ void Int8Pass::WriteAnswer(std::size_t query, std::span<const RankKey> best,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};
   result_.SetCost(place, cost);
-}
-
-void Int8Pass::Shrink() {
-  for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
 }  // namespace simile::backend::cpu

@@ -101,27 +101,32 @@ class Int8Pass {
   Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
            std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,
            Int8Memory& memory, SearchResult& result);
+  // Gives back candidates' buffers that are larger than a usual pass needs.
+  ~Int8Pass();
+  Int8Pass(const Int8Pass&) = delete;
+  Int8Pass& operator=(const Int8Pass&) = delete;
 
   // Packs and scans; wakes no thread of the pool for a small pass. Does not throw.
   void Scan(ThreadPool& pool);
   // Scores, ranks and proves, query by query. Does not throw.
   void Finish(ThreadPool& pool);
-  // The same by steps, each of which different threads may take for different queries.
+
+  // The steps of Finish, for BatchFinish; different threads may take them for different queries.
   //   query  0 .. queries().size() - 1
-  // How many candidates the query has at most, and may have in such a pass.
+  // An upper limit of what CopyCandidates copies after this scan.
   std::size_t CandidateCount(std::size_t query) const;
+  // The same after any scan for such a query: what to reserve.
   std::size_t CandidatesMax(std::size_t query) const;
-  // Copies those that can be among the best, and returns how many they are.
+  // Copies the candidates that can be among the best, and returns how many they are.
   //   to  [CandidateCount(query)]
   std::size_t CopyCandidates(std::size_t query, Candidate* to) const;
+  // k, or the rows of the segment where they are fewer.
   std::size_t HitsWanted(std::size_t query) const;
   const float* Vector(std::size_t query) const { return batch_.queries.PaddedRow(queries_[query]); }
   // Writes the answer and whether it is proven.
-  //   best      the HitsWanted(query) best of the candidates
-  //   rescored  how many of them were scored after the scan
+  //   best      the best HitsWanted(query) candidates, best first; all where they are fewer
+  //   rescored  how many candidates were scored after the scan
   void WriteAnswer(std::size_t query, std::span<const RankKey> best, std::uint64_t rescored);
-  // Gives back candidates' buffers that are larger than a usual pass needs.
-  void Shrink();
 
   std::span<const std::uint32_t> queries() const { return queries_; }
   // Whether the answer of queries()[i] is proven; always true when not speculative.
@@ -173,6 +178,15 @@ class Int8Pass {
   void MakeSpace(Worker& worker, std::size_t query);
   const Guess& GuessFor(Worker& worker, std::size_t query) const;
   float FinalGate(std::size_t query) const;
+  // Runs a job on the calling thread, or on those of the pool.
+  template <class Job>
+  static void RunJob(ThreadPool& pool, Job& job, bool alone) {
+    if (alone) {
+      job(0);
+    } else {
+      pool.Run(job);
+    }
+  }
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
   //   count  raised by every score
@@ -186,6 +200,8 @@ class Int8Pass {
   const bool speculative_;
   const CodeWidth width_;
   const float caution_;
+  const bool small_;  // IsSmallPass
+  const bool few_;    // queries, or a small pass
   Int8Memory& memory_;
   SearchResult& result_;
   std::atomic<std::size_t> next_begun_{0};

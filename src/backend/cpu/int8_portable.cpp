@@ -56,10 +56,10 @@ struct PortableProducts {
     return any_hit;
   }
 
-  static void Append(const std::int32_t* sums, std::uint32_t place, HitList& hits) {
+  static void Append(const std::int32_t* sums, std::uint32_t first_pair, HitList& hits) {
     unsigned bits = 0;
     for (std::size_t row = 0; row < kGroupRows; ++row) bits |= (sums[row] >= 0 ? 1U : 0U) << row;
-    AppendBits(bits, sums, place, hits);
+    AppendBits(bits, sums, first_pair, hits);
   }
 };
 

@@ -15,13 +15,14 @@ struct PieceTurn {
 
 // Appends the hits among sixteen sums.
 //   bits   which of them are hits
-//   place  of the first
+//   first_pair  of the first sum
 __attribute__((always_inline)) static inline void AppendBits(unsigned bits,
                                                              const std::int32_t* sums,
-                                                             std::uint32_t place, HitList& hits) {
+                                                             std::uint32_t first_pair,
+                                                             HitList& hits) {
   for (; bits != 0; bits &= bits - 1) {
     const auto row = static_cast<std::uint32_t>(__builtin_ctz(bits));
-    hits.places[hits.count] = place + row;
+    hits.pairs[hits.count] = first_pair + row;
     hits.sums[hits.count++] = sums[row];
   }
 }
@@ -38,9 +39,9 @@ __attribute__((always_inline)) static inline void AppendBits(unsigned bits,
 //       the piece has a hit; returns whether it has one. Its loops are unrolled with pragmas,
 //       because GCC 12 otherwise moves every sum between registers around each product, which costs
 //       a third of the speed (estimated).
-//   Products::Append(sums, place, hits)
+//   Products::Append(sums, first_pair, hits)
 //       appends the hits among sixteen sums to a HitList: those of one query and one group, whose
-//       first row is at this place. Most groups have none.
+//       first row makes this pair. Most groups have none.
 // Products must be a type of an unnamed namespace: its instantiations, which use the file's
 // instruction set, then stay private to the file.
 template <class Products>
@@ -94,7 +95,7 @@ struct Int8Walk {
     for (std::size_t q = 0; q < width; ++q) {
       for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows) {
         Products::Append(block.scratch + q * kRowsTogether + row,
-                         PlaceOf(query + q, piece * kRowsTogether + row), *block.hits);
+                         PairOf(query + q, piece * kRowsTogether + row), *block.hits);
       }
     }
   }

@@ -13,30 +13,32 @@ using certificate::kCodeStep;
 using certificate::kSideBySide;
 static_assert(kCodeStep % kSideBySide == 0);
 
-// The scale from which on a kernel's limit holds (Int8Kernel::four_codes_max).
-float ScaleForFours(std::span<const float> rotated, std::int32_t four_codes_max) {
+// The least scale at which the codes keep a kernel's limit (Int8Kernel::four_columns_max).
+// REQUIRES: the limit is above 1.5.
+float ScaleForFourColumns(std::span<const float> rotated, std::int32_t four_columns_max) {
   float most = 0;
   for (std::size_t first = 0; first < rotated.size(); first += 8) {
     std::array<float, 2> positive{};
     std::array<float, 2> negative{};
     for (std::size_t i = 0; i < 8; ++i) {
       const float value = rotated[first + i];
-      positive[i / 2 % 2] += std::max(value, 0.0F);
-      negative[i / 2 % 2] += std::max(-value, 0.0F);
+      positive[FourOf(i)] += std::max(value, 0.0F);
+      negative[FourOf(i)] += std::max(-value, 0.0F);
     }
     most = std::max({most, positive[0], positive[1], negative[0], negative[1]});
   }
-  // Each of the four is rounded by at most a half; the other half is for errors of these sums.
-  return most / (static_cast<float>(four_codes_max) - 2.5F);
+  // Rounding adds at most a half to each of four codes, 2 in all, and these sums and the scaling
+  // err by parts in 2^20: four codes come to less than the limit + 1, and are whole numbers.
+  return most / (static_cast<float>(four_columns_max) - 1.5F);
 }
 
 }  // namespace
 
-void PackedQueries::Reset(const PackedRows& rows, std::int32_t four_codes_max,
+void PackedQueries::Reset(const PackedRows& rows, std::int32_t four_columns_max,
                           std::size_t query_count) {
   const std::size_t tiles = (query_count + kTileQueries - 1) / kTileQueries;
   rotated_dim_ = rows.shape().rotated_dim;
-  four_codes_max_ = four_codes_max;
+  four_columns_max_ = four_columns_max;
   codes_.Reserve((tiles + 1) * kTileQueries * rotated_dim_);
   if (queries_.size() < query_count) queries_.resize(query_count);
 }
@@ -60,8 +62,8 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
 
   float scale = certificate::ScaleFor(certificate::LargestMagnitude({rotated, rotated_dim}),
                                       certificate::kByteCodeMax);
-  if (four_codes_max_ > 0)
-    scale = std::max(scale, ScaleForFours({rotated, rotated_dim}, four_codes_max_));
+  if (four_columns_max_ > 0)
+    scale = std::max(scale, ScaleForFourColumns({rotated, rotated_dim}, four_columns_max_));
   // The columns are taken as those of sixteen short vectors side by side, whose sums compilers form
   // together: a single sum would wait for each addition.
   const std::size_t short_dim = rotated_dim / kSideBySide;

@@ -30,8 +30,8 @@ class PackedQueries {
   };
 
   // Allocates for query_count queries against these rows. Throws std::bad_alloc.
-  //   four_codes_max  of the kernel that will read them
-  void Reset(const PackedRows& rows, std::int32_t four_codes_max, std::size_t query_count);
+  //   four_columns_max  of the kernel that will read them
+  void Reset(const PackedRows& rows, std::int32_t four_columns_max, std::size_t query_count);
   // Allocates the scratch for packing. Throws std::bad_alloc.
   static void Reserve(const PackedRows& rows, Scratch& scratch);
   // Packs one query; different ones may be packed from different threads.
@@ -52,7 +52,7 @@ class PackedQueries {
   }
 
   std::size_t rotated_dim_ = 0;
-  std::int32_t four_codes_max_ = 0;
+  std::int32_t four_columns_max_ = 0;
   std::vector<Query> queries_;
   base::PageBuffer codes_;
 };

@@ -60,8 +60,8 @@ class Rescorer {
   std::uint64_t& count_;
 };
 
-// Scores rows scattered in memory: calls score(i) for i in 0 .. count - 1 in turn, and prefetch(i)
-// four calls before (docs/design/cpu-engine.md).
+// Scores rows scattered in memory: calls score(i) for i in 0 .. count - 1 in turn, each after
+// prefetch(j) for all j < i + 4 (docs/design/cpu-engine.md).
 template <class Prefetch, class Score>
 void ScoreInTurn(std::size_t count, Prefetch prefetch, Score score) {
   constexpr std::size_t kRowsAhead = 4;

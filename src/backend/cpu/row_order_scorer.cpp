@@ -3,31 +3,30 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cassert>
 #include <utility>
 
+#include "backend/cpu/radix_sort.h"
 #include "backend/cpu/rescorer.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-// Parts of the queries for each thread: a thread that wakes late leaves few to the others.
+// Estimated, as the numbers below: parts of the queries for each thread, so that one that wakes
+// late leaves few to the others.
 constexpr std::size_t kPartsPerThread = 4;
 // Ranges that a thread claims at a time.
 constexpr std::size_t kRangesAtOnce = 4;
-// Bits of the row by which one step of sorting a range distributes.
+// Bits of the row by which one pass of sorting a range distributes.
 constexpr unsigned kDigitBits = 8;
 // Up to this many pairs of a range are sorted by comparing.
 constexpr std::size_t kComparedMax = 48;
-// Distinct rows that are prefetched before they are scored.
-constexpr std::size_t kRowsAhead = 4;
 
 }  // namespace
 
 void RowOrderScorer::Reserve(std::size_t candidates_max, unsigned threads) {
-  part_count_ = kPartsPerThread * threads;
-  if (places_.size() < part_count_ * kRangesMax) places_.resize(part_count_ * kRangesMax);
+  parts_max_ = kPartsPerThread * threads;
+  if (next_.size() < parts_max_ * kRangesMax) next_.resize(parts_max_ * kRangesMax);
   if (range_begin_.size() < kRangesMax + 1) range_begin_.resize(kRangesMax + 1);
   pairs_.Reserve(candidates_max * sizeof(Pair));
   spare_.Reserve(candidates_max * sizeof(Pair));
@@ -35,10 +34,11 @@ void RowOrderScorer::Reserve(std::size_t candidates_max, unsigned threads) {
 
 void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
                          MatrixView rows, std::span<Query> queries) {
+  assert(queries.size() <= kQueriesMax && parts_max_ > 0);
+  part_count_ = std::clamp<std::size_t>(queries.size(), 1, parts_max_);
   const std::size_t last_row = rows.row_count() - 1;
   range_shift_ = 0;
   while (last_row >> range_shift_ >= kRangesMax) ++range_shift_;
-  assert(range_shift_ <= kRowBits);
   range_count_ = (last_row >> range_shift_) + 1;
 
   std::atomic<std::size_t> next{0};
@@ -68,25 +68,25 @@ void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& k
 }
 
 void RowOrderScorer::CountPart(std::span<Query> queries, std::size_t part) {
-  std::uint32_t* counts = places_.data() + part * kRangesMax;
+  std::uint32_t* counts = next_.data() + part * kRangesMax;
   std::fill_n(counts, range_count_, 0U);
   for (Query& query : PartOf(queries, part)) {
-    query.unknown = 0;
+    query.scored = 0;
     for (const Candidate& candidate : query.candidates) {
       if (candidate.known()) continue;
       ++counts[candidate.index >> range_shift_];
-      ++query.unknown;
+      ++query.scored;
     }
   }
 }
 
-// Turns counts into places: those of a range lie together, part after part.
+// Turns counts into where pairs go: those of a range lie together, part after part.
 void RowOrderScorer::SumCounts() {
   std::uint32_t sum = 0;
   for (std::size_t range = 0; range < range_count_; ++range) {
     range_begin_[range] = sum;
     for (std::size_t part = 0; part < part_count_; ++part) {
-      sum += std::exchange(places_[part * kRangesMax + range], sum);
+      sum += std::exchange(next_[part * kRangesMax + range], sum);
     }
   }
   range_begin_[range_count_] = sum;
@@ -94,7 +94,7 @@ void RowOrderScorer::SumCounts() {
 }
 
 void RowOrderScorer::ListPart(std::span<const Query> queries, std::size_t part) {
-  std::uint32_t* places = places_.data() + part * kRangesMax;
+  std::uint32_t* next = next_.data() + part * kRangesMax;
   auto* pairs = pairs_.As<Pair>();
   for (const Query& query : PartOf(queries, part)) {
     const auto number = static_cast<std::size_t>(&query - queries.data());
@@ -102,7 +102,7 @@ void RowOrderScorer::ListPart(std::span<const Query> queries, std::size_t part) 
     for (std::size_t i = 0; i < query.candidates.size(); ++i) {
       const Candidate& candidate = query.candidates[i];
       if (candidate.known()) continue;
-      pairs[places[candidate.index >> range_shift_]++] = {candidate.index & row_mask, number, i};
+      pairs[next[candidate.index >> range_shift_]++] = {candidate.index & row_mask, number, i};
     }
   }
 }
@@ -117,12 +117,9 @@ std::span<const RowOrderScorer::Pair> RowOrderScorer::SortRange(std::size_t rang
     return from;
   }
   for (unsigned shift = 0; shift < range_shift_; shift += kDigitBits) {
-    std::array<std::uint32_t, std::size_t{1} << kDigitBits> places{};
-    constexpr std::uint64_t kDigit = (1U << kDigitBits) - 1;
-    for (const Pair& pair : from) ++places[pair.row() >> shift & kDigit];
-    std::uint32_t sum = 0;
-    for (std::uint32_t& place : places) sum += std::exchange(place, sum);
-    for (const Pair& pair : from) to[places[pair.row() >> shift & kDigit]++] = pair;
+    SortByDigit<kDigitBits>(std::span<const Pair>(from), to.data(), [shift](const Pair& pair) {
+      return pair.row() >> shift & ((1U << kDigitBits) - 1);
+    });
     std::swap(from, to);
   }
   return from;
@@ -130,35 +127,43 @@ std::span<const RowOrderScorer::Pair> RowOrderScorer::SortRange(std::size_t rang
 
 void RowOrderScorer::ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
                                 std::span<const Query> queries, std::span<const Pair> pairs) {
-  const std::size_t padded_dim = rows.padded_dim();
-  const auto run_end = [pairs](std::size_t first) {
+  // The pairs of the row that pairs[first] is of end before this one.
+  const auto row_end = [pairs](std::size_t first) {
     std::size_t end = first + 1;
     while (end < pairs.size() && pairs[end].row() == pairs[first].row()) ++end;
     return end;
   };
+  std::size_t row_count = 0;
+  for (std::size_t i = 0; i < pairs.size(); i = row_end(i)) ++row_count;
   std::size_t ahead = 0;
-  std::size_t rows_ahead = 0;
-  for (std::size_t first = 0; first < pairs.size();) {
-    for (; ahead < pairs.size() && rows_ahead < kRowsAhead; ++rows_ahead) {
-      PrefetchRow(rows, pairs[ahead].row());
-      ahead = run_end(ahead);
-    }
-    --rows_ahead;
-    const std::size_t end = run_end(first);
-    const float* row = rows.PaddedRow(pairs[first].row());
-    while (first < end) {
-      // A score is the same whichever of the two vectors is called the row.
-      std::array<const float*, Rescorer::kRowsScoredTogether> vectors;
-      std::array<float, Rescorer::kRowsScoredTogether> scores;
-      const std::size_t count = std::min(vectors.size(), end - first);
-      for (std::size_t i = 0; i < count; ++i) vectors[i] = queries[pairs[first + i].query()].vector;
-      kernel.score_scattered(vectors.data(), count, row, padded_dim, scores.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        const Pair& pair = pairs[first + i];
-        queries[pair.query()].candidates[pair.candidate()].SetScore(scores[i]);
-      }
-      first += count;
-    }
+  std::size_t first = 0;
+  ScoreInTurn(
+      row_count,
+      [&](std::size_t) {
+        PrefetchRow(rows, pairs[ahead].row());
+        ahead = row_end(ahead);
+      },
+      [&](std::size_t) {
+        const std::size_t end = row_end(first);
+        const std::size_t row = pairs[first].row();
+        ScoreRow(kernel, {rows.PaddedRow(row), rows.padded_dim()}, queries,
+                 pairs.subspan(first, end - first));
+        first = end;
+      });
+}
+
+void RowOrderScorer::ScoreRow(const certificate::CanonicalKernel& kernel,
+                              std::span<const float> row, std::span<const Query> queries,
+                              std::span<const Pair> pairs) {
+  std::array<const float*, Rescorer::kRowsScoredTogether> vectors;
+  std::array<float, Rescorer::kRowsScoredTogether> scores;
+  for (std::size_t first = 0; first < pairs.size(); first += vectors.size()) {
+    const std::span<const Pair> some =
+        pairs.subspan(first, std::min(vectors.size(), pairs.size() - first));
+    for (std::size_t i = 0; i < some.size(); ++i) vectors[i] = queries[some[i].query()].vector;
+    kernel.score_scattered(vectors.data(), some.size(), row.data(), row.size(), scores.data());
+    for (std::size_t i = 0; i < some.size(); ++i)
+      queries[some[i].query()].candidates[some[i].candidate()].SetScore(scores[i]);
   }
 }
 

@@ -15,52 +15,53 @@ namespace simile::backend::cpu {
 
 // Forms the canonical scores of the candidates of many queries in the order of their rows: each row
 // is read once, ascending, and scored with every query that has it as a candidate. Threads divide
-// the rows. Query by query the same rows are read once for each query, from anywhere in memory,
-// which costs more than the scores. Keeps its buffers from one call to the next; used by one
-// thread at a time.
+// the rows. docs/design/cpu-engine.md says when this is faster than query by query. Keeps its
+// buffers from one call to the next; used by one thread at a time.
 class RowOrderScorer {
  public:
   // A query's candidates. Those whose score is not known are scored: lower and upper become it.
   struct Query {
     const float* vector = nullptr;  // [padded_dim]
     std::span<Candidate> candidates;
-    std::size_t unknown = 0;  // written: how many were scored
+    std::size_t scored = 0;  // written: how many that were
   };
-
-  static constexpr std::size_t kQueriesMax = std::size_t{1} << 16;
-  static constexpr std::size_t kCandidatesMax = std::size_t{1} << 24;
+  static constexpr std::size_t kQueriesMax = 1'024;
 
   // Allocates for this many candidates of all queries of a call. Throws std::bad_alloc.
   void Reserve(std::size_t candidates_max, unsigned threads);
 
   //   rows  of the segment, which the candidates' indices count
-  // REQUIRES: reserved for the candidates of these queries; at most kQueriesMax queries, each with
-  //           at most kCandidatesMax candidates. Does not throw.
-  // Cost: one read of the wanted rows and a score a candidate; 8 bytes a candidate are sorted by
-  // row, in two or three steps.
+  // REQUIRES: reserved for the candidates of these queries; at most kQueriesMax queries. Does not
+  //           throw.
+  // Cost: one read of the rows to score and a score a candidate; 8 bytes a candidate are sorted by
+  // row, in one step to ranges of rows and one for each eight bits of a row of its range.
   void Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel, MatrixView rows,
            std::span<Query> queries);
 
  private:
-  static constexpr unsigned kRowBits = 24;
-  static constexpr unsigned kQueryBits = 16;
-  static constexpr std::size_t kRowsMax = std::size_t{1} << kRowBits;  // of a range
-
-  // One score to form, among those of a range of rows, in 24 + 16 + 24 bits.
+  static constexpr unsigned kRowBits = 22;
+  static constexpr unsigned kQueryBits = 10;
+  // One score to form, among those of a range of rows.
   class Pair {
    public:
     Pair(std::size_t row, std::size_t query, std::size_t candidate)
         : bits_(row | query << kRowBits | candidate << (kRowBits + kQueryBits)) {}
-    std::size_t row() const { return bits_ & (kRowsMax - 1); }  // of the range
+    // Of the range.
+    std::size_t row() const { return bits_ & ((std::size_t{1} << kRowBits) - 1); }
     std::size_t query() const { return bits_ >> kRowBits & (kQueriesMax - 1); }
-    std::size_t candidate() const { return bits_ >> (kRowBits + kQueryBits); }  // of the query's
+    // Of the query's.
+    std::size_t candidate() const { return bits_ >> (kRowBits + kQueryBits); }
 
    private:
     std::uint64_t bits_;
   };
-  // Rows are divided into so many ranges of equal length at most. Pairs are first distributed to
-  // the ranges, then sorted within each by the thread that scores it.
+  static_assert(kQueriesMax == std::size_t{1} << kQueryBits);
+
+  // Rows are divided into so many ranges of equal length at most: pairs are first distributed to
+  // the ranges, then sorted within each by the thread that scores it. 2^32 rows make ranges of
+  // 2^22.
   static constexpr std::size_t kRangesMax = 1'024;
+  static_assert(kRangesMax << kRowBits == std::uint64_t{1} << 32);
 
   void CountPart(std::span<Query> queries, std::size_t part);
   void SumCounts();
@@ -70,6 +71,9 @@ class RowOrderScorer {
   //   rows  of the range
   static void ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
                          std::span<const Query> queries, std::span<const Pair> pairs);
+  //   pairs  of one row
+  static void ScoreRow(const certificate::CanonicalKernel& kernel, std::span<const float> row,
+                       std::span<const Query> queries, std::span<const Pair> pairs);
 
   // The queries of a part; parts are what threads claim to count and to list.
   template <class AnyQuery>
@@ -80,8 +84,9 @@ class RowOrderScorer {
 
   unsigned range_shift_ = 0;  // index >> this is the range of a row
   std::size_t range_count_ = 0;
+  std::size_t parts_max_ = 0;
   std::size_t part_count_ = 0;
-  std::vector<std::uint32_t> places_;       // [part][range]  pairs, then where the next one goes
+  std::vector<std::uint32_t> next_;         // [part][range]  pairs, then where the next one goes
   std::vector<std::uint32_t> range_begin_;  // [range + 1]
   base::PageBuffer pairs_;                  // Pair, by range
   base::PageBuffer spare_;                  // the same, to sort with

@@ -53,6 +53,7 @@ class Ranking {
 
   // Best first; fewer than k when fewer rows pass.
   const std::vector<Hit>& hits() const { return hits_; }
+  // Moves hits() out; there are none until the next Begin.
   std::vector<Hit> TakeHits() { return std::move(hits_); }
 
  private:
