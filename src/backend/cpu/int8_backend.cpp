@@ -448,8 +448,9 @@ Int8Options OptionsFor(std::string_view isa) {
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
   if (options.large == nullptr) return options;
   options.small = options.large;
-  // A small batch fills no tile, so memory is the limit, and the vector kernel reads it faster.
-  if (isa.empty() && supported.size() > 1 && supported[1]->code_max == options.large->code_max) {
+  // A small batch fills no tile, so memory is the limit, and the vector kernel reads it faster. The
+  // portable one, always the last, never does.
+  if (isa.empty() && supported.size() > 2 && supported[1]->code_max == options.large->code_max) {
     options.small = supported[1];
   }
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()

@@ -58,7 +58,7 @@ struct BlockScan {
 };
 
 struct Int8Kernel {
-  const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
+  const char* isa;        // "amx", "avx512vnni", "avxvnni", "avx2", "neondot", "portable"
   std::int32_t code_max;  // of rows and queries; see certificate/quantizer.h
   bool reads_int4;
   // A thread calls enter before and leave after the blocks that it scans for some of query_count
@@ -80,6 +80,8 @@ extern const Int8Kernel kInt8Amx;
 extern const Int8Kernel kInt8Avx512Vnni;
 extern const Int8Kernel kInt8AvxVnni;
 extern const Int8Kernel kInt8Avx2;
+#elif defined(__aarch64__)
+extern const Int8Kernel kInt8NeonDot;
 #endif
 extern const Int8Kernel kInt8Portable;
 
