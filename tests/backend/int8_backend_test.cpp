@@ -139,6 +139,13 @@ PackedShape ShapeWithInt4(std::size_t row_count, std::size_t dim, const Int8Opti
   return shape;
 }
 
+TEST_F(Int8BackendTest, TakesThePortableKernelOnlyWhereThereIsNoOther) {
+  const Int8Options options = OptionsFor("");
+  const bool is_alone = SupportedInt8Kernels().size() == 1;
+  EXPECT_EQ(options.large == &kInt8Portable, is_alone) << options.large->isa;
+  EXPECT_EQ(options.small == &kInt8Portable, is_alone) << options.small->isa;
+}
+
 TEST_F(Int8BackendTest, PlansTheBytesOfItsPackedRows) {
   const Int8Options options = OptionsFor("");
   const auto backend = MakeInt8Backend(options);
