@@ -34,11 +34,11 @@ cuda12:         ## build/cuda12/bin/libsimile_cuda12.so, the GPU plug-in for dri
 	build/cuda12/tests/cuda_plugin_test
 
 # Twice: with every extension that QEMU knows, and on a processor without dot product, which must take the portable kernel.
-aarch64:        ## the CPU engine and its tests for ARM, by a cross compiler, run under QEMU
+aarch64:        ## the CPU engine and its tests for ARM, by a cross compiler, run under QEMU; CTEST_FLAGS for a part
 	@packages/install build aarch64
 	cmake --preset aarch64
 	cmake --build --preset aarch64 --parallel $(JOBS)
-	ctest --test-dir build/aarch64 --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit tests.xml
+	ctest --test-dir build/aarch64 --parallel $(JOBS) $(CTEST_FLAGS) --output-on-failure --no-tests=error --output-junit tests.xml
 	TEST_REQUIRED_ISAS=neondot,neon,portable qemu-aarch64 build/aarch64/tests/instruction_sets
 	TEST_REQUIRED_ISAS=neon,portable QEMU_CPU=cortex-a57 qemu-aarch64 build/aarch64/tests/instruction_sets
 
