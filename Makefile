@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench cuda12 asan tsan asan-build tsan-build fuzz fuzz-build mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
+.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -36,6 +36,15 @@ cuda12:         ## build/cuda12/bin/libsimile_cuda12.so, the GPU plug-in for dri
 	cmake --preset cuda12 $(if $(ARCHITECTURES),-D "SIMILE_CUDA_ARCHITECTURES=$(ARCHITECTURES)")
 	cmake --build --preset cuda12 --parallel $(JOBS) --target simile_cuda cuda_plugin_test
 	build/cuda12/tests/cuda_plugin_test
+
+# Twice: with every extension that QEMU knows, and on a processor without dot product, which must take the portable kernel.
+aarch64:        ## the CPU engine and its tests for ARM, by a cross compiler, run under QEMU; CTEST_FLAGS for a part
+	@packages/install build aarch64
+	cmake --preset aarch64
+	cmake --build --preset aarch64 --parallel $(JOBS)
+	ctest --test-dir build/aarch64 --parallel $(JOBS) $(CTEST_FLAGS) --output-on-failure --no-tests=error --output-junit tests.xml
+	TEST_REQUIRED_ISAS=neondot,neon,portable qemu-aarch64 build/aarch64/tests/instruction_sets
+	TEST_REQUIRED_ISAS=neon,portable QEMU_CPU=cortex-a57 qemu-aarch64 build/aarch64/tests/instruction_sets
 
 demo:           ## build, serve the films, query them, print the answers, stop
 	@packages/install build test

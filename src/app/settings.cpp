@@ -83,6 +83,7 @@ std::vector<Setting> MakeSettings() {
                                  {"avx512vnni", "avx512vnni"},
                                  {"avxvnni", "avxvnni"},
                                  {"avx2", "avx2"},
+                                 {"neondot", "neondot"},
                                  {"portable", "portable"}},
              &RegistryOptions::isa),
       Choice({"backend.int4", "", "",

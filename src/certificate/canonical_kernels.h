@@ -26,6 +26,11 @@ void ScoreBlockAvx512(const float* rows, std::size_t row_count, const float* que
                       std::size_t query_count, std::size_t padded_dim, float* scores);
 void ScoreScatteredAvx512(const float* const* rows, std::size_t row_count, const float* query,
                           std::size_t padded_dim, float* scores);
+#elif defined(__aarch64__)
+void ScoreBlockNeon(const float* rows, std::size_t row_count, const float* queries,
+                    std::size_t query_count, std::size_t padded_dim, float* scores);
+void ScoreScatteredNeon(const float* const* rows, std::size_t row_count, const float* query,
+                        std::size_t padded_dim, float* scores);
 #endif
 
 }  // namespace simile::certificate

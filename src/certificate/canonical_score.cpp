@@ -24,6 +24,8 @@ bool CanRunAvx512() {
 bool CanRunAvx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
 }
+#elif defined(__aarch64__)
+constexpr CanonicalKernel kNeon{"neon", &ScoreBlockNeon, &ScoreScatteredNeon};
 #endif
 
 struct KernelTable {
@@ -34,6 +36,8 @@ struct KernelTable {
 #if defined(__x86_64__)
     if (CanRunAvx512()) kernels[count++] = &kAvx512;
     if (CanRunAvx2()) kernels[count++] = &kAvx2;
+#elif defined(__aarch64__)
+    kernels[count++] = &kNeon;  // part of the architecture: nothing to ask the processor
 #endif
     kernels[count++] = &kPortable;
   }

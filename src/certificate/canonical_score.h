@@ -25,7 +25,7 @@ namespace simile::certificate {
 
 // Canonical scores by one instruction set. All give the same bits.
 struct CanonicalKernel {
-  std::string_view isa;  // "avx512", "avx2", "portable"
+  std::string_view isa;  // "avx512", "avx2", "neon", "portable"
 
   // Scores of `row_count` consecutive rows against `query_count` consecutive queries.
   //   rows     [row_count, padded_dim]    fp32, 4-byte aligned or better

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cfenv>
+#include <cstdint>
 #include <vector>
 
 #if defined(__linux__)
@@ -92,28 +93,43 @@ TEST(ThreadPoolTest, DoesEveryPieceOfManyShortJobs) {
   EXPECT_EQ(total, kJobs * kPieces);
 }
 
+// The register that says how floating-point numbers are rounded and whether subnormal ones are
+// flushed to zero.
 #if defined(__x86_64__)
-constexpr unsigned kFlushToZero = 0x8000;
-constexpr unsigned kDenormalsAreZero = 0x0040;
+constexpr std::uint64_t kFlushes = 0x8040;  // flush-to-zero, denormals-are-zero
+constexpr std::uint64_t kRounding = _MM_ROUND_MASK;
+std::uint64_t ArithmeticMode() { return _mm_getcsr(); }
+void SetArithmeticMode(std::uint64_t bits) { _mm_setcsr(static_cast<unsigned>(bits)); }
+#elif defined(__aarch64__)
+constexpr std::uint64_t kFlushes = 1U << 24;  // FPCR.FZ
+constexpr std::uint64_t kRounding = 3U << 22;
+std::uint64_t ArithmeticMode() {
+  std::uint64_t bits = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(bits));
+  return bits;
+}
+void SetArithmeticMode(std::uint64_t bits) { asm volatile("msr fpcr, %0" : : "r"(bits)); }
+#endif
 
+#if defined(__x86_64__) || defined(__aarch64__)
 TEST(ThreadPoolTest, KeepsSubnormalsOnEveryThread) {
   ThreadPool pool(4);
-  std::vector<unsigned> mxcsr(pool.thread_count(), ~0U);
-  OnEveryThread(pool, [&](unsigned participant) { mxcsr[participant] = _mm_getcsr(); });
-  for (const unsigned bits : mxcsr) {
-    EXPECT_EQ(bits & (kFlushToZero | kDenormalsAreZero), 0U);
-    EXPECT_EQ(bits & _MM_ROUND_MASK, static_cast<unsigned>(_MM_ROUND_NEAREST));
+  std::vector<std::uint64_t> modes(pool.thread_count(), ~0U);
+  OnEveryThread(pool, [&](unsigned participant) { modes[participant] = ArithmeticMode(); });
+  for (const std::uint64_t bits : modes) {
+    EXPECT_EQ(bits & kFlushes, 0U);
+    EXPECT_EQ(bits & kRounding, 0U);  // to the nearest
   }
 }
 
 TEST(ThreadPoolTest, KeepsSubnormalsOnWorkersOfACreatorThatFlushesThem) {
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+  const std::uint64_t before = ArithmeticMode();
+  SetArithmeticMode(before | kFlushes);
   ThreadPool pool(3);
-  _mm_setcsr(before);
-  std::vector<unsigned> mxcsr(pool.thread_count(), ~0U);
-  OnEveryThread(pool, [&](unsigned participant) { mxcsr[participant] = _mm_getcsr(); });
-  for (const unsigned bits : mxcsr) EXPECT_EQ(bits & (kFlushToZero | kDenormalsAreZero), 0U);
+  SetArithmeticMode(before);
+  std::vector<std::uint64_t> modes(pool.thread_count(), ~0U);
+  OnEveryThread(pool, [&](unsigned participant) { modes[participant] = ArithmeticMode(); });
+  for (const std::uint64_t bits : modes) EXPECT_EQ(bits & kFlushes, 0U);
 }
 #endif
 

@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
   app.add_option("--k", options.k, "hits a query")->check(CLI::Range(1, 10'000));
   app.add_option("--threads", options.threads, "0: the processors this process may use");
   app.add_option("--isa", options.isa,
-                 "avx512, avx2 or portable; default the fastest that can run");
+                 "avx512, avx2, neon or portable; default the fastest that can run");
   app.add_option("--batches", options.batches, "batch sizes")->check(CLI::Range(1, 10'000));
   app.add_option("--rounds", options.rounds, "times everything is measured")
       ->check(CLI::Range(7, 100'000));

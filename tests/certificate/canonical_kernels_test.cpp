@@ -127,7 +127,8 @@ TEST_P(CanonicalKernelTest, RoundsOnceWhereRoundingTwiceDiffers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, CanonicalKernelTest, ::testing::Values("avx512", "avx2", "portable"),
+INSTANTIATE_TEST_SUITE_P(Isa, CanonicalKernelTest,
+                         ::testing::Values("avx512", "avx2", "neon", "portable"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(CanonicalKernelTableTest, EndsWithPortable) {

@@ -41,6 +41,13 @@ double DerivedSteps(const SumRule& rule, std::size_t count) {
          std::ceil(products / static_cast<double>(rule.block));
 }
 
+// GCC 12 knows _Float16 in C++ only for x86.
+#if defined(__aarch64__)
+using Fp16 = __fp16;
+#else
+using Fp16 = _Float16;
+#endif
+
 // A vector, scaled and rounded as the engine does it.
 struct Fp16Vector {
   std::vector<float> values;  // representable in fp16
@@ -51,7 +58,7 @@ Fp16Vector Fp16Of(const std::vector<float>& vector, double unit) {
   double squares = 0;
   for (const float value : vector) {
     const auto scaled = static_cast<float>(value * unit);
-    const auto rounded = static_cast<float>(static_cast<_Float16>(scaled));
+    const auto rounded = static_cast<float>(static_cast<Fp16>(scaled));
     fp16.values.push_back(rounded);
     const double lost = value * unit - static_cast<double>(rounded);
     squares += lost * lost;
@@ -102,7 +109,7 @@ void ExpectWithinBound(std::uint64_t seed) {
       static_cast<double>(TensorCoreSum(rule, static_cast<float>(-gate), products));
   const double with_gate = static_cast<double>(
       static_cast<float>(from_gate + static_cast<double>(static_cast<float>(gate))));
-  const auto stored = static_cast<double>(static_cast<_Float16>(TensorCoreSum(rule, 0, products)));
+  const auto stored = static_cast<double>(static_cast<Fp16>(TensorCoreSum(rule, 0, products)));
   const std::size_t padded = PaddedDim(dim);
   ASSERT_LE(std::abs(with_gate - canonical),
             Fp16Bound(padded, x.residual, kGateMax, CheapStorage::kFloat))

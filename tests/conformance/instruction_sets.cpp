@@ -140,6 +140,8 @@ std::set<std::string> RunAll() {
                                  {"avxvnni", "the processor has no AVX-VNNI"},
                                  {"avx512", "the processor has no AVX-512"},
                                  {"avx2", "the processor has no AVX2"},
+                                 {"neondot", "the processor has no dot product of NEON"},
+                                 {"neon", "the processor has no NEON"},
                                  {"portable", ""}};
   std::set<std::string> ran;
   for (const InstructionSet& set : sets) {
@@ -157,7 +159,7 @@ std::set<std::string> RunAll() {
     Print("avx512-simde", "skipped: the emulation of AVX-512 needs AVX2");
   }
 #else
-  Print("avx512-simde", "skipped: not built (SIMD Everywhere was not found)");
+  Print("avx512-simde", "skipped: not built (it needs x86-64 and SIMD Everywhere)");
 #endif
   return ran;
 }

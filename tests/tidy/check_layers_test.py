@@ -114,6 +114,7 @@ MORE_BREAKS = (
     ("cuda-switch", "src/backend/cuda/plugin.cpp", "\n#ifndef EMULATED_CUDA\n#endif\n", 2),
     ("file-name", "src/data/NpyReader.cpp", "int answer;\n", 1),
     ("inexact-arithmetic", "src/backend/cpu/worker.cpp", "\n_MM_SET_FLUSH" "_ZERO_MODE(1);\n", 2),
+    ("inexact-arithmetic", "src/backend/cpu/worker.cpp", "\nasm volatile(\"msr fp" "cr, %0\" : : \"r\"(bits));\n", 2),
     ("limit-value", "proto/simile/v1/search.proto", "uint32 a = 1;  // at most 10,000 (limits.page_max)\n", 1),
     ("limit-value", "proto/simile/v1/search.proto", "uint32 a = 1;  // at most limits.page_max\n", 1),
     ("limit-value", "proto/simile/v1/search.proto", "// up to 9 KiB (limits.filter_bytes_max)\n", 1),

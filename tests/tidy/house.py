@@ -12,7 +12,7 @@ UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\b[Nn]ot (yet )?impl
 INEXACT_FLAG = re.compile(r"-O[f]ast|-f(fast|unsafe|finite|reciprocal|associative)-math|use[_]fast_math"
                           r"|-ffp-contract=(fast|o[n])|-fno-signed-[z]eros|-ftz=[t]rue|-mdaz-[f]tz")
 INEXACT_CODE = re.compile(r"_MM_SET_(FLUSH|DENORMALS)[_]|\b_mm_set[c]sr\b|_mm512_reduce_add[_]ps"
-                          r"|\bFP_CONTRACT\s+O[N]\b|optimize\(\"[^\"]*[f]ast")
+                          r"|\bmsr\s+f[p]cr\b|_set_f[p]cr\b|\bFP_CONTRACT\s+O[N]\b|optimize\(\"[^\"]*[f]ast")
 CUDA_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
 SLEEP = re.compile(r"\bsleep_(for|until)\b|\b(u|nano)?sleep\s*\(|\bSleepFor\s*\(")
 SHELL_SLEEP = re.compile(r"^\s*sleep\s+[\d.$]")

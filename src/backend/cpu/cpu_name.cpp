@@ -3,15 +3,54 @@
 #include <sys/utsname.h>
 
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 namespace simile::backend::cpu {
+namespace {
+
+struct ArmCore {
+  std::string_view implementer;
+  std::string_view part;
+  std::string_view name;
+};
+
+// ARM processors give numbers instead of a name. Those of servers, from Linux's
+// arch/arm64/include/asm/cputype.h.
+constexpr ArmCore kArmCores[] = {
+    {"0x41", "0xd08", "Cortex-A72"},  {"0x41", "0xd0c", "Neoverse N1"},
+    {"0x41", "0xd40", "Neoverse V1"}, {"0x41", "0xd49", "Neoverse N2"},
+    {"0x41", "0xd4f", "Neoverse V2"}, {"0x41", "0xd84", "Neoverse V3"},
+    {"0x41", "0xd8e", "Neoverse N3"}, {"0xc0", "0xac3", "Ampere-1"},
+    {"0xc0", "0xac4", "Ampere-1A"},
+};
+
+std::string ArmName(const std::string& implementer, const std::string& part) {
+  for (const ArmCore& core : kArmCores) {
+    if (core.implementer == implementer && core.part == part) return std::string(core.name);
+  }
+  return "ARM processor " + implementer + ":" + part;
+}
+
+// What follows the colon of a line `model name : AMD EPYC 9B14`; "" for other lines.
+std::string ValueOf(std::string_view field, const std::string& line) {
+  if (!line.starts_with(field)) return "";
+  const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
+  return value == std::string::npos ? "" : line.substr(value);
+}
+
+}  // namespace
 
 std::string CpuName(const std::string& cpuinfo_path) {
   std::ifstream cpuinfo(cpuinfo_path);
+  std::string implementer;
   for (std::string line; std::getline(cpuinfo, line);) {
-    if (!line.starts_with("model name")) continue;
-    const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (value != std::string::npos) return line.substr(value);
+    if (std::string name = ValueOf("model name", line); !name.empty()) return name;
+    if (std::string value = ValueOf("CPU implementer", line); !value.empty()) {
+      implementer = std::move(value);
+    }
+    const std::string part = ValueOf("CPU part", line);
+    if (!part.empty() && !implementer.empty()) return ArmName(implementer, part);
   }
   utsname system{};
   return uname(&system) == 0 ? system.machine : "unknown processor";

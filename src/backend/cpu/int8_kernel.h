@@ -72,7 +72,7 @@ struct BlockScan {
 constexpr std::size_t FourOf(std::size_t column) { return column / 2 % 2; }
 
 struct Int8Kernel {
-  const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "portable"
+  const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "neondot", "portable"
   // The greatest sum of a query's positive codes in four columns (FourOf), and of its negative
   // ones' magnitudes; 0: no limit.
   std::int32_t four_columns_max;
@@ -96,6 +96,8 @@ extern const Int8Kernel kInt8Amx;
 extern const Int8Kernel kInt8Avx512Vnni;
 extern const Int8Kernel kInt8AvxVnni;
 extern const Int8Kernel kInt8Avx2;
+#elif defined(__aarch64__)
+extern const Int8Kernel kInt8NeonDot;
 #endif
 extern const Int8Kernel kInt8Portable;
 

@@ -6,6 +6,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace simile::backend::cpu {
@@ -39,6 +42,8 @@ bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 }
+#elif defined(__aarch64__)
+bool HasNeonDot() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 #endif
 
 struct KernelTable {
@@ -58,6 +63,8 @@ struct KernelTable {
     }
     if (HasAvx2() && ProcessorHasAvxVnni()) kernels[count++] = &kInt8AvxVnni;
     if (HasAvx2()) kernels[count++] = &kInt8Avx2;
+#elif defined(__aarch64__)
+    if (HasNeonDot()) kernels[count++] = &kInt8NeonDot;
 #endif
     kernels[count++] = &kInt8Portable;
   }
@@ -83,6 +90,7 @@ const Int8Kernel* FindInt8Kernel(std::string_view isa) {
 
 std::string_view CanonicalIsaOf(std::string_view int8_isa) {
   if (int8_isa == "amx" || int8_isa == "avx512vnni") return "avx512";
+  if (int8_isa == "neondot") return "neon";
   return int8_isa == "avxvnni" ? "avx2" : int8_isa;
 }
 

@@ -14,7 +14,8 @@ std::span<const Int8Kernel* const> SupportedInt8Kernels();
 // The kernel with this name, or nullptr when there is none or it cannot run here.
 const Int8Kernel* FindInt8Kernel(std::string_view isa);
 
-// The instruction set of canonical scores to use with an int8 kernel: "avx512" with "amx".
+// The instruction set of canonical scores to use with an int8 kernel: "avx512" with "amx", "neon"
+// with "neondot".
 std::string_view CanonicalIsaOf(std::string_view int8_isa);
 
 // Why AMX is not supported: "the processor has no AMX" or "the system refuses AMX tiles"; "" when

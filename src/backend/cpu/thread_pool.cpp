@@ -27,6 +27,8 @@ constexpr int kLooksPerYield = 8;
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 
