@@ -53,14 +53,16 @@ __device__ __forceinline__ void Hadamard64(float& first, float& second, unsigned
 
 // Rotates vector * unit into shared memory, operation by operation as certificate::Rotation.
 // Returns the largest magnitude.
+//   stride  of the vector, a multiple of 32: only the second half of the last 64 numbers may be
+//           missing
+// REQUIRES: a barrier since the vector before was read, such as OverBlock has.
 __device__ __forceinline__ float Rotate(const float* vector, unsigned stride, float unit,
                                         const float* signs, unsigned rotated_stride,
                                         VectorShared& shared) {
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = rotated_stride / 64;
-  __syncthreads();  // the vector before has been read
   for (unsigned block = warp; block < blocks; block += blockDim.x / 32) {
     const unsigned at = block * 64 + lane;
-    float first = at < stride ? vector[at] * unit * signs[at] : 0.0F;
+    float first = vector[at] * unit * signs[at];
     float second = at + 32 < stride ? vector[at + 32] * unit * signs[at + 32] : 0.0F;
     Hadamard64(first, second, lane);
     shared.rotated[lane * blocks + block] = first;

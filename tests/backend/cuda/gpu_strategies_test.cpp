@@ -121,6 +121,7 @@ constexpr StrategyCase kStrategyCases[] = {
     {"int8_17", ForcedStrategy::kInt8Scan, "int8-scan", 6'007, 33, 17, 10},
     {"int8_33", ForcedStrategy::kInt8Scan, "int8-scan", 6'007, 160, 33, 10},
     {"int8_64", ForcedStrategy::kInt8Scan, "int8-scan", 5'023, 96, 64, 1},
+    {"int8_long_answer", ForcedStrategy::kInt8Scan, "int8-scan", 9'000, 32, 3, 150},
     {"scan_1", ForcedStrategy::kRowScan, "fp16-scan", 12'000, 40, 1, 10},
     {"scan_16_wide", ForcedStrategy::kRowScan, "fp16-scan", 2'500, 400, 16, 10},
     {"scan_17", ForcedStrategy::kRowScan, "fp16-scan", 9'001, 64, 17, 100},
@@ -285,18 +286,24 @@ TEST(GpuEngineTest, ReturnsToFp16WhereTooManyRowsAreWithinTheInt8Bound) {
   EXPECT_EQ(Rescans(bench.Expect(batch, "returned")), 0U);
 }
 
-// Thousands of rows within the bound of each other: each may be among the best.
-TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
-  constexpr std::size_t kRows = 9'000, kDim = 32;
-  tests::ResetEmulatedGpu(CardOf(0), 9);
-  SeededRandom random(13);
-  const auto rows = tests::UnitRows(kRows, kDim, random);
-  for (std::size_t row = 1; row < kRows; row += 2) {  // half of them nearly equal
-    for (std::size_t i = 0; i < kDim; ++i) {
+// Thousands of rows within the bound of each other, every second one: each may be among the best.
+std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t count, std::size_t dim,
+                                            SeededRandom& random) {
+  auto rows = tests::UnitRows(count, dim, random);
+  for (std::size_t row = 1; row < count; row += 2) {
+    for (std::size_t i = 0; i < dim; ++i) {
       (*rows)[row][i] = (*rows)[0][i] * (1 + random.Signed() * 0x1p-12F);
     }
     tests::ScaleTo((*rows)[row], 1);
   }
+  return rows;
+}
+
+TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
+  constexpr std::size_t kRows = 9'000, kDim = 32;
+  tests::ResetEmulatedGpu(CardOf(0), 9);
+  SeededRandom random(13);
+  const auto rows = NearlyEqualRows(kRows, kDim, random);
   Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
   const PaddedRows& all = *rows;
   PaddedRows query(1, kDim);
@@ -305,6 +312,24 @@ TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
   EXPECT_EQ(Rescans(bench.Expect({query.view(), specs}, "first")), 1U);
   for (int i = 0; i < 6; ++i) bench.Expect({query.view(), specs}, "growing");
   EXPECT_EQ(Rescans(bench.Expect({query.view(), specs}, "grown")), 0U);
+}
+
+// Neither answers in one block nor those that all blocks share.
+TEST(GpuEngineTest, AnswersTheOthersWhereSomeQuerysHitsOverflow) {
+  constexpr std::size_t kRows = 9'000, kDim = 32, kQueries = 8;
+  SeededRandom random(43);
+  const auto rows = NearlyEqualRows(kRows, kDim, random);
+  const PaddedRows& all = *rows;
+  const auto queries = tests::UnitRows(kQueries, kDim, random);
+  for (std::size_t query = 0; query < kQueries; query += 2) {
+    std::ranges::copy(all[0], (*queries)[query].begin());
+  }
+  for (const std::uint32_t k : {10U, 40U}) {
+    tests::ResetEmulatedGpu(CardOf(0), k);
+    Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
+    const std::vector<QuerySpec> specs = tests::Specs(kQueries, k);
+    EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, "overflows")), kQueries / 2);
+  }
 }
 
 // Makes a row with this score for the first unit vector.
@@ -427,6 +452,25 @@ TEST(GpuEngineTest, SamplesNoPositionAfterTheLastRow) {
     const SearchResult& result = bench.Expect({query.view(), specs}, "negative scores");
     const char* engine = strategy == ForcedStrategy::kInt8Scan ? "int8" : "fp16";
     EXPECT_TRUE(std::string(result.Engine(0)).starts_with(engine)) << result.Engine(0);
+  }
+}
+
+// Scans have slots for more queries than the workspace has memory for.
+TEST(GpuEngineTest, KeepsToAWorkspaceOfFewQueries) {
+  constexpr std::size_t kRows = 6'000, kDim = 64;
+  SeededRandom random(41);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kInt8Scan}) {
+    for (const unsigned batch : {1U, 5U, 17U}) {
+      tests::ResetEmulatedGpu(CardOf(0), batch);
+      GpuOptions options = EmulatedOptions(strategy);
+      options.workspace.queries_max = batch;
+      options.workspace.stride_max = kDim;
+      Bench bench(options, rows, Metric::kCosine);
+      const auto queries = tests::UnitRows(batch, kDim, random);
+      const std::vector<QuerySpec> specs = tests::Specs(batch, batch == 1 ? 100 : 10);
+      bench.Expect({queries->view(), specs}, std::to_string(batch) + " queries");
+    }
   }
 }
 

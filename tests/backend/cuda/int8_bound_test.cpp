@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/emulated_gpu.h"
+#include "backend/cuda/int8_gate_calls.h"
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
 #include "certificate/exact_rotation.h"
@@ -23,7 +24,6 @@ namespace {
 
 using certificate::Rotation;
 using emulated_cuda::DeviceArray;
-using kernels::Int8Gate;
 using kernels::Int8Query;
 using kernels::Int8Row;
 using tests::PaddedRows;
@@ -35,6 +35,7 @@ enum class Family : std::uint8_t {
   kMostCut,
   kUnequal,
   kOneSign,
+  kAlongQueryErrors,
   kCount
 };
 
@@ -49,16 +50,27 @@ class Int8Case {
     ConvertRows();
     DrawQueries();
     ConvertQueries();
+    if (family == Family::kAlongQueryErrors) {
+      DrawRowsAlongQueryErrors();
+      ConvertRows();
+      ConvertQueries();
+    }
   }
 
   // |y - x'| of a row, from the CPU's rotation.
   double ResidualOf(std::size_t row) const {
-    std::vector<float> rotated = Rotated(row);
+    const std::vector<float> rotated = Rotated(rows_.view()[row], unit_);
     double squares = 0;
     for (std::size_t i = 0; i < rotated.size(); ++i) {
       const double lost = static_cast<double>(rotated[i]) - Decoded(row, i);
       squares += lost * lost;
     }
+    return std::sqrt(squares);
+  }
+  // |R q - q'| of a query, likewise.
+  double ResidualOfQuery(std::size_t query) const {
+    double squares = 0;
+    for (const double lost : LostOfQuery(query)) squares += lost * lost;
     return std::sqrt(squares);
   }
   double CanonicalInUnits(std::size_t query, std::size_t row) const {
@@ -80,18 +92,17 @@ class Int8Case {
   // Expects every row at or above the threshold to be a hit whose upper bound holds. Returns how
   // close the worst one comes to the bound, 1 being on it.
   double ExpectNoneDropped(std::size_t query, float threshold) const {
-    const Int8Gate gate = kernels::Int8GateAt(converted_[query], limits_, threshold);
     double closest = 0;
     for (std::size_t row = 0; row < rows_.row_count(); ++row) {
       const double canonical = CanonicalInUnits(query, row);
       if (canonical < static_cast<double>(threshold)) continue;
-      const float excess = kernels::Int8Excess(SumOf(query, row), gate, terms_[row]);
+      const auto [excess, kappa] = tests::Int8BoundedAt(converted_[query], limits_, threshold,
+                                                        SumOf(query, row), terms_[row]);
       const double upper = static_cast<double>(excess) + static_cast<double>(threshold);
       EXPECT_GE(excess, 0) << "query " << query << ", row " << row << ", threshold " << threshold;
       EXPECT_GE(upper, canonical) << "query " << query << ", row " << row;
-      const double bound =
-          static_cast<double>(gate.kappa) * static_cast<double>(terms_[row].residual) +
-          static_cast<double>(converted_[query].margin);
+      const double bound = static_cast<double>(kappa) * static_cast<double>(terms_[row].residual) +
+                           static_cast<double>(converted_[query].margin);
       closest = std::max(closest, 1 - (upper - canonical) / bound);
     }
     return closest;
@@ -105,13 +116,26 @@ class Int8Case {
   const certificate::Int8Limits& measured() const { return measured_; }
 
  private:
-  std::vector<float> Rotated(std::size_t row) const {
+  std::vector<float> Rotated(std::span<const float> vector, double unit) const {
     std::vector<float> values(rotation_.rotated_dim(), 0.0F), scratch(values.size());
     for (std::size_t i = 0; i < rows_.dim(); ++i) {
-      values[i] = rows_.view()[row][i] * static_cast<float>(unit_);
+      values[i] = vector[i] * static_cast<float>(unit);
     }
     rotation_.Rotate<1>(values.data(), scratch.data());
     return values;
+  }
+  // R q - q'
+  std::vector<double> LostOfQuery(std::size_t query) const {
+    const std::size_t stride = rotation_.rotated_dim();
+    const std::vector<float> rotated = Rotated(queries_.view()[query], units_of_queries_[query]);
+    std::vector<double> lost(stride);
+    for (std::size_t i = 0; i < stride; ++i) {
+      const int code =
+          128 * planes_[query * 2 * stride + i] + planes_[(query * 2 + 1) * stride + i];
+      lost[i] =
+          static_cast<double>(rotated[i]) - static_cast<double>(converted_[query].scale) * code;
+    }
+    return lost;
   }
   double Decoded(std::size_t row, std::size_t i) const {
     return static_cast<double>(terms_[row].scale) * codes_[row * rotation_.rotated_dim() + i];
@@ -137,10 +161,31 @@ class Int8Case {
         const auto back = exact.ApplyInverse(rotated);
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(back[i]);
       }
+      // Of rows as long as the longest, the bound allows for nothing more than they lose.
+      const double length = family == Family::kMostCut ? 1 : 1 + 0.5 * std::abs(random_.Signed());
       const int exponent = family == Family::kUnequal ? -static_cast<int>(random_.Below(90)) : 0;
-      tests::ScaleTo(values, std::ldexp(1 + 0.5 * std::abs(random_.Signed()), exponent));
+      tests::ScaleTo(values, std::ldexp(length, exponent));
     }
     std::ranges::fill(rows_[3], 0.0F);
+    MeasureUnit();
+  }
+
+  // Rows whose codes lose nothing and that meet all that the codes of a query lose: the worst rows
+  // for it.
+  void DrawRowsAlongQueryErrors() {
+    const tests::ExactRotation exact(rotation_);
+    for (std::size_t row = 0; row < rows_.row_count(); ++row) {
+      std::vector<long double> towards;
+      for (const double lost : LostOfQuery(row % kQueries)) towards.push_back(lost < 0 ? -1 : 1);
+      const auto back = exact.ApplyInverse(towards);
+      const std::span<float> values = rows_[row];
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(back[i]);
+      tests::ScaleTo(values, 1);
+    }
+    MeasureUnit();
+  }
+
+  void MeasureUnit() {
     double longest = 0;
     for (std::size_t row = 0; row < rows_.row_count(); ++row) {
       longest = std::max(longest, certificate::Length(rows_.view()[row]));
@@ -188,7 +233,7 @@ class Int8Case {
       const std::span<float> values = queries_[query];
       const std::size_t row = random_.Below(3);  // the one after them is zeros
       const double share = query % 3 == 2 ? 0.7 * std::abs(random_.Signed()) : 0;
-      const std::vector<float> rotated = Rotated(row);
+      const std::vector<float> rotated = Rotated(rows_.view()[row], unit_);
       std::vector<long double> towards(rotated.size());
       const double length = std::max(ResidualOf(row), 1e-30);
       for (std::size_t i = 0; i < rotated.size(); ++i) {
@@ -290,6 +335,14 @@ TEST(Int8BoundTest, IsReachedByQueriesAlongTheErrors) {
   EXPECT_GT(closest, 0.9) << "the attack is weak, or the bound is";
 }
 
+TEST(Int8BoundTest, IsReachedByRowsAlongTheErrorsOfQueries) {
+  double closest = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    closest = std::max(closest, Attack(Int8Case(Family::kAlongQueryErrors, 192, 8, seed), 8));
+  }
+  EXPECT_GT(closest, 0.5) << "the attack is weak, or the bound is";
+}
+
 TEST(Int8BoundTest, MeasuresWhatTheCodesLose) {
   for (const Family family : {Family::kUniform, Family::kMostCut, Family::kUnequal}) {
     Int8Case one(family, 100, 20, 7);
@@ -298,6 +351,16 @@ TEST(Int8BoundTest, MeasuresWhatTheCodesLose) {
       EXPECT_GE(static_cast<double>(one.terms()[row].residual), residual) << row;
       EXPECT_LE(static_cast<double>(one.terms()[row].residual), residual * (1 + 1e-6)) << row;
       EXPECT_LE(one.terms()[row].residual, one.measured().residual);
+    }
+    for (std::size_t query = 0; query < Int8Case::kQueries; ++query) {
+      const Int8Query& converted = one.queries()[query];
+      const certificate::Int8Limits limits = one.measured();
+      const double margin =
+          one.ResidualOfQuery(query) * static_cast<double>(limits.decoded) +
+          static_cast<double>(converted.length) * static_cast<double>(limits.per_length) +
+          static_cast<double>(limits.rest);
+      EXPECT_GE(static_cast<double>(converted.margin), margin) << query;
+      EXPECT_LE(static_cast<double>(converted.margin), margin * (1 + 1e-6)) << query;
     }
   }
 }

@@ -3,10 +3,12 @@
 
     mutate.py --build DIR [--sanitized DIR] [--jobs N] [--list] [--only TEXT]
 
-DIR is a build folder with gpu_test and gpu_conformance_test. Each mutant is compiled for the emulated device into
-a library of its own, and the built tests run with it; where they pass, those of the sanitized folder run too, in
-which AddressSanitizer detects reads beyond an allocation. Prints a line per mutant and exits 1 when one survives
-that is not listed as equivalent with a reason. Standard library only.
+DIR is a build folder with gpu_test and gpu_conformance_test. One library for the emulated device holds all mutants, each
+behind a condition; a variable of the environment chooses one. Each test runs once with none chosen, which tells how long it
+takes and which mutants' code it reaches. A mutant then runs with the tests that reach it, shortest first; where they pass,
+with those of the sanitized folder too, in which AddressSanitizer detects reads beyond an allocation, and which must pass
+without the mutant. Prints a line per mutant and exits 1 when one survives that is not listed as equivalent with a reason.
+Standard library only.
 """
 
 import argparse
@@ -21,13 +23,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "kernels"
-SECONDS_MAX = 240
+# The tests that mutants run with: program, TEST_ROTATION, filter.
+TESTS = (("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*:Int8Bound*:"
+          "SampleGate*:TopkFp16*"),
+         ("gpu_conformance_test", "0", "*"))
+# A mutant's tests run in groups of at least these seconds, shortest first, so that starting programs costs little.
+GROUP_SECONDS = (2, 20, 1e9)
+# A group hangs when it takes this many times as long as without a mutant and a sanitizer, and these seconds.
+HANG_TIMES, HANG_SECONDS = 40, 60
 
-# What is removed wherever it occurs in a kernel, and its replacement.
+# What is removed wherever it occurs in a kernel, and its replacement: a whole statement, a whole expression, or an expression
+# with the && before it.
 OPERATORS = (
     ("barrier", re.compile(r"__syncthreads\(\);"), ""),
     ("warp barrier", re.compile(r"__syncwarp\(\);"), ""),
@@ -50,7 +61,7 @@ OPERATORS = (
     ("last column", re.compile(r"column < pass\.stride"), "true"),
     ("last query", re.compile(r"query( \+ 8)? < pass\.batch"), "true"),
     ("last query", re.compile(r"slot < pass\.batch"), "true"),
-    ("last column", re.compile(r"at( \+ 32)? < stride \?"), "true ?"),
+    ("last column", re.compile(r"at( \+ 32)? < stride(?= \?)"), "true"),
     ("last column", re.compile(r"column < int8\.stride"), "true"),
     ("empty slot", re.compile(r" && pass\.terms\[slot\]\.wanted != 0"), ""),
     ("last query", re.compile(r"if \(query >= pass\.batch\) return;"), ""),
@@ -67,7 +78,7 @@ OPERATORS = (
     ("end of the run", re.compile(r"min\(kRunKeys, count - base\)"), "kRunKeys"),
     ("end of the run", re.compile(r"i < length \? keys\[i\] : 0"), "keys[i]"),
     ("end of the run", re.compile(r"if \(mine >= k\) continue;"), ""),
-    ("end of the run", re.compile(r"if \(mine \+ others < k\) "), ""),
+    ("end of the run", re.compile(r"mine \+ others < k"), "true"),
     ("end of the values", re.compile(r"at < count \? LoadFromL2\(values \+ at\) : 2 \* kLowestScore"),
      "LoadFromL2(values + at)"),
     ("end of the hits", re.compile(r"i < count(?= \? Bits<Hit>| && IsExcluded)"), "true"),
@@ -79,18 +90,19 @@ OPERATORS = (
     ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
     ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
     ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
-    ("proof", re.compile(r">= limit \? kProven : kBelowGate"), ">= limit ? kProven : kProven"),
+    ("proof", re.compile(r"static_cast<double>\(ScoreOf\(last\)\) >= limit"), "true"),
     ("bound", re.compile(r"query\.margin - threshold"), "-threshold"),
     ("bound", re.compile(r"__fmaf_rn\(gate\.kappa, row\.residual, gate\.start\)"), "gate.start"),
-    ("bound", re.compile(r" - query\.length \* limits\.residual - query\.margin"), ""),
+    ("bound", re.compile(r"threshold - query\.length \* limits\.residual - query\.margin"), "threshold"),
     ("bound", re.compile(r"static_cast<double>\(shared\.rotated\[i\]\) - static_cast<double>\(scale\) \* code"), "0.0"),
     ("rows not listed yet", re.compile(r" && loaded\[j\]\.score < below"), ""),
     ("reached gate", re.compile(r"if \(terms\.reached > kLowestScore\) return [^;]*;"), ""),
     ("empty groups", re.compile(r"arguments\.second_maxima\[i\] = 0;"), ""),
-    ("bound", re.compile(r" - Scan::HitMargin\(arguments, gate, slot\)"), ""),
+    ("bound", re.compile(r"first \+ floor - Scan::HitMargin\(arguments, gate, slot\)"), "first + floor"),
     ("last query", re.compile(r"query < queries"), "true"),
-    ("bound", re.compile(r" - 2\.0F \* pass\.bound"), ""),
-    ("bound", re.compile(r": floor - arguments\.margin"), ": floor"),
+    ("bound", re.compile(r"low \+ static_cast<float>\(bin\) / bins_per_unit - 2\.0F \* pass\.bound"),
+     "low + static_cast<float>(bin) / bins_per_unit"),
+    ("bound", re.compile(r"(?<=: )floor - arguments\.margin"), "floor"),
     ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
     ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
 )
@@ -103,14 +115,19 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "a filter's place holds the words of the last block",
     ("scan_frame.cuh", "__syncwarp();"):
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
-    ("scan_frame.cuh", "if (blockIdx.x == 0 && slot < pass.batch) pass.gates[slot] = threshold;"):
-        "the array holds the gates of all slots",
     ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
         "saves work: places from k on are distinct and never read",
     ("select.cuh", "if (mine >= k) continue;"):
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
     ("finish.cuh", "if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nothing after the last key is read",
+    ("finish.cu", "__syncthreads();  // all have loaded the former ones"):
+        "where a list grows, barriers lie between; where not, what other threads may then load changes in `scored` alone, which "
+        "they do not use",
+    ("scan_frame.cuh", "__syncthreads();  // all have loaded the former ones, and shared memory is free"):
+        "the same; and the steps that use shared memory again begin with a barrier",
+    ("sample_gate.cu", "if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);"):
+        "there is a key for each load of all threads, and those after the last are not counted",
     ("finish.cuh", "if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag"):
         "the emulated device runs whole kernels between two reads of the host",
 }
@@ -123,11 +140,16 @@ class Mutant:
     what: str
     start: int
     end: int
-    left: str
+    before: str
+    after: str
 
-    def text(self) -> str:
-        source = self.file.read_text(encoding="utf-8")
-        return source[:self.start] + self.left + source[self.end:]
+    def conditional(self, index: int) -> str:
+        """Both forms, of which the chosen mutant decides."""
+        if self.before.endswith((";", "}")):
+            return f"if (IsMutant({index})) {{ {self.after} }} else {{ {self.before} }}"
+        joint = " && " if self.before.startswith(" && ") else ""
+        after = self.after.removeprefix(joint) or "true"
+        return f"{joint}(IsMutant({index}) ? ({after}) : ({self.before.removeprefix(joint)}))"
 
     def source_line(self) -> str:
         return self.file.read_text(encoding="utf-8").splitlines()[self.line - 1].strip()
@@ -151,93 +173,160 @@ def mutants() -> Iterator[Mutant]:
                 line_start = source.rfind("\n", 0, match.start()) + 1
                 if "//" in source[line_start:match.start()]:
                     continue
-                yield Mutant(file, source.count("\n", 0, match.start()) + 1, what, match.start(), match.end(),
+                yield Mutant(file, source.count("\n", 0, match.start()) + 1, what, match.start(), match.end(), match[0],
                              match.expand(left))
     if idle:
         sys.exit("mutate.py: nothing in kernels/ matches: " + "; ".join(sorted(pattern.pattern for _, pattern, _ in idle)))
 
 
-class Builder:
-    """Compiles kernels for the emulated device as the build folder does."""
+# Included before everything else in every kernel's source. The emulated device runs a kernel's threads as fibers of one
+# thread at a time.
+CHOICE = """#pragma once
+#include <cstdio>
+#include <cstdlib>
+struct MutantChoice {{
+  int chosen = -1;
+  bool reached[{count}] = {{}};
+  MutantChoice() {{
+    if (const char* text = std::getenv("SIMILE_MUTANT")) chosen = std::atoi(text);
+  }}
+  ~MutantChoice() {{
+    const char* path = std::getenv("SIMILE_MUTANTS_REACHED");
+    std::FILE* file = path != nullptr ? std::fopen(path, "w") : nullptr;
+    if (file == nullptr) return;
+    for (int i = 0; i < {count}; ++i) {{
+      if (reached[i]) std::fprintf(file, "%d\\n", i);
+    }}
+    std::fclose(file);
+  }}
+}};
+inline MutantChoice mutant_choice;
+inline bool IsMutant(int index) {{
+  mutant_choice.reached[index] = true;
+  return mutant_choice.chosen == index;
+}}
+"""
 
-    def __init__(self, build: pathlib.Path):
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    program: str
+    rotation: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Reach:
+    """Of a test without a mutant: how long it takes, and the indexes of the mutants whose code it runs."""
+    seconds: float
+    mutants: frozenset[int]
+
+
+class MutantLibrary:
+    """The kernels with all mutants, built in a folder as the build folder does it, and the tests that use them."""
+
+    def __init__(self, build: pathlib.Path, folder: pathlib.Path):
         self.build = build
-        self.commands = {}
-        for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
-            name = pathlib.Path(entry["file"]).name
-            if name.endswith(".cu.cpp") and "/emulated_gpu/" in entry["file"]:
-                self.commands[name.removesuffix(".cpp")] = entry
-        if not self.commands:
-            sys.exit(f"mutate.py: {build} has no emulated kernels; configure it with tests and build gpu_test first")
+        self.folder = folder
+        folder.mkdir()
 
-    def affected(self, file: pathlib.Path) -> list[str]:
-        """The .cu files that the changed one is, or is included by."""
-        if file.suffix == ".cu":
-            return [file.name]
-        changed = {file.name}
-        while True:
-            more = {other.name for other in KERNELS.iterdir() if other.suffix in {".cu", ".cuh"} and other.name not in changed
-                    and any(f'"kernels/{name}"' in other.read_text(encoding="utf-8") for name in changed)}
-            if not more:
-                return sorted(name for name in changed if name.endswith(".cu"))
-            changed |= more
-
-    def compile(self, mutant: Mutant | None, folder: pathlib.Path) -> str:
-        """Builds the library in the folder, of the unchanged kernels without a mutant. Returns the compiler's
-        errors."""
-        copies = folder / "kernels"
+    def compile(self, all_mutants: list[Mutant], jobs: int) -> None:
+        copies = self.folder / "kernels"
         shutil.copytree(KERNELS, copies)
-        affected = list(self.commands)
-        if mutant:
-            (copies / mutant.file.name).write_text(mutant.text(), encoding="utf-8")
-            affected = self.affected(mutant.file)
-        objects = []
-        for name, entry in self.commands.items():
-            words = shlex.split(entry["command"])
-            built = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
-            if name not in affected:
-                objects.append(str(built))
-                continue
-            wrapper = folder / f"{name}.cpp"
-            wrapper.write_text(f'#include "{copies / name}"\n', encoding="utf-8")
-            own = str(folder / f"{name}.o")
-            words[words.index("-o") + 1] = own
-            words[words.index("-c") + 1] = str(wrapper)
-            words = ["-O1" if word == "-O3" else word for word in words if word not in {"-MD", "-Werror"}]
-            for flag in ("-MT", "-MF"):
-                if flag in words:
-                    del words[words.index(flag):words.index(flag) + 2]
-            if pathlib.Path(words[0]).name == "ccache":
-                words = words[1:]
-            words.insert(1, f"-I{folder}")
-            result = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
-            if result.returncode:
-                return result.stderr[:300]
-            objects.append(own)
-        sanitize = [flag for flag in words if flag.startswith("-fsanitize=")]
-        link = ["g++", "-shared", *sanitize, *objects, "-o", str(folder / "libemulated_gpu_kernels.so"),
-                f"-L{self.build}/tests", "-lemulated_cuda", f"-Wl,-rpath,{self.build}/tests"]
-        result = subprocess.run(link, capture_output=True, text=True, check=False)
-        return result.stderr[:300] if result.returncode else ""
+        for file in {mutant.file for mutant in all_mutants}:
+            source = file.read_text(encoding="utf-8")
+            # From the end, so that places before it keep theirs.
+            for index, mutant in sorted(enumerate(all_mutants), key=lambda one: -one[1].start):
+                if mutant.file == file:
+                    source = source[:mutant.start] + mutant.conditional(index) + source[mutant.end:]
+            (copies / file.name).write_text(source, encoding="utf-8")
+        (self.folder / "choice.h").write_text(CHOICE.format(count=len(all_mutants)), encoding="utf-8")
+        entries = [entry for entry in json.loads((self.build / "compile_commands.json").read_text(encoding="utf-8"))
+                   if entry["file"].endswith(".cu.cpp") and "/emulated_gpu/" in entry["file"]]
+        if not entries:
+            sys.exit(f"mutate.py: {self.build} has no emulated kernels; configure it with tests and build gpu_test first")
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            objects = list(pool.map(self.compile_kernel, entries))
+        sanitize = [word for word in shlex.split(entries[0]["command"]) if word.startswith("-fsanitize=")]
+        run(["g++", "-shared", *sanitize, *objects, "-o", str(self.folder / "libemulated_gpu_kernels.so"),
+             f"-L{self.build}/tests", "-lemulated_cuda", f"-Wl,-rpath,{self.build}/tests"], self.folder)
 
-    def first_failure(self, folder: pathlib.Path) -> str:
-        """The first failure of the tests with the library of the folder; empty when they pass."""
-        environment = dict(os.environ, LD_LIBRARY_PATH=str(folder))
-        for program, rotation, chosen in (
-                ("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*:Int8Bound*"),
-                ("gpu_conformance_test", "0", "*")):
-            environment["TEST_ROTATION"] = rotation
-            command = [str(self.build / "tests" / program), f"--gtest_filter={chosen}", "--gtest_fail_fast"]
-            try:
-                result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
-                                        errors="replace", timeout=SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                return "hang"
-            if result.returncode:
-                words = re.search(r"kernel [^\n]*|AddressSanitizer: [^\n]*|[^\n]*: Failure|rank \d+: row[^\n]*",
-                                  result.stdout + result.stderr)
-                return words[0][:110] if words else f"exit {result.returncode}"
-        return ""
+    def compile_kernel(self, entry: dict) -> str:
+        """Returns the object's path."""
+        source = pathlib.Path(pathlib.Path(entry["file"]).read_text(encoding="utf-8").split('"')[1])
+        name = source.name
+        if source.parent == KERNELS:
+            source = self.folder / "kernels" / name
+        wrapper, built = self.folder / f"{name}.cpp", str(self.folder / f"{name}.o")
+        wrapper.write_text(f'#include "choice.h"\n#include "{source}"\n', encoding="utf-8")
+        words = shlex.split(entry["command"])
+        words[words.index("-o") + 1] = built
+        words[words.index("-c") + 1] = str(wrapper)
+        words = ["-O1" if word == "-O3" else word for word in words if word not in {"-MD", "-Werror"}]
+        for flag in ("-MT", "-MF"):
+            if flag in words:
+                del words[words.index(flag):words.index(flag) + 2]
+        if pathlib.Path(words[0]).name == "ccache":
+            words = words[1:]
+        run([words[0], f"-I{self.folder}", *words[1:]], pathlib.Path(entry["directory"]))
+        return built
+
+    def tests(self) -> list[Test]:
+        found = []
+        for program, rotation, chosen in TESTS:
+            listed = subprocess.run([str(self.build / "tests" / program), "--gtest_list_tests", f"--gtest_filter={chosen}"],
+                                    capture_output=True, text=True, check=True).stdout
+            suite = ""
+            for line in listed.splitlines():
+                word = line.split("#")[0].rstrip()
+                if not line.startswith(" "):
+                    suite = word
+                elif suite.endswith("."):
+                    found.append(Test(program, rotation, suite + word.strip()))
+        return found
+
+    def reach(self, test: Test) -> Reach:
+        """Ends the run if the test fails without a mutant."""
+        with tempfile.NamedTemporaryFile(dir=self.folder) as file:
+            start = time.monotonic()
+            if failure := self.first_failure([test], 900, {"SIMILE_MUTANTS_REACHED": file.name}):
+                sys.exit(f"mutate.py: {test.name} fails without a mutant, rebuild the tests: {failure}")
+            seconds = time.monotonic() - start
+            return Reach(seconds, frozenset(int(line) for line in pathlib.Path(file.name).read_text(encoding="utf-8").split()))
+
+    def first_failure(self, tests: list[Test], seconds_max: float, variables: dict[str, str]) -> str:
+        """The first failure of the tests, which are of one program; empty when they pass."""
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder), TEST_ROTATION=tests[0].rotation, **variables)
+        command = [str(self.build / "tests" / tests[0].program), f'--gtest_filter={":".join(test.name for test in tests)}',
+                   "--gtest_fail_fast"]
+        try:
+            result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
+                                    errors="replace", timeout=seconds_max)
+        except subprocess.TimeoutExpired:
+            return "hang"
+        if result.returncode == 0:
+            return ""
+        words = re.search(r"kernel [^\n]*|AddressSanitizer: [^\n]*|[^\n]*: Failure|rank \d+: row[^\n]*",
+                          result.stdout + result.stderr)
+        return words[0][:110] if words else f"exit {result.returncode}"
+
+
+def run(command: list[str], folder: pathlib.Path) -> None:
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f'mutate.py: {" ".join(command[:1])}: {result.stderr[:2000]}')
+
+
+def groups(reaches: dict[Test, Reach], index: int) -> Iterator[tuple[list[Test], float]]:
+    """The tests that reach a mutant, shortest first, in groups of one program, each with its seconds."""
+    waiting = sorted((test for test, reach in reaches.items() if index in reach.mutants), key=lambda test: reaches[test].seconds)
+    for seconds_max in GROUP_SECONDS:
+        taken: list[Test] = []
+        while waiting and sum(reaches[test].seconds for test in taken) < seconds_max:
+            taken.append(waiting.pop(0))
+        for program, _, _ in TESTS:
+            if of_program := [test for test in taken if test.program == program]:
+                yield of_program, sum(reaches[test].seconds for test in of_program)
 
 
 # What a host that polls needs on a card, in this order; the emulated device runs whole kernels between two of its reads.
@@ -253,31 +342,21 @@ def check_polled_answer() -> None:
         sys.exit("mutate.py: kernels/finish.cuh does not hold these, in this order: " + "  ".join(POLLED_ANSWER))
 
 
-def check_unchanged(builder: Builder) -> None:
-    """Ends the run if the tests fail with the unchanged kernels."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        folder = pathlib.Path(name)
-        errors = builder.compile(None, folder)
-        failure = "" if errors else builder.first_failure(folder)
-    if errors or failure:
-        sys.exit(f"mutate.py: the unchanged kernels do not pass, rebuild the tests: {errors or failure}")
-
-
-def try_mutant(builders: list[Builder], mutant: Mutant) -> tuple[Mutant, bool, str]:
+def try_mutant(libraries: list[MutantLibrary], reaches: dict[Test, Reach], mutant: Mutant, index: int) -> tuple[bool, str]:
     """Whether the mutant is caught or known to be equivalent, and how."""
     reason = EQUIVALENT.get((mutant.file.name, mutant.source_line()), "")
     if reason:
-        return mutant, True, f"equivalent: {reason}"
-    for builder in builders:
-        with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-            folder = pathlib.Path(name)
-            errors = builder.compile(mutant, folder)
-            if errors:
-                return mutant, False, f"does not compile: {errors}"
-            failure = builder.first_failure(folder)
-        if failure:
-            return mutant, True, f"caught: {failure}"
-    return mutant, False, "SURVIVED"
+        return True, f"equivalent: {reason}"
+    start, tried = time.monotonic(), 0
+    for library in libraries:
+        for tests, seconds in groups(reaches, index):
+            tried += len(tests)
+            seconds_max = HANG_SECONDS + HANG_TIMES * seconds
+            if failure := library.first_failure(tests, seconds_max, {"SIMILE_MUTANT": str(index)}):
+                if library != libraries[0] and (without := library.first_failure(tests, seconds_max, {})):
+                    return False, f"{library.build} fails without a mutant, rebuild its tests: {without}"
+                return True, f"caught after {time.monotonic() - start:.0f} s: {failure}"
+    return False, f"SURVIVED {tried} tests in {time.monotonic() - start:.0f} s" if tried else "SURVIVED: no test reaches it"
 
 
 def main() -> int:
@@ -288,19 +367,27 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", help="mutants whose line, as --list prints it, holds this text")
     arguments = parser.parse_args()
-    chosen = [mutant for mutant in mutants() if arguments.only in str(mutant)]
+    all_mutants = list(mutants())
+    chosen = [index for index, mutant in enumerate(all_mutants) if arguments.only in str(mutant)]
     if arguments.list:
-        print(*chosen, f"{len(chosen)} mutants", sep="\n")
+        print(*(all_mutants[index] for index in chosen), f"{len(chosen)} mutants", sep="\n")
         return 0
-    builders = [Builder(folder.resolve()) for folder in (arguments.build, arguments.sanitized) if folder]
     check_polled_answer()
-    check_unchanged(builders[0])
     survived = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for mutant, caught, how in pool.map(lambda one: try_mutant(builders, one), chosen):
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        libraries = []
+        for build in filter(None, (arguments.build, arguments.sanitized)):
+            libraries.append(MutantLibrary(build.resolve(), pathlib.Path(name) / str(len(libraries))))
+            libraries[-1].compile(all_mutants, arguments.jobs)
+        tests = libraries[0].tests()
+        reaches = dict(zip(tests, pool.map(libraries[0].reach, tests)))
+        print(f"{len(tests)} tests, {sum(reach.seconds for reach in reaches.values()):.0f} s without a mutant; "
+              f"{time.monotonic() - start:.0f} s so far", flush=True)
+        for index, (caught, how) in zip(chosen, pool.map(lambda one: try_mutant(libraries, reaches, all_mutants[one], one), chosen)):
             survived += not caught
-            print(f"{mutant}\n    {how}", flush=True)
-    print(f"{len(chosen)} mutants, {survived} survived")
+            print(f"{all_mutants[index]}\n    {how}", flush=True)
+    print(f"{len(chosen)} mutants, {survived} survived; {time.monotonic() - start:.0f} s")
     return 1 if survived or not chosen else 0
 
 

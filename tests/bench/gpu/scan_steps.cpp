@@ -21,7 +21,8 @@ constexpr float kBeyondAllScores = 10;
 constexpr ScanParts kReadingOnly{
     .finish = false, .gate_rise = kBeyondAllScores, .sample_groups = 1};
 
-// The shapes of all scan variants on this card and on cards with less shared memory.
+// The shapes of the plain scans on this card and on cards with less shared memory. Those of other
+// forms belong to other kernels, whose plans are not the plain scan's.
 std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
                                    const backend::cuda::CardTraits& card) {
   constexpr std::size_t kStep = std::size_t{4} << 10;
@@ -34,7 +35,8 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
     if (!known) shapes.push_back(shape);
   };
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
-    if (variant.strategy != PassStrategy::kRowScan || variant.code_min > card.code_capability) {
+    if (variant.strategy != PassStrategy::kRowScan || variant.form != kernels::ScanForm::kPlain ||
+        variant.code_min > card.code_capability) {
       continue;
     }
     for (std::size_t bytes = card.shared_bytes_max; bytes > kStep; bytes -= kStep) {
