@@ -73,7 +73,7 @@ void AddDataOptions(CLI::App& app, EngineOptions& options) {
   app.add_option("--dim", options.dim, "their dimension")->check(CLI::Range(1U, limits.dim_max));
   app.add_option("--query-count", options.query_count, "synthetic queries")
       ->check(CLI::Range(1U, 1'000'000U));
-  app.add_option("--seed", options.seed, "of what is drawn");
+  app.add_option("--seed", options.seed, "of random rows, queries and filters");
 }
 
 void AddCaseOptions(CLI::App& app, EngineOptions& options) {
@@ -86,9 +86,10 @@ void AddCaseOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::Range(1U, limits.k_max));
   app.add_option("--threads", options.threads, "0: the processors this process may use")
       ->check(CLI::Range(0U, 1'024U));
-  app.add_option("--isa", options.isas, "instruction sets to force")->delimiter(',');
+  app.add_option("--isa", options.isas, "instruction sets to force, each in turn")->delimiter(',');
   app.add_option("--rounds", options.rounds, "times each case is measured")
       ->check(CLI::Range(1U, 100'000U));
+  app.add_option("--json", options.json_path, "file to write the figures to");
 }
 
 void AddOptions(CLI::App& app, EngineOptions& options) {
@@ -108,7 +109,7 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--backend", options.backends,
-                 "scan; int8; auto, which is int8 calibrated to this machine; each with each --isa")
+                 "scan; int8; auto, which is int8 calibrated to this machine")
       ->delimiter(',')
       ->check(CLI::IsMember({"scan", "int8", "auto"}));
   app.add_flag("!--no-int4", options.int4,
@@ -121,7 +122,6 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
                "in the same rounds, the time to read a byte a dimension once");
   app.add_flag("--paced", options.paced,
                "read commands from standard input, one a line (see paced_runs.h)");
-  app.add_option("--json", options.json_path, "file to write the figures to");
   app.add_option("--answers", options.answers_path,
                  "int64 .npy file [queries, k] for the rows that the last case answers with");
 }

@@ -13,7 +13,7 @@
 
 namespace simile::bench {
 
-// The command line of engine_bench.
+// The command line of engine_bench, of which rescoring_bench takes a part.
 struct EngineOptions {
   // The source of the vectors: two files, or a generator.
   std::string vectors_path;
@@ -57,7 +57,7 @@ struct EngineOptions {
 
 // Where the vectors come from.
 void AddDataOptions(CLI::App& app, EngineOptions& options);
-// Batch sizes, k, threads, instruction sets and rounds.
+// Batch sizes, k, threads, instruction sets, rounds and --json.
 void AddCaseOptions(CLI::App& app, EngineOptions& options);
 // These, and all others.
 void AddOptions(CLI::App& app, EngineOptions& options);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "backend/cpu/cpu_name.h"
 #include "backend/cpu/int8_backend.h"
@@ -112,6 +114,14 @@ absl::Status Compare(const SearchResult& found, const SearchResult& expected) {
   return absl::OkStatus();
 }
 
+// What one search takes.
+absl::StatusOr<double> Seconds(const SegmentIndex& index, const SearchBatch& batch,
+                               SearchResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  if (absl::Status status = index.Search(batch, result); !status.ok()) return status;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // Rows among the answers, each once.
 std::size_t RowsReturned(const SearchResult& result, std::size_t row_count) {
   std::vector<bool> returned(row_count, false);
@@ -138,14 +148,11 @@ class Measured {
   // Median of the rounds, which take turns. Errors: the backend's; wrong answers.
   absl::Status Run(const SearchBatch& batch, std::size_t rounds, const SearchResult& expected) {
     std::vector<double> seconds[2];
-    using Clock = std::chrono::steady_clock;
     for (std::size_t round = 0; round <= rounds; ++round) {
       for (std::size_t way = 0; way < 2; ++way) {
-        const Clock::time_point start = Clock::now();
-        if (absl::Status status = indexes_[way].index->Search(batch, result_); !status.ok())
-          return status;
-        const std::chrono::duration<double> taken = Clock::now() - start;
-        if (round > 0) seconds[way].push_back(taken.count());
+        const absl::StatusOr<double> taken = Seconds(*indexes_[way].index, batch, result_);
+        if (!taken.ok()) return taken.status();
+        if (round > 0) seconds[way].push_back(*taken);
         if (absl::Status status = Compare(result_, expected); !status.ok()) return status;
       }
     }
@@ -189,58 +196,124 @@ absl::StatusOr<Counts> CountReads(const EngineOptions& options, const std::strin
   return counts;
 }
 
+// One line of the table.
+struct Case {
+  std::string isa;
+  std::size_t batch = 0;
+  std::uint32_t k = 0;
+  double hits = 0;  // a query, as the rescored
+  double rescored = 0;
+  double read_mb[2] = {};  // [Way]
+  double least_mb = 0;
+  double ms[2] = {};  // [Way]
+  double scan_ms = 0;
+
+  double times_scan() const { return scan_ms / std::min(ms[0], ms[1]); }
+};
+
+void PrintHead() {
+  fmt::print("  {:<11} {:>5} {:>6} {:>9} {:>9} {:>31} {:>31} {:>8}\n", "", "", "", "hits",
+             "rescored", "MB read", "ms", "times");
+  fmt::print("  {:<11} {:>5} {:>6} {:>9} {:>9} {:>11} {:>9} {:>9} {:>11} {:>9} {:>9} {:>8}\n",
+             "instruction", "batch", "k", "a query", "a query", "by query", "by row", "least",
+             "by query", "by row", "scan", "the scan");
+}
+
+void Print(const Case& line) {
+  fmt::print(
+      "  {:<11} {:>5} {:>6} {:>9.0f} {:>9.1f} {:>11.1f} {:>9.1f} {:>9.1f} {:>11.3f} {:>9.3f} "
+      "{:>9.3f} {:>8.2f}\n",
+      line.isa, line.batch, line.k, line.hits, line.rescored, line.read_mb[0], line.read_mb[1],
+      line.least_mb, line.ms[0], line.ms[1], line.scan_ms, line.times_scan());
+  std::fflush(stdout);
+}
+
+nlohmann::ordered_json JsonOf(const Case& line) {
+  return {{"isa", line.isa},
+          {"batch", line.batch},
+          {"k", line.k},
+          {"hits_a_query", line.hits},
+          {"rescored_a_query", line.rescored},
+          {"read_by_query_mb", line.read_mb[0]},
+          {"read_by_row_mb", line.read_mb[1]},
+          {"least_mb", line.least_mb},
+          {"by_query_ms", line.ms[0]},
+          {"by_row_ms", line.ms[1]},
+          {"scan_ms", line.scan_ms},
+          {"times_the_scan", line.times_scan()}};
+}
+
+absl::StatusOr<Case> RunCase(const EngineOptions& options, const std::string& isa,
+                             Measured& measured, const SegmentIndex& plain, MatrixView rows,
+                             MatrixView queries, std::uint32_t k) {
+  QuerySpec spec;
+  spec.k = k;
+  const std::vector<QuerySpec> specs(queries.row_count(), spec);
+  const SearchBatch batch{queries, specs};
+  Case line{.isa = isa, .batch = specs.size(), .k = k};
+  SearchResult expected;
+  std::vector<double> scan_s;
+  for (std::size_t round = 0; round <= options.rounds / 2; ++round) {
+    const absl::StatusOr<double> seconds = Seconds(plain, batch, expected);
+    if (!seconds.ok()) return seconds.status();
+    scan_s.push_back(*seconds);
+  }
+  if (absl::Status status = measured.Run(batch, options.rounds, expected); !status.ok())
+    return status;
+  const absl::StatusOr<Counts> counts = CountReads(options, isa, rows, batch, expected);
+  if (!counts.ok()) return counts.status();
+  const double row_mb = static_cast<double>(rows.padded_dim() * sizeof(float)) / 1e6;
+  const auto count = static_cast<double>(specs.size());
+  line.hits = static_cast<double>(counts->hits) / count;
+  line.rescored = measured.rescored() / count;
+  for (std::size_t way = 0; way < 2; ++way) {
+    line.read_mb[way] = static_cast<double>(counts->rows_read[way]) * row_mb;
+    line.ms[way] = measured.median_s(static_cast<Way>(way)) * 1e3;
+  }
+  line.least_mb = static_cast<double>(RowsReturned(expected, rows.row_count())) * row_mb;
+  line.scan_ms = Median(scan_s) * 1e3;
+  return line;
+}
+
+absl::Status WriteJson(const std::string& path, const nlohmann::ordered_json& cases) {
+  std::ofstream out(path);
+  out << cases.dump(1) << '\n';
+  if (!out.flush()) return absl::UnavailableError(fmt::format("cannot write {}", path));
+  return absl::OkStatus();
+}
+
 absl::Status Bench(EngineOptions& options) {
   if (absl::Status status = Check(options); !status.ok()) return status;
   backend::cpu::ThreadPool pool(options.threads);
   const absl::StatusOr<BenchData> data = GetData(options, pool);
   if (!data.ok()) return data.status();
   const MatrixView rows = data->rows.view();
-  const auto scan = backend::cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(),
-                                                  options.threads);
-  const auto plain = scan->MakeResident({rows, nullptr, Metric::kCosine, 0});
+  const absl::StatusOr<Index> plain =
+      MakeIndex(backend::cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(),
+                                              options.threads),
+                rows);
   if (!plain.ok()) return plain.status();
   fmt::print("{}, {} threads: {} x {}, {}; every answer is the plain scan's\n\n",
              backend::cpu::CpuName(), options.threads, base::Grouped(rows.row_count()), rows.dim(),
              data->description);
-  fmt::print("  {:<11} {:>5} {:>6} {:>9} {:>9} {:>31} {:>21}\n", "", "", "", "hits", "rescored",
-             "MB read", "ms");
-  fmt::print("  {:<11} {:>5} {:>6} {:>9} {:>9} {:>11} {:>9} {:>9} {:>11} {:>9}\n", "instruction",
-             "batch", "k", "a query", "a query", "by query", "by row", "least", "by query",
-             "by row");
-  const double row_mb = static_cast<double>(rows.padded_dim() * sizeof(float)) / 1e6;
+  PrintHead();
+  auto cases = nlohmann::ordered_json::array();
   for (const std::string& isa : options.isas) {
     if (backend::cpu::OptionsFor(isa).large == nullptr)
       return absl::InvalidArgumentError(fmt::format("--isa {}: it cannot run here", isa));
     absl::StatusOr<Measured> measured = Measured::Create(options, isa, rows);
     if (!measured.ok()) return measured.status();
-    for (const std::size_t batch_size : options.batches) {
-      const MatrixView queries =
-          data->queries.view().Slice(0, std::min(batch_size, data->queries.row_count()));
+    for (const std::size_t batch : options.batches) {
       for (const std::uint32_t k : options.ks) {
-        QuerySpec spec;
-        spec.k = k;
-        const std::vector<QuerySpec> specs(queries.row_count(), spec);
-        const SearchBatch batch{queries, specs};
-        SearchResult expected;
-        if (absl::Status status = (*plain)->Search(batch, expected); !status.ok()) return status;
-        if (absl::Status status = measured->Run(batch, options.rounds, expected); !status.ok())
-          return status;
-        const absl::StatusOr<Counts> counts = CountReads(options, isa, rows, batch, expected);
-        if (!counts.ok()) return counts.status();
-        const auto count = static_cast<double>(specs.size());
-        fmt::print(
-            "  {:<11} {:>5} {:>6} {:>9.0f} {:>9.1f} {:>11.1f} {:>9.1f} {:>9.1f} {:>11.3f} "
-            "{:>9.3f}\n",
-            isa, specs.size(), k, static_cast<double>(counts->hits) / count,
-            measured->rescored() / count, static_cast<double>(counts->rows_read[0]) * row_mb,
-            static_cast<double>(counts->rows_read[1]) * row_mb,
-            static_cast<double>(RowsReturned(expected, rows.row_count())) * row_mb,
-            measured->median_s(Way::kByQuery) * 1e3, measured->median_s(Way::kByRow) * 1e3);
-        std::fflush(stdout);
+        const absl::StatusOr<Case> line = RunCase(options, isa, *measured, *plain->index, rows,
+                                                  data->queries.view().Slice(0, batch), k);
+        if (!line.ok()) return line.status();
+        Print(*line);
+        cases.push_back(JsonOf(*line));
       }
     }
   }
-  return absl::OkStatus();
+  return options.json_path.empty() ? absl::OkStatus() : WriteJson(options.json_path, cases);
 }
 
 }  // namespace
