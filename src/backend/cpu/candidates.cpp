@@ -14,10 +14,12 @@ namespace simile::backend::cpu {
 namespace {
 
 // A buffer holds this many candidates beyond k, and this many times k, so that bounds alone make
-// space and no canonical scores: a thread that sees all rows has up to two and a half times k
-// (rescoring_bench), one of several fewer. Larger buffers mean fewer queries a pass.
-constexpr std::size_t kSlackMin = 256;
-constexpr std::size_t kTimesKAlone = 3;
+// space and no canonical scores. A thread that sees all rows has up to four times k where bounds
+// separate least (rescoring_bench, isotropic rows), one of several fewer. Larger buffers mean fewer
+// queries a pass.
+constexpr std::size_t kSlackAlone = 512;
+constexpr std::size_t kTimesKAlone = 5;
+constexpr std::size_t kSlackOfSeveral = 256;
 constexpr std::size_t kTimesKOfSeveral = 2;
 constexpr std::size_t kDueMin = 32;
 
@@ -170,8 +172,10 @@ std::size_t KeepWhere(std::span<Candidate> candidates, Keep keep) {
 
 std::size_t Candidates::CapacityFor(std::size_t k, std::size_t rows_max, std::size_t threads) {
   const std::size_t kept = std::min(k, rows_max);
-  const std::size_t times_k = threads == 1 ? kTimesKAlone : kTimesKOfSeveral;
-  return std::min(rows_max, std::max(times_k * kept, kept + kSlackMin));
+  const std::size_t wanted = threads == 1
+                                 ? std::max(kTimesKAlone * kept, kept + kSlackAlone)
+                                 : std::max(kTimesKOfSeveral * kept, kept + kSlackOfSeveral);
+  return std::min(rows_max, wanted);
 }
 
 Candidates::Candidates(std::span<Candidate> buffer, std::size_t k, float gate)

@@ -19,7 +19,7 @@ static_assert(kQueriesMax <= RowOrderScorer::kQueriesMax);
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
 // Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
 // that getting them anew hardly counts: more than 500 queries of k 1,000.
-constexpr std::size_t kCandidateBytesKept = 18U << 20;
+constexpr std::size_t kCandidateBytesKept = 32U << 20;
 
 // Queries that a thread claims at a time to pack or to finish.
 constexpr std::size_t kQueriesAtOnce = 4;
@@ -67,7 +67,10 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const std::uint32_t query : queries) {
-    bytes += CapacityOf(specs[query], row_count, threads) * sizeof(Candidate) * threads;
+    // The threads divide the rows or the queries.
+    const std::size_t candidates = std::max(CapacityOf(specs[query], row_count, threads) * threads,
+                                            CapacityOf(specs[query], row_count, 1));
+    bytes += candidates * sizeof(Candidate);
     if (count == kQueriesMax || (bytes > kCandidateBytesMax && count > 0)) break;
     ++count;
   }
