@@ -56,14 +56,7 @@ struct BenchCase {
 
 void AddOptions(CLI::App& app, Options& options) {
   EngineOptions& data = options.data;
-  app.add_option("--vectors", data.vectors_path, ".npy or .safetensors");
-  app.add_option("--queries", data.queries_path, "Likewise");
-  app.add_option("--synthetic", data.synthetic, "Draw the vectors")
-      ->check(CLI::IsMember({"clustered", "isotropic"}));
-  app.add_option("--rows", data.row_count, "Of --synthetic");
-  app.add_option("--dim", data.dim, "Of --synthetic");
-  app.add_option("--query-count", data.query_count, "Of --synthetic");
-  app.add_option("--seed", data.seed, "Of --synthetic");
+  AddDataOptions(app, data);
   app.add_option("--batch", data.batches, "Batch sizes")->delimiter(',');
   app.add_option("--k", data.ks, "Hits a query")->delimiter(',');
   app.add_option("--verify", options.verify, "Queries whose answers are compared; at least 1")

@@ -40,13 +40,7 @@ struct Options {
 
 void AddOptions(CLI::App& app, Options& options) {
   EngineOptions& data = options.data;
-  app.add_option("--vectors", data.vectors_path, ".npy or .safetensors");
-  app.add_option("--queries", data.queries_path, "Likewise");
-  app.add_option("--synthetic", data.synthetic, "Draw the vectors")
-      ->check(CLI::IsMember({"clustered", "isotropic"}));
-  app.add_option("--rows", data.row_count, "Of --synthetic");
-  app.add_option("--dim", data.dim, "Of --synthetic");
-  app.add_option("--query-count", data.query_count, "The first ones of a file, too");
+  AddDataOptions(app, data);
   app.add_option("--batch", options.batch, "Queries of a pass")->check(CLI::PositiveNumber);
   app.add_option("--k", data.ks, "Hits a query")->delimiter(',');
   app.add_option("--device-seed", options.seed, "An odd one cuts sums as the worst card does");
