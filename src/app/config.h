@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/registry.h"
+#include "net/tls_files.h"
 #include "observe/log.h"
 #include "simile/limits.h"
 
@@ -43,6 +44,10 @@ struct Config {
   bool die_with_parent = false;  // drain when the process that started this one ends
   bool reflection = false;
   bool admin_allowed = false;  // whether clients may GetStats and Diagnose
+
+  net::TlsFiles tls;                      // without a certificate connections are not encrypted
+  std::filesystem::path access_file;      // who may call; empty: anyone
+  bool plaintext_tokens_allowed = false;  // beyond loopback, where something else encrypts
 
   bool metrics_enabled = true;
   std::string metrics_listen = "127.0.0.1";

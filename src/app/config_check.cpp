@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/settings.h"
+#include "base/loopback.h"
 #include "data/plan.h"
 
 namespace simile::app {
@@ -18,9 +19,39 @@ ConfigProblem ProblemOf(std::string_view key, const ConfigReading& reading, std:
 
 }  // namespace
 
+absl::Status CheckAccess(const Config& config) {
+  const net::TlsFiles& tls = config.tls;
+  if (tls.certificate.empty() != tls.key.empty()) {
+    return absl::InvalidArgumentError(
+        "server.tls_certificate and server.tls_key go together: give both (--tls-certificate, "
+        "--tls-key), or neither");
+  }
+  if (!tls.client_ca.empty() && tls.certificate.empty()) {
+    return absl::InvalidArgumentError(
+        "server.tls_client_ca needs encrypted connections: give server.tls_certificate and "
+        "server.tls_key too");
+  }
+  if (config.access_file.empty()) return absl::OkStatus();
+  if (config.reflection) {
+    return absl::InvalidArgumentError(
+        "server.reflection describes the services to anyone, which server.access_file rules out: "
+        "leave one of them out; clients can use the .proto files");
+  }
+  if (base::IsLoopback(config.listen) || !tls.certificate.empty() ||
+      config.plaintext_tokens_allowed) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "tokens would cross the network unencrypted: server.access_file is set and --listen {} is "
+      "reached from other machines. Give server.tls_certificate and server.tls_key, or, where a "
+      "proxy in front encrypts, set server.plaintext_tokens_allowed",
+      config.listen));
+}
+
 absl::Status CheckSomethingToServe(const Config& config) {
   if (!config.collections.empty()) return absl::OkStatus();
-  if (config.changes_allowed && !config.data_root.empty()) return absl::OkStatus();
+  if ((config.changes_allowed || !config.access_file.empty()) && !config.data_root.empty())
+    return absl::OkStatus();
   return absl::InvalidArgumentError(
       "nothing to serve: give --collection NAME=FOLDER, or --allow-changes and --data-root FOLDER "
       "to load collections later");

@@ -15,6 +15,9 @@ namespace simile::app {
 // be loaded later.
 absl::Status CheckSomethingToServe(const Config& config);
 
+// kInvalidArgument when the settings of encryption and access do not go together.
+absl::Status CheckAccess(const Config& config);
+
 // A setting that names files which are not as it needs them.
 struct ConfigProblem {
   std::string key;     // "collections.serve"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/json_object.h"
 #include "base/nearest_name.h"
 
 namespace simile::app {
@@ -147,38 +148,6 @@ class Collector {
   std::vector<FileValue> values_;
 };
 
-// Parses an object. Refuses duplicate names; the JSON library would silently keep the last.
-absl::StatusOr<json> ParseObject(const std::string& text, const std::string& file_name) {
-  std::vector<std::set<std::string>> names;
-  std::string repeated;
-  const auto on_event = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
-    return true;
-  };
-  try {
-    json object = json::parse(text, on_event);
-    if (!repeated.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: \"{}\" is given twice", file_name, repeated));
-    }
-    if (!object.is_object()) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{}: a JSON object belongs here, as in {{\"server\": {{\"port\": 50051}}}}", file_name));
-    }
-    return object;
-  } catch (const json::parse_error& error) {
-    // Drops the library's error number in brackets; the rest says where the error is.
-    const std::string_view what = error.what();
-    const std::size_t place = what.find("] ");
-    return absl::InvalidArgumentError(
-        fmt::format("{}: not JSON: {}", file_name,
-                    place == std::string_view::npos ? what : what.substr(place + 2)));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file) {
@@ -196,7 +165,8 @@ absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::pat
     return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", file_name));
   }
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  const absl::StatusOr<json> object = ParseObject(text, file_name);
+  const absl::StatusOr<json> object =
+      ParseJsonObject(text, file_name, R"({"server": {"port": 50051}})");
   if (!object.ok()) return object.status();
   Collector collector(file);
   if (absl::Status walked = collector.Walk(*object, ""); !walked.ok()) return walked;

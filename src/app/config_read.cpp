@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -20,7 +21,8 @@ namespace {
 constexpr std::string_view kPrefix = "SIMILE_";
 constexpr std::string_view kConfigVariable = "SIMILE_CONFIG";
 // Read by the client commands (src/cli); a server may run in the same environment.
-constexpr std::string_view kServerVariable = "SIMILE_SERVER";
+constexpr std::array<std::string_view, 4> kClientVariables = {"SIMILE_SERVER", "SIMILE_CA",
+                                                              "SIMILE_TOKEN", "SIMILE_TOKEN_FILE"};
 // How the origins of values begin that were given by a flag or a variable.
 constexpr std::string_view kFlagOrigin = "flag ";
 constexpr std::string_view kVariableOrigin = "environment ";
@@ -93,7 +95,8 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
 }
 
 absl::Status RefuseUnknownVariables(const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> known{std::string(kConfigVariable), std::string(kServerVariable)};
+  std::vector<std::string> known{std::string(kConfigVariable)};
+  known.insert(known.end(), kClientVariables.begin(), kClientVariables.end());
   for (const Setting& setting : Settings()) known.push_back(setting.Environment());
   for (const auto& [name, value] : variables) {
     if (!name.starts_with(kPrefix) || IsServiceLink(name, value)) continue;

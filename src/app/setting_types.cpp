@@ -120,16 +120,6 @@ Setting Text(const SettingName& name, std::string range, std::string Config::*me
   return setting;
 }
 
-Setting Path(const SettingName& name, std::filesystem::path Config::*member) {
-  Setting setting = MakeSetting(name, "path", SettingKind::kPath);
-  setting.set = [member](const std::vector<std::string>& values, Config& config) {
-    config.*member = values.front();
-    return absl::OkStatus();
-  };
-  setting.get = [member](const Config& config) { return std::vector{(config.*member).string()}; };
-  return setting;
-}
-
 Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member) {
   Setting setting = MakeSetting(name, "true or false", SettingKind::kSwitch);
   setting.flag_value = std::move(flag_value);

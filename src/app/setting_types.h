@@ -44,7 +44,6 @@ absl::StatusOr<CollectionConfig> ParseCollection(std::string_view text);
 std::string JoinedNames(const std::vector<std::string>& names);
 
 Setting Text(const SettingName& name, std::string range, std::string Config::*member);
-Setting Path(const SettingName& name, std::filesystem::path Config::*member);
 //   flag_value  what the bare flag sets, "true" or "false"
 Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member);
 // A fraction; printed with the fewest digits that read back as the same number.
@@ -76,12 +75,30 @@ auto& Member(AnyConfig& config, T backend::GpuOptions::*member) {
   return config.backend.gpu.*member;
 }
 
+template <typename AnyConfig, typename T>
+auto& Member(AnyConfig& config, T net::TlsFiles::*member) {
+  return config.tls.*member;
+}
+
 template <typename T>
 std::uint64_t AsWhole(T value) {
   return static_cast<std::uint64_t>(value);
 }
 inline std::uint64_t AsWhole(std::chrono::milliseconds value) {
   return static_cast<std::uint64_t>(value.count());
+}
+
+template <typename Owner>
+Setting Path(const SettingName& name, std::filesystem::path Owner::*member) {
+  Setting setting = MakeSetting(name, "path", SettingKind::kPath);
+  setting.set = [member](const std::vector<std::string>& values, Config& config) {
+    Member(config, member) = values.front();
+    return absl::OkStatus();
+  };
+  setting.get = [member](const Config& config) {
+    return std::vector{Member(config, member).string()};
+  };
+  return setting;
 }
 
 template <typename T, typename Owner>

@@ -41,6 +41,29 @@ std::vector<Setting> MakeSettings() {
       Switch({"server.admin_allowed", "--allow-admin", "",
               "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
              "true", &Config::admin_allowed),
+      Path({"server.tls_certificate", "--tls-certificate", "",
+            "The server's certificate and those that signed it (PEM). Set: connections are "
+            "encrypted (TLS 1.2 or 1.3). Read again when it changes."},
+           &net::TlsFiles::certificate),
+      Path({"server.tls_key", "--tls-key", "", "The certificate's private key (PEM)."},
+           &net::TlsFiles::key),
+      Path({"server.tls_client_ca", "--tls-client-ca", "",
+            "The authorities whose client certificates are accepted (PEM). Set: clients are asked "
+            "for one."},
+           &net::TlsFiles::client_ca),
+      Choice({"server.tls_client_certificates", "", "",
+              "Whether a client without a certificate is turned away (required), or may have a "
+              "token instead (optional)."},
+             Values<bool>{{"required", true}, {"optional", false}},
+             &net::TlsFiles::client_certificates_required),
+      Path({"server.access_file", "--access-file", "",
+            "Who may call and what they may do (docs/access.md). Read again when it changes; "
+            "empty lets anyone search."},
+           &Config::access_file),
+      Switch({"server.plaintext_tokens_allowed", "", "",
+              "Take tokens over unencrypted connections from other machines: only where a proxy "
+              "in front encrypts them."},
+             "true", &Config::plaintext_tokens_allowed),
       Collections({"collections.serve", "--collection", "",
                    "The collections to serve from the start, NAME=FOLDER each."},
                   &Config::collections),

@@ -1,6 +1,7 @@
 #include "app/wiring.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iterator>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/access_file.h"
 #include "app/config_check.h"
 #include "app/first_lines.h"
 #include "app/queue_metrics.h"
@@ -17,6 +19,7 @@
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/freed_memory.h"
+#include "base/loopback.h"
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
 #include "observe/metrics_text.h"
@@ -78,6 +81,19 @@ IdleMemory::Reading ReadProcess(const Clock& clock) {
           observe::ResidentBytes(stat)};
 }
 
+// Then the callers' roles decide about changes and administration.
+bool HasAccessFile(const Config& config) { return !config.access_file.empty(); }
+
+observe::ScrapedMetric ExpiryMetric(const net::TlsContent& content) {
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(content.expires_at.time_since_epoch());
+  return {.name = "simile_certificate_expiry_timestamp_seconds",
+          .help = "When the server's certificate expires.",
+          .is_counter = false,
+          .labels = {},
+          .value = static_cast<double>(seconds.count())};
+}
+
 // Of the ten seconds that Diagnose promises: the rest is for its reply.
 constexpr std::chrono::seconds kExaminationLimit{8};
 
@@ -89,7 +105,21 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
         service::CheckCollectionName("collection", collection.name, config.limits);
     if (!named.ok()) return named;
   }
+  const absl::Status access = CheckAccess(config);
+  if (!access.ok()) return access;
   auto base = std::make_unique<BaseServices>(config, log);
+  std::shared_ptr<net::Tls> tls;
+  if (!config.tls.certificate.empty()) {
+    auto created = net::Tls::Create(config.tls, base->clock);
+    if (!created.ok()) return created.status();
+    tls = *std::move(created);
+  }
+  std::shared_ptr<const service::AccessPolicy> policy;
+  if (!config.access_file.empty()) {
+    auto read = ReadAccessFile(config.access_file);
+    if (!read.ok()) return read.status();
+    policy = *std::move(read);
+  }
   const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
   backend::RegistryOptions options = tuning.Over(config.backend);
   options.gpu.clock = &base->clock;
@@ -100,7 +130,8 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
   };
   auto chosen = backend::ChooseBackend(options);
   if (!chosen.ok()) return chosen.status();
-  std::unique_ptr<App> app(new App(std::move(base), *std::move(chosen)));
+  std::unique_ptr<App> app(new App(std::move(base), *std::move(chosen), std::move(tls)));
+  app->access_.SetPolicy(std::move(policy));
   LogTuning(tuning, app->log_);
   const absl::Status started = app->Start();
   if (!started.ok()) return started;
@@ -115,7 +146,7 @@ App::BaseServices::BaseServices(const Config& given, const observe::Logger& give
       gpu_watch(config, clock, log, metrics),
       readiness(config.ready_file, NotifySocket(), log) {}
 
-App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
+App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared_ptr<net::Tls> tls)
     : base_(std::move(base)),
       backend_(std::move(chosen.backend)),
       gpu_left_alone_(chosen.gpu_left_alone),
@@ -133,20 +164,23 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen)
                                  report.queue_us);
           },
           [this] { return backend_->device_memory(); }),
-      changes_({config_.changes_allowed, config_.data_root},
+      changes_({config_.changes_allowed || HasAccessFile(config_), config_.data_root},
                {publisher_, store_, change_queue_, metrics_, log_, clock_, config_.limits}),
       examination_([this] { return DoctorOptions(); }, kExaminationLimit),
       admin_{.backend = serving_backend_,
              .limits = config_.limits,
              .clock = clock_,
-             .changes_allowed = config_.changes_allowed,
-             .admin_allowed = config_.admin_allowed,
+             .changes_allowed = config_.changes_allowed || HasAccessFile(config_),
+             .admin_allowed = config_.admin_allowed || HasAccessFile(config_),
              .started_at = clock_.WallNow(),
              .started = clock_.Now(),
              .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
              .examination = examination_},
+      tls_(std::move(tls)),
+      access_reload_(config_.access_file, tls_, access_, clock_, log_),
       services_({clock_, log_, base_->failure_lines, metrics_, store_, executor_, changes_,
-                 serving_backend_, admin_, health_, config_.limits, config_.log_requests}) {
+                 serving_backend_, admin_, health_, config_.limits, access_,
+                 config_.log_requests}) {
   metrics_.SetQueueCapacity(config_.limits.queue_queries_max);
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
   metrics_.SetBackendActive(backend_->info().name);
@@ -171,9 +205,9 @@ App::~App() {
 
 absl::Status App::Start() {
   const std::vector<net::QueuedService*> services = services_.services();
-  auto server = net::Server::Start(
-      {config_.listen, config_.port, config_.reflection, [this] { return executor_.RunHere(); }},
-      config_.limits, {services, clock_, metrics_, log_});
+  auto server = net::Server::Start({config_.listen, config_.port, config_.reflection, tls_,
+                                    [this] { return executor_.RunHere(); }},
+                                   config_.limits, {services, clock_, metrics_, log_});
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   // Only now: until the port is bound, the file may be of a server that still runs on it.
@@ -199,6 +233,7 @@ absl::Status App::Start() {
                        [this] { return UnreadyReason(); }},
         clock_, net::MetricsEndpointOptions());
   }
+  WarnOfOpenAddress();
   server_->Accept();
   every_second_.emplace([this] { CleanUp(); });
   if (config_.port_file.empty()) return absl::OkStatus();
@@ -223,6 +258,7 @@ observe::ScrapeSources App::Sources() {
                                    .is_counter = true,
                                    .labels = {},
                                    .value = static_cast<double>(log_.lines_dropped())});
+                if (tls_) metrics.push_back(ExpiryMetric(tls_->content()));
                 if (gpu_sensors_)
                   std::ranges::move(gpu_sensors_->Metrics(), std::back_inserter(metrics));
                 return metrics;
@@ -267,7 +303,19 @@ void App::ReloadChanged() {
              {"failed", fmt::format("{}", fmt::join(failed, ", "))}});
 }
 
+void App::WarnOfOpenAddress() const {
+  if (base::IsLoopback(config_.listen) || tls_ != nullptr) return;
+  log_.Warn(
+      HasAccessFile(config_)
+          ? "tokens and answers cross the network unencrypted, unless a proxy in front "
+            "encrypts them (server.plaintext_tokens_allowed)"
+          : "whoever reaches this address can search, unencrypted; see server.access_file and "
+            "server.tls_certificate (docs/access.md)",
+      {{"address", address()}});
+}
+
 void App::CleanUp() {
+  access_reload_.Look();
   base_->failure_lines.ReportLeftOut();
   if (!idle_memory_.IsDue(ReadProcess(clock_))) return;
   base::ReturnFreedMemory();

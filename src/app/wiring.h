@@ -10,6 +10,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "app/access_reload.h"
 #include "app/config.h"
 #include "app/every_second.h"
 #include "app/gpu_sensors.h"
@@ -27,6 +28,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "observe/scrape_sources.h"
+#include "service/access/access_control.h"
 #include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
@@ -45,8 +47,10 @@ class App {
   // Removes an earlier server's ready file, measures the processor if needed (tuning.h), builds
   // everything, writes the port file and starts to answer: health is NOT_SERVING and the
   // collections are missing until LoadCollections has run.
-  // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile and
-  //         Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection name.
+  // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile, ReadTlsFiles,
+  // ReadAccessFile,
+  //         CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection
+  //         name.
   //   log  of the process; borrowed for the life of the server
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config,
                                                      const observe::Logger& log);
@@ -100,9 +104,10 @@ class App {
     GpuWatch gpu_watch;
     Readiness readiness;
   };
-  App(std::unique_ptr<BaseServices> base, backend::Chosen chosen);
+  App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared_ptr<net::Tls> tls);
 
   absl::Status Start();
+  void WarnOfOpenAddress() const;
   void CleanUp();  // what is done every second
   // What the doctor is to examine in this server, and its state now.
   doctor::Options DoctorOptions() const;
@@ -126,6 +131,9 @@ class App {
   service::SelfExamination examination_;
   const service::AdminParts admin_;
   service::Health health_;
+  const std::shared_ptr<net::Tls> tls_;  // null: not encrypted
+  service::AccessControl access_{clock_};
+  AccessReload access_reload_;  // of the thread of every_second_
   service::RpcServices services_;
   std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come

@@ -32,7 +32,7 @@ NamedServer ServerOf(const ClientFlags& flags) {
   return {"", kDefaultServer};
 }
 
-absl::Status CheckClientFlags(const ClientFlags& flags) {
+absl::Status CheckClientFlags(ClientFlags& flags) {
   const NamedServer server = ServerOf(flags);
   const absl::StatusOr<std::string> address = ParseServerAddress(server.address);
   if (!address.ok()) {
@@ -45,6 +45,9 @@ absl::Status CheckClientFlags(const ClientFlags& flags) {
         fmt::format("--timeout {}: give more than 0 seconds, or inf to wait without a limit",
                     *flags.timeout_s));
   }
+  auto security = ReadClientSecurity(flags.security_flags, *address);
+  if (!security.ok()) return security.status();
+  flags.security = *std::move(security);
   return absl::OkStatus();
 }
 
@@ -69,6 +72,15 @@ void AddClientFlags(Command& command, ClientFlags& flags, const std::string& tim
       .Real("--timeout", flags.timeout_s, "SECONDS",
             fmt::format("Give up after this long; inf: never ({})", timeout_help))
       .Switch("--json", flags.json, "Print JSON for programs")
+      .Switch("--tls", flags.security_flags.tls, "Encrypt; the flags below imply it")
+      .File("--ca", flags.security_flags.ca, "FILE",
+            "Trust the authorities in this PEM file (default SIMILE_CA, else the machine's)")
+      .File("--cert", flags.security_flags.certificate, "FILE", "Show this PEM certificate")
+      .File("--key", flags.security_flags.key, "FILE", "Its private key")
+      .Text("--server-name", flags.security_flags.server_name, "NAME",
+            "The name in the server's certificate, if not the address's")
+      .File("--token-file", flags.security_flags.token_file, "FILE",
+            "Send the token in this file (default SIMILE_TOKEN_FILE, or SIMILE_TOKEN itself)")
       .Check([&flags] { return CheckClientFlags(flags); });
   flags.command = &command.spec();
 }
@@ -79,7 +91,7 @@ Connection Connect(const ClientFlags& flags, std::optional<double> timeout_defau
   if (seconds && *seconds < kTimeoutSecondsMax) {
     timeout = std::chrono::milliseconds(std::max<long long>(1, std::llround(*seconds * 1e3)));
   }
-  return {*ParseServerAddress(ServerOf(flags).address), timeout, flags.command};
+  return {*ParseServerAddress(ServerOf(flags).address), timeout, flags.security, flags.command};
 }
 
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,

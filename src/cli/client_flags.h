@@ -5,6 +5,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "cli/client_security.h"
 #include "cli/command_line.h"
 #include "cli/connection.h"
 
@@ -14,10 +15,12 @@ namespace simile::cli {
 struct ClientFlags {
   const CommandSpec* command = nullptr;  // whose flags they are
   std::optional<std::string> server;
+  SecurityFlags security_flags;
+  ClientSecurity security;  // read by the check of AddClientFlags
   std::optional<double> timeout_s;
   bool json = false;
 };
-// Adds them, and a check of the address and the timeout.
+// Adds them, and a check of the address, the timeout and what identifies the caller.
 //   timeout_help  the help's text about the default timeout
 //   server_help   what --server does, for a command that does not call one otherwise
 void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help,

@@ -26,6 +26,7 @@ void AddVerifyCommand(CommandLine& line);
 void AddBenchCommand(CommandLine& line);
 void AddTopCommand(CommandLine& line);
 void AddTuneCommand(CommandLine& line);
+void AddTokenCommand(CommandLine& line);
 void AddConfigCommand(CommandLine& line);
 void AddDoctorCommand(CommandLine& line);
 void AddProgramCommands(CommandLine& line);

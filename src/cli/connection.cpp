@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
+#include "cli/channel.h"
 #include "cli/command_tree.h"
 #include "cli/error_details.h"
 #include "cli/flag_names.h"
@@ -28,16 +27,34 @@ constexpr int kConnectsMax = 3;
 constexpr int kReplyFrameBytes = 1 << 16;
 constexpr std::uint32_t kCollectionsPerPage = 1'000;  // the most that a server returns
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kReplyBytesMax + kReplyFrameBytes);
   // http_proxy and its like are for the web, not for this server.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return arguments;
 }
+
+// What OpenSSL's messages mean to who connects.
+constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
+    {"WRONG_VERSION_NUMBER", "it does not encrypt: leave out --tls and --ca"},
+    {"wrong version number", "it does not encrypt: leave out --tls and --ca"},
+    {"CERTIFICATE_VERIFY_FAILED",
+     "its certificate is not trusted, or has expired; --ca FILE names the authority that signed "
+     "it"},
+    {"certificate verify failed",
+     "its certificate is not trusted, or has expired; --ca FILE names the authority that signed "
+     "it"},
+    {"is not in peer certificate",
+     "its certificate has another name than this address; --server-name NAME names it"},
+    {"certificate required", "it wants a client certificate: --cert and --key"},
+};
 
 // gRPC's message for an unreachable server lists its internal steps; this is the reason in it.
 std::string_view UnreachedReason(std::string_view message) {
+  for (const auto& [text, reason] : kTlsReasons) {
+    if (message.find(text) != std::string_view::npos) return reason;
+  }
   if (message.find("Connection refused") != std::string_view::npos) return "connection refused";
   if (message.find("DNS resolution failed") != std::string_view::npos) return "no such host";
   if (message.find("No route to host") != std::string_view::npos) return "no route to host";
@@ -45,7 +62,7 @@ std::string_view UnreachedReason(std::string_view message) {
   if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
   if (message.find("Socket closed") != std::string_view::npos ||
       message.find("reset by peer") != std::string_view::npos) {
-    return "it closes the connection";
+    return "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
   }
   if (message.find("http1.x") != std::string_view::npos ||
       message.find("Failed parsing HTTP/2") != std::string_view::npos) {
@@ -58,11 +75,12 @@ std::string_view UnreachedReason(std::string_view message) {
 
 struct Connection::Channel {
   Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout,
-          const CommandSpec* called_for)
+          ClientSecurity shown, const CommandSpec* called_for)
       : address(to),
         timeout(call_timeout),
+        security(std::move(shown)),
         command(called_for),
-        channel(OpenChannel(address)),
+        channel(OpenChannel(address, security, Arguments())),
         search(v1::SearchService::NewStub(channel)),
         collections(v1::CollectionService::NewStub(channel)),
         lookup(v1::LookupService::NewStub(channel)),
@@ -179,6 +197,7 @@ struct Connection::Channel {
 
   const std::string address;
   const std::optional<std::chrono::milliseconds> timeout;
+  const ClientSecurity security;
   const CommandSpec* const command;
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::SearchService::Stub> search;
@@ -189,12 +208,14 @@ struct Connection::Channel {
 };
 
 Connection::Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
-                       const CommandSpec* command)
-    : channel_(std::make_unique<Channel>(address, timeout, command)) {}
+                       const ClientSecurity& security, const CommandSpec* command)
+    : channel_(std::make_unique<Channel>(address, timeout, security, command)) {}
 
 Connection::~Connection() = default;
 
 const std::string& Connection::address() const { return channel_->address; }
+
+const ClientSecurity& Connection::security() const { return channel_->security; }
 
 absl::StatusOr<v1::SearchResponse> Connection::Search(const v1::SearchRequest& request) const {
   return channel_->Call(channel_->search, &v1::SearchService::Stub::Search, request);

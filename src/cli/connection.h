@@ -9,6 +9,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "cli/client_security.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
@@ -30,14 +31,16 @@ class Connection {
  public:
   //   address  HOST:PORT
   //   timeout  of each call; unset: no limit
+  //   security how it connects
   //   command  whose flags the errors name instead of fields (flag_names.h), borrowed; null: none
   Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
-             const CommandSpec* command = nullptr);
+             const ClientSecurity& security = {}, const CommandSpec* command = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   const std::string& address() const;
+  const ClientSecurity& security() const;
 
   absl::StatusOr<v1::SearchResponse> Search(const v1::SearchRequest& request) const;
   absl::StatusOr<v1::RecommendResponse> Recommend(const v1::RecommendRequest& request) const;

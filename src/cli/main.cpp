@@ -38,6 +38,7 @@ int Main(int argument_count, char** arguments) {
   AddBenchCommand(line);
   AddTopCommand(line);
   AddTuneCommand(line);
+  AddTokenCommand(line);
   AddConfigCommand(line);
   AddDoctorCommand(line);
   AddProgramCommands(line);

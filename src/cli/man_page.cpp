@@ -106,6 +106,10 @@ std::string ManPage(const ProgramSpec& program) {
   text += Tagged("130", "Ended by Ctrl-C.");
   text += ".SH ENVIRONMENT\n";
   text += Tagged("SIMILE_SERVER", "The server that commands call without --server.");
+  text += Tagged("SIMILE_CA", "The authorities that commands trust without --ca.");
+  text += Tagged("SIMILE_TOKEN_FILE, SIMILE_TOKEN",
+                 "The file of the token, or the token itself, that commands send without "
+                 "--token-file.");
   text += Tagged("SIMILE_CONFIG", "The settings file of serve without --config.");
   text +=
       Tagged("SIMILE_*",

@@ -106,10 +106,10 @@ absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row
 absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string& source,
                                       const Limits& limits) {
   const json parsed = json::parse(text, nullptr, false);
-  constexpr std::string_view kWanted =
+  constexpr std::string_view kWantedFile =
       "a vector belongs here: a .npy file, or JSON, [0.1, 0.2] or a list of such lists";
-  if (parsed.is_discarded()) return Refuse(source, fmt::format("not JSON; {}", kWanted));
-  if (!parsed.is_array() || parsed.empty()) return Refuse(source, std::string(kWanted));
+  if (parsed.is_discarded()) return Refuse(source, fmt::format("not JSON; {}", kWantedFile));
+  if (!parsed.is_array() || parsed.empty()) return Refuse(source, std::string(kWantedFile));
   const bool one = !parsed.front().is_array();
   const std::size_t count = one ? 1 : parsed.size();
   if (count > limits.queries_per_call_max) {

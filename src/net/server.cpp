@@ -14,6 +14,7 @@
 
 #include "net/io_thread.h"
 #include "net/queued_service.h"
+#include "net/tls.h"
 
 namespace simile::net {
 namespace {
@@ -139,7 +140,7 @@ absl::Status Server::BuildServer(Options options, const Limits& limits, const Pa
                                    parts.clock, parts.metrics);
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->Credentials());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
   for (QueuedService* const service : parts.services) service->TakeCalls(*io_);

@@ -29,6 +29,7 @@ class ExternalConnectionAcceptor;
 namespace simile::net {
 
 class IoThread;
+class Tls;
 class QueuedService;
 
 // The gRPC server: the given services and, if enabled, reflection, behind an Acceptor. All calls
@@ -40,6 +41,7 @@ class Server {
     std::string listen = "127.0.0.1";
     std::uint16_t port = 0;  // 0 chooses a free one
     bool reflection = false;
+    std::shared_ptr<Tls> tls;  // null: connections are not encrypted
     // See IoThread::BeforeWait.
     std::function<bool()> before_wait;
   };

@@ -9,22 +9,56 @@
 #include "base/nearest_name.h"
 
 namespace simile::query {
+namespace {
+
+struct Passing {
+  std::shared_ptr<const RowMask> rows;  // null for all
+  std::uint64_t looks = 0;
+};
+
+// Errors: INVALID_FILTER; work's.
+absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
+                                     base::LongWork& work) {
+  if (text.empty()) return Passing{};
+  const auto filter = snapshot.filters->Prepare(text, work);
+  if (!filter.ok()) return filter.status();
+  absl::Status within = snapshot.filters->CheckLooks(filter->looks);
+  if (!within.ok()) return within;
+  auto rows = snapshot.filters->Rows(*filter, work);
+  if (!rows.ok()) return rows.status();
+  return Passing{*std::move(rows), filter->looks};
+}
+
+bool IsInvalidFilter(const absl::Status& status) {
+  return !status.ok() && base::ReasonOf(status) == base::ErrorReason::kInvalidFilter;
+}
+
+}  // namespace
 
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
-                                                    std::string_view required_filter,
+                                                    const RequiredFilters& filters,
                                                     std::string_view field, base::LongWork& work) {
-  if (required_filter.empty()) return ExistingItems(snapshot, nullptr, 0);
-  const auto filter = snapshot.filters->Prepare(required_filter, work);
-  absl::Status status = filter.status();
-  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
-  if (status.ok()) {
-    auto rows = snapshot.filters->Rows(*filter, work);
-    if (rows.ok()) return ExistingItems(snapshot, *std::move(rows), filter->looks);
-    status = rows.status();
+  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, work);
+  if (IsInvalidFilter(of_caller.status())) {
+    return base::Error(base::ErrorReason::kPermissionDenied,
+                       fmt::format("the filter that this caller's access is bound to cannot be "
+                                   "applied to {}: the access file needs another one",
+                                   snapshot.collection));
   }
-  const base::ErrorReason reason = base::ReasonOf(status);
-  if (reason != base::ErrorReason::kInvalidFilter) return status;
-  return base::Error(reason, fmt::format("{}, {}", field, std::string(status.message())), field);
+  if (!of_caller.ok()) return of_caller.status();
+  const auto of_request = RowsThatPass(snapshot, filters.of_request, work);
+  if (IsInvalidFilter(of_request.status())) {
+    return base::Error(base::ErrorReason::kInvalidFilter,
+                       fmt::format("{}, {}", field, std::string(of_request.status().message())),
+                       field);
+  }
+  if (!of_request.ok()) return of_request.status();
+  const std::uint64_t looks = of_caller->looks + of_request->looks;
+  if (of_caller->rows == nullptr) return ExistingItems(snapshot, of_request->rows, looks);
+  if (of_request->rows == nullptr) return ExistingItems(snapshot, of_caller->rows, looks);
+  auto both = std::make_shared<RowMask>(*of_caller->rows);
+  both->IntersectWith(*of_request->rows);
+  return ExistingItems(snapshot, std::move(both), looks);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {

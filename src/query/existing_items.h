@@ -14,21 +14,28 @@
 
 namespace simile::query {
 
+// Rows that do not pass both do not exist for the call: they are neither found nor returned. Empty:
+// all pass.
+struct RequiredFilters {
+  std::string_view of_request;
+  std::string_view of_caller;  // set by whoever gave it access, not seen by the caller
+};
+
 // The items of a snapshot that exist for a call: all of them, or those that pass its required
-// filter. A caller cannot tell an item that does not pass from one that the collection does not
+// filters. A caller cannot tell an item that does not pass from one that the collection does not
 // have. Borrows the snapshot.
 class ExistingItems {
  public:
-  //   required_filter  empty for all items
-  //   field            its name in the request: "options.required_filter"
-  // Errors: INVALID_FILTER, "options.required_filter, column N: ..."; work's.
-  // Cost: evaluating the filter, unless its rows are cached.
+  //   field  the name of the request's filter: "options.required_filter"
+  // Errors: INVALID_FILTER, "options.required_filter, column N: ..."; PERMISSION_DENIED when the
+  //         caller's does not fit the collection; work's.
+  // Cost: evaluating the filters, unless their rows are cached.
   static absl::StatusOr<ExistingItems> Create(const engine::Snapshot& snapshot,
-                                              std::string_view required_filter,
+                                              const RequiredFilters& filters,
                                               std::string_view field, base::LongWork& work);
 
   std::optional<Row> Find(std::string_view id) const;
-  // How often the filter looked at rows and keywords, estimated.
+  // How often the filters looked at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
   // Their rows; null for all.
   const std::shared_ptr<const RowMask>& mask() const { return mask_; }

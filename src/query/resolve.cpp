@@ -299,7 +299,7 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
     return Place{.list = options.list, .index = index, .alone = requests.size() == 1, .part = {}};
   };
   const auto items =
-      ExistingItems::Create(snapshot, options.required_filter, "options.required_filter", work);
+      ExistingItems::Create(snapshot, options.required_filters, "options.required_filter", work);
   if (!items.ok()) return items.status();
   CallMasks masks(snapshot, *items, work);
   for (std::size_t index = 0; index < requests.size(); ++index) {

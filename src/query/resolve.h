@@ -8,6 +8,7 @@
 #include "base/long_work.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
+#include "query/existing_items.h"
 #include "query/query_request.h"
 
 namespace simile::query {
@@ -16,9 +17,7 @@ namespace simile::query {
 struct CallOptions {
   std::string_view list = "queries";              // the request's repeated field, for errors
   std::span<const std::string_view> exclude_ids;  // beside each query's own; looked up once
-  // Rows that do not pass do not exist for the call: they are neither found nor returned. Empty:
-  // all exist.
-  std::string_view required_filter;
+  RequiredFilters required_filters;
 };
 
 // Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors.

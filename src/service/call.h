@@ -8,6 +8,7 @@
 
 #include <absl/status/status.h>
 
+#include "service/access/call_access.h"
 #include "service/caller_shares.h"
 #include "simile/clock.h"
 
@@ -40,6 +41,10 @@ class AnyCall {
   virtual Clock::TimePoint arrived_at() const = 0;
   // Whom it shares what is there for all with; the same for all calls that have no address.
   virtual CallerKey caller() const { return {}; }
+  // What the caller may do.
+  virtual CallAccess& access() { return open_access_; }
+  // The caller's address, for the log; empty when it is not kept.
+  virtual std::string_view peer() const { return {}; }
   // The caller's deadline; nothing when it set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
   // Is requested to stop when the caller cancels or disconnects. May be kept after the end. Its
@@ -55,6 +60,9 @@ class AnyCall {
   // reason, field and retry time (base/error_detail.h). Call, request and response must not be used
   // afterwards.
   virtual void Finish(const absl::Status& status) = 0;
+
+ private:
+  CallAccess open_access_;
 };
 
 // One request that is answered once: a call, or a message of a stream.

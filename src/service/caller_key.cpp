@@ -49,4 +49,8 @@ CallerKey CallerKeyOf(std::string_view peer) {
   return static_cast<CallerKey>(hash(net::PeerKey::Of(address).bytes()));
 }
 
+CallerKey CallerKeyOfName(std::string_view name) {
+  return static_cast<CallerKey>(std::hash<std::string_view>{}(name));
+}
+
 }  // namespace simile::service

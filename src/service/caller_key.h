@@ -15,5 +15,7 @@ inline constexpr std::size_t kCallerKeys = std::size_t{std::numeric_limits<Calle
 // Addresses are those of net::PeerKey: of an IPv6 address its /64 network.
 //   peer  address and port, as gRPC writes them: "ipv4:10.0.0.7:51234", "ipv6:%5B2001:db8::7%5D:80"
 CallerKey CallerKeyOf(std::string_view peer);
+//   name  of a principal, which shares with nobody because of its address
+CallerKey CallerKeyOfName(std::string_view name);
 
 }  // namespace simile::service

@@ -6,6 +6,7 @@
 #include "base/message_text.h"
 #include "service/answer_options.h"
 #include "service/call_work.h"
+#include "service/change_audit.h"
 #include "service/collection_name.h"
 #include "service/collection_page.h"
 #include "service/field_path.h"
@@ -23,7 +24,8 @@ constexpr std::string_view kFewerValues = "lower values_max";
 
 // How a call takes part in a change: it gets the progress, and then the collection.
 template <class Response>
-ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
+ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call,
+                      const std::shared_ptr<const ChangeAudit>& audit) {
   ChangeCaller caller;
   caller.progress = [&call](const engine::ChangeProgress& progress) {
     // Without memory this caller misses a progress message; the change goes on.
@@ -33,7 +35,8 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
       call.Send(std::move(response));
     }));
   };
-  caller.done = [&parts, &call](const absl::StatusOr<engine::SnapshotPtr>& result) {
+  caller.done = [&parts, &call, audit](const absl::StatusOr<engine::SnapshotPtr>& result) {
+    audit->Ended(result.status());
     if (!result.ok()) return call.Finish(result.status());
     call.Finish(Guarded([&] {
       Response response;
@@ -51,9 +54,17 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
 template <class Response, class Request>
 void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
                  const Request& request) {
-  const absl::Status started =
-      Guarded([&] { return parts.changes.Start(request(), CallerOf(parts, call)); });
-  if (!started.ok()) call.Finish(started);
+  std::shared_ptr<const ChangeAudit> audit;
+  const absl::Status started = Guarded([&] {
+    ChangeRequest change = request();
+    audit = std::make_shared<const ChangeAudit>(parts.log, call, change.collection);
+    absl::Status allowed = call.access().CheckCollection(change.collection);
+    if (!allowed.ok()) return allowed;
+    return parts.changes.Start(std::move(change), CallerOf(parts, call, audit));
+  });
+  if (started.ok()) return;
+  if (audit) audit->Ended(started);
+  call.Finish(started);
 }
 
 // A reload or a rollback.
@@ -78,7 +89,8 @@ absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& reque
 }
 
 // A page ends early when the next collection would make the response too large.
-absl::Status FillPage(const CollectionParts& parts, const v1::ListCollectionsRequest& request,
+absl::Status FillPage(const CollectionParts& parts, Call& call,
+                      const v1::ListCollectionsRequest& request,
                       v1::ListCollectionsResponse& response) {
   const absl::StatusOr<std::uint32_t> page_size = PageSizeOf(request, parts.limits);
   if (!page_size.ok()) return page_size.status();
@@ -88,7 +100,7 @@ absl::Status FillPage(const CollectionParts& parts, const v1::ListCollectionsReq
   // The bytes of a token and of the lengths around each message.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
   for (const engine::CollectionStatus& status : parts.store.List()) {
-    if (status.name <= *after) continue;
+    if (status.name <= *after || !call.access().CheckCollection(status.name).ok()) continue;
     const int count = response.collections_size();
     if (count == static_cast<int>(*page_size)) {
       response.set_next_page_token(
@@ -107,11 +119,13 @@ absl::Status FillPage(const CollectionParts& parts, const v1::ListCollectionsReq
   return absl::OkStatus();
 }
 
-absl::Status DescribeFields(const CollectionParts& parts, const Call& call,
+absl::Status DescribeFields(const CollectionParts& parts, Call& call,
                             const v1::DescribeFieldsRequest& request,
                             v1::DescribeFieldsResponse& response) {
   const Limits& limits = parts.limits;
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  status.Update(call.access().CheckCollection(request.collection()));
+  status.Update(call.access().CheckSeesAllRows(request.collection()));
   if (!status.ok()) return status;
   const std::uint32_t values_max =
       request.has_values_max() ? request.values_max() : kFieldValuesDefault;
@@ -146,7 +160,7 @@ absl::Status DescribeFields(const CollectionParts& parts, const Call& call,
 void HandleListCollections(const CollectionParts& parts, Call& call,
                            const v1::ListCollectionsRequest& request,
                            v1::ListCollectionsResponse& response) {
-  call.Finish(Guarded([&] { return FillPage(parts, request, response); }));
+  call.Finish(Guarded([&] { return FillPage(parts, call, request, response); }));
 }
 
 void HandleGetCollection(const CollectionParts& parts, Call& call,
@@ -154,6 +168,7 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
                          v1::GetCollectionResponse& response) {
   call.Finish(Guarded([&] {
     absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
+    named.Update(call.access().CheckCollection(request.collection()));
     if (!named.ok()) return named;
     const auto status = parts.store.Get(request.collection());
     if (!status.ok()) return status.status();
@@ -198,8 +213,15 @@ void HandleRollback(const CollectionParts& parts,
 
 void HandleUnload(const CollectionParts& parts, Call& call,
                   const v1::UnloadCollectionRequest& request) {
-  call.Finish(Guarded(
-      [&] { return parts.changes.Unload(request.collection(), request.expected_snapshot_id()); }));
+  call.Finish(Guarded([&] {
+    const ChangeAudit audit(parts.log, call, request.collection());
+    absl::Status status = call.access().CheckCollection(request.collection());
+    if (status.ok()) {
+      status = parts.changes.Unload(request.collection(), request.expected_snapshot_id());
+    }
+    audit.Ended(status);
+    return status;
+  }));
 }
 
 }  // namespace simile::service

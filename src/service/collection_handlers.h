@@ -31,6 +31,7 @@ struct CollectionParts {
   const engine::SnapshotStore& store;
   CollectionChanges& changes;
   const ServingBackend& backend;
+  const observe::Logger& log;
   const Limits& limits;
 };
 

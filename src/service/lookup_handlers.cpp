@@ -44,9 +44,12 @@ struct Source {
   RowShape shape;
 };
 
-// Errors: those of the store; SNAPSHOT_MISMATCH, UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
-absl::StatusOr<Source> SourceOf(const LookupParts& parts, const std::string& collection,
+// Errors: PERMISSION_DENIED; those of the store; SNAPSHOT_MISMATCH, UNKNOWN_PAYLOAD_FIELD,
+// INVALID_FILTER; work's.
+absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std::string& collection,
                                 const AnswerOptions& options, base::LongWork& work) {
+  absl::Status allowed = call.access().CheckCollection(collection);
+  if (!allowed.ok()) return allowed;
   auto snapshot = parts.store.Pin(collection);
   if (!snapshot.ok()) return snapshot.status();
   absl::Status expected =
@@ -55,8 +58,9 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, const std::string& col
   auto payload =
       SelectPayload({"payload"}, collection, *options.payload, (*snapshot)->dataset->payload);
   if (!payload.ok()) return payload.status();
-  auto items =
-      query::ExistingItems::Create(**snapshot, options.required_filter, "required_filter", work);
+  auto items = query::ExistingItems::Create(
+      **snapshot, {options.required_filter, call.access().required_filter()}, "required_filter",
+      work);
   if (!items.ok()) return items.status();
   return Source{*std::move(snapshot),
                 *std::move(items),
@@ -88,7 +92,7 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kFetchRemedy);
   base::LongWork work = WorkOf(call, parts.clock, kFetchStep);
-  auto source = SourceOf(parts, request.collection(), *options, work);
+  auto source = SourceOf(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   auto rows = FindRows(*source, request, work);
   if (!rows.ok()) return rows.status();
@@ -120,7 +124,7 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kLookupRemedy);
   base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
-  auto source = SourceOf(parts, request.collection(), *options, work);
+  auto source = SourceOf(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   const auto field = LookupField(*source->snapshot, request.field());
   if (!field.ok()) return field.status();

@@ -7,6 +7,7 @@
 #include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "service/access/access_control.h"
 #include "service/request_id.h"
 #include "service/resolve_workers.h"
 #include "service/unsent_replies.h"
@@ -22,6 +23,7 @@ struct RpcEnvironment {
   observe::FailureLines& failure_lines;
   observe::Metrics& metrics;
   const Limits& limits;
+  AccessControl& access;
   bool log_requests = false;  // also log a line for every successful call
   RequestIds request_ids;
   ResolveWorkers workers;

@@ -57,43 +57,46 @@ Methods TableOf(Rows... rows) {
 Methods SearchMethods(RpcEnvironment& environment, const SearchPipeline& pipeline) {
   return TableOf(
       Unary<v1::SearchRequest>(
-          environment, {"/simile.v1.SearchService/Search", Runs::kOnIoThread, kPostedOften},
+          environment,
+          {"/simile.v1.SearchService/Search", Role::kRead, Runs::kOnIoThread, kPostedOften},
           [&](Call& call, const auto& request) { HandleSearch(pipeline, call, request); }),
       Unary<v1::RecommendRequest>(
-          environment, {"/simile.v1.SearchService/Recommend", Runs::kOnIoThread, kPostedOften},
+          environment,
+          {"/simile.v1.SearchService/Recommend", Role::kRead, Runs::kOnIoThread, kPostedOften},
           [&](Call& call, const auto& request) { HandleRecommend(pipeline, call, request); }),
-      SearchStreamMethod(environment, {"/simile.v1.SearchService/SearchStream", Runs::kOnIoThread},
+      SearchStreamMethod(environment,
+                         {"/simile.v1.SearchService/SearchStream", Role::kRead, Runs::kOnIoThread},
                          pipeline));
 }
 
 Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& parts) {
   return TableOf(
       Unary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
-          environment, {"/simile.v1.CollectionService/ListCollections"},
+          environment, {"/simile.v1.CollectionService/ListCollections", Role::kRead},
           [&](Call& call, const auto& request, auto& response) {
             HandleListCollections(parts, call, request, response);
           }),
       Unary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
-          environment, {"/simile.v1.CollectionService/GetCollection"},
+          environment, {"/simile.v1.CollectionService/GetCollection", Role::kRead},
           [&](Call& call, const auto& request, auto& response) {
             HandleGetCollection(parts, call, request, response);
           }),
       Unary<v1::DescribeFieldsRequest, v1::DescribeFieldsResponse>(
-          environment, {"/simile.v1.CollectionService/DescribeFields"},
+          environment, {"/simile.v1.CollectionService/DescribeFields", Role::kRead},
           [&](Call& call, const auto& request, auto& response) {
             HandleDescribeFields(parts, call, request, response);
           }),
       Progress<v1::LoadCollectionRequest, v1::LoadCollectionResponse>(
-          environment, {"/simile.v1.CollectionService/LoadCollection"},
+          environment, {"/simile.v1.CollectionService/LoadCollection", Role::kWrite},
           [&](auto& call, const auto& request) { HandleLoad(parts, call, request); }),
       Progress<v1::ReloadCollectionRequest, v1::ReloadCollectionResponse>(
-          environment, {"/simile.v1.CollectionService/ReloadCollection"},
+          environment, {"/simile.v1.CollectionService/ReloadCollection", Role::kWrite},
           [&](auto& call, const auto& request) { HandleReload(parts, call, request); }),
       Progress<v1::RollbackCollectionRequest, v1::RollbackCollectionResponse>(
-          environment, {"/simile.v1.CollectionService/RollbackCollection"},
+          environment, {"/simile.v1.CollectionService/RollbackCollection", Role::kWrite},
           [&](auto& call, const auto& request) { HandleRollback(parts, call, request); }),
       Unary<v1::UnloadCollectionRequest, v1::UnloadCollectionResponse>(
-          environment, {"/simile.v1.CollectionService/UnloadCollection"},
+          environment, {"/simile.v1.CollectionService/UnloadCollection", Role::kWrite},
           [&](Call& call, const auto& request, auto& /*response*/) {
             HandleUnload(parts, call, request);
           }));
@@ -102,26 +105,28 @@ Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& pa
 Methods LookupMethods(RpcEnvironment& environment, const LookupParts& parts) {
   return TableOf(
       Unary<v1::FetchRequest>(
-          environment, {"/simile.v1.LookupService/Fetch", Runs::kOnWorker, kPostedOften},
+          environment,
+          {"/simile.v1.LookupService/Fetch", Role::kRead, Runs::kOnWorker, kPostedOften},
           [&](Call& call, const auto& request) { HandleFetch(parts, call, request); }),
       Unary<v1::LookupRequest>(
-          environment, {"/simile.v1.LookupService/Lookup", Runs::kOnWorker, kPostedOften},
+          environment,
+          {"/simile.v1.LookupService/Lookup", Role::kRead, Runs::kOnWorker, kPostedOften},
           [&](Call& call, const auto& request) { HandleLookup(parts, call, request); }));
 }
 
 Methods AdminMethods(RpcEnvironment& environment, const AdminParts& parts) {
   return TableOf(Unary<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
-                     environment, {"/simile.v1.AdminService/GetServerInfo"},
+                     environment, {"/simile.v1.AdminService/GetServerInfo", Role::kRead},
                      [&](Call& call, const auto& /*request*/, auto& response) {
                        HandleGetServerInfo(parts, call, response);
                      }),
                  Unary<v1::GetStatsRequest, v1::GetStatsResponse>(
-                     environment, {"/simile.v1.AdminService/GetStats"},
+                     environment, {"/simile.v1.AdminService/GetStats", Role::kAdmin},
                      [&](Call& call, const auto& /*request*/, auto& response) {
                        HandleGetStats(parts, call, response);
                      }),
                  Unary<v1::DiagnoseRequest, v1::DiagnoseResponse>(
-                     environment, {"/simile.v1.AdminService/Diagnose"},
+                     environment, {"/simile.v1.AdminService/Diagnose", Role::kAdmin},
                      [&](Call& call, const auto& /*request*/, auto& response) {
                        HandleDiagnose(parts, call, response);
                      }));
@@ -130,8 +135,10 @@ Methods AdminMethods(RpcEnvironment& environment, const AdminParts& parts) {
 // Calls of load balancers and orchestrators: they never wait behind a worker, and no line is
 // written about them.
 Methods HealthMethods(RpcEnvironment& environment, Health& health) {
-  MethodRow check{.path = "/grpc.health.v1.Health/Check", .runs = Runs::kOnIoThread};
-  MethodRow watch{.path = "/grpc.health.v1.Health/Watch", .runs = Runs::kOnIoThread};
+  MethodRow check{
+      .path = "/grpc.health.v1.Health/Check", .role = Role::kNone, .runs = Runs::kOnIoThread};
+  MethodRow watch{
+      .path = "/grpc.health.v1.Health/Watch", .role = Role::kNone, .runs = Runs::kOnIoThread};
   check.is_recorded = watch.is_recorded = false;
   return TableOf(Unary<Health::Request, Health::Response>(
                      environment, check,
@@ -153,12 +160,14 @@ class RpcServices::Impl {
                     parts.failure_lines,
                     parts.metrics,
                     parts.limits,
+                    parts.access,
                     parts.log_requests,
                     RequestIds(RandomSeed()),
                     ResolveWorkers(WorkerOptions(parts.limits), parts.clock)},
         pipeline({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits,
                   environment.workers}),
-        collection_parts{parts.clock, parts.store, parts.changes, parts.backend, parts.limits},
+        collection_parts{parts.clock,   parts.store, parts.changes,
+                         parts.backend, parts.log,   parts.limits},
         lookup_parts{parts.clock, parts.store, parts.limits},
         admin_parts(parts.admin),
         search(SearchMethods(environment, pipeline)),

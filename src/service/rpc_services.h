@@ -9,6 +9,7 @@
 #include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "service/access/access_control.h"
 #include "service/admin_handlers.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
@@ -40,6 +41,7 @@ class RpcServices {
     AdminParts admin;
     Health& health;
     const Limits& limits;
+    AccessControl& access;
     bool log_requests = false;
   };
   explicit RpcServices(const Parts& parts);

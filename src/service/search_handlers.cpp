@@ -15,9 +15,12 @@ void Handle(const SearchPipeline& pipeline, Call& call, const Request& request,
             SearchPipeline::Method method) {
   ValidSearch search;
   const absl::Status status = Guarded([&] {
+    absl::Status allowed = call.access().CheckCollection(request.collection());
+    if (!allowed.ok()) return allowed;
     auto valid = validate(request, pipeline.limits());
-    if (valid.ok()) search = *std::move(valid);
-    return valid.status();
+    if (!valid.ok()) return valid.status();
+    search = *std::move(valid);
+    return call.access().HoldQueries(search.queries.size());
   });
   if (!status.ok()) return call.Finish(status);
   pipeline.Run(call, request.collection(), std::move(search), method);

@@ -208,8 +208,10 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& colle
   task->deadline = Deadline(call);
   task->cancelled = call.cancelled();
   task->priority = search.priority;
-  const query::CallOptions options{PathOf(pending->method), search.exclude_ids,
-                                   search.answer.required_filter};
+  const query::CallOptions options{
+      PathOf(pending->method),
+      search.exclude_ids,
+      {search.answer.required_filter, call.access().required_filter()}};
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);

@@ -165,6 +165,7 @@ int RunBench(const BenchFlags& flags) {
   if (!pool.ok()) return Fail(pool.status(), flags.client.json);
   for (RunPlan& plan : options->plans) {
     plan.address = connection.address();
+    plan.security = connection.security();
     plan.server_processes = processes;
   }
   const auto runs = RunAll(*options, *pool, *samples);

@@ -12,6 +12,7 @@
 #include <grpcpp/support/slice.h>
 
 #include "cli/bench/call_outcome.h"
+#include "cli/client_security.h"
 
 namespace simile::cli::bench {
 
@@ -38,8 +39,8 @@ using Channels = std::vector<std::shared_ptr<grpc::Channel>>;
 
 // Opens so many connections, each with a channel to itself.
 // Errors: kUnavailable when one is not ready within `timeout`.
-absl::StatusOr<Channels> OpenChannels(const std::string& address, std::size_t count,
-                                      std::chrono::milliseconds timeout);
+absl::StatusOr<Channels> OpenChannels(const std::string& address, const ClientSecurity& security,
+                                      std::size_t count, std::chrono::milliseconds timeout);
 
 // Each request a call of its own, with this deadline.
 //   slot_count  calls under way at most

@@ -29,8 +29,8 @@ absl::StatusOr<std::vector<std::unique_ptr<CallSender>>> MakeSenders(const RunPl
   const auto end_by = std::chrono::system_clock::now() + plan.warm_up + plan.duration +
                       plan.timeout + kConnectTimeout + kStreamAllowance;
   for (std::uint32_t i = 0; i < plan.threads; ++i) {
-    auto channels =
-        OpenChannels(plan.address, PartOf(plan.connections, plan.threads, i), kConnectTimeout);
+    auto channels = OpenChannels(plan.address, plan.security,
+                                 PartOf(plan.connections, plan.threads, i), kConnectTimeout);
     if (!channels.ok()) return channels.status();
     const std::uint32_t slots = PartOf(plan.load.in_flight, plan.threads, i);
     senders.push_back(plan.transport == Transport::kUnary

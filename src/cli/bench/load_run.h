@@ -14,6 +14,7 @@
 #include "cli/bench/load_pace.h"
 #include "cli/bench/load_tally.h"
 #include "cli/bench/request_pool.h"
+#include "cli/client_security.h"
 
 namespace simile::cli::bench {
 
@@ -22,6 +23,7 @@ enum class Transport : std::uint8_t { kUnary, kStream };
 // One run of load against one server.
 struct RunPlan {
   std::string address;
+  ClientSecurity security;
   Load load;
   Transport transport = Transport::kUnary;
   std::uint32_t connections = 1;

@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
-#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
 
 #include "cli/bench/call_sender.h"
+#include "cli/channel.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
@@ -77,8 +76,8 @@ class UnaryCalls final : public CallSender {
 
 }  // namespace
 
-absl::StatusOr<Channels> OpenChannels(const std::string& address, std::size_t count,
-                                      std::chrono::milliseconds timeout) {
+absl::StatusOr<Channels> OpenChannels(const std::string& address, const ClientSecurity& security,
+                                      std::size_t count, std::chrono::milliseconds timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(Limits{}.reply_bytes_max) + kFrameBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -90,8 +89,7 @@ absl::StatusOr<Channels> OpenChannels(const std::string& address, std::size_t co
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   Channels channels;
   for (std::size_t i = 0; i < count; ++i) {
-    channels.push_back(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+    channels.push_back(OpenChannel(address, security, arguments));
     channels.back()->GetState(true);
   }
   const auto ready_by = std::chrono::system_clock::now() + timeout;

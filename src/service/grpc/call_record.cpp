@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <grpc/grpc_security_constants.h>
 
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
@@ -15,6 +16,7 @@
 namespace simile::service {
 namespace {
 
+constexpr char kAuthorizationKey[] = "authorization";
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
@@ -24,6 +26,19 @@ std::string_view Sent(const grpc::ServerContext& context, const char* key) {
   const auto entry = metadata.find(key);
   if (entry == metadata.end()) return {};
   return {entry->second.data(), entry->second.size()};
+}
+
+// The names that TLS has verified in the client's certificate.
+std::vector<std::string> CertificateNames(const grpc::ServerContext& context) {
+  std::vector<std::string> names;
+  const auto of_transport = context.auth_context();
+  if (of_transport == nullptr || !of_transport->IsPeerAuthenticated()) return names;
+  for (const char* const property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
+    for (const grpc::string_ref& value : of_transport->FindPropertyValues(property)) {
+      names.emplace_back(value.data(), value.size());
+    }
+  }
+  return names;
 }
 
 grpc::Status FullStatus(const absl::Status& status, const CallRecord& record,
@@ -47,9 +62,17 @@ grpc::Status FullStatus(const absl::Status& status, const CallRecord& record,
 CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
     : method_(&method),
       arrived_at_(environment().clock.Now()),
-      caller_(CallerKeyOf(context.peer())),
       sent_request_id_(Sent(context, kRequestIdKey)),
       trace_parent_(Sent(context, kTraceParentKey)) {
+  std::string peer = context.peer();
+  const auto certificate_names = [&] { return CertificateNames(context); };
+  admission_ = environment().access.Admit(
+      this->method(), method.row().role,
+      {Sent(context, kAuthorizationKey), context.client_metadata().count(kAuthorizationKey) > 1,
+       certificate_names},
+      identity_);
+  caller_ = identity_.principal ? CallerKeyOfName(identity_.principal->name) : CallerKeyOf(peer);
+  if (method.row().role >= Role::kWrite) peer_ = std::move(peer);
   if (IsUsableRequestId(sent_request_id_)) return;
   own_request_id_ = environment().request_ids.Next();
   replaces_request_id_ = !sent_request_id_.empty();
@@ -62,6 +85,8 @@ std::string_view CallRecord::method() const { return method_->name(); }
 CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   CallRecord record = *this;
   record.arrived_at_ = environment().clock.Now();
+  record.admission_ =
+      environment().access.AdmitAgain(method(), method_->row().role, record.identity_);
   record.own_request_id_ = fmt::format("{}/{}", request_id(), number);
   return record;
 }
@@ -85,6 +110,7 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
                      Clock::Duration duration) const {
   std::vector<observe::LogField> fields = {
       {"request_id", request_id()}, {"rpc", method()}, {"duration_us", Microseconds(duration)}};
+  if (identity_.principal) fields.emplace_back("principal", identity_.principal->name);
   if (replaces_request_id_) {
     fields.emplace_back("sent_request_id", sent_request_id_.substr(0, kRequestIdBytesMax));
   }

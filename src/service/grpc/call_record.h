@@ -19,7 +19,8 @@ class Method;
 // Borrows the text of its context's metadata, which lives as long as that.
 class CallRecord {
  public:
-  // Of a call that arrives now: the caller's request id or a new one, and the caller's trace.
+  // Of a call that arrives now: the caller's request id or a new one, the caller's trace, and
+  // whether it may call.
   CallRecord(const Method& method, const grpc::ServerContext& context);
   // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
@@ -31,7 +32,13 @@ class CallRecord {
   // Whether the caller sent another one, which cannot be used.
   bool replaces_request_id() const { return replaces_request_id_; }
   Clock::TimePoint arrived_at() const { return arrived_at_; }
+  // Whom the caller shares with: by its principal, or else by its address.
   CallerKey caller() const { return caller_; }
+  // Whether the caller may make this call; and who it is.
+  const absl::Status& admission() const { return admission_; }
+  const Caller& identity() const { return identity_; }
+  // Of methods that change something; empty for others.
+  std::string_view peer() const { return peer_; }
 
   // Counts the end of the call, and logs it unless too many fail alike (FailureLines). Does not
   // throw: what has no memory is left out.
@@ -46,6 +53,9 @@ class CallRecord {
   const Method* method_;
   Clock::TimePoint arrived_at_;
   CallerKey caller_;
+  Caller identity_;
+  absl::Status admission_;
+  std::string peer_;
   std::string_view sent_request_id_;  // by the caller; empty for none
   std::string own_request_id_;        // in its place; empty when it is used as it is
   bool replaces_request_id_ = false;

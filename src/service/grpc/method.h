@@ -13,6 +13,7 @@
 #include "net/io_thread.h"
 #include "net/queued_service.h"
 #include "observe/metrics.h"
+#include "service/access/principal.h"
 #include "service/rpc_environment.h"
 
 namespace simile::service {
@@ -26,6 +27,7 @@ enum class Runs : std::uint8_t {
 // A row of the table of methods.
 struct MethodRow {
   const char* path;  // "/simile.v1.SearchService/Search"; static storage
+  Role role;         // that its callers need
   Runs runs = Runs::kOnWorker;
   // How many calls gRPC can hand out before the I/O thread asks for more. Others wait in gRPC.
   std::size_t posted = 2;

@@ -29,6 +29,8 @@ ProgressExchange::ProgressExchange(Method& method) : Exchange(method) {
 
 absl::Status ProgressExchange::Begin() {
   const std::size_t bytes = request_.Length();
+  absl::Status admitted = Admit(bytes);
+  if (!admitted.ok()) return admitted;
   if (bytes > kParsedAtOnceBytesMax) return TooLongError(bytes);
   return Handle([this] { Run(); }, caller(), bytes);
 }

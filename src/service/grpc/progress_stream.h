@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,6 +38,8 @@ class ProgressExchange : public Exchange {
   // Reads the request and calls the handler, or ends the call with its error.
   virtual void Run() = 0;
   virtual CallerKey caller() const = 0;
+  // See ServerCall.
+  virtual absl::Status Admit(std::uint64_t request_bytes) = 0;
   absl::Status Begin() override;
   void SendEnd(const grpc::Status& status) override;
   void Release() override { delete this; }
@@ -110,6 +113,7 @@ class ProgressMethodOf final : public Method {
     void Run() override { call_->Run(method_.handle_); }
     void Reject(const absl::Status& status) override { call_->Finish(status); }
     CallerKey caller() const override { return call_->caller(); }
+    absl::Status Admit(std::uint64_t request_bytes) override { return call_->Admit(request_bytes); }
 
     ProgressMethodOf& method_;
     std::optional<Arrived> call_;

@@ -89,6 +89,7 @@ class SearchStream::Request final : public ServerCall<Call> {
   // a large one, which may wait until its answer has a place.
   absl::Status Parse(grpc::ByteBuffer& bytes) {
     const std::size_t length = bytes.Length();
+    bytes_ = length;
     return Guarded([&] {
       absl::Status parsed = ParseMessage(bytes, *message_);
       tag_ = message_->tag();
@@ -101,7 +102,8 @@ class SearchStream::Request final : public ServerCall<Call> {
   }
   // Checks what the message says of itself and of the stream.
   void Check(StreamOrder& order) {
-    refusal_ = order.Agree(*message_);
+    refusal_ = Admit(bytes_);
+    if (refusal_.ok()) refusal_ = order.Agree(*message_);
     const auto timeout = ValidateTimeout(*message_, environment().limits);
     if (timeout.ok()) SetDeadline(arrived_at() + *timeout);
     if (refusal_.ok()) refusal_ = timeout.status();
@@ -179,6 +181,7 @@ class SearchStream::Request final : public ServerCall<Call> {
   std::uint64_t tag_ = 0;             // of the message
   bool is_search_ = false;
   std::uint64_t number_ = 0;
+  std::uint64_t bytes_ = 0;  // of the message
   std::uint64_t large_bytes_ = 0;
   absl::Status refusal_;
   UnsentReplies::Part counted_;  // a large message, while it waits
@@ -200,6 +203,7 @@ SearchStream::SearchStream(Method& method, const SearchPipeline& pipeline)
       window_({environment().limits.stream_requests_max, environment().limits.reply_bytes_max}) {}
 
 absl::Status SearchStream::Begin() {
+  if (!record_->admission().ok()) return record_->admission();
   Advance();
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 
 #include "service/call.h"
 #include "service/call_work.h"
+#include "service/change_audit.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
 #include "service/guarded.h"
@@ -25,7 +26,10 @@ template <class Interface>
 class ServerCall : public Interface {
  public:
   ServerCall(RpcEnvironment& environment, CallRecord record, std::stop_token cancelled)
-      : environment_(environment), record_(std::move(record)), cancelled_(std::move(cancelled)) {
+      : environment_(environment),
+        record_(std::move(record)),
+        access_(record_.identity()),
+        cancelled_(std::move(cancelled)) {
     reply_limit_.bytes_max = environment.limits.reply_bytes_default;
     reply_limit_.unsent = environment.unsent_replies.get();
     reply_limit_.caller = record_.caller();
@@ -36,8 +40,19 @@ class ServerCall : public Interface {
   std::string_view request_id() const override { return record_.request_id(); }
   Clock::TimePoint arrived_at() const override { return record_.arrived_at(); }
   CallerKey caller() const override { return record_.caller(); }
+  CallAccess& access() override { return access_; }
+  std::string_view peer() const override { return record_.peer(); }
   std::optional<Clock::TimePoint> deadline() const override { return reply_limit_.deadline; }
   std::stop_token cancelled() const override { return cancelled_; }
+  // Whether the caller may make the call, and send so much.
+  // Errors: UNAUTHENTICATED, PERMISSION_DENIED, CALLER_LIMIT.
+  absl::Status Admit(std::uint64_t request_bytes) {
+    absl::Status admitted =
+        record_.admission().ok() ? access_.HoldBytes(request_bytes) : record_.admission();
+    // A change, or something else that few may do.
+    if (!admitted.ok() && !record_.peer().empty()) AuditRefusal(environment_.log, *this, admitted);
+    return admitted;
+  }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
     reply_limit_.bytes_max = bytes_max;
     reply_limit_.remedy = remedy;
@@ -63,6 +78,7 @@ class ServerCall : public Interface {
  private:
   RpcEnvironment& environment_;
   const CallRecord record_;
+  CallAccess access_;
   const std::stop_token cancelled_;
   ReplyLimit reply_limit_;
 };

@@ -43,6 +43,8 @@ UnaryExchange::UnaryExchange(UnaryMethod& method) : Exchange(method), method_(me
 }
 
 absl::Status UnaryExchange::Begin() {
+  absl::Status admitted = call_->Admit(request_.Length());
+  if (!admitted.ok()) return admitted;
   return Handle([this] { call_->Run(); }, call_->caller(), request_.Length());
 }
 

@@ -1,0 +1,282 @@
+#include "app/access_file.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <absl/strings/escaping.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/json_object.h"
+#include "base/atomic_file.h"
+#include "base/message_text.h"
+#include "base/nearest_name.h"
+#include "data/time_value.h"
+#include "filter/parser.h"
+
+namespace simile::app {
+namespace {
+
+using nlohmann::json;
+using service::Principal;
+using service::Role;
+
+constexpr std::size_t kFileBytesMax = 1U << 20;
+constexpr std::size_t kNameBytesMax = 128;
+
+// Beyond these a number is a mistake.
+constexpr double kRateMax = 1e9;
+constexpr std::uint64_t kCountMax = std::uint64_t{1} << 50;
+
+absl::Status Refuse(std::string_view text) { return absl::InvalidArgumentError(std::string(text)); }
+
+absl::Status CheckKeys(const json& object, std::string_view where,
+                       std::span<const std::string> known) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    return Refuse(fmt::format("{}: unknown name {}.{} Known: {}", where, base::Quoted(key),
+                              base::DidYouMean(base::NearestName(key, known)),
+                              fmt::join(known, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+// Reads the members of one principal.
+class PrincipalReader {
+ public:
+  //   where  "principal 3", until its name is known
+  PrincipalReader(const json& object, const std::string& file_name, const std::string& where)
+      : object_(object), file_name_(file_name), where_(fmt::format("{}: {}", file_name, where)) {}
+
+  absl::StatusOr<Principal> Read() {
+    static const std::vector<std::string> kKnown = {
+        "name",    "role",  "token_sha256", "certificates", "collections", "required_filter",
+        "expires", "limits"};
+    if (!object_.is_object()) return Refuse(fmt::format("{}: not an object", where_));
+    Principal principal;
+    absl::Status status = ReadName(principal);
+    status.Update(CheckKeys(object_, where_, kKnown));
+    if (status.ok()) status = ReadRole(principal);
+    if (status.ok()) status = ReadHashes(principal);
+    if (status.ok()) status = ReadTexts("certificates", principal.certificate_names);
+    if (status.ok()) status = ReadTexts("collections", principal.collections);
+    if (status.ok()) status = ReadFilter(principal);
+    if (status.ok()) status = ReadExpiry(principal);
+    if (status.ok()) status = ReadLimits(principal);
+    if (!status.ok()) return status;
+    if (principal.token_hashes.empty() && principal.certificate_names.empty()) {
+      return Refuse(fmt::format(
+          "{}: neither token_sha256 nor certificates; `simile token` makes a token", where_));
+    }
+    return principal;
+  }
+
+ private:
+  template <class... Parts>
+  absl::Status Wrong(std::string_view key, fmt::format_string<Parts...> format,
+                     Parts&&... parts) const {
+    return Refuse(
+        fmt::format("{}: {}: {}", where_, key, fmt::format(format, std::forward<Parts>(parts)...)));
+  }
+
+  absl::Status ReadName(Principal& principal) {
+    const auto name = object_.find("name");
+    if (name == object_.end() || !name->is_string() || name->get<std::string>().empty() ||
+        name->get<std::string>().size() > kNameBytesMax) {
+      return Wrong("name",
+                   "give a string of 1 to {} bytes; logs and messages name the caller by it",
+                   kNameBytesMax);
+    }
+    principal.name = name->get<std::string>();
+    where_ = fmt::format("{}: principal {}", file_name_, base::Quoted(principal.name));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadRole(Principal& principal) const {
+    const auto text = object_.find("role");
+    const auto role = text != object_.end() && text->is_string()
+                          ? service::RoleNamed(text->get<std::string>())
+                          : std::nullopt;
+    if (!role) return Wrong("role", "give \"read\", \"write\" or \"admin\"");
+    principal.role = *role;
+    return absl::OkStatus();
+  }
+
+  // A string, or a list of strings, none of them empty.
+  absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) return absl::OkStatus();
+    const json list = found->is_array() ? *found : json::array({*found});
+    for (const json& each : list) {
+      if (!each.is_string() || each.get<std::string>().empty()) {
+        return Wrong(key, "{} is not a string, or is empty", each.dump());
+      }
+      texts.push_back(each.get<std::string>());
+    }
+    if (texts.empty()) return Wrong(key, "an empty list; leave it out, or name at least one");
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadHashes(Principal& principal) const {
+    std::vector<std::string> texts;
+    absl::Status status = ReadTexts("token_sha256", texts);
+    if (!status.ok()) return status;
+    for (const std::string& text : texts) {
+      service::TokenHash hash;
+      const bool is_hex = text.size() == 2 * hash.size() &&
+                          text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+      if (!is_hex) {
+        return Wrong("token_sha256",
+                     "not 64 hexadecimal digits; the token itself must not be here: `printf %s "
+                     "TOKEN | sha256sum`, or `simile token`");
+      }
+      std::ranges::copy(absl::HexStringToBytes(text), hash.begin());
+      principal.token_hashes.push_back(hash);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadFilter(Principal& principal) const {
+    const auto text = object_.find("required_filter");
+    if (text == object_.end()) return absl::OkStatus();
+    if (!text->is_string() || text->get<std::string>().empty()) {
+      return Wrong("required_filter", "give a filter, as in \"year >= 1990\", or leave it out");
+    }
+    principal.required_filter = text->get<std::string>();
+    const auto parsed = filter::Parse(principal.required_filter);
+    if (parsed.ok()) return absl::OkStatus();
+    return Wrong("required_filter", "{}", std::string(parsed.status().message()));
+  }
+
+  absl::Status ReadExpiry(Principal& principal) const {
+    const auto text = object_.find("expires");
+    if (text == object_.end()) return absl::OkStatus();
+    const auto time = text->is_string() ? data::ParseTime(text->get<std::string>()) : std::nullopt;
+    if (!time) {
+      return Wrong("expires", "{} is not a time as \"2027-05-31T12:00:00Z\" or \"2027-05-31\"",
+                   text->dump());
+    }
+    principal.expires_at = std::chrono::system_clock::time_point(std::chrono::microseconds(*time));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadLimits(Principal& principal) const {
+    static const std::vector<std::string> kKnown = {"calls_per_second", "queries_in_flight",
+                                                    "bytes_in_flight"};
+    const auto limits = object_.find("limits");
+    if (limits == object_.end()) return absl::OkStatus();
+    if (!limits->is_object()) return Wrong("limits", "not an object");
+    absl::Status status = CheckKeys(*limits, where_ + ": limits", kKnown);
+    if (!status.ok()) return status;
+    if (const auto rate = limits->find(kKnown[0]); rate != limits->end()) {
+      if (!rate->is_number() || !(rate->get<double>() > 0 && rate->get<double>() <= kRateMax)) {
+        return Wrong("limits", "calls_per_second: {} is not a number above 0", rate->dump());
+      }
+      principal.limits.calls_per_second = rate->get<double>();
+    }
+    for (auto [key, to] : {std::pair(&kKnown[1], &principal.limits.queries_in_flight),
+                           std::pair(&kKnown[2], &principal.limits.bytes_in_flight)}) {
+      const auto number = limits->find(*key);
+      if (number == limits->end()) continue;
+      const bool is_count = number->is_number_unsigned() && number->get<std::uint64_t>() > 0 &&
+                            number->get<std::uint64_t>() <= kCountMax;
+      if (!is_count)
+        return Wrong("limits", "{}: {} is not a whole number from 1", *key, number->dump());
+      *to = number->get<std::uint64_t>();
+    }
+    return absl::OkStatus();
+  }
+
+  const json& object_;
+  const std::string& file_name_;
+  std::string where_;
+};
+
+// Errors: two principals that share what must tell them apart.
+absl::Status CheckDistinct(const std::vector<Principal>& principals, const std::string& file_name) {
+  std::set<std::string> names;
+  std::set<std::string> certificates;
+  std::set<service::TokenHash> hashes;
+  for (const Principal& principal : principals) {
+    const std::string name = base::Quoted(principal.name);
+    if (!names.insert(principal.name).second) {
+      return Refuse(fmt::format("{}: two principals are named {}", file_name, name));
+    }
+    for (const std::string& certificate : principal.certificate_names) {
+      if (certificates.insert(certificate).second) continue;
+      return Refuse(fmt::format("{}: principal {}: another one has the certificate name {} too",
+                                file_name, name, base::Quoted(certificate)));
+    }
+    for (const service::TokenHash& hash : principal.token_hashes) {
+      if (hashes.insert(hash).second) continue;
+      return Refuse(
+          fmt::format("{}: principal {}: another one has the same token", file_name, name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Principal>> ReadPrincipals(const std::string& text,
+                                                      const std::string& file_name) {
+  static const std::vector<std::string> kKnown = {"principals"};
+  const absl::StatusOr<json> parsed =
+      ParseJsonObject(text, file_name, R"({"principals": [{"name": "ranker", "role": "read"}]})");
+  if (!parsed.ok()) return parsed.status();
+  const json& root = *parsed;
+  const bool has_list = root.contains("principals") && root.at("principals").is_array();
+  if (!has_list) return Refuse(fmt::format("{}: no list \"principals\"", file_name));
+  absl::Status status = CheckKeys(root, file_name, kKnown);
+  if (!status.ok()) return status;
+  std::vector<Principal> principals;
+  for (const json& each : root.at("principals")) {
+    auto principal =
+        PrincipalReader(each, file_name, fmt::format("principal {}", principals.size() + 1)).Read();
+    if (!principal.ok()) return principal.status();
+    principals.push_back(*std::move(principal));
+  }
+  if (principals.empty())
+    return Refuse(fmt::format("{}: no principal: nobody could call", file_name));
+  status = CheckDistinct(principals, file_name);
+  if (!status.ok()) return status;
+  return principals;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
+    const std::filesystem::path& file) {
+  const std::string file_name = file.string();
+  const auto text = base::ReadWholeFile(file, kFileBytesMax);
+  if (!text.ok())
+    return Refuse(fmt::format("{}: {}", file_name, std::string(text.status().message())));
+  if (text->empty()) return Refuse(fmt::format("{}: no such file, or an empty one", file_name));
+  auto principals = ReadPrincipals(*text, file_name);
+  if (!principals.ok()) return principals.status();
+  return std::make_shared<const service::AccessPolicy>(*std::move(principals));
+}
+
+std::string AccessEntryText(const Principal& principal) {
+  nlohmann::ordered_json entry = {{"name", principal.name},
+                                  {"role", std::string(service::NameOf(principal.role))}};
+  for (const service::TokenHash& hash : principal.token_hashes) {
+    entry["token_sha256"].push_back(absl::BytesToHexString(
+        absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size())));
+  }
+  if (!principal.collections.empty()) entry["collections"] = principal.collections;
+  if (!principal.required_filter.empty()) entry["required_filter"] = principal.required_filter;
+  if (principal.expires_at) {
+    entry["expires"] = data::TimeText(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          principal.expires_at->time_since_epoch())
+                                          .count());
+  }
+  return entry.dump(2);
+}
+
+}  // namespace simile::app

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <absl/status/statusor.h>
+
+#include "service/access/access_policy.h"
+
+namespace simile::app {
+
+// Reads the file that says who may call (server.access_file, docs/access.md):
+//
+//   {"principals": [{"name": "ranker", "role": "read", "token_sha256": ["9f86d0..."]}]}
+//
+// Checks everything that can be checked without a collection: names, roles, hashes, times, filters.
+// Unknown names are refused with the nearest known one.
+// Errors: kInvalidArgument, which names the file, the principal and what would be right.
+absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
+    const std::filesystem::path& file);
+
+// An entry of that file for a new token; `simile token` prints it.
+std::string AccessEntryText(const service::Principal& principal);
+
+}  // namespace simile::app

@@ -1,0 +1,120 @@
+#include "cli/client_security.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/atomic_file.h"
+#include "base/loopback.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kFileBytesMax = 1U << 20;
+
+// A file's name, and the flag or variable that gave it.
+struct Source {
+  std::string origin;  // "--ca "
+  std::string file;
+};
+
+std::optional<std::string> Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+// The flag, else the variable.
+std::optional<Source> SourceOf(const std::optional<std::string>& flag, std::string_view flag_name,
+                               const char* variable = nullptr) {
+  if (flag) return Source{fmt::format("{} ", flag_name), *flag};
+  if (variable == nullptr) return std::nullopt;
+  const auto value = Variable(variable);
+  if (!value) return std::nullopt;
+  return Source{fmt::format("{}=", variable), *value};
+}
+
+absl::StatusOr<std::string> Read(const Source& source) {
+  auto text = base::ReadWholeFile(source.file, kFileBytesMax);
+  if (text.ok() && !text->empty()) return text;
+  return absl::InvalidArgumentError(fmt::format(
+      "{}{}: {}", source.origin, source.file,
+      text.ok() ? "no such file, or an empty one" : std::string(text.status().message())));
+}
+
+// Reads a PEM file into `text` if there is one.
+absl::Status ReadPem(const std::optional<Source>& source, std::string& text) {
+  if (!source) return absl::OkStatus();
+  auto read = Read(*source);
+  if (!read.ok()) return read.status();
+  if (read->find("-----BEGIN ") == std::string::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}{}: not a PEM file; such a file has a line -----BEGIN ...", source->origin,
+                    source->file));
+  }
+  text = *std::move(read);
+  return absl::OkStatus();
+}
+
+// Without the line end that editors add.
+std::string Trimmed(std::string text) {
+  const auto is_space = [](unsigned char character) { return std::isspace(character) != 0; };
+  while (!text.empty() && is_space(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+absl::StatusOr<std::string> ReadToken(const SecurityFlags& flags) {
+  const auto source = SourceOf(flags.token_file, "--token-file", "SIMILE_TOKEN_FILE");
+  std::string token;
+  if (source) {
+    auto text = Read(*source);
+    if (!text.ok()) return text.status();
+    token = Trimmed(*std::move(text));
+  } else {
+    token = Trimmed(Variable("SIMILE_TOKEN").value_or(""));
+  }
+  const bool is_sendable = std::ranges::all_of(
+      token, [](unsigned char character) { return character > ' ' && character < 0x7F; });
+  if (is_sendable) return token;
+  return absl::InvalidArgumentError(
+      fmt::format("{}: a token is one word of printable ASCII characters",
+                  source ? source->origin + source->file : "SIMILE_TOKEN"));
+}
+
+bool IsThisMachine(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return base::IsLoopback(host);
+}
+
+}  // namespace
+
+absl::StatusOr<ClientSecurity> ReadClientSecurity(const SecurityFlags& flags,
+                                                  const std::string& address) {
+  ClientSecurity security;
+  const auto ca = SourceOf(flags.ca, "--ca", "SIMILE_CA");
+  absl::Status status = ReadPem(ca, security.ca);
+  if (status.ok()) status = ReadPem(SourceOf(flags.certificate, "--cert"), security.certificate);
+  if (status.ok()) status = ReadPem(SourceOf(flags.key, "--key"), security.key);
+  if (!status.ok()) return status;
+  if (flags.certificate.has_value() != flags.key.has_value()) {
+    return absl::InvalidArgumentError("--cert and --key go together: give both, or neither");
+  }
+  security.server_name = flags.server_name.value_or("");
+  security.encrypted = flags.tls || ca || flags.certificate || flags.server_name;
+  auto token = ReadToken(flags);
+  if (!token.ok()) return token.status();
+  if (!token->empty() && !security.encrypted && !IsThisMachine(address)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "the token would reach {} unencrypted: give --tls, with --ca FILE where this machine does "
+        "not trust the server's authority",
+        address));
+  }
+  security.token = *std::move(token);
+  return security;
+}
+
+}  // namespace simile::cli

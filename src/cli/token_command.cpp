@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/strings/escaping.h>
+#include <fmt/format.h>
+#include <openssl/rand.h>
+#include <nlohmann/json.hpp>
+
+#include "app/access_file.h"
+#include "base/message_text.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json_line.h"
+#include "data/time_value.h"
+#include "service/access/access_policy.h"
+
+namespace simile::cli {
+namespace {
+
+constexpr std::size_t kTokenBytes = 32;
+constexpr std::string_view kTokenPrefix = "simile_";  // so that scanners of repositories know one
+
+struct TokenFlags {
+  std::optional<std::string> name;
+  std::optional<std::string> role;
+  std::vector<std::string> collections;
+  std::optional<std::string> expires;
+  bool json = false;
+};
+
+absl::StatusOr<std::string> NewToken() {
+  std::array<unsigned char, kTokenBytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    return absl::UnavailableError("this machine gives no random bytes");
+  }
+  std::string text;
+  absl::WebSafeBase64Escape(
+      absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), &text);
+  return fmt::format("{}{}", kTokenPrefix, text);
+}
+
+absl::Status CheckTokenFlags(const TokenFlags& flags) {
+  if (flags.role && !service::RoleNamed(*flags.role)) {
+    return absl::InvalidArgumentError(
+        fmt::format("--role {}: give read, write or admin", base::Quoted(*flags.role)));
+  }
+  if (flags.expires && !data::ParseTime(*flags.expires)) {
+    return absl::InvalidArgumentError(
+        fmt::format("--expires {}: give a day as 2027-05-31, or a time as 2027-05-31T12:00:00Z",
+                    base::Quoted(*flags.expires)));
+  }
+  return absl::OkStatus();
+}
+
+int PrintToken(const TokenFlags& flags) {
+  const absl::StatusOr<std::string> token = NewToken();
+  if (!token.ok()) return Fail(token.status(), flags.json);
+  service::Principal principal;
+  principal.name = *flags.name;
+  principal.role = *service::RoleNamed(flags.role.value_or("read"));
+  principal.token_hashes.push_back(service::HashToken(*token));
+  principal.collections = flags.collections;
+  if (flags.expires) {
+    principal.expires_at = std::chrono::system_clock::time_point(
+        std::chrono::microseconds(*data::ParseTime(*flags.expires)));
+  }
+  const std::string entry = app::AccessEntryText(principal);
+  if (flags.json) {
+    fmt::print("{}",
+               JsonLine({{"token", *token}, {"principal", nlohmann::ordered_json::parse(entry)}}));
+    return kSucceeded;
+  }
+  fmt::print(
+      "{}\n\n"
+      "This is the token of {}; it is shown once and kept nowhere. Its caller sends it as\n"
+      "`authorization: Bearer TOKEN`; simile's own commands take it by --token-file or "
+      "SIMILE_TOKEN.\n\n"
+      "Add this to the list \"principals\" of the file that server.access_file names. A server "
+      "that\n"
+      "runs takes it within a second:\n\n{}\n",
+      *token, principal.name, entry);
+  return kSucceeded;
+}
+
+}  // namespace
+
+void AddTokenCommand(CommandLine& line) {
+  const auto flags = std::make_shared<TokenFlags>();
+  line.Add("token", "Make a token for a caller of a server")
+      .Text("--name", flags->name, "NAME", "Whose it is; logs and messages name the caller so")
+      .Required()
+      .Text(
+          "--role", flags->role, "ROLE",
+          "What the caller may do: read searches, write also changes collections, admin also reads "
+          "metrics and probes (default read)")
+      .Choices({"read", "write", "admin"})
+      .Texts("--collection", flags->collections, "NAME",
+             "The only collections it may use; may be repeated (default all)")
+      .Text("--expires", flags->expires, "TIME", "When the access ends (default never)")
+      .Switch("--json", flags->json, "Print JSON for programs")
+      .Check([flags] { return CheckTokenFlags(*flags); })
+      .Run([flags] { return PrintToken(*flags); });
+}
+
+}  // namespace simile::cli

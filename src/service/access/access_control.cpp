@@ -1,0 +1,128 @@
+#include "service/access/access_control.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+
+namespace simile::service {
+namespace {
+
+constexpr std::string_view kBearer = "bearer ";
+
+// The token of an entry `Bearer TOKEN`, whose first word is written in any case.
+std::optional<std::string_view> TokenIn(std::string_view authorization) {
+  if (authorization.size() <= kBearer.size()) return std::nullopt;
+  const bool is_bearer = std::ranges::equal(
+      authorization.substr(0, kBearer.size()), kBearer,
+      [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+  if (!is_bearer) return std::nullopt;
+  return authorization.substr(authorization.find_first_not_of(' ', kBearer.size()));
+}
+
+absl::Status Unauthenticated(std::string_view text) {
+  return base::Error(base::ErrorReason::kUnauthenticated, text);
+}
+
+// Errors: UNAUTHENTICATED, which says what is missing and nothing of the tokens there are.
+absl::Status Find(const AccessPolicy& policy, const Credentials& credentials,
+                  PrincipalPtr& principal) {
+  if (credentials.is_repeated) {
+    return Unauthenticated("several `authorization` entries; send one");
+  }
+  if (!credentials.authorization.empty()) {
+    const auto token = TokenIn(credentials.authorization);
+    if (!token) return Unauthenticated("the `authorization` entry is not `Bearer TOKEN`");
+    principal = policy.FindToken(*token);
+    return principal ? absl::OkStatus() : Unauthenticated("the server does not know the token");
+  }
+  if (policy.uses_certificates()) {
+    const std::vector<std::string> names = credentials.certificate_names();
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    principal = policy.FindCertificate(views);
+    if (principal) return absl::OkStatus();
+    if (!names.empty()) {
+      return Unauthenticated(
+          fmt::format("the server knows no caller by the name in the client's certificate ({})",
+                      names.front()));
+    }
+  }
+  if (!policy.uses_tokens()) return Unauthenticated("no client certificate");
+  return Unauthenticated("no token; send the metadata entry `authorization: Bearer TOKEN`");
+}
+
+}  // namespace
+
+void AccessControl::SetPolicy(std::shared_ptr<const AccessPolicy> policy) {
+  const std::lock_guard lock(mutex_);
+  policy_ = std::move(policy);
+  std::erase_if(uses_, [&](const auto& use) {
+    const bool is_known =
+        policy_ != nullptr && std::ranges::any_of(policy_->principals(), [&](const auto& each) {
+          return each->name == use.first;
+        });
+    return !is_known;
+  });
+}
+
+std::shared_ptr<const AccessPolicy> AccessControl::policy() const {
+  const std::lock_guard lock(mutex_);
+  return policy_;
+}
+
+absl::Status AccessControl::Admit(std::string_view method, Role needed,
+                                  const Credentials& credentials, Caller& caller) {
+  if (needed == Role::kNone) return absl::OkStatus();
+  const std::shared_ptr<const AccessPolicy> now = policy();
+  if (now == nullptr) return absl::OkStatus();
+  PrincipalPtr principal;
+  absl::Status found = Find(*now, credentials, principal);
+  if (!found.ok()) return found;
+  return CheckPrincipal(method, needed, std::move(principal), caller);
+}
+
+absl::Status AccessControl::AdmitAgain(std::string_view method, Role needed, Caller& caller) {
+  if (caller.principal == nullptr) return absl::OkStatus();
+  const std::shared_ptr<const AccessPolicy> now = policy();
+  if (now == nullptr) return absl::OkStatus();
+  const auto principals = now->principals();
+  const auto same = std::ranges::find_if(
+      principals, [&](const auto& each) { return each->name == caller.principal->name; });
+  if (same == principals.end()) {
+    return Unauthenticated(
+        fmt::format("the server no longer knows {}; open another stream", caller.principal->name));
+  }
+  return CheckPrincipal(method, needed, *same, caller);
+}
+
+absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
+                                           PrincipalPtr principal, Caller& caller) {
+  if (principal->expires_at && clock_.WallNow() >= *principal->expires_at) {
+    return Unauthenticated(fmt::format("the access of {} ended at {:%Y-%m-%d %H:%M:%S} UTC",
+                                       principal->name, fmt::gmtime(*principal->expires_at)));
+  }
+  caller.use = UseOf(principal->name);
+  caller.principal = std::move(principal);
+  const Principal& found = *caller.principal;
+  if (found.role < needed) {
+    return base::Error(base::ErrorReason::kPermissionDenied,
+                       fmt::format("{} has the role {}; {} needs {}", found.name,
+                                   NameOf(found.role), method, NameOf(needed)));
+  }
+  return caller.use->CountCall(found, clock_.Now());
+}
+
+std::shared_ptr<PrincipalUse> AccessControl::UseOf(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<PrincipalUse>& use = uses_[name];
+  if (use == nullptr) use = std::make_shared<PrincipalUse>();
+  return use;
+}
+
+}  // namespace simile::service

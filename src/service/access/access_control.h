@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+
+#include "service/access/access_policy.h"
+#include "service/access/principal_use.h"
+#include "simile/clock.h"
+
+namespace simile::service {
+
+// Who makes a call: nobody in particular while there is no policy.
+struct Caller {
+  PrincipalPtr principal;
+  std::shared_ptr<PrincipalUse> use;  // of the principal; null without one
+};
+
+// What a call says of its caller.
+struct Credentials {
+  std::string_view authorization;  // the metadata entry; empty for none
+  bool is_repeated = false;        // there are several such entries
+  // The names in the client's certificate, once TLS has verified it. Asked for only when the policy
+  // has names of certificates.
+  absl::FunctionRef<std::vector<std::string>()> certificate_names;
+};
+
+// Decides which calls are taken. Without a policy all are, and the server's switches decide about
+// changes and administration. Owned by the RPC services. Safe to use from any thread.
+class AccessControl {
+ public:
+  explicit AccessControl(const Clock& clock) : clock_(clock) {}
+
+  // From now on. Calls that were admitted go on.
+  void SetPolicy(std::shared_ptr<const AccessPolicy> policy);
+  std::shared_ptr<const AccessPolicy> policy() const;
+
+  // Finds the caller of a method and counts the call. A token goes before a certificate.
+  //   method  "simile.v1.SearchService/Search", for messages
+  // Errors: UNAUTHENTICATED, PERMISSION_DENIED, CALLER_LIMIT.
+  absl::Status Admit(std::string_view method, Role needed, const Credentials& credentials,
+                     Caller& caller);
+  // For another request of a caller that was admitted: whether that is still so. Counts it.
+  // Errors: the same.
+  absl::Status AdmitAgain(std::string_view method, Role needed, Caller& caller);
+
+ private:
+  absl::Status CheckPrincipal(std::string_view method, Role needed, PrincipalPtr principal,
+                              Caller& caller);
+  std::shared_ptr<PrincipalUse> UseOf(const std::string& name);
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;                                   // guards the members below
+  std::shared_ptr<const AccessPolicy> policy_;                 // null: everyone may call
+  std::map<std::string, std::shared_ptr<PrincipalUse>> uses_;  // by the principal's name
+};
+
+}  // namespace simile::service

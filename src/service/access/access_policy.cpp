@@ -1,0 +1,51 @@
+#include "service/access/access_policy.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+namespace simile::service {
+
+TokenHash HashToken(std::string_view token) {
+  TokenHash hash;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  return hash;
+}
+
+bool EqualHashes(const TokenHash& a, const TokenHash& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+AccessPolicy::AccessPolicy(std::vector<Principal> principals) {
+  for (Principal& each : principals) {
+    for (const TokenHash& hash : each.token_hashes) hashes_.push_back({hash, principals_.size()});
+    uses_certificates_ = uses_certificates_ || !each.certificate_names.empty();
+    principals_.push_back(std::make_shared<const Principal>(std::move(each)));
+  }
+}
+
+PrincipalPtr AccessPolicy::FindToken(std::string_view token) const {
+  const TokenHash hash = HashToken(token);
+  std::size_t found = principals_.size();
+  for (const Hash& known : hashes_) {
+    // No early end: a mask, not a branch.
+    const std::size_t mask =
+        std::size_t{0} - static_cast<std::size_t>(EqualHashes(hash, known.hash));
+    found = (found & ~mask) | (known.principal & mask);
+  }
+  return found == principals_.size() ? nullptr : principals_[found];
+}
+
+PrincipalPtr AccessPolicy::FindCertificate(std::span<const std::string_view> names) const {
+  for (const PrincipalPtr& principal : principals_) {
+    for (const std::string& name : principal->certificate_names) {
+      if (std::ranges::find(names, name) != names.end()) return principal;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace simile::service

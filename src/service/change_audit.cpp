@@ -1,0 +1,37 @@
+#include "service/change_audit.h"
+
+#include <vector>
+
+#include "base/error_detail.h"
+#include "service/guarded.h"
+
+namespace simile::service {
+
+ChangeAudit::ChangeAudit(const observe::Logger& log, AnyCall& call, std::string_view collection)
+    : log_(log),
+      method_(call.method()),
+      principal_(call.access().principal() ? call.access().principal()->name : ""),
+      peer_(call.peer()),
+      request_id_(call.request_id()),
+      collection_(collection) {}
+
+void ChangeAudit::Ended(const absl::Status& status) const noexcept {
+  static_cast<void>(Guarded([&] {
+    const std::string_view result =
+        status.ok() ? "done" : base::InfoOf(base::ReasonOf(status)).name;
+    std::vector<observe::LogField> fields = {
+        {"rpc", method_},
+        {"principal", principal_.empty() ? "anyone" : principal_},
+        {"peer", peer_},
+        {"request_id", request_id_},
+        {"result", result}};
+    if (!collection_.empty()) fields.emplace_back("collection", collection_);
+    log_.Write(observe::LogLevel::kInfo, "audit", fields);
+  }));
+}
+
+void AuditRefusal(const observe::Logger& log, AnyCall& call, const absl::Status& status) noexcept {
+  static_cast<void>(Guarded([&] { ChangeAudit(log, call, "").Ended(status); }));
+}
+
+}  // namespace simile::service

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+#include "observe/log.h"
+#include "service/call.h"
+
+namespace simile::service {
+
+// The line in the log that says who changed a collection, or tried to, and what came of it: one for
+// each call, also where several calls share a change.
+class ChangeAudit {
+ public:
+  //   log  borrowed
+  ChangeAudit(const observe::Logger& log, AnyCall& call, std::string_view collection);
+
+  // Writes the line. Without memory for it there is none.
+  void Ended(const absl::Status& status) const noexcept;
+
+ private:
+  const observe::Logger& log_;
+  const std::string method_;
+  const std::string principal_;
+  const std::string peer_;
+  const std::string request_id_;
+  const std::string collection_;
+};
+
+// The same for a call that was refused before its request was read.
+void AuditRefusal(const observe::Logger& log, AnyCall& call, const absl::Status& status) noexcept;
+
+}  // namespace simile::service
