@@ -183,6 +183,13 @@ struct Connection::Channel {
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
       return WithDetails(absl::DeadlineExceededError(TimeoutText()), status.error_details());
     }
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && security.token.empty()) {
+      return WithDetails(absl::UnauthenticatedError(fmt::format(
+                             "the server at {} wants to know who calls: give --token-file FILE (or "
+                             "SIMILE_TOKEN){}",
+                             address, security.certificate.empty() ? ", or --cert and --key" : "")),
+                         status.error_details());
+    }
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return absl::UnimplementedError(fmt::format(
           "the server at {} does not implement this call; is it a Simile server of this version?",

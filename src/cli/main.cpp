@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 
 #include "base/standard_streams.h"
 #include "cli/command_line.h"
@@ -58,6 +59,8 @@ int main(int argument_count, char** arguments) {
   simile::base::OpenClosedStandardStreams();
   // Debian's abseil looks for a deadlock at each lock of a mutex, and gRPC takes dozens a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // Commands say themselves why a connection failed; `serve` has its log.
+  gpr_set_log_function([](gpr_log_func_args* /*line*/) {});
   try {
     return simile::cli::Main(argument_count, arguments);
   } catch (const std::exception& error) {

@@ -49,8 +49,10 @@ class TlsCredentials final : public grpc::ServerCredentials {
     }
     const grpc_ssl_pem_key_cert_pair pair{tls.content_.key.c_str(),
                                           tls.content_.certificate.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        tls.content_.client_ca.empty() ? nullptr : tls.content_.client_ca.c_str(), &pair, 1);
+    // gRPC demands authorities even where it asks for no client certificates.
+    const std::string& authorities =
+        tls.content_.client_ca.empty() ? tls.content_.certificate : tls.content_.client_ca;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(), &pair, 1);
     credentials.fetched_version_ = tls.version_;
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }

@@ -19,12 +19,12 @@ void ChangeAudit::Ended(const absl::Status& status) const noexcept {
   static_cast<void>(Guarded([&] {
     const std::string_view result =
         status.ok() ? "done" : base::InfoOf(base::ReasonOf(status)).name;
-    std::vector<observe::LogField> fields = {
-        {"rpc", method_},
-        {"principal", principal_.empty() ? "anyone" : principal_},
-        {"peer", peer_},
-        {"request_id", request_id_},
-        {"result", result}};
+    const std::string_view principal = principal_.empty() ? "anyone" : std::string_view(principal_);
+    std::vector<observe::LogField> fields = {{"rpc", method_},
+                                             {"principal", principal},
+                                             {"peer", peer_},
+                                             {"request_id", request_id_},
+                                             {"result", result}};
     if (!collection_.empty()) fields.emplace_back("collection", collection_);
     log_.Write(observe::LogLevel::kInfo, "audit", fields);
   }));

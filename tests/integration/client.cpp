@@ -6,6 +6,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include "cli/channel.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -32,12 +33,13 @@ bool ConnectOnce(grpc::Channel& channel) {
   }
 }
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                       const cli::ClientSecurity& security) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
   arguments.SetMaxReceiveMessageSize(64 << 20);
   arguments.SetMaxSendMessageSize(-1);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  auto channel = cli::OpenChannel(address, security, arguments);
   for (int left = kConnectsMax; left > 0 && !ConnectOnce(*channel); --left) {
     grpc::experimental::ChannelResetConnectionBackoff(channel.get());
   }
@@ -135,7 +137,8 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
 
 class Client::Impl {
  public:
-  explicit Impl(const std::string& address) : channel(Connect(address)) {}
+  Impl(const std::string& address, const cli::ClientSecurity& security)
+      : channel(Connect(address, security)) {}
 
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::SearchService::Stub> search = v1::SearchService::NewStub(channel);
@@ -147,7 +150,8 @@ class Client::Impl {
       grpc::health::v1::Health::NewStub(channel);
 };
 
-Client::Client(const std::string& address) : impl_(std::make_unique<Impl>(address)) {}
+Client::Client(const std::string& address, const cli::ClientSecurity& security)
+    : impl_(std::make_unique<Impl>(address, security)) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 

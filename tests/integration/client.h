@@ -12,6 +12,7 @@
 
 #include <absl/status/status.h>
 
+#include "cli/client_security.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
@@ -58,7 +59,7 @@ enum class Health : std::uint8_t { kServing, kNotServing, kUnknownService, kUnre
 // block; safe to use from several threads.
 class Client {
  public:
-  explicit Client(const std::string& address);
+  explicit Client(const std::string& address, const cli::ClientSecurity& security = {});
   ~Client();
   Client(Client&&) noexcept;
 

@@ -70,9 +70,16 @@ class ProgressStreamTest : public testing::Test {
   observe::Metrics metrics_{observe::GetBuildInfo()};
   Limits limits_;
   observe::FailureLines failure_lines_{log_, clock_};
-  service::RpcEnvironment environment_{
-      clock_,  log_,  failure_lines_,         metrics_,
-      limits_, false, service::RequestIds(1), service::ResolveWorkers({}, clock_)};
+  service::AccessControl access_{clock_};
+  service::RpcEnvironment environment_{clock_,
+                                       log_,
+                                       failure_lines_,
+                                       metrics_,
+                                       limits_,
+                                       access_,
+                                       false,
+                                       service::RequestIds(1),
+                                       service::ResolveWorkers({}, clock_)};
   std::promise<ProgressCall*> arrived_;
   service::MethodService service_{Methods()};
   std::unique_ptr<net::Server> server_;

@@ -225,12 +225,12 @@ TEST_F(ResolveSkippedTest, LeavesSkippedRowsOutOfEveryMask) {
 }
 
 TEST_F(ResolveSkippedTest, FindsASkippedItemOnlyWhereTheRequiredFilterLetsItPass) {
-  options_.required_filter = "year = 1995";
+  options_.required_filters.of_request = "year = 1995";
   ASSERT_TRUE(Resolve({Of(ByItem{"toy-story-1995"})}).ok());
   EXPECT_THAT(RowsOf(0), ElementsAre(0));
   EXPECT_TRUE(task_.queries[0].existing->Allows(1));
   EXPECT_EQ(base::ReasonOf(Resolve({Of(ByItem{"heat-1995"})})), ErrorReason::kInvalidField);
-  options_.required_filter = "year = 1979";
+  options_.required_filters.of_request = "year = 1979";
   EXPECT_EQ(base::ReasonOf(Resolve({Of(ByItem{"heat-1995"})})), ErrorReason::kItemNotFound);
 }
 
@@ -623,7 +623,7 @@ TEST_F(ResolveDotTest, TakesAVectorAsStoredOfAnyLength) {
 // Calls whose required filter only the two films of 1979 pass, rows 2 and 3.
 class RequiredFilterTest : public ResolveTest {
  protected:
-  RequiredFilterTest() { options_.required_filter = "year < 1990"; }
+  RequiredFilterTest() { options_.required_filters.of_request = "year < 1990"; }
 
   static QueryRequest ByAVector(std::string_view filter) {
     QueryRequest request = Of(ByVector{{1, 0, 0}});
@@ -679,11 +679,11 @@ TEST_F(RequiredFilterTest, AppliesToAColdStart) {
 }
 
 TEST_F(RequiredFilterTest, NamesItsErrorAndItsColumn) {
-  options_.required_filter = "yeer < 1990";
+  options_.required_filters.of_request = "yeer < 1990";
   ExpectError(Resolve({ByAVector("")}), ErrorReason::kInvalidFilter, "options.required_filter",
               "options.required_filter, column 1: films has no field \"yeer\". Did you mean "
               "\"year\"? Fields: year.");
-  options_.required_filter = " ";
+  options_.required_filters.of_request = " ";
   EXPECT_EQ(base::ReasonOf(Resolve({ByAVector("")})), ErrorReason::kInvalidFilter)
       << "never taken for no filter";
 }

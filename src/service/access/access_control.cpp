@@ -22,8 +22,9 @@ std::optional<std::string_view> TokenIn(std::string_view authorization) {
   const bool is_bearer = std::ranges::equal(
       authorization.substr(0, kBearer.size()), kBearer,
       [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-  if (!is_bearer) return std::nullopt;
-  return authorization.substr(authorization.find_first_not_of(' ', kBearer.size()));
+  const std::size_t begin = authorization.find_first_not_of(' ', kBearer.size());
+  if (!is_bearer || begin == std::string_view::npos) return std::nullopt;
+  return authorization.substr(begin);
 }
 
 absl::Status Unauthenticated(std::string_view text) {

@@ -26,8 +26,8 @@ enum class Runs : std::uint8_t {
 
 // A row of the table of methods.
 struct MethodRow {
-  const char* path;  // "/simile.v1.SearchService/Search"; static storage
-  Role role;         // that its callers need
+  const char* path;          // "/simile.v1.SearchService/Search"; static storage
+  Role role = Role::kAdmin;  // that its callers need
   Runs runs = Runs::kOnWorker;
   // How many calls gRPC can hand out before the I/O thread asks for more. Others wait in gRPC.
   std::size_t posted = 2;

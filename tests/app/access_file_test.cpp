@@ -1,0 +1,118 @@
+#include "app/access_file.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files/scratch_folder.h"
+
+namespace simile::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kHash =
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";  // "test"
+
+std::string File(const std::string& principal) { return R"({"principals": [)" + principal + "]}"; }
+
+// A principal with these members besides name, role and token.
+std::string Reader(const std::string& members = "") {
+  return R"({"name": "ranker", "role": "read", "token_sha256": ")" + kHash + "\"" + members + "}";
+}
+
+class AccessFileTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> Read(const std::string& text) const {
+    folder_.Write("access.json", text);
+    return ReadAccessFile(folder_.path() / "access.json");
+  }
+  std::string Refusal(const std::string& text) const {
+    return std::string(Read(text).status().message());
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(AccessFileTest, ReadsAPrincipalWithEverything) {
+  const auto policy = Read(File(Reader(
+      R"(, "certificates": ["spiffe://example.org/ranker"], "collections": ["films", "books"],
+         "required_filter": "year >= 1990", "expires": "2027-05-31T12:00:00Z",
+         "limits": {"calls_per_second": 0.5, "queries_in_flight": 64, "bytes_in_flight": 1048576})")));
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const service::PrincipalPtr principal = (*policy)->FindToken("test");
+  ASSERT_NE(principal, nullptr);
+  EXPECT_EQ(principal->name, "ranker");
+  EXPECT_EQ(principal->role, service::Role::kRead);
+  EXPECT_THAT(principal->collections, ElementsAre("films", "books"));
+  EXPECT_EQ(principal->required_filter, "year >= 1990");
+  EXPECT_EQ(std::chrono::system_clock::to_time_t(*principal->expires_at), 1'811'764'800);
+  EXPECT_EQ(principal->limits, (service::PrincipalLimits{0.5, 64, 1 << 20}));
+  const std::string_view names[] = {"spiffe://example.org/ranker"};
+  EXPECT_EQ((*policy)->FindCertificate(names), principal);
+}
+
+TEST_F(AccessFileTest, ReadsWhatTheCommandPrints) {
+  service::Principal made;
+  made.name = "ops";
+  made.role = service::Role::kAdmin;
+  made.token_hashes = {service::HashToken("a token")};
+  made.collections = {"films"};
+  const auto policy = Read(File(AccessEntryText(made)));
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  const service::PrincipalPtr read = (*policy)->FindToken("a token");
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(read->role, service::Role::kAdmin);
+  EXPECT_THAT(read->collections, ElementsAre("films"));
+}
+
+struct Mistake {
+  std::string text;
+  std::string message;
+};
+
+TEST_F(AccessFileTest, SaysWhatIsWrongAndWhere) {
+  const std::string ranker = "access.json: principal \"ranker\": ";
+  const Mistake mistakes[] = {
+      {"", "access.json: no such file, or an empty one"},
+      {"[]", "access.json: a JSON object belongs here"},
+      {"{", "access.json: not JSON: "},
+      {"{}", "access.json: no list \"principals\""},
+      {R"({"principals": [], "principal": 1})",
+       "unknown name \"principal\". Did you mean \"principals\"?"},
+      {R"({"principals": []})", "no principal: nobody could call"},
+      {File("1"), "access.json: principal 1: not an object"},
+      {File("{}"), "access.json: principal 1: name: give a string of 1 to 128 bytes"},
+      {File(R"({"name": "ranker"})"), ranker + "role: give \"read\", \"write\" or \"admin\""},
+      {File(R"({"name": "ranker", "role": "root"})"), ranker + "role: give"},
+      {File(R"({"name": "ranker", "role": "read"})"),
+       ranker + "neither token_sha256 nor certificates; `simile token` makes a token"},
+      {File(R"({"name": "ranker", "role": "read", "token_sha256": "secret"})"),
+       ranker + "token_sha256: not 64 hexadecimal digits; the token itself must not be here"},
+      {File(R"({"name": "ranker", "role": "read", "role": "admin"})"), "\"role\" is given twice"},
+      {File(Reader(R"(, "colections": ["films"])")),
+       ranker + "unknown name \"colections\". Did you mean \"collections\"?"},
+      {File(Reader(R"(, "collections": [])")), ranker + "collections: an empty list"},
+      {File(Reader(R"(, "collections": [1])")), ranker + "collections: 1 is not a string"},
+      {File(Reader(R"(, "required_filter": "year >")")), ranker + "required_filter: column "},
+      {File(Reader(R"(, "required_filter": "")")), ranker + "required_filter: give a filter"},
+      {File(Reader(R"(, "expires": "tomorrow")")), ranker + "expires: \"tomorrow\" is not a time"},
+      {File(Reader(R"(, "limits": 5)")), ranker + "limits: not an object"},
+      {File(Reader(R"(, "limits": {"calls": 5})")), ranker + "limits: unknown name \"calls\"."},
+      {File(Reader(R"(, "limits": {"calls_per_second": 0})")),
+       ranker + "limits: calls_per_second: 0 is not a number above 0"},
+      {File(Reader(R"(, "limits": {"queries_in_flight": 1.5})")),
+       ranker + "limits: queries_in_flight: 1.5 is not a whole number from 1"},
+      {File(Reader() + "," + Reader()), "access.json: two principals are named \"ranker\""},
+      {File(Reader() + R"(,{"name": "b", "role": "read", "token_sha256": ")" + kHash + "\"}"),
+       "access.json: principal \"b\": another one has the same token"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    EXPECT_THAT(Refusal(mistake.text), HasSubstr(mistake.message)) << mistake.text;
+  }
+}
+
+}  // namespace
+}  // namespace simile::app

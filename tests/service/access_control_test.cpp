@@ -1,0 +1,187 @@
+#include "service/access/access_control.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "engine/fake_clock.h"
+#include "service/access/call_access.h"
+
+namespace simile::service {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kMethod = "simile.v1.SearchService/Search";
+
+Principal Named(const std::string& name, Role role) {
+  Principal principal;
+  principal.name = name;
+  principal.role = role;
+  principal.token_hashes = {HashToken("token of " + name)};
+  return principal;
+}
+
+class AccessControlTest : public ::testing::Test {
+ protected:
+  void Set(std::vector<Principal> principals) {
+    access_.SetPolicy(std::make_shared<const AccessPolicy>(std::move(principals)));
+  }
+  absl::Status Admit(Role needed, const std::string& authorization, Caller& caller,
+                     const std::vector<std::string>& names = {}) {
+    const auto certificate_names = [&] { return names; };
+    return access_.Admit(kMethod, needed, {authorization, false, certificate_names}, caller);
+  }
+  absl::Status Admit(Role needed, const std::string& authorization,
+                     const std::vector<std::string>& names = {}) {
+    Caller caller;
+    return Admit(needed, authorization, caller, names);
+  }
+
+  engine::FakeClock clock_;
+  AccessControl access_{clock_};
+};
+
+TEST_F(AccessControlTest, TakesAllCallsWithoutAPolicy) {
+  Caller caller;
+  EXPECT_TRUE(Admit(Role::kAdmin, "", caller).ok());
+  EXPECT_EQ(caller.principal, nullptr);
+}
+
+TEST_F(AccessControlTest, LetsEachRoleDoWhatItIncludes) {
+  Set({Named("reader", Role::kRead), Named("writer", Role::kWrite), Named("admin", Role::kAdmin)});
+  const std::vector<std::pair<std::string, Role>> principals = {
+      {"reader", Role::kRead}, {"writer", Role::kWrite}, {"admin", Role::kAdmin}};
+  for (const auto& [name, role] : principals) {
+    for (const Role needed : {Role::kNone, Role::kRead, Role::kWrite, Role::kAdmin}) {
+      const absl::Status status = Admit(needed, "Bearer token of " + name);
+      EXPECT_EQ(status.ok(), role >= needed) << name << " for " << NameOf(needed);
+      if (!status.ok()) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+        EXPECT_THAT(std::string(status.message()), HasSubstr("needs"));
+      }
+    }
+  }
+}
+
+TEST_F(AccessControlTest, RefusesWhoIsNotKnown) {
+  Set({Named("reader", Role::kRead)});
+  for (const std::string authorization :
+       {"", "Bearer", "Bearer ", "Bearer  ", "Basic dXNlcg==", "Bearer token of reade",
+        "Bearer token of reader2", "token of reader"}) {
+    EXPECT_EQ(Admit(Role::kRead, authorization).code(), absl::StatusCode::kUnauthenticated)
+        << authorization;
+  }
+  EXPECT_TRUE(Admit(Role::kRead, "bearer token of reader").ok());
+  EXPECT_TRUE(Admit(Role::kNone, "Bearer wrong").ok());  // health checks
+}
+
+TEST_F(AccessControlTest, EndsAnAccessAtItsTime) {
+  Principal reader = Named("reader", Role::kRead);
+  reader.expires_at = clock_.WallNow();
+  Set({reader});
+  const absl::Status status = Admit(Role::kRead, "Bearer token of reader");
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the access of reader ended at 2023-11-14 22:13:20 UTC"));
+  reader.expires_at = clock_.WallNow() + 1s;
+  Set({reader});
+  EXPECT_TRUE(Admit(Role::kRead, "Bearer token of reader").ok());
+}
+
+TEST_F(AccessControlTest, TakesTheTokenBeforeTheCertificate) {
+  Principal loader;
+  loader.name = "loader";
+  loader.role = Role::kWrite;
+  loader.certificate_names = {"loader.example.org"};
+  Set({Named("reader", Role::kRead), loader});
+  const std::vector<std::string> names = {"loader.example.org"};
+  Caller caller;
+  ASSERT_TRUE(Admit(Role::kWrite, "", caller, names).ok());
+  EXPECT_EQ(caller.principal->name, "loader");
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller, names).ok());
+  EXPECT_EQ(caller.principal->name, "reader");
+  EXPECT_FALSE(Admit(Role::kRead, "Bearer wrong", names).ok());
+  EXPECT_FALSE(Admit(Role::kRead, "", {"other.example.org"}).ok());
+}
+
+TEST_F(AccessControlTest, CountsCallsBySecond) {
+  Principal reader = Named("reader", Role::kRead);
+  reader.limits.calls_per_second = 4;
+  Set({reader});
+  const auto admit = [&] { return Admit(Role::kRead, "Bearer token of reader"); };
+  for (int call = 0; call < 4; ++call) EXPECT_TRUE(admit().ok());
+  const absl::Status refused = admit();
+  EXPECT_EQ(base::ReasonOf(refused), base::ErrorReason::kCallerLimit);
+  EXPECT_EQ(base::RetryAfterOf(refused), 250ms);
+  clock_.Advance(250ms);
+  EXPECT_TRUE(admit().ok());
+  EXPECT_FALSE(admit().ok());
+  Set({reader});  // read again: no fresh allowance
+  EXPECT_FALSE(admit().ok());
+  clock_.Advance(1h);
+  for (int call = 0; call < 4; ++call) EXPECT_TRUE(admit().ok());
+  EXPECT_FALSE(admit().ok());
+}
+
+TEST_F(AccessControlTest, HoldsQueriesAndBytesUntilTheCallEnds) {
+  Principal reader = Named("reader", Role::kRead);
+  reader.limits.queries_in_flight = 10;
+  reader.limits.bytes_in_flight = 1'000;
+  Set({reader});
+  Caller caller;
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller).ok());
+  {
+    CallAccess first(caller);
+    EXPECT_TRUE(first.HoldBytes(600).ok());
+    EXPECT_TRUE(first.HoldQueries(10).ok());
+    CallAccess second(caller);
+    EXPECT_FALSE(second.HoldBytes(401).ok());
+    EXPECT_TRUE(second.HoldBytes(400).ok());
+    const absl::Status refused = second.HoldQueries(1);
+    EXPECT_EQ(std::string(refused.message()), "reader may have 10 queries in flight, and has 10");
+    EXPECT_TRUE(base::RetryAfterOf(refused).has_value());
+  }
+  EXPECT_EQ(caller.use->bytes(), 0U);
+  EXPECT_EQ(caller.use->queries(), 0U);
+  CallAccess third(caller);
+  EXPECT_TRUE(third.HoldQueries(10).ok());
+  CallAccess larger(caller);
+  const absl::Status never = larger.HoldQueries(11);
+  EXPECT_EQ(std::string(never.message()),
+            "11 queries; reader may have 10 in flight: send less a call");
+  EXPECT_FALSE(base::RetryAfterOf(never).has_value());
+}
+
+TEST_F(AccessControlTest, AsksAgainWhoACallerOfAStreamIs) {
+  Set({Named("reader", Role::kRead)});
+  Caller caller;
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller).ok());
+  EXPECT_TRUE(access_.AdmitAgain(kMethod, Role::kRead, caller).ok());
+  Set({Named("other", Role::kRead)});
+  EXPECT_EQ(access_.AdmitAgain(kMethod, Role::kRead, caller).code(),
+            absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(AccessControlTest, BindsToCollections) {
+  Principal reader = Named("reader", Role::kRead);
+  reader.collections = {"films", "books"};
+  Set({reader});
+  Caller caller;
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller).ok());
+  const CallAccess access(caller);
+  EXPECT_TRUE(access.CheckCollection("films").ok());
+  EXPECT_EQ(std::string(access.CheckCollection("users").message()),
+            "reader may not use the collection \"users\"; it may use films, books");
+  EXPECT_TRUE(CallAccess().CheckCollection("users").ok());
+}
+
+}  // namespace
+}  // namespace simile::service
