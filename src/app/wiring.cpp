@@ -309,7 +309,7 @@ void App::WarnOfOpenAddress() const {
       HasAccessFile(config_)
           ? "tokens and answers cross the network unencrypted, unless a proxy in front "
             "encrypts them (server.plaintext_tokens_allowed)"
-          : "whoever reaches this address can search, unencrypted; see server.access_file and "
+          : "anyone who reaches this address can search, unencrypted; see server.access_file and "
             "server.tls_certificate (docs/access.md)",
       {{"address", address()}});
 }

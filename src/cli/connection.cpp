@@ -75,10 +75,10 @@ std::string_view UnreachedReason(std::string_view message) {
 
 struct Connection::Channel {
   Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout,
-          ClientSecurity shown, const CommandSpec* called_for)
+          ClientSecurity own_security, const CommandSpec* called_for)
       : address(to),
         timeout(call_timeout),
-        security(std::move(shown)),
+        security(std::move(own_security)),
         command(called_for),
         channel(OpenChannel(address, security, Arguments())),
         search(v1::SearchService::NewStub(channel)),

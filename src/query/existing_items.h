@@ -18,7 +18,7 @@ namespace simile::query {
 // all pass.
 struct RequiredFilters {
   std::string_view of_request;
-  std::string_view of_caller;  // set by whoever gave it access, not seen by the caller
+  std::string_view of_caller;  // set with its access, and not shown to it
 };
 
 // The items of a snapshot that exist for a call: all of them, or those that pass its required
