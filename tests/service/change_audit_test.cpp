@@ -1,0 +1,73 @@
+#include "service/change_audit.h"
+
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+
+namespace simile::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A call that somebody made.
+class MadeCall final : public Call {
+ public:
+  explicit MadeCall(Caller caller) : access_(std::move(caller)) {}
+
+  std::string_view method() const override { return "simile.v1.CollectionService/Reload"; }
+  std::string_view request_id() const override { return "r-1"; }
+  Clock::TimePoint arrived_at() const override { return {}; }
+  std::optional<Clock::TimePoint> deadline() const override { return std::nullopt; }
+  std::stop_token cancelled() const override { return {}; }
+  CallAccess& access() override { return access_; }
+  std::string_view peer() const override { return "ipv4:192.0.2.7:4711"; }
+  void SetReplyLimit(std::uint64_t /*bytes_max*/, std::string_view /*remedy*/) override {}
+  void Finish(const absl::Status& /*status*/) override {}
+  void FinishWith(const Reply& /*reply*/) override {}
+
+ private:
+  CallAccess access_;
+};
+
+Caller Loader() {
+  auto principal = std::make_shared<Principal>();
+  principal->name = "loader";
+  return {std::move(principal), std::make_shared<PrincipalUse>()};
+}
+
+class ChangeAuditTest : public ::testing::Test {
+ protected:
+  std::ostringstream written_;
+  const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kInfo, &written_}};
+};
+
+TEST_F(ChangeAuditTest, SaysWhoChangedWhatAndHowItEnded) {
+  MadeCall call(Loader());
+  const ChangeAudit audit(log_, call, "films");
+  audit.Ended(absl::OkStatus());
+  audit.Ended(base::Error(base::ErrorReason::kDoesNotFit, "too large"));
+  log_.Flush();
+  EXPECT_THAT(written_.str(),
+              HasSubstr("info audit rpc=simile.v1.CollectionService/Reload principal=loader "
+                        "peer=ipv4:192.0.2.7:4711 request_id=r-1 result=done collection=films\n"));
+  EXPECT_THAT(written_.str(), HasSubstr(" request_id=r-1 result=DOES_NOT_FIT collection=films\n"));
+}
+
+TEST_F(ChangeAuditTest, SaysSoOfACallThatWasRefusedUnread) {
+  MadeCall call({});
+  AuditRefusal(log_, call, base::Error(base::ErrorReason::kUnauthenticated, "no token"));
+  log_.Flush();
+  EXPECT_THAT(written_.str(), HasSubstr(" principal=anyone peer=ipv4:192.0.2.7:4711 "
+                                        "request_id=r-1 result=UNAUTHENTICATED\n"));
+}
+
+}  // namespace
+}  // namespace simile::service
