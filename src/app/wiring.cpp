@@ -171,9 +171,9 @@ App::~App() {
 
 absl::Status App::Start() {
   const std::vector<net::QueuedService*> services = services_.services();
-  auto server = net::Server::Start(
-      {config_.listen, config_.port, config_.reflection, [this] { return executor_.RunHere(); }},
-      config_.limits, {services, clock_, metrics_, log_});
+  auto server = net::Server::Start({config_.listen, config_.port, config_.reflection,
+                                    [this] { return executor_.RunHere(); }, config_.frame_guard},
+                                   config_.limits, {services, clock_, metrics_, log_});
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   // Only now: until the port is bound, the file may be of a server that still runs on it.

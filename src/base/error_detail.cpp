@@ -79,9 +79,11 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kAdminNotAllowed, "ADMIN_NOT_ALLOWED",
                     StatusCode::kPermissionDenied,
                     "the server was not started with `--allow-admin`", ""},
-    ErrorReasonInfo{ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
-                    "too much work or too many unread replies wait, or the deadline is too near",
-                    "repeat after `RetryInfo`, or on another server"},
+    ErrorReasonInfo{
+        ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
+        "too much work, or too many unread replies or unfinished requests wait, or the deadline "
+        "is too near",
+        "repeat after `RetryInfo`, or on another server"},
     ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",
                     StatusCode::kResourceExhausted,
                     "too many changes of collections, or calls for them, wait", "repeat later"},

@@ -44,6 +44,18 @@ std::uint16_t BoundPort(int fd) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
+bool IsLoopback(const sockaddr& address) {
+  constexpr std::uint8_t kLoopbackNetwork = 127;
+  if (address.sa_family == AF_INET) {
+    const in_addr& v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    return ntohl(v4.s_addr) >> 24 == kLoopbackNetwork;
+  }
+  if (address.sa_family != AF_INET6) return false;
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&v6) ||
+         (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == kLoopbackNetwork);
+}
+
 }  // namespace
 
 absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
@@ -69,7 +81,7 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
     return CannotListen(host, port, errno, flags);
   }
   const std::uint16_t bound = BoundPort(fd.get());
-  return ListenSocket{std::move(fd), bound, AddressText(host, bound)};
+  return ListenSocket{std::move(fd), bound, AddressText(host, bound), IsLoopback(*found->ai_addr)};
 }
 
 }  // namespace simile::net
