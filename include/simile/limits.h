@@ -53,6 +53,8 @@ struct Limits {
   std::uint32_t connections_max = 1'024;
   std::uint32_t connections_per_peer_max = 64;
   std::uint32_t streams_per_connection_max = 100;
+  // Of requests that an address has begun to send, where connections are guarded.
+  std::uint64_t unfinished_bytes_per_peer_max = 128U << 20;
   std::chrono::milliseconds handshake_timeout{5'000};
   std::chrono::milliseconds keepalive_time{20'000};
   std::chrono::milliseconds keepalive_timeout{10'000};

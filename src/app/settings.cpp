@@ -14,6 +14,7 @@ using backend::GpuOptions;
 using backend::Preference;
 using backend::RegistryOptions;
 using backend::WhenFull;
+using net::FrameGuardWhen;
 
 constexpr std::uint64_t kKiB = 1U << 10;
 constexpr std::uint64_t kMiB = 1U << 20;
@@ -35,6 +36,13 @@ std::vector<Setting> MakeSettings() {
       Switch({"server.die_with_parent", "--die-with-parent", "",
               "Stop as on SIGTERM when the process that started the server ends."},
              "true", &Config::die_with_parent),
+      Choice({"server.frame_guard", "", "",
+              "Whether connections are cut whose peers flood the server with HTTP/2 frames or "
+              "unfinished requests: auto does so unless server.listen is a loopback address."},
+             Values<FrameGuardWhen>{{"auto", FrameGuardWhen::kAuto},
+                                    {"on", FrameGuardWhen::kOn},
+                                    {"off", FrameGuardWhen::kOff}},
+             &Config::frame_guard),
       Switch({"server.reflection", "--reflection", "",
               "Describe the services to anyone who asks (gRPC server reflection)."},
              "true", &Config::reflection),
@@ -219,6 +227,10 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."},
           1, 65'536, &Limits::streams_per_connection_max),
+      WholeNumber({"limits.unfinished_bytes_per_peer_max", "", "bytes",
+                   "What the requests may take that one address has begun to send, where "
+                   "server.frame_guard applies; beyond it calls get RESOURCE_EXHAUSTED."},
+                  kMiB, 65'536 * kMiB, &Limits::unfinished_bytes_per_peer_max),
       WholeNumber({"limits.handshake_timeout", "", "ms",
                    "How long a new connection may take to speak HTTP/2."},
                   100, 600'000, &Limits::handshake_timeout),

@@ -206,7 +206,7 @@ App::~App() {
 absl::Status App::Start() {
   const std::vector<net::QueuedService*> services = services_.services();
   auto server = net::Server::Start({config_.listen, config_.port, config_.reflection, tls_,
-                                    [this] { return executor_.RunHere(); }},
+                                    [this] { return executor_.RunHere(); }, config_.frame_guard},
                                    config_.limits, {services, clock_, metrics_, log_});
   if (!server.ok()) return server.status();
   server_ = *std::move(server);

@@ -89,9 +89,11 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kCallerLimit, "CALLER_LIMIT", StatusCode::kResourceExhausted,
                     "the caller has as many calls, queries or bytes under way as it may have",
                     "repeat after `RetryInfo`, or send less a call"},
-    ErrorReasonInfo{ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
-                    "too much work or too many unread replies wait, or the deadline is too near",
-                    "repeat after `RetryInfo`, or on another server"},
+    ErrorReasonInfo{
+        ErrorReason::kQueueFull, "QUEUE_FULL", StatusCode::kResourceExhausted,
+        "too much work, or too many unread replies or unfinished requests wait, or the deadline "
+        "is too near",
+        "repeat after `RetryInfo`, or on another server"},
     ErrorReasonInfo{ErrorReason::kChangeQueueFull, "CHANGE_QUEUE_FULL",
                     StatusCode::kResourceExhausted,
                     "too many changes of collections, or calls for them, wait", "repeat later"},

@@ -121,9 +121,10 @@ Acceptor::Step Acceptor::AcceptOne() {
 
 void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
   Admission admission = Admission::kFull;
+  const PeerKey key = PeerKey::Of(peer);
   {
     const std::lock_guard lock(table_mutex_);
-    admission = table_.Admit(connection.get(), PeerKey::Of(peer));
+    admission = table_.Admit(connection.get(), key);
   }
   if (admission != Admission::kAdmitted) {
     metrics_.CountRejected(admission == Admission::kFull ? observe::Rejection::kConnections
@@ -144,7 +145,7 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
                                sizeof untaken_max_ms));
-  hand_over_(connection.Release());
+  hand_over_(connection.Release(), key);
 }
 
 Acceptor::Step Acceptor::ShedForLackOfDescriptors() {

@@ -29,7 +29,7 @@ class Acceptor {
     std::chrono::milliseconds untaken_max{10'000};
   };
   // Takes over a connected, non-blocking socket.
-  using HandOver = std::function<void(int fd)>;
+  using HandOver = std::function<void(int fd, const PeerKey& peer)>;
 
   // clock, metrics and log are borrowed for the acceptor's life.
   Acceptor(ListenSocket socket, Options options, HandOver hand_over, const Clock& clock,

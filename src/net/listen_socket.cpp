@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/loopback.h"
+
 namespace simile::net {
 namespace {
 
@@ -69,7 +71,8 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
     return CannotListen(host, port, errno, flags);
   }
   const std::uint16_t bound = BoundPort(fd.get());
-  return ListenSocket{std::move(fd), bound, AddressText(host, bound)};
+  return ListenSocket{std::move(fd), bound, AddressText(host, bound),
+                      base::IsLoopback(*found->ai_addr)};
 }
 
 }  // namespace simile::net

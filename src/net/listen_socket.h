@@ -14,7 +14,8 @@ namespace simile::net {
 struct ListenSocket {
   base::FileDescriptor fd;  // non-blocking
   std::uint16_t port = 0;
-  std::string address;  // "127.0.0.1:50051", "[::1]:50051"
+  std::string address;       // "127.0.0.1:50051", "[::1]:50051"
+  bool is_loopback = false;  // only this machine reaches it
 };
 
 // What the messages of Listen name.

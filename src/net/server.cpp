@@ -74,6 +74,10 @@ void ApplyLimits(const Limits& limits, grpc::ServerBuilder& builder) {
     set(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(limits.connection_age_max));
     set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(limits.connection_age_grace));
   }
+  // gRPC unpacks a compressed request before it looks at the limit: 2 MB of zeros become 2 GiB.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder.SetResourceQuota(grpc::ResourceQuota("simile").Resize(limits.network_bytes_max));
 }
 
@@ -92,26 +96,48 @@ std::size_t ConnectionsMax(const Limits& limits, const observe::Logger& log) {
   return std::min(wanted, available);
 }
 
+std::unique_ptr<GuardedConnections> MakeGuard(const Limits& limits, const Server::Parts& parts) {
+  const std::string_view missed = FunctionNotReplaced();
+  if (!missed.empty()) {
+    parts.log.Warn(
+        "connections are not guarded against floods of HTTP/2 frames: gRPC does not call this "
+        "program's function; put a proxy in front of the server",
+        {{"function", missed}});
+    return nullptr;
+  }
+  return std::make_unique<GuardedConnections>(
+      FrameGuard::Options{limits.receive_bytes_max, limits.metadata_bytes_max,
+                          limits.streams_per_connection_max},
+      limits.unfinished_bytes_per_peer_max,
+      GuardedConnections::Parts{parts.clock, parts.metrics, parts.log});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, const Limits& limits,
                                                       const Parts& parts) {
   auto socket = Listen(options.listen, options.port);
   if (!socket.ok()) return socket.status();
-  std::unique_ptr<Server> server(new Server(*std::move(socket), limits, parts));
+  const bool guards = options.frame_guard == FrameGuardWhen::kOn ||
+                      (options.frame_guard == FrameGuardWhen::kAuto && !socket->is_loopback);
+  auto guarded = guards ? MakeGuard(limits, parts) : nullptr;
+  std::unique_ptr<Server> server(new Server(*std::move(socket), std::move(guarded), limits, parts));
   const absl::Status built = server->BuildServer(std::move(options), limits, parts);
   if (!built.ok()) return built;
   return server;
 }
 
-Server::Server(ListenSocket socket, const Limits& limits, const Parts& parts)
+Server::Server(ListenSocket socket, std::unique_ptr<GuardedConnections> guarded,
+               const Limits& limits, const Parts& parts)
     : port_(socket.port),
       address_(socket.address),
+      guarded_(std::move(guarded)),
       acceptor_(
           std::move(socket),
           {ConnectionsMax(limits, parts.log), limits.connections_per_peer_max,
            limits.keepalive_timeout},
-          [this](int fd) { HandOver(fd); }, parts.clock, parts.metrics, parts.log) {}
+          [this](int fd, const PeerKey& peer) { HandOver(fd, peer); }, parts.clock, parts.metrics,
+          parts.log) {}
 
 Server::~Server() {
   if (server_ == nullptr) return;
@@ -179,11 +205,15 @@ void Server::AwaitConnectionsClosed() {
   shutdown_queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kCloseWaitMax);
 }
 
-void Server::HandOver(int fd) {
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-  connection.listener_fd = -1;
-  connection.fd = fd;
-  connections_->HandleNewConnection(&connection);
+void Server::HandOver(int fd, const PeerKey& peer) {
+  const auto take_over = [this, fd] {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = -1;
+    connection.fd = fd;
+    connections_->HandleNewConnection(&connection);
+  };
+  if (guarded_ == nullptr) return take_over();
+  if (!guarded_->HandOver(fd, peer, take_over).ok()) base::FileDescriptor(fd).Close();
 }
 
 }  // namespace simile::net

@@ -11,6 +11,8 @@
 #include <absl/status/statusor.h>
 
 #include "net/acceptor.h"
+#include "net/frame_guard_when.h"
+#include "net/guarded_connections.h"
 #include "net/listen_socket.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -44,6 +46,7 @@ class Server {
     std::shared_ptr<Tls> tls;  // null: connections are not encrypted
     // See IoThread::BeforeWait.
     std::function<bool()> before_wait;
+    FrameGuardWhen frame_guard = FrameGuardWhen::kAuto;
   };
   // What is borrowed for the server's life.
   struct Parts {
@@ -72,9 +75,10 @@ class Server {
   bool Drain(std::chrono::milliseconds timeout);
 
  private:
-  Server(ListenSocket socket, const Limits& limits, const Parts& parts);
+  Server(ListenSocket socket, std::unique_ptr<GuardedConnections> guarded, const Limits& limits,
+         const Parts& parts);
   absl::Status BuildServer(Options options, const Limits& limits, const Parts& parts);
-  void HandOver(int fd);
+  void HandOver(int fd, const PeerKey& peer);
   void BeginShutdown();
   // After GOAWAY: waits a moment until the connections are closed, so that no client sends a call
   // into one that the end of the process breaks.
@@ -82,6 +86,7 @@ class Server {
 
   const std::uint16_t port_;
   const std::string address_;
+  const std::unique_ptr<GuardedConnections> guarded_;  // null: connections are not guarded
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::CompletionQueue> shutdown_queue_;  // set when the shutdown has begun
   std::unique_ptr<grpc::Server> server_;

@@ -36,10 +36,11 @@ const Buckets& RescoredBuckets() {
 }
 
 // By Rejection.
-constexpr std::array kRejectionLabels = {"queue_full",  "deadline",       "cancelled",
-                                         "draining",    "connections",    "connections_per_peer",
-                                         "descriptors", "reply_not_taken"};
-static_assert(kRejectionLabels.size() == static_cast<std::size_t>(Rejection::kReplyNotTaken) + 1);
+constexpr std::array kRejectionLabels = {
+    "queue_full",           "deadline",    "cancelled",       "draining",    "connections",
+    "connections_per_peer", "descriptors", "reply_not_taken", "frame_guard", "unfinished_bodies"};
+static_assert(kRejectionLabels.size() ==
+              static_cast<std::size_t>(Rejection::kUnfinishedBodies) + 1);
 
 template <class Builder>
 auto& Declare(Builder builder, const char* name, const char* what, prometheus::Registry& registry) {

@@ -30,6 +30,8 @@ enum class Rejection : std::uint8_t {
   kConnectionsPerPeer,  // a connection beyond one address's maximum
   kDescriptors,         // a connection without a free file descriptor
   kReplyNotTaken,       // a call whose caller did not read the reply in time
+  kFrameGuard,          // a connection that was cut for what its peer sent
+  kUnfinishedBodies,    // a call whose request would be too large, or one unfinished one too many
 };
 
 // The durations of the calls of one method, by status code. May be called from any thread.

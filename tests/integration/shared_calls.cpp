@@ -90,13 +90,13 @@ SharedAnswer Lookup(const Client& client, const SharedOptions& options) {
   return answer;
 }
 
-constexpr SharedCall kCalls[] = {{"Search", Search, "options."},
-                                 {"Recommend", Recommend, "options."},
-                                 {"Fetch", Fetch, ""},
-                                 {"Lookup", Lookup, ""}};
+constexpr SharedCall kSharedCalls[] = {{"Search", Search, "options."},
+                                       {"Recommend", Recommend, "options."},
+                                       {"Fetch", Fetch, ""},
+                                       {"Lookup", Lookup, ""}};
 
 }  // namespace
 
-std::span<const SharedCall> SharedCalls() { return kCalls; }
+std::span<const SharedCall> SharedCalls() { return kSharedCalls; }
 
 }  // namespace simile::integration

@@ -27,7 +27,8 @@ class AcceptorTest : public testing::Test {
     ASSERT_TRUE(socket.ok()) << socket.status();
     port_ = socket->port;
     acceptor_.emplace(
-        *std::move(socket), options, [this](int fd) { Keep(fd); }, clock_, metrics_, log_);
+        *std::move(socket), options, [this](int fd, const PeerKey& /*peer*/) { Keep(fd); }, clock_,
+        metrics_, log_);
     acceptor_->Start();
   }
 

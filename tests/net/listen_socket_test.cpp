@@ -32,6 +32,17 @@ TEST(ListenTest, WritesIpv6AddressesInBrackets) {
   EXPECT_EQ(socket->address, "[::1]:" + std::to_string(socket->port));
 }
 
+TEST(ListenTest, KnowsWhetherOtherMachinesReachIt) {
+  for (const char* const host : {"127.0.0.1", "127.8.9.10", "localhost"}) {
+    const auto socket = Listen(host, 0);
+    ASSERT_TRUE(socket.ok()) << socket.status();
+    EXPECT_TRUE(socket->is_loopback) << host;
+  }
+  const auto socket = Listen("0.0.0.0", 0);
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  EXPECT_FALSE(socket->is_loopback);
+}
+
 TEST(ListenTest, SaysThatThePortIsTaken) {
   const auto first = Listen("127.0.0.1", 0);
   ASSERT_TRUE(first.ok()) << first.status();

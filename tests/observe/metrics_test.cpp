@@ -20,8 +20,9 @@ TEST(MetricsTest, ExposesEveryRejectionFromTheStart) {
   const Metrics metrics(
       {.version = "0.1.0", .build = "g1234", .commit = {}, .compiler = {}, .build_type = {}});
   const std::string text = Exposed(metrics);
-  for (const char* reason : {"queue_full", "deadline", "cancelled", "draining", "connections",
-                             "connections_per_peer", "descriptors", "reply_not_taken"}) {
+  for (const char* reason :
+       {"queue_full", "deadline", "cancelled", "draining", "connections", "connections_per_peer",
+        "descriptors", "reply_not_taken", "frame_guard", "unfinished_bodies"}) {
     EXPECT_THAT(text,
                 HasSubstr("simile_rejected_total{reason=\"" + std::string(reason) + "\"} 0\n"));
   }

@@ -16,6 +16,7 @@
 
 #include "base/error_detail.h"
 #include "engine/fake_clock.h"
+#include "net/refused_body.h"
 #include "simile/limits.h"
 #include "simile/v1/search.pb.h"
 
@@ -54,6 +55,26 @@ TEST_F(ParseMessageTest, ReadsSlicesOfAnySize) {
     const absl::Status parsed = ParseMessage(buffer, request_);
     EXPECT_TRUE(parsed.ok()) << parsed << ", slices of " << slice_bytes;
     EXPECT_EQ(request_.SerializeAsString(), bytes) << "slices of " << slice_bytes;
+  }
+}
+
+TEST_F(ParseMessageTest, SaysWhyARequestWasNotReceived) {
+  using Why = net::RefusedBody::Why;
+  const auto refusal_of = [&](Why why, std::size_t slice_bytes) {
+    const net::RefusalMark mark = net::MarkOf({why, 30U << 20});
+    grpc::ByteBuffer buffer =
+        BufferOf({reinterpret_cast<const char*>(mark.data()), mark.size()}, slice_bytes);
+    return ParseMessage(buffer, request_);
+  };
+  for (const std::size_t slice_bytes : {std::size_t{5}, net::kRefusalMarkBytes}) {
+    const absl::Status too_large = refusal_of(Why::kTooLarge, slice_bytes);
+    EXPECT_EQ(base::ReasonOf(too_large), ErrorReason::kOutOfMemory);
+    EXPECT_THAT(std::string(too_large.message()),
+                HasSubstr("31,457,280 bytes is larger than limits.receive_bytes_max"));
+    const absl::Status full = refusal_of(Why::kBudgetFull, slice_bytes);
+    EXPECT_EQ(base::ReasonOf(full), ErrorReason::kQueueFull);
+    EXPECT_TRUE(base::RetryAfterOf(full).has_value());
+    EXPECT_THAT(std::string(full.message()), HasSubstr("limits.unfinished_bytes_per_peer_max"));
   }
 }
 

@@ -116,7 +116,7 @@ absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
                        fmt::format("{} has the role {}; {} needs {}", found.name,
                                    NameOf(found.role), method, NameOf(needed)));
   }
-  return caller.use->CountCall(found, clock_.Now());
+  return caller.use->CountCall(found, clock_);
 }
 
 std::shared_ptr<PrincipalUse> AccessControl::UseOf(const std::string& name) {

@@ -47,23 +47,20 @@ absl::Status Hold(std::atomic<std::uint64_t>& sum, std::uint64_t amount, std::ui
 
 }  // namespace
 
-absl::Status PrincipalUse::CountCall(const Principal& principal, Clock::TimePoint now) {
+absl::Status PrincipalUse::CountCall(const Principal& principal, const Clock& clock) {
   const double rate = principal.limits.calls_per_second;
   if (rate == 0) return absl::OkStatus();
-  const double most = std::max(1.0, rate);
+  const net::Pace pace{.burst = std::max(1.0, rate), .per_second = rate};
   const std::lock_guard lock(mutex_);
-  const std::chrono::duration<double> passed = now - counted_at_;
-  allowance_ = is_new_ ? most : std::min(most, allowance_ + passed.count() * rate);
-  is_new_ = false;
-  counted_at_ = now;
-  if (allowance_ >= 1) {
-    allowance_ -= 1;
-    return absl::OkStatus();
+  if (calls_) {
+    calls_->SetPace(pace);
+  } else {
+    calls_.emplace(pace, clock.Now());
   }
-  const std::chrono::duration<double> wait((1 - allowance_) / rate);
+  if (calls_->Spend(clock)) return absl::OkStatus();
   return base::WithRetryAfter(
       Refusal(fmt::format("{} may make {:g} calls a second", principal.name, rate)),
-      std::chrono::ceil<std::chrono::milliseconds>(wait));
+      std::chrono::ceil<std::chrono::milliseconds>(calls_->Wait()));
 }
 
 absl::Status PrincipalUse::HoldBytes(const Principal& principal, std::uint64_t bytes) {

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include <absl/status/status.h>
 
+#include "net/token_bucket.h"
 #include "service/access/principal.h"
 #include "simile/clock.h"
 
@@ -17,7 +19,7 @@ class PrincipalUse {
  public:
   // Counts a call.
   // Errors: CALLER_LIMIT, with when to try again.
-  absl::Status CountCall(const Principal& principal, Clock::TimePoint now);
+  absl::Status CountCall(const Principal& principal, const Clock& clock);
   // Holds so much until it is given back.
   // Errors: CALLER_LIMIT. What alone is more than the limit is refused without a time to try again.
   absl::Status HoldBytes(const Principal& principal, std::uint64_t bytes);
@@ -28,10 +30,8 @@ class PrincipalUse {
   std::uint64_t queries() const { return queries_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;  // guards the members below
-  bool is_new_ = true;
-  double allowance_ = 0;  // calls that may come now
-  Clock::TimePoint counted_at_;
+  std::mutex mutex_;  // guards calls_
+  std::optional<net::TokenBucket> calls_;
 
   std::atomic<std::uint64_t> bytes_ = 0;
   std::atomic<std::uint64_t> queries_ = 0;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 #include <google/protobuf/arena.h>
@@ -13,6 +14,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "net/refused_body.h"
 #include "service/grpc/unknown_fields.h"
 #include "service/reply_size.h"
 
@@ -131,6 +133,31 @@ absl::Status CheckUnknownFields(grpc::ByteBuffer& bytes, const google::protobuf:
   return unknown.is_wire_form ? absl::OkStatus() : NotParsedError(message);
 }
 
+// Errors: what the frame guard has refused of the request.
+absl::Status CheckReceived(const grpc::ByteBuffer& bytes) {
+  if (bytes.Length() != net::kRefusalMarkBytes) return absl::OkStatus();
+  std::vector<grpc::Slice> slices;
+  if (!bytes.Dump(&slices).ok()) return absl::OkStatus();
+  std::vector<std::uint8_t> message;
+  for (const grpc::Slice& slice : slices) message.insert(message.end(), slice.begin(), slice.end());
+  const auto refused = net::ReadMark(message);
+  if (!refused) return absl::OkStatus();
+  if (refused->why == net::RefusedBody::Why::kTooLarge) {
+    return base::Error(base::ErrorReason::kOutOfMemory,
+                       fmt::format("the request of {} bytes is larger than "
+                                   "limits.receive_bytes_max allows; split it into several calls",
+                                   base::Grouped(refused->declared_bytes)));
+  }
+  constexpr std::chrono::seconds kRetryAfter{1};
+  return base::WithRetryAfter(
+      base::Error(base::ErrorReason::kQueueFull,
+                  fmt::format("the request of {} bytes was not received: together with others that "
+                              "the same address has begun to send it would exceed "
+                              "limits.unfinished_bytes_per_peer_max; send fewer at a time",
+                              base::Grouped(refused->declared_bytes))),
+      kRetryAfter);
+}
+
 }  // namespace
 
 std::uint64_t ParsedBytesMax(std::size_t message_bytes) {
@@ -147,7 +174,7 @@ absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& me
   bool parsed = false;
   bool takes_too_much = false;
   const absl::Status checked =
-      length > kParsedAtOnceBytesMax ? CheckUnknownFields(bytes, message) : absl::OkStatus();
+      length > kParsedAtOnceBytesMax ? CheckUnknownFields(bytes, message) : CheckReceived(bytes);
   if (checked.ok()) {
     BoundedReader reader(bytes, message.GetArena());
     // Without any bytes, not even those of an empty message, there is nothing to read.

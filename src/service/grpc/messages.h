@@ -31,7 +31,8 @@ std::uint64_t ParsedBytesMax(std::size_t message_bytes);
 // Reads a message, and releases its bytes.
 // Errors: kRequestNotParsed, naming the type, for bytes that are not a message of it;
 //         the same for a large one with more than kUnknownFieldsMax unknown fields;
-//         kOutOfMemory for one that takes more than ParsedBytesMax of its arena.
+//         kOutOfMemory for one that takes more than ParsedBytesMax of its arena;
+//         kOutOfMemory or kQueueFull for one in whose place the frame guard has put a mark.
 absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
 // What a response may have at most; see AnyCall::SetReplyLimit.

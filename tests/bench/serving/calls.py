@@ -94,6 +94,22 @@ def films(machine: Machine, payload: bool) -> Iterator[Figure]:
     yield Figure("calls/s, of the echo's", share, 0.60 if payload else 0.55, at_least=True)
 
 
+def guarded(machine: Machine) -> Iterator[Figure]:
+    """What the frame guard adds to a film: CPU of a call, and the rate."""
+    calls = machine.mix({"kind": "id", "payload": "none"})
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, frame_guard=when)) for when in ("off", "on")]
+        for calls_in_flight in (1, 64):
+            rounds = take_turns(machine, servers, *in_flight(calls_in_flight), *calls, seconds=3)
+            cpu_us = [(off["server_cpu_us_per_call"], on["server_cpu_us_per_call"]) for off, on in rounds]
+            off_us, on_us = (Figure("", list(figures), 0).median() for figures in zip(*cpu_us))
+            machine.notes.append(f"{calls_in_flight} in flight a film costs {off_us:.1f} us of CPU without the frame guard and {on_us:.1f} us "
+                                 f"with it (medians)")
+            yield Figure(f"{calls_in_flight} in flight, the frame guard adds", [on - off for off, on in cpu_us], 5, "us")
+            share = [on["calls_per_s"] / off["calls_per_s"] for off, on in rounds]
+            yield Figure(f"{calls_in_flight} in flight, calls/s of those without it", share, 0.95, at_least=True)
+
+
 def single(machine: Machine) -> Iterator[Figure]:
     """One client, one call in flight."""
     with films_beside_echo(machine, False) as servers:
@@ -160,6 +176,7 @@ ROWS: targets.Rows = {
     "films": lambda machine: films(machine, False),
     "payload": lambda machine: films(machine, True),
     "sentences": sentences,
+    "guarded": guarded,
     "single": single,
     "idle": idle,
     "rivals-films": lambda machine: rivals(machine, FILMS, 7),

@@ -28,6 +28,7 @@ import numpy as np
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import attacks
+import floods
 import memory_plan
 import targets
 from targets import Figure, Machine
@@ -37,6 +38,7 @@ PLAIN = {"kind": "id", "payload": "none"}
 HEAVY = {"kind": "diversity", "candidates": 1_000, "k": 100}  # about 10 ms
 DEADLINE_S = 0.1
 OVERLOAD_DEADLINE_S = 1.0
+FLOOD_MIB_MAX = 4_096  # a server that takes more is ended
 DEADLINE_CAP_S = 10  # limits.search_deadline_max
 MILLION = (1_000_000, 384)
 
@@ -46,8 +48,9 @@ def pause(seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def serving(machine: Machine, collection: str, folder, *flags, stderr=subprocess.DEVNULL):
-    with simile(machine.arguments.simile, collection, folder, *flags, stderr=stderr) as server, server.turn():
+def serving(machine: Machine, collection: str, folder, *flags, **options):
+    options = {"stderr": subprocess.DEVNULL} | options
+    with simile(machine.arguments.simile, collection, folder, *flags, **options) as server, server.turn():
         await_indexes(machine, server)
         yield server
 
@@ -372,6 +375,35 @@ def deadlines(machine: Machine) -> Iterator[Figure]:
     yield Figure("answered after the deadline by: p99", [float(np.percentile(late_ms, 99))], 20, "ms")
 
 
+def flooded(machine: Machine) -> Iterator[Figure]:
+    """What raw HTTP/2 connections of one address can take."""
+    for name in floods.FLOODS:
+        with serving(machine, "films", FILMS, frame_guard=machine.arguments.frame_guard) as server:
+            yield from flood_figures(machine, server, name)
+
+
+def flood_figures(machine: Machine, server: Server, name: str) -> Iterator[Figure]:
+    start_mib = peak_mib = attacks.resident_mib(pid_of(server))
+
+    def watch(ended: threading.Event) -> None:
+        nonlocal peak_mib
+        while not ended.wait(0.02):
+            peak_mib = max(peak_mib, attacks.resident_mib(pid_of(server)))
+            if peak_mib > FLOOD_MIB_MAX:
+                server.processes[0].kill()
+
+    seconds = machine.seconds(30)
+    with attacks.probing(server.address, SEARCH, attacks.plain("films"), 0.01) as others, meanwhile(watch):
+        with floods.Running(server.address, name, seconds) as running:
+            flood = running.result()
+        pause(1)
+    machine.notes.append(f"{name}: {flood.sent / 2 ** 20:,.1f} MiB sent, {flood.cut} connections cut, {flood.ended} calls ended by the server; "
+                         f"the others' {len(others.latencies_ms):,} searches took {others.p99_ms():.0f} ms (p99)")
+    yield Figure(f"{name}: memory above the start", [peak_mib - start_mib], 128, "MiB")
+    yield Figure(f"{name}: others' searches: p99", [others.p99_ms()], 50, "ms")
+    yield Figure(f"{name}: others' searches that failed", [len(others.failures)], 0)
+
+
 def plan(machine: Machine) -> Iterator[Figure]:
     off = []
     for folder in (FILMS, machine.sentences()):
@@ -393,12 +425,14 @@ ROWS: targets.Rows = {
     "stopped": stopped,
     "stderr": stderr,
     "deadlines": deadlines,
+    "floods": flooded,
     "plan": plan,
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frame-guard", choices=("on", "off"), default="on", help="of the row floods; off shows what it contains")
     return targets.run(targets.parse(parser, ROWS))
 
 

@@ -83,11 +83,13 @@ def running(name: str, commands: list[list], address: str | None, collection: st
 
 
 @contextlib.contextmanager
-def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags, stderr=subprocess.STDOUT):
-    """With its default configuration, but for `flags`."""
+def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags, stderr=subprocess.STDOUT, frame_guard: str = "auto"):
+    """With its default configuration, but for `flags` and the frame guard."""
     with tempfile.TemporaryDirectory() as home:
         command = [program, "serve", "--collection", f"{collection}={folder}", "--port", 0, "--metrics-port", 0, *flags]
         environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home)
+        if frame_guard != "auto":  # which earlier versions do not know
+            environment["SIMILE_SERVER_FRAME_GUARD"] = frame_guard
         with running("Simile", [command], None, collection, environment, stderr) as server:
             yield server
 
