@@ -46,6 +46,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"connections_max", &Limits::connections_max},
     {"connections_per_peer_max", &Limits::connections_per_peer_max},
     {"streams_per_connection_max", &Limits::streams_per_connection_max},
+    {"unfinished_bytes_per_peer_max", &Limits::unfinished_bytes_per_peer_max},
     {"handshake_timeout", &Limits::handshake_timeout},
     {"keepalive_time", &Limits::keepalive_time},
     {"keepalive_timeout", &Limits::keepalive_timeout},
