@@ -37,9 +37,9 @@ TEST(MethodTest, AsksAgainForCallsThatFoundNoMemory) {
   const Limits limits;
   observe::FailureLines failure_lines{log, io.clock()};
   AccessControl access(io.clock());
-  RpcEnvironment environment{
-      io.clock(),    log,   failure_lines, metrics, limits, access, false,
-      RequestIds(1), ResolveWorkers({}, io.clock())};
+  RpcEnvironment environment{io.clock(), log,           failure_lines,
+                             metrics,    limits,        access,
+                             false,      RequestIds(1), ResolveWorkers({}, io.clock())};
   MethodService service({});
   CountingMethod method(environment, {.path = "/simile.v1.SearchService/Search", .posted = 3});
   method.TakeCalls({service, 0, io.thread()});
