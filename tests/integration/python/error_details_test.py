@@ -3,7 +3,9 @@
 
 usage: error_details_test.py SIMILE SOURCE_DIR STUBS_DIR
 """
+import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -42,7 +44,7 @@ UNIT_TESTS_ONLY = {
     "OUT_OF_MEMORY": "needs an allocation that fails",
     "INTERNAL": "needs a fault of the server",
 }
-WITH_RETRY = {"QUEUE_FULL", "COLLECTION_LOADING"}
+WITH_RETRY = {"QUEUE_FULL", "COLLECTION_LOADING", "CALLER_LIMIT"}
 ATTEMPTS_MAX = 20  # of what must happen while a load runs
 
 
@@ -113,6 +115,11 @@ class ErrorDetailsTest(unittest.TestCase):
                               SIMILE_COLLECTIONS_MEMORY_BYTES_MAX=str(8 << 30))
         # Every request but the one under way and one more is too many for its queue.
         cls.narrow = cls.start(SIMILE_LIMITS_QUEUE_QUERIES_MAX="1", SIMILE_LIMITS_QUERIES_PER_CALL_MAX="1")
+        made = json.loads(subprocess.run([SIMILE, "token", "--name", "reader", "--json"], check=True, capture_output=True).stdout)
+        cls.token = [("authorization", f'Bearer {made["token"]}')]
+        principal = made["principal"] | {"limits": {"calls_per_second": 1}}
+        (cls.root / "access.json").write_text(json.dumps({"principals": [principal]}), encoding="utf-8")
+        cls.private = cls.start("--access-file", cls.root / "access.json")
 
     @classmethod
     def start(cls, *arguments, **settings):
@@ -261,6 +268,21 @@ class ErrorDetailsTest(unittest.TestCase):
 
     def admin_not_allowed(self):
         return error_of(lambda: self.narrow.admin.GetStats(admin.GetStatsRequest(), timeout=10)), ""
+
+    def unauthenticated(self):
+        return error_of(lambda: self.private.search.Search(query("id: 'toy-story-1995'"), timeout=10)), ""
+
+    def permission_denied(self):
+        request = collections.UnloadCollectionRequest(collection="films")
+        return error_of(lambda: self.private.collections.UnloadCollection(request, timeout=10, metadata=self.token)), ""
+
+    def caller_limit(self):
+        request = query("id: 'toy-story-1995'")
+        for _ in range(ATTEMPTS_MAX):  # a slow machine may take a second between two calls
+            error = error_of(lambda: self.private.search.Search(request, timeout=10, metadata=self.token))
+            if error is not None:
+                return error, ""
+        return None, ""
 
     def queue_full(self):
         calls = [self.narrow.search.Search.future(heavy_query(), timeout=10) for _ in range(16)]
