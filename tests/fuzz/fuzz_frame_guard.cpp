@@ -38,7 +38,8 @@ Outcome Play(std::span<const std::uint8_t> input) {
     if (guard.Received(preface) != Violation::kNone) std::abort();
     while (input.size() > 1 && outcome.violation == Violation::kNone) {
       const std::size_t count = std::min<std::size_t>(input[0] >> 1, input.size() - 1);
-      std::vector<std::uint8_t> piece(input.begin() + 1, input.begin() + 1 + count);
+      const std::span<const std::uint8_t> sent = input.subspan(1, count);
+      std::vector<std::uint8_t> piece(sent.begin(), sent.end());
       const std::vector<std::uint8_t> before = piece;
       const bool is_received = (input[0] & 1) != 0;
       input = input.subspan(1 + count);

@@ -25,9 +25,11 @@ REFUSED_PAUSE_S = 0.005
 OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
 
 
-def channel(address: str) -> grpc.Channel:
-    """With a connection of its own."""
-    return grpc.insecure_channel(address, options=OPTIONS)
+def channel(address: str, authority: pathlib.Path | None = None) -> grpc.Channel:
+    """With a connection of its own; over TLS when an authority is given, which has signed the server's certificate."""
+    if authority is None:
+        return grpc.insecure_channel(address, options=OPTIONS)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(authority.read_bytes()), options=OPTIONS)
 
 
 def search(collection: str, queries: int, **options):
@@ -162,9 +164,9 @@ class Probe:
 
 
 @contextlib.contextmanager
-def probing(address: str, path: str, request: bytes, interval_s: float, timeout_s: float = 2):
+def probing(address: str, path: str, request: bytes, interval_s: float, timeout_s: float = 2, authority: pathlib.Path | None = None):
     """A probe over one connection."""
-    with channel(address) as connection:
+    with channel(address, authority) as connection:
         call = connection.unary_unary(path)
         with contextlib.suppress(grpc.RpcError):
             call(request, timeout=timeout_s)  # connects

@@ -23,6 +23,7 @@ from typing import Iterator
 
 import numpy as np
 
+import encryption
 import targets
 from targets import Figure, Machine
 from servers import FILMS, IDLE_INTERVAL_S, ROOT, Failed, Server, ask, echo, films_request, python_servers, simile
@@ -95,19 +96,27 @@ def films(machine: Machine, payload: bool) -> Iterator[Figure]:
 
 
 def guarded(machine: Machine) -> Iterator[Figure]:
-    """What the frame guard adds to a film: CPU of a call, and the rate."""
+    """What the frame guard adds to a film, plain and over TLS: CPU of a call, and the rate."""
+    encryption.certificates(machine.work)
+    tls = ["--tls-certificate", machine.work / "server.pem", "--tls-key", machine.work / "server.key"]
+    kinds = (("plain", [], []), ("TLS", tls, ["--ca", machine.work / "ca.pem"]))
     calls = machine.mix({"kind": "id", "payload": "none"})
-    with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, frame_guard=when)) for when in ("off", "on")]
-        for calls_in_flight in (1, 64):
-            rounds = take_turns(machine, servers, *in_flight(calls_in_flight), *calls, seconds=3)
-            cpu_us = [(off["server_cpu_us_per_call"], on["server_cpu_us_per_call"]) for off, on in rounds]
-            off_us, on_us = (Figure("", list(figures), 0).median() for figures in zip(*cpu_us))
-            machine.notes.append(f"{calls_in_flight} in flight a film costs {off_us:.1f} us of CPU without the frame guard and {on_us:.1f} us "
-                                 f"with it (medians)")
-            yield Figure(f"{calls_in_flight} in flight, the frame guard adds", [on - off for off, on in cpu_us], 5, "us")
-            share = [on["calls_per_s"] / off["calls_per_s"] for off, on in rounds]
-            yield Figure(f"{calls_in_flight} in flight, calls/s of those without it", share, 0.95, at_least=True)
+    for name, server_flags, client_flags in kinds:
+        with contextlib.ExitStack() as stack:
+            servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, *server_flags, frame_guard=when))
+                       for when in ("off", "on")]
+            for count in (1, 64):
+                rounds = take_turns(machine, servers, *in_flight(count), *calls, *client_flags, seconds=3)
+                yield from guard_figures(machine, f"{name}, {count} in flight", rounds)
+
+
+def guard_figures(machine: Machine, title: str, rounds: list[tuple[dict, ...]]) -> Iterator[Figure]:
+    cpu_us = [(off["server_cpu_us_per_call"], on["server_cpu_us_per_call"]) for off, on in rounds]
+    off_us, on_us = (Figure("", list(figures), 0).median() for figures in zip(*cpu_us))
+    machine.notes.append(f"{title}, a film costs {off_us:.1f} us of CPU without the frame guard and {on_us:.1f} us with it (medians)")
+    yield Figure(f"{title}: the frame guard adds, CPU a call", [on - off for off, on in cpu_us], 5, "us")
+    share = [on["calls_per_s"] / off["calls_per_s"] for off, on in rounds]
+    yield Figure(f"{title}: calls/s, of those without it", share, 0.95, at_least=True)
 
 
 def single(machine: Machine) -> Iterator[Figure]:

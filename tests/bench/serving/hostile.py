@@ -28,6 +28,7 @@ import numpy as np
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import attacks
+import encryption
 import floods
 import memory_plan
 import targets
@@ -48,9 +49,8 @@ def pause(seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def serving(machine: Machine, collection: str, folder, *flags, **options):
-    options = {"stderr": subprocess.DEVNULL} | options
-    with simile(machine.arguments.simile, collection, folder, *flags, **options) as server, server.turn():
+def serving(machine: Machine, collection: str, folder, *flags, stderr=subprocess.DEVNULL):
+    with simile(machine.arguments.simile, collection, folder, *flags, stderr=stderr) as server, server.turn():
         await_indexes(machine, server)
         yield server
 
@@ -376,13 +376,33 @@ def deadlines(machine: Machine) -> Iterator[Figure]:
 
 
 def flooded(machine: Machine) -> Iterator[Figure]:
-    """What raw HTTP/2 connections of one address can take."""
-    for name in floods.FLOODS:
-        with serving(machine, "films", FILMS, frame_guard=machine.arguments.frame_guard) as server:
-            yield from flood_figures(machine, server, name)
+    """What raw HTTP/2 connections of one address can take, plain and over TLS."""
+    for tls in (False, True):
+        for name in floods.FLOODS:
+            with certified(machine, tls) as (flags, authority), serving_guarded(machine, *flags) as server:
+                yield from flood_figures(machine, server, name, authority)
 
 
-def flood_figures(machine: Machine, server: Server, name: str) -> Iterator[Figure]:
+def serving_guarded(machine: Machine, *flags):
+    """With the films, whose index is not awaited: `simile list` would need the certificate."""
+    return simile(machine.arguments.simile, "films", FILMS, *flags, stderr=subprocess.DEVNULL, frame_guard=machine.arguments.frame_guard)
+
+
+@contextlib.contextmanager
+def certified(machine: Machine, tls: bool):
+    """The flags of a server, and the authority of its certificate."""
+    if not tls:
+        yield [], None
+        return
+    folder = machine.work / "certificates"
+    if not folder.exists():
+        folder.mkdir()
+        encryption.certificates(folder)
+    yield ["--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key"], folder / "ca.pem"
+
+
+def flood_figures(machine: Machine, server: Server, name: str, authority: pathlib.Path | None) -> Iterator[Figure]:
+    title = name if authority is None else f"{name}, TLS"
     start_mib = peak_mib = attacks.resident_mib(pid_of(server))
 
     def watch(ended: threading.Event) -> None:
@@ -391,17 +411,18 @@ def flood_figures(machine: Machine, server: Server, name: str) -> Iterator[Figur
             peak_mib = max(peak_mib, attacks.resident_mib(pid_of(server)))
             if peak_mib > FLOOD_MIB_MAX:
                 server.processes[0].kill()
+                machine.notes.append(f"{title}: the server was ended at {peak_mib:,.0f} MiB")
+                return
 
-    seconds = machine.seconds(30)
-    with attacks.probing(server.address, SEARCH, attacks.plain("films"), 0.01) as others, meanwhile(watch):
-        with floods.Running(server.address, name, seconds) as running:
-            flood = running.result()
+    with (server.turn(), attacks.probing(server.address, SEARCH, attacks.plain("films"), 0.01, authority=authority) as others,
+          meanwhile(watch), floods.Running(server.address, name, machine.seconds(30), authority is not None) as running):
+        flood = running.result()
         pause(1)
-    machine.notes.append(f"{name}: {flood.sent / 2 ** 20:,.1f} MiB sent, {flood.cut} connections cut, {flood.ended} calls ended by the server; "
-                         f"the others' {len(others.latencies_ms):,} searches took {others.p99_ms():.0f} ms (p99)")
-    yield Figure(f"{name}: memory above the start", [peak_mib - start_mib], 128, "MiB")
-    yield Figure(f"{name}: others' searches: p99", [others.p99_ms()], 50, "ms")
-    yield Figure(f"{name}: others' searches that failed", [len(others.failures)], 0)
+    machine.notes.append(f"{title}: {flood.sent / 2 ** 20:,.1f} MiB sent, {flood.cut} connections cut, {flood.ended} calls ended by the "
+                         f"server; {len(others.latencies_ms):,} searches of others meanwhile")
+    yield Figure(f"{title}: memory above the start", [peak_mib - start_mib], 128, "MiB")
+    yield Figure(f"{title}: others' searches: p99", [others.p99_ms()], 50, "ms")
+    yield Figure(f"{title}: others' searches that failed", [len(others.failures)], 0)
 
 
 def plan(machine: Machine) -> Iterator[Figure]:
