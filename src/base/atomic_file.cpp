@@ -13,11 +13,10 @@
 #include <fmt/format.h>
 
 #include "base/file_descriptor.h"
+#include "base/system_error.h"
 
 namespace simile::base {
 namespace {
-
-std::string Reason(int error) { return std::generic_category().message(error); }
 
 // 0, or errno of the call that failed.
 int WriteAndSync(int fd, std::string_view text) {
@@ -57,8 +56,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
   // Non-blocking, because opening a pipe that has no writer would wait for one.
   const FileDescriptor in(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!in.valid()) {
-    return absl::PermissionDeniedError(
-        fmt::format("{}: cannot be opened for reading", file.string()));
+    return SystemError(errno, absl::StatusCode::kPermissionDenied,
+                       fmt::format("{}: cannot be opened for reading", file.string()));
   }
   struct stat status {};
   if (fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -73,7 +72,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
       text.append(part.data(), static_cast<std::size_t>(count));
     } else if (errno != EINTR) {
       return absl::DataLossError(
-          fmt::format("{}: cannot be read: {}", file.string(), Reason(errno)));
+          fmt::format("{}: cannot be read: {}", file.string(), SystemErrorText(errno)));
     }
   }
   return absl::InvalidArgumentError(fmt::format("{}: over {} bytes", file.string(), bytes_max));
@@ -90,7 +89,7 @@ absl::Status ReplaceFile(const std::filesystem::path& file, std::string_view tex
   if (error == 0) error = WriteThroughDraft(file, text, options.mode);
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("{}: cannot be written: {}", file.string(), Reason(error)));
+      fmt::format("{}: cannot be written: {}", file.string(), SystemErrorText(error)));
 }
 
 }  // namespace simile::base

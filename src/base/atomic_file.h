@@ -17,7 +17,8 @@ namespace simile::base {
 
 // The file's text; empty when there is no such file, or none that can be reached.
 // Errors: kInvalidArgument when it is not a regular file or holds more than bytes_max;
-//         kPermissionDenied when it cannot be opened; kDataLoss when it cannot be read.
+//         kPermissionDenied when it cannot be opened, or OUT_OF_MEMORY for lack of descriptors;
+//         kDataLoss when it cannot be read.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file, std::size_t bytes_max);
 
 struct ReplaceOptions {

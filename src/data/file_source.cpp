@@ -15,11 +15,10 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/system_error.h"
 
 namespace simile::data {
 namespace {
-
-std::string SystemErrorText(int error) { return std::generic_category().message(error); }
 
 std::int64_t NsOf(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -51,7 +50,7 @@ absl::StatusOr<std::size_t> FileSource::Read(std::span<char> into) {
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
     return absl::DataLossError(fmt::format("{}: cannot be read at byte {}: {}", display_name(),
-                                           offset_, SystemErrorText(errno)));
+                                           offset_, base::SystemErrorText(errno)));
   }
   if (count == 0) {
     return base::Error(base::ErrorReason::kFilesChanged,
@@ -73,7 +72,7 @@ absl::StatusOr<FileFingerprint> FileSource::TakeFingerprint() const {
     struct stat status {};
     if (fstat(descriptor_.get(), &status) != 0) {
       return absl::DataLossError(
-          fmt::format("{}: cannot be examined: {}", display_name(), SystemErrorText(errno)));
+          fmt::format("{}: cannot be examined: {}", display_name(), base::SystemErrorText(errno)));
     }
     const std::int64_t changed_ns = NsOf(status.st_ctim);
     // A file from a server whose clock is ahead is not waited for.

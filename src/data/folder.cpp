@@ -13,18 +13,18 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "base/system_error.h"
 
 namespace simile::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string ErrorText(int error) { return std::generic_category().message(error); }
-
 absl::Status CannotOpen(std::string_view what, int error) {
-  const std::string message = fmt::format("{} cannot be opened: {}", what, ErrorText(error));
-  return error == EACCES || error == EPERM ? absl::PermissionDeniedError(message)
-                                           : absl::InvalidArgumentError(message);
+  const bool denied = error == EACCES || error == EPERM;
+  return base::SystemError(
+      error, denied ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kInvalidArgument,
+      fmt::format("{} cannot be opened: {}", what, base::SystemErrorText(error)));
 }
 
 // Why a path of the folder could not be opened.

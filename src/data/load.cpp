@@ -344,6 +344,7 @@ class Loader {
   // Whether the folder still has the files of the plan.
   absl::Status CheckFiles() const {
     const absl::StatusOr<FolderFingerprint> now = TakeFingerprint(files_.folder, limits_);
+    if (absl::IsResourceExhausted(now.status())) return now.status();  // it says nothing of them
     if (!now.ok()) {
       return base::Error(
           base::ErrorReason::kFilesChanged,

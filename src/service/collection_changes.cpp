@@ -323,6 +323,7 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
                                                                 const History& history) {
   Generation earlier = *history.earlier;
   const absl::StatusOr<Folder> folder = Resolve(earlier.found);
+  if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
   // Its error names a field that this request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
   const auto now = data::TakeFingerprint(folder->path, parts_.limits);

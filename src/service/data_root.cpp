@@ -8,6 +8,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/system_error.h"
 
 namespace simile::service {
 namespace {
@@ -57,6 +58,7 @@ absl::StatusOr<std::filesystem::path> ResolveInDataRoot(const std::filesystem::p
 
   std::error_code error;
   const std::filesystem::path root = std::filesystem::canonical(data_root, error);
+  if (base::IsLackOfResources(error.value())) return base::OutOfMemory();
   if (error) {
     return base::Error(ErrorReason::kOutsideDataRoot,
                        "folder: the server cannot read its data root; its --data-root must name a "
@@ -64,6 +66,7 @@ absl::StatusOr<std::filesystem::path> ResolveInDataRoot(const std::filesystem::p
                        "folder");
   }
   const std::filesystem::path path = std::filesystem::canonical(root / relative, error);
+  if (base::IsLackOfResources(error.value())) return base::OutOfMemory();
   if (error) {
     return base::Error(
         ErrorReason::kInvalidFiles,

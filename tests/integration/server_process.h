@@ -42,6 +42,7 @@ class ServerProcess {
   bool AwaitOutput(const std::string& text);
   const std::string& output() const { return output_; }  // standard output and error so far
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal) const;
   bool HasEnded();
   // Reads output to its end and returns the exit status, or 128 + the signal that ended the

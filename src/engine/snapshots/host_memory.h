@@ -24,7 +24,7 @@ inline std::uint64_t MayBeTaken(const HostMemory& memory) {
 // reclaim counts as free. A container sees its own group at the top of the mount, whatever path
 // /proc names, so every parent of that path is read and missing ones are skipped.
 //   root  where /proc and /sys are found: "/" but in tests
-// Errors: kUnavailable when /proc/meminfo cannot be read.
+// Errors: kUnavailable without MemAvailable; those of ReadWholeFile.
 absl::StatusOr<HostMemory> ReadHostMemory(const std::filesystem::path& root = "/");
 
 }  // namespace simile::engine

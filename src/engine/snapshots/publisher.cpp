@@ -253,6 +253,7 @@ absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
 absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
   if (options_.memory_bytes_max == 0) {
     absl::StatusOr<HostMemory> memory = options_.read_memory();
+    if (absl::IsResourceExhausted(memory.status())) return memory.status();
     if (!memory.ok()) {
       return base::Error(
           base::ErrorReason::kInternal,
