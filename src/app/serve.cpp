@@ -128,7 +128,10 @@ class Stop {
   void Drain() {
     app_.log().Info("stopping: no new calls, those in flight finish");
     bool drained = false;
-    const auto drain = [&] { drained = app_.Drain(); };
+    const auto drain = [&] {
+      const absl::Status ended = service::Guarded([&] { drained = app_.Drain(); });
+      if (!ended.ok()) drained = false;
+    };
     std::optional<BackgroundTask> draining;
     const absl::Status begun = service::Guarded([&] { draining.emplace(drain); });
     if (!begun.ok()) drain();  // without a thread for it signals wait
@@ -167,7 +170,10 @@ absl::Status LoadUnlessStopped(App& app, std::chrono::milliseconds drain_delay,
     output.Loaded(snapshot, took);
   };
   {
-    const BackgroundTask load([&] { loaded = app.LoadCollections(announce); });
+    const BackgroundTask load([&] {
+      const absl::Status ended = service::Guarded([&] { loaded = app.LoadCollections(announce); });
+      loaded.Update(ended);
+    });
     const auto cause = AwaitStop(app, signals, reloads, output, &load);
     output.ClearProgress();
     // A load cannot be cancelled and leaves nothing behind on disk, so the exit need not wait.

@@ -167,6 +167,7 @@ absl::Status Server::BuildServer(Options options, const Limits& limits, const Pa
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       options.tls == nullptr ? grpc::InsecureServerCredentials() : options.tls->Credentials());
+  shutdown_queue_ = std::make_unique<grpc::CompletionQueue>();
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("the gRPC server did not start");
   for (QueuedService* const service : parts.services) service->TakeCalls(*io_);
@@ -176,7 +177,7 @@ absl::Status Server::BuildServer(Options options, const Limits& limits, const Pa
 
 bool Server::Drain(std::chrono::milliseconds timeout) {
   acceptor_.Stop();
-  if (shutdown_queue_ == nullptr) {
+  if (!shutdown_begun_) {
     io_->StopCalls();
     std::this_thread::sleep_for(std::min(timeout, kRefusing));
     BeginShutdown();
@@ -194,7 +195,7 @@ void Server::BeginShutdown() {
   // As grpc::Server::Shutdown begins, which would then wait until the last connection is closed:
   // a client that has been stopped keeps its connection.
   static ShutdownTag tag;
-  shutdown_queue_ = std::make_unique<grpc::CompletionQueue>();
+  shutdown_begun_ = true;
   grpc_server_shutdown_and_notify(server_->c_server(), shutdown_queue_->cq(), &tag);
   shutdown_queue_->Shutdown();
 }

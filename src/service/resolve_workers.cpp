@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
+
 namespace simile::service {
 
 // Is on the stack of the thread that has begun the work.
@@ -31,11 +33,15 @@ ResolveWorkers::ResolveWorkers(const Options& options, const Clock& clock)
       waiting_bytes_(CallerShares::OfBytes(options.waiting_bytes_max)),
       begun_places_(CallerShares::OfPlaces(options.begun_max)),
       begun_bytes_(CallerShares::OfBytes(options.begun_bytes_max)) {
+  absl::Cleanup end = [this] { End(); };  // those that began, when another cannot
   threads_.reserve(options.begun_max);
   for (std::size_t i = 0; i < options.begun_max; ++i) threads_.emplace_back([this] { Run(); });
+  std::move(end).Cancel();
 }
 
-ResolveWorkers::~ResolveWorkers() {
+ResolveWorkers::~ResolveWorkers() { End(); }
+
+void ResolveWorkers::End() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

@@ -77,6 +77,7 @@ class ResolveWorkers {
   struct Turn;  // of work that has begun
 
   void Run();
+  void End();  // of all threads, when they have run what waits
   void EndTurn(Turn& turn);
   // REQUIRES of these: mutex_ is held.
   Waiting Begin();

@@ -12,7 +12,7 @@ enum class FaultKind : std::uint32_t {
   kRead,        // read, pread: EIO
   kShortRead,   // read, pread: half of what was asked for, at least one byte
   kOpen,        // open, openat: EMFILE
-  kWrite,       // write, pwrite: ENOSPC
+  kWrite,       // write, pwrite, but for standard output and error: ENOSPC
   kSync,        // fsync: EIO
   kRename,      // rename: EIO
   kThread,      // pthread_create: EAGAIN

@@ -7,15 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/file_descriptor.h"
 #include "integration/films_server.h"
@@ -48,6 +51,9 @@ constexpr std::array<KindName, 15> kKindNames = {{
     {FaultKind::kKillAtRename, "kill-at-rename"},
 }};
 
+// How long a start or a stop may take: one that takes longer never ends.
+constexpr std::chrono::seconds kStepWithin{20};
+
 // gRPC starts and ends some as it needs them.
 constexpr std::size_t kThreadsOfGrpc = 4;
 
@@ -60,6 +66,25 @@ std::size_t CountEntries(const std::filesystem::path& folder) {
                                                 std::filesystem::directory_iterator()));
 }
 
+// Kills a server unless it is destroyed first, so that no test waits for ever.
+class KilledAfter {
+ public:
+  KilledAfter(const ServerProcess& server, std::chrono::seconds wait)
+      : limit_([&server, wait, future = destroyed_.get_future()] {
+          if (future.wait_for(wait) == std::future_status::timeout) server.Signal(SIGKILL);
+        }) {}
+  ~KilledAfter() {
+    destroyed_.set_value();
+    limit_.join();
+  }
+  KilledAfter(const KilledAfter&) = delete;
+  KilledAfter& operator=(const KilledAfter&) = delete;
+
+ private:
+  std::promise<void> destroyed_;
+  std::thread limit_;
+};
+
 }  // namespace
 
 std::string_view NameOf(FaultKind kind) {
@@ -71,6 +96,56 @@ std::optional<FaultKind> FaultKindOf(std::string_view name) {
   const auto* const place = std::ranges::find(kKindNames, name, &KindName::name);
   if (place == kKindNames.end()) return std::nullopt;
   return place->kind;
+}
+
+FaultNumbers::FaultNumbers(std::string operation, std::uint64_t step)
+    : operation_(std::move(operation)), step_(step) {
+  if (const char* const text = std::getenv("TEST_ROTATION")) {
+    all_ = std::string_view(text) == "all";
+    rotation_ = std::strtoull(text, nullptr, 10);
+  }
+  const char* const text = std::getenv("TEST_FAULT");
+  if (text == nullptr) return;
+  const std::string_view words(text);
+  const std::size_t first = words.find('/');
+  const std::size_t last = words.rfind('/');
+  only_ = FaultCase{std::string(words.substr(0, first)),
+                    std::string(words.substr(first + 1, last - first - 1)),
+                    std::strtoull(text + last + 1, nullptr, 10)};
+}
+
+void FaultNumbers::ForEach(FaultKind kind,
+                           const std::function<bool(const FaultCase&)>& attempt) {
+  if (only_) {
+    if (only_->operation == operation_ && only_->kind == NameOf(kind)) attempt(*only_);
+    return;
+  }
+  constexpr std::uint64_t kFirst = 8;
+  constexpr std::uint64_t kStepMax = 7;  // of kinds other than memory, which are few
+  const std::uint64_t step = kind == FaultKind::kMemory ? step_ : std::min(step_, kStepMax);
+  constexpr int kFailuresMax = 20;
+  ends_.clear();
+  std::uint64_t number = 1;
+  for (bool failed = true; failed && FailureCount() < kFailuresMax; ++number) {
+    if (!all_ && number > kFirst && number % step != rotation_ % step) continue;
+    failed = attempt({operation_, std::string(NameOf(kind)), number});
+  }
+  std::string line = fmt::format("{}, {}: calls 1 to {}{};", operation_, NameOf(kind), number - 2,
+                                 all_ || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));
+  for (const auto& [end, count] : ends_) line += fmt::format(" {} {},", count, end);
+  line.pop_back();
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+int FailureCount() {
+  const testing::TestResult& result =
+      *testing::UnitTest::GetInstance()->current_test_info()->result();
+  int count = 0;
+  for (int part = 0; part < result.total_part_count(); ++part) {
+    count += result.GetTestPartResult(part).failed() ? 1 : 0;
+  }
+  return count;
 }
 
 FaultSwitch::FaultSwitch(const std::filesystem::path& file) : file_(file) {
@@ -139,10 +214,12 @@ bool FaultRig::Begin(const Start& start) {
                                         "--allow-changes"};
   arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
   ServerProcess::Circumstances circumstances;
+  circumstances.program = start.program;
   for (const std::vector<std::string>& more : {faults_.Variables(), start.variables}) {
     circumstances.variables.insert(circumstances.variables.begin(), more.begin(), more.end());
   }
   server_ = std::make_unique<ServerProcess>(arguments, circumstances);
+  const KilledAfter limit(*server_, kStepWithin);
   address_ = server_->AwaitListening();
   if (address_.empty()) return false;
   metrics_port_ = server_->MetricsPort();
@@ -215,12 +292,9 @@ std::string FaultRig::HeldNow() const {
   return held;
 }
 
-std::uint64_t FaultRig::ResidentBytes() const {
-  std::ifstream file(fmt::format("/proc/{}/statm", server_->pid()));
-  std::uint64_t total = 0;
-  std::uint64_t resident = 0;
-  file >> total >> resident;
-  return resident * 4096;
+int FaultRig::AwaitExit() {
+  const KilledAfter limit(*server_, kStepWithin);
+  return server_->AwaitExit();
 }
 
 }  // namespace simile::faults

@@ -1,14 +1,18 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "faults/fault_control.h"
@@ -21,6 +25,41 @@ namespace simile::faults {
 
 std::string_view NameOf(FaultKind kind);
 std::optional<FaultKind> FaultKindOf(std::string_view name);
+
+// A case to repeat, as its failure names it: TEST_FAULT=reload/memory/17.
+struct FaultCase {
+  std::string operation;
+  std::string kind;
+  std::uint64_t number = 0;
+
+  std::string text() const {
+    return fmt::format("TEST_FAULT={}/{}/{}", operation, kind, number);
+  }
+};
+
+// Which numbers of the calls that can fail a run takes: the one of TEST_FAULT; else the first ones
+// and every step-th, from TEST_ROTATION on (every seventh where that is more); all with
+// TEST_ROTATION=all.
+class FaultNumbers {
+ public:
+  FaultNumbers(std::string operation, std::uint64_t step);
+
+  // Calls attempt(case) with 1, 2, ... until it returns that no call has failed, and prints how
+  // many there are and how the attempts ended, as Count was told.
+  void ForEach(FaultKind kind, const std::function<bool(const FaultCase&)>& attempt);
+  void Count(const std::string& end) { ++ends_[end]; }
+
+ private:
+  const std::string operation_;
+  const std::uint64_t step_;
+  std::uint64_t rotation_ = 0;
+  bool all_ = false;
+  std::optional<FaultCase> only_;
+  std::map<std::string, int> ends_;
+};
+
+// How many checks of the test that runs have failed.
+int FailureCount();
 
 // The control of a server that preloads inject_faults.cpp, by the side of the test.
 class FaultSwitch {
@@ -53,18 +92,20 @@ class FaultSwitch {
   FaultControl* control_ = nullptr;
 };
 
-// A server of its own process, with faults, that serves a generation as "items"; the folders "one"
+// A server in a process of its own, with faults, that serves a generation as "items"; the folders "one"
 // and "two" below its data root are two generations.
 class FaultRig {
  public:
   FaultRig();
 
-  // What the program is started with besides; a server that runs is stopped first.
+  // What the program is started with besides.
   struct Start {
     std::vector<std::string> arguments = {};
     std::vector<std::string> variables = {};
+    std::string program = SIMILE_PROGRAM;
   };
-  // Starts the program and waits until it serves. False when it ended instead.
+  // Starts the program and waits until it serves. False when it ended instead. Any server before it
+  // is killed.
   bool Begin(const Start& start);
   bool Begin() { return Begin(Start()); }
 
@@ -82,7 +123,9 @@ class FaultRig {
   // the last call of Remember. Waits for it: what a call held is released after its answer.
   testing::AssertionResult IsAtRest();
   void Remember();  // REQUIRES: no call is open
-  std::uint64_t ResidentBytes() const;
+  // The exit status, or 128 + the signal that ended it; a server that does not end in time is
+  // killed. REQUIRES: it was asked to stop.
+  int AwaitExit();
 
  private:
   struct Use {

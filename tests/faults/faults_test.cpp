@@ -1,15 +1,10 @@
 // One call after the other of the server's own code fails: an allocation, a read, an open, a write,
 // the start of a thread; and each time the process lives, the caller gets an error that says so or
-// the right answer, everything is answered right afterwards and nothing stays held. The calls are
-// counted from the command of a test, so that a case can be repeated: TEST_FAULT=reload/memory/17
-// runs that one alone. FAULTS=all runs every number, otherwise the first ones and, of the others,
-// those that this run covers (conformance/rotation.h).
-#include <cstdlib>
+// the right answer, everything is answered right afterwards and nothing stays held. Calls are
+// counted from where a test makes the server do something, so that a case can be repeated:
+// TEST_FAULT=reload/memory/17.
 #include <functional>
-#include <map>
-#include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +12,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "conformance/rotation.h"
 #include "faults/fault_rig.h"
 #include "integration/films_server.h"
 
@@ -32,31 +26,15 @@ using integration::Outcome;
 // No call may take that long: one that does was never answered.
 const CallOptions kInTime{.timeout = std::chrono::seconds(20), .metadata = {}};
 
-// A case to repeat.
-struct Replay {
-  std::string operation;
-  std::string kind;
-  std::uint64_t number = 0;
-};
-
-std::optional<Replay> ReplayFromEnvironment() {
-  const char* const text = std::getenv("TEST_FAULT");
-  if (text == nullptr) return std::nullopt;
-  const std::string_view words(text);
-  const std::size_t first = words.find('/');
-  const std::size_t last = words.rfind('/');
-  if (first == std::string_view::npos || last == first) return std::nullopt;
-  return Replay{std::string(words.substr(0, first)),
-                std::string(words.substr(first + 1, last - first - 1)),
-                std::strtoull(text + last + 1, nullptr, 10)};
-}
-
 // What a test makes the server do.
 struct Operation {
   std::string name;
   std::vector<FaultKind> kinds;
+  // The folder that is served, before and after.
   std::function<Outcome(FaultRig& rig, std::string& served)> make;
+  std::function<void(FaultRig& rig, std::string& served)> prepare = {};  // while nothing fails
   bool connects = false;  // then the connection may end, too
+  std::uint64_t step = 7;  // of FaultNumbers
 };
 void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
 
@@ -82,32 +60,30 @@ Outcome Reload(FaultRig& rig, std::string& served) {
   return outcome;
 }
 
-Outcome LoadAndUnload(FaultRig& rig, std::string& /*served*/) {
+void UnloadMore(FaultRig& rig, std::string& /*served*/) {
+  const Outcome outcome = rig.client().Unload("more");
+  EXPECT_TRUE(outcome.ok() || outcome.code == absl::StatusCode::kNotFound);
+}
+
+Outcome LoadMore(FaultRig& rig, std::string& /*served*/) {
   v1::LoadCollectionRequest request;
   request.set_collection("more");
   request.set_folder("two");
   ChangeAnswer answer;
-  Outcome outcome = rig.client().Load(request, answer, kInTime);
-  const Outcome unloaded = rig.client().Unload("more");
-  if (unloaded.ok()) return outcome;
-  if (outcome.ok()) {
-    outcome = unloaded;
-    rig.faults().Disarm();
-    EXPECT_TRUE(rig.client().Unload("more").ok());
-  }
-  return outcome;
+  return rig.client().Load(request, answer, kInTime);
 }
+
+Outcome Unload(FaultRig& rig, std::string& /*served*/) { return rig.client().Unload("more"); }
+
+// So that there is something to return to.
+void ReloadFirst(FaultRig& rig, std::string& served) { EXPECT_TRUE(Reload(rig, served).ok()); }
 
 Outcome RollBack(FaultRig& rig, std::string& served) {
   ChangeAnswer answer;
   v1::RollbackCollectionRequest request;
   request.set_collection("items");
   const Outcome outcome = rig.client().Rollback(request, answer, kInTime);
-  if (!outcome.ok()) return outcome;
-  served = served == "one" ? "two" : "one";
-  // Another reload is what the next rollback takes back.
-  rig.faults().Disarm();
-  EXPECT_TRUE(Reload(rig, served).ok());
+  if (outcome.ok()) served = served == "one" ? "two" : "one";
   return outcome;
 }
 
@@ -185,10 +161,15 @@ std::vector<Operation> Operations() {
       {"recommend", of_calls, Recommend},
       {"fetch", of_calls, FetchAndLookUp},
       {"describe", of_calls, Describe},
-      {"connect", of_calls, Connect, true},
-      {"load", of_loads, LoadAndUnload},
-      {"reload", of_loads, Reload},
-      {"rollback", of_loads, RollBack},
+      {"connect", of_calls, Connect, {}, true},
+      {"load", of_loads, LoadMore, UnloadMore, false, 61},
+      {"unload", of_calls, Unload,
+       [](FaultRig& rig, std::string& served) {
+         UnloadMore(rig, served);
+         EXPECT_TRUE(LoadMore(rig, served).ok());
+       }},
+      {"reload", of_loads, Reload, {}, false, 61},
+      {"rollback", of_loads, RollBack, ReloadFirst, false, 61},
   };
 }
 
@@ -214,34 +195,16 @@ class FaultsTest : public testing::TestWithParam<Operation> {
   void Begin() {
     served_ = "one";
     ASSERT_TRUE(rig_.Begin({.arguments = {"--allow-admin"}}));
-    // So that a rollback has something to return to, and every thread and connection is there.
-    ASSERT_TRUE(Reload(rig_, served_).ok());
-    ASSERT_TRUE(GetParam().make(rig_, served_).ok());
+    // Once without a fault: then each thread and connection is there, and what is kept.
+    Prepare();
+    const Outcome outcome = GetParam().make(rig_, served_);
+    ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    Prepare();
     ASSERT_TRUE(rig_.Serves(served_));
     rig_.Remember();
   }
-
-  // Returns whether a call has failed.
-  bool Attempt(FaultKind kind, std::uint64_t number) {
-    const std::string repeat =
-        fmt::format("TEST_FAULT={}/{}/{}", GetParam().name, NameOf(kind), number);
-    const int before = failures();
-    rig_.faults().Arm(kind, number);
-    const Outcome outcome = GetParam().make(rig_, served_);
-    const bool failed = rig_.faults().Disarm();
-    EXPECT_TRUE(failed ? IsRight(GetParam(), kind, outcome) : outcome.ok())
-        << repeat << ": " << testing::PrintToString(outcome);
-    EXPECT_TRUE(outcome.ok() || !outcome.message.empty()) << repeat;
-    LearnWhatIsServed(kind, outcome);
-    EXPECT_TRUE(rig_.Serves(served_)) << repeat;
-    EXPECT_TRUE(rig_.IsAtRest()) << repeat;
-    const std::string end =
-        outcome.ok() ? "right answers" : std::string(absl::StatusCodeToString(outcome.code));
-    ++outcomes_[end];
-    if (failures() == before) return failed;
-    ADD_FAILURE() << repeat << " failed in\n" << rig_.faults().Where();
-    Begin();  // of what comes next nothing is due to this one
-    return failed;
+  void Prepare() {
+    if (GetParam().prepare) GetParam().prepare(rig_, served_);
   }
 
   // Memory may run out for the reply alone, when the change was made.
@@ -252,45 +215,36 @@ class FaultsTest : public testing::TestWithParam<Operation> {
     served_ = served_ == "one" ? "two" : "one";
   }
 
-  static int failures() {
-    const testing::TestResult& result =
-        *testing::UnitTest::GetInstance()->current_test_info()->result();
-    int count = 0;
-    for (int part = 0; part < result.total_part_count(); ++part) {
-      count += result.GetTestPartResult(part).failed() ? 1 : 0;
-    }
-    return count;
+  // Returns whether a call has failed.
+  bool Attempt(FaultKind kind, const FaultCase& the_case, FaultNumbers& numbers) {
+    const int failures = FailureCount();
+    Prepare();
+    rig_.faults().Arm(kind, the_case.number);
+    const Outcome outcome = GetParam().make(rig_, served_);
+    const bool failed = rig_.faults().Disarm();
+    EXPECT_TRUE(failed ? IsRight(GetParam(), kind, outcome) : outcome.ok())
+        << testing::PrintToString(outcome);
+    EXPECT_TRUE(outcome.ok() || !outcome.message.empty());
+    LearnWhatIsServed(kind, outcome);
+    EXPECT_TRUE(rig_.Serves(served_));
+    EXPECT_TRUE(rig_.IsAtRest());
+    numbers.Count(outcome.ok() ? "right answers" : absl::StatusCodeToString(outcome.code));
+    if (FailureCount() == failures) return failed;
+    ADD_FAILURE() << the_case.text() << ", where this failed:\n" << rig_.faults().Where();
+    Begin();  // of what comes next nothing is due to this one
+    return failed;
   }
 
   FaultRig rig_;
-  std::string served_ = "one";
-  std::map<std::string, int> outcomes_;
+  std::string served_;
 };
 
 TEST_P(FaultsTest, EndsTheCallAndNothingElse) {
-  const auto replay = ReplayFromEnvironment();
-  if (replay && replay->operation != GetParam().name) GTEST_SKIP();
-  const auto rotation = conformance::Rotation::FromEnvironment();
-  const bool all = std::getenv("FAULTS") != nullptr;
-  constexpr std::uint64_t kFirst = 20;
-  constexpr int kFailuresMax = 50;
+  FaultNumbers numbers(GetParam().name, GetParam().step);
   for (const FaultKind kind : GetParam().kinds) {
-    if (replay && replay->kind != NameOf(kind)) continue;
-    if (replay) {
-      Attempt(kind, replay->number);
-      continue;
-    }
-    outcomes_.clear();
-    std::uint64_t number = 1;
-    for (bool failed = true; failed && failures() < kFailuresMax; ++number) {
-      if (!all && number > kFirst && !rotation.Covers(number)) continue;
-      failed = Attempt(kind, number);
-    }
-    std::string line = fmt::format("{}, {}: {} calls can fail;", GetParam().name, NameOf(kind),
-                                   rig_.faults().seen());
-    for (const auto& [end, count] : outcomes_) line += fmt::format(" {} {},", count, end);
-    line.pop_back();
-    std::printf("%s\n", line.c_str());
+    numbers.ForEach(kind, [&](const FaultCase& the_case) {
+      return Attempt(kind, the_case, numbers);
+    });
   }
 }
 

@@ -54,6 +54,9 @@ constexpr std::size_t kRangesMax = 256;
 std::array<Range, kRangesMax> ranges;
 std::size_t range_count = 0;
 FaultControl* control = nullptr;
+// Of what runs before main, nothing can fail with an error.
+std::atomic<bool> main_began{false};
+int (*program_main)(int, char**, char**) = nullptr;
 thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
 
 template <class Function>
@@ -130,8 +133,8 @@ void Record(const Caller& caller) {
 }
 
 FaultKind Armed() {
-  return control == nullptr || is_inside ? FaultKind::kNone
-                                         : control->kind.load(std::memory_order_acquire);
+  const bool watched = control != nullptr && main_began && !is_inside;
+  return watched ? control->kind.load(std::memory_order_acquire) : FaultKind::kNone;
 }
 
 bool IsOfFile(int fd) {
@@ -229,6 +232,11 @@ __attribute__((constructor)) void Begin() {
   control = static_cast<FaultControl*>(mapped);
 }
 
+int BeginMain(int argument_count, char** arguments, char** variables) {
+  main_began = true;
+  return program_main(argument_count, arguments, variables);
+}
+
 }  // namespace
 
 #define CALLER __builtin_return_address(0)
@@ -324,6 +332,7 @@ ssize_t pread(int fd, void* into, std::size_t bytes, off_t offset) {
 
 ssize_t write(int fd, const void* from, std::size_t bytes) {
   static const auto next = Next<ssize_t(int, const void*, std::size_t)>("write");
+  if (fd <= STDERR_FILENO) return next(fd, from, bytes);
   KillAt(FaultKind::kKillAtWrite, fd, CALLER);
   if (!Fails(FaultKind::kWrite, fd, CALLER)) return next(fd, from, bytes);
   errno = ENOSPC;
@@ -381,6 +390,16 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
       Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   if (Fails(FaultKind::kThread, CALLER)) return EAGAIN;
   return next(thread, attributes, start, argument);
+}
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
+int __libc_start_main(int (*main)(int, char**, char**), int argument_count, char** arguments,
+                      void (*init)(), void (*fini)(), void (*linker_fini)(), void* stack_end) {
+  using Start = int(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(),
+                    void*);
+  program_main = main;
+  return Next<Start>("__libc_start_main")(BeginMain, argument_count, arguments, init, fini,
+                                          linker_fini, stack_end);
 }
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {

@@ -34,8 +34,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   // The same strategies in every run; measures nothing and writes nothing to the home folder.
-  std::vector<std::string> settings = {"SIMILE_BACKEND_TUNING=defaults"};
-  settings.insert(settings.end(), circumstances.variables.begin(), circumstances.variables.end());
+  std::vector<std::string> settings = circumstances.variables;
+  settings.emplace_back("SIMILE_BACKEND_TUNING=defaults");  // unless it is among those before it
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
   for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);

@@ -2,7 +2,8 @@
 
 #include <cfenv>
 #include <chrono>
-#include <system_error>
+#include <exception>
+#include <new>
 #include <utility>
 
 #if defined(__linux__)
@@ -92,11 +93,15 @@ ThreadPool::ThreadPool(unsigned threads) {
   for (unsigned i = 0; i < workers; ++i) {
     try {
       workers_.emplace_back([this, participant = i + 1] { Work(participant); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for one
       break;
     }
   }
-  PinWorkers();
+  try {
+    PinWorkers();
+  } catch (const std::bad_alloc&) {  // they run wherever the system puts them
+    homes_.clear();
+  }
 }
 
 ThreadPool::~ThreadPool() {

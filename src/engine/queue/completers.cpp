@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
+
 namespace simile::engine {
 
 namespace {
@@ -20,10 +22,12 @@ void HandOut(std::unique_ptr<QueuedTask> finished) {
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
                        std::function<void()> small_caught_up)
     : small_caught_up_(std::move(small_caught_up)), small_(small_lag_from), large_(large_lag_from) {
+  absl::Cleanup end = [this] { End(); };  // those that began, when another cannot
   for (unsigned i = 0; i < std::max(1U, threads); ++i) {
     threads_.emplace_back([this] { Run(small_); });
   }
   threads_.emplace_back([this] { Run(large_); });
+  std::move(end).Cancel();
 }
 
 Completers::~Completers() { End(); }

@@ -68,9 +68,12 @@ Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Obse
       schedule_(options.batch_queries_max),
       runner_(std::make_shared<const ServedBy>(std::move(served_by)), clock, std::move(read)),
       completers_(options.completers, options.queue_queries_max, options.queue_bytes_max,
-                  [this] { WakeDispatcher(); }),
-      dispatcher_([this] { Dispatch(); }),
-      watcher_([this] { WatchDeadlines(); }) {}
+                  [this] { WakeDispatcher(); }) {
+  absl::Cleanup stop = [this] { Stop(); };  // the one that began, when the other cannot
+  dispatcher_ = std::thread([this] { Dispatch(); });
+  watcher_ = std::thread([this] { WatchDeadlines(); });
+  std::move(stop).Cancel();
+}
 
 Executor::~Executor() { Stop(); }
 
