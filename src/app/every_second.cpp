@@ -11,21 +11,28 @@
 namespace simile::app {
 
 EverySecond::EverySecond(std::function<void()> work)
-    : thread_([work = std::move(work)](const std::stop_token& stop) { Run(stop, work); }) {}
+    : work_(std::move(work)), thread_([this] { Run(); }) {}
 
-void EverySecond::Run(const std::stop_token& stop, const std::function<void()>& work) {
+EverySecond::~EverySecond() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void EverySecond::Run() {
   base::UseBackgroundPriority();
-  std::mutex mutex;
-  std::condition_variable_any wake;  // only the stop wakes it
-  std::unique_lock lock(mutex);
-  while (!stop.stop_requested()) {
-    wake.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
-    if (stop.stop_requested()) return;
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return ending_; })) {
+    lock.unlock();
     try {
-      work();
+      work_();
     } catch (const std::bad_alloc&) {
       // Left out this time.
     }
+    lock.lock();
   }
 }
 

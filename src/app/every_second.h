@@ -1,7 +1,8 @@
 #pragma once
 
+#include <condition_variable>
 #include <functional>
-#include <stop_token>
+#include <mutex>
 #include <thread>
 
 namespace simile::app {
@@ -12,14 +13,18 @@ class EverySecond {
   //   work  may throw bad_alloc, which ends that call only
   explicit EverySecond(std::function<void()> work);
   // Waits for a call under way.
-  ~EverySecond() = default;
+  ~EverySecond();
   EverySecond(const EverySecond&) = delete;
   EverySecond& operator=(const EverySecond&) = delete;
 
  private:
-  static void Run(const std::stop_token& stop, const std::function<void()>& work);
+  void Run();
 
-  std::jthread thread_;
+  const std::function<void()> work_;
+  std::mutex mutex_;  // guards ending_
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::thread thread_;  // last: it uses the members above
 };
 
 }  // namespace simile::app

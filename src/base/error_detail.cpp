@@ -61,6 +61,13 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kShapeChange, "SHAPE_CHANGE", StatusCode::kFailedPrecondition,
                     "the dimension or metric would change, and `allow_shape_change` is not set",
                     "set it when callers are ready for the change"},
+    ErrorReasonInfo{ErrorReason::kOverlapTooLow, "OVERLAP_TOO_LOW", StatusCode::kFailedPrecondition,
+                    "less of the answers would stay the same than `min_overlap` asks for",
+                    "look at the new vectors, or ask for less"},
+    ErrorReasonInfo{ErrorReason::kAllScoresEqual, "ALL_SCORES_EQUAL",
+                    StatusCode::kFailedPrecondition,
+                    "a sample of the new vectors all score the same with each other",
+                    "look at the new vectors"},
     ErrorReasonInfo{
         ErrorReason::kNothingToRollBack, "NOTHING_TO_ROLL_BACK", StatusCode::kFailedPrecondition,
         "there is no earlier generation, or its folder is gone or holds other content by now", ""},

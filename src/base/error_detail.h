@@ -31,6 +31,8 @@ enum class ErrorReason : std::uint8_t {
   kCollectionLoading,
   kSnapshotMismatch,
   kShapeChange,
+  kOverlapTooLow,
+  kAllScoresEqual,
   kNothingToRollBack,
   kPageSnapshotGone,
   kChangeInProgress,

@@ -33,6 +33,7 @@ struct ChangeFlags {
   std::optional<std::string> folder;
   std::optional<std::string> expected_snapshot;
   bool allow_shape_change = false;
+  std::optional<double> min_overlap;
 };
 
 struct ServedChange {
@@ -131,6 +132,7 @@ int RunReload(const ChangeFlags& flags) {
         auto request = ReplacingRequest<v1::ReloadCollectionRequest>(flags, before);
         if (!request.ok()) return request.status();
         request->set_folder(flags.folder.value_or(""));
+        request->set_min_overlap(flags.min_overlap.value_or(0));
         return connection.Reload(*request, on_progress);
       });
 }
@@ -209,7 +211,9 @@ void AddReloadCommand(CommandLine& line) {
       .Required()
       .Text("--folder", flags->folder, "FOLDER",
             "Read this folder instead, relative to the server's data root")
-      .Paths(PathKind::kFolder);
+      .Paths(PathKind::kFolder)
+      .Real("--min-overlap", flags->min_overlap, "SHARE",
+            "Refuse it when less of the answers would stay the same: 0 to 1 (default 0)");
   AddReplacingFlags(command, *flags);
   command
       .Footer(fmt::format(

@@ -42,6 +42,7 @@ constexpr std::array kFlagNames{
     FlagName{"ids[]", "--id", ""},
     FlagName{"k", "-k", ""},
     FlagName{"limit", "--limit", "lookup"},
+    FlagName{"min_overlap", "--min-overlap", ""},
     FlagName{"offset", "--offset", ""},
     FlagName{"page_token", "--page-token", ""},
     FlagName{"paged", "--paged", ""},

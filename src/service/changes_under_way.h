@@ -37,12 +37,16 @@ struct ChangeRequest {
   std::string collection;
   FolderName folder;  // kReload: empty for the folder served now; kRollback and kUnload: empty
   bool allow_shape_change = false;   // kReload, kRollback
+  double min_overlap = 0;            // kReload; 0..1
   std::string expected_snapshot_id;  // all but kLoad; empty: any
   bool logs_failure = true;          // false: the program that asks reports it, once
 
   friend bool operator==(const ChangeRequest& a, const ChangeRequest& b) {
-    return std::tie(a.kind, a.collection, a.folder, a.allow_shape_change, a.expected_snapshot_id) ==
-           std::tie(b.kind, b.collection, b.folder, b.allow_shape_change, b.expected_snapshot_id);
+    const auto asked = [](const ChangeRequest& request) {
+      return std::tie(request.kind, request.collection, request.folder, request.allow_shape_change,
+                      request.min_overlap, request.expected_snapshot_id);
+    };
+    return asked(a) == asked(b);
   }
 };
 

@@ -380,6 +380,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
   return {.collection = request.collection,
           .folder = folder.path,
           .allow_shape_change = request.allow_shape_change,
+          .min_overlap = request.min_overlap,
           .required_id = {},
           .progress = [this, &request](const engine::ChangeProgress& progress) {
             under_way_.Report(request.collection, progress);

@@ -34,6 +34,12 @@ class ChangeCommandsTest : public testing::Test {
     root_.Write(folder + "/content_vectors.npy", NpyFile(numbers, dim));
   }
 
+  // Of items that no other folder has.
+  void WriteRenamed() {
+    WriteRows("renamed", {1, 0, 0, 1}, 2);
+    root_.Write("renamed/metadata.jsonl", "{\"id\": \"one\"}\n{\"id\": \"two\"}\n");
+  }
+
   ProgramRun Run(const std::vector<std::string>& arguments) { return server_->Run(arguments); }
 
   // The JSON that a command prints. The command must succeed.
@@ -110,6 +116,16 @@ TEST_F(ChangeCommandsTest, ReloadChangesTheShapeOnlyWhenAllowed) {
   EXPECT_EQ(RunJson({"reload", "films", "--folder", "deeper", "--allow-shape-change"})["dim"], 3);
   EXPECT_EQ(Refusal({"rollback", "films"}), "SHAPE_CHANGE");
   EXPECT_EQ(RunJson({"rollback", "films", "--allow-shape-change"})["dim"], 2);
+}
+
+TEST_F(ChangeCommandsTest, ReloadRefusesLessOverlapThanAsked) {
+  WriteRenamed();
+  EXPECT_EQ(Refusal({"reload", "films", "--folder", "renamed", "--min-overlap", "0.5"}),
+            "OVERLAP_TOO_LOW");
+  const ProgramRun outside = Run({"reload", "films", "--min-overlap", "80"});
+  EXPECT_EQ(outside.exit_code, 2);
+  EXPECT_THAT(outside.errors, HasSubstr("--min-overlap: 80; give a share of the answers, 0 to 1"));
+  EXPECT_EQ(RunJson({"reload", "films", "--folder", "renamed"})["served_already"], false);
 }
 
 TEST_F(ChangeCommandsTest, ChangesOnlyTheExpectedContent) {

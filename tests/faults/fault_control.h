@@ -40,7 +40,7 @@ struct FaultControl {
   std::atomic<std::uint64_t> seen;    // calls of the kind by the program's own code
   std::atomic<std::uint32_t> failed;  // 1 once the call has failed
   std::uint32_t frame_count;          // of the call that failed
-  std::uint64_t frames[kFramesMax];   // addresses in the program, as its file has them; 0: elsewhere
+  std::uint64_t frames[kFramesMax];  // addresses in the program, as its file has them; 0: elsewhere
 };
 
 }  // namespace simile::faults

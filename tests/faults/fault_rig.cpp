@@ -114,8 +114,7 @@ FaultNumbers::FaultNumbers(std::string operation, std::uint64_t step)
                     std::strtoull(text + last + 1, nullptr, 10)};
 }
 
-void FaultNumbers::ForEach(FaultKind kind,
-                           const std::function<bool(const FaultCase&)>& attempt) {
+void FaultNumbers::ForEach(FaultKind kind, const std::function<bool(const FaultCase&)>& attempt) {
   if (only_) {
     if (only_->operation == operation_ && only_->kind == NameOf(kind)) attempt(*only_);
     return;
@@ -130,8 +129,9 @@ void FaultNumbers::ForEach(FaultKind kind,
     if (!all_ && number > kFirst && number % step != rotation_ % step) continue;
     failed = attempt({operation_, std::string(NameOf(kind)), number});
   }
-  std::string line = fmt::format("{}, {}: calls 1 to {}{};", operation_, NameOf(kind), number - 2,
-                                 all_ || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));
+  std::string line =
+      fmt::format("{}, {}: calls 1 to {}{};", operation_, NameOf(kind), number - 2,
+                  all_ || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));
   for (const auto& [end, count] : ends_) line += fmt::format(" {} {},", count, end);
   line.pop_back();
   std::printf("%s\n", line.c_str());
@@ -207,11 +207,12 @@ const Generation& FaultRig::Of(std::string_view folder) {
 bool FaultRig::Begin(const Start& start) {
   client_.reset();
   server_.reset();
-  std::vector<std::string> arguments = {"--port",         "0",
-                                        "--metrics-port", "0",
-                                        "--data-root",    root().string(),
-                                        "--collection",   fmt::format("items={}", (root() / "one").string()),
-                                        "--allow-changes"};
+  std::vector<std::string> arguments = {
+      "--port",         "0",
+      "--metrics-port", "0",
+      "--data-root",    root().string(),
+      "--collection",   fmt::format("items={}", (root() / "one").string()),
+      "--allow-changes"};
   arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
   ServerProcess::Circumstances circumstances;
   circumstances.program = start.program;
@@ -223,7 +224,7 @@ bool FaultRig::Begin(const Start& start) {
   address_ = server_->AwaitListening();
   if (address_.empty()) return false;
   metrics_port_ = server_->MetricsPort();
-  client_ = NewClient();
+  Connect();
   return true;
 }
 
@@ -238,8 +239,7 @@ testing::AssertionResult FaultRig::Serves(std::string_view folder) {
     v1::SearchResponse response;
     const integration::Outcome outcome = client_->Search(Generation::Search(row), response);
     if (!outcome.ok()) return testing::AssertionFailure() << testing::PrintToString(outcome);
-    const auto equal =
-        Generation::Equal(response.results(0).hits(), Of(folder).Neighbours(row));
+    const auto equal = Generation::Equal(response.results(0).hits(), Of(folder).Neighbours(row));
     if (!equal) return equal;
   }
   return testing::AssertionSuccess();
@@ -281,12 +281,10 @@ std::string FaultRig::HeldNow() const {
   std::istringstream lines(integration::ScrapeMetrics(metrics_port_));
   std::string held;
   for (std::string line; std::getline(lines, line);) {
-    const bool is_held = line.starts_with("simile_requests_in_flight") ||
-                         line.starts_with("simile_queue_depth") ||
-                         line.starts_with("simile_queue_running") ||
-                         line.starts_with("simile_resolve_waiting") ||
-                         line.starts_with("simile_resolve_begun") ||
-                         line.starts_with("simile_budget_bytes{");
+    const bool is_held =
+        line.starts_with("simile_requests_in_flight") || line.starts_with("simile_queue_depth") ||
+        line.starts_with("simile_queue_running") || line.starts_with("simile_resolve_waiting") ||
+        line.starts_with("simile_resolve_begun") || line.starts_with("simile_budget_bytes{");
     if (is_held && !line.ends_with(" 0")) held += line + "; ";
   }
   return held;

@@ -32,9 +32,7 @@ struct FaultCase {
   std::string kind;
   std::uint64_t number = 0;
 
-  std::string text() const {
-    return fmt::format("TEST_FAULT={}/{}/{}", operation, kind, number);
-  }
+  std::string text() const { return fmt::format("TEST_FAULT={}/{}/{}", operation, kind, number); }
 };
 
 // Which numbers of the calls that can fail a run takes: the one of TEST_FAULT; else the first ones
@@ -92,8 +90,8 @@ class FaultSwitch {
   FaultControl* control_ = nullptr;
 };
 
-// A server in a process of its own, with faults, that serves a generation as "items"; the folders "one"
-// and "two" below its data root are two generations.
+// A server in a process of its own, with faults, that serves a generation as "items"; the folders
+// "one" and "two" below its data root are two generations.
 class FaultRig {
  public:
   FaultRig();
@@ -114,6 +112,7 @@ class FaultRig {
   // REQUIRES: Begin returned true.
   const integration::Client& client() { return *client_; }
   std::unique_ptr<integration::Client> NewClient() const;
+  void Connect() { client_ = NewClient(); }  // in place of a connection that has ended
   const std::filesystem::path& root() const { return scratch_.path(); }
   static const Generation& Of(std::string_view folder);
 

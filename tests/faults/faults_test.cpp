@@ -33,7 +33,7 @@ struct Operation {
   // The folder that is served, before and after.
   std::function<Outcome(FaultRig& rig, std::string& served)> make;
   std::function<void(FaultRig& rig, std::string& served)> prepare = {};  // while nothing fails
-  bool connects = false;  // then the connection may end, too
+  bool connects = false;   // then the connection may end, too
   std::uint64_t step = 7;  // of FaultNumbers
 };
 void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
@@ -44,7 +44,8 @@ Outcome SearchFor(FaultRig& rig, const v1::SearchRequest& request, std::size_t r
   v1::SearchResponse response;
   const Outcome outcome = rig.client().Search(request, response, kInTime);
   if (outcome.ok()) {
-    EXPECT_TRUE(Generation::Equal(response.results(0).hits(), FaultRig::Of(folder).Neighbours(row)));
+    EXPECT_TRUE(
+        Generation::Equal(response.results(0).hits(), FaultRig::Of(folder).Neighbours(row)));
   }
   return outcome;
 }
@@ -242,18 +243,16 @@ class FaultsTest : public testing::TestWithParam<Operation> {
 TEST_P(FaultsTest, EndsTheCallAndNothingElse) {
   FaultNumbers numbers(GetParam().name, GetParam().step);
   for (const FaultKind kind : GetParam().kinds) {
-    numbers.ForEach(kind, [&](const FaultCase& the_case) {
-      return Attempt(kind, the_case, numbers);
-    });
+    numbers.ForEach(kind,
+                    [&](const FaultCase& the_case) { return Attempt(kind, the_case, numbers); });
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FaultsTest, testing::ValuesIn(Operations()),
-                         [](const auto& each) {
-                           std::string name = each.param.name;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Each, FaultsTest, testing::ValuesIn(Operations()), [](const auto& each) {
+  std::string name = each.param.name;
+  std::erase(name, '-');
+  return name;
+});
 
 }  // namespace
 }  // namespace simile::faults

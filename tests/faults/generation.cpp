@@ -85,9 +85,8 @@ v1::SearchRequest Generation::Search(std::size_t row, const std::string& collect
   return request;
 }
 
-testing::AssertionResult Generation::Equal(
-    const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
-    const std::vector<Expected>& expected) {
+testing::AssertionResult Generation::Equal(const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
+                                           const std::vector<Expected>& expected) {
   if (hits.size() != static_cast<int>(expected.size())) {
     return testing::AssertionFailure() << hits.size() << " hits for " << expected.size();
   }

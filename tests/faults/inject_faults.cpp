@@ -1,6 +1,6 @@
-// Preloaded into a server, this lets the N-th call of a kind fail that the program's own code makes,
-// directly or through the C and C++ libraries: not those of gRPC, protobuf and absl. What fails, and
-// from when on it is counted, a test says through fault_control.h.
+// Preloaded into a server, this lets the N-th call of a kind fail that the program's own code
+// makes, directly or through the C and C++ libraries: not those of gRPC, protobuf and absl. What
+// fails, and from when on it is counted, a test says through fault_control.h.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -34,11 +34,12 @@ namespace {
 using simile::faults::FaultControl;
 using simile::faults::FaultKind;
 
-// Who called is the first on the stack that is neither this library nor one of those, nor a function
-// that the program exports: templates of libraries, whose one copy the dynamic linker gives to all.
+// Who called is the first on the stack that is neither this library nor one of those, nor a
+// function that the program exports: templates of libraries, whose one copy the dynamic linker
+// gives to all.
 constexpr std::array<std::string_view, 8> kPassedThrough = {
-    "libc.so",       "libstdc++.so", "libgcc_s.so", "libfmt.so",
-    "libspdlog.so",  "libm.so",      "libinject_faults.so", "libpthread.so"};
+    "libc.so",      "libstdc++.so", "libgcc_s.so",         "libfmt.so",
+    "libspdlog.so", "libm.so",      "libinject_faults.so", "libpthread.so"};
 
 enum class Owner : std::uint8_t { kProgram, kPassed, kOther };
 
@@ -126,8 +127,7 @@ void Record(const Caller& caller) {
     const void* const frame = caller.frames[i];
     const Range* const range = RangeOf(frame);
     const bool is_program = range != nullptr && range->owner == Owner::kProgram;
-    control->frames[i] =
-        is_program ? reinterpret_cast<std::uintptr_t>(frame) - range->base : 0;
+    control->frames[i] = is_program ? reinterpret_cast<std::uintptr_t>(frame) - range->base : 0;
   }
   control->failed.store(1, std::memory_order_release);
 }
@@ -144,8 +144,7 @@ bool IsOfFile(int fd) {
   char path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = readlink(link, path, sizeof path);
-  return length > 0 &&
-         std::string_view(path, static_cast<std::size_t>(length)).ends_with(wanted);
+  return length > 0 && std::string_view(path, static_cast<std::size_t>(length)).ends_with(wanted);
 }
 
 // Counts a call of the kind that is armed. Returns whether it is the one to fail.
@@ -395,8 +394,8 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 int __libc_start_main(int (*main)(int, char**, char**), int argument_count, char** arguments,
                       void (*init)(), void (*fini)(), void (*linker_fini)(), void* stack_end) {
-  using Start = int(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(),
-                    void*);
+  using Start =
+      int(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
   program_main = main;
   return Next<Start>("__libc_start_main")(BeginMain, argument_count, arguments, init, fini,
                                           linker_fini, stack_end);

@@ -1,6 +1,6 @@
 // As faults_test.cpp, for the start and the stop of a server: it starts or says why not and exits
-// with 1; it stops with 0 whatever fails. And it is killed at one call after the other that reads or
-// writes a file: the next one starts.
+// with 1; it stops with 0 whatever fails. And it is killed at one call after the other that reads
+// or writes a file: the next one starts.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -36,9 +36,9 @@ class StartAndStopTest : public testing::Test {
 
 TEST_F(StartAndStopTest, StartsOrSaysWhyNot) {
   FaultNumbers numbers("start", kStepOfStarts);
-  for (const FaultKind kind : {FaultKind::kMemory, FaultKind::kRead, FaultKind::kShortRead,
-                               FaultKind::kOpen, FaultKind::kWrite, FaultKind::kSync,
-                               FaultKind::kRename, FaultKind::kThread}) {
+  for (const FaultKind kind :
+       {FaultKind::kMemory, FaultKind::kRead, FaultKind::kShortRead, FaultKind::kOpen,
+        FaultKind::kWrite, FaultKind::kSync, FaultKind::kRename, FaultKind::kThread}) {
     numbers.ForEach(kind, [&](const FaultCase& the_case) {
       const int failures = FailureCount();
       rig_.faults().Arm(kind, the_case.number);
@@ -46,7 +46,11 @@ TEST_F(StartAndStopTest, StartsOrSaysWhyNot) {
       const bool failed = rig_.faults().Disarm();
       EXPECT_TRUE(began || failed);
       if (began) {
-        EXPECT_TRUE(rig_.Serves("one"));
+        // Not at once when it was the connection for which there was no memory.
+        if (!rig_.Serves("one")) {
+          rig_.Connect();
+          EXPECT_TRUE(rig_.Serves("one"));
+        }
         numbers.Count("served");
       } else {
         const int status = rig_.AwaitExit();

@@ -11,6 +11,7 @@
 #include "base/error_detail.h"
 #include "base/freed_memory.h"
 #include "base/message_text.h"
+#include "engine/snapshots/canary_queries.h"
 #include "engine/snapshots/memory_plan.h"
 
 namespace simile::engine {
@@ -177,6 +178,12 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     }
     absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
     if (!snapshot.ok()) return snapshot.status();
+    if (served != nullptr) {
+      absl::Status differ = CheckScoresDiffer(*served, *snapshot);
+      if (differ.ok()) differ = CheckOverlap(*served, *snapshot, change.min_overlap);
+      if (!differ.ok()) return differ;
+    }
+    report.Enter(ChangeStage::kVerifying, 1);
     // Last: nothing may fail once it serves.
     loaded.snapshot = claim.Publish(*std::move(snapshot));
     return loaded;
@@ -206,7 +213,6 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::D
   if (absl::Status status = VerifyIndex(**segment, rows.rows, rows.first_row); !status.ok()) {
     return status;
   }
-  report.Enter(ChangeStage::kVerifying, 1);
   snapshot.segments.push_back(*std::move(segment));
   snapshot.loaded_at = clock_.WallNow();
   return snapshot;

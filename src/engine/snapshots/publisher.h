@@ -48,6 +48,7 @@ class Publisher {
     std::string collection;
     std::filesystem::path folder;
     bool allow_shape_change = false;  // Replace: may the dimension or the metric be another?
+    double min_overlap = 0;           // Replace: of the answers with those served (CheckOverlap)
     std::string required_id;          // Replace: the only content to publish; empty: any
     // Called on the loading thread after each read and at each new stage; may be empty.
     std::function<void(const ChangeProgress& progress)> progress;
@@ -65,8 +66,9 @@ class Publisher {
   // fails its verification (then nothing was published).
   absl::StatusOr<Loaded> Create(const Change& change);
   // Loads the folder in place of what is served. Content that is served already is not published
-  // again. Errors: those of BeginReplace, and the others of Create; SHAPE_CHANGE, before anything
-  // but headers is read; NOTHING_TO_ROLL_BACK when the folder does not have the required content.
+  // again. Errors: those of BeginReplace, of CheckScoresDiffer and CheckOverlap, and the others of Create;
+  // SHAPE_CHANGE, before anything but headers is read; NOTHING_TO_ROLL_BACK when the folder does not
+  // have the required content.
   absl::StatusOr<Loaded> Replace(const Change& change);
   // Publishes a generation that is still in memory again, in place of what is served.
   // Errors: those of BeginReplace.

@@ -11,10 +11,10 @@
 #include "base/message_text.h"
 #include "certificate/canonical_score.h"
 #include "data/matrix.h"
+#include "engine/snapshots/sampled_rows.h"
 #include "simile/hits.h"
 #include "simile/query.h"
 #include "simile/rank_key.h"
-#include "simile/zero_vector.h"
 
 namespace simile::engine {
 namespace {
@@ -24,8 +24,6 @@ constexpr std::uint32_t kHitsAsked = 10;
 // Multiply-adds for one query: when scoring every row needs more, a sample of this many is scored.
 constexpr std::size_t kProductsPerQuery = 10'000'000;
 constexpr std::uint64_t kSeed = 0x51'31'1e'00;
-// How often a row of zeros is drawn anew as a query: it scores 0 with all rows, which tells little.
-constexpr int kDrawsMax = 16;
 
 // The rows that are scored for each query, as indexes into the segment: all, or a sample.
 std::vector<std::size_t> ChooseRows(std::size_t row_count, std::size_t dim,
@@ -124,17 +122,9 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
   if (rows.row_count() == 0) return absl::OkStatus();
 
   std::mt19937_64 random(kSeed);
-  absl::StatusOr<data::Matrix> queries = data::Matrix::Create(kQueryCount, rows.dim());
+  const std::vector<std::size_t> query_rows = DrawRows(rows, kQueryCount, random);
+  const absl::StatusOr<data::Matrix> queries = QueriesOf(rows, query_rows);
   if (!queries.ok()) return queries.status();
-  std::vector<std::size_t> query_rows(kQueryCount);
-  std::uniform_int_distribution<std::size_t> any_row(0, rows.row_count() - 1);
-  for (std::size_t query = 0; query < kQueryCount; ++query) {
-    for (int draws = 0; draws < kDrawsMax; ++draws) {
-      query_rows[query] = any_row(random);
-      if (!IsZeroVector(rows[query_rows[query]])) break;
-    }
-    std::copy_n(rows.PaddedRow(query_rows[query]), rows.padded_dim(), queries->MutableRow(query));
-  }
 
   QuerySpec spec;
   spec.k = kHitsAsked;

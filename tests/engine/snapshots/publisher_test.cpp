@@ -37,7 +37,10 @@ class PublisherTest : public testing::Test {
   Publisher Make() { return Publisher(options_, backend_, store_, clock_); }
 
   static Publisher::Change Of(const std::string& collection, const std::filesystem::path& folder) {
-    return {collection, folder, false, {}, {}};
+    Publisher::Change change;
+    change.collection = collection;
+    change.folder = folder;
+    return change;
   }
   static absl::StatusOr<SnapshotPtr> Create(Publisher& publisher, const std::string& collection,
                                             const std::filesystem::path& folder) {

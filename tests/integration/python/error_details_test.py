@@ -3,6 +3,7 @@
 
 usage: error_details_test.py SIMILE SOURCE_DIR STUBS_DIR
 """
+import array
 import json
 import pathlib
 import subprocess
@@ -105,6 +106,8 @@ class ErrorDetailsTest(unittest.TestCase):
         cls.root = pathlib.Path(root.name)
         for name, row_count, dim in (("small", 100, 8), ("other", 100, 8), ("wider", 100, 16), ("large", 400_000, 64)):
             write_collection(cls.root / name, row_count, dim, seed=name)
+        write_collection(cls.root / "equal", 100, 8, seed="equal")
+        (cls.root / "equal" / "vectors.npy").write_bytes(npy_header(100, 8) + array.array("f", [1] * 800).tobytes())
         (cls.root / "bad").mkdir()
         (cls.root / "bad" / "vectors.npy").write_bytes(b"no matrix")
         (cls.root / "huge").mkdir()
@@ -228,6 +231,14 @@ class ErrorDetailsTest(unittest.TestCase):
     def shape_change(self):
         self.load_to_end("shape", "small")
         return error_of(lambda: self.reload("shape", folder="wider")), "allow_shape_change"
+
+    def overlap_too_low(self):
+        self.load_to_end("overlap", "small")
+        return error_of(lambda: self.reload("overlap", folder="other", min_overlap=0.9)), "min_overlap"
+
+    def all_scores_equal(self):
+        self.load_to_end("equal", "small")
+        return error_of(lambda: self.reload("equal", folder="equal")), "collection"
 
     def nothing_to_roll_back(self):
         self.load_to_end("first", "small")

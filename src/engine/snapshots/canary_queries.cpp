@@ -1,0 +1,182 @@
+#include "engine/snapshots/canary_queries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error_detail.h"
+#include "base/message_text.h"
+#include "engine/snapshots/sampled_rows.h"
+#include "simile/hits.h"
+#include "simile/query.h"
+#include "simile/rank_key.h"
+
+namespace simile::engine {
+namespace {
+
+constexpr std::uint64_t kSeed = 0xca'4a'21'00;
+constexpr std::size_t kRowsJudgedMin = 16;
+constexpr std::size_t kScoringRows = 16;
+constexpr std::size_t kScoredRows = 256;
+constexpr std::size_t kItemsCompared = 64;
+constexpr std::size_t kItemsDrawn = 16 * kItemsCompared;
+constexpr std::uint32_t kNearest = 10;
+
+// The hits for each of some rows, of all segments, best first.
+//   specs  [rows]
+absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
+                                                     std::span<const std::size_t> rows,
+                                                     const std::vector<QuerySpec>& specs) {
+  const auto queries = QueriesOf(snapshot.dataset->vectors.view(), rows);
+  if (!queries.ok()) return queries.status();
+  std::vector<std::vector<Hit>> hits(rows.size());
+  for (const auto& segment : snapshot.segments) {
+    SearchResult result;
+    const absl::Status searched = segment->SearchAside({queries->view(), specs}, result);
+    if (!searched.ok()) return searched;
+    for (std::size_t query = 0; query < rows.size(); ++query) {
+      const auto found = result.Hits(query);
+      hits[query].insert(hits[query].end(), found.begin(), found.end());
+    }
+  }
+  for (std::size_t query = 0; query < rows.size(); ++query) {
+    std::ranges::sort(hits[query], [](const Hit& a, const Hit& b) { return KeyOf(a) > KeyOf(b); });
+    hits[query].resize(std::min<std::size_t>(hits[query].size(), specs[query].k));
+  }
+  return hits;
+}
+
+// The score of each row of a sample with each other, when all are equal.
+absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
+  const MatrixView rows = snapshot.dataset->vectors.view();
+  if (rows.row_count() < kRowsJudgedMin) return std::optional<float>();
+  std::mt19937_64 random(kSeed);
+  const std::vector<std::size_t> scoring = DrawRows(rows, kScoringRows, random);
+  RowMask scored(rows.row_count());
+  for (const std::size_t row : DrawRows(rows, kScoredRows, random)) {
+    scored.Allow(static_cast<Row>(row));
+  }
+  QuerySpec spec;
+  spec.k = kScoredRows;
+  spec.mask = &scored;
+  const auto hits = HitsOf(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
+  if (!hits.ok()) return hits.status();
+  const float first = hits->front().front().score;
+  for (const std::vector<Hit>& of_row : *hits) {
+    for (const Hit& hit : of_row) {
+      if (hit.score != first) return std::optional<float>();
+    }
+  }
+  return std::optional(first);
+}
+
+// Items that two generations have, as rows of each.
+struct CommonItems {
+  std::vector<std::size_t> served;
+  std::vector<std::size_t> next;
+};
+
+bool IsSearchable(const Snapshot& snapshot, std::size_t row) {
+  return snapshot.searchable == nullptr || snapshot.searchable->Allows(static_cast<Row>(row));
+}
+
+// Up to kItemsCompared.
+CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
+  std::mt19937_64 random(kSeed);
+  std::set<std::size_t> drawn;
+  CommonItems items;
+  for (const std::size_t row : DrawRows(served.dataset->vectors.view(), kItemsDrawn, random)) {
+    if (items.served.size() == kItemsCompared) break;
+    if (!drawn.insert(row).second || !IsSearchable(served, row)) continue;
+    data::IdIndex::Digits digits;
+    const auto same = next.dataset->ids.Find(served.dataset->ids.Id(static_cast<Row>(row), digits));
+    if (!same || !IsSearchable(next, *same)) continue;
+    items.served.push_back(row);
+    items.next.push_back(*same);
+  }
+  return items;
+}
+
+// The ids of each row's nearest, without its own.
+absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& snapshot,
+                                                             std::span<const std::size_t> rows) {
+  const std::vector<Row> own(rows.begin(), rows.end());
+  std::vector<QuerySpec> specs(rows.size());
+  for (std::size_t query = 0; query < rows.size(); ++query) {
+    specs[query].k = kNearest;
+    specs[query].mask = snapshot.searchable.get();
+    specs[query].excluded_rows = std::span(own).subspan(query, 1);
+  }
+  const auto hits = HitsOf(snapshot, rows, specs);
+  if (!hits.ok()) return hits.status();
+  std::vector<std::set<std::string>> ids(rows.size());
+  for (std::size_t query = 0; query < rows.size(); ++query) {
+    for (const Hit& hit : (*hits)[query]) {
+      data::IdIndex::Digits digits;
+      ids[query].emplace(snapshot.dataset->ids.Id(hit.row, digits));
+    }
+  }
+  return ids;
+}
+
+// The share of the former nearest that still are.
+double ShareKept(const std::set<std::string>& former, const std::set<std::string>& now) {
+  if (former.empty()) return 1;
+  const auto kept =
+      std::ranges::count_if(former, [&](const std::string& id) { return now.contains(id); });
+  return static_cast<double>(kept) / static_cast<double>(former.size());
+}
+
+absl::Status OverlapTooLow(const std::string& why, double minimum) {
+  return base::Error(
+      base::ErrorReason::kOverlapTooLow,
+      fmt::format("min_overlap: {}; {:.1f} % are asked for. The former snapshot is still served. "
+                  "If that much change is meant, ask for less, or for 0",
+                  why, 100 * minimum),
+      "min_overlap");
+}
+
+}  // namespace
+
+absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
+  const auto only = OnlyScoreOf(next);
+  if (!only.ok()) return only.status();
+  if (!*only) return absl::OkStatus();
+  const auto former = OnlyScoreOf(served);
+  if (!former.ok()) return former.status();
+  if (*former) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kAllScoresEqual,
+      fmt::format("of {} rows a sample scores {} with each other, every pair: answers would be in "
+                  "the order of the rows. The former snapshot is still served. If such vectors are "
+                  "meant, unload the collection and load it",
+                  base::Grouped(next.row_count()), **only),
+      "collection");
+}
+
+absl::Status CheckOverlap(const Snapshot& served, const Snapshot& next, double minimum) {
+  if (minimum <= 0) return absl::OkStatus();
+  const CommonItems items = DrawCommonItems(served, next);
+  const std::size_t count = items.served.size();
+  if (count == 0) return OverlapTooLow("the new snapshot has none of the sampled items", minimum);
+  const auto former = NearestOf(served, items.served);
+  if (!former.ok()) return former.status();
+  const auto now = NearestOf(next, items.next);
+  if (!now.ok()) return now.status();
+  double sum = 0;
+  for (std::size_t item = 0; item < count; ++item) sum += ShareKept((*former)[item], (*now)[item]);
+  const double overlap = sum / static_cast<double>(count);
+  if (overlap >= minimum) return absl::OkStatus();
+  return OverlapTooLow(fmt::format("of the {} nearest items of {}, {:.1f} % stay as they are",
+                                   kNearest, base::Counted(count, "sampled item"), 100 * overlap),
+                       minimum);
+}
+
+}  // namespace simile::engine

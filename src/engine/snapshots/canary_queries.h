@@ -1,0 +1,29 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "engine/snapshots/snapshot.h"
+
+namespace simile::engine {
+
+// Searches of a fixed (seeded) sample in a generation that is to replace another, before it does.
+// They run on the publisher's thread and hold no search up (SegmentIndex::SearchAside).
+
+// Refuses a generation in which all scores of a sample are equal, so that every answer would be in
+// the order of the rows: a model that failed writes such vectors. Not judged are collections of
+// fewer than 16 rows, in which equal rows may be meant, and those whose rows all scored the same
+// before, too.
+//   served  what is to be replaced
+// Cost: a search for 16 rows among at most 256.
+// Errors: ALL_SCORES_EQUAL; the index's own.
+absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next);
+
+// Refuses a generation whose answers differ too much from those that are served. The overlap is the
+// mean share, over up to 64 items that both generations have, of the item's 10 nearest that are
+// among its 10 nearest in `next`, too: by id, without the item itself.
+//   minimum  of the overlap, 0..1; 0: any will do, and nothing is searched
+// Cost: a search for 64 rows in each generation.
+// Errors: OVERLAP_TOO_LOW with the overlap found; the indexes' own.
+absl::Status CheckOverlap(const Snapshot& served, const Snapshot& next, double minimum);
+
+}  // namespace simile::engine

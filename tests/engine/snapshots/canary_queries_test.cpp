@@ -1,0 +1,180 @@
+#include "engine/snapshots/canary_queries.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "engine/fake_backend.h"
+#include "engine/fake_clock.h"
+#include "engine/snapshots/publisher.h"
+#include "files/npy_file.h"
+#include "files/scratch_folder.h"
+
+namespace simile::engine {
+namespace {
+
+using base::ErrorReason;
+using testing::HasSubstr;
+
+// A collection in a folder: vectors [ids, dim], for the dot metric.
+struct Items {
+  std::size_t dim = 0;
+  std::vector<float> vectors;
+  std::vector<std::string> ids;
+};
+
+Items RandomItems(std::size_t count, std::uint64_t seed) {
+  Items items{6, {}, {}};
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> value;
+  for (std::size_t i = 0; i < count * items.dim; ++i) items.vectors.push_back(value(random));
+  for (std::size_t i = 0; i < count; ++i) items.ids.push_back(fmt::format("item-{}", i));
+  return items;
+}
+
+// All rows are the same but for the first `different`.
+Items EqualItems(std::size_t count, std::size_t different = 0) {
+  Items items = RandomItems(count, 1);
+  std::fill(items.vectors.begin() + static_cast<std::ptrdiff_t>(different * items.dim),
+            items.vectors.end(), 0.5F);
+  return items;
+}
+
+// The ids of an item's 10 nearest, by sums of double precision.
+std::set<std::string> NearestOf(const Items& items, std::size_t item) {
+  std::vector<std::pair<double, std::size_t>> scores;
+  for (std::size_t other = 0; other < items.ids.size(); ++other) {
+    if (other == item) continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < items.dim; ++i) {
+      sum += double{items.vectors[item * items.dim + i]} * items.vectors[other * items.dim + i];
+    }
+    scores.emplace_back(-sum, other);
+  }
+  std::ranges::sort(scores);
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, scores.size()); ++i) {
+    ids.insert(items.ids[scores[i].second]);
+  }
+  return ids;
+}
+
+class CanaryQueriesTest : public testing::Test {
+ protected:
+  absl::Status Serve(const Items& items) { return publisher_.Create(Of(items, 0)).status(); }
+  absl::Status Replace(const Items& items, double min_overlap = 0) {
+    return publisher_.Replace(Of(items, min_overlap)).status();
+  }
+  std::uint64_t version() const { return store_.Pin("items").value()->version; }
+
+ private:
+  Publisher::Change Of(const Items& items, double min_overlap) {
+    const auto folder = scratch_.path() / fmt::format("{}", ++folders_);
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / "vectors.npy", std::ios::binary) << NpyFile(items.vectors, items.dim);
+    std::ofstream(folder / "collection.json") << R"({"metric": "dot"})";
+    std::ofstream payload(folder / "metadata.jsonl");
+    for (const std::string& id : items.ids) payload << fmt::format("{{\"id\": \"{}\"}}\n", id);
+    Publisher::Change change;
+    change.collection = "items";
+    change.folder = folder;
+    change.min_overlap = min_overlap;
+    return change;
+  }
+
+  const ScratchFolder scratch_;
+  int folders_ = 0;
+  FakeClock clock_;
+  FakeBackend backend_;
+  SnapshotStore store_{clock_};
+  Publisher publisher_{{}, backend_, store_, clock_};
+};
+
+TEST_F(CanaryQueriesTest, RefuseVectorsThatAllScoreTheSame) {
+  ASSERT_TRUE(Serve(RandomItems(300, 1)).ok());
+  const absl::Status status = Replace(EqualItems(1'200));
+  EXPECT_EQ(base::ReasonOf(status), ErrorReason::kAllScoresEqual) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("of 1,200 rows a sample scores 1.5 with each other, every pair"));
+  EXPECT_EQ(version(), 1U);
+  const Items few_differ = EqualItems(100, 10);
+  EXPECT_TRUE(Replace(few_differ).ok());
+  EXPECT_EQ(version(), 2U);
+}
+
+TEST_F(CanaryQueriesTest, DoNotJudgeWhatMayBeMeant) {
+  ASSERT_TRUE(Serve(RandomItems(300, 1)).ok());
+  EXPECT_TRUE(Replace(EqualItems(15)).ok()) << "few rows";
+  EXPECT_TRUE(Replace(RandomItems(300, 2)).ok());
+  EXPECT_FALSE(Replace(EqualItems(16)).ok());
+}
+
+TEST_F(CanaryQueriesTest, AcceptEqualScoresInPlaceOfEqualScores) {
+  ASSERT_TRUE(Serve(EqualItems(20)).ok());
+  EXPECT_TRUE(Replace(EqualItems(30)).ok());
+}
+
+TEST_F(CanaryQueriesTest, RefuseLessOverlapThanAskedAndSayHowMuchThereIs) {
+  // So few that each is in the sample. Half of the vectors are new, and the items come in another
+  // order.
+  const Items served = RandomItems(50, 1);
+  Items next = served;
+  const Items others = RandomItems(25, 2);
+  std::ranges::copy(others.vectors, next.vectors.begin());
+  std::ranges::reverse(next.vectors);
+  std::ranges::reverse(next.ids);
+  for (std::size_t row = 0; row < next.ids.size(); ++row) {
+    const auto begin = next.vectors.begin() + static_cast<std::ptrdiff_t>(row * next.dim);
+    std::reverse(begin, begin + static_cast<std::ptrdiff_t>(next.dim));
+  }
+  double overlap = 0;
+  for (std::size_t item = 0; item < served.ids.size(); ++item) {
+    const std::set<std::string> now = NearestOf(next, served.ids.size() - 1 - item);
+    for (const std::string& id : NearestOf(served, item)) overlap += now.contains(id) ? 1 : 0;
+  }
+  overlap /= 500;
+  ASSERT_GT(overlap, 0.2);
+  ASSERT_LT(overlap, 0.8);
+
+  ASSERT_TRUE(Serve(served).ok());
+  const absl::Status status = Replace(next, overlap + 0.01);
+  EXPECT_EQ(base::ReasonOf(status), ErrorReason::kOverlapTooLow) << status;
+  EXPECT_EQ(base::FieldOf(status), "min_overlap");
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(fmt::format("of the 10 nearest items of 50 sampled items, {:.1f} % stay",
+                                    100 * overlap)));
+  EXPECT_EQ(version(), 1U);
+  EXPECT_TRUE(Replace(next, overlap - 0.01).ok());
+  EXPECT_EQ(version(), 2U);
+}
+
+TEST_F(CanaryQueriesTest, FindTheWholeOverlapOfTheSameVectors) {
+  Items items = RandomItems(2'000, 3);
+  ASSERT_TRUE(Serve(items).ok());
+  items.ids.emplace_back("one-more");  // far from all others
+  items.vectors.insert(items.vectors.end(), items.dim, 0.0F);
+  items.vectors.back() = 1e-6F;
+  EXPECT_TRUE(Replace(items, 1).ok());
+}
+
+TEST_F(CanaryQueriesTest, FindNoOverlapWithoutAnItemInCommon) {
+  ASSERT_TRUE(Serve(RandomItems(100, 1)).ok());
+  Items renamed = RandomItems(100, 1);
+  for (std::string& id : renamed.ids) id += "-new";
+  const absl::Status status = Replace(renamed, 0.01);
+  EXPECT_EQ(base::ReasonOf(status), ErrorReason::kOverlapTooLow);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("none of the sampled items"));
+  EXPECT_TRUE(Replace(renamed, 0).ok());
+}
+
+}  // namespace
+}  // namespace simile::engine
