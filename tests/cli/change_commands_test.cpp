@@ -123,8 +123,8 @@ TEST_F(ChangeCommandsTest, ReloadRefusesLessOverlapThanAsked) {
   EXPECT_EQ(Refusal({"reload", "films", "--folder", "renamed", "--min-overlap", "0.5"}),
             "OVERLAP_TOO_LOW");
   const ProgramRun outside = Run({"reload", "films", "--min-overlap", "80"});
-  EXPECT_EQ(outside.exit_code, 2);
-  EXPECT_THAT(outside.errors, HasSubstr("--min-overlap: 80; give a share of the answers, 0 to 1"));
+  EXPECT_EQ(outside.exit_code, 1);
+  EXPECT_EQ(outside.errors, "error: --min-overlap 80: give a share of the answers, 0 to 1\n");
   EXPECT_EQ(RunJson({"reload", "films", "--folder", "renamed"})["served_already"], false);
 }
 

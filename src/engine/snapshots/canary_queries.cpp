@@ -22,7 +22,7 @@ namespace simile::engine {
 namespace {
 
 constexpr std::uint64_t kSeed = 0xca'4a'21'00;
-constexpr std::size_t kRowsJudgedMin = 16;
+constexpr std::size_t kRowsMin = 16;
 constexpr std::size_t kScoringRows = 16;
 constexpr std::size_t kScoredRows = 256;
 constexpr std::size_t kItemsCompared = 64;
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
 // The score of each row of a sample with each other, when all are equal.
 absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
   const MatrixView rows = snapshot.dataset->vectors.view();
-  if (rows.row_count() < kRowsJudgedMin) return std::optional<float>();
+  if (rows.row_count() < kRowsMin) return std::optional<float>();
   std::mt19937_64 random(kSeed);
   const std::vector<std::size_t> scoring = DrawRows(rows, kScoringRows, random);
   RowMask scored(rows.row_count());

@@ -10,8 +10,8 @@ namespace simile::engine {
 // They run on the publisher's thread and hold no search up (SegmentIndex::SearchAside).
 
 // Refuses a generation in which all scores of a sample are equal, so that every answer would be in
-// the order of the rows: a model that failed writes such vectors. Not judged are collections of
-// fewer than 16 rows, in which equal rows may be meant, and those whose rows all scored the same
+// the order of the rows: a model that failed writes such vectors. Collections of fewer than 16
+// rows are let pass, in which equal rows may be meant, and those whose rows all scored the same
 // before, too.
 //   served  what is to be replaced
 // Cost: a search for 16 rows among at most 256.

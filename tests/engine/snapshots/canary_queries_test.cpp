@@ -111,7 +111,7 @@ TEST_F(CanaryQueriesTest, RefuseVectorsThatAllScoreTheSame) {
   EXPECT_EQ(version(), 2U);
 }
 
-TEST_F(CanaryQueriesTest, DoNotJudgeWhatMayBeMeant) {
+TEST_F(CanaryQueriesTest, AcceptEqualRowsWhereTheyMayBeMeant) {
   ASSERT_TRUE(Serve(RandomItems(300, 1)).ok());
   EXPECT_TRUE(Replace(EqualItems(15)).ok()) << "few rows";
   EXPECT_TRUE(Replace(RandomItems(300, 2)).ok());
