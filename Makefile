@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
+.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build simulate mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -87,6 +87,13 @@ fuzz-build:
 
 fuzz: fuzz-build ## every loader with its corpus and mutations of it, SECONDS=60 each
 	tests/fuzz/run.sh $(SECONDS)
+
+SEED ?= 1
+simulate:       ## the engine's threads in simulated orders for SECONDS=60, then planted races; SEED=1 for other orders
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simulate
+	build/tests/simulate --seconds $(SECONDS) --seed $(SEED)
 
 mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a test must fail
 	@packages/install build test
