@@ -1,5 +1,8 @@
 #include "simulation/schedules.h"
 
+#include <optional>
+
+#include "simulation/ignored_leaks.h"
 #include "simulation/outside_world.h"
 #include "simulation/sample_contents.h"
 
@@ -13,6 +16,8 @@ constexpr std::size_t kTraceLines = 400;
 Schedules RunSchedules(const Scenario& scenario, Bug bug, std::uint64_t first_seed,
                        std::uint64_t count_max, const std::function<bool()>& is_over) {
   PrepareAnswers();
+  std::optional<IgnoredLeaks> ignored;
+  if (bug != Bug::kNone) ignored.emplace();
   planted_bug = bug;
   Simulator simulator;
   Schedules result;

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Simulation, ScenarioTest, testing::ValuesIn(Scenarios()
 class PlantedRaceTest : public testing::TestWithParam<BugInfo> {};
 
 TEST_P(PlantedRaceTest, IsFound) {
-  constexpr std::uint64_t kSeedsMax = 50'000;
+  constexpr std::uint64_t kSeedsMax = 200'000;
   const BugInfo& bug = GetParam();
   const Scenario& scenario = ScenarioOf(bug.scenario);
   const Schedules first = RunSchedules(scenario, bug.bug, 1, kSeedsMax);

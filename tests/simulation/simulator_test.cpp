@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulation/ignored_leaks.h"
 #include "simulation/primitives.h"
 
 namespace simile::simulation {
@@ -23,6 +24,7 @@ constexpr std::uint64_t kSeeds = 500;
 
 // What went wrong in the first schedule in which something did; "" when nothing did in any.
 std::string FirstFailure(const std::function<void(Simulator&)>& body) {
+  const IgnoredLeaks ignored;
   Simulator simulator;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     std::string failure = simulator.Run(seed, [&] { body(simulator); });
@@ -187,6 +189,7 @@ TEST(SimulatorTest, KeepsThrownExceptionsOfEachThreadApart) {
 
 TEST(SimulatorTest, RunsAgainAfterAFailure) {
   Simulator simulator;
+  const IgnoredLeaks ignored;
   EXPECT_EQ(simulator.Run(1, [&] { simulator.Fail("wrong"); }), "wrong");
   EXPECT_EQ(simulator.Run(2, [&] { AddTwice(simulator, true); }), "");
 }
