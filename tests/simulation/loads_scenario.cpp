@@ -33,6 +33,9 @@ class Loads {
 
   void Run() {
     Start();
+    for (std::size_t i = 0; i < names_; ++i) {
+      if (!random_.OneIn(4)) Load(kNames[i], false);
+    }
     std::vector<Thread> threads;
     for (std::uint64_t i = random_.Between(1, 3); i > 0; --i) {
       threads.emplace_back([this] { SubmitChanges(); });
@@ -64,8 +67,8 @@ class Loads {
     // An index takes nearly all of a generation; what is left over is for the rest.
     backend_.plan = {.host_bytes = kGenerationBytes};
     generations_max_ = random_.Between(2, 4);
-    names_ = random_.Between(1, kNames.size());
-    contents_ = random_.Between(2, kContents);
+    names_ = random_.OneIn(2) ? 1 : random_.Between(2, kNames.size());
+    contents_ = random_.OneIn(2) ? 2 : random_.Between(3, kContents);
     const std::uint64_t limit = generations_max_ * kGenerationBytes + kGenerationBytes / 4;
     Publisher::Options options;
     if (random_.OneIn(2)) {
@@ -140,7 +143,7 @@ class Loads {
 
   void Change() {
     const std::string name = kNames[random_.Below(names_)];
-    switch (random_.Below(8)) {
+    switch (random_.Below(12)) {
       case 0:
         static_cast<void>(store_->Remove(name));
         return;

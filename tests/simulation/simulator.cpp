@@ -79,11 +79,13 @@ void Simulator::Begin(std::uint64_t seed) {
   change_every_ = kChanges[schedule_random_.Below(std::size(kChanges))];
   time_slips_ = schedule_random_.OneIn(4);
   wakes_spuriously_ = schedule_random_.OneIn(4);
+  stalls_ = schedule_random_.OneIn(4);
   hurries_ = schedule_random_.OneIn(3);
   lowest_priority_ = kFirstPriority;
   now_ = Clock::TimePoint(std::chrono::hours(1));
   thread_count_ = 0;
   ended_count_ = 0;
+  stalled_count_ = 0;
   runnable_.clear();
   running_ = nullptr;
   next_ = nullptr;
@@ -94,7 +96,8 @@ void Simulator::Begin(std::uint64_t seed) {
 void Simulator::MainLoop() {
   while (failure_.empty() && ended_count_ < thread_count_) {
     if (runnable_.empty()) {
-      const std::string wrong = idle_check_ ? idle_check_() : std::string();
+      const bool is_idle = idle_check_ && stalled_count_ == 0;
+      const std::string wrong = is_idle ? idle_check_() : std::string();
       if (!failure_.empty()) break;
       if (!wrong.empty()) {
         failure_ = wrong;
@@ -186,6 +189,7 @@ void Simulator::Point(std::string_view operation, std::string_view object) {
   if (points_ > kPointsMax) Fail("the schedule does not end");
   if (time_slips_ && schedule_random_.OneIn(64)) PassTime();
   if (wakes_spuriously_ && schedule_random_.OneIn(64)) WakeSpuriously();
+  if (stalls_ && schedule_random_.OneIn(64)) return Stall();
   SimulatedThread* const chosen = Choose();
   if (chosen == running_) return;
   next_ = chosen;
@@ -243,6 +247,13 @@ void Simulator::WakeSpuriously() {
     std::erase(*thread.waits_in, &thread);
     return MakeRunnable(thread, true);
   }
+}
+
+void Simulator::Stall() {
+  Waiters alone;
+  ++stalled_count_;
+  Wait(alone, now_ + kStep * static_cast<int>(schedule_random_.Between(1, 16)));
+  --stalled_count_;
 }
 
 bool Simulator::PassTime() {

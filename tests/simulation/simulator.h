@@ -22,8 +22,8 @@ using Waiters = std::vector<SimulatedThread*>;
 
 // Runs a program's threads as fibers of one thread, in an order that a seed decides. A thread gives
 // way only at points: each operation of the simulated primitives (primitives.h) is one. Time is
-// simulated too. It does not pass while any thread can run; only in some schedules (`time_slips`)
-// it may, as on a machine that is busy.
+// simulated too. It does not pass while any thread can run; only in some schedules it may, or a
+// thread is held up for long, as on a machine that is busy.
 //
 // Half of the schedules choose among all threads alike at each point, with more or less inclination
 // to go on with the one that runs. The others give each thread a random priority, run the first
@@ -47,16 +47,17 @@ class Simulator {
   // The simulator that runs a schedule; null outside.
   static Simulator* current() { return current_; }
 
-  // Called whenever no thread can run, before time passes; returns what is wrong, or "". Of one
-  // schedule: body sets it.
+  // Called whenever no thread can run and none is held up, before time passes; returns what is
+  // wrong, or "". Of one schedule: body sets it.
   void SetIdleCheck(std::function<std::string()> check) { idle_check_ = std::move(check); }
   // Ends the schedule. Does not return on a simulated thread.
   void Fail(std::string what);
 
   Clock::TimePoint now() const { return now_; }
-  bool time_slips() const { return time_slips_; }
-  // For a program whose checks measure time: it does not pass while a thread can run.
-  void ForbidTimeSlips() { time_slips_ = false; }
+  // Whether time may pass between two points of a thread that does not wait.
+  bool time_slips() const { return time_slips_ || stalls_; }
+  // For a program whose checks measure time: no thread is held up in this schedule.
+  void ForbidTimeSlips() { time_slips_ = stalls_ = false; }
   // For the program's own choices.
   Random& random() { return program_random_; }
   std::uint64_t points() const { return points_; }
@@ -107,6 +108,7 @@ class Simulator {
   void Suspend();
   bool PassTime();  // to the next moment that a thread waits for; false when there is none
   void WakeSpuriously();
+  void Stall();  // the running thread, for a while
   std::string Deadlock() const;
 
   static Simulator* current_;
@@ -117,6 +119,7 @@ class Simulator {
   std::vector<std::unique_ptr<SimulatedThread>> threads_;
   std::size_t thread_count_ = 0;
   std::size_t ended_count_ = 0;
+  std::size_t stalled_count_ = 0;
   std::vector<SimulatedThread*> runnable_;
   SimulatedThread* running_ = nullptr;
   SimulatedThread* next_ = nullptr;  // chosen to run next; null: not chosen yet
@@ -128,6 +131,7 @@ class Simulator {
   std::uint64_t change_every_ = 0;  // points between two changes of priority, on average
   std::uint64_t lowest_priority_ = 0;
   bool time_slips_ = false;
+  bool stalls_ = false;   // threads are held up, now and then and for long
   bool hurries_ = false;  // no pause takes time
   bool wakes_spuriously_ = false;
 
