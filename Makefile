@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
+.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -93,6 +93,13 @@ faults:         ## each allocation, read, open, write and thread of a whole serv
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target faults_test
 	TEST_ROTATION=all build/tests/faults_test
+
+SEED ?= 1
+simulate:       ## the engine's threads in simulated orders for SECONDS=60, then planted races; SEED=1 for other orders
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simulate
+	build/tests/simulate --seconds $(SECONDS) --seed $(SEED)
 
 mutants:        ## removes each barrier and guard of the CUDA kernels in turn: a test must fail
 	@packages/install build test

@@ -81,10 +81,11 @@ std::vector<Setting> MakeSettings() {
       Switch({"collections.changes_allowed", "--allow-changes", "",
               "Accept Load, Reload, Rollback and Unload over the wire."},
              "true", &Config::changes_allowed),
-      WholeNumber({"collections.memory_bytes_max", "", "bytes",
-                   "The memory that all collections may take, both generations of a reload "
-                   "included; 0 is nine tenths of what is available."},
-                  0, std::uint64_t{1} << 50, &Config::memory_bytes_max),
+      WholeNumber(
+          {"collections.memory_bytes_max", "", "bytes",
+           "The memory that all collections may take, with both generations of a reload and "
+           "those that calls still hold; 0 is nine tenths of what is available."},
+          0, std::uint64_t{1} << 50, &Config::memory_bytes_max),
       Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."}, "false",
              &Config::metrics_enabled),
       Text({"metrics.listen", "--metrics-listen", "", "The address to serve metrics on."},

@@ -41,6 +41,12 @@ absl::Status IndexError(const absl::Status& error) {
                                      : base::ErrorReason::kInternal);
 }
 
+// On the host; an index that is not built yet counts as planned.
+std::uint64_t PlannedBytes(const Snapshot& snapshot) {
+  const ResidentBytes bytes = BytesOf(snapshot);
+  return bytes.host() - bytes.index + std::max(bytes.index, snapshot.index_plan.host_bytes);
+}
+
 absl::Status OutOfMemory(const std::string& collection) {
   return base::Error(
       base::ErrorReason::kDoesNotFit,
@@ -214,6 +220,7 @@ absl::StatusOr<Snapshot> Publisher::Build(const std::string& collection, data::D
     return status;
   }
   snapshot.segments.push_back(*std::move(segment));
+  snapshot.memory = std::make_shared<const HeldMemory>(held_bytes_, PlannedBytes(snapshot));
   snapshot.loaded_at = clock_.WallNow();
   return snapshot;
 }
@@ -270,13 +277,12 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
                   fmt::format("nine tenths of the {} {}", base::BytesText(memory->available_bytes),
                               memory->origin)};
   }
-  std::uint64_t resident = 0;
+  std::uint64_t resident = *held_bytes_;
   for (const CollectionStatus& status : store_.List()) {
-    if (status.snapshot == nullptr) continue;
-    // An index that is not built yet counts as planned.
-    const ResidentBytes bytes = BytesOf(*status.snapshot);
-    resident +=
-        bytes.host() - bytes.index + std::max(bytes.index, status.snapshot->index_plan.host_bytes);
+    if (status.snapshot == nullptr || status.snapshot->memory == nullptr) continue;
+    // What it has taken since it was published, for filters.
+    const std::uint64_t counted = status.snapshot->memory->bytes();
+    resident += std::max(PlannedBytes(*status.snapshot), counted) - counted;
   }
   return Budget{options_.memory_bytes_max - std::min(options_.memory_bytes_max, resident),
                 fmt::format("of the {} allowed for all collections {} is in use",

@@ -12,6 +12,7 @@
 #include "data/folder_fingerprint.h"
 #include "data/load.h"
 #include "engine/snapshots/change_progress.h"
+#include "engine/snapshots/held_memory.h"
 #include "engine/snapshots/host_memory.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "engine/snapshots/verify_index.h"
@@ -34,7 +35,7 @@ class Publisher {
  public:
   struct Options {
     Limits limits;
-    // Host bytes all collections together may take, old and new generation included.
+    // Host bytes all collections together may take, with every generation that a call still holds.
     // 0: what the machine or its control group has available at the load, less a tenth.
     std::uint64_t memory_bytes_max = 0;
     // Called before each load when memory_bytes_max is 0.
@@ -101,6 +102,8 @@ class Publisher {
   SnapshotStore& store_;
   const Clock& clock_;
 
+  // Of generations that are not freed; snapshots share it, since they may outlive the publisher.
+  const std::shared_ptr<HeldMemory::Sum> held_bytes_ = std::make_shared<HeldMemory::Sum>(0);
   std::mutex mutex_;  // guards reserved_bytes_
   std::uint64_t reserved_bytes_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "engine/snapshots/held_memory.h"
 #include "filter/filters.h"
 #include "filter/text_index.h"
 #include "simile/backend.h"
@@ -20,6 +21,8 @@ namespace simile::engine {
 // the last reference only hands it to the store's reclaimer: no request ever waits for an unmap.
 // Its parts are shared, so that the generation before a change can be published again.
 struct Snapshot {
+  // Null unless the publisher made it. First, so that it is counted until all else is freed.
+  std::shared_ptr<const HeldMemory> memory;
   std::string collection;
   std::string id;             // Dataset::content_id: equal wherever the same files are loaded
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection

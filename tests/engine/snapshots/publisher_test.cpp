@@ -226,6 +226,36 @@ TEST_F(PublisherTest, CountsTheServingGenerationsAgainstALimit) {
   EXPECT_TRUE(Create(publisher, "films", folder).ok());
 }
 
+TEST_F(PublisherTest, CountsAReplacedGenerationAgainstALimitWhileACallHoldsIt) {
+  options_.memory_bytes_max = 15 * kMib;
+  backend_.plan.host_bytes = 6 * kMib;
+  Publisher publisher = Make();
+  const auto folder = WriteFolder("films", 3, 1);
+  ASSERT_TRUE(Create(publisher, "films", folder).ok());
+  SnapshotPtr held = store_.Pin("films").value();
+  ASSERT_TRUE(Replace(publisher, "films", WriteFolder("later", 4, 1)).ok());
+  const absl::Status status = Create(publisher, "books", folder).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("12.0 MiB is in use"));
+  held = nullptr;
+  EXPECT_TRUE(Create(publisher, "books", folder).ok());
+}
+
+// They share one dataset and its index.
+TEST_F(PublisherTest, CountsARestoredGenerationOnceAgainstALimit) {
+  options_.memory_bytes_max = 15 * kMib;
+  backend_.plan.host_bytes = 6 * kMib;
+  Publisher publisher = Make();
+  ASSERT_TRUE(Create(publisher, "films", WriteFolder("films", 3, 1)).ok());
+  SnapshotPtr earlier = store_.Pin("films").value();
+  ASSERT_TRUE(Replace(publisher, "films", WriteFolder("later", 4, 1)).ok());
+  ASSERT_TRUE(publisher.Restore("films", *earlier).ok());
+  EXPECT_TRUE(Create(publisher, "books", WriteFolder("books", 3, 1)).ok());
+  EXPECT_THAT(
+      std::string(Create(publisher, "songs", WriteFolder("songs", 3, 1)).status().message()),
+      HasSubstr("12.0 MiB is in use"));
+}
+
 TEST_F(PublisherTest, ReservesTheSameMemoryForOneLoadOnly) {
   options_.memory_bytes_max = 10 * kMib;
   backend_.plan.host_bytes = 6 * kMib;
