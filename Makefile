@@ -85,8 +85,11 @@ fuzz-build:
 	cmake --preset fuzz
 	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
 
-fuzz: fuzz-build ## every loader with its corpus and mutations of it, SECONDS=60 each
+fuzz: fuzz-build ## every loader with its corpus and mutations of it, SECONDS=60 each; then requests of every method
 	tests/fuzz/run.sh $(SECONDS)
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS) --target request_mutations_test
+	TEST_SECONDS=$(SECONDS) build/asan/tests/request_mutations_test
 
 faults:         ## each allocation, read, open, write and thread of a whole server fails in turn; 1,000 reloads, 100 of them bad
 	@packages/install build test

@@ -1,0 +1,395 @@
+// Requests that no client would make: mutations of a corpus, of every method, sent to a server in
+// this process while an honest client checks each of its answers. Each call ends with a status of
+// the contract, and each answer is a message of its type.
+//
+// TEST_REQUESTS=1000000 or TEST_SECONDS=600 sends more than the usual 3,000, TEST_SEED=N others;
+// TEST_KEEP=FILE writes the corpus with the smallest request for each way in which a call ended
+// that the corpus did not have.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/impl/codegen/sync_stream.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+#include "faults/generation.h"
+#include "files/scratch_folder.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "integration/films_server.h"
+#include "request_mutations/message_mutator.h"
+#include "request_mutations/request_corpus.h"
+
+namespace simile::request_mutations {
+namespace {
+
+using faults::Generation;
+using Clock = std::chrono::steady_clock;
+using grpc::internal::RpcMethod;
+
+constexpr const char* kCorpus = SIMILE_SOURCE_DIR "/tests/request_mutations/requests.txt";
+constexpr std::size_t kThreads = 4;
+constexpr std::size_t kBytesMax = 256U << 10;  // of a request
+constexpr std::size_t kCorpusMax = 4'000;
+constexpr std::chrono::seconds kCallWithin{30};
+constexpr Generation::Shape kShape{.rows = 60, .dim = 24, .metric = "dot"};
+
+std::uint64_t NumberFrom(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::vector<std::string> Words() {
+  return {"items",
+          "items",
+          "items",
+          "more",
+          "one",
+          "two",
+          "three",
+          "",
+          ".",
+          "..",
+          "item-0",
+          "item-3",
+          "item-59",
+          "item-60",
+          "user-0",
+          "user-4",
+          "user-5",
+          "year",
+          "title",
+          "genres",
+          "id",
+          "Drama",
+          "drama",
+          "tale",
+          "A tale of river 3 and seed 1",
+          "year >= 1950",
+          "year = 1950.5",
+          "genres:\"drama\"",
+          "genres:(\"a\" OR \"b\")",
+          "NOT year < 1960",
+          "year IN (1950, 1951)",
+          "EXISTS year",
+          "title:\"tale\"",
+          "*",
+          "()",
+          "year >=",
+          "\"",
+          "00000000000000000000000000000000",
+          "liveness",
+          "application/grpc"};
+}
+
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return {&slice, 1};
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  grpc::Slice slice;
+  if (!buffer.Valid() || !buffer.DumpToSingleSlice(&slice).ok()) return {};
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
+
+// How a call ended.
+struct Ended {
+  grpc::Status status;
+  std::vector<std::string> answers;  // serialized
+};
+
+Ended Send(const std::shared_ptr<grpc::Channel>& channel, const Method& method,
+           const std::vector<std::string>& requests, std::chrono::milliseconds timeout) {
+  Ended ended;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  grpc::ByteBuffer answer;
+  if (method.client_streams) {
+    const RpcMethod rpc(method.path.c_str(), RpcMethod::BIDI_STREAMING);
+    const std::unique_ptr<grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>> call(
+        grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
+            channel.get(), rpc, &context));
+    for (const std::string& request : requests) call->Write(BufferOf(request));
+    call->WritesDone();
+    while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
+    ended.status = call->Finish();
+  } else if (method.server_streams) {
+    const RpcMethod rpc(method.path.c_str(), RpcMethod::SERVER_STREAMING);
+    const std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> call(
+        grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(channel.get(), rpc, &context,
+                                                                      BufferOf(requests.front())));
+    while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
+    ended.status = call->Finish();
+  } else {
+    const RpcMethod rpc(method.path.c_str(), RpcMethod::NORMAL_RPC);
+    const grpc::ByteBuffer request = BufferOf(requests.front());
+    ended.status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+        channel.get(), rpc, &context, request, &answer);
+    if (ended.status.ok()) ended.answers.push_back(BytesOf(answer));
+  }
+  return ended;
+}
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// The reason and the field of an error, "" where it has none.
+struct Details {
+  std::string reason;
+  std::string field;
+};
+Details DetailsOf(const grpc::Status& status) {
+  Details details;
+  google::rpc::Status message;
+  message.ParseFromString(status.error_details());
+  for (const google::protobuf::Any& any : message.details()) {
+    google::rpc::ErrorInfo info;
+    google::rpc::BadRequest request;
+    if (any.UnpackTo(&info)) details.reason = info.reason();
+    if (any.UnpackTo(&request) && request.field_violations_size() > 0) {
+      details.field = request.field_violations(0).field();
+    }
+  }
+  return details;
+}
+
+// What is wrong with how a call ended; empty for nothing.
+//   hurried  its deadline may have passed before the server could say anything
+std::string WrongWith(const Method& method, const Ended& ended, bool hurried) {
+  const std::unique_ptr<google::protobuf::Message> answer(method.response->New());
+  for (const std::string& bytes : ended.answers) {
+    // Refuses texts that are not UTF-8, too.
+    if (!answer->ParseFromString(bytes)) return "the answer is no message of its type";
+  }
+  const grpc::Status& status = ended.status;
+  if (status.ok()) return {};
+  if (hurried && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return {};
+  const Details details = DetailsOf(status);
+  const auto reasons = base::ErrorReasons();
+  const auto known = std::ranges::find(reasons, details.reason, &base::ErrorReasonInfo::name);
+  if (known == reasons.end()) return fmt::format("its reason is \"{}\"", details.reason);
+  if (static_cast<int>(known->code) != static_cast<int>(status.error_code())) {
+    return "its code is not that of its reason";
+  }
+  if (details.reason == "INTERNAL" || details.reason == "STOPPING") return "it says it is at fault";
+  if (status.error_message().empty()) return "it has no message";
+  return {};
+}
+
+// The requests that are mutated, with one for each way in which a call ended.
+class Corpus {
+ public:
+  explicit Corpus(std::vector<Request> requests) : requests_(std::move(requests)) {}
+
+  // A copy of one, and one of the same method.
+  std::pair<Request, Request> Draw(tests::SeededRandom& random) {
+    const std::lock_guard lock(mutex_);
+    const Request& one = requests_[random.Below(requests_.size())];
+    const Request* other = &one;
+    for (int i = 0; i < 8; ++i) {
+      const Request& drawn = requests_[random.Below(requests_.size())];
+      if (drawn.method == one.method && drawn.message != nullptr) other = &drawn;
+    }
+    return {one.Copy(), other->Copy()};
+  }
+
+  void Add(Request request, const std::string& way) {
+    const std::size_t bytes = request.Serialized().size();
+    const std::lock_guard lock(mutex_);
+    const auto [place, added] = places_.emplace(way, Kept{requests_.size(), bytes});
+    if (added && requests_.size() < kCorpusMax) {
+      requests_.push_back(std::move(request));
+    } else if (!added && bytes < place->second.bytes) {
+      requests_[place->second.place] = std::move(request);
+      place->second.bytes = bytes;
+    }
+  }
+
+  std::size_t ways() const { return places_.size(); }
+  void WriteKept(const std::string& file) const {
+    std::vector<std::string> lines;
+    for (const auto& [way, kept] : places_) lines.push_back(LineOf(requests_[kept.place]));
+    std::ranges::sort(lines);
+    std::ofstream out(file);
+    for (const std::string& line : lines) out << line << '\n';
+  }
+
+ private:
+  struct Kept {
+    std::size_t place = 0;
+    std::size_t bytes = 0;
+  };
+  std::mutex mutex_;
+  std::vector<Request> requests_;
+  std::map<std::string, Kept> places_;
+};
+
+class RequestMutationsTest : public testing::Test {
+ protected:
+  RequestMutationsTest() {
+    const Generation generation(1, kShape);
+    for (const char* const folder : {"one", "items"}) generation.Write(scratch_.path() / folder);
+    Generation(2, kShape).Write(scratch_.path() / "two");
+    Generation(3, {kShape.rows, 16, "cosine"}).Write(scratch_.path() / "three");
+    server_.emplace([this](app::Config& config) {
+      config.collections = {{"items", scratch_.path() / "items"},
+                            {"steady", scratch_.path() / "items"}};
+      config.data_root = scratch_.path();
+      config.changes_allowed = true;
+      config.admin_allowed = true;
+    });
+    right_ = generation.Neighbours(3);
+  }
+
+  // Sends mutations until enough are sent.
+  void Mutate(std::size_t thread) {
+    const auto channel = Connect(server_->app().address());
+    MessageMutator mutator(seed_ * kThreads + thread, Words());
+    for (std::uint64_t turn = 1; sent_ < requests_ && Clock::now() < end_; ++turn) {
+      SendOne(channel, mutator);
+      if (thread == 0 && turn % 256 == 0) LoadItems();  // so that requests find what they name
+    }
+  }
+
+  void SendOne(const std::shared_ptr<grpc::Channel>& channel, MessageMutator& mutator) {
+    tests::SeededRandom& random = mutator.random();
+    auto [request, donor] = corpus_->Draw(random);
+    // Changes are slow, and what they do is drawn often enough.
+    const bool slow = request.method->server_streams && !request.method->client_streams;
+    if ((slow || request.method->name == "Diagnose") && !random.OneIn(16)) return;
+    if (request.message != nullptr && donor.message != nullptr) {
+      mutator.Mutate(*request.message, *donor.message);
+    }
+    if (request.message == nullptr || random.OneIn(12)) {
+      request.bytes = request.Serialized();
+      request.message = nullptr;
+      mutator.MutateBytes(request.bytes);
+    }
+    std::vector<std::string> sent = {request.Serialized()};
+    if (sent.front().size() > kBytesMax) return;
+    if (request.method->client_streams) {
+      while (sent.size() < 4 && random.OneIn(2)) sent.push_back(donor.Serialized());
+    }
+    const bool hurried = random.OneIn(64);
+    const auto timeout = hurried ? std::chrono::milliseconds(random.Between(1, 5))
+                                 : std::chrono::milliseconds(kCallWithin);
+    ++sent_;
+    const Ended ended = Send(channel, *request.method, sent, timeout);
+    const std::string wrong = WrongWith(*request.method, ended, hurried);
+    if (!wrong.empty()) {
+      ADD_FAILURE() << wrong << ": " << ended.status.error_code() << " "
+                    << ended.status.error_message() << "\n"
+                    << LineOf(request).substr(0, 4'000);
+    }
+    Learn(*request.method, ended, mutator);
+    if (hurried) return;
+    const Details details = DetailsOf(ended.status);
+    corpus_->Add(std::move(request), fmt::format("{} {} {} {}", request.method->path,
+                                                 static_cast<int>(ended.status.error_code()),
+                                                 details.reason, details.field));
+  }
+
+  static void Learn(const Method& method, const Ended& ended, MessageMutator& mutator) {
+    if (!ended.status.ok() || ended.answers.empty()) return;
+    if (method.name == "Search") {
+      v1::SearchResponse answer;
+      answer.ParseFromString(ended.answers.front());
+      if (!answer.next_page_token().empty()) mutator.Learn(answer.next_page_token());
+      mutator.Learn(answer.receipt().snapshot_id());
+    }
+  }
+
+  void LoadItems() {
+    v1::LoadCollectionRequest request;
+    request.set_collection("items");
+    request.set_folder("one");
+    integration::ChangeAnswer answer;
+    server_->NewClient().Load(request, answer);  // else it is there already
+  }
+
+  // Searches what no request changes, and checks each answer, until all mutations are sent.
+  void AskHonestly() {
+    const integration::Client client = server_->NewClient();
+    while (!done_) {
+      const auto begin = Clock::now();
+      v1::SearchResponse response;
+      const auto outcome = client.Search(Generation::Search(3, "steady"), response);
+      honest_us_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      if (!outcome.ok()) {
+        ADD_FAILURE() << testing::PrintToString(outcome);
+        return;
+      }
+      EXPECT_TRUE(Generation::Equal(response.results(0).hits(), right_));
+      std::this_thread::yield();
+    }
+  }
+
+  double HonestMs(double share) {
+    std::ranges::sort(honest_us_);
+    return honest_us_[static_cast<std::size_t>(share *
+                                               static_cast<double>(honest_us_.size() - 1))] /
+           1e3;
+  }
+
+  const std::vector<Method> methods_ = AllMethods();
+  const std::uint64_t seed_ = NumberFrom("TEST_SEED", 1);
+  const std::uint64_t requests_ =
+      NumberFrom("TEST_REQUESTS", std::getenv("TEST_SECONDS") != nullptr ? ~0ULL >> 1 : 3'000);
+  const Clock::time_point end_ =
+      Clock::now() + std::chrono::seconds(NumberFrom("TEST_SECONDS", 24L * 3'600));
+  const ScratchFolder scratch_;
+  std::optional<integration::FilmsServer> server_;
+  std::vector<Generation::Expected> right_;
+  std::unique_ptr<Corpus> corpus_;
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<bool> done_{false};
+  std::vector<double> honest_us_;
+};
+
+TEST_F(RequestMutationsTest, EveryCallEndsRightAndHonestOnesAreAnswered) {
+  std::vector<Request> requests = ReadCorpus(kCorpus, methods_);
+  for (const Method& method : methods_) {
+    EXPECT_TRUE(
+        std::ranges::any_of(requests, [&](const Request& r) { return r.method == &method; }))
+        << method.path << " is not in the corpus";
+  }
+  corpus_ = std::make_unique<Corpus>(std::move(requests));
+  const auto begin = Clock::now();
+  std::thread honest([this] { AskHonestly(); });
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([this, i] { Mutate(i); });
+  for (std::thread& thread : threads) thread.join();
+  done_ = true;
+  honest.join();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  std::printf(
+      "TEST_SEED=%llu: %llu mutated requests in %.0f s, which ended in %zu ways; %zu honest "
+      "searches meanwhile, p50 %.2f ms, p99 %.2f ms\n",
+      static_cast<unsigned long long>(seed_), static_cast<unsigned long long>(sent_), seconds,
+      corpus_->ways(), honest_us_.size(), HonestMs(0.5), HonestMs(0.99));
+  if (const char* const file = std::getenv("TEST_KEEP")) corpus_->WriteKept(file);
+}
+
+}  // namespace
+}  // namespace simile::request_mutations
