@@ -5,6 +5,11 @@
 
 namespace simile::simulation {
 
+void CheckAssertion(bool holds, std::string_view text) {
+  Simulator* const simulator = Simulator::current();
+  if (!holds && simulator != nullptr) simulator->Fail("this does not hold: " + std::string(text));
+}
+
 void Mutex::lock() {
   if (Simulator* const simulator = Simulator::current()) simulator->Point("locks", name_);
   Lock();

@@ -17,6 +17,11 @@
 // Outside a schedule nothing waits, and a lock is only a mark.
 namespace simile::simulation {
 
+// Of the assertions of the copied sources.
+void CheckAssertion(bool holds, std::string_view text);
+#define SIMILE_SIMULATED_ASSERT(...) \
+  ::simile::simulation::CheckAssertion(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__)
+
 // As std::mutex. Names are of the member that it is.
 class Mutex {
  public:

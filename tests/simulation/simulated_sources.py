@@ -2,6 +2,7 @@
 """Writes copies of src/engine in which simulated threads take the place of real ones, and bugs can be planted.
 
     simulated_sources.py SOURCE_DIR OUTPUT_DIR DEPFILE
+    simulated_sources.py SOURCE_DIR    only prints the paths of the copies, for CMake
 
 Every use of the standard library's threads becomes one of primitives.h, and the few calls that leave the engine (files,
 thread priorities, memory given back to the kernel) become those of outside_world.h. An edit whose text is not found exactly
@@ -25,6 +26,8 @@ TYPES = {
     "stop_callback": "StopCallback",
 }
 TYPE = re.compile(r"std::(" + "|".join(TYPES) + r")\b")
+# Assertions end the schedule instead of the program, in release builds too.
+ASSERTION = re.compile(r"\bassert\(")
 # What else of the standard library waits or switches threads: none may be used without a simulated counterpart.
 UNKNOWN = re.compile(r"std::(shared_mutex|recursive_\w*mutex|timed_mutex|jthread|this_thread|async|future|promise|barrier|"
                      r"latch|counting_semaphore|binary_semaphore|call_once|once_flag|atomic_\w+|condition_variable_any)\b")
@@ -49,6 +52,7 @@ def simulated(text: str, path: str) -> str:
         sys.exit(f"{path}: {found[0]} has no counterpart in tests/simulation/primitives.h")
     stem = pathlib.PurePath(path).stem
     text = MEMBER.sub(lambda m: f'simile::simulation::{TYPES[m[1]]} {m[2]}{{"{stem}.{m[2]}"}};', text)
+    text = ASSERTION.sub("SIMILE_SIMULATED_ASSERT(", text)
     return TYPE.sub(lambda m: f"simile::simulation::{TYPES[m[1]]}", text)
 
 
@@ -61,9 +65,12 @@ def edited(text: str, edit: Edit) -> str:
 
 
 def main() -> None:
-    source, output, depfile = map(pathlib.Path, sys.argv[1:])
-    engine = source / "src/engine"
+    engine = pathlib.Path(sys.argv[1]) / "src/engine"
     files = sorted(path for path in engine.rglob("*") if path.suffix in {".h", ".cpp"})
+    if len(sys.argv) == 2:
+        print(";".join(f"engine/{path.relative_to(engine).as_posix()}" for path in files), end="")
+        return
+    output, depfile = map(pathlib.Path, sys.argv[2:])
     edits = [*OUTSIDE, *(edit for bug in BUGS for edit in bug.edits)]
     for path in files:
         name = path.relative_to(engine).as_posix()

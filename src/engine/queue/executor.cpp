@@ -122,6 +122,7 @@ bool Executor::RunHere() {
       WakeDispatcher();
       return false;
     }
+    assert(!leading_);
     leading_ = true;
     double ms = 0;
     while (schedule_.IsSmall(kRunHereMs - ms) && TakeSlice()) {
@@ -206,6 +207,7 @@ void Executor::Dispatch() {
       return stopping_ || (!schedule_.empty() && CanLead());
     });
     if (stopping_) break;
+    assert(!leading_);
     leading_ = true;
     while (CanLead() && !stopping_ && TakeSlice()) {
       lock.unlock();
