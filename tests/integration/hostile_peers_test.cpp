@@ -129,6 +129,13 @@ std::string Nested(int depth) {
          Data(1, MessagePrefix(static_cast<std::uint32_t>(message.size())) + message, kEndStream);
 }
 
+// A header that the others of the call follow, with more than limits.metadata_bytes_max of them.
+std::string LongMetadata(const std::string& name, const std::string& value) {
+  return Frame(FrameType::kHeaders, kEndHeaders, 1,
+               "\x83" + Literal(":path", kSearchMethod) + Literal(name, value) +
+                   Repeated(Literal("x", std::string(120, 'y')), 100));
+}
+
 // Metadata of one entry in the table of headers that is named again and again.
 std::string HpackBomb() {
   const std::string value(3'000, 'v');
@@ -172,6 +179,16 @@ std::vector<HostilePeer> HostilePeers() {
       {"BeginsCallsWithoutEnd", Fate::kCut, BeginWithoutEnd},
       {"SendsLongMetadata", Fate::kCut,
        Flood(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
+      // One of these three headers and too many others end gRPC 1.51 as upstream has it
+      // (CVE-2023-1428).
+      {"SendsTeAndLongMetadata", Fate::kCut, Flood(LongMetadata("te", "x"))},
+      {"SendsASchemeAndLongMetadata", Fate::kCut, Flood(LongMetadata(":scheme", "x"))},
+      {"SendsLoadStatisticsAndLongMetadata", Fate::kCut,
+       Flood(LongMetadata("grpclb_client_stats", "x"))},
+      // Where this did not end the connection, its table of headers would stay wrong
+      // (CVE-2024-7246).
+      {"SendsMisencodedBinaryMetadata", Fate::kCut,
+       Flood(Headers(1, kEndHeaders, Literal("x-bin", "a$b")))},
       {"SendsMetadataWithoutEnd", Fate::kCut,
        [](RawPeer& peer) {
          bool goes_on = peer.Send(Opening() + Headers(1, 0));
