@@ -2,10 +2,13 @@
 """`simile --version --verbose` against what the loader takes and Debian has installed: versions_test.py PROGRAM [PLUGIN]."""
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAM, *PLUGINS = [pathlib.Path(each) for each in sys.argv[1:]]
@@ -17,8 +20,9 @@ PACKAGES = {"gRPC": "libgrpc++1.51", "OpenSSL": "libssl3", "protobuf": "libproto
 SAID_BY_LIBRARY = {"gRPC", "OpenSSL", "utf8proc", "xxHash", "zlib", "c-ares", "glibc"}
 
 
-def run(*command: str) -> str:
-    return subprocess.run([str(each) for each in command], check=True, capture_output=True, text=True).stdout
+def run(*command: str, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    return subprocess.run([str(each) for each in command], check=True, capture_output=True, text=True, env=environment).stdout
 
 
 class VersionsTest(unittest.TestCase):
@@ -56,6 +60,21 @@ class VersionsTest(unittest.TestCase):
         for each in plugins.values():
             self.assertRegex(each["built_with"], r"^CUDA \d+\.\d$")
             self.assertEqual(each["refusal"], "")
+
+    def test_says_why_a_plugin_is_not_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(shutil.copy(PROGRAM, folder))
+            (pathlib.Path(folder) / "libsimile_cuda.so").write_text("no library", encoding="utf-8")
+            (plugin,) = json.loads(run(program, "version", "--verbose", "--json"))["gpu_plugins"]
+        self.assertEqual((plugin["file"], plugin["built_with"]), ("libsimile_cuda.so", ""))
+        self.assertEqual(plugin["refusal"], "the GPU plug-in cannot be loaded: libsimile_cuda.so: file too short")
+
+    def test_names_what_is_preloaded(self):
+        preloaded = "libutil.so.1"  # of glibc, and linked by nothing
+        document = json.loads(run(PROGRAM, "version", "--verbose", "--json", LD_PRELOAD=preloaded))
+        self.assertNotIn(preloaded, self.libraries)
+        self.assertIn({"name": preloaded, "version": "1", "version_from": "file", "built_with": "", "files": [preloaded]},
+                      document["libraries"])
 
     def test_prints_the_same_for_people(self):
         text = run(PROGRAM, "version", "--verbose")
