@@ -20,10 +20,10 @@ export CCACHE_NOHASHDIR ?= true
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
-build:          ## build/bin/simile, optimised
+build:          ## build/bin/simile, optimised, and beside it what it is made of, simile.spdx.json
 	@packages/install build
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target simile
+	cmake --build --preset release --parallel $(JOBS) --target simile sbom
 
 all:            ## build everything, the tests too
 	@packages/install build test

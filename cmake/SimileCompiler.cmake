@@ -14,6 +14,30 @@ endif()
 
 add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:C,CXX>:-fno-math-errno>
                     $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
+
+# Executables that the loader may place anywhere.
+include(CheckPIESupported)
+check_pie_supported()
+
+# simile_harden(): what makes a bug in what ships harder to exploit, for the targets of this folder and those below it;
+# SECURITY.md says what each is for, tests/supply_chain that the files have it. Sanitizers replace these checks by their own.
+function(simile_harden)
+  if(SIMILE_SANITIZE)
+    return()
+  endif()
+  set(flags -fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+    list(APPEND flags -fcf-protection)
+  endif()
+  list(JOIN flags "," host_flags)
+  # _FORTIFY_SOURCE does nothing, and warns, without optimisation.
+  set(optimised $<NOT:$<CONFIG:Debug>>)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>"
+                      "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>"
+                      "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_flags}>"
+                      "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,${optimised}>:-Xcompiler=-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2>")
+  add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+endfunction()
 if(SIMILE_SANITIZE)
   # Without the vptr check: it opens a pipe to probe memory, and reports a false bug when a test has used up the file
   # descriptors.

@@ -7,8 +7,11 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 if(SIMILE_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
-  # Debian's own Python first: python3-grpcio belongs to it.
-  find_program(SIMILE_PYTHON NAMES python3 HINTS /usr/bin REQUIRED)
+endif()
+# Debian's own Python first: python3-grpcio belongs to it.
+find_program(SIMILE_PYTHON NAMES python3 HINTS /usr/bin)
+if(SIMILE_TESTS AND NOT SIMILE_PYTHON)
+  message(FATAL_ERROR "SIMILE_TESTS needs python3")
 endif()
 if(NOT SIMILE_SERVER)
   return()

@@ -23,7 +23,7 @@ inline constexpr char kDeviceErrorPayload[] = "simile/device_error";
 extern "C" {
 
 // Grows whenever a struct below changes.
-enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 4 };
+enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 5 };
 
 enum : std::uint32_t { SIMILE_PLUGIN_DEVICES_MAX = 16, SIMILE_PLUGIN_TEXT_BYTES = 256 };
 
@@ -56,6 +56,7 @@ struct SimilePlugin {
   //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
   void (*open)(const simile::backend::GpuOptions* options,
                absl::StatusOr<std::unique_ptr<simile::Backend>>* backend);
+  const char* toolkit;  // that it was built with, as SimileDeviceProbe::runtime; asks no driver
 };
 
 // The one symbol a plug-in exports; AcceleratorKind::entry_symbol is its name. The table lives

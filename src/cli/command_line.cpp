@@ -294,12 +294,14 @@ int CommandLine::Run(int argument_count, const char* const* arguments) {
     fmt::print("{}", ProgramHelp(program_));
     return kSucceeded;
   }
-  if (first == "--version") {
+  const bool asks_for_version = first == "--version";
+  if (asks_for_version && texts.size() == 1) {
     fmt::print("{}\n", program_.version);
     return kSucceeded;
   }
-  if (first.starts_with('-')) return FailUsage(FlagBeforeCommand(program_, texts), texts);
-  const CommandSpec* command = FindCommand(program_, first);
+  if (first.starts_with('-') && !asks_for_version)
+    return FailUsage(FlagBeforeCommand(program_, texts), texts);
+  const CommandSpec* command = FindCommand(program_, asks_for_version ? "version" : first);
   if (command == nullptr) return FailUsage(UnknownCommand(program_, first), texts);
   const absl::StatusOr<ParsedLine> parsed = ParseArguments(*command, std::span(texts).subspan(1));
   if (!parsed.ok()) {

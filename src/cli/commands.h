@@ -5,7 +5,7 @@
 namespace simile::cli {
 
 // Each adds one command to the command line. One file per command, except that `load`, `reload`,
-// `rollback` and `unload` share one, and `version`, `help`, `completion` and `man`.
+// `rollback` and `unload` share one, and `help`, `completion` and `man`.
 void AddServeCommand(CommandLine& line);
 void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);
@@ -29,6 +29,7 @@ void AddTuneCommand(CommandLine& line);
 void AddTokenCommand(CommandLine& line);
 void AddConfigCommand(CommandLine& line);
 void AddDoctorCommand(CommandLine& line);
+void AddVersionCommand(CommandLine& line);
 void AddProgramCommands(CommandLine& line);
 
 }  // namespace simile::cli

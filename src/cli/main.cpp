@@ -42,6 +42,7 @@ int Main(int argument_count, char** arguments) {
   AddTokenCommand(line);
   AddConfigCommand(line);
   AddDoctorCommand(line);
+  AddVersionCommand(line);
   AddProgramCommands(line);
   const int exit_code = line.Run(argument_count, arguments);
   // Losing output, for example to a full disk, is a failure.

@@ -1,4 +1,4 @@
-// `version`, `help`, `completion` and `man` tell about the program itself.
+// `help`, `completion` and `man` tell about the program itself.
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,10 +51,6 @@ absl::StatusOr<std::string> CompletionFor(const ProgramSpec& program, const std:
 
 void AddProgramCommands(CommandLine& line) {
   const ProgramSpec& program = line.program();
-  line.Add("version", "Print the version").AboutProgram().Run([&program] {
-    fmt::print("{}\n", program.version);
-    return kSucceeded;
-  });
   auto shell = std::make_shared<OptionalName>();
   line.Add("completion", "Print completion for a shell")
       .AboutProgram()

@@ -354,6 +354,7 @@ TEST(CommandLineTest, SaysThatFlagsFollowTheCommand) {
 TEST(CommandLineTest, PrintsHelpAndVersionWhenAsked) {
   EXPECT_EQ(RunWith({"--version"}).printed, "simile 1.2.3\n");
   EXPECT_EQ(RunWith({"--version"}).exit_code, kSucceeded);
+  EXPECT_EQ(RunWith({"--version", "--verbose"}).exit_code, kWrongUsage) << "has no such command";
   for (const char* flag : {"--help", "-h"}) {
     const Outcome help = RunWith({"recommend", flag});
     EXPECT_EQ(help.exit_code, kSucceeded);

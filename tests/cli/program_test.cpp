@@ -106,6 +106,9 @@ TEST(ProgramTest, TheListOfCommandsFitsOneScreen) {
 
 TEST(ProgramTest, VersionAndHelpAreCommandsToo) {
   EXPECT_EQ(RunProgram({"version"}).printed, RunProgram({"--version"}).printed);
+  EXPECT_EQ(RunProgram({"version", "--verbose", "--json"}).printed,
+            RunProgram({"--version", "--verbose", "--json"}).printed);
+  EXPECT_THAT(RunProgram({"--version", "--verbos"}).errors, HasSubstr("--verbose"));
   EXPECT_EQ(RunProgram({"help"}).printed, RunProgram({"--help"}).printed);
   const ProgramRun unknown = RunProgram({"help", "simlar"});
   EXPECT_EQ(unknown.exit_code, 64);

@@ -142,7 +142,8 @@ class ImageTest(unittest.TestCase):
         document = json.loads(self.sh("cat /var/lib/db/sbom/simile.spdx.json"))
         self.assertEqual(document["spdxVersion"], "SPDX-2.3")
         installed = self.sh("dpkg-query --show --showformat '${Package} ${Version}\\n'").splitlines()
-        listed = [f"{each['name']} {each['versionInfo']}" for each in document["packages"] if each["name"] != "simile"]
+        depends = {each["relatedSpdxElement"] for each in document["relationships"] if each["relationshipType"] == "DEPENDS_ON"}
+        listed = [f"{each['name']} {each['versionInfo']}" for each in document["packages"] if each["SPDXID"] in depends]
         self.assertEqual(sorted(listed), sorted(installed))
         simile = document["packages"][0]
         self.assertEqual(simile["checksums"][0]["checksumValue"], self.sh("sha256sum /usr/local/bin/simile").split()[0])

@@ -81,6 +81,15 @@ std::function<void(RawPeer&)> Flood(const std::string& bytes, int times = 1) {
     for (int i = 0; i < times && goes_on; ++i) goes_on = peer.Send(bytes);
   };
 }
+// Sends the bytes when the server's limit on metadata holds: once the peer has answered its
+// settings, which come before the answer to a ping.
+std::function<void(RawPeer&)> AfterSettings(const std::string& bytes) {
+  return [bytes](RawPeer& peer) {
+    peer.Send(kHttp2Preface + Settings());
+    EXPECT_TRUE(peer.AnswersPing());
+    peer.Send(Frame(FrameType::kSettings, kSettingsAck, 0) + bytes);
+  };
+}
 std::function<void(RawPeer&)> Once(const std::string& bytes) {
   return [bytes](RawPeer& peer) { peer.Send(bytes); };
 }
@@ -129,6 +138,13 @@ std::string Nested(int depth) {
          Data(1, MessagePrefix(static_cast<std::uint32_t>(message.size())) + message, kEndStream);
 }
 
+// A header that the others of the call follow, with more than limits.metadata_bytes_max of them.
+std::string LongMetadata(const std::string& name, const std::string& value) {
+  return Frame(FrameType::kHeaders, kEndHeaders, 1,
+               "\x83" + Literal(":path", kSearchMethod) + Literal(name, value) +
+                   Repeated(Literal("x", std::string(120, 'y')), 100));
+}
+
 // Metadata of one entry in the table of headers that is named again and again.
 std::string HpackBomb() {
   const std::string value(3'000, 'v');
@@ -171,7 +187,17 @@ std::vector<HostilePeer> HostilePeers() {
       {"ResetsRapidly", Fate::kCut, ResetRapidly},
       {"BeginsCallsWithoutEnd", Fate::kCut, BeginWithoutEnd},
       {"SendsLongMetadata", Fate::kCut,
-       Flood(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
+       AfterSettings(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
+      // One of these three headers and too many others end gRPC 1.51 as upstream has it
+      // (CVE-2023-1428).
+      {"SendsTeAndLongMetadata", Fate::kCut, AfterSettings(LongMetadata("te", "x"))},
+      {"SendsASchemeAndLongMetadata", Fate::kCut, AfterSettings(LongMetadata(":scheme", "x"))},
+      {"SendsLoadStatisticsAndLongMetadata", Fate::kCut,
+       AfterSettings(LongMetadata("grpclb_client_stats", "x"))},
+      // Where this did not end the connection, its table of headers would stay wrong
+      // (CVE-2024-7246).
+      {"SendsMisencodedBinaryMetadata", Fate::kCut,
+       Flood(Headers(1, kEndHeaders, Literal("x-bin", "a$b")))},
       {"SendsMetadataWithoutEnd", Fate::kCut,
        [](RawPeer& peer) {
          bool goes_on = peer.Send(Opening() + Headers(1, 0));

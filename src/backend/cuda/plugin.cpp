@@ -1,3 +1,5 @@
+#include <cuda_runtime_api.h>
+
 #include <exception>
 
 #include <fmt/format.h>
@@ -21,8 +23,21 @@ void Open(const simile::backend::GpuOptions* options,
   }
 }
 
+// "CUDA 12.9"
+constexpr char kToolkit[] = {'C',
+                             'U',
+                             'D',
+                             'A',
+                             ' ',
+                             '0' + CUDART_VERSION / 10'000,
+                             '0' + CUDART_VERSION / 1'000 % 10,
+                             '.',
+                             '0' + CUDART_VERSION % 1'000 / 10,
+                             '\0'};
+static_assert(CUDART_VERSION % 1'000 / 10 < 10, "the minor version has one digit");
+
 constexpr SimilePlugin kPlugin{SIMILE_PLUGIN_INTERFACE_VERSION, simile::backend::kBuildId, &Probe,
-                               &Open};
+                               &Open, kToolkit};
 
 }  // namespace
 
