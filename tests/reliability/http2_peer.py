@@ -73,6 +73,9 @@ class Http2Peer:
     def is_open(self) -> bool:
         return self._thread.is_alive()
 
+    def is_mute(self) -> bool:
+        return self._mute
+
     def _receive(self, count: int) -> bytes:
         received = b""
         while len(received) < count:

@@ -35,7 +35,7 @@ class ServerProgram:
         self.port, self.metrics_port = steady_port(), steady_port()
         self.address = f"127.0.0.1:{self.port}"
         self._command = [program, "serve", "--port", str(self.port), "--metrics-port", str(self.metrics_port), "--log-format", "json",
-                         "--log-level", "info", *map(str, flags)]
+                         *map(str, flags)]
         self._environment = environment(HOME=str(home), XDG_CACHE_HOME=str(home), XDG_STATE_HOME=str(home),
                                         **{"SIMILE_BACKEND_PREFERENCE": "cpu"} | variables)
         self.log: list[str] = []
