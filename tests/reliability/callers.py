@@ -64,13 +64,16 @@ def attempt(calls: FilmCalls, channel: grpc.Channel, number: int, failures_expec
 
 
 class Newcomers(Callers):
-    """A thread that makes a new channel for each call, as a client that has just started."""
+    """A thread that makes a new channel for each call, as a client that has just started. It calls while it is told to."""
 
     def __init__(self, calls: FilmCalls, addresses: list[str], interval_seconds: float):
         super().__init__(calls, addresses, threads=1)
         self._interval_seconds = interval_seconds
+        self.allowed = threading.Event()
 
     def _run(self) -> None:
         while not self._ended.wait(self._interval_seconds):
+            if not self.allowed.is_set():
+                continue
             with film_calls.channel(*self._addresses) as channel:
                 self.count(attempt(self._calls, channel, next(self._numbers)))

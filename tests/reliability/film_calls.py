@@ -19,6 +19,7 @@ TIMEOUT_SECONDS = 10
 # What a client says that has several servers and lets gRPC do the rest.
 SERVICE_CONFIG = json.dumps({
     "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": ""},
     "methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s",
                                                     "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]})
 

@@ -32,7 +32,7 @@ from server_program import ServerProgram
 from servers import await_true
 
 THREADS = 6
-NEWCOMER_SECONDS = 0.1
+NEWCOMER_SECONDS = 0.02
 UNREAD_EVERY = 10
 DRAIN_SECONDS_MAX = 5  # limits.drain_timeout
 CUT_SECONDS_MAX = DRAIN_SECONDS_MAX + 1  # and the end of the process
@@ -71,8 +71,7 @@ class Cycles:
 
     def _cycle(self, number: int, callers: Callers, newcomers: Newcomers) -> None:
         server = self._servers[number % 2]
-        before = server.metric(CALL_COUNT)
-        await_true(lambda: server.metric(CALL_COUNT) >= before + CALLS_TO_RETURN, PATIENCE_SECONDS, "the client calls both servers")
+        self._await_both(newcomers)
         unread = number % UNREAD_EVERY == UNREAD_EVERY // 2
         with Http2Peer(server.address) as peer:
             peer.await_settings(PATIENCE_SECONDS)
@@ -92,6 +91,14 @@ class Cycles:
         if status != 0:
             self._report.fail(f"cycle {number}: the server ended with {status}: {server.log[-1].strip()}")
         server.start_and_await(PATIENCE_SECONDS)
+
+    def _await_both(self, newcomers: Newcomers) -> None:
+        """Until the client calls both servers; newcomers would count as well."""
+        newcomers.allowed.clear()
+        for server in self._servers:
+            before = server.metric(CALL_COUNT)
+            await_true(lambda: server.metric(CALL_COUNT) >= before + CALLS_TO_RETURN, PATIENCE_SECONDS, "the client calls both servers")
+        newcomers.allowed.set()
 
 
 def main() -> int:
