@@ -45,7 +45,7 @@ from servers import make_fake_gpu_machine
 START_SECONDS_MAX = 2.0  # beyond the load time
 PATIENCE_SECONDS = 60
 CALLERS = 3
-MADE_ROWS, MADE_DIM = 50_000, 256  # 51 MB, so that loads and reloads take a while
+MADE_ROWS, MADE_DIM = 12_000, 128  # so that loads and reloads take a while
 # A third of the kills in reloads, the others in turn.
 MOMENTS = ("reload", "load", "call", "reload", "publish", "file")
 STAGE_VERIFYING = collections_pb2.ChangeProgress.STAGE_VERIFYING
