@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test format format-check scripts tidy check clean
+.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -140,6 +140,28 @@ probes:         ## the probes of deploy/kubernetes in real time: a load of a min
 	@packages/install build test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target probes_real_time
+
+# What each prints is kept as JSON in build/, and in docs/benchmarks when RECORD=docs/benchmarks.
+RECORD ?= build
+RELIABILITY = build/bin/simile examples/films build/generated/python
+reliability-build:
+	@packages/install build test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simile python_stubs fake_cuda_driver fake_nvml fake_working
+
+cycles: reliability-build ## 200 stops by SIGTERM and 500 kills by SIGKILL, under load; STOPS, KILLS for other numbers
+	/usr/bin/python3 -B tests/reliability/sigterm_cycles.py $(RELIABILITY) --cycles $(or $(STOPS),200) --json $(RECORD)/sigterm-cycles.json
+	/usr/bin/python3 -B tests/reliability/sigkill_cycles.py $(RELIABILITY) build/tests/fakes --cycles $(or $(KILLS),500) \
+	  --json $(RECORD)/sigkill-cycles.json
+
+soak: reliability-build ## mixed calls, reloads and dying clients for MINUTES=30; fails when anything grows, draws a plot
+	/usr/bin/python3 -m venv --system-site-packages build/soak-python
+	build/soak-python/bin/pip install --quiet --requirement tests/reliability/requirements.txt
+	build/soak-python/bin/python -B tests/reliability/soak.py $(RELIABILITY) --minutes $(or $(MINUTES),30) --json $(RECORD)/soak.json \
+	  --plot $(RECORD)/soak.png
+
+promises:       ## renew the table of docs/reliability.md from the last `make test` and docs/benchmarks
+	/usr/bin/python3 -B tests/reliability/promises.py --write
 
 format:         ## lay out the sources
 	@packages/install check

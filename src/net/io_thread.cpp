@@ -124,9 +124,10 @@ void IoThread::DoWhatIsDue() {
   if (open_ == nullptr && postponed_ == nullptr) return;
   const Clock::TimePoint now = clock_.Now();
   if (now < next_look_) return;
-  next_look_ = now + kLookInterval;
+  next_look_ = now + (stopping_ ? Clock::Duration(kStopInterval) : kLookInterval);
   RetryPostponed();
   CutOverdue(now);
+  if (stopping_) StopOpenCalls();
 }
 
 void IoThread::RetryPostponed() {
@@ -161,8 +162,13 @@ void IoThread::StopCalls() {
 
 void IoThread::OnStop(bool /*ok*/) {
   stopping_ = true;
-  for (OpenCall* call = open_; call != nullptr; call = call->next_) call->Stop();
+  next_look_ = std::min(next_look_, clock_.Now() + kStopInterval);
+  StopOpenCalls();
   NotifyIfIdle();
+}
+
+void IoThread::StopOpenCalls() {
+  for (OpenCall* call = open_; call != nullptr; call = call->next_) call->Stop();
 }
 
 void IoThread::NotifyIfIdle() {

@@ -48,7 +48,7 @@ class OpenCall {
   virtual ~OpenCall() = default;
 
   // The server stops: a call that would stay as long as its caller likes ends soon. On the I/O
-  // thread.
+  // thread, again every IoThread::kStopInterval until the call has ended.
   virtual void Stop() {}
   // Ends the call without its answer. On the I/O thread.
   virtual void Cut() = 0;
@@ -94,6 +94,8 @@ class IoThread {
 
   // How often it looks, at least, for replies that nobody takes.
   static constexpr std::chrono::seconds kLookInterval{1};
+  // How often it asks the open calls to end while the server stops.
+  static constexpr std::chrono::milliseconds kStopInterval{100};
 
   //   before_wait  may be empty
   //   clock, metrics  borrowed
@@ -117,7 +119,7 @@ class IoThread {
   // On this thread: whether the server stops, so that a call that arrives all the same is refused.
   bool stopping() const { return stopping_; }
 
-  // Calls Stop() of all open calls. Any thread; once.
+  // Calls Stop() of all open calls until they end. Any thread; once.
   void StopCalls();
   // After StopCalls: waits until no call is open. False when `timeout` passes first.
   bool AwaitNoCalls(Clock::Duration timeout);
@@ -128,6 +130,7 @@ class IoThread {
   // Waits for one event and reacts to it. False when there will be no more.
   bool Wait();
   void OnStop(bool ok);
+  void StopOpenCalls();
   // When it is time to: retries what was postponed, and cuts the calls whose replies should have
   // been taken.
   void DoWhatIsDue();

@@ -357,5 +357,21 @@ TEST_F(SearchStreamTest, SendsTheAnswersOfRequestsTakenBeforeTheServerStops) {
   EXPECT_TRUE(drained.get());
 }
 
+TEST_F(SearchStreamTest, AnswersACallerThatIsStillSendingWhenTheServerStops) {
+  constexpr int kRequests = 10;
+  Stream stream(server_);
+  for (int tag = 0; tag < kRequests - 1; ++tag) stream.Send(Large(tag));
+  EXPECT_EQ(stream.Read().tag(), 0U);
+  auto drained = std::async(std::launch::async, [this] { return server_.app().Drain(); });
+  while (server_.NewClient().CheckHealth("") != Health::kUnreachable) {
+  }
+  EXPECT_TRUE(stream.Send(Large(kRequests - 1)));
+  stream.call().HalfClose();
+  for (std::uint64_t tag = 1; tag < kRequests; ++tag) EXPECT_EQ(stream.Read().tag(), tag);
+  const Outcome end = stream.AwaitEnd();
+  EXPECT_TRUE(end.ok()) << testing::PrintToString(end);
+  EXPECT_TRUE(drained.get());
+}
+
 }  // namespace
 }  // namespace simile::integration

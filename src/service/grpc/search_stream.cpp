@@ -17,6 +17,10 @@
 namespace simile::service {
 namespace {
 
+// After so many looks, one each net::IoThread::kStopInterval, a stopping server takes no further
+// request of a stream however busy it is.
+constexpr int kStopsMax = 10;
+
 // A reply as the answer of a message of the stream: its tag and its field around the same bytes.
 class TaggedReply final : public Reply {
  public:
@@ -302,8 +306,14 @@ void SearchStream::SendEnd(const grpc::Status& status) {
 void SearchStream::Stop() {
   {
     const std::lock_guard lock(mutex_);
-    // A caller that has sent all its messages still gets its answers.
-    if (!reads_ended_ || waiting_ != nullptr) EndWith(StoppingError());
+    // A caller that has sent all its messages still gets its answers. One that is still sending
+    // them may finish: gRPC's clients repeat a call on another server by themselves only before
+    // its first answer.
+    const bool reads = !reads_ended_ || waiting_ != nullptr;
+    const bool is_idle =
+        waiting_ == nullptr && window_.empty() && window_.next_number() == number_at_stop_;
+    if (reads && (is_idle || ++stops_ > kStopsMax)) EndWith(StoppingError());
+    number_at_stop_ = window_.next_number();
   }
   Advance();
 }

@@ -46,7 +46,8 @@ class SearchStream final : public Exchange, public std::enable_shared_from_this<
   void OnRead(bool ok);
   void OnWritten(bool ok);
 
-  // The server stops: takes no further request, and ends after the answers of those taken.
+  // The server stops: takes no further request once the caller has sent none since the last of
+  // these, or after many of them, and ends after the answers of those taken.
   void Stop() override;
 
   // Has a worker take the large message that was read. Without a place for that the stream ends.
@@ -97,9 +98,11 @@ class SearchStream final : public Exchange, public std::enable_shared_from_this<
   std::uint64_t sending_ = 0;                          // the number of the answer being sent
   bool reading_ = false;                               // a message, or parsing it
   bool writing_ = false;
-  bool performing_ = false;   // a thread starts an operation
-  bool reads_ended_ = false;  // the caller sends no more
-  bool broken_ = false;       // the caller is gone
+  bool performing_ = false;           // a thread starts an operation
+  int stops_ = 0;                     // how often the server asked for the end
+  std::uint64_t number_at_stop_ = 1;  // of the next request then; at first that of the first one
+  bool reads_ended_ = false;          // the caller sends no more
+  bool broken_ = false;               // the caller is gone
   bool ended_ = false;
   // Why the stream ends before the caller ends it; is not written once ended_.
   std::optional<absl::Status> end_;

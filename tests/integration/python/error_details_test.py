@@ -14,8 +14,6 @@ import unittest
 
 import grpc
 
-from made_up_collections import npy_header, write_collection
-
 SIMILE, SOURCE, STUBS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 FILMS = SOURCE / "examples" / "films"
 sys.path[:0] = [str(STUBS), str(SOURCE / "tests" / "tidy"), str(SOURCE / "tests" / "python")]

@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+"""A server under mixed calls for a long time: what grows, what fails?
+
+    soak.py SIMILE FILMS STUBS_DIR [--minutes 30] [--json FILE] [--plot FILE.png]
+
+`simile bench` measures the rate that the server can answer, then calls at 70 % of it, at random times. Beside it: calls of every
+kind whose answers are compared with the exact ones; a reload every minute, every tenth of files that are bad; clients that are
+killed, that fall silent, that do not read their replies. Fails when memory, descriptors or threads grow, or when a call fails.
+Clients and server share the machine: the rate is measured again every five minutes, and lowered while calls come late.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("simile", type=pathlib.Path)
+parser.add_argument("films", type=pathlib.Path)
+parser.add_argument("stubs", type=pathlib.Path)
+parser.add_argument("--minutes", type=float, default=30, help="default %(default)s; below 2 everything happens 20 times as often")
+parser.add_argument("--json", type=pathlib.Path, help="file to write figures and series to")
+parser.add_argument("--plot", type=pathlib.Path, help="file to draw the series to; needs matplotlib")
+ARGUMENTS = parser.parse_args()
+sys.path[:0] = [str(ARGUMENTS.stubs), str(pathlib.Path(__file__).resolve().parents[1] / "python")]
+
+import grpc
+from simile.v1 import collections_pb2
+
+import film_calls
+from callers import attempt
+from cycle_report import Figure, Report, exactly
+from film_calls import FilmCalls
+from http2_peer import Http2Peer
+from server_program import ServerProgram
+
+IS_SHORT = ARGUMENTS.minutes < 2
+SPEED = 20 if IS_SHORT else 1
+SHARE_OF_CAPACITY = 0.7
+RUN_SECONDS = 3 if IS_SHORT else 10  # of one load, which gives one point of the latencies
+CAPACITY_SECONDS = 2 if IS_SHORT else 5
+MEASURE_AGAIN_SECONDS = 300
+LATE_P99_MS = 500  # calls come late: the machine has less for the server than it had
+RELOAD_SECONDS = 60 / SPEED
+DEATH_SECONDS = 10 / SPEED
+CHECK_SECONDS = 0.05
+SAMPLE_SECONDS = 1 / SPEED
+MUTE_SECONDS_MAX = 45  # keepalive: 20 s of silence, 10 s for an answer
+UNREAD_SECONDS = 15  # longer than limits.search_deadline_max
+WARM_UP_SHARE = 0.2
+SLOPE_MIB_MAX = 1.0  # in ten minutes
+GROWTH_MAX = 3  # of the medians of descriptors and threads
+MIX = [{"kind": "vector", "weight": 30, "payload": ["title"]}, {"kind": "id", "weight": 20},
+       {"kind": "recommend", "weight": 20, "exclude_seen": True}, {"kind": "filter", "weight": 15},
+       {"kind": "examples", "weight": 5}, {"kind": "blend", "weight": 4}, {"kind": "groups", "weight": 3, "field": "genres"},
+       {"kind": "diversity", "weight": 3, "candidates": 100}]
+
+
+def write_generations(films: pathlib.Path, root: pathlib.Path) -> None:
+    """Two good generations with the same rows, and bad ones."""
+    for name in ("a", "b", "truncated", "not-finite", "short"):
+        shutil.copytree(films, root / name)
+    (root / "b" / "collection.json").write_text("{ }", encoding="utf-8")
+    vectors = (root / "a" / "content_vectors.npy").read_bytes()
+    (root / "truncated" / "content_vectors.npy").write_bytes(vectors[:len(vectors) // 2])
+    (root / "not-finite" / "content_vectors.npy").write_bytes(vectors[:-2] + b"\x00\x7e")  # NaN in fp16
+    lines = (root / "a" / "metadata.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (root / "short" / "metadata.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
+
+
+class Soak:
+    def __init__(self, server: ServerProgram, work: pathlib.Path, calls: FilmCalls):
+        self._server, self._work, self._calls = server, work, calls
+        self._began = time.monotonic()
+        self.ended = threading.Event()
+        self.samples: list[dict] = []  # of the process
+        self.loads: list[dict] = []
+        self.failures: list[str] = []
+        self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "reloads", "reload_failed", "bad_reloads",
+                                     "bad_taken", "killed", "mute", "mute_kept", "unread"), 0)
+        (work / "mix.json").write_text(json.dumps({"calls": MIX}), encoding="utf-8")
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def fail(self, count: str, text: str) -> None:
+        self.counts[count] += 1
+        self.failures.append(f"after {self.seconds():.0f} s: {text}")
+
+    def _bench(self, *flags) -> list:
+        return [ARGUMENTS.simile, "bench", "films", "--server", self._server.address, "--mix", self._work / "mix.json", "--users",
+                ARGUMENTS.films / "user_ids.json", "--server-pid", str(self._server.process.pid), *map(str, flags)]
+
+    def _load(self, *flags) -> dict:
+        run = subprocess.run(self._bench("--json", *flags), capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            self.fail("failed", f"simile bench: {run.stderr.strip()}")
+            self.ended.wait(1)
+            return {}
+        return json.loads(run.stdout)["runs"][0]
+
+    def load(self) -> None:
+        """Measures the capacity and calls at a share of it."""
+        measured_at, rate, target = -MEASURE_AGAIN_SECONDS, 0.0, 0.0
+        while not self.ended.is_set():
+            if self.seconds() - measured_at >= MEASURE_AGAIN_SECONDS:
+                measured_at = self.seconds()
+                run = self._load("--in-flight", 16, "--warm-up", "1s", "--duration", f"{CAPACITY_SECONDS}s")
+                target = SHARE_OF_CAPACITY * run.get("calls_per_s", target / SHARE_OF_CAPACITY)
+                rate = target
+                self._count_errors(run)
+            at = self.seconds()
+            run = self._load("--rate", f"{max(rate, 1):.0f}", "--warm-up", "0s", "--duration", f"{RUN_SECONDS}s")
+            if not run:
+                continue
+            self._count_errors(run)
+            p99_ms = run["latency"]["p99_us"] / 1e3
+            self.loads.append({"at_s": at, "rate": rate, "p50_ms": run["latency"]["p50_us"] / 1e3, "p99_ms": p99_ms,
+                               "calls": run["latency"]["count"]})
+            rate = rate * 0.8 if p99_ms > LATE_P99_MS else min(target, rate * 1.1)
+
+    def _count_errors(self, run: dict) -> None:
+        self.counts["calls"] += run.get("latency", {}).get("count", 0)
+        for reason, error in run.get("errors", {}).items():
+            self.fail("failed", f"{error['count']} calls: {reason}: {error.get('message', '')}")
+            self.counts["failed"] += error["count"] - 1
+
+    def check(self) -> None:
+        """Calls of every kind, whose answers are compared."""
+        with film_calls.channel(self._server.address) as channel:
+            for number in itertools.count():
+                if self.ended.wait(CHECK_SECONDS):
+                    return
+                self.counts["checked"] += 1
+                if (failure := attempt(self._calls, channel, number)) is not None:
+                    self.fail("check_failed", failure)
+
+    def reload(self) -> None:
+        good, bad = itertools.cycle(["b", "a"]), itertools.cycle(["truncated", "not-finite", "short"])
+        with film_calls.channel(self._server.address) as channel:
+            for number in itertools.count(1):
+                if self.ended.wait(RELOAD_SECONDS):
+                    return
+                if number % 10 == 0:
+                    self.counts["bad_reloads"] += 1
+                    folder = next(bad)
+                    if self._reload(channel, folder) is None:
+                        self.fail("bad_taken", f"a reload of the bad files of {folder} succeeded")
+                else:
+                    self.counts["reloads"] += 1
+                    if (failure := self._reload(channel, next(good))) is not None:
+                        self.fail("reload_failed", f"a reload: {failure}")
+
+    def _reload(self, channel: grpc.Channel, folder: str) -> str | None:
+        request = collections_pb2.ReloadCollectionRequest(collection="films", folder=folder).SerializeToString()
+        try:
+            for _ in channel.unary_stream(film_calls.RELOAD)(request, timeout=120):
+                pass
+        except grpc.RpcError as error:
+            return f"{error.code().name}: {error.details()}"
+        return None
+
+    def die(self) -> None:
+        """Clients that die in one way after the other."""
+        with contextlib.ExitStack() as stack:
+            peers: list[tuple[float, Http2Peer]] = []
+            for number in itertools.count():
+                if self.ended.wait(DEATH_SECONDS):
+                    return
+                if number % 3 == 0:
+                    self._kill_client()
+                else:
+                    peers.append((self.seconds(), stack.enter_context(self._silent_peer(mute=number % 3 == 1))))
+                for at, peer in peers:
+                    if self.seconds() - at > MUTE_SECONDS_MAX and peer.is_open() and peer.is_mute():
+                        self.fail("mute_kept", f"the connection of a silent client is kept for {self.seconds() - at:.0f} s")
+                for at, peer in [each for each in peers if self.seconds() - each[0] > MUTE_SECONDS_MAX]:
+                    peers.remove((at, peer))
+                    peer.__exit__(None, None, None)
+
+    def _kill_client(self) -> None:
+        client = subprocess.Popen(self._bench("--rate", 50, "--duration", "60s"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.ended.wait(1)
+        client.kill()
+        client.wait()
+        self.counts["killed"] += 1
+
+    def _silent_peer(self, mute: bool) -> Http2Peer:
+        peer = Http2Peer(self._server.address, mute=mute)
+        peer.await_settings(10)
+        peer.call(film_calls.SEARCH, film_calls.large_reply_request())
+        self.counts["mute" if mute else "unread"] += 1
+        return peer
+
+    def sample(self) -> None:
+        process = pathlib.Path(f"/proc/{self._server.process.pid}")
+        while not self.ended.wait(SAMPLE_SECONDS):
+            pages = int((process / "statm").read_text(encoding="utf-8").split()[1])
+            self.samples.append({"at_s": self.seconds(), "rss_mib": pages * os.sysconf("SC_PAGESIZE") / 2 ** 20,
+                                 "descriptors": len(os.listdir(process / "fd")), "threads": len(os.listdir(process / "task"))})
+
+    def run(self, seconds: float) -> None:
+        threads = [threading.Thread(target=work) for work in (self.load, self.check, self.reload, self.die, self.sample)]
+        for thread in threads:
+            thread.start()
+        while self.seconds() < seconds and all(thread.is_alive() for thread in threads):
+            self.ended.wait(0.5)
+        if self.seconds() < seconds:
+            self.failures.append("a part of the load ended early; its error is above")
+        self.ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def medians(samples: list[dict], key: str, period_s: float) -> list[tuple[float, float]]:
+    """The median of each period, and its middle: without the peaks that reloads make."""
+    groups = itertools.groupby(samples, lambda sample: int(sample["at_s"] / period_s))
+    return [((number + 0.5) * period_s, statistics.median(sample[key] for sample in group)) for number, group in groups]
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """A second, by Theil and Sen: the median of the slopes between every two points, which a few outliers do not move."""
+    return statistics.median((b - a) / (at_b - at_a) for (at_a, a), (at_b, b) in itertools.combinations(points, 2))
+
+
+def growth(samples: list[dict], key: str) -> float:
+    """From the first third to the last one, of their medians."""
+    third = len(samples) // 3
+    return statistics.median(s[key] for s in samples[-third:]) - statistics.median(s[key] for s in samples[:third])
+
+
+def figures(soak: Soak) -> list[Figure]:
+    settled = soak.samples[int(WARM_UP_SHARE * len(soak.samples)):]
+    counts = soak.counts
+    mib = slope(medians(settled, "rss_mib", RELOAD_SECONDS)) * 600
+    return [Figure("time", soak.seconds() / 60, "min"),
+            Figure("calls of the load", counts["calls"], at_least=1), exactly("of them failed", counts["failed"], 0),
+            Figure("calls whose answers were compared", counts["checked"], at_least=1),
+            exactly("of them failed or wrong", counts["check_failed"], 0),
+            Figure("reloads", counts["reloads"], at_least=1), exactly("of them failed", counts["reload_failed"], 0),
+            Figure("reloads of bad files", counts["bad_reloads"]), exactly("of them taken", counts["bad_taken"], 0),
+            Figure("clients killed", counts["killed"], at_least=1), Figure("clients that fell silent", counts["mute"], at_least=1),
+            exactly("of them still connected after 45 s", counts["mute_kept"], 0),
+            Figure("clients with unread replies", counts["unread"], at_least=1),
+            Figure("p99 of the load: median", statistics.median(load["p99_ms"] for load in soak.loads), "ms"),
+            Figure("p99 of the load: worst 10 s", max(load["p99_ms"] for load in soak.loads), "ms"),
+            Figure("memory at the end", statistics.median(s["rss_mib"] for s in soak.samples[-10:]), "MiB"),
+            # Too short a time tells more of reloads than of leaks.
+            Figure("memory's growth in 10 min", mib, "MiB", None if IS_SHORT else SLOPE_MIB_MAX),
+            Figure("growth of descriptors", growth(settled, "descriptors"), at_most=40 if IS_SHORT else GROWTH_MAX),
+            Figure("growth of threads", growth(settled, "threads"), at_most=GROWTH_MAX)]
+
+
+def main() -> int:
+    report = Report(command=f"soak.py --minutes {ARGUMENTS.minutes:g}")
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        write_generations(ARGUMENTS.films, work / "data")
+        flags = ["--collection", f"films={work / 'data' / 'a'}", "--data-root", work / "data", "--allow-changes"]
+        with ServerProgram(ARGUMENTS.simile, flags, work) as server:
+            server.start_and_await()
+            soak = Soak(server, work, FilmCalls(ARGUMENTS.films))
+            soak.run(60 * ARGUMENTS.minutes)
+            server.process.terminate()
+            status = server.await_exit(60)
+    report.add(*figures(soak), exactly("exit status after SIGTERM", status, 0))
+    for failure in soak.failures:
+        report.fail(failure)
+    print(f"{ARGUMENTS.minutes:g} minutes of mixed calls\n{report.table()}")
+    series = {"load": soak.loads, "process": soak.samples[::max(1, len(soak.samples) // 400)]}
+    report.write(ARGUMENTS.json, **series)
+    if ARGUMENTS.plot:
+        import soak_plot
+        soak_plot.draw(series, ARGUMENTS.plot)
+    return 0 if report.passed() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
