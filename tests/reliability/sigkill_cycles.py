@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as quickly as ever.
+"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as soon as after any other start.
 
     sigkill_cycles.py SIMILE FILMS STUBS_DIR FAKES_DIR [--cycles 500] [--seed N] [--json FILE]
 
