@@ -18,7 +18,7 @@ struct BuildInfo {
   std::string_view commit;      // "0123456789ab..."; empty outside a git checkout
   std::string_view compiler;    // "GNU 12.2.0"
   std::string_view build_type;  // "Release"
-  std::span<const UsedLibrary> libraries;
+  std::span<const UsedLibrary> libraries = {};
 };
 
 BuildInfo GetBuildInfo();
