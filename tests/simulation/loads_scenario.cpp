@@ -249,7 +249,7 @@ class Loads {
     if (CountedGeneration::alive() != 0) simulator_.Fail("a generation is alive that nobody holds");
     // Nothing is promised to a load any more: all of the memory can be taken.
     for (std::uint64_t i = 0; i < generations_max_; ++i) {
-      const auto loaded = publisher_->Create({fmt::format("last-{}", i), "0", false, {}, {}});
+      const auto loaded = publisher_->Create({fmt::format("last-{}", i), "0"});
       if (!loaded.ok()) simulator_.Fail("memory is lost: " + loaded.status().ToString());
     }
   }

@@ -50,9 +50,9 @@ class Publisher {
     std::filesystem::path folder;
     bool allow_shape_change = false;  // Replace: may the dimension or the metric be another?
     double min_overlap = 0;           // Replace: of the answers with those served (CheckOverlap)
-    std::string required_id;          // Replace: the only content to publish; empty: any
+    std::string required_id = {};     // Replace: the only content to publish; empty: any
     // Called on the loading thread after each read and at each new stage; may be empty.
-    std::function<void(const ChangeProgress& progress)> progress;
+    std::function<void(const ChangeProgress& progress)> progress = {};
   };
   struct Loaded {
     SnapshotPtr snapshot;

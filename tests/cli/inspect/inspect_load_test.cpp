@@ -95,7 +95,7 @@ class Loads {
   Loads() : backend_(std::move(backend::ChooseBackend(CpuOnly())->backend)) {}
 
   Outcome Load(const std::filesystem::path& folder) {
-    const auto loaded = publisher_.Create({"things", folder, false, 0, {}, {}});
+    const auto loaded = publisher_.Create({"things", folder});
     if (!loaded.ok()) return {loaded.status(), {}};
     EXPECT_TRUE(store_.Remove("things").ok());
     return {absl::OkStatus(), loaded->snapshot->dataset->notes};
