@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as quickly as ever.
+"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as before.
 
     sigkill_cycles.py SIMILE FILMS STUBS_DIR FAKES_DIR [--cycles 500] [--seed N] [--json FILE]
 
@@ -20,11 +20,15 @@ import tempfile
 import threading
 import time
 
+def resolved(text: str) -> pathlib.Path:
+    return pathlib.Path(text).resolve()
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
-parser.add_argument("fakes", type=pathlib.Path)
+parser.add_argument("simile", type=resolved)
+parser.add_argument("films", type=resolved)
+parser.add_argument("stubs", type=resolved)
+parser.add_argument("fakes", type=resolved)
 parser.add_argument("--cycles", type=int, default=500, help="default %(default)s")
 parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6), help="of the moments; default: a random one")
 parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
@@ -197,7 +201,8 @@ class Kills:
             end = time.monotonic() + PATIENCE_SECONDS
             while not (kind.written.parent.exists() and any(kind.written.parent.iterdir())):
                 if time.monotonic() > end:
-                    raise AssertionError(f"{kind.written.name} is not written within {PATIENCE_SECONDS} s")
+                    raise AssertionError(f"{kind.written.name} is not written within {PATIENCE_SECONDS} s; the log:\n"
+                                         + "".join(kind.server.log[-10:]))
             pause(self._random.choice((0, self._random.uniform(0, 0.005))))
             kind.server.kill()
         if kind.written.exists():

@@ -14,10 +14,14 @@ import sys
 import tempfile
 import time
 
+def resolved(text: str) -> pathlib.Path:
+    return pathlib.Path(text).resolve()
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
+parser.add_argument("simile", type=resolved)
+parser.add_argument("films", type=resolved)
+parser.add_argument("stubs", type=resolved)
 parser.add_argument("--cycles", type=int, default=200, help="default %(default)s")
 parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
 ARGUMENTS = parser.parse_args()

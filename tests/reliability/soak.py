@@ -23,10 +23,14 @@ import tempfile
 import threading
 import time
 
+def resolved(text: str) -> pathlib.Path:
+    return pathlib.Path(text).resolve()
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
+parser.add_argument("simile", type=resolved)
+parser.add_argument("films", type=resolved)
+parser.add_argument("stubs", type=resolved)
 parser.add_argument("--minutes", type=float, default=30, help="default %(default)s; below 2 everything happens 20 times as often")
 parser.add_argument("--json", type=pathlib.Path, help="file to write figures and series to")
 parser.add_argument("--plot", type=pathlib.Path, help="file to draw the series to; needs matplotlib")
