@@ -31,7 +31,8 @@ class PromisesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             junit = pathlib.Path(folder) / "tests.xml"
             junit.write_text('<testsuite><testcase name="All/ATest.Does/3" time="1.5" status="run"/>'
-                             '<testcase name="ATest.Other" time="2" status="run"/><testcase name="ATestOther.Does" time="9" status="run"/>'
+                             '<testcase name="ATest.Other" time="2" status="run"/>'
+                             '<testcase name="ATestOther.Does" time="9" status="run"/>'
                              '<testcase name="BTest.Does" time="4" status="fail"/></testsuite>', encoding="utf-8")
             took = promises.durations(junit)
         self.assertEqual(promises.seconds_of({"tests": ["ATest"]}, took), "3.5")

@@ -8,7 +8,6 @@ cache and of the journal of lost GPUs. Each start must serve within two seconds 
 nothing preceded, with exact answers. FAKES_DIR holds the built fakes of a GPU.
 """
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -20,20 +19,13 @@ import tempfile
 import threading
 import time
 
-def resolved(text: str) -> pathlib.Path:
-    return pathlib.Path(text).resolve()
+from command_line import parse, parser_of, path
 
-
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=resolved)
-parser.add_argument("films", type=resolved)
-parser.add_argument("stubs", type=resolved)
-parser.add_argument("fakes", type=resolved)
+parser = parser_of(__doc__)
+parser.add_argument("fakes", type=path)
 parser.add_argument("--cycles", type=int, default=500, help="default %(default)s")
-parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6), help="of the moments; default: a random one")
-parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
-ARGUMENTS = parser.parse_args()
-sys.path[:0] = [str(ARGUMENTS.stubs), str(pathlib.Path(__file__).resolve().parents[1] / "python")]
+parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6), help="of the moments")
+ARGUMENTS = parse(parser)
 
 import grpc
 from simile.v1 import collections_pb2
