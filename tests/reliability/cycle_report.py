@@ -47,7 +47,7 @@ def spread(what: str, seconds: list[float], at_most: float | None = None) -> lis
 
 
 class Report:
-    """about  what a reader needs to read the figures rightly: the command and its seed, by name"""
+    """about  what a reader needs to weigh the figures: the command and its seed, by name"""
 
     def __init__(self, **about):
         self.about = {"date": datetime.date.today().isoformat(), "processors": os.cpu_count()} | about

@@ -31,7 +31,8 @@ class WrongAnswer(Exception):
 def channel(*addresses: str) -> grpc.Channel:
     """With connections of its own."""
     return grpc.insecure_channel("ipv4:" + ",".join(addresses), options=[
-        ("grpc.service_config", SERVICE_CONFIG), ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 << 20)])
+        ("grpc.service_config", SERVICE_CONFIG), ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.max_receive_message_length", 64 << 20)])
 
 
 def is_serving(connection: grpc.Channel, service: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""A peer that speaks HTTP/2 by itself, to see what gRPC's clients hide: GOAWAY; and to do what they do not: leave a reply unread."""
+"""A peer that speaks HTTP/2 by itself: it sees what gRPC's clients hide, GOAWAY, and does what they do not, leaves a reply unread."""
 
 import contextlib
 import socket

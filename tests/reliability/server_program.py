@@ -34,8 +34,8 @@ class ServerProgram:
     def __init__(self, program: pathlib.Path, flags: list, home: pathlib.Path, **variables: str):
         self.port, self.metrics_port = steady_port(), steady_port()
         self.address = f"127.0.0.1:{self.port}"
-        self._command = [program, "serve", "--port", str(self.port), "--metrics-port", str(self.metrics_port), "--log-format", "json",
-                         *map(str, flags)]
+        self._command = [program, "serve", "--port", str(self.port), "--metrics-port", str(self.metrics_port), "--log-format",
+                         "json", *map(str, flags)]
         self._environment = environment(HOME=str(home), XDG_CACHE_HOME=str(home), XDG_STATE_HOME=str(home),
                                         **{"SIMILE_BACKEND_PREFERENCE": "cpu"} | variables)
         self.log: list[str] = []

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as soon as after any other start.
+"""Kills a server by SIGKILL at random moments of what it does, and starts it again: it must serve as before.
 
     sigkill_cycles.py SIMILE FILMS STUBS_DIR FAKES_DIR [--cycles 500] [--seed N] [--json FILE]
 
@@ -8,7 +8,6 @@ cache and of the journal of lost GPUs. Each start must serve within two seconds 
 nothing preceded, with exact answers. FAKES_DIR holds the built fakes of a GPU.
 """
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -20,16 +19,13 @@ import tempfile
 import threading
 import time
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
-parser.add_argument("fakes", type=pathlib.Path)
+from command_line import parse, parser_of, path
+
+parser = parser_of(__doc__)
+parser.add_argument("fakes", type=path)
 parser.add_argument("--cycles", type=int, default=500, help="default %(default)s")
-parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6), help="of the moments; default: a random one")
-parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
-ARGUMENTS = parser.parse_args()
-sys.path[:0] = [str(ARGUMENTS.stubs), str(pathlib.Path(__file__).resolve().parents[1] / "python")]
+parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6), help="of the moments")
+ARGUMENTS = parse(parser)
 
 import grpc
 from simile.v1 import collections_pb2
@@ -197,7 +193,8 @@ class Kills:
             end = time.monotonic() + PATIENCE_SECONDS
             while not (kind.written.parent.exists() and any(kind.written.parent.iterdir())):
                 if time.monotonic() > end:
-                    raise AssertionError(f"{kind.written.name} is not written within {PATIENCE_SECONDS} s")
+                    raise AssertionError(f"{kind.written.name} is not written within {PATIENCE_SECONDS} s; the log:\n"
+                                         + "".join(kind.server.log[-10:]))
             pause(self._random.choice((0, self._random.uniform(0, 0.005))))
             kind.server.kill()
         if kind.written.exists():

@@ -7,21 +7,17 @@ The client is gRPC's own with round robin and retries by service config. No call
 meanwhile. Each server that stops must say so by GOAWAY and end with 0, also while a reply is not read (every tenth cycle).
 """
 
-import argparse
 import contextlib
 import pathlib
 import sys
 import tempfile
 import time
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
+from command_line import parse, parser_of
+
+parser = parser_of(__doc__)
 parser.add_argument("--cycles", type=int, default=200, help="default %(default)s")
-parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
-ARGUMENTS = parser.parse_args()
-sys.path[:0] = [str(ARGUMENTS.stubs), str(pathlib.Path(__file__).resolve().parents[1] / "python")]
+ARGUMENTS = parse(parser)
 
 import film_calls
 from callers import Callers, Newcomers
@@ -97,7 +93,8 @@ class Cycles:
         newcomers.allowed.clear()
         for server in self._servers:
             before = server.metric(CALL_COUNT)
-            await_true(lambda: server.metric(CALL_COUNT) >= before + CALLS_TO_RETURN, PATIENCE_SECONDS, "the client calls both servers")
+            await_true(lambda: server.metric(CALL_COUNT) >= before + CALLS_TO_RETURN, PATIENCE_SECONDS,
+                       "the client calls both servers")
         newcomers.allowed.set()
 
 

@@ -9,7 +9,6 @@ killed, that fall silent, that do not read their replies. Fails when memory, des
 Clients and server share the machine: the rate is measured again every five minutes, and lowered while calls come late.
 """
 
-import argparse
 import contextlib
 import itertools
 import json
@@ -23,15 +22,12 @@ import tempfile
 import threading
 import time
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("simile", type=pathlib.Path)
-parser.add_argument("films", type=pathlib.Path)
-parser.add_argument("stubs", type=pathlib.Path)
+from command_line import parse, parser_of, path
+
+parser = parser_of(__doc__)
 parser.add_argument("--minutes", type=float, default=30, help="default %(default)s; below 2 everything happens 20 times as often")
-parser.add_argument("--json", type=pathlib.Path, help="file to write figures and series to")
-parser.add_argument("--plot", type=pathlib.Path, help="file to draw the series to; needs matplotlib")
-ARGUMENTS = parser.parse_args()
-sys.path[:0] = [str(ARGUMENTS.stubs), str(pathlib.Path(__file__).resolve().parents[1] / "python")]
+parser.add_argument("--plot", type=path, help="file to draw the series to; needs matplotlib")
+ARGUMENTS = parse(parser)
 
 import grpc
 from simile.v1 import collections_pb2
@@ -188,7 +184,8 @@ class Soak:
                     peer.__exit__(None, None, None)
 
     def _kill_client(self) -> None:
-        client = subprocess.Popen(self._bench("--rate", 50, "--duration", "60s"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = subprocess.Popen(self._bench("--rate", 50, "--duration", "60s"), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
         self.ended.wait(1)
         client.kill()
         client.wait()
@@ -248,7 +245,8 @@ def figures(soak: Soak) -> list[Figure]:
             exactly("of them failed or wrong", counts["check_failed"], 0),
             Figure("reloads", counts["reloads"], at_least=1), exactly("of them failed", counts["reload_failed"], 0),
             Figure("reloads of bad files", counts["bad_reloads"]), exactly("of them taken", counts["bad_taken"], 0),
-            Figure("clients killed", counts["killed"], at_least=1), Figure("clients that fell silent", counts["mute"], at_least=1),
+            Figure("clients killed", counts["killed"], at_least=1),
+            Figure("clients that fell silent", counts["mute"], at_least=1),
             exactly("of them still connected after 45 s", counts["mute_kept"], 0),
             Figure("clients with unread replies", counts["unread"], at_least=1),
             Figure("p99 of the load: median", statistics.median(load["p99_ms"] for load in soak.loads), "ms"),

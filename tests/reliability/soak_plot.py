@@ -7,7 +7,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-PANELS = [("process", [("rss_mib", "memory")], "MiB"), ("process", [("descriptors", "descriptors"), ("threads", "threads")], "count"),
+PANELS = [("process", [("rss_mib", "memory")], "MiB"),
+          ("process", [("descriptors", "descriptors"), ("threads", "threads")], "count"),
           ("load", [("p50_ms", "p50"), ("p99_ms", "p99")], "ms"), ("load", [("rate", "calls sent")], "a second")]
 COLORS = ["#1f60c4", "#e0752d"]
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Every promise names tests that exist, and docs/reliability.md is what promises.py makes, but for how long tests take."""
+
+import pathlib
+import tempfile
+import unittest
+
+import promises
+
+
+class PromisesTest(unittest.TestCase):
+    def test_every_promise_names_tests_that_exist(self):
+        known = promises.known_tests()
+        for row in promises.rows():
+            self.assertTrue(row["tests"], row["promise"])
+            for test in row["tests"]:
+                self.assertIn(test, known, f"{row['promise']}: no such test")
+
+    def test_the_page_has_the_table(self):
+        page = promises.PAGE.read_text(encoding="utf-8")
+        self.assertEqual(promises.without_times(promises.written(page)), promises.without_times(promises.table({})),
+                         "renew docs/reliability.md: make promises")
+
+    def test_the_long_runs_that_are_kept_passed(self):
+        for row in promises.rows():
+            if "record" in row:
+                record = promises.json.loads((promises.BENCHMARKS / row["record"]).read_text(encoding="utf-8"))
+                self.assertTrue(record["passed"], row["record"])
+
+    def test_seconds_are_those_of_all_cases_of_the_tests(self):
+        with tempfile.TemporaryDirectory() as folder:
+            junit = pathlib.Path(folder) / "tests.xml"
+            junit.write_text('<testsuite><testcase name="All/ATest.Does/3" time="1.5" status="run"/>'
+                             '<testcase name="ATest.Other" time="2" status="run"/>'
+                             '<testcase name="ATestOther.Does" time="9" status="run"/>'
+                             '<testcase name="BTest.Does" time="4" status="fail"/></testsuite>', encoding="utf-8")
+            took = promises.durations(junit)
+        self.assertEqual(promises.seconds_of({"tests": ["ATest"]}, took), "3.5")
+        self.assertEqual(promises.seconds_of({"tests": ["ATest.Does"]}, took), "1.5")
+        self.assertEqual(promises.seconds_of({"tests": ["BTest"]}, took), "")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
