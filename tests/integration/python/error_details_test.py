@@ -31,6 +31,7 @@ from simile.v1.search_pb2_grpc import SearchServiceStub
 
 import error_reasons
 import servers
+from made_up_collections import npy_header, write_collection
 
 try:
     from grpc_status import rpc_status
