@@ -56,7 +56,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
   // Non-blocking, because opening a pipe that has no writer would wait for one.
   const FileDescriptor in(open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!in.valid()) {
-    return SystemError(errno, absl::StatusCode::kPermissionDenied,
+    const int error = errno;
+    return SystemError(error, absl::StatusCode::kPermissionDenied,
                        fmt::format("{}: cannot be opened for reading", file.string()));
   }
   struct stat status {};
@@ -70,9 +71,10 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file,
     if (count == 0) return text;
     if (count > 0) {
       text.append(part.data(), static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      return absl::DataLossError(
-          fmt::format("{}: cannot be read: {}", file.string(), SystemErrorText(errno)));
+    } else if (const int error = errno; error != EINTR) {
+      return SystemError(
+          error, absl::StatusCode::kDataLoss,
+          fmt::format("{}: cannot be read: {}", file.string(), SystemErrorText(error)));
     }
   }
   return absl::InvalidArgumentError(fmt::format("{}: over {} bytes", file.string(), bytes_max));

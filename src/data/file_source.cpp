@@ -49,8 +49,10 @@ absl::StatusOr<std::size_t> FileSource::Read(std::span<char> into) {
     count = pread(descriptor_.get(), into.data(), wanted, static_cast<off_t>(offset_));
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
-    return absl::DataLossError(fmt::format("{}: cannot be read at byte {}: {}", display_name(),
-                                           offset_, base::SystemErrorText(errno)));
+    const int error = errno;
+    return base::SystemError(error, absl::StatusCode::kDataLoss,
+                             fmt::format("{}: cannot be read at byte {}: {}", display_name(),
+                                         offset_, base::SystemErrorText(error)));
   }
   if (count == 0) {
     return base::Error(base::ErrorReason::kFilesChanged,

@@ -15,6 +15,7 @@
 #include "service/data_root.h"
 #include "service/field_path.h"
 #include "service/guarded.h"
+#include "service/refuse.h"
 
 namespace simile::service {
 namespace {
@@ -108,6 +109,10 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
+  if (!(request.min_overlap >= 0 && request.min_overlap <= 1)) {
+    return Refuse(FieldPath{"min_overlap"}, "{}; give a share of the answers, 0 to 1",
+                  request.min_overlap);
+  }
   std::string& folder = request.folder.path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   bool joined = false;

@@ -198,17 +198,10 @@ void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionRes
 
 void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectionResponse>& call,
                   const v1::ReloadCollectionRequest& request) {
-  const double overlap = request.min_overlap();
-  if (!(overlap >= 0 && overlap <= 1)) {
-    call.Finish(Guarded([&] {
-      return Refuse(FieldPath{"min_overlap"}, "{}; give a share of the answers, 0 to 1", overlap);
-    }));
-    return;
-  }
   StartChange(parts, call, [&] {
     ChangeRequest change = ReplacementOf(ChangeKind::kReload, request);
     change.folder.path = request.folder();
-    change.min_overlap = overlap;
+    change.min_overlap = request.min_overlap();
     return change;
   });
 }

@@ -33,7 +33,8 @@ ResolveWorkers::ResolveWorkers(const Options& options, const Clock& clock)
       waiting_bytes_(CallerShares::OfBytes(options.waiting_bytes_max)),
       begun_places_(CallerShares::OfPlaces(options.begun_max)),
       begun_bytes_(CallerShares::OfBytes(options.begun_bytes_max)) {
-  absl::Cleanup end = [this] { End(); };  // those that began, when another cannot
+  // Joins the threads that were started when starting one throws.
+  absl::Cleanup end = [this] { End(); };
   threads_.reserve(options.begun_max);
   for (std::size_t i = 0; i < options.begun_max; ++i) threads_.emplace_back([this] { Run(); });
   std::move(end).Cancel();

@@ -116,7 +116,9 @@ FaultNumbers::FaultNumbers(std::string operation, std::uint64_t step)
 
 void FaultNumbers::ForEach(FaultKind kind, const std::function<bool(const FaultCase&)>& attempt) {
   if (only_) {
-    if (only_->operation == operation_ && only_->kind == NameOf(kind)) attempt(*only_);
+    if (only_->operation == operation_ && only_->kind == NameOf(kind)) {
+      EXPECT_TRUE(attempt(*only_)) << only_->text() << ": there are not so many calls";
+    }
     return;
   }
   constexpr std::uint64_t kFirst = 8;
@@ -129,6 +131,7 @@ void FaultNumbers::ForEach(FaultKind kind, const std::function<bool(const FaultC
     if (!all_ && number > kFirst && number % step != rotation_ % step) continue;
     failed = attempt({operation_, std::string(NameOf(kind)), number});
   }
+  EXPECT_GT(number, 2U) << operation_ << ", " << NameOf(kind) << ": no call was made to fail";
   std::string line =
       fmt::format("{}, {}: calls 1 to {}{};", operation_, NameOf(kind), number - 2,
                   all_ || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));

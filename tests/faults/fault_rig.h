@@ -43,7 +43,7 @@ class FaultNumbers {
   FaultNumbers(std::string operation, std::uint64_t step);
 
   // Calls attempt(case) with 1, 2, ... until it returns that no call has failed, and prints how
-  // many there are and how the attempts ended, as Count was told.
+  // many there are and how the attempts ended, from Count. Fails when there is none.
   void ForEach(FaultKind kind, const std::function<bool(const FaultCase&)>& attempt);
   void Count(const std::string& end) { ++ends_[end]; }
 

@@ -66,8 +66,6 @@ void MessageMutator::Change(Message& message, const Message& donor) {
   const FieldDescriptor& field = *message.GetDescriptor()->field(
       static_cast<int>(random_.Below(static_cast<std::size_t>(fields))));
   if (random_.OneIn(12)) {  // the donor's field, whole
-    std::vector<const FieldDescriptor*> others;
-    reflection.ListFields(message, &others);
     const std::unique_ptr<Message> copy(donor.New());
     copy->CopyFrom(donor);
     reflection.SwapFields(&message, copy.get(), {&field});
@@ -161,7 +159,7 @@ void MessageMutator::Add(Message& message, const FieldDescriptor& field) {
       return;
     }
     default:
-      return;  // no request has repeated fields of other types: SimpleTypes in the test
+      return;  // no request has repeated fields of other types
   }
 }
 

@@ -201,6 +201,12 @@ std::string WrongWith(const Method& method, const Ended& ended, bool hurried) {
   return {};
 }
 
+// How calls end alike.
+std::string WayOf(const Method& method, grpc::StatusCode code, const std::string& reason = {},
+                  const std::string& field = {}) {
+  return fmt::format("{} {} {} {}", method.path, static_cast<int>(code), reason, field);
+}
+
 // The requests that are mutated, with one for each way in which a call ended.
 class Corpus {
  public:
@@ -221,16 +227,19 @@ class Corpus {
   void Add(Request request, const std::string& way) {
     const std::size_t bytes = request.Serialized().size();
     const std::lock_guard lock(mutex_);
-    const auto [place, added] = places_.emplace(way, Kept{requests_.size(), bytes});
-    if (added && requests_.size() < kCorpusMax) {
+    const auto place = places_.find(way);
+    if (place == places_.end()) {
+      if (requests_.size() == kCorpusMax) return;
+      places_.emplace(way, Kept{requests_.size(), bytes});
       requests_.push_back(std::move(request));
-    } else if (!added && bytes < place->second.bytes) {
+    } else if (bytes < place->second.bytes) {
       requests_[place->second.place] = std::move(request);
       place->second.bytes = bytes;
     }
   }
 
   std::size_t ways() const { return places_.size(); }
+  bool Has(const std::string& way) const { return places_.contains(way); }
   void WriteKept(const std::string& file) const {
     std::vector<std::string> lines;
     for (const auto& [way, kept] : places_) {
@@ -312,9 +321,9 @@ class RequestMutationsTest : public testing::Test {
     Learn(*request.method, ended, mutator);
     if (hurried) return;
     const Details details = DetailsOf(ended.status);
-    corpus_->Add(std::move(request), fmt::format("{} {} {} {}", request.method->path,
-                                                 static_cast<int>(ended.status.error_code()),
-                                                 details.reason, details.field));
+    const std::string way =
+        WayOf(*request.method, ended.status.error_code(), details.reason, details.field);
+    corpus_->Add(std::move(request), way);
   }
 
   static void Learn(const Method& method, const Ended& ended, MessageMutator& mutator) {
@@ -389,6 +398,13 @@ TEST_F(RequestMutationsTest, EveryCallEndsRightAndHonestOnesAreAnswered) {
   for (std::thread& thread : threads) thread.join();
   done_ = true;
   honest.join();
+  for (const Method& method : methods_) {
+    // Nothing may be loaded when a rollback or an unload is sent.
+    if (method.name == "RollbackCollection" || method.name == "UnloadCollection") continue;
+    EXPECT_TRUE(corpus_->Has(WayOf(method, grpc::StatusCode::OK)))
+        << method.path << " never succeeds";
+  }
+  EXPECT_GE(corpus_->ways(), 100U);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   std::printf(
       "TEST_SEED=%llu: %llu mutated requests in %.0f s, which ended in %zu ways; %zu honest "

@@ -22,7 +22,8 @@ void HandOut(std::unique_ptr<QueuedTask> finished) {
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
                        std::function<void()> small_caught_up)
     : small_caught_up_(std::move(small_caught_up)), small_(small_lag_from), large_(large_lag_from) {
-  absl::Cleanup end = [this] { End(); };  // those that began, when another cannot
+  // Joins the threads that were started when starting one throws.
+  absl::Cleanup end = [this] { End(); };
   for (unsigned i = 0; i < std::max(1U, threads); ++i) {
     threads_.emplace_back([this] { Run(small_); });
   }

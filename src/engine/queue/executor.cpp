@@ -69,7 +69,8 @@ Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Obse
       runner_(std::make_shared<const ServedBy>(std::move(served_by)), clock, std::move(read)),
       completers_(options.completers, options.queue_queries_max, options.queue_bytes_max,
                   [this] { WakeDispatcher(); }) {
-  absl::Cleanup stop = [this] { Stop(); };  // the one that began, when the other cannot
+  // Joins the first thread when starting the second throws.
+  absl::Cleanup stop = [this] { Stop(); };
   dispatcher_ = std::thread([this] { Dispatch(); });
   watcher_ = std::thread([this] { WatchDeadlines(); });
   std::move(stop).Cancel();

@@ -63,8 +63,10 @@ absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
   for (const std::size_t row : DrawRows(rows, kScoredRows, random)) {
     scored.Allow(static_cast<Row>(row));
   }
+  // With themselves, too: rows that have nothing in common all score 0 with each other.
+  for (const std::size_t row : scoring) scored.Allow(static_cast<Row>(row));
   QuerySpec spec;
-  spec.k = kScoredRows;
+  spec.k = kScoredRows + kScoringRows;
   spec.mask = &scored;
   const auto hits = HitsOf(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
   if (!hits.ok()) return hits.status();

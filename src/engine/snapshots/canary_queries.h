@@ -7,14 +7,14 @@
 namespace simile::engine {
 
 // Searches of a fixed (seeded) sample in a generation that is to replace another, before it does.
-// They run on the publisher's thread and hold no search up (SegmentIndex::SearchAside).
+// They run on the publisher's thread, on the host holding no search up (SegmentIndex::SearchAside).
 
 // Refuses a generation in which all scores of a sample are equal, so that every answer would be in
-// the order of the rows: a model that failed writes such vectors. Collections of fewer than 16
-// rows are let pass, in which equal rows may be meant, and those whose rows all scored the same
-// before, too.
+// the order of the rows: a model that failed writes such vectors. It accepts a collection of
+// fewer than 16 rows, since equal rows may be meant there, and one whose rows all scored the same
+// before.
 //   served  what is to be replaced
-// Cost: a search for 16 rows among at most 256.
+// Cost: a search for 16 rows among at most 272.
 // Errors: ALL_SCORES_EQUAL; the index's own.
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next);
 

@@ -92,7 +92,8 @@ absl::Status ApplyGroupLimits(const std::string& mount, std::string_view name,
       memory = {**left, "left by the control group's memory limit"};
     }
     if (name.empty() || name == "/") return absl::OkStatus();
-    name = name.substr(0, name.rfind('/'));
+    const std::size_t slash = name.rfind('/');
+    name = name.substr(0, slash == std::string_view::npos ? 0 : slash);
   }
 }
 

@@ -184,7 +184,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     }
     absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
     if (!snapshot.ok()) return snapshot.status();
-    if (served != nullptr) {
+    if (served != nullptr && change.required_id.empty()) {  // what is returned to has served before
       absl::Status differ = CheckScoresDiffer(*served, *snapshot);
       if (differ.ok()) differ = CheckOverlap(*served, *snapshot, change.min_overlap);
       if (!differ.ok()) return differ;

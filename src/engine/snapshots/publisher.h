@@ -67,9 +67,9 @@ class Publisher {
   // fails its verification (then nothing was published).
   absl::StatusOr<Loaded> Create(const Change& change);
   // Loads the folder in place of what is served. Content that is served already is not published
-  // again. Errors: those of BeginReplace, of CheckScoresDiffer and CheckOverlap, and the others of Create;
-  // SHAPE_CHANGE, before anything but headers is read; NOTHING_TO_ROLL_BACK when the folder does not
-  // have the required content.
+  // again. Errors: those of BeginReplace, of CheckScoresDiffer and CheckOverlap, and the others of
+  // Create; SHAPE_CHANGE, before anything but headers is read; NOTHING_TO_ROLL_BACK when the folder
+  // does not have the required content.
   absl::StatusOr<Loaded> Replace(const Change& change);
   // Publishes a generation that is still in memory again, in place of what is served.
   // Errors: those of BeginReplace.

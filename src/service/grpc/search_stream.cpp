@@ -17,8 +17,8 @@
 namespace simile::service {
 namespace {
 
-// After so many looks, one each net::IoThread::kStopInterval, a stopping server takes no further
-// request of a stream however busy it is.
+// After so many calls of Stop(), one each net::IoThread::kStopInterval, a stopping server takes no
+// further request of a stream however busy it is.
 constexpr int kStopsMax = 10;
 
 // A reply as the answer of a message of the stream: its tag and its field around the same bytes.
@@ -227,6 +227,10 @@ void SearchStream::Release() {
 void SearchStream::OnRead(bool ok) {
   const std::size_t bytes = ok ? incoming_.Length() : 0;
   if (bytes > kParsedAtOnceBytesMax) {
+    {
+      const std::lock_guard lock(mutex_);
+      parsing_ = true;
+    }
     PostRead(bytes);
   } else {
     TakeRead(ok);
@@ -254,6 +258,7 @@ void SearchStream::EndReading(const absl::Status& status, bool reads_ended,
                               std::unique_ptr<Request> request) {
   const std::lock_guard lock(mutex_);
   reading_ = false;
+  parsing_ = false;
   reads_ended_ = reads_ended;
   if (!status.ok()) EndWith(status);
   if (request != nullptr && !end_ && !broken_) waiting_ = std::move(request);
@@ -310,8 +315,8 @@ void SearchStream::Stop() {
     // them may finish: gRPC's clients repeat a call on another server by themselves only before
     // its first answer.
     const bool reads = !reads_ended_ || waiting_ != nullptr;
-    const bool is_idle =
-        waiting_ == nullptr && window_.empty() && window_.next_number() == number_at_stop_;
+    const bool is_idle = !parsing_ && waiting_ == nullptr && window_.empty() &&
+                         window_.next_number() == number_at_stop_;
     if (reads && (is_idle || ++stops_ > kStopsMax)) EndWith(StoppingError());
     number_at_stop_ = window_.next_number();
   }

@@ -97,6 +97,7 @@ class SearchStream final : public Exchange, public std::enable_shared_from_this<
   std::map<std::uint64_t, grpc::ByteBuffer> answers_;  // of requests that were taken, by number
   std::uint64_t sending_ = 0;                          // the number of the answer being sent
   bool reading_ = false;                               // a message, or parsing it
+  bool parsing_ = false;  // a worker parses a large message that has arrived
   bool writing_ = false;
   bool performing_ = false;           // a thread starts an operation
   int stops_ = 0;                     // how often the server asked for the end

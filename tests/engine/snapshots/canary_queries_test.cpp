@@ -74,6 +74,11 @@ class CanaryQueriesTest : public testing::Test {
   absl::Status Replace(const Items& items, double min_overlap = 0) {
     return publisher_.Replace(Of(items, min_overlap)).status();
   }
+  absl::Status ReplaceWithAnyShape(const Items& items) {
+    Publisher::Change change = Of(items, 0);
+    change.allow_shape_change = true;
+    return publisher_.Replace(change).status();
+  }
   std::uint64_t version() const { return store_.Pin("items").value()->version; }
 
  private:
@@ -116,6 +121,16 @@ TEST_F(CanaryQueriesTest, AcceptEqualRowsWhereTheyMayBeMeant) {
   EXPECT_TRUE(Replace(EqualItems(15)).ok()) << "few rows";
   EXPECT_TRUE(Replace(RandomItems(300, 2)).ok());
   EXPECT_FALSE(Replace(EqualItems(16)).ok());
+}
+
+TEST_F(CanaryQueriesTest, AcceptRowsThatHaveNothingInCommon) {
+  ASSERT_TRUE(Serve(RandomItems(300, 1)).ok());
+  Items items = RandomItems(2'000, 2);
+  items.dim = 2'000;
+  items.vectors.assign(items.dim * items.dim, 0);
+  for (std::size_t row = 0; row < items.dim; ++row) items.vectors[row * items.dim + row] = 1;
+  EXPECT_EQ(base::ReasonOf(Replace(items)), ErrorReason::kShapeChange);
+  EXPECT_TRUE(ReplaceWithAnyShape(items).ok());
 }
 
 TEST_F(CanaryQueriesTest, AcceptEqualScoresInPlaceOfEqualScores) {
