@@ -54,7 +54,8 @@ demo:           ## build, serve the films, query them, print the answers, stop
 # Ends with a line per instruction set: tested, or why not.
 test: all       ## build everything, run every test
 	@code=0; \
-	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --output-junit tests.xml || code=1; \
+	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --test-output-size-passed 65536 \
+	  --output-junit tests.xml || code=1; \
 	build/tests/instruction_sets >build/instruction_sets.txt || code=1; \
 	cat build/instruction_sets.txt; exit $$code
 

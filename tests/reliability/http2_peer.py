@@ -1,4 +1,4 @@
-"""A peer that speaks HTTP/2 by itself: it sees what gRPC's clients hide, GOAWAY, and does what they do not, leaves a reply unread."""
+"""A peer that speaks HTTP/2 by itself: it sees GOAWAY, which gRPC's clients hide, and leaves replies unread, which they do not."""
 
 import contextlib
 import socket

@@ -6,7 +6,7 @@
 
 The promises and the tests of each are rows of promises.json, where a test is named as ctest lists it, or by its suite. Times come
 from build/tests.xml, which `make test` writes; figures from what the tests record there and from the long runs that are kept in
-docs/benchmarks (`record`, with the `figures` to show).
+docs/benchmarks (`record`, with the `figures` to show). `printed` are patterns of what the tests print.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import pathlib
 import re
 import sys
 import xml.etree.ElementTree
+
+from typing import NamedTuple
 
 from cycle_report import number_text
 
@@ -49,12 +51,23 @@ def is_case_of(name: str, test: str) -> bool:
     return bare == test or bare.startswith(test + ".")
 
 
-def durations(junit: pathlib.Path) -> dict[str, float]:
-    """Seconds by the name of each test that ran and passed; of none without the file."""
+class Run(NamedTuple):
+    """One test that passed."""
+    seconds: float
+    output: str
+
+
+def runs(junit: pathlib.Path) -> dict[str, Run]:
+    """By the name of each test; none without the file."""
     if not junit.exists():
         return {}
     cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
-    return {case.get("name"): float(case.get("time")) for case in cases if case.get("status") == "run"}
+    return {case.get("name"): Run(float(case.get("time")), case.findtext("system-out", "")) for case in cases
+            if case.get("status") == "run"}
+
+
+def runs_of(row: dict, ran: dict[str, Run]) -> list[Run]:
+    return [run for name, run in ran.items() if any(is_case_of(name, test) for test in row["tests"])]
 
 
 def figure_text(record: dict, names: list[str]) -> str:
@@ -64,7 +77,7 @@ def figure_text(record: dict, names: list[str]) -> str:
     return f"{'; '.join(texts)} ({record['about']['date']}, `{record['about']['command']}`)"
 
 
-def figures_of(row: dict) -> str:
+def record_of(row: dict) -> str:
     if "record" not in row:
         return ""
     file = BENCHMARKS / row["record"]
@@ -72,40 +85,47 @@ def figures_of(row: dict) -> str:
     return f"{text}: [all]({file.relative_to(PAGE.parent)})"
 
 
-def seconds_of(row: dict, took: dict[str, float]) -> str:
-    matching = [seconds for name, seconds in took.items() if any(is_case_of(name, test) for test in row["tests"])]
-    return f"{sum(matching):.1f}" if matching else ""
+def figures_of(row: dict, ran: dict[str, Run]) -> str:
+    """Of the long run, and what the tests printed, without repetition."""
+    printed = [match[0] for pattern in row.get("printed", []) for run in runs_of(row, ran)
+               for match in re.finditer(pattern, run.output)]
+    return "; ".join(dict.fromkeys([text for text in (record_of(row), *printed) if text]))
 
 
-def table(took: dict[str, float]) -> str:
+def seconds_of(row: dict, ran: dict[str, Run]) -> str:
+    matching = runs_of(row, ran)
+    return f"{sum(run.seconds for run in matching):.1f}" if matching else ""
+
+
+def table(ran: dict[str, Run]) -> str:
     lines = ["| promise | tests | figures | seconds |", "|---|---|---|---|"]
     for row in rows():
         tests = ", ".join(f"`{test}`" for test in row["tests"])
-        lines.append(f"| {row['promise']} | {tests} | {figures_of(row)} | {seconds_of(row, took)} |")
+        lines.append(f"| {row['promise']} | {tests} | {figures_of(row, ran)} | {seconds_of(row, ran)} |")
     return "\n".join(lines)
 
 
-def without_times(text: str) -> str:
-    """What does not change from one run to the next: all but the last column."""
-    return re.sub(r"\| [\d.]* ?\|$", "|", text, flags=re.MULTILINE)
+def without_figures(text: str) -> str:
+    """What does not change from one run to the next: promises and tests."""
+    return "\n".join("|".join(line.split(" | ")[:2]) for line in text.splitlines())
 
 
-def written(page: str) -> str:
-    """The table that the page has now. Raises ValueError when the page has no place for it."""
-    begin, end = page.index(BEGIN) + len(BEGIN) + 1, page.index(END) - 1
-    return page[begin:end]
+def place_of(page: str) -> slice:
+    """Where the page has the table. Raises ValueError when it has no place for it."""
+    return slice(page.index(BEGIN) + len(BEGIN) + 1, page.index(END))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="into docs/reliability.md")
     arguments = parser.parse_args()
-    new = table(durations(JUNIT))
+    new = table(runs(JUNIT)) + "\n"
     if not arguments.write:
-        print(new)
+        print(new, end="")
         return 0
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(written(page), new), encoding="utf-8")
+    place = place_of(page)
+    PAGE.write_text(page[:place.start] + new + page[place.stop:], encoding="utf-8")
     return 0
 
 

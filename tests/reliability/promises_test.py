@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every promise names tests that exist, and docs/reliability.md is what promises.py makes, but for how long tests take."""
+"""Every promise names tests that exist, and docs/reliability.md is what promises.py makes, but for the figures."""
 
 import pathlib
 import tempfile
@@ -18,7 +18,7 @@ class PromisesTest(unittest.TestCase):
 
     def test_the_page_has_the_table(self):
         page = promises.PAGE.read_text(encoding="utf-8")
-        self.assertEqual(promises.without_times(promises.written(page)), promises.without_times(promises.table({})),
+        self.assertEqual(promises.without_figures(page[promises.place_of(page)]), promises.without_figures(promises.table({})),
                          "renew docs/reliability.md: make promises")
 
     def test_the_long_runs_that_are_kept_passed(self):
@@ -27,17 +27,18 @@ class PromisesTest(unittest.TestCase):
                 record = promises.json.loads((promises.BENCHMARKS / row["record"]).read_text(encoding="utf-8"))
                 self.assertTrue(record["passed"], row["record"])
 
-    def test_seconds_are_those_of_all_cases_of_the_tests(self):
+    def test_seconds_and_figures_are_those_of_all_cases_of_the_tests(self):
         with tempfile.TemporaryDirectory() as folder:
             junit = pathlib.Path(folder) / "tests.xml"
-            junit.write_text('<testsuite><testcase name="All/ATest.Does/3" time="1.5" status="run"/>'
-                             '<testcase name="ATest.Other" time="2" status="run"/>'
-                             '<testcase name="ATestOther.Does" time="9" status="run"/>'
+            junit.write_text('<testsuite><testcase name="All/ATest.Does/3" time="1.5" status="run"><system-out>[ RUN ]\n7 of 9 done\n'
+                             '</system-out></testcase><testcase name="ATest.Other" time="2" status="run"/>'
+                             '<testcase name="ATestOther.Does" time="9" status="run"><system-out>8 of 9 done</system-out></testcase>'
                              '<testcase name="BTest.Does" time="4" status="fail"/></testsuite>', encoding="utf-8")
-            took = promises.durations(junit)
-        self.assertEqual(promises.seconds_of({"tests": ["ATest"]}, took), "3.5")
-        self.assertEqual(promises.seconds_of({"tests": ["ATest.Does"]}, took), "1.5")
-        self.assertEqual(promises.seconds_of({"tests": ["BTest"]}, took), "")
+            ran = promises.runs(junit)
+        self.assertEqual(promises.seconds_of({"tests": ["ATest"]}, ran), "3.5")
+        self.assertEqual(promises.seconds_of({"tests": ["ATest.Does"]}, ran), "1.5")
+        self.assertEqual(promises.seconds_of({"tests": ["BTest"]}, ran), "")
+        self.assertEqual(promises.figures_of({"tests": ["ATest"], "printed": [r"\d of \d done"]}, ran), "7 of 9 done")
 
 
 if __name__ == "__main__":

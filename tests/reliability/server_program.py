@@ -42,6 +42,8 @@ class ServerProgram:
         self.process: subprocess.Popen | None = None
         self._reader: threading.Thread | None = None
         self._listening = threading.Event()
+        self._started_at = 0.0
+        self.listening_seconds = 0.0  # from the last start until it listened
 
     def __enter__(self):
         return self
@@ -52,6 +54,7 @@ class ServerProgram:
 
     def start(self) -> None:
         self._listening = threading.Event()
+        self._started_at = time.monotonic()
         self.process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         text=True)
         self._reader = threading.Thread(target=self._read, args=(self.process, self._listening), daemon=True)
@@ -62,12 +65,9 @@ class ServerProgram:
             raise AssertionError(f"not listening within {seconds} s; it ended with {self.process.poll()}; its log:\n"
                                  + "".join(self.log[-20:]))
 
-    def start_and_await(self, seconds: float = 60) -> float:
-        """Returns after how many seconds it listened."""
-        began = time.monotonic()
+    def start_and_await(self, seconds: float = 60) -> None:
         self.start()
         self.await_listening(seconds)
-        return time.monotonic() - began
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -91,5 +91,6 @@ class ServerProgram:
                 self.log.append(line)
                 del self.log[:-1_000]
                 if json.loads(line).get("message") == "listening":
+                    self.listening_seconds = time.monotonic() - self._started_at
                     listening.set()
         listening.set()  # or ended: nobody shall wait any more
