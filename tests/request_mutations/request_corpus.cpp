@@ -84,6 +84,7 @@ std::vector<Request> ReadCorpus(const std::filesystem::path& file,
 }
 
 std::string LineOf(const Request& request) {
+  if (request.Serialized().empty()) return request.method->name;
   std::string text;
   if (request.message != nullptr) {
     google::protobuf::TextFormat::Printer printer;
