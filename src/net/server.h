@@ -88,7 +88,8 @@ class Server {
   const std::string address_;
   const std::unique_ptr<GuardedConnections> guarded_;  // null: connections are not guarded
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
-  std::unique_ptr<grpc::CompletionQueue> shutdown_queue_;  // made at the start: a stop takes no memory
+  std::unique_ptr<grpc::CompletionQueue>
+      shutdown_queue_;  // made at the start: a stop takes no memory
   bool shutdown_begun_ = false;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<IoThread> io_;
