@@ -12,6 +12,7 @@
 
 #include "base/atomic_file.h"
 #include "base/file_descriptor.h"
+#include "base/system_error.h"
 
 namespace simile::app {
 namespace {
@@ -76,9 +77,8 @@ void Readiness::Notify(std::string_view state) const {
   if (notify_socket_.empty()) return;
   const int error = SendState(notify_socket_, state);
   if (error == 0) return;
-  log_.Warn(
-      "the service manager is not told of the server's state",
-      {{"notify_socket", notify_socket_}, {"reason", std::generic_category().message(error)}});
+  log_.Warn("the service manager is not told of the server's state",
+            {{"notify_socket", notify_socket_}, {"reason", base::SystemErrorText(error)}});
 }
 
 }  // namespace simile::app

@@ -129,8 +129,7 @@ class Stop {
     app_.log().Info("stopping: no new calls, those in flight finish");
     bool drained = false;
     const auto drain = [&] {
-      const absl::Status ended = service::Guarded([&] { drained = app_.Drain(); });
-      if (!ended.ok()) drained = false;
+      static_cast<void>(service::Guarded([&] { drained = app_.Drain(); }));  // else not drained
     };
     std::optional<BackgroundTask> draining;
     const absl::Status begun = service::Guarded([&] { draining.emplace(drain); });

@@ -15,6 +15,7 @@
 #include "backend/gpu_plugin.h"
 #include "backend/registry.h"
 #include "base/message_text.h"
+#include "base/system_error.h"
 #include "doctor/self_check.h"
 #include "doctor/symptoms.h"
 #include "doctor/visible_cards.h"
@@ -34,8 +35,6 @@ Finding Failed(Finding finding) {
 }
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
-
-std::string ErrnoText(int error) { return std::generic_category().message(error); }
 
 // "NVIDIA H200, 41 C, 1 GiB of 139 GiB used"
 std::string CardText(const backend::GpuReading& card) {
@@ -119,14 +118,15 @@ Finding GpuExamination::ExamineNodes() const {
     paths.push_back(node.path);
     if (node.error == 0) continue;
     const Evidence evidence = {
-        .subject = node.path, .detail = ErrnoText(node.error), .module = module_};
+        .subject = node.path, .detail = base::SystemErrorText(node.error), .module = module_};
     if (node.error == ENOENT) {
       const bool is_uvm = node.path.ends_with("-uvm");
       return Diagnose(kNodes, is_uvm ? Symptom::kUvmMissing : Symptom::kNodesMissing, evidence);
     }
     if (node.error == EPERM && place_ != Place::kHost) {
-      return Diagnose(kNodes, Symptom::kAccessLost,
-                      {.detail = fmt::format("{}: {}", node.path, ErrnoText(node.error))});
+      return Diagnose(
+          kNodes, Symptom::kAccessLost,
+          {.detail = fmt::format("{}: {}", node.path, base::SystemErrorText(node.error))});
     }
     const bool is_denied = node.error == EACCES || node.error == EPERM;
     return Diagnose(kNodes, is_denied ? Symptom::kNodeDenied : Symptom::kNodeDead, evidence);

@@ -6,12 +6,12 @@
 
 #include <cerrno>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/loopback.h"
+#include "base/system_error.h"
 
 namespace simile::net {
 namespace {
@@ -33,8 +33,8 @@ absl::Status CannotListen(const std::string& host, std::uint16_t port, int error
       : error == EADDRNOTAVAIL ? fmt::format("; {} names an address of this machine", flags.host)
                                : "";
   return absl::UnavailableError(fmt::format("cannot listen{} on {}: {}{}", flags.purpose,
-                                            AddressText(host, port),
-                                            std::generic_category().message(error), remedy));
+                                            AddressText(host, port), base::SystemErrorText(error),
+                                            remedy));
 }
 
 std::uint16_t BoundPort(int fd) {

@@ -31,8 +31,6 @@
 #include "base/error_detail.h"
 #include "faults/generation.h"
 #include "files/scratch_folder.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "integration/films_server.h"
 #include "request_mutations/message_mutator.h"
 #include "request_mutations/request_corpus.h"
@@ -41,6 +39,7 @@ namespace simile::request_mutations {
 namespace {
 
 using faults::Generation;
+using integration::Outcome;
 using Clock = std::chrono::steady_clock;
 using grpc::internal::RpcMethod;
 
@@ -113,7 +112,7 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 
 // How a call ended.
 struct Ended {
-  grpc::Status status;
+  Outcome outcome;
   std::vector<std::string> answers;  // serialized
 };
 
@@ -131,20 +130,22 @@ Ended Send(const std::shared_ptr<grpc::Channel>& channel, const Method& method,
     for (const std::string& request : requests) call->Write(BufferOf(request));
     call->WritesDone();
     while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
-    ended.status = call->Finish();
+    ended.outcome = integration::OutcomeOf(call->Finish(), context);
   } else if (method.server_streams) {
     const RpcMethod rpc(method.path.c_str(), RpcMethod::SERVER_STREAMING);
     const std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> call(
         grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(channel.get(), rpc, &context,
                                                                       BufferOf(requests.front())));
     while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
-    ended.status = call->Finish();
+    ended.outcome = integration::OutcomeOf(call->Finish(), context);
   } else {
     const RpcMethod rpc(method.path.c_str(), RpcMethod::NORMAL_RPC);
     const grpc::ByteBuffer request = BufferOf(requests.front());
-    ended.status = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-        channel.get(), rpc, &context, request, &answer);
-    if (ended.status.ok()) ended.answers.push_back(BytesOf(answer));
+    const grpc::Status status =
+        grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+            channel.get(), rpc, &context, request, &answer);
+    ended.outcome = integration::OutcomeOf(status, context);
+    if (status.ok()) ended.answers.push_back(BytesOf(answer));
   }
   return ended;
 }
@@ -156,28 +157,6 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// The reason and the field of an error, "" where it has none.
-struct Details {
-  std::string reason;
-  std::string field;
-};
-Details DetailsOf(const grpc::Status& status) {
-  Details details;
-  google::rpc::Status message;
-  message.ParseFromString(status.error_details());
-  for (const google::protobuf::Any& any : message.details()) {
-    google::rpc::ErrorInfo info;
-    google::rpc::BadRequest request;
-    if (any.UnpackTo(&info)) details.reason = info.reason();
-    if (any.UnpackTo(&request) && request.field_violations_size() > 0) {
-      details.field = request.field_violations(0).field();
-    }
-  }
-  // Which of many values it is makes no difference.
-  std::erase_if(details.field, [](char c) { return c >= '0' && c <= '9'; });
-  return details;
-}
-
 // What is wrong with how a call ended; empty for nothing.
 //   hurried  its deadline may have passed before the server could say anything
 std::string WrongWith(const Method& method, const Ended& ended, bool hurried) {
@@ -186,25 +165,24 @@ std::string WrongWith(const Method& method, const Ended& ended, bool hurried) {
     // Refuses texts that are not UTF-8, too.
     if (!answer->ParseFromString(bytes)) return "the answer is no message of its type";
   }
-  const grpc::Status& status = ended.status;
-  if (status.ok()) return {};
-  if (hurried && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return {};
-  const Details details = DetailsOf(status);
+  const Outcome& outcome = ended.outcome;
+  if (outcome.ok()) return {};
+  if (hurried && outcome.code == absl::StatusCode::kDeadlineExceeded) return {};
   const auto reasons = base::ErrorReasons();
-  const auto known = std::ranges::find(reasons, details.reason, &base::ErrorReasonInfo::name);
-  if (known == reasons.end()) return fmt::format("its reason is \"{}\"", details.reason);
-  if (static_cast<int>(known->code) != static_cast<int>(status.error_code())) {
-    return "its code is not that of its reason";
-  }
-  if (details.reason == "INTERNAL" || details.reason == "STOPPING") return "it says it is at fault";
-  if (status.error_message().empty()) return "it has no message";
+  const auto known = std::ranges::find(reasons, outcome.reason, &base::ErrorReasonInfo::name);
+  if (known == reasons.end()) return fmt::format("its reason is \"{}\"", outcome.reason);
+  if (known->code != outcome.code) return "its code is not that of its reason";
+  if (outcome.reason == "INTERNAL" || outcome.reason == "STOPPING") return "it says it is at fault";
+  if (outcome.message.empty()) return "it has no message";
   return {};
 }
 
-// How calls end alike.
-std::string WayOf(const Method& method, grpc::StatusCode code, const std::string& reason = {},
-                  const std::string& field = {}) {
-  return fmt::format("{} {} {} {}", method.path, static_cast<int>(code), reason, field);
+// How calls end alike. Which of many values is wrong makes no difference.
+std::string WayOf(const Method& method, const Outcome& outcome) {
+  std::string field = outcome.field;
+  std::erase_if(field, [](char c) { return c >= '0' && c <= '9'; });
+  return fmt::format("{} {} {} {}", method.path, static_cast<int>(outcome.code), outcome.reason,
+                     field);
 }
 
 // The requests that are mutated, with one for each way in which a call ended.
@@ -320,15 +298,12 @@ class RequestMutationsTest : public testing::Test {
     const Ended ended = Send(channel, *request.method, sent, timeout);
     const std::string wrong = WrongWith(*request.method, ended, hurried);
     if (!wrong.empty()) {
-      ADD_FAILURE() << wrong << ": " << ended.status.error_code() << " "
-                    << ended.status.error_message() << "\n"
+      ADD_FAILURE() << wrong << ": " << testing::PrintToString(ended.outcome) << "\n"
                     << LineOf(request).substr(0, 4'000);
     }
     Learn(*request.method, ended, mutator);
     if (hurried) return;
-    const Details details = DetailsOf(ended.status);
-    const std::string way =
-        WayOf(*request.method, ended.status.error_code(), details.reason, details.field);
+    const std::string way = WayOf(*request.method, ended.outcome);
     corpus_->Add(std::move(request), way);
   }
 
@@ -340,13 +315,12 @@ class RequestMutationsTest : public testing::Test {
       Submit(channel, request.Copy(), {request.Serialized()}, false, mutator);
     }
     for (const Method& method : methods_) {
-      EXPECT_TRUE(corpus_->Has(WayOf(method, grpc::StatusCode::OK)))
-          << method.path << " never succeeds";
+      EXPECT_TRUE(corpus_->Has(WayOf(method, Outcome()))) << method.path << " never succeeds";
     }
   }
 
   static void Learn(const Method& method, const Ended& ended, MessageMutator& mutator) {
-    if (!ended.status.ok() || ended.answers.empty()) return;
+    if (!ended.outcome.ok() || ended.answers.empty()) return;
     if (method.name == "Search") {
       v1::SearchResponse answer;
       answer.ParseFromString(ended.answers.front());
