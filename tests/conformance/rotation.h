@@ -21,8 +21,12 @@ class Rotation {
     char* end = nullptr;
     number_ = std::strtoull(text, &end, 10);
     all_ = end == text || *end != '\0';
+    if (all_) number_ = 0;
   }
   static Rotation FromEnvironment() { return Rotation(std::getenv("TEST_ROTATION")); }
+
+  bool all() const { return all_; }
+  std::uint64_t number() const { return number_; }  // 0 with all()
 
   bool Covers(std::uint64_t number) const {
     const std::uint64_t place = number % kCycle;

@@ -100,10 +100,6 @@ std::optional<FaultKind> FaultKindOf(std::string_view name) {
 
 FaultNumbers::FaultNumbers(std::string operation, std::uint64_t step)
     : operation_(std::move(operation)), step_(step) {
-  if (const char* const text = std::getenv("TEST_ROTATION")) {
-    all_ = std::string_view(text) == "all";
-    rotation_ = std::strtoull(text, nullptr, 10);
-  }
   const char* const text = std::getenv("TEST_FAULT");
   if (text == nullptr) return;
   const std::string_view words(text);
@@ -128,13 +124,13 @@ void FaultNumbers::ForEach(FaultKind kind, const std::function<bool(const FaultC
   ends_.clear();
   std::uint64_t number = 1;
   for (bool failed = true; failed && FailureCount() < kFailuresMax; ++number) {
-    if (!all_ && number > kFirst && number % step != rotation_ % step) continue;
+    if (!rotation_.all() && number > kFirst && number % step != rotation_.number() % step) continue;
     failed = attempt({operation_, std::string(NameOf(kind)), number});
   }
   EXPECT_GT(number, 2U) << operation_ << ", " << NameOf(kind) << ": no call was made to fail";
   std::string line =
       fmt::format("{}, {}: calls 1 to {}{};", operation_, NameOf(kind), number - 2,
-                  all_ || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));
+                  rotation_.all() || number - 2 <= kFirst ? "" : fmt::format(", one in {}", step));
   for (const auto& [end, count] : ends_) line += fmt::format(" {} {},", count, end);
   line.pop_back();
   std::printf("%s\n", line.c_str());

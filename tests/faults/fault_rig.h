@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "conformance/rotation.h"
 #include "faults/fault_control.h"
 #include "faults/generation.h"
 #include "files/scratch_folder.h"
@@ -50,8 +51,7 @@ class FaultNumbers {
  private:
   const std::string operation_;
   const std::uint64_t step_;
-  std::uint64_t rotation_ = 0;
-  bool all_ = false;
+  const conformance::Rotation rotation_ = conformance::Rotation::FromEnvironment();
   std::optional<FaultCase> only_;
   std::map<std::string, int> ends_;
 };

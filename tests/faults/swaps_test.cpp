@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -15,13 +14,13 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "conformance/rotation.h"
 #include "faults/fault_rig.h"
 
 namespace simile::faults {
@@ -240,9 +239,7 @@ class SwapsTest : public testing::Test {
 };
 
 TEST_F(SwapsTest, NoCallFailsAndNoAnswerMixesSnapshots) {
-  const char* const rotation = std::getenv("TEST_ROTATION");
-  const std::size_t changes =
-      rotation != nullptr && std::string_view(rotation) == "all" ? 1'000 : 100;
+  const std::size_t changes = conformance::Rotation::FromEnvironment().all() ? 1'000 : 100;
   const auto begin = std::chrono::steady_clock::now();
   Load load(rig_, right_);
   std::size_t served = kGenerations - 1;
