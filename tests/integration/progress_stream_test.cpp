@@ -217,11 +217,12 @@ TEST_F(ProgressStreamTest, RefusesARequestThatIsMuchLargerThanItsFields) {
 TEST_F(ProgressStreamTest, CutsACallWhoseMessageIsNotRead) {
   limits_.search_deadline_max = std::chrono::milliseconds(1);
   auto [caller, call] = Begin();
-  call->Send(ProgressMessage(1, 3'000'000));  // more than the buffers on the way take
-  while (!call->cancelled().stop_requested()) {
-  }
+  // Until the buffers on the way take no more.
+  while (!call->cancelled().stop_requested()) call->Send(ProgressMessage(1, 3'000'000));
   call->Finish(absl::OkStatus());
   AwaitNoCalls();
+  ReadAll(caller);
+  EXPECT_EQ(caller.AwaitEnd().code, absl::StatusCode::kCancelled);  // not by its own deadline
 }
 
 TEST_F(ProgressStreamTest, CutsACallThatIsNotFinishedWhenTheServerStops) {

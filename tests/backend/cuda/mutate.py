@@ -5,9 +5,9 @@
 
 DIR is a build folder with gpu_test and gpu_conformance_test. One library for the emulated device holds all mutants, each
 behind a condition; a variable of the environment chooses one. Each test runs once with none chosen, which tells how long it
-takes and which mutants' code it reaches. A mutant then runs with the tests that reach it, shortest first; where they pass,
-with those of the sanitized folder too, in which AddressSanitizer detects reads beyond an allocation, and which must pass
-without the mutant. Prints a line per mutant and exits 1 when one survives that is not listed as equivalent with a reason.
+takes and which mutants' code it reaches. A mutant then runs with the tests that reach it, shortest first, each group of
+them also in the sanitized folder, in which AddressSanitizer detects reads beyond an allocation, and which must pass without
+the mutant. Prints a line per mutant and exits 1 when one survives that is not listed as equivalent with a reason.
 Standard library only.
 """
 
@@ -33,7 +33,7 @@ TESTS = (("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStra
           "SampleGate*:TopkFp16*"),
          ("gpu_conformance_test", "0", "*"))
 # A mutant's tests run in groups of at least these seconds, shortest first, so that starting programs costs little.
-GROUP_SECONDS = (2, 20, 1e9)
+GROUP_SECONDS = (2, 10, 40, 1e9)
 # A group hangs when it takes this many times as long as without a mutant and a sanitizer, and these seconds.
 HANG_TIMES, HANG_SECONDS = 40, 60
 
@@ -348,10 +348,10 @@ def try_mutant(libraries: list[MutantLibrary], reaches: dict[Test, Reach], mutan
     if reason:
         return True, f"equivalent: {reason}"
     start, tried = time.monotonic(), 0
-    for library in libraries:
-        for tests, seconds in groups(reaches, index):
-            tried += len(tests)
-            seconds_max = HANG_SECONDS + HANG_TIMES * seconds
+    for tests, seconds in groups(reaches, index):
+        tried += len(tests)
+        seconds_max = HANG_SECONDS + HANG_TIMES * seconds
+        for library in libraries:
             if failure := library.first_failure(tests, seconds_max, {"SIMILE_MUTANT": str(index)}):
                 if library != libraries[0] and (without := library.first_failure(tests, seconds_max, {})):
                     return False, f"{library.build} fails without a mutant, rebuild its tests: {without}"
@@ -362,7 +362,7 @@ def try_mutant(libraries: list[MutantLibrary], reaches: dict[Test, Reach], mutan
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--sanitized", type=pathlib.Path, help="a build with AddressSanitizer, for what survives")
+    parser.add_argument("--sanitized", type=pathlib.Path, help="a build with AddressSanitizer, for reads beyond an allocation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--only", default="", help="mutants whose line, as --list prints it, holds this text")
