@@ -107,7 +107,8 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kDoesNotFit, "DOES_NOT_FIT", StatusCode::kResourceExhausted,
                     "the collection to load does not fit in memory", "unload another collection"},
     ErrorReasonInfo{ErrorReason::kOutOfMemory, "OUT_OF_MEMORY", StatusCode::kResourceExhausted,
-                    "no memory, or no file descriptor, is left to answer the call", "ask for less"},
+                    "no memory, or no file descriptor, is left to answer the call",
+                    "repeat later, or ask for less"},
     ErrorReasonInfo{
         ErrorReason::kDeadlineExceeded, "DEADLINE_EXCEEDED", StatusCode::kDeadlineExceeded,
         "the deadline of the call, or the timeout of a stream's request, passed, or would "

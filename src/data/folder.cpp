@@ -99,13 +99,18 @@ bool Folder::Has(const std::string& display_name) const {
   return StatOf(descriptor_.get(), display_name, status);
 }
 
-std::vector<FolderEntry> Folder::List(const std::string& subfolder, std::size_t count_max) const {
+absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfolder,
+                                                      std::size_t count_max) const {
   std::vector<FolderEntry> entries;
   const absl::StatusOr<fs::path> relative = Resolve(subfolder);
   if (!relative.ok()) return entries;
   base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(descriptor.get()), closedir);
-  if (folder == nullptr) return entries;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(
+      descriptor.valid() ? fdopendir(descriptor.get()) : nullptr, closedir);
+  if (folder == nullptr) {
+    if (!base::IsLackOfResources(errno)) return entries;
+    return CannotOpen(subfolder.empty() ? "the folder" : subfolder, errno);
+  }
   descriptor.Release();  // closedir closes it
   while (entries.size() < count_max) {
     const dirent* const entry = readdir(folder.get());

@@ -36,7 +36,9 @@ class Folder {
   // Its entries or those of a subfolder ("media/"), as they come, but for `.` and `..`; none when
   // there is no such folder, it cannot be read, or it is a link that leads out. No file is opened.
   //   count_max  reading stops after so many
-  std::vector<FolderEntry> List(const std::string& subfolder, std::size_t count_max) const;
+  // Errors: OUT_OF_MEMORY without memory or descriptors to read it.
+  absl::StatusOr<std::vector<FolderEntry>> List(const std::string& subfolder,
+                                                std::size_t count_max) const;
   // The size of a regular file, 0 of anything else.
   std::uint64_t BytesOf(const std::string& display_name) const;
 

@@ -39,12 +39,13 @@ struct Entries {
   std::vector<FolderEntry> all;
   bool complete = true;
 };
-Entries ReadEntries(const Folder& folder) {
+absl::StatusOr<Entries> ReadEntries(const Folder& folder) {
   Entries entries;
   for (const char* const subfolder : {"", "media/", "users/"}) {
-    std::vector<FolderEntry> found = folder.List(subfolder, kEntriesMax);
-    entries.complete = entries.complete && found.size() < kEntriesMax;
-    for (FolderEntry& entry : found) {
+    absl::StatusOr<std::vector<FolderEntry>> found = folder.List(subfolder, kEntriesMax);
+    if (!found.ok()) return found.status();
+    entries.complete = entries.complete && found->size() < kEntriesMax;
+    for (FolderEntry& entry : *found) {
       const std::string& name = entry.display_name;
       if (name == "media" || name == "users" || IsHiddenOrBackup(LastPart(name))) continue;
       entries.all.push_back(std::move(entry));
@@ -256,8 +257,9 @@ std::string FindCollection(const Folder& folder, const Entries& entries) {
 
 }  // namespace
 
-FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
-                         const FolderFingerprint& fingerprint, const Limits& limits) {
+absl::StatusOr<FolderListing> ListFolder(const Folder& folder, const CollectionFiles& files,
+                                         const FolderFingerprint& fingerprint,
+                                         const Limits& limits) {
   FolderListing listing;
   for (std::size_t i = 0; i < kFileRoleCount; ++i) {
     const FileFingerprint& file = fingerprint.files[i];
@@ -268,9 +270,10 @@ FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
       listing.files.push_back({file.display_name, role, file.bytes, {}});
     }
   }
-  const Entries entries = ReadEntries(folder);
-  AddUnread(folder, entries, files, limits, listing);
-  if (!entries.complete) {
+  const absl::StatusOr<Entries> entries = ReadEntries(folder);
+  if (!entries.ok()) return entries.status();
+  AddUnread(folder, *entries, files, limits, listing);
+  if (!entries->complete) {
     listing.notes.push_back(
         fmt::format("the folder has {} entries or more; not all of them were looked at",
                     base::Grouped(kEntriesMax)));
@@ -279,7 +282,7 @@ FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
 }
 
 std::string AdviceWithoutPart(const Folder& folder, const CollectionPart& part) {
-  for (const FolderEntry& entry : ReadEntries(folder).all) {
+  for (const FolderEntry& entry : ReadEntries(folder).value_or(Entries()).all) {
     const std::string& name = entry.display_name;
     if (entry.is_folder || PartLike(name) != &part || !HasEndingOf(part, name)) continue;
     return fmt::format(": {}", RenameAdvice(part, TextOf(name)));
@@ -288,7 +291,7 @@ std::string AdviceWithoutPart(const Folder& folder, const CollectionPart& part) 
 }
 
 std::string AdviceWithoutVectors(const Folder& folder, const CollectionFiles& files) {
-  const Entries entries = ReadEntries(folder);
+  const Entries entries = ReadEntries(folder).value_or(Entries());
   const CollectionPart& vectors = PartOf(FileRole::kVectors);
   std::vector<std::string> candidates;
   std::string other_case;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <absl/status/statusor.h>
+
 #include "data/folder_fingerprint.h"
 #include "simile/limits.h"
 
@@ -39,8 +41,10 @@ struct FolderListing {
 
 //   fingerprint  of the files that are read
 // Unread files are not opened. Cost: the names of the folder, at most 100,000 of each folder.
-FolderListing ListFolder(const Folder& folder, const CollectionFiles& files,
-                         const FolderFingerprint& fingerprint, const Limits& limits);
+// Errors: as Folder::List.
+absl::StatusOr<FolderListing> ListFolder(const Folder& folder, const CollectionFiles& files,
+                                         const FolderFingerprint& fingerprint,
+                                         const Limits& limits);
 
 // What to do when the folder has no vectors under a usual name: `rename embeddings.npy to
 // content_vectors.npy, or name it in collection.json: {"vectors": "embeddings.npy"}`.

@@ -54,7 +54,9 @@ absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const L
   absl::StatusOr<FolderFingerprint> fingerprint = TakeFingerprint(*folder, plan.files);
   if (!fingerprint.ok()) return fingerprint.status();
   plan.fingerprint = *std::move(fingerprint);
-  plan.listing = ListFolder(*folder, plan.files, plan.fingerprint, limits);
+  absl::StatusOr<FolderListing> listing = ListFolder(*folder, plan.files, plan.fingerprint, limits);
+  if (!listing.ok()) return listing.status();
+  plan.listing = *std::move(listing);
   const absl::StatusOr<VectorLayout> vectors =
       ReadLayout(*folder, plan.files.vectors, plan.files.tensor, limits);
   if (!vectors.ok()) return vectors.status();

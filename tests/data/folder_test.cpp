@@ -1,6 +1,7 @@
 // Cases that a repository cannot contain: links, pipes, and files that change while being read.
 #include "data/folder.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,14 +77,31 @@ TEST_F(FolderTest, ListsASubfolderUnlessALinkLeadsOut) {
   fs::create_directory_symlink("media", inside_.path() / "linked_folder");
   fs::create_directory_symlink(outside_.path(), inside_.path() / "users");
   const Folder folder = Open();
-  ASSERT_EQ(folder.List("media/", 10).size(), 1U);
-  EXPECT_EQ(folder.List("media/", 10).front().display_name, "media/inner");
-  EXPECT_EQ(folder.List("linked_folder/", 10).size(), 1U);
-  EXPECT_TRUE(folder.List("users/", 10).empty());
-  EXPECT_TRUE(folder.List("plain", 10).empty());
-  EXPECT_TRUE(folder.List("absent/", 10).empty());
-  EXPECT_EQ(folder.List("", 10).size(), 4U);
-  EXPECT_EQ(folder.List("", 2).size(), 2U);
+  const auto list = [&](const std::string& subfolder, std::size_t count_max = 10) {
+    return folder.List(subfolder, count_max).value();
+  };
+  ASSERT_EQ(list("media/").size(), 1U);
+  EXPECT_EQ(list("media/").front().display_name, "media/inner");
+  EXPECT_EQ(list("linked_folder/").size(), 1U);
+  EXPECT_TRUE(list("users/").empty());
+  EXPECT_TRUE(list("plain").empty());
+  EXPECT_TRUE(list("absent/").empty());
+  EXPECT_EQ(list("").size(), 4U);
+  EXPECT_EQ(list("", 2).size(), 2U);
+}
+
+TEST_F(FolderTest, DoesNotListLessForWantOfDescriptors) {
+  const Folder folder = Open();
+  const int next = dup(STDERR_FILENO);  // the lowest number that is free
+  close(next);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto listed = folder.List("media/", 10);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(base::ReasonOf(listed.status()), base::ErrorReason::kOutOfMemory);
+  EXPECT_EQ(listed.status().message(), "media/ cannot be opened: Too many open files");
 }
 
 TEST_F(FolderTest, RefusesASiblingWithTheSamePrefix) {

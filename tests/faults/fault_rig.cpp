@@ -234,6 +234,7 @@ testing::AssertionResult FaultRig::Serves(std::string_view folder) {
     return testing::AssertionFailure() << "the server has ended, " << server_->AwaitExit() << ":\n"
                                        << server_->output();
   }
+  if (client_ == nullptr) return testing::AssertionFailure() << "the server has not started";
   for (const std::size_t row : {std::size_t{0}, std::size_t{59}}) {
     v1::SearchResponse response;
     const integration::Outcome outcome = client_->Search(Generation::Search(row), response);

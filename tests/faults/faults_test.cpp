@@ -3,12 +3,14 @@
 // answered right afterwards and nothing stays held. Calls are counted from where a test makes the
 // server do something, so that a case can be repeated: TEST_FAULT=reload/memory/17.
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
 #include "faults/fault_rig.h"
@@ -31,11 +33,21 @@ struct Operation {
   std::vector<FaultKind> kinds;
   // The folder that is served, before and after.
   std::function<Outcome(FaultRig& rig, std::string& served)> make;
-  std::function<void(FaultRig& rig, std::string& served)> prepare = {};  // while nothing fails
+  std::function<void(FaultRig& rig, std::string& served)> prepare = {};   // while nothing fails
+  std::function<void(FaultRig& rig, const Outcome& outcome)> check = {};  // likewise, afterwards
   bool connects = false;   // then the connection may end, too
   std::uint64_t step = 7;  // of FaultNumbers
 };
 void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
+
+// Compares an answer that no oracle is asked for with that of the first time, when nothing failed.
+template <class Response>
+void ExpectSameAnswer(const std::string& name, Response response) {
+  static std::map<std::string, std::string> first;
+  if constexpr (requires { response.mutable_receipt(); }) response.clear_receipt();
+  const std::string text = response.DebugString();
+  EXPECT_EQ(text, first.emplace(name, text).first->second) << name;
+}
 
 //   folder  of the generation that is served then
 Outcome SearchFor(FaultRig& rig, const v1::SearchRequest& request, std::size_t row,
@@ -73,7 +85,27 @@ Outcome LoadMore(FaultRig& rig, std::string& /*served*/) {
   return rig.client().Load(request, answer, kInTime);
 }
 
+// "more" is there whole or not at all.
+Outcome FindMore(FaultRig& rig) {
+  v1::SearchResponse response;
+  Outcome outcome = rig.client().Search(Generation::Search(3, "more"), response);
+  if (outcome.ok()) {
+    EXPECT_TRUE(Generation::Equal(response.results(0).hits(), FaultRig::Of("two").Neighbours(3)));
+  } else {
+    EXPECT_EQ(outcome.reason, "COLLECTION_NOT_FOUND");
+  }
+  return outcome;
+}
+
+void CheckLoaded(FaultRig& rig, const Outcome& outcome) {
+  EXPECT_TRUE(FindMore(rig).ok() || !outcome.ok());
+}
+
 Outcome Unload(FaultRig& rig, std::string& /*served*/) { return rig.client().Unload("more"); }
+
+void CheckUnloaded(FaultRig& rig, const Outcome& outcome) {
+  EXPECT_FALSE(FindMore(rig).ok() && outcome.ok());
+}
 
 // So that there is something to return to.
 void ReloadFirst(FaultRig& rig, std::string& served) { EXPECT_TRUE(Reload(rig, served).ok()); }
@@ -93,7 +125,9 @@ Outcome Recommend(FaultRig& rig, std::string& /*served*/) {
   for (const char* const user : {"user-0", "user-3"}) request.add_user_ids(user);
   request.mutable_options()->set_exclude_seen(true);
   v1::RecommendResponse response;
-  return rig.client().Recommend(request, response, kInTime);
+  const Outcome outcome = rig.client().Recommend(request, response, kInTime);
+  if (outcome.ok()) ExpectSameAnswer("recommend", response);
+  return outcome;
 }
 
 Outcome SearchWithAll(FaultRig& rig, std::string& served) {
@@ -111,7 +145,9 @@ Outcome SearchDiverse(FaultRig& rig, std::string& /*served*/) {
   grouped.mutable_group_by()->set_field("genres");
   grouped.mutable_group_by()->set_group_size(2);
   v1::SearchResponse response;
-  return rig.client().Search(request, response, kInTime);
+  const Outcome outcome = rig.client().Search(request, response, kInTime);
+  if (outcome.ok()) ExpectSameAnswer("diverse and grouped", response);
+  return outcome;
 }
 
 Outcome FetchAndLookUp(FaultRig& rig, std::string& /*served*/) {
@@ -121,11 +157,14 @@ Outcome FetchAndLookUp(FaultRig& rig, std::string& /*served*/) {
   v1::FetchResponse fetched;
   const Outcome outcome = rig.client().Fetch(fetch, fetched);
   if (!outcome.ok()) return outcome;
+  ExpectSameAnswer("fetch", fetched);
   v1::LookupRequest lookup;
   lookup.set_collection("items");
   lookup.set_text("tale of river");
   v1::LookupResponse found;
-  return rig.client().Lookup(lookup, found);
+  const Outcome looked_up = rig.client().Lookup(lookup, found);
+  if (looked_up.ok()) ExpectSameAnswer("lookup", found);
+  return looked_up;
 }
 
 Outcome Describe(FaultRig& rig, std::string& /*served*/) {
@@ -160,15 +199,16 @@ std::vector<Operation> Operations() {
       {"recommend", of_calls, Recommend},
       {"fetch", of_calls, FetchAndLookUp},
       {"describe", of_calls, Describe},
-      {"connect", of_calls, Connect, {}, true},
-      {"load", of_loads, LoadMore, UnloadMore, false, 61},
+      {"connect", of_calls, Connect, {}, {}, true},
+      {"load", of_loads, LoadMore, UnloadMore, CheckLoaded, false, 61},
       {"unload", of_calls, Unload,
        [](FaultRig& rig, std::string& served) {
          UnloadMore(rig, served);
          EXPECT_TRUE(LoadMore(rig, served).ok());
-       }},
-      {"reload", of_loads, Reload, {}, false, 61},
-      {"rollback", of_loads, RollBack, ReloadFirst, false, 61},
+       },
+       CheckUnloaded},
+      {"reload", of_loads, Reload, {}, {}, false, 61},
+      {"rollback", of_loads, RollBack, ReloadFirst, {}, false, 61},
   };
 }
 
@@ -199,6 +239,7 @@ class FaultsTest : public testing::TestWithParam<Operation> {
     Prepare();
     const Outcome outcome = GetParam().make(rig_, served_);
     ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    if (GetParam().check) GetParam().check(rig_, outcome);
     Prepare();
     ASSERT_TRUE(rig_.Serves(served_));
     rig_.Remember();
@@ -227,6 +268,7 @@ class FaultsTest : public testing::TestWithParam<Operation> {
     EXPECT_TRUE(outcome.ok() || !outcome.message.empty());
     LearnWhatIsServed(kind, outcome);
     EXPECT_TRUE(rig_.Serves(served_));
+    if (GetParam().check) GetParam().check(rig_, outcome);
     EXPECT_TRUE(rig_.IsAtRest());
     numbers.Count(outcome.ok() ? "right answers" : absl::StatusCodeToString(outcome.code));
     if (FailureCount() == failures) return failed;

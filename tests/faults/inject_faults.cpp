@@ -372,6 +372,15 @@ int open(const char* path, int flags, ...) {
   return -1;
 }
 
+// What open without a mode becomes in a build with _FORTIFY_SOURCE.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
+int __open_2(const char* path, int flags) {
+  static const auto next = Next<int(const char*, int)>("__open_2");
+  if (!Fails(FaultKind::kOpen, CALLER)) return next(path, flags);
+  errno = EMFILE;
+  return -1;
+}
+
 int openat(int folder, const char* path, int flags, ...) {
   static const auto next = Next<int(int, const char*, int, ...)>("openat");
   va_list arguments;

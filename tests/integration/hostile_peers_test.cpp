@@ -3,20 +3,22 @@
 
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "integration/films_server.h"
+#include "integration/honest_client.h"
 #include "integration/raw_call.h"
 #include "integration/raw_peer.h"
 #include "net/http2_frames.h"
@@ -273,9 +275,13 @@ class HostilePeersTest : public testing::TestWithParam<HostilePeer> {
       config.limits.handshake_timeout = std::chrono::milliseconds(500);
     });
   }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void TearDownTestSuite() {
+    if (!times_.empty()) std::printf("hostile peers: %s\n", SearchTimesText(times_).c_str());
+    server_.reset();
+  }
 
   static inline std::unique_ptr<FilmsServer> server_;
+  static inline SearchTimes times_;
 };
 
 void ExpectRefused(RawPeer& peer, std::uint32_t stream) {
@@ -284,18 +290,12 @@ void ExpectRefused(RawPeer& peer, std::uint32_t stream) {
 }
 
 TEST_P(HostilePeersTest, HarmsNobody) {
-  std::atomic<bool> ended = false;
-  std::atomic<int> served = 0;
-  std::thread client([&] {
-    const Client films = server_->NewClient();
-    do {
-      v1::SearchResponse response;
-      const Outcome outcome = films.Search(ToyStory(), response);
-      EXPECT_TRUE(outcome.ok()) << outcome.message;
-      ++served;
-    } while (!ended);
+  v1::SearchResponse right;
+  ASSERT_TRUE(server_->NewClient().Search(ToyStory(), right).ok());
+  HonestClient honest(server_->NewClient(), ToyStory(), [&](const v1::SearchResponse& response) {
+    EXPECT_EQ(response.results(0).DebugString(), right.results(0).DebugString());
   });
-  while (served == 0) std::this_thread::yield();
+  honest.AwaitAnswer();
   const std::uint64_t before = ResidentBytes();
   {
     RawPeer peer(server_->app().port(), "127.0.0.9");
@@ -314,10 +314,8 @@ TEST_P(HostilePeersTest, HarmsNobody) {
     const std::uint64_t after = ResidentBytes();
     EXPECT_LT(after, before + kMemoryMax + kFreedMax);
   }
-  const int served_before = served;
-  while (served == served_before) std::this_thread::yield();
-  ended = true;
-  client.join();
+  honest.AwaitAnswer();
+  std::ranges::copy(honest.End(), std::back_inserter(times_));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HostilePeersTest, testing::ValuesIn(HostilePeers()),

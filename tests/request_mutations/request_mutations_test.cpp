@@ -32,6 +32,7 @@
 #include "faults/generation.h"
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
+#include "integration/honest_client.h"
 #include "request_mutations/message_mutator.h"
 #include "request_mutations/request_corpus.h"
 
@@ -337,30 +338,6 @@ class RequestMutationsTest : public testing::Test {
     server_->NewClient().Load(request, answer);  // else it is there already
   }
 
-  // Searches what no request changes, and checks each answer, until all mutations are sent.
-  void AskHonestly() {
-    const integration::Client client = server_->NewClient();
-    while (!done_) {
-      const auto begin = Clock::now();
-      v1::SearchResponse response;
-      const auto outcome = client.Search(Generation::Search(3, "steady"), response);
-      honest_us_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
-      if (!outcome.ok()) {
-        ADD_FAILURE() << testing::PrintToString(outcome);
-        return;
-      }
-      EXPECT_TRUE(Generation::Equal(response.results(0).hits(), right_));
-      std::this_thread::yield();
-    }
-  }
-
-  double HonestMs(double share) {
-    std::ranges::sort(honest_us_);
-    return honest_us_[static_cast<std::size_t>(share *
-                                               static_cast<double>(honest_us_.size() - 1))] /
-           1e3;
-  }
-
   const std::vector<Method> methods_ = AllMethods();
   const std::uint64_t seed_ = NumberFrom("TEST_SEED", 1);
   const std::uint64_t requests_ =
@@ -372,27 +349,26 @@ class RequestMutationsTest : public testing::Test {
   std::vector<Generation::Expected> right_;
   std::unique_ptr<Corpus> corpus_;
   std::atomic<std::uint64_t> sent_{0};
-  std::atomic<bool> done_{false};
-  std::vector<double> honest_us_;
 };
 
 TEST_F(RequestMutationsTest, EveryCallEndsRightAndHonestOnesAreAnswered) {
   corpus_ = std::make_unique<Corpus>(ReadCorpus(kCorpus, methods_));
   SendCorpus(ReadCorpus(kCorpus, methods_));
   const auto begin = Clock::now();
-  std::thread honest([this] { AskHonestly(); });
+  // What no request changes.
+  integration::HonestClient honest(
+      server_->NewClient(), Generation::Search(3, "steady"), [this](const auto& response) {
+        EXPECT_TRUE(Generation::Equal(response.results(0).hits(), right_));
+      });
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([this, i] { Mutate(i); });
   for (std::thread& thread : threads) thread.join();
-  done_ = true;
-  honest.join();
+  const integration::SearchTimes honest_times = honest.End();
   EXPECT_GE(corpus_->ways(), 100U);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  std::printf(
-      "TEST_SEED=%llu: %llu mutated requests in %.0f s, which ended in %zu ways; %zu honest "
-      "searches meanwhile, p50 %.2f ms, p99 %.2f ms\n",
-      static_cast<unsigned long long>(seed_), static_cast<unsigned long long>(sent_), seconds,
-      corpus_->ways(), honest_us_.size(), HonestMs(0.5), HonestMs(0.99));
+  std::printf("TEST_SEED=%llu: %llu mutated requests in %.0f s, which ended in %zu ways; %s\n",
+              static_cast<unsigned long long>(seed_), static_cast<unsigned long long>(sent_),
+              seconds, corpus_->ways(), integration::SearchTimesText(honest_times).c_str());
   if (const char* const file = std::getenv("TEST_KEEP")) corpus_->WriteKept(file);
 }
 

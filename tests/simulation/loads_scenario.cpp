@@ -168,10 +168,15 @@ class Loads {
       const auto served = store_->Pin(name);
       served_id = served.ok() ? (*served)->id : "";
     };
+    // What is in memory, and what other loads promise besides or take until they end.
+    const std::uint64_t held_max = CountedGeneration::alive() + 2 * (begun_ - ended_);
+    const std::uint64_t begun = ++begun_;
     const auto loaded = replaces ? publisher_->Replace(change) : publisher_->Create(change);
+    ++ended_;
+    const bool fits = held_max + 2 * (begun_ - begun) < generations_max_;
     if (const std::string wrong = CheckMemory(); !wrong.empty()) simulator_.Fail(wrong);
     if (!loaded.ok()) {
-      const std::string wrong = CheckError(loaded.status(), change);
+      const std::string wrong = CheckError(loaded.status(), change, fits);
       if (!wrong.empty()) simulator_.Fail(wrong);
       return;
     }
@@ -185,13 +190,16 @@ class Loads {
     }
   }
 
-  static std::string CheckError(const absl::Status& error, const Publisher::Change& change) {
+  //   fits  there was memory for one more generation all the time
+  static std::string CheckError(const absl::Status& error, const Publisher::Change& change,
+                                bool fits) {
     switch (base::ReasonOf(error)) {
       case ErrorReason::kCollectionExists:
       case ErrorReason::kCollectionNotFound:
       case ErrorReason::kChangeInProgress:
-      case ErrorReason::kDoesNotFit:
         return {};
+      case ErrorReason::kDoesNotFit:
+        return fits ? "a load that fits is refused" : "";
       case ErrorReason::kInvalidFiles:
         return change.folder == "bad" ? "" : "a good folder is refused";
       case ErrorReason::kNothingToRollBack:
@@ -263,6 +271,8 @@ class Loads {
   std::size_t contents_ = 0;
   std::size_t waiting_max_ = 0;
   std::deque<Queued> queued_;
+  std::uint64_t begun_ = 0;  // loads
+  std::uint64_t ended_ = 0;
   bool changing_ = false;  // a queued change runs
   bool stopping_ = false;
   bool stopped_ = false;

@@ -21,8 +21,8 @@ namespace simile::engine {
 // the last reference only hands it to the store's reclaimer: no request ever waits for an unmap.
 // Its parts are shared, so that the generation before a change can be published again.
 struct Snapshot {
-  // Null unless the publisher made it. Declared first, so that it is destroyed
-  // last: counted until all else is freed.
+  // Null unless the publisher made it. Declared first, so that it is destroyed last: counted until
+  // all else is freed.
   std::shared_ptr<const HeldMemory> memory;
   std::string collection;
   std::string id;             // Dataset::content_id: equal wherever the same files are loaded

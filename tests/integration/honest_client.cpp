@@ -1,0 +1,61 @@
+#include "integration/honest_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/message_text.h"
+
+namespace simile::integration {
+
+std::string SearchTimesText(SearchTimes times) {
+  std::ranges::sort(times);
+  const auto ms = [&](double share) {
+    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))] / 1e3;
+  };
+  return fmt::format("{} honest searches meanwhile, p50 {:.2f} ms, p99 {:.2f} ms",
+                     base::Grouped(times.size()), ms(0.5), ms(0.99));
+}
+
+HonestClient::HonestClient(Client client, v1::SearchRequest request,
+                           std::function<void(const v1::SearchResponse&)> check)
+    : client_(std::move(client)),
+      request_(std::move(request)),
+      check_(std::move(check)),
+      thread_([this] { Run(); }) {}
+
+HonestClient::~HonestClient() {
+  if (thread_.joinable()) End();
+}
+
+void HonestClient::AwaitAnswer() const {
+  const std::uint64_t before = answered_;
+  while (answered_ < before + 2 && !has_ended_) std::this_thread::yield();  // one is under way
+}
+
+SearchTimes HonestClient::End() {
+  ends_ = true;
+  thread_.join();
+  return std::move(times_);
+}
+
+void HonestClient::Run() {
+  do {
+    const auto begin = std::chrono::steady_clock::now();
+    v1::SearchResponse response;
+    const Outcome outcome = client_.Search(request_, response);
+    const std::chrono::duration<double, std::micro> taken =
+        std::chrono::steady_clock::now() - begin;
+    times_.push_back(taken.count());
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    if (outcome.ok()) check_(response);
+    ++answered_;
+    std::this_thread::yield();
+  } while (!ends_ && !testing::Test::HasFailure());
+  has_ended_ = true;
+}
+
+}  // namespace simile::integration
