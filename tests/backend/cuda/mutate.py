@@ -5,9 +5,9 @@
 
 DIR is a build folder with gpu_test and gpu_conformance_test. One library for the emulated device holds all mutants, each
 behind a condition; a variable of the environment chooses one. Each test runs once with none chosen, which tells how long it
-takes and which mutants' code it reaches. A mutant then runs with the tests that reach it, shortest first, each group of
-them also in the sanitized folder, in which AddressSanitizer detects reads beyond an allocation, and which must pass without
-the mutant. Prints a line per mutant and exits 1 when one survives that is not listed as equivalent with a reason.
+takes and which mutants' code it reaches. A mutant then runs with the tests that reach it, shortest first, those of the
+sanitized folder among them, in which AddressSanitizer detects reads beyond an allocation, and which must pass without the
+mutant. Prints a line per mutant and exits 1 when one survives that is not listed as equivalent with a reason.
 Standard library only.
 """
 
@@ -36,6 +36,8 @@ TESTS = (("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStra
 GROUP_SECONDS = (2, 10, 40, 1e9)
 # A group hangs when it takes this many times as long as without a mutant and a sanitizer, and these seconds.
 HANG_TIMES, HANG_SECONDS = 40, 60
+# About how many times as long a test takes with a sanitizer.
+SANITIZER_TIMES = 6
 
 # What is removed wherever it occurs in a kernel, and its replacement: a whole statement, a whole expression, or an expression
 # with the && before it.
@@ -348,14 +350,15 @@ def try_mutant(libraries: list[MutantLibrary], reaches: dict[Test, Reach], mutan
     if reason:
         return True, f"equivalent: {reason}"
     start, tried = time.monotonic(), 0
-    for tests, seconds in groups(reaches, index):
+    runs = sorted(((seconds * (1 if library == libraries[0] else SANITIZER_TIMES), seconds, library, tests)
+                   for library in libraries for tests, seconds in groups(reaches, index)), key=lambda run: run[0])
+    for _, seconds, library, tests in runs:
         tried += len(tests)
         seconds_max = HANG_SECONDS + HANG_TIMES * seconds
-        for library in libraries:
-            if failure := library.first_failure(tests, seconds_max, {"SIMILE_MUTANT": str(index)}):
-                if library != libraries[0] and (without := library.first_failure(tests, seconds_max, {})):
-                    return False, f"{library.build} fails without a mutant, rebuild its tests: {without}"
-                return True, f"caught after {time.monotonic() - start:.0f} s: {failure}"
+        if failure := library.first_failure(tests, seconds_max, {"SIMILE_MUTANT": str(index)}):
+            if library != libraries[0] and (without := library.first_failure(tests, seconds_max, {})):
+                return False, f"{library.build} fails without a mutant, rebuild its tests: {without}"
+            return True, f"caught after {time.monotonic() - start:.0f} s: {failure}"
     return False, f"SURVIVED {tried} tests in {time.monotonic() - start:.0f} s" if tried else "SURVIVED: no test reaches it"
 
 
