@@ -120,13 +120,14 @@ class Cycles:
 
     def tell(self, report: Report) -> None:
         delayed = f", drain_delay {DRAIN_DELAY_SECONDS} s" if self._drain_delay_seconds else ""
-        for who, client in zip(("the client", "the client without retries", "newcomers"), self._clients):
+        clients = ("the client", "that failed"), ("the client without retries", "that failed otherwise"), ("newcomers", "that failed")
+        for (who, failed), client in zip(clients, self._clients):
             report.add(Figure(f"calls of {who}{delayed}", client.made, at_least=1),
-                       exactly(f"calls of {who} that failed{delayed}", client.failed, 0))
+                       exactly(f"calls of {who} {failed}{delayed}", client.failed, 0))
             for failure in client.failures:
                 report.fail(f"{who}{delayed}: {failure}")
         refused = [at - max(stop for stop in self._stops if stop <= at) for at in self._clients[1].refused_at]
-        report.add(Figure(f"calls without retries that were refused{delayed}", len(refused),
+        report.add(Figure(f"calls of the client without retries that were refused (STOPPING){delayed}", len(refused),
                           at_most=0 if self._drain_delay_seconds else None))
         if refused:
             report.add(Figure(f"SIGTERM to a refusal: longest{delayed}", max(refused), "s"))
