@@ -2,15 +2,28 @@
 
 import itertools
 import threading
+import time
+
+from typing import NamedTuple
 
 import grpc
 
 import film_calls
+from call_errors import reason_of
 from film_calls import FilmCalls, WrongAnswer
 
 
+class Failure(NamedTuple):
+    """Why a call failed."""
+    text: str
+    reason: str = ""  # the server's, if it gave one
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Callers:
-    """Threads over one channel, each with a call under way at all times, until the end of the block.
+    """Threads over one channel, each with a call under way at all times that are allowed, until the end of the block.
 
     failures_expected  calls may fail, as when their only server is killed; wrong answers may not come in any case
     """
@@ -21,27 +34,33 @@ class Callers:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._numbers = itertools.count()
+        self.allowed = threading.Event()
+        self.allowed.set()
         self.made = 0
         self.failed = 0
         self.failures: list[str] = []  # the first ones; wrong answers too
         self._threads = [threading.Thread(target=self._run) for _ in range(threads)]
 
     def __enter__(self):
-        self._channel = film_calls.channel(*self._addresses)
+        self._channel = self._open()
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *error):
         self._ended.set()
+        self.allowed.set()
         if self._failures_expected:  # nobody waits for what a killed server owes
             self._channel.close()
         for thread in self._threads:
             thread.join()
         self._channel.close()
 
+    def _open(self) -> grpc.Channel:
+        return film_calls.channel(*self._addresses)
+
     def _run(self) -> None:
-        while not self._ended.is_set():
+        while self.allowed.wait() and not self._ended.is_set():
             number = next(self._numbers)
             try:
                 self.count(attempt(self._calls, self._channel, number, self._failures_expected))
@@ -49,37 +68,51 @@ class Callers:
                 if not self._ended.is_set():
                     raise
 
-    def count(self, failure: str | None) -> None:
+    def count(self, failure: Failure | None) -> None:
         with self._lock:
             self.made += 1
             if failure is not None:
                 self.failed += 1
-                self.failures = [*self.failures, failure][:20]
+                self.failures = [*self.failures, failure.text][:20]
 
 
-def attempt(calls: FilmCalls, channel: grpc.Channel, number: int, failures_expected: bool = False) -> str | None:
+def attempt(calls: FilmCalls, channel: grpc.Channel, number: int, failures_expected: bool = False) -> Failure | None:
     """Makes the call of this number; returns why it failed."""
     kind = calls.kinds[number % len(calls.kinds)]
     try:
         kind.call(channel, number)
     except grpc.RpcError as error:
-        return None if failures_expected else f"{kind.name}: {error.code().name}: {error.details()}"
+        return None if failures_expected else Failure(f"{kind.name}: {error.code().name}: {error.details()}", reason_of(error))
     except WrongAnswer as error:
-        return f"{kind.name}: a wrong answer: {error}"
+        return Failure(f"{kind.name}: a wrong answer: {error}")
     return None
 
 
+class CallersWithoutRetries(Callers):
+    """They see what a server that stops refuses; such calls are counted apart."""
+
+    def __init__(self, calls: FilmCalls, addresses: list[str], threads: int):
+        super().__init__(calls, addresses, threads)
+        self.refused_at: list[float] = []  # of time.monotonic()
+
+    def _open(self) -> grpc.Channel:
+        return film_calls.channel(*self._addresses, retries=False)
+
+    def count(self, failure: Failure | None) -> None:
+        if failure is not None and failure.reason == "STOPPING":
+            self.refused_at.append(time.monotonic())
+            failure = None
+        super().count(failure)
+
+
 class Newcomers(Callers):
-    """A thread that makes a new channel for each call, as a client that has just started. It calls while it is told to."""
+    """A thread that makes a new channel for each call, as a client that has just started."""
 
     def __init__(self, calls: FilmCalls, addresses: list[str], interval_seconds: float):
         super().__init__(calls, addresses, threads=1)
         self._interval_seconds = interval_seconds
-        self.allowed = threading.Event()
 
     def _run(self) -> None:
-        while not self._ended.wait(self._interval_seconds):
-            if not self.allowed.is_set():
-                continue
-            with film_calls.channel(*self._addresses) as channel:
+        while self.allowed.wait() and not self._ended.wait(self._interval_seconds):
+            with self._open() as channel:
                 self.count(attempt(self._calls, channel, next(self._numbers)))

@@ -55,7 +55,9 @@ class Report:
         self.failures: list[str] = []  # the first of each kind
 
     def add(self, *figures: Figure) -> None:
-        self.figures += figures
+        for figure in figures:
+            assert all(figure.what != each.what for each in self.figures), f"two figures named {figure.what}"
+            self.figures.append(figure)
 
     def fail(self, text: str) -> None:
         if len(self.failures) < 20:

@@ -17,22 +17,25 @@ HEALTH = "/grpc.health.v1.Health/Check"
 SERVING = b"\x08\x01"  # HealthCheckResponse{status: SERVING}
 TIMEOUT_SECONDS = 10
 # What a client says that has several servers and lets gRPC do the rest.
-SERVICE_CONFIG = json.dumps({
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "healthCheckConfig": {"serviceName": ""},
-    "methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s",
-                                                    "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]})
+SERVERS_CONFIG = {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}
+RETRY_CONFIG = {"methodConfig": [{"name": [{}], "retryPolicy": {
+    "maxAttempts": 4, "initialBackoff": "0.05s", "maxBackoff": "0.5s", "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"]}}]}
 
 
 class WrongAnswer(Exception):
     """An answer came that is not the exact one."""
 
 
-def channel(*addresses: str) -> grpc.Channel:
-    """With connections of its own."""
+def channel(*addresses: str, retries: bool = True) -> grpc.Channel:
+    """With connections of its own.
+
+    retries  without, gRPC does not even repeat what no server has seen: every call that meets a stop fails
+    """
+    config = SERVERS_CONFIG | RETRY_CONFIG if retries else SERVERS_CONFIG
     return grpc.insecure_channel("ipv4:" + ",".join(addresses), options=[
-        ("grpc.service_config", SERVICE_CONFIG), ("grpc.use_local_subchannel_pool", 1),
-        ("grpc.max_receive_message_length", 64 << 20)])
+        ("grpc.service_config", json.dumps(config)), ("grpc.enable_retries", int(retries)),
+        ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 << 20)])
 
 
 def is_serving(connection: grpc.Channel, service: str = "") -> bool:

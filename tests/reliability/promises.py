@@ -6,7 +6,8 @@
 
 The promises and the tests of each are rows of promises.json, where a test is named as ctest lists it, or by its suite. Times come
 from build/tests.xml, which `make test` writes; figures from what the tests record there and from the long runs that are kept in
-docs/benchmarks (`record`, with the `figures` to show). `printed` are patterns of what the tests print.
+docs/benchmarks (`record`, with the `figures` to show, and what the run must have reached `at_least`: its length). `printed` are
+patterns of what the tests print.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import xml.etree.ElementTree
 
 from typing import NamedTuple
 
-from cycle_report import number_text
+from cycle_report import Figure, number_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reliability.md"
@@ -70,26 +71,46 @@ def runs_of(row: dict, ran: dict[str, Run]) -> list[Run]:
     return [run for name, run in ran.items() if any(is_case_of(name, test) for test in row["tests"])]
 
 
+def record_of(row: dict) -> dict:
+    """What the long run found, as cycle_report.Report writes it."""
+    return json.loads((BENCHMARKS / row["record"]).read_text(encoding="utf-8"))
+
+
+def figures_by_name(record: dict) -> dict[str, Figure]:
+    return {figure["what"]: Figure(**figure) for figure in record["figures"]}
+
+
+def faults_of(record: dict, at_least: dict[str, float]) -> list[str]:
+    """Why this record does not prove the promise: what failed in the run, and for what the run was too short."""
+    by_name = figures_by_name(record)
+    figures = [Figure(**figure) for figure in record["figures"]]
+    faults = [*record["failures"], *(f"{figure.what}: not as it must be" for figure in figures if not figure.holds())]
+    for name, least in at_least.items():
+        value = by_name[name].value if name in by_name else None
+        if value is None or value < least:
+            faults.append(f"{name}: {'no figure' if value is None else number_text(value)}, {number_text(least)} at least are asked")
+    return faults
+
+
 def figure_text(record: dict, names: list[str]) -> str:
     """Of what a long run recorded: the figures with these names, and when."""
-    by_name = {figure["what"]: figure for figure in record["figures"]}
-    texts = [f"{name} {number_text(by_name[name]['value'])} {by_name[name]['unit']}".rstrip() for name in names]
+    by_name = figures_by_name(record)
+    texts = [f"{name} {number_text(by_name[name].value)} {by_name[name].unit}".rstrip() for name in names]
     return f"{'; '.join(texts)} ({record['about']['date']}, `{record['about']['command']}`)"
 
 
-def record_of(row: dict) -> str:
+def record_text(row: dict) -> str:
     if "record" not in row:
         return ""
     file = BENCHMARKS / row["record"]
-    text = figure_text(json.loads(file.read_text(encoding="utf-8")), row["figures"])
-    return f"{text}: [all]({file.relative_to(PAGE.parent)})"
+    return f"{figure_text(record_of(row), row['figures'])}: [all]({file.relative_to(PAGE.parent)})"
 
 
 def figures_of(row: dict, ran: dict[str, Run]) -> str:
     """Of the long run, and what the tests printed, without repetition."""
     printed = [match[0] for pattern in row.get("printed", []) for run in runs_of(row, ran)
                for match in re.finditer(pattern, run.output)]
-    return "; ".join(dict.fromkeys([text for text in (record_of(row), *printed) if text]))
+    return "; ".join(dict.fromkeys([text for text in (record_text(row), *printed) if text]))
 
 
 def seconds_of(row: dict, ran: dict[str, Run]) -> str:

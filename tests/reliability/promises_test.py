@@ -21,11 +21,27 @@ class PromisesTest(unittest.TestCase):
         self.assertEqual(promises.without_figures(page[promises.place_of(page)]), promises.without_figures(promises.table({})),
                          "renew docs/reliability.md: make promises")
 
-    def test_the_long_runs_that_are_kept_passed(self):
+    def test_the_long_runs_that_are_kept_passed_and_were_as_long_as_asked(self):
         for row in promises.rows():
             if "record" in row:
-                record = promises.json.loads((promises.BENCHMARKS / row["record"]).read_text(encoding="utf-8"))
+                record = promises.record_of(row)
                 self.assertTrue(record["passed"], row["record"])
+                self.assertTrue(row["at_least"], row["record"])
+                self.assertEqual(promises.faults_of(record, row["at_least"]), [], row["record"])
+
+    def test_a_record_that_failed_or_is_too_short_is_refused(self):
+        figures = [{"what": "stops", "value": 6, "unit": "", "at_most": 6, "at_least": 6}]
+        record = {"failures": [], "figures": figures}
+        self.assertEqual(promises.faults_of(record, {"stops": 6}), [])
+        self.assertEqual(promises.faults_of(record, {"stops": 200, "kills": 500}),
+                         ["stops: 6, 200 at least are asked", "kills: no figure, 500 at least are asked"])
+        figures[0]["value"] = 5
+        self.assertEqual(promises.faults_of(record | {"failures": ["cycle 3"]}, {}), ["cycle 3", "stops: not as it must be"])
+
+    def test_the_page_has_the_figures_of_the_long_runs(self):
+        page = promises.PAGE.read_text(encoding="utf-8")
+        for row in promises.rows():
+            self.assertIn(promises.record_text(row), page, "renew docs/reliability.md: make promises")
 
     def test_seconds_and_figures_are_those_of_all_cases_of_the_tests(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ import time
 from command_line import parse, parser_of, path
 
 parser = parser_of(__doc__)
-parser.add_argument("--minutes", type=float, default=30, help="default %(default)s; below 2 everything happens 20 times as often")
+parser.add_argument("--minutes", type=float, default=30, help="default %(default)s; below 2 all happens more often, and sooner")
 parser.add_argument("--plot", type=path, help="file to draw the series to; needs matplotlib")
 ARGUMENTS = parse(parser)
 
@@ -33,8 +33,9 @@ import grpc
 from simile.v1 import collections_pb2
 
 import film_calls
+from call_errors import reason_of
 from callers import attempt
-from cycle_report import Figure, Report, exactly
+from cycle_report import Figure, Report, exactly, number_text
 from film_calls import FilmCalls
 from http2_peer import Http2Peer
 from server_program import ServerProgram
@@ -46,12 +47,14 @@ RUN_SECONDS = 3 if IS_SHORT else 10  # of one load, which gives one point of the
 CAPACITY_SECONDS = 2 if IS_SHORT else 5
 MEASURE_AGAIN_SECONDS = 300
 LATE_P99_MS = 500  # calls come late: the machine has less for the server than it had
-RELOAD_SECONDS = 60 / SPEED
+RELOAD_SECONDS = 2 if IS_SHORT else 60
+BAD_EVERY = 2 if IS_SHORT else 10
 DEATH_SECONDS = 10 / SPEED
 CHECK_SECONDS = 0.05
 SAMPLE_SECONDS = 1 / SPEED
-MUTE_SECONDS_MAX = 45  # keepalive: 20 s of silence, 10 s for an answer
-UNREAD_SECONDS = 15  # longer than limits.search_deadline_max
+# Of silence, and for an answer: limits.keepalive_time and limits.keepalive_timeout, of which a short run cannot wait for the defaults.
+KEEPALIVE_SECONDS = (2, 5) if IS_SHORT else (20, 10)
+MUTE_SECONDS_MAX = 1.5 * sum(KEEPALIVE_SECONDS)
 WARM_UP_SHARE = 0.2
 SLOPE_MIB_MAX = 1.0  # in ten minutes
 GROWTH_MAX = 3  # of the medians of descriptors and threads
@@ -82,7 +85,7 @@ class Soak:
         self.loads: list[dict] = []
         self.failures: list[str] = []
         self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "reloads", "reload_failed", "bad_reloads",
-                                     "bad_taken", "killed", "mute", "mute_kept", "unread"), 0)
+                                     "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread"), 0)
         (work / "mix.json").write_text(json.dumps({"calls": MIX}), encoding="utf-8")
 
     def seconds(self) -> float:
@@ -146,23 +149,31 @@ class Soak:
             for number in itertools.count(1):
                 if self.ended.wait(RELOAD_SECONDS):
                     return
-                if number % 10 == 0:
-                    self.counts["bad_reloads"] += 1
-                    folder = next(bad)
-                    if self._reload(channel, folder) is None:
-                        self.fail("bad_taken", f"a reload of the bad files of {folder} succeeded")
+                if number % BAD_EVERY == 0:
+                    self._reload_bad(channel, next(bad))
                 else:
                     self.counts["reloads"] += 1
-                    if (failure := self._reload(channel, next(good))) is not None:
-                        self.fail("reload_failed", f"a reload: {failure}")
+                    if (error := self._reload(channel, next(good))) is not None:
+                        self.fail("reload_failed", f"a reload: {error.code().name}: {error.details()}")
 
-    def _reload(self, channel: grpc.Channel, folder: str) -> str | None:
+    def _reload_bad(self, channel: grpc.Channel, folder: str) -> None:
+        self.counts["bad_reloads"] += 1
+        error = self._reload(channel, folder)
+        if error is None:
+            self.failures.append(f"after {self.seconds():.0f} s: a reload of the bad files of {folder} succeeded")
+        elif reason_of(error) != "INVALID_FILES":
+            self.failures.append(f"after {self.seconds():.0f} s: a reload of the bad files of {folder} failed with "
+                                 f"{error.code().name}, not for INVALID_FILES: {error.details()}")
+        else:
+            self.counts["bad_refused"] += 1
+
+    def _reload(self, channel: grpc.Channel, folder: str) -> grpc.RpcError | None:
         request = collections_pb2.ReloadCollectionRequest(collection="films", folder=folder).SerializeToString()
         try:
             for _ in channel.unary_stream(film_calls.RELOAD)(request, timeout=120):
                 pass
         except grpc.RpcError as error:
-            return f"{error.code().name}: {error.details()}"
+            return error
         return None
 
     def die(self) -> None:
@@ -176,11 +187,11 @@ class Soak:
                     self._kill_client()
                 else:
                     peers.append((self.seconds(), stack.enter_context(self._silent_peer(mute=number % 3 == 1))))
-                for at, peer in peers:
-                    if self.seconds() - at > MUTE_SECONDS_MAX and peer.is_open() and peer.is_mute():
-                        self.fail("mute_kept", f"the connection of a silent client is kept for {self.seconds() - at:.0f} s")
                 for at, peer in [each for each in peers if self.seconds() - each[0] > MUTE_SECONDS_MAX]:
                     peers.remove((at, peer))
+                    if peer.is_mute() and peer.is_open():
+                        self.fail("mute_kept", f"the connection of a silent client is kept for {self.seconds() - at:.0f} s")
+                    self.counts["mute_cut"] += peer.is_mute() and not peer.is_open()
                     peer.__exit__(None, None, None)
 
     def _kill_client(self) -> None:
@@ -243,18 +254,21 @@ def figures(soak: Soak) -> list[Figure]:
             Figure("calls of the load", counts["calls"], at_least=1), exactly("of them failed", counts["failed"], 0),
             Figure("calls whose answers were compared", counts["checked"], at_least=1),
             exactly("of them failed or wrong", counts["check_failed"], 0),
-            Figure("reloads", counts["reloads"], at_least=1), exactly("of them failed", counts["reload_failed"], 0),
-            Figure("reloads of bad files", counts["bad_reloads"]), exactly("of them taken", counts["bad_taken"], 0),
+            Figure("reloads", counts["reloads"], at_least=1), exactly("reloads that failed", counts["reload_failed"], 0),
+            Figure("reloads of bad files", counts["bad_reloads"], at_least=1),
+            exactly("of them refused for INVALID_FILES", counts["bad_refused"], counts["bad_reloads"]),
             Figure("clients killed", counts["killed"], at_least=1),
             Figure("clients that fell silent", counts["mute"], at_least=1),
-            exactly("of them still connected after 45 s", counts["mute_kept"], 0),
+            Figure("of them cut by the server", counts["mute_cut"], at_least=1),
+            exactly(f"of them still connected after {number_text(MUTE_SECONDS_MAX)} s", counts["mute_kept"], 0),
             Figure("clients with unread replies", counts["unread"], at_least=1),
             Figure("p99 of the load: median", statistics.median(load["p99_ms"] for load in soak.loads), "ms"),
             Figure("p99 of the load: worst 10 s", max(load["p99_ms"] for load in soak.loads), "ms"),
             Figure("memory at the end", statistics.median(s["rss_mib"] for s in soak.samples[-10:]), "MiB"),
             # Too short a time tells more of reloads than of leaks.
-            Figure("memory's growth in 10 min", mib, "MiB", None if IS_SHORT else SLOPE_MIB_MAX),
-            Figure("growth of descriptors", growth(settled, "descriptors"), at_most=40 if IS_SHORT else GROWTH_MAX),
+            Figure("memory's growth in 10 min: not applicable, the run is too short", mib, "MiB") if IS_SHORT else
+            Figure("memory's growth in 10 min", mib, "MiB", SLOPE_MIB_MAX),
+            Figure("growth of descriptors", growth(settled, "descriptors"), at_most=20 if IS_SHORT else GROWTH_MAX),
             Figure("growth of threads", growth(settled, "threads"), at_most=GROWTH_MAX)]
 
 
@@ -264,7 +278,9 @@ def main() -> int:
         work = pathlib.Path(folder)
         write_generations(ARGUMENTS.films, work / "data")
         flags = ["--collection", f"films={work / 'data' / 'a'}", "--data-root", work / "data", "--allow-changes"]
-        with ServerProgram(ARGUMENTS.simile, flags, work) as server:
+        keepalive = {f"SIMILE_LIMITS_KEEPALIVE_{name}": f"{1_000 * seconds}"
+                     for name, seconds in zip(("TIME", "TIMEOUT"), KEEPALIVE_SECONDS)}
+        with ServerProgram(ARGUMENTS.simile, flags, work, **keepalive) as server:
             server.start_and_await()
             soak = Soak(server, work, FilmCalls(ARGUMENTS.films))
             soak.run(60 * ARGUMENTS.minutes)

@@ -19,7 +19,7 @@ FILMS = SOURCE / "examples" / "films"
 sys.path[:0] = [str(STUBS), str(SOURCE / "tests" / "tidy"), str(SOURCE / "tests" / "python")]
 
 from google.protobuf import text_format
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc import error_details_pb2
 from simile.v1 import admin_pb2 as admin
 from simile.v1 import collections_pb2 as collections
 from simile.v1 import lookup_pb2 as lookup
@@ -31,6 +31,7 @@ from simile.v1.search_pb2_grpc import SearchServiceStub
 
 import error_reasons
 import servers
+from call_errors import details_of, reason_of, unpack
 from made_up_collections import npy_header, write_collection
 
 try:
@@ -69,22 +70,6 @@ def error_of(call):
     except grpc.RpcError as error:
         return error
     return None
-
-
-def details_of(error):
-    """The google.rpc.Status in the trailing metadata of a call's error."""
-    trailers = dict(error.trailing_metadata())
-    return status_pb2.Status.FromString(trailers["grpc-status-details-bin"])
-
-
-def unpack(status, message_type):
-    """The details of one type."""
-    found = []
-    for detail in status.details:
-        message = message_type()
-        if detail.Unpack(message):
-            found.append(message)
-    return found
 
 
 def query(text, collection="films"):
@@ -162,7 +147,7 @@ class ErrorDetailsTest(unittest.TestCase):
             if own_error is None:
                 self.unload("large")
             for each in (error, own_error):
-                if each is not None and unpack(details_of(each), error_details_pb2.ErrorInfo)[0].reason == reason:
+                if each is not None and reason_of(each) == reason:
                     return each
         return self.fail(f"{reason} in none of {ATTEMPTS_MAX} loads")
 
