@@ -67,7 +67,7 @@ struct Limits {
   // Time
   std::chrono::milliseconds search_deadline_default{2'000};
   std::chrono::milliseconds search_deadline_max{10'000};
-  std::chrono::milliseconds drain_delay{0};  // calls are taken, health says NOT_SERVING
+  std::chrono::milliseconds drain_delay{100};  // calls are taken, health says NOT_SERVING
   std::chrono::milliseconds drain_timeout{5'000};
   // A replaced snapshot is kept this long for callers that are still paging through it.
   std::chrono::milliseconds page_lease{60'000};

@@ -209,8 +209,9 @@ std::vector<Setting> MakeSettings() {
            "this long after its call is cut."},
           1, kDayMs, &Limits::search_deadline_max),
       WholeNumber({"limits.drain_delay", "", "ms",
-                   "How long a stopping server still takes calls, with its health NOT_SERVING, so "
-                   "that load balancers notice."},
+                   "How long a stopping server still takes calls, with its health NOT_SERVING: "
+                   "enough for clients that watch it; balancers that poll it need more than two "
+                   "intervals."},
                   0, 600'000, &Limits::drain_delay),
       WholeNumber({"limits.drain_timeout", "", "ms",
                    "How long a stopping server waits for calls under way."},

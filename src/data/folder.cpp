@@ -103,6 +103,9 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
                                                       std::size_t count_max) const {
   std::vector<FolderEntry> entries;
   const absl::StatusOr<fs::path> relative = Resolve(subfolder);
+  if (base::ReasonOf(relative.status()) == base::ErrorReason::kOutOfMemory) {
+    return relative.status();
+  }
   if (!relative.ok()) return entries;
   base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(
@@ -113,7 +116,11 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
   }
   descriptor.Release();  // closedir closes it
   while (entries.size() < count_max) {
+    errno = 0;
     const dirent* const entry = readdir(folder.get());
+    if (entry == nullptr && base::IsLackOfResources(errno)) {
+      return CannotOpen(subfolder.empty() ? "the folder" : subfolder, errno);
+    }
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;

@@ -372,7 +372,7 @@ int open(const char* path, int flags, ...) {
   return -1;
 }
 
-// What open without a mode becomes in a build with _FORTIFY_SOURCE.
+// What open without a mode becomes under _FORTIFY_SOURCE when its flags are no constant.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 int __open_2(const char* path, int flags) {
   static const auto next = Next<int(const char*, int)>("__open_2");

@@ -244,7 +244,7 @@ TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
   const std::string address = StartAndAwaitListening();
   HeldCall call(PortAtTheEndOf(address), parent_->MetricsPort());
   kill(ServerPid(), SIGTERM);
-  ASSERT_TRUE(parent_->AwaitOutput("stopping"));
+  ASSERT_TRUE(parent_->AwaitOutput("no new calls"));
   EndParent();
   call.Read();
   const Outcome outcome = call.AwaitEnd();
@@ -263,7 +263,7 @@ class ProgramDrainTest : public testing::Test {
     metrics_port_ = server_.MetricsPort();
     call_.emplace(PortAtTheEndOf(address_), metrics_port_);
     server_.Signal(SIGTERM);
-    EXPECT_TRUE(server_.AwaitOutput("stopping"));
+    EXPECT_TRUE(server_.AwaitOutput("no new calls"));
   }
 
   ServerProcess server_;

@@ -2,34 +2,22 @@
 
 import itertools
 import threading
-import time
-
-from typing import NamedTuple
 
 import grpc
 
 import film_calls
-from call_errors import reason_of
 from film_calls import FilmCalls, WrongAnswer
-
-
-class Failure(NamedTuple):
-    """Why a call failed."""
-    text: str
-    reason: str = ""  # the server's, if it gave one
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Callers:
     """Threads over one channel, each with a call under way at all times that are allowed, until the end of the block.
 
     failures_expected  calls may fail, as when their only server is killed; wrong answers may not come in any case
+    retries            as film_calls.channel
     """
 
-    def __init__(self, calls: FilmCalls, addresses: list[str], threads: int, failures_expected: bool = False):
-        self._calls, self._addresses = calls, addresses
+    def __init__(self, calls: FilmCalls, addresses: list[str], threads: int, failures_expected: bool = False, retries: bool = True):
+        self._calls, self._addresses, self._retries = calls, addresses, retries
         self._failures_expected = failures_expected
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -57,7 +45,7 @@ class Callers:
         self._channel.close()
 
     def _open(self) -> grpc.Channel:
-        return film_calls.channel(*self._addresses)
+        return film_calls.channel(*self._addresses, retries=self._retries)
 
     def _run(self) -> None:
         while self.allowed.wait() and not self._ended.is_set():
@@ -68,41 +56,24 @@ class Callers:
                 if not self._ended.is_set():
                     raise
 
-    def count(self, failure: Failure | None) -> None:
+    def count(self, failure: str) -> None:
         with self._lock:
             self.made += 1
-            if failure is not None:
+            if failure:
                 self.failed += 1
-                self.failures = [*self.failures, failure.text][:20]
+                self.failures = [*self.failures, failure][:20]
 
 
-def attempt(calls: FilmCalls, channel: grpc.Channel, number: int, failures_expected: bool = False) -> Failure | None:
-    """Makes the call of this number; returns why it failed."""
+def attempt(calls: FilmCalls, channel: grpc.Channel, number: int, failures_expected: bool = False) -> str:
+    """Makes the call of this number; returns why it failed, empty when it did not."""
     kind = calls.kinds[number % len(calls.kinds)]
     try:
         kind.call(channel, number)
     except grpc.RpcError as error:
-        return None if failures_expected else Failure(f"{kind.name}: {error.code().name}: {error.details()}", reason_of(error))
+        return "" if failures_expected else f"{kind.name}: {error.code().name}: {error.details()}"
     except WrongAnswer as error:
-        return Failure(f"{kind.name}: a wrong answer: {error}")
-    return None
-
-
-class CallersWithoutRetries(Callers):
-    """They see what a server that stops refuses; such calls are counted apart."""
-
-    def __init__(self, calls: FilmCalls, addresses: list[str], threads: int):
-        super().__init__(calls, addresses, threads)
-        self.refused_at: list[float] = []  # of time.monotonic()
-
-    def _open(self) -> grpc.Channel:
-        return film_calls.channel(*self._addresses, retries=False)
-
-    def count(self, failure: Failure | None) -> None:
-        if failure is not None and failure.reason == "STOPPING":
-            self.refused_at.append(time.monotonic())
-            failure = None
-        super().count(failure)
+        return f"{kind.name}: a wrong answer: {error}"
+    return ""
 
 
 class Newcomers(Callers):

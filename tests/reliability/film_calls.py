@@ -30,7 +30,7 @@ class WrongAnswer(Exception):
 def channel(*addresses: str, retries: bool = True) -> grpc.Channel:
     """With connections of its own.
 
-    retries  without, gRPC does not even repeat what no server has seen: every call that meets a stop fails
+    retries  without, gRPC does not even repeat what no server has seen: a call that the server refuses fails
     """
     config = SERVERS_CONFIG | RETRY_CONFIG if retries else SERVERS_CONFIG
     return grpc.insecure_channel("ipv4:" + ",".join(addresses), options=[

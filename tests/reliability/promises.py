@@ -48,7 +48,7 @@ def known_tests() -> set[str]:
 
 def is_case_of(name: str, test: str) -> bool:
     """Whether ctest's `name` is this test, a case of this suite, or an instance of either with parameters."""
-    bare = re.sub(r"/\w+$", "", re.sub(r"^\w+/", "", name))
+    bare = re.sub(r"/[^/]+$", "", re.sub(r"^\w+/", "", name.split("  # ")[0]))
     return bare == test or bare.startswith(test + ".")
 
 
@@ -83,8 +83,7 @@ def figures_by_name(record: dict) -> dict[str, Figure]:
 def faults_of(record: dict, at_least: dict[str, float]) -> list[str]:
     """Why this record does not prove the promise: what failed in the run, and for what the run was too short."""
     by_name = figures_by_name(record)
-    figures = [Figure(**figure) for figure in record["figures"]]
-    faults = [*record["failures"], *(f"{figure.what}: not as it must be" for figure in figures if not figure.holds())]
+    faults = [*record["failures"], *(f"{figure.what}: not as it must be" for figure in by_name.values() if not figure.holds())]
     for name, least in at_least.items():
         value = by_name[name].value if name in by_name else None
         if value is None or value < least:
@@ -106,11 +105,25 @@ def record_text(row: dict) -> str:
     return f"{figure_text(record_of(row), row['figures'])}: [all]({file.relative_to(PAGE.parent)})"
 
 
+def numbers_of(row: dict, ran: dict[str, Run]) -> list[str]:
+    """What the tests printed, as one number each: the greatest, or the sum."""
+    texts = []
+    for number in row.get("numbers", []):
+        found = [float(match[1]) for run in runs_of(row, ran) for match in re.finditer(number["pattern"], run.output)]
+        if runs_of(row, ran) and not found:
+            sys.exit(f"promises.py: no test printed {number['pattern']}: {row['promise']}")
+        if found:
+            texts.append(number["text"].format(number_text({"greatest": max, "sum": sum}[number["of"]](found))))
+    return texts
+
+
 def figures_of(row: dict, ran: dict[str, Run]) -> str:
-    """Of the long run, and what the tests printed, without repetition."""
+    """Of the long run, how many tests passed, and what they printed, without repetition."""
+    count = len(runs_of(row, ran))
     printed = [match[0] for pattern in row.get("printed", []) for run in runs_of(row, ran)
                for match in re.finditer(pattern, run.output)]
-    return "; ".join(dict.fromkeys([text for text in (record_text(row), *printed) if text]))
+    texts = [record_text(row), f"{count} {'test' if count == 1 else 'tests'} passed" if count else "", *printed, *numbers_of(row, ran)]
+    return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
 def seconds_of(row: dict, ran: dict[str, Run]) -> str:

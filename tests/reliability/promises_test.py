@@ -46,7 +46,7 @@ class PromisesTest(unittest.TestCase):
     def test_seconds_and_figures_are_those_of_all_cases_of_the_tests(self):
         with tempfile.TemporaryDirectory() as folder:
             junit = pathlib.Path(folder) / "tests.xml"
-            junit.write_text('<testsuite><testcase name="All/ATest.Does/3" time="1.5" status="run"><system-out>[ RUN ]\n7 of 9 done\n'
+            junit.write_text('<testsuite><testcase name="All/ATest.Does/3  # GetParam() = a-b 3" time="1.5" status="run"><system-out>[ RUN ]\n7 of 9 done\n'
                              '</system-out></testcase><testcase name="ATest.Other" time="2" status="run"/>'
                              '<testcase name="ATestOther.Does" time="9" status="run"><system-out>8 of 9 done</system-out></testcase>'
                              '<testcase name="BTest.Does" time="4" status="fail"/></testsuite>', encoding="utf-8")
@@ -54,7 +54,9 @@ class PromisesTest(unittest.TestCase):
         self.assertEqual(promises.seconds_of({"tests": ["ATest"]}, ran), "3.5")
         self.assertEqual(promises.seconds_of({"tests": ["ATest.Does"]}, ran), "1.5")
         self.assertEqual(promises.seconds_of({"tests": ["BTest"]}, ran), "")
-        self.assertEqual(promises.figures_of({"tests": ["ATest"], "printed": [r"\d of \d done"]}, ran), "7 of 9 done")
+        self.assertEqual(promises.figures_of({"tests": ["ATest"], "printed": [r"\d of \d done"]}, ran), "2 tests passed; 7 of 9 done")
+        numbers = [{"pattern": r"(\d)", "of": "sum", "text": "{} in all"}, {"pattern": r"(\d)", "of": "greatest", "text": "{} at most"}]
+        self.assertEqual(promises.figures_of({"tests": ["ATest.Does"], "numbers": numbers}, ran), "1 test passed; 16 in all; 9 at most")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,14 @@ def steady_port() -> int:
     raise AssertionError("no free port from 20,000 to 31,999")
 
 
+def message_of(line: str) -> str:
+    """Of a line of the log in JSON; the line itself when it is something else, such as a sanitizer's."""
+    try:
+        return json.loads(line)["message"]
+    except (ValueError, KeyError):
+        return line
+
+
 class ServerProgram:
     """On ports that stay the same; ended with the block.
 
@@ -90,7 +98,7 @@ class ServerProgram:
             for line in process.stderr:
                 self.log.append(line)
                 del self.log[:-1_000]
-                if json.loads(line).get("message") == "listening":
+                if message_of(line) == "listening":
                     self.listening_seconds = time.monotonic() - self._started_at
                     listening.set()
         listening.set()  # or ended: nobody shall wait any more

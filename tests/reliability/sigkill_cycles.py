@@ -10,6 +10,7 @@ machine slows both. FAKES_DIR holds the built fakes of a GPU.
 """
 
 import contextlib
+import itertools
 import json
 import math
 import pathlib
@@ -45,7 +46,7 @@ PATIENCE_SECONDS = 60
 CALLERS = 3
 MADE_ROWS, MADE_DIM = 12_000, 128  # so that loads and reloads take a while
 RELOAD_EVERY = 3
-MOMENTS = ("reload", "load", "call", "reload", "publish", "file")
+OTHER_MOMENTS = ("load", "call", "publish", "file")
 RELOADED = ("films", "made")
 STAGE_VERIFYING = collections_pb2.ChangeProgress.STAGE_VERIFYING
 
@@ -116,12 +117,13 @@ class Kills:
 
     def run(self, count: int) -> None:
         self._start(self.usual)
+        others, written = itertools.cycle(OTHER_MOMENTS), itertools.cycle((self.tuning, self.journal))
         for number in range(count):
-            is_behind = self.during_reload <= number // RELOAD_EVERY
-            moment = "reload" if is_behind else MOMENTS[number % len(MOMENTS)]
+            # One ahead, so that one that comes too late at the end can be made up for.
+            moment = "reload" if self.during_reload <= (number + RELOAD_EVERY) // RELOAD_EVERY else next(others)
             self.counts[moment] = self.counts.get(moment, 0) + 1
             if moment == "file":
-                self._kill_while_written((self.tuning, self.journal)[number // len(MOMENTS) % 2])
+                self._kill_while_written(next(written))
                 continue
             getattr(self, f"_kill_in_{moment}")()
             self._start_again(self.usual, f"kill {number}, in a {moment}")

@@ -140,7 +140,7 @@ class Soak:
                 if self.ended.wait(CHECK_SECONDS):
                     return
                 self.counts["checked"] += 1
-                if (failure := attempt(self._calls, channel, number)) is not None:
+                if failure := attempt(self._calls, channel, number):
                     self.fail("check_failed", failure)
 
     def reload(self) -> None:

@@ -168,7 +168,8 @@ class Loads {
       const auto served = store_->Pin(name);
       served_id = served.ok() ? (*served)->id : "";
     };
-    // What is in memory, and what other loads promise besides or take until they end.
+    // Upper bound, in generations, of what is in memory or reserved at any time during this load:
+    // what is alive now, and two for each other load (one reserved, one built).
     const std::uint64_t held_max = CountedGeneration::alive() + 2 * (begun_ - ended_);
     const std::uint64_t begun = ++begun_;
     const auto loaded = replaces ? publisher_->Replace(change) : publisher_->Create(change);
