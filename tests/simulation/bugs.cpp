@@ -39,6 +39,8 @@ constexpr BugInfo kBugs[] = {
      "the free memory is read without the lock"},
     {Bug::kKeepsReservation, "KeepsReservation", "publisher", "loads",
      "a failed read keeps its reservation"},
+    {Bug::kReservesTwice, "ReservesTwice", "publisher", "loads",
+     "a load reserves twice what it needs, and releases it"},
     {Bug::kReleasesBeforeCounting, "ReleasesBeforeCounting", "publisher", "loads",
      "memory is given up before it is counted"},
     {Bug::kPinsBeforeClaiming, "PinsBeforeClaiming", "publisher", "loads",

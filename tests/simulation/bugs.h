@@ -27,6 +27,7 @@ enum class Bug : std::uint8_t {
   kDropsLeaseOnSwap,
   kReadsBudgetUnlocked,
   kKeepsReservation,
+  kReservesTwice,
   kReleasesBeforeCounting,
   kPinsBeforeClaiming,
   kKeepsClaim,

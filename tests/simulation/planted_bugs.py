@@ -139,6 +139,9 @@ BUGS = (
          "      return dataset.status();\n"
          "    }\n"
          "    if (!change.required_id")),
+    bug("kReservesTwice", PUBLISHER,
+        ("      reserved_bytes_ -= *reserved;", "      reserved_bytes_ -= PLANTED ? 2 * *reserved : *reserved;"),
+        ("  reserved_bytes_ += needed;", "  reserved_bytes_ += PLANTED ? 2 * needed : needed;")),
     bug("kReleasesBeforeCounting", PUBLISHER,
         ("    absl::StatusOr<Snapshot> snapshot = Build(",
          "    if (PLANTED) std::move(release).Invoke();\n    absl::StatusOr<Snapshot> snapshot = Build(")),
