@@ -103,10 +103,12 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
                                                       std::size_t count_max) const {
   std::vector<FolderEntry> entries;
   const absl::StatusOr<fs::path> relative = Resolve(subfolder);
-  if (base::ReasonOf(relative.status()) == base::ErrorReason::kOutOfMemory) {
-    return relative.status();
+  if (!relative.ok()) {
+    if (base::ReasonOf(relative.status()) == base::ErrorReason::kOutOfMemory) {
+      return relative.status();
+    }
+    return entries;
   }
-  if (!relative.ok()) return entries;
   base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(
       descriptor.valid() ? fdopendir(descriptor.get()) : nullptr, closedir);
