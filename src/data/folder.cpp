@@ -102,6 +102,8 @@ bool Folder::Has(const std::string& display_name) const {
 absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfolder,
                                                       std::size_t count_max) const {
   std::vector<FolderEntry> entries;
+  std::string_view what = subfolder;
+  if (what.empty()) what = "the folder";
   const absl::StatusOr<fs::path> relative = Resolve(subfolder);
   if (!relative.ok()) {
     if (base::ReasonOf(relative.status()) == base::ErrorReason::kOutOfMemory) {
@@ -114,14 +116,14 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
       descriptor.valid() ? fdopendir(descriptor.get()) : nullptr, closedir);
   if (folder == nullptr) {
     if (!base::IsLackOfResources(errno)) return entries;
-    return CannotOpen(subfolder.empty() ? "the folder" : subfolder, errno);
+    return CannotOpen(what, errno);
   }
   descriptor.Release();  // closedir closes it
   while (entries.size() < count_max) {
     errno = 0;
     const dirent* const entry = readdir(folder.get());
     if (entry == nullptr && base::IsLackOfResources(errno)) {
-      return CannotOpen(subfolder.empty() ? "the folder" : subfolder, errno);
+      return CannotOpen(what, errno);
     }
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;

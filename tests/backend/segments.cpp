@@ -24,6 +24,18 @@ std::shared_ptr<PaddedRows> UnitRows(std::size_t row_count, std::size_t dim, See
   return rows;
 }
 
+std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t row_count, std::size_t dim,
+                                            SeededRandom& random) {
+  auto rows = UnitRows(row_count, dim, random);
+  for (std::size_t row = 1; row < row_count; row += 2) {
+    for (std::size_t i = 0; i < dim; ++i) {
+      (*rows)[row][i] = (*rows)[0][i] * (1 + random.Signed() * 0x1p-12F);
+    }
+    ScaleTo((*rows)[row], 1);
+  }
+  return rows;
+}
+
 SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row) {
   return {rows->view(), rows, Metric::kDot, first_row};
 }

@@ -19,6 +19,11 @@ void ScaleTo(std::span<float> vector, double length);
 // Random rows of unit length.
 std::shared_ptr<PaddedRows> UnitRows(std::size_t row_count, std::size_t dim, SeededRandom& random);
 
+// The same, but every second row is the first one with changes that bounds of cheap scores do not
+// separate: each of these may be among the best for any of them.
+std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t row_count, std::size_t dim,
+                                            SeededRandom& random);
+
 // A segment over rows that it owns.
 SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row = 0);
 

@@ -286,24 +286,11 @@ TEST(GpuEngineTest, ReturnsToFp16WhereTooManyRowsAreWithinTheInt8Bound) {
   EXPECT_EQ(Rescans(bench.Expect(batch, "returned")), 0U);
 }
 
-// Thousands of rows within the bound of each other, every second one: each may be among the best.
-std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t count, std::size_t dim,
-                                            SeededRandom& random) {
-  auto rows = tests::UnitRows(count, dim, random);
-  for (std::size_t row = 1; row < count; row += 2) {
-    for (std::size_t i = 0; i < dim; ++i) {
-      (*rows)[row][i] = (*rows)[0][i] * (1 + random.Signed() * 0x1p-12F);
-    }
-    tests::ScaleTo((*rows)[row], 1);
-  }
-  return rows;
-}
-
 TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
   constexpr std::size_t kRows = 9'000, kDim = 32;
   tests::ResetEmulatedGpu(CardOf(0), 9);
   SeededRandom random(13);
-  const auto rows = NearlyEqualRows(kRows, kDim, random);
+  const auto rows = tests::NearlyEqualRows(kRows, kDim, random);
   Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), rows, Metric::kCosine);
   const PaddedRows& all = *rows;
   PaddedRows query(1, kDim);
@@ -318,7 +305,7 @@ TEST(GpuEngineTest, GrowsTheCapacityWhenHitsOverflow) {
 TEST(GpuEngineTest, AnswersTheOthersWhereSomeQuerysHitsOverflow) {
   constexpr std::size_t kRows = 9'000, kDim = 32, kQueries = 8;
   SeededRandom random(43);
-  const auto rows = NearlyEqualRows(kRows, kDim, random);
+  const auto rows = tests::NearlyEqualRows(kRows, kDim, random);
   const PaddedRows& all = *rows;
   const auto queries = tests::UnitRows(kQueries, kDim, random);
   for (std::size_t query = 0; query < kQueries; query += 2) {

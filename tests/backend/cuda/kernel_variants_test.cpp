@@ -27,6 +27,7 @@ using tests::SeededRandom;
 struct VariantCase {
   std::size_t row_count, dim, batch;
   std::uint32_t k;
+  bool nearly_equal = false;  // every second row, and the queries
 };
 
 // A segment with a query in two masked and one in three with excluded rows.
@@ -34,13 +35,17 @@ class VariantBench {
  public:
   VariantBench(Device& device, Workspace& workspace, const VariantCase& tried)
       : random_(tried.row_count + tried.dim),
-        rows_(tests::UnitRows(tried.row_count, tried.dim, random_)),
+        rows_(tried.nearly_equal ? tests::NearlyEqualRows(tried.row_count, tried.dim, random_)
+                                 : tests::UnitRows(tried.row_count, tried.dim, random_)),
         queries_(tests::UnitRows(tried.batch, tried.dim, random_)),
         resident_(device, tests::SegmentOf(rows_),
                   PlanResident(SizeOf(*rows_), true, HasInt8Scan(device.traits().code_capability))),
         runner_(device, workspace, resident_),
         mask_(tests::MaskOf(static_cast<Row>(tried.row_count), 2, random_)),
         specs_(tests::Specs(tried.batch, tried.k)) {
+    for (std::size_t i = 0; tried.nearly_equal && i < queries_->row_count(); ++i) {
+      std::ranges::copy((*rows_)[2 * i + 1], (*queries_)[i].begin());
+    }
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (i % 2 == 1) specs_[i].mask = &mask_;
       if (i % 3 == 2) specs_[i].excluded_rows = kExcluded;
@@ -135,6 +140,12 @@ bool HasRun(std::string_view kernel) {
       log, [&](const std::string& call) { return call.find(kernel) != std::string::npos; });
 }
 
+// In a large segment the first rows set a second gate.
+void AddSecondGate(const VariantCase& tried, PassPlan& plan) {
+  plan.second_tiles = static_cast<unsigned>(tried.row_count) / 32 / 2;
+  plan.second_share = 0.5;
+}
+
 class KernelVariantTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void Open(const GpuOptions& options, std::uint64_t seed) {
@@ -172,13 +183,28 @@ TEST_P(KernelVariantTest, AnswersAsTheScanDoes) {
     unproven += bench.Expect(*plan, what);
     EXPECT_TRUE(HasRun(KernelOf(variant))) << what;
     if (!IsScan(variant.strategy) || variant.form == kernels::ScanForm::kKept) continue;
-    // In a large segment the first rows set a second gate.
-    plan->second_tiles = static_cast<unsigned>(tried.row_count) / 32 / 2;
-    plan->second_share = 0.5;
+    AddSecondGate(tried, *plan);
     unproven += bench.Expect(*plan, what + ", a second gate");
   }
   EXPECT_GE(planned, 2U);
   EXPECT_LE(unproven * 50, queries);
+}
+
+// Gates lie as far below the best cheap scores as these may err, so that no query is run again.
+TEST_P(KernelVariantTest, ProvesAnswersAmongNearlyEqualRows) {
+  const KernelVariant& variant = KernelVariants()[GetParam()];
+  const VariantCase tried{1'024, 64, 5, 3, true};
+  Open(tests::EmulatedOptions(), GetParam());
+  VariantBench bench(*device_, *workspace_, tried);
+  PassDemand demand = bench.Demand();
+  demand.growth = 4;  // half the rows are hits
+  auto plan = PlanVariant(variant, device_->traits(), GpuTuning{.scan_queries_max = 128},
+                          workspace_->size(), bench.size(), demand);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(bench.Expect(*plan, "one gate"), 0U);
+  if (!IsScan(variant.strategy) || variant.form == kernels::ScanForm::kKept) return;
+  AddSecondGate(tried, *plan);
+  EXPECT_EQ(bench.Expect(*plan, "two gates"), 0U);
 }
 
 // Code for sm_75 that a later card made its own of: no kernel of it copies in the background.
