@@ -6,15 +6,21 @@
 `simile bench` measures the rate that the server can answer, then calls at 70 % of it, at random times. Beside it: calls of every
 kind whose answers are compared with the exact ones; a reload every minute, every tenth of files that are bad; clients that are
 killed, that fall silent, that do not read their replies. Fails when memory, descriptors or threads grow, or when a call fails.
-Clients and server share the machine: the rate is measured again every five minutes, and lowered while calls come late.
+Clients and server share the machine: the rate is lowered while calls come late.
+
+Growth is measured after the first fifth of the time, since memory follows the rate and the most calls at once: until then what
+the server can answer is measured again and again, of which the least counts from then on; and in the first half of that time it
+is stopped for moments, so that what a stall of the machine would add later is there from the start.
 """
 
 import contextlib
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -45,7 +51,7 @@ SPEED = 20 if IS_SHORT else 1
 SHARE_OF_CAPACITY = 0.7
 RUN_SECONDS = 3 if IS_SHORT else 10  # of one load, which gives one point of the latencies
 CAPACITY_SECONDS = 2 if IS_SHORT else 5
-MEASURE_AGAIN_SECONDS = 300
+MEASURE_AGAIN_SECONDS = 60 / SPEED
 LATE_P99_MS = 500  # calls come late: the machine has less for the server than it had
 RELOAD_SECONDS = 2 if IS_SHORT else 60
 BAD_EVERY = 2 if IS_SHORT else 10
@@ -56,6 +62,8 @@ SAMPLE_SECONDS = 1 / SPEED
 KEEPALIVE_SECONDS = (2, 5) if IS_SHORT else (20, 10)
 MUTE_SECONDS_MAX = 1.5 * sum(KEEPALIVE_SECONDS)
 WARM_UP_SHARE = 0.2
+STALL_SECONDS = 0.2
+BETWEEN_STALLS_SECONDS = 15 / SPEED
 SLOPE_MIB_MAX = 1.0  # in ten minutes
 GROWTH_MAX = 3  # of the medians of descriptors and threads
 MIX = [{"kind": "vector", "weight": 30, "payload": ["title"]}, {"kind": "id", "weight": 20},
@@ -85,7 +93,7 @@ class Soak:
         self.loads: list[dict] = []
         self.failures: list[str] = []
         self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "reloads", "reload_failed", "bad_reloads",
-                                     "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread"), 0)
+                                     "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread", "stalls"), 0)
         (work / "mix.json").write_text(json.dumps({"calls": MIX}), encoding="utf-8")
 
     def seconds(self) -> float:
@@ -107,16 +115,19 @@ class Soak:
             return {}
         return json.loads(run.stdout)["runs"][0]
 
-    def load(self) -> None:
-        """Measures the capacity and calls at a share of it."""
-        measured_at, rate, target = -MEASURE_AGAIN_SECONDS, 0.0, 0.0
+    def load(self, warm_up_seconds: float) -> None:
+        """Calls at a share of the capacity, which is measured in the warm-up."""
+        target = rate = math.inf
+        measured_at = -math.inf
         while not self.ended.is_set():
-            if self.seconds() - measured_at >= MEASURE_AGAIN_SECONDS:
+            is_due = self.seconds() < warm_up_seconds and self.seconds() - measured_at >= MEASURE_AGAIN_SECONDS
+            if is_due or target == math.inf:
                 measured_at = self.seconds()
                 run = self._load("--in-flight", 16, "--warm-up", "1s", "--duration", f"{CAPACITY_SECONDS}s")
-                target = SHARE_OF_CAPACITY * run.get("calls_per_s", target / SHARE_OF_CAPACITY)
-                rate = target
+                if not run:
+                    continue
                 self._count_errors(run)
+                rate = target = min(target, SHARE_OF_CAPACITY * run["calls_per_s"])
             at = self.seconds()
             run = self._load("--rate", f"{max(rate, 1):.0f}", "--warm-up", "0s", "--duration", f"{RUN_SECONDS}s")
             if not run:
@@ -216,16 +227,27 @@ class Soak:
             self.samples.append({"at_s": self.seconds(), "rss_mib": pages * os.sysconf("SC_PAGESIZE") / 2 ** 20,
                                  "descriptors": len(os.listdir(process / "fd")), "threads": len(os.listdir(process / "task"))})
 
+    def stall(self, seconds: float) -> None:
+        """Stops the process for a moment again and again, until so many seconds have passed."""
+        while self.seconds() < seconds and not self.ended.wait(BETWEEN_STALLS_SECONDS):
+            self._server.process.send_signal(signal.SIGSTOP)
+            self.ended.wait(STALL_SECONDS)
+            self._server.process.send_signal(signal.SIGCONT)
+            self.counts["stalls"] += 1
+
     def run(self, seconds: float) -> None:
-        threads = [threading.Thread(target=work) for work in (self.load, self.check, self.reload, self.die, self.sample)]
-        for thread in threads:
+        warm_up_seconds = WARM_UP_SHARE * seconds
+        load = threading.Thread(target=self.load, args=(warm_up_seconds,))
+        threads = [load, *(threading.Thread(target=work) for work in (self.check, self.reload, self.die, self.sample))]
+        stalls = threading.Thread(target=self.stall, args=(warm_up_seconds / 2,))
+        for thread in (*threads, stalls):
             thread.start()
         while self.seconds() < seconds and all(thread.is_alive() for thread in threads):
             self.ended.wait(0.5)
         if self.seconds() < seconds:
             self.failures.append("a part of the load ended early; its error is above")
         self.ended.set()
-        for thread in threads:
+        for thread in (*threads, stalls):
             thread.join()
 
 
@@ -262,6 +284,7 @@ def figures(soak: Soak) -> list[Figure]:
             Figure("of them cut by the server", counts["mute_cut"], at_least=1),
             exactly(f"of them still connected after {number_text(MUTE_SECONDS_MAX)} s", counts["mute_kept"], 0),
             Figure("clients with unread replies", counts["unread"], at_least=1),
+            Figure(f"stalls of {number_text(STALL_SECONDS)} s in the first tenth of the time", counts["stalls"], at_least=1),
             Figure("p99 of the load: median", statistics.median(load["p99_ms"] for load in soak.loads), "ms"),
             Figure("p99 of the load: worst 10 s", max(load["p99_ms"] for load in soak.loads), "ms"),
             Figure("memory at the end", statistics.median(s["rss_mib"] for s in soak.samples[-10:]), "MiB"),
