@@ -43,8 +43,10 @@ class VariantBench {
         runner_(device, workspace, resident_),
         mask_(tests::MaskOf(static_cast<Row>(tried.row_count), 2, random_)),
         specs_(tests::Specs(tried.batch, tried.k)) {
-    for (std::size_t i = 0; tried.nearly_equal && i < queries_->row_count(); ++i) {
-      std::ranges::copy((*rows_)[2 * i + 1], (*queries_)[i].begin());
+    if (tried.nearly_equal) {
+      for (std::size_t i = 0; i < tried.batch; ++i) {
+        std::ranges::copy((*rows_)[2 * i + 1], (*queries_)[i].begin());
+      }
     }
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (i % 2 == 1) specs_[i].mask = &mask_;
