@@ -65,11 +65,11 @@ def programs_in(folder: pathlib.Path, arguments: argparse.Namespace, killed: boo
 def run_list(name: str, folder: pathlib.Path, out: pathlib.Path) -> dict:
     command = [sys.executable, "-B", str(HERE / "run.py"), "--list", name, "--tiny", "--minutes", "30", "--bin", str(folder), "--blas",
                str(folder / "libcublas.so"), "--out", str(out)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                          env=dict(os.environ, LD_LIBRARY_PATH=str(folder)))
+    # Its lines, one as each step begins and one as it ends, go to stderr: the results, below, are for stdout.
+    subprocess.run(command, stdout=sys.stderr, check=False, env=dict(os.environ, LD_LIBRARY_PATH=str(folder)))
     file = out / f"gpu-{name}.json"
     if not file.exists():
-        sys.exit(f"error: {name} wrote no results:\n{done.stdout}")
+        sys.exit(f"error: {name} wrote no results; its output is above")
     return json.loads(file.read_text(encoding="utf-8"))["steps"]
 
 
