@@ -26,7 +26,8 @@ def main():
             sys.exit(f"fatbinary: {name}: {library.nvFatbinGetErrorString(code).decode()}")
 
     handle = ctypes.c_void_p()
-    given = [f"-{option.lstrip('-')}".encode() for option in options]
+    # By default only PTX is compressed, and machine code is the greater part.
+    given = [b"-compress-all", *(f"-{option.lstrip('-')}".encode() for option in options)]
     call("nvFatbinCreate", ctypes.byref(handle), (ctypes.c_char_p * len(given))(*given), ctypes.c_size_t(len(given)))
     for image in arguments.image:
         fields = dict(field.split("=", 1) for field in image.split(","))

@@ -134,7 +134,8 @@ class ImageTest(unittest.TestCase):
 
     def test_is_labelled_with_its_version(self):
         labels = self.image["Config"]["Labels"]
-        version = docker.docker("run", "--rm", "simile:cpu", "--version").stdout.split()[1]
+        # Without a network, of which docker may print a warning.
+        version = docker.docker("run", "--rm", "--network", "none", "simile:cpu", "--version").stdout.split()[1]
         self.assertEqual(labels["org.opencontainers.image.version"], version)
         self.assertEqual(labels["org.opencontainers.image.licenses"], "Apache-2.0")
 
@@ -214,9 +215,11 @@ class CpuTest(ServedTest):
                 counts = self.threads_under_load(cpus, pretended)
                 figures.append((f"threads under load with --cpus {cpus} of 64",
                                 ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))))
-                for pool in ("default-executo", "event_engine", "nexting_thread"):
+                # The server's own, most of them for parts of calls that wait their turn, have the program's name.
+                self.assertLessEqual(counts.pop("simile"), 64)
+                for pool in ("default-executo", "event_engine"):
                     self.assertLessEqual(counts[pool], 2 * cpus + 2, pool)
-                self.assertLessEqual(sum(counts.values()), 24)
+                self.assertLessEqual(sum(counts.values()), 20)
 
     def threads_under_load(self, cpus: int, possible: pathlib.Path) -> dict[str, int]:
         """How many threads of each name a server with so many processors has, after a load of many connections."""
