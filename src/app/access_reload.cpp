@@ -15,6 +15,7 @@ using Paths = std::vector<std::filesystem::path>;
 
 constexpr std::chrono::hours kWarnedBefore{14 * 24};
 constexpr std::chrono::hours kWarningInterval{24};
+constexpr std::chrono::minutes kReportInterval{10};
 
 Paths FilesOf(const net::Tls* tls) {
   if (tls == nullptr) return {};
@@ -28,16 +29,17 @@ Paths FilesOf(const net::Tls* tls) {
 
 AccessReload::AccessReload(std::filesystem::path access_file, std::shared_ptr<net::Tls> tls,
                            service::AccessControl& access, const Clock& clock,
-                           const observe::Logger& log)
+                           const observe::Logger& log, observe::AuditLog& audit)
     : access_file_(std::move(access_file)),
       tls_(std::move(tls)),
       access_(access),
       clock_(clock),
       log_(log),
-      access_files_(access_file_.empty() ? Paths{} : Paths{access_file_}),
-      tls_files_(FilesOf(tls_.get())),
-      access_stamps_(StampsOf(access_files_)),
-      tls_stamps_(StampsOf(tls_files_)),
+      audit_(audit),
+      watched_access_{"access file", "refused: the former one stays in force",
+                      access_file_.empty() ? Paths{} : Paths{access_file_}},
+      watched_certificates_{"certificates", "refused: the former ones stay in use",
+                            FilesOf(tls_.get())},
       next_warning_(clock.Now()) {}
 
 AccessReload::Stamps AccessReload::StampsOf(const Paths& files) {
@@ -55,44 +57,49 @@ AccessReload::Stamps AccessReload::StampsOf(const Paths& files) {
   return stamps;
 }
 
-// The stamps are taken before the content, so that a change in between is seen the next time.
 void AccessReload::Look() {
-  if (Stamps now = StampsOf(access_files_); now != access_stamps_) {
-    access_stamps_ = std::move(now);
-    ReloadAccessFile();
-  }
-  if (Stamps now = StampsOf(tls_files_); now != tls_stamps_) {
-    tls_stamps_ = std::move(now);
-    ReloadCertificates();
-  }
+  Look(watched_access_, [this] { return ReloadAccessFile(); });
+  Look(watched_certificates_, [this] { return ReloadCertificates(); });
   WarnOfExpiry();
 }
 
-void AccessReload::ReloadAccessFile() {
-  auto policy = ReadAccessFile(access_file_);
-  if (!policy.ok()) {
-    log_.Error("audit", {{"change", "access file"},
-                         {"result", "refused: the former one stays in force"},
-                         {"error", std::string(policy.status().message())}});
-    return;
+// The stamps are taken before the content, so that a change in between is seen the next time.
+void AccessReload::Look(Watched& watched, absl::FunctionRef<absl::Status()> reload) {
+  if (watched.files.empty()) return;
+  Stamps now = StampsOf(watched.files);
+  if (now != watched.stamps) {
+    watched.is_in_use = false;
+    watched.next_report = clock_.Now();
+    watched.stamps = std::move(now);
   }
-  const std::size_t count = (*policy)->principals().size();
-  access_.SetPolicy(*std::move(policy));
-  log_.Info("audit", {{"change", "access file"}, {"result", "done"}, {"principals", count}});
+  if (watched.is_in_use) return;
+  const absl::Status status = reload();
+  watched.is_in_use = status.ok();
+  if (status.ok() || clock_.Now() < watched.next_report) return;
+  watched.next_report = clock_.Now() + kReportInterval;
+  log_.Error("audit", {{"change", watched.name},
+                       {"result", watched.if_refused},
+                       {"error", std::string(status.message())}});
 }
 
-void AccessReload::ReloadCertificates() {
+absl::Status AccessReload::ReloadAccessFile() {
+  auto policy = ReadAccessFile(access_file_);
+  if (!policy.ok()) return policy.status();
+  const std::size_t count = (*policy)->principals().size();
+  access_.SetPolicy(*std::move(policy));
+  audit_.Write({{"change", watched_access_.name}, {"result", "done"}, {"principals", count}});
+  return absl::OkStatus();
+}
+
+absl::Status AccessReload::ReloadCertificates() {
   const absl::StatusOr<bool> changed = tls_->Reload();
-  if (!changed.ok()) {
-    log_.Error("audit", {{"change", "certificates"},
-                         {"result", "refused: the former ones stay in use"},
-                         {"error", std::string(changed.status().message())}});
-    return;
-  }
-  if (!*changed) return;
-  log_.Info("audit",
-            {{"change", "certificates"}, {"result", "done"}, {"subject", tls_->content().subject}});
+  if (!changed.ok()) return changed.status();
+  if (!*changed) return absl::OkStatus();
+  audit_.Write({{"change", watched_certificates_.name},
+                {"result", "done"},
+                {"subject", tls_->content().subject}});
   next_warning_ = clock_.Now();
+  return absl::OkStatus();
 }
 
 void AccessReload::WarnOfExpiry() {

@@ -4,9 +4,14 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <vector>
 
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+
 #include "net/tls.h"
+#include "observe/audit_log.h"
 #include "observe/log.h"
 #include "service/access/access_control.h"
 #include "simile/clock.h"
@@ -14,16 +19,20 @@
 namespace simile::app {
 
 // Takes what changed in the access file and the certificates into use while the server runs. A file
-// that is not valid changes nothing and is reported once. Not thread-safe.
+// that is not valid, or cannot be read now, changes nothing; it is tried again each time, and
+// reported at once and then every ten minutes. Not thread-safe.
 class AccessReload {
  public:
   //   access_file  empty for none
   //   tls          null for none
-  //   access, clock, log  borrowed
+  //   access, clock, log, audit  borrowed
   AccessReload(std::filesystem::path access_file, std::shared_ptr<net::Tls> tls,
-               service::AccessControl& access, const Clock& clock, const observe::Logger& log);
+               service::AccessControl& access, const Clock& clock, const observe::Logger& log,
+               observe::AuditLog& audit);
 
-  // Looks whether files changed. To be called about once a second: a few system calls.
+  // Reads the files that changed since they were last taken into use; all of them the first time,
+  // because they may have changed since the server's start read them. To be called before the first
+  // call is taken and then about once a second: a few system calls where nothing changed.
   void Look();
 
  private:
@@ -35,10 +44,20 @@ class AccessReload {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   using Stamps = std::vector<Stamp>;
+  // Files that are taken into use together.
+  struct Watched {
+    std::string_view name;        // in the log
+    std::string_view if_refused;  // in the log
+    std::vector<std::filesystem::path> files;
+    Stamps stamps = {};
+    bool is_in_use = false;  // the content with these stamps
+    Clock::TimePoint next_report = {};
+  };
 
   static Stamps StampsOf(const std::vector<std::filesystem::path>& files);
-  void ReloadAccessFile();
-  void ReloadCertificates();
+  void Look(Watched& watched, absl::FunctionRef<absl::Status()> reload);
+  absl::Status ReloadAccessFile();
+  absl::Status ReloadCertificates();
   void WarnOfExpiry();
 
   const std::filesystem::path access_file_;
@@ -46,10 +65,9 @@ class AccessReload {
   service::AccessControl& access_;
   const Clock& clock_;
   const observe::Logger& log_;
-  const std::vector<std::filesystem::path> access_files_;  // none or one
-  const std::vector<std::filesystem::path> tls_files_;
-  Stamps access_stamps_;
-  Stamps tls_stamps_;
+  observe::AuditLog& audit_;
+  Watched watched_access_;
+  Watched watched_certificates_;
   Clock::TimePoint next_warning_;
 };
 

@@ -142,6 +142,7 @@ App::BaseServices::BaseServices(const Config& given, const observe::Logger& give
     : config(given),
       log(given_log),
       failure_lines(log, clock),
+      audit(log, clock),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics),
       readiness(config.ready_file, NotifySocket(), log) {}
@@ -177,9 +178,9 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared
              .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
              .examination = examination_},
       tls_(std::move(tls)),
-      access_reload_(config_.access_file, tls_, access_, clock_, log_),
-      services_({clock_, log_, base_->failure_lines, metrics_, store_, executor_, changes_,
-                 serving_backend_, admin_, health_, config_.limits, access_,
+      access_reload_(config_.access_file, tls_, access_, clock_, log_, base_->audit),
+      services_({clock_, log_, base_->failure_lines, base_->audit, metrics_, store_, executor_,
+                 changes_, serving_backend_, admin_, health_, config_.limits, access_,
                  config_.log_requests}) {
   metrics_.SetQueueCapacity(config_.limits.queue_queries_max);
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
@@ -233,6 +234,7 @@ absl::Status App::Start() {
                        [this] { return UnreadyReason(); }},
         clock_, net::MetricsEndpointOptions());
   }
+  access_reload_.Look();
   WarnOfOpenAddress();
   server_->Accept();
   every_second_.emplace([this] { CleanUp(); });
@@ -287,6 +289,12 @@ void App::ReloadChanged() {
     if (!before.ok()) continue;  // unloaded by a caller
     const auto after = changes_.ReloadServed(collection.name);
     if (!after.ok() && base::ReasonOf(after.status()) == base::ErrorReason::kStopping) return;
+    if (!after.ok() || *after != *before) {
+      base_->audit.Write(
+          {{"change", "reload by SIGHUP"},
+           {"result", after.ok() ? "done" : base::InfoOf(base::ReasonOf(after.status())).name},
+           {"collection", collection.name}});
+    }
     if (!after.ok()) {
       log_.Warn("collection not reloaded", {{"collection", collection.name},
                                             {"error", std::string(after.status().message())}});
@@ -317,6 +325,7 @@ void App::WarnOfOpenAddress() const {
 void App::CleanUp() {
   access_reload_.Look();
   base_->failure_lines.ReportLeftOut();
+  base_->audit.ReportLeftOut();
   if (!idle_memory_.IsDue(ReadProcess(clock_))) return;
   base::ReturnFreedMemory();
   idle_memory_.Returned(ReadProcess(clock_).resident_bytes);
@@ -363,6 +372,7 @@ bool App::Drain() {
   health_.EndWatches();
   const bool drained = server_->Drain(config_.limits.drain_timeout);
   base_->failure_lines.ReportLeftOut();
+  base_->audit.ReportLeftOut();
   return drained;
 }
 

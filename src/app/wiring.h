@@ -24,6 +24,7 @@
 #include "engine/snapshots/snapshot_store.h"
 #include "net/metrics_endpoint.h"
 #include "net/server.h"
+#include "observe/audit_log.h"
 #include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -100,6 +101,7 @@ class App {
     const RealClock clock;
     const observe::Logger& log;
     observe::FailureLines failure_lines;
+    observe::AuditLog audit;
     observe::Metrics metrics;
     GpuWatch gpu_watch;
     Readiness readiness;

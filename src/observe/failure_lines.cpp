@@ -4,8 +4,8 @@
 
 namespace simile::observe {
 
-FailureLines::FailureLines(const Logger& log, const Clock& clock)
-    : log_(log), clock_(clock), counts_(base::ErrorReasons().size()) {}
+FailureLines::FailureLines(const Logger& log, const Clock& clock, std::string_view left_out)
+    : log_(log), clock_(clock), left_out_(left_out), counts_(base::ErrorReasons().size()) {}
 
 bool FailureLines::Admits(base::ErrorReason reason) {
   const auto second =
@@ -32,8 +32,7 @@ void FailureLines::ReportLeftOut() {
       left_out = std::exchange(counts_[static_cast<std::size_t>(info.reason)].left_out, 0);
     }
     if (left_out == 0) continue;
-    log_.Warn("more requests failed, without a line each",
-              {{"reason", info.name}, {"requests", left_out}});
+    log_.Warn(left_out_, {{"reason", info.name}, {"requests", left_out}});
   }
 }
 

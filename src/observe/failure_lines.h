@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "base/error_detail.h"
@@ -18,8 +19,10 @@ class FailureLines {
  public:
   static constexpr std::uint64_t kLinesPerSecond = 10;  // of each reason
 
-  // Both borrowed.
-  FailureLines(const Logger& log, const Clock& clock);
+  //   log, clock  borrowed
+  //   left_out    the message of the lines that say how many got none; a literal
+  FailureLines(const Logger& log, const Clock& clock,
+               std::string_view left_out = "more requests failed, without a line each");
 
   // Whether a call that fails now, for this reason, gets a line. If not, it is counted.
   bool Admits(base::ErrorReason reason);
@@ -36,6 +39,7 @@ class FailureLines {
 
   const Logger& log_;
   const Clock& clock_;
+  const std::string_view left_out_;
   std::mutex mutex_;           // guards counts_
   std::vector<Count> counts_;  // by ErrorReason
 };

@@ -110,7 +110,16 @@ Logger::~Logger() = default;
 
 void Logger::Write(LogLevel level, bool urgent, std::string_view message,
                    std::span<const LogField> fields) const noexcept {
-  if (!impl_->Takes(level)) return;
+  if (impl_->Takes(level)) WriteLine(level, urgent, message, fields);
+}
+
+void Logger::WriteAlways(std::string_view message,
+                         std::span<const LogField> fields) const noexcept {
+  WriteLine(LogLevel::kInfo, false, message, fields);
+}
+
+void Logger::WriteLine(LogLevel level, bool urgent, std::string_view message,
+                       std::span<const LogField> fields) const noexcept {
   try {
     impl_->Write(level, urgent, message, fields);
   } catch (const std::exception&) {

@@ -78,6 +78,9 @@ class Logger {
     Write(level, false, message, fields);
   }
 
+  // The same at level info, whatever `level` is.
+  void WriteAlways(std::string_view message, std::span<const LogField> fields) const noexcept;
+
   // Before the process ends by _exit: waits until every line is written, but no longer than this
   // for a reader who does not read. The destructor does so by itself. Returns whether they are.
   bool Flush(std::chrono::milliseconds wait = std::chrono::seconds(1)) const noexcept;
@@ -87,6 +90,9 @@ class Logger {
  private:
   void Write(LogLevel level, bool urgent, std::string_view message,
              std::span<const LogField> fields) const noexcept;
+  // Without asking for the level.
+  void WriteLine(LogLevel level, bool urgent, std::string_view message,
+                 std::span<const LogField> fields) const noexcept;
 
   class Impl;  // keeps spdlog's headers out of this one
 

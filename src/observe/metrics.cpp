@@ -38,9 +38,9 @@ const Buckets& RescoredBuckets() {
 // By Rejection.
 constexpr std::array kRejectionLabels = {
     "queue_full",           "deadline",    "cancelled",       "draining",    "connections",
-    "connections_per_peer", "descriptors", "reply_not_taken", "frame_guard", "unfinished_bodies"};
-static_assert(kRejectionLabels.size() ==
-              static_cast<std::size_t>(Rejection::kUnfinishedBodies) + 1);
+    "connections_per_peer", "descriptors", "reply_not_taken", "frame_guard", "unfinished_bodies",
+    "caller_limit"};
+static_assert(kRejectionLabels.size() == static_cast<std::size_t>(Rejection::kCallerLimit) + 1);
 
 template <class Builder>
 auto& Declare(Builder builder, const char* name, const char* what, prometheus::Registry& registry) {

@@ -32,6 +32,7 @@ enum class Rejection : std::uint8_t {
   kReplyNotTaken,       // a call whose caller did not read the reply in time
   kFrameGuard,          // a connection that was cut for what its peer sent
   kUnfinishedBodies,    // a call whose request would be too large, or one unfinished one too many
+  kCallerLimit,         // a call beyond what its caller may have under way
 };
 
 // The durations of the calls of one method, by status code. May be called from any thread.

@@ -7,7 +7,7 @@
 
 namespace simile::service {
 
-ChangeAudit::ChangeAudit(const observe::Logger& log, AnyCall& call, std::string_view collection)
+ChangeAudit::ChangeAudit(observe::AuditLog& log, AnyCall& call, std::string_view collection)
     : log_(log),
       method_(call.method()),
       principal_(call.access().principal() ? call.access().principal()->name : ""),
@@ -17,6 +17,7 @@ ChangeAudit::ChangeAudit(const observe::Logger& log, AnyCall& call, std::string_
 
 void ChangeAudit::Ended(const absl::Status& status) const noexcept {
   static_cast<void>(Guarded([&] {
+    if (!status.ok() && !log_.AdmitsFailure(base::ReasonOf(status))) return;
     const std::string_view result =
         status.ok() ? "done" : base::InfoOf(base::ReasonOf(status)).name;
     const std::string_view principal = principal_.empty() ? "anyone" : std::string_view(principal_);
@@ -26,11 +27,11 @@ void ChangeAudit::Ended(const absl::Status& status) const noexcept {
                                              {"request_id", request_id_},
                                              {"result", result}};
     if (!collection_.empty()) fields.emplace_back("collection", collection_);
-    log_.Write(observe::LogLevel::kInfo, "audit", fields);
+    log_.Write(fields);
   }));
 }
 
-void AuditRefusal(const observe::Logger& log, AnyCall& call, const absl::Status& status) noexcept {
+void AuditRefusal(observe::AuditLog& log, AnyCall& call, const absl::Status& status) noexcept {
   static_cast<void>(Guarded([&] { ChangeAudit(log, call, "").Ended(status); }));
 }
 

@@ -5,23 +5,24 @@
 
 #include <absl/status/status.h>
 
-#include "observe/log.h"
+#include "observe/audit_log.h"
 #include "service/call.h"
 
 namespace simile::service {
 
 // The line in the log that says who changed a collection, or tried to, and what came of it: one for
-// each call, also where several calls share a change.
+// each call, also where several calls share a change. Of those that fail alike, the first few in a
+// second (AuditLog).
 class ChangeAudit {
  public:
   //   log  borrowed
-  ChangeAudit(const observe::Logger& log, AnyCall& call, std::string_view collection);
+  ChangeAudit(observe::AuditLog& log, AnyCall& call, std::string_view collection);
 
   // Writes the line. Without memory for it there is none.
   void Ended(const absl::Status& status) const noexcept;
 
  private:
-  const observe::Logger& log_;
+  observe::AuditLog& log_;
   const std::string method_;
   const std::string principal_;
   const std::string peer_;
@@ -30,6 +31,6 @@ class ChangeAudit {
 };
 
 // The same for a call that was refused before its request was read.
-void AuditRefusal(const observe::Logger& log, AnyCall& call, const absl::Status& status) noexcept;
+void AuditRefusal(observe::AuditLog& log, AnyCall& call, const absl::Status& status) noexcept;
 
 }  // namespace simile::service

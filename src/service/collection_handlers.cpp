@@ -57,8 +57,11 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
   std::shared_ptr<const ChangeAudit> audit;
   const absl::Status started = Guarded([&] {
     ChangeRequest change = request();
-    audit = std::make_shared<const ChangeAudit>(parts.log, call, change.collection);
+    audit = std::make_shared<const ChangeAudit>(parts.audit, call, change.collection);
     absl::Status allowed = call.access().CheckCollection(change.collection);
+    if (allowed.ok()) {
+      allowed = call.access().CheckFolder(change.collection, change.folder.path);
+    }
     if (!allowed.ok()) return allowed;
     return parts.changes.Start(std::move(change), CallerOf(parts, call, audit));
   });
@@ -215,7 +218,7 @@ void HandleRollback(const CollectionParts& parts,
 void HandleUnload(const CollectionParts& parts, Call& call,
                   const v1::UnloadCollectionRequest& request) {
   call.Finish(Guarded([&] {
-    const ChangeAudit audit(parts.log, call, request.collection());
+    const ChangeAudit audit(parts.audit, call, request.collection());
     absl::Status status = call.access().CheckCollection(request.collection());
     if (status.ok()) {
       status = parts.changes.Unload(request.collection(), request.expected_snapshot_id());

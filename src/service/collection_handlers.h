@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/snapshots/snapshot_store.h"
+#include "observe/audit_log.h"
 #include "service/call.h"
 #include "service/collection_changes.h"
 #include "service/collection_message.h"
@@ -31,7 +32,7 @@ struct CollectionParts {
   const engine::SnapshotStore& store;
   CollectionChanges& changes;
   const ServingBackend& backend;
-  const observe::Logger& log;
+  observe::AuditLog& audit;
   const Limits& limits;
 };
 

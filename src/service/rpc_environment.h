@@ -4,6 +4,7 @@
 
 #include <absl/status/status.h>
 
+#include "observe/audit_log.h"
 #include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -21,6 +22,7 @@ struct RpcEnvironment {
   const Clock& clock;
   const observe::Logger& log;
   observe::FailureLines& failure_lines;
+  observe::AuditLog& audit;
   observe::Metrics& metrics;
   const Limits& limits;
   AccessControl& access;

@@ -6,6 +6,7 @@
 
 #include "engine/queue/executor.h"
 #include "engine/snapshots/snapshot_store.h"
+#include "observe/audit_log.h"
 #include "observe/failure_lines.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -33,6 +34,7 @@ class RpcServices {
     const Clock& clock;
     const observe::Logger& log;
     observe::FailureLines& failure_lines;
+    observe::AuditLog& audit;
     observe::Metrics& metrics;
     engine::SnapshotStore& store;
     engine::Executor& executor;

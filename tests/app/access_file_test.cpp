@@ -42,7 +42,7 @@ TEST_F(AccessFileTest, ReadsAPrincipalWithEverything) {
          "required_filter": "year >= 1990", "expires": "2027-05-31T12:00:00Z",
          "limits": {"calls_per_second": 0.5, "queries_in_flight": 64, "bytes_in_flight": 1048576})")));
   ASSERT_TRUE(policy.ok()) << policy.status();
-  const service::PrincipalPtr principal = (*policy)->FindToken("test");
+  const service::PrincipalPtr principal = (*policy)->FindToken(service::HashToken("test"));
   ASSERT_NE(principal, nullptr);
   EXPECT_EQ(principal->name, "ranker");
   EXPECT_EQ(principal->role, service::Role::kRead);
@@ -50,7 +50,7 @@ TEST_F(AccessFileTest, ReadsAPrincipalWithEverything) {
   EXPECT_EQ(principal->required_filter, "year >= 1990");
   EXPECT_EQ(std::chrono::system_clock::to_time_t(*principal->expires_at), 1'811'764'800);
   EXPECT_EQ(principal->limits, (service::PrincipalLimits{0.5, 64, 1 << 20}));
-  const std::string_view names[] = {"spiffe://example.org/ranker"};
+  const std::string names[] = {"spiffe://example.org/ranker"};
   EXPECT_EQ((*policy)->FindCertificate(names), principal);
 }
 
@@ -62,7 +62,7 @@ TEST_F(AccessFileTest, ReadsWhatTheCommandPrints) {
   made.collections = {"films"};
   const auto policy = Read(File(AccessEntryText(made)));
   ASSERT_TRUE(policy.ok()) << policy.status();
-  const service::PrincipalPtr read = (*policy)->FindToken("a token");
+  const service::PrincipalPtr read = (*policy)->FindToken(service::HashToken("a token"));
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->role, service::Role::kAdmin);
   EXPECT_THAT(read->collections, ElementsAre("films"));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -13,6 +14,7 @@
 
 #include "integration/access_server.h"
 #include "integration/raw_call.h"
+#include "integration/server_process.h"
 
 namespace simile::integration {
 namespace {
@@ -121,6 +123,74 @@ TEST(AccessTest, ShowsOnlyTheCollectionsOfACaller) {
   fetch.add_ids("toy-story-1995");
   v1::FetchResponse fetched;
   EXPECT_EQ(books.Fetch(fetch, fetched).code, StatusCode::kPermissionDenied);
+}
+
+// A log that keeps nothing but errors keeps the audit.
+TEST(AccessTest, WritesALineForEachChangeAndEachRefusedOne) {
+  const ScratchFolder folder;
+  folder.Write("access.json",
+               fmt::format(R"({{"principals": [{}, {}]}})", AccessServer::Entry("loader", "write"),
+                           AccessServer::Entry("reader", "read")));
+  ServerProcess server({"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
+                        "--no-metrics", "--log-level", "error", "--access-file",
+                        (folder.path() / "access.json").string()});
+  const std::string address = server.AwaitListening();
+  const auto client_of = [&](const std::string& name) {
+    cli::ClientSecurity security;
+    if (!name.empty()) security.token = AccessServer::TokenOf(name);
+    return Client(address, security);
+  };
+  EXPECT_TRUE(server.AwaitOutput(" audit change=\"access file\" result=done principals=2\n"));
+  ChangeAnswer answer;
+  EXPECT_TRUE(client_of("loader").Reload("films", answer).ok());
+  EXPECT_EQ(client_of("loader").Reload("books", answer).code, StatusCode::kNotFound);
+  EXPECT_EQ(client_of("reader").Reload("films", answer).code, StatusCode::kPermissionDenied);
+  EXPECT_EQ(client_of("").Unload("films").code, StatusCode::kUnauthenticated);
+  const std::string head = "info audit rpc=simile.v1.CollectionService/";
+  for (const char* end :
+       {"result=done collection=films\n", "result=COLLECTION_NOT_FOUND collection=books\n",
+        "result=PERMISSION_DENIED\n", "result=UNAUTHENTICATED\n"}) {
+    EXPECT_TRUE(server.AwaitOutput(end)) << server.output();
+  }
+  const std::string lines = server.output();
+  EXPECT_THAT(lines, HasSubstr(head + "ReloadCollection principal=loader peer=ipv4:127.0.0.1:"));
+  EXPECT_THAT(lines, HasSubstr(head + "ReloadCollection principal=reader peer=ipv4:127.0.0.1:"));
+  EXPECT_THAT(lines, HasSubstr(head + "UnloadCollection principal=anyone peer=ipv4:127.0.0.1:"));
+  EXPECT_THAT(lines, testing::Not(HasSubstr("request failed")));
+}
+
+// Beyond its own limits a caller is refused, which is no fault of the server.
+TEST(AccessTest, CountsCallsBeyondTheLimitsOfTheirCaller) {
+  AccessServer server(
+      {AccessServer::Entry("slow", "read", R"("limits": {"calls_per_second": 0.01})")},
+      Encryption::kNone, [](app::Config& config) { config.metrics_enabled = true; });
+  const Client client = server.NewClient("slow");
+  v1::SearchResponse response;
+  EXPECT_TRUE(client.Search(ToyStory(), response).ok());
+  EXPECT_EQ(client.Search(ToyStory(), response).reason, "CALLER_LIMIT");
+  EXPECT_EQ(client.Search(ToyStory(), response).reason, "CALLER_LIMIT");
+  const std::string metrics = ScrapeMetrics(*server.films().app().metrics_port());
+  EXPECT_EQ(MetricValue(metrics, R"(simile_rejected_total{reason="caller_limit"})"), 2);
+}
+
+// A folder may hold what the caller may not see.
+TEST(AccessTest, LoadsForABoundCallerFromItsFoldersAlone) {
+  const ScratchFolder root;
+  CopyFilms(root.path() / "films");
+  CopyFilms(root.path() / "books");
+  AccessServer server({AccessServer::Entry("bound", "write", R"("collections": ["books"])"),
+                       AccessServer::Entry("free", "write")},
+                      Encryption::kNone,
+                      [&](app::Config& config) { config.data_root = root.path(); });
+  ChangeAnswer answer;
+  const Outcome refused = server.NewClient("bound").Load("books", "films", answer);
+  EXPECT_EQ(refused.code, StatusCode::kPermissionDenied);
+  EXPECT_EQ(
+      refused.message,
+      "bound may use some collections only, so it may load \"books\" from the folder \"books\" "
+      "and those inside, not from \"films\"");
+  EXPECT_TRUE(server.NewClient("bound").Load("books", "books", answer).ok());
+  EXPECT_TRUE(server.NewClient("free").Load("others", "films", answer).ok());
 }
 
 class RequiredFilterTest : public ::testing::Test {

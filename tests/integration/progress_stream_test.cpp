@@ -70,10 +70,12 @@ class ProgressStreamTest : public testing::Test {
   observe::Metrics metrics_{observe::GetBuildInfo()};
   Limits limits_;
   observe::FailureLines failure_lines_{log_, clock_};
+  observe::AuditLog audit_{log_, clock_};
   service::AccessControl access_{clock_};
   service::RpcEnvironment environment_{clock_,
                                        log_,
                                        failure_lines_,
+                                       audit_,
                                        metrics_,
                                        limits_,
                                        access_,

@@ -57,6 +57,9 @@ TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
   Replace(books_, 2);
   server.Signal(SIGHUP);
   ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=1 failed=\"\"\n")) << server.output();
+  EXPECT_TRUE(
+      server.AwaitOutput("audit change=\"reload by SIGHUP\" result=done collection=books\n"))
+      << server.output();
   EXPECT_EQ(SnapshotOf(client, "films"), films);
   EXPECT_NE(SnapshotOf(client, "books"), books);
   server.Signal(SIGTERM);

@@ -165,6 +165,15 @@ TEST_F(AccessControlTest, AsksAgainWhoACallerOfAStreamIs) {
   Caller caller;
   ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller).ok());
   EXPECT_TRUE(access_.AdmitAgain(kMethod, Role::kRead, caller).ok());
+  // The principal stays, its token does not.
+  Principal exchanged = Named("reader", Role::kRead);
+  exchanged.token_hashes = {HashToken("another token of reader")};
+  Set({exchanged});
+  EXPECT_EQ(access_.AdmitAgain(kMethod, Role::kRead, caller).code(),
+            absl::StatusCode::kUnauthenticated);
+  exchanged.token_hashes.push_back(HashToken("token of reader"));
+  Set({exchanged});
+  EXPECT_TRUE(access_.AdmitAgain(kMethod, Role::kRead, caller).ok());
   Set({Named("other", Role::kRead)});
   EXPECT_EQ(access_.AdmitAgain(kMethod, Role::kRead, caller).code(),
             absl::StatusCode::kUnauthenticated);
@@ -181,6 +190,15 @@ TEST_F(AccessControlTest, BindsToCollections) {
   EXPECT_EQ(std::string(access.CheckCollection("users").message()),
             "reader may not use the collection \"users\"; it may use films, books");
   EXPECT_TRUE(CallAccess().CheckCollection("users").ok());
+  for (const char* folder : {"", "films", "films/2026-11"}) {
+    EXPECT_TRUE(access.CheckFolder("films", folder).ok()) << folder;
+  }
+  for (const char* folder : {"books", "films-old", "./films", "/films"}) {
+    EXPECT_EQ(base::ReasonOf(access.CheckFolder("films", folder)),
+              base::ErrorReason::kPermissionDenied)
+        << folder;
+  }
+  EXPECT_TRUE(CallAccess().CheckFolder("films", "books").ok());
 }
 
 }  // namespace

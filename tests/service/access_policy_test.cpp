@@ -42,10 +42,10 @@ AccessPolicy PolicyOf(const std::vector<std::string>& tokens) {
 
 TEST(AccessPolicyTest, FindsWhoseATokenIs) {
   const AccessPolicy policy = PolicyOf({"first", "second", "third"});
-  EXPECT_EQ(policy.FindToken("first")->name, "of first");
-  EXPECT_EQ(policy.FindToken("third")->name, "of third");
-  EXPECT_EQ(policy.FindToken("fourth"), nullptr);
-  EXPECT_EQ(policy.FindToken(""), nullptr);
+  EXPECT_EQ(policy.FindToken(HashToken("first"))->name, "of first");
+  EXPECT_EQ(policy.FindToken(HashToken("third"))->name, "of third");
+  EXPECT_EQ(policy.FindToken(HashToken("fourth")), nullptr);
+  EXPECT_EQ(policy.FindToken(HashToken("")), nullptr);
 }
 
 // So the time that a look takes says neither which principals there are nor how near a guess is:
@@ -59,7 +59,7 @@ TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
   }
   for (const std::string& guess : guesses) {
     compared_hashes = 0;
-    static_cast<void>(policy.FindToken(guess));
+    static_cast<void>(policy.FindToken(HashToken(guess)));
     EXPECT_EQ(compared_hashes, 3U) << guess;
   }
   EXPECT_TRUE(compared_wholly);
@@ -83,8 +83,8 @@ TEST(AccessPolicyTest, FindsWhoHasANameOfACertificate) {
   loader.certificate_names = {"spiffe://example.org/loader", "loader.example.org"};
   std::vector<Principal> principals = {loader};
   const AccessPolicy policy(std::move(principals));
-  const std::string_view known[] = {"other", "loader.example.org"};
-  const std::string_view unknown[] = {"loader", "spiffe://example.org/loader/2"};
+  const std::string known[] = {"other", "loader.example.org"};
+  const std::string unknown[] = {"loader", "spiffe://example.org/loader/2"};
   ASSERT_NE(policy.FindCertificate(known), nullptr);
   EXPECT_EQ(policy.FindCertificate(known)->name, "loader");
   EXPECT_EQ(policy.FindCertificate(unknown), nullptr);

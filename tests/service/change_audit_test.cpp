@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "engine/fake_clock.h"
 
 namespace simile::service {
 namespace {
@@ -40,18 +41,33 @@ class MadeCall final : public Call {
 Caller Loader() {
   auto principal = std::make_shared<Principal>();
   principal->name = "loader";
-  return {std::move(principal), std::make_shared<PrincipalUse>()};
+  Caller caller;
+  caller.principal = std::move(principal);
+  caller.use = std::make_shared<PrincipalUse>();
+  return caller;
 }
 
 class ChangeAuditTest : public ::testing::Test {
  protected:
   std::ostringstream written_;
-  const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kInfo, &written_}};
+  int Count(const std::string& text) const {
+    int count = 0;
+    const std::string written = written_.str();
+    for (auto at = written.find(text); at != std::string::npos; at = written.find(text, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+
+  // Of a log that drops what is not an error: the audit is written all the same.
+  const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kError, &written_}};
+  engine::FakeClock clock_;
+  observe::AuditLog audit_{log_, clock_};
 };
 
 TEST_F(ChangeAuditTest, SaysWhoChangedWhatAndHowItEnded) {
   MadeCall call(Loader());
-  const ChangeAudit audit(log_, call, "films");
+  const ChangeAudit audit(audit_, call, "films");
   audit.Ended(absl::OkStatus());
   audit.Ended(base::Error(base::ErrorReason::kDoesNotFit, "too large"));
   log_.Flush();
@@ -63,10 +79,23 @@ TEST_F(ChangeAuditTest, SaysWhoChangedWhatAndHowItEnded) {
 
 TEST_F(ChangeAuditTest, SaysSoOfACallThatWasRefusedUnread) {
   MadeCall call({});
-  AuditRefusal(log_, call, base::Error(base::ErrorReason::kUnauthenticated, "no token"));
+  AuditRefusal(audit_, call, base::Error(base::ErrorReason::kUnauthenticated, "no token"));
   log_.Flush();
   EXPECT_THAT(written_.str(), HasSubstr(" principal=anyone peer=ipv4:192.0.2.7:4711 "
                                         "request_id=r-1 result=UNAUTHENTICATED\n"));
+}
+
+TEST_F(ChangeAuditTest, KeepsTheLinesOfChangesAmongAnyNumberOfRefusals) {
+  MadeCall stranger({});
+  const absl::Status refused = base::Error(base::ErrorReason::kUnauthenticated, "no token");
+  for (int call = 0; call < 1'000; ++call) AuditRefusal(audit_, stranger, refused);
+  MadeCall call(Loader());
+  for (int change = 0; change < 20; ++change) {
+    ChangeAudit(audit_, call, "films").Ended(absl::OkStatus());
+  }
+  log_.Flush();
+  EXPECT_EQ(Count(" result=UNAUTHENTICATED"), 10);
+  EXPECT_EQ(Count(" result=done collection=films\n"), 20);
 }
 
 }  // namespace

@@ -36,10 +36,11 @@ TEST(MethodTest, AsksAgainForCallsThatFoundNoMemory) {
   observe::Metrics metrics{observe::GetBuildInfo()};
   const Limits limits;
   observe::FailureLines failure_lines{log, io.clock()};
+  observe::AuditLog audit{log, io.clock()};
   AccessControl access(io.clock());
-  RpcEnvironment environment{io.clock(), log,           failure_lines,
-                             metrics,    limits,        access,
-                             false,      RequestIds(1), ResolveWorkers({}, io.clock())};
+  RpcEnvironment environment{
+      io.clock(), log,    failure_lines, audit,         metrics,
+      limits,     access, false,         RequestIds(1), ResolveWorkers({}, io.clock())};
   MethodService service({});
   CountingMethod method(environment, {.path = "/simile.v1.SearchService/Search", .posted = 3});
   method.TakeCalls({service, 0, io.thread()});

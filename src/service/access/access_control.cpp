@@ -31,8 +31,15 @@ absl::Status Unauthenticated(std::string_view text) {
   return base::Error(base::ErrorReason::kUnauthenticated, text);
 }
 
+// The principal of what identifies the caller; null when there is none.
+PrincipalPtr PrincipalOf(const AccessPolicy& policy, const Caller& caller) {
+  return caller.token_hash ? policy.FindToken(*caller.token_hash)
+                           : policy.FindCertificate(caller.certificate_names);
+}
+
+// Sets what identifies the caller, and finds the principal.
 // Errors: UNAUTHENTICATED, which says what is missing and nothing of the tokens there are.
-absl::Status Find(const AccessPolicy& policy, const Credentials& credentials,
+absl::Status Find(const AccessPolicy& policy, const Credentials& credentials, Caller& caller,
                   PrincipalPtr& principal) {
   if (credentials.is_repeated) {
     return Unauthenticated("several `authorization` entries; send one");
@@ -40,18 +47,18 @@ absl::Status Find(const AccessPolicy& policy, const Credentials& credentials,
   if (!credentials.authorization.empty()) {
     const auto token = TokenIn(credentials.authorization);
     if (!token) return Unauthenticated("the `authorization` entry is not `Bearer TOKEN`");
-    principal = policy.FindToken(*token);
+    caller.token_hash = HashToken(*token);
+    principal = PrincipalOf(policy, caller);
     return principal ? absl::OkStatus() : Unauthenticated("the server does not know the token");
   }
   if (policy.uses_certificates()) {
-    const std::vector<std::string> names = credentials.certificate_names();
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    principal = policy.FindCertificate(views);
+    caller.certificate_names = credentials.certificate_names();
+    principal = PrincipalOf(policy, caller);
     if (principal) return absl::OkStatus();
-    if (!names.empty()) {
+    if (!caller.certificate_names.empty()) {
       return Unauthenticated(
           fmt::format("the server knows no caller by the name in the client's certificate ({})",
-                      names.front()));
+                      caller.certificate_names.front()));
     }
   }
   if (!policy.uses_tokens()) return Unauthenticated("no client certificate");
@@ -83,7 +90,7 @@ absl::Status AccessControl::Admit(std::string_view method, Role needed,
   const std::shared_ptr<const AccessPolicy> now = policy();
   if (now == nullptr) return absl::OkStatus();
   PrincipalPtr principal;
-  absl::Status found = Find(*now, credentials, principal);
+  absl::Status found = Find(*now, credentials, caller, principal);
   if (!found.ok()) return found;
   return CheckPrincipal(method, needed, std::move(principal), caller);
 }
@@ -92,25 +99,24 @@ absl::Status AccessControl::AdmitAgain(std::string_view method, Role needed, Cal
   if (caller.principal == nullptr) return absl::OkStatus();
   const std::shared_ptr<const AccessPolicy> now = policy();
   if (now == nullptr) return absl::OkStatus();
-  const auto principals = now->principals();
-  const auto same = std::ranges::find_if(
-      principals, [&](const auto& each) { return each->name == caller.principal->name; });
-  if (same == principals.end()) {
+  PrincipalPtr principal = PrincipalOf(*now, caller);
+  if (principal == nullptr) {
     return Unauthenticated(
-        fmt::format("the server no longer knows {}; open another stream", caller.principal->name));
+        fmt::format("the server no longer knows what {} opened the stream with; open another",
+                    caller.principal->name));
   }
-  return CheckPrincipal(method, needed, *same, caller);
+  return CheckPrincipal(method, needed, std::move(principal), caller);
 }
 
 absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
                                            PrincipalPtr principal, Caller& caller) {
-  if (principal->expires_at && clock_.WallNow() >= *principal->expires_at) {
-    return Unauthenticated(fmt::format("the access of {} ended at {:%Y-%m-%d %H:%M:%S} UTC",
-                                       principal->name, fmt::gmtime(*principal->expires_at)));
-  }
   caller.use = UseOf(principal->name);
   caller.principal = std::move(principal);
   const Principal& found = *caller.principal;
+  if (found.expires_at && clock_.WallNow() >= *found.expires_at) {
+    return Unauthenticated(fmt::format("the access of {} ended at {:%Y-%m-%d %H:%M:%S} UTC",
+                                       found.name, fmt::gmtime(*found.expires_at)));
+  }
   if (found.role < needed) {
     return base::Error(base::ErrorReason::kPermissionDenied,
                        fmt::format("{} has the role {}; {} needs {}", found.name,

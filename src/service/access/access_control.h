@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ namespace simile::service {
 
 // Who makes a call: nobody in particular while there is no policy.
 struct Caller {
+  // What identified the principal: a token, or else a certificate with these names.
+  std::optional<TokenHash> token_hash;
+  std::vector<std::string> certificate_names;
   PrincipalPtr principal;
   std::shared_ptr<PrincipalUse> use;  // of the principal; null without one
 };
@@ -47,7 +51,8 @@ class AccessControl {
   // Errors: UNAUTHENTICATED, PERMISSION_DENIED, CALLER_LIMIT.
   absl::Status Admit(std::string_view method, Role needed, const Credentials& credentials,
                      Caller& caller);
-  // For another request of a caller that was admitted: whether that is still so. Counts it.
+  // For another request of a caller that was admitted: whether the policy of now admits the same
+  // token or certificate. Counts it.
   // Errors: the same.
   absl::Status AdmitAgain(std::string_view method, Role needed, Caller& caller);
 

@@ -27,8 +27,7 @@ AccessPolicy::AccessPolicy(std::vector<Principal> principals) {
   }
 }
 
-PrincipalPtr AccessPolicy::FindToken(std::string_view token) const {
-  const TokenHash hash = HashToken(token);
+PrincipalPtr AccessPolicy::FindToken(const TokenHash& hash) const {
   std::size_t found = principals_.size();
   for (const Hash& known : hashes_) {
     // No early end: a mask, not a branch.
@@ -39,7 +38,7 @@ PrincipalPtr AccessPolicy::FindToken(std::string_view token) const {
   return found == principals_.size() ? nullptr : principals_[found];
 }
 
-PrincipalPtr AccessPolicy::FindCertificate(std::span<const std::string_view> names) const {
+PrincipalPtr AccessPolicy::FindCertificate(std::span<const std::string> names) const {
   for (const PrincipalPtr& principal : principals_) {
     for (const std::string& name : principal->certificate_names) {
       if (std::ranges::find(names, name) != names.end()) return principal;

@@ -23,11 +23,11 @@ class AccessPolicy {
   // REQUIRES: no two principals share a name, a token's hash or a certificate's name.
   explicit AccessPolicy(std::vector<Principal> principals);
 
-  // Null when nobody has it. Compares the token's hash with every hash there is, each in constant
+  // Null when nobody has the token. Compares its hash with every hash there is, each in constant
   // time, so that the time says nothing of them: O(principals), about 10 ns each.
-  PrincipalPtr FindToken(std::string_view token) const;
+  PrincipalPtr FindToken(const TokenHash& hash) const;
   // The first one that has any of the names; null for none.
-  PrincipalPtr FindCertificate(std::span<const std::string_view> names) const;
+  PrincipalPtr FindCertificate(std::span<const std::string> names) const;
 
   std::span<const PrincipalPtr> principals() const { return principals_; }
   bool uses_tokens() const { return !hashes_.empty(); }

@@ -1,5 +1,7 @@
 #include "service/access/call_access.h"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -14,6 +16,22 @@ absl::Status CallAccess::CheckCollection(std::string_view collection) const {
       fmt::format("{} may not use the collection {}; it may use {}", principal()->name,
                   base::Quoted(collection), fmt::join(principal()->collections, ", ")),
       "collection");
+}
+
+absl::Status CallAccess::CheckFolder(std::string_view collection, std::string_view folder) const {
+  if (principal() == nullptr || principal()->collections.empty() || folder.empty()) {
+    return absl::OkStatus();
+  }
+  const std::filesystem::path named(folder);
+  if (*named.begin() == std::filesystem::path(collection)) return absl::OkStatus();
+  return base::Error(
+      base::ErrorReason::kPermissionDenied,
+      fmt::format(
+          "{} may use some collections only, so it may load {} from the folder {} and those "
+          "inside, not from {}",
+          principal()->name, base::Quoted(collection), base::Quoted(collection),
+          base::Quoted(folder)),
+      "folder");
 }
 
 absl::Status CallAccess::CheckSeesAllRows(std::string_view collection) const {

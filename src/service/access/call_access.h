@@ -30,6 +30,11 @@ class CallAccess {
 
   // Errors: PERMISSION_DENIED, whether or not there is such a collection.
   absl::Status CheckCollection(std::string_view collection) const;
+  // Whether the collection may be loaded from this folder of the data root; empty: from where it
+  // was loaded before. A caller that is bound to collections has for each the folder of its name
+  // and those inside, because the others may hold collections that it may not use. Errors:
+  // PERMISSION_DENIED.
+  absl::Status CheckFolder(std::string_view collection, std::string_view folder) const;
   // For what says something of all rows.
   // Errors: PERMISSION_DENIED when only some exist for the caller.
   absl::Status CheckSeesAllRows(std::string_view collection) const;

@@ -101,6 +101,9 @@ void CallRecord::CountAndLog(const absl::Status& status) const {
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
   method_->metric()->Record(sent_code, duration);
+  if (!status.ok() && base::ReasonOf(status) == base::ErrorReason::kCallerLimit) {
+    environment().metrics.CountRejected(observe::Rejection::kCallerLimit);
+  }
   const bool gets_line = status.ok() ? environment().log_requests
                                      : environment().failure_lines.Admits(base::ReasonOf(status));
   if (gets_line) Log(status, sent_code, duration);

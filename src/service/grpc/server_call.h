@@ -50,7 +50,8 @@ class ServerCall : public Interface {
     absl::Status admitted =
         record_.admission().ok() ? access_.HoldBytes(request_bytes) : record_.admission();
     // A change, or something else that few may do.
-    if (!admitted.ok() && !record_.peer().empty()) AuditRefusal(environment_.log, *this, admitted);
+    if (!admitted.ok() && !record_.peer().empty())
+      AuditRefusal(environment_.audit, *this, admitted);
     return admitted;
   }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+
+#include "base/error_detail.h"
+#include "observe/failure_lines.h"
+#include "observe/log.h"
+#include "simile/clock.h"
+
+namespace simile::observe {
+
+// The lines "audit" of the log: who changed what, or tried to. They are written whatever the log's
+// level is. Owned by wiring; safe to use from any thread.
+class AuditLog {
+ public:
+  // Both borrowed.
+  AuditLog(const Logger& log, const Clock& clock);
+
+  void Write(std::span<const LogField> fields) const noexcept;
+  void Write(Logger::Fields fields) const noexcept { Write({fields.begin(), fields.size()}); }
+  // Whether a change that was refused or failed gets a line. Anyone can try any number of times,
+  // and the lines of changes that were made must not be lost among those.
+  bool AdmitsFailure(base::ErrorReason reason) { return failures_.Admits(reason); }
+  // Logs how many got none. For once a second and before the end.
+  void ReportLeftOut() { failures_.ReportLeftOut(); }
+
+ private:
+  const Logger& log_;
+  FailureLines failures_;
+};
+
+}  // namespace simile::observe
