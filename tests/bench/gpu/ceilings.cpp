@@ -74,6 +74,7 @@ Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
   Ceilings ceilings;
   // Products first: they want the random numbers, which the copy doubles.
   for (const unsigned dim : dims) {
+    if (!card.device.blas().loaded()) break;
     for (const unsigned batch : batches) {
       ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), bytes, dim, batch)});
     }

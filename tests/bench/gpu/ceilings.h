@@ -22,7 +22,7 @@ struct Ceilings {
   std::vector<GemmCeiling> gemm;
 };
 
-// Throws DeviceError. Allocates up to 1 GiB meanwhile.
+// Throws DeviceError. Allocates up to 1 GiB meanwhile. Without cuBLAS there are no products.
 //   dims     inner dimensions of products, multiples of 32
 //   batches  queries of a product
 Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,

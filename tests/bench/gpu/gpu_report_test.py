@@ -92,6 +92,18 @@ class GpuReportTest(unittest.TestCase):
     def test_says_what_was_running_when_a_step_ended(self):
         data = {"tests": [{"test": "Strategies/Gemm", "passed": True}], "running": "Gemm, seed 3000017"}
         self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017")
+        data["so_far"] = {"cases": 17, "queries": 90, "by_strategy": 40}
+        self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017, "
+                         "after 17 cases, 40 of 90 queries by it")
+
+    def test_shows_a_bench_without_products(self):
+        bench = self.results["steps"]["bench-62423x384"]["data"]
+        bench["ceilings"]["gemm"] = []
+        bench["skipped"] = {"products": "no cuBLAS: why"}
+        self.results["steps"]["tensor-sums"]["data"]["sums"] = 9
+        text = gpu_report.render(self.results)
+        self.assertIn("products skipped (no cuBLAS: why)", text)
+        self.assertIn("9 sums by each of two methods, without cuBLAS", text)
 
     def test_shows_the_server(self):
         run = {"in_flight": 16, "rate": 12345.6, "latency_us": [900.4, 2000, 3000], "engine": "cuda: fp16-scan-sm90", "wrong": 0}

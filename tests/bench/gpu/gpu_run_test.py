@@ -262,6 +262,20 @@ class RunTest(unittest.TestCase):
             code, printed = self.bench.run("--list", name, "--steps", steps)
             self.assertEqual((code, self.bench.results(name)[steps]["status"]), (0, "skipped"), printed)
 
+    def test_a_step_that_needs_cublas_is_skipped_with_the_reason_where_there_is_none(self):
+        self.bench.steps("variants")
+        reason = "no cuBLAS: libcublas.so.13 cannot be opened"
+        skipped = json.dumps({"lines": [], "skipped": {"tile": reason}})
+        partly = json.dumps({"ceilings": {"copy_gb_s": 4000.0, "gemm": []}, "skipped": {"products": reason}})
+        for name, figures in (("scan-shape", skipped), ("ceilings", partly)):
+            (self.bench.figures / f"kernels-{name}.whole").write_text(figures, encoding="utf-8")
+        code, printed = self.bench.run("--list", "variants", "--steps", "kernels")
+        results = self.bench.results("variants")
+        self.assertEqual((code, {name: step["status"] for name, step in results.items()}),
+                         (0, {"kernels-ceilings": "passed", "kernels-variants-ring": "passed", "kernels-scan-shape": "skipped"}), printed)
+        self.assertEqual(results["kernels-scan-shape"]["message"], reason)
+        self.assertIn(f"without products, {reason}", results["kernels-ceilings"]["message"])
+
     def test_what_a_checker_found_has_failed_and_a_machine_that_it_cannot_check_is_skipped(self):
         self.bench.steps("checks")
         self.bench.script("compute-sanitizer/compute-sanitizer", r"""cat <<'END'

@@ -137,8 +137,32 @@ absl::Status MeasureStep(const Step& step, const StepBench& bench) {
   }
 }
 
-absl::Status MeasureShape(Card& card, const Options& options, const std::string& text,
-                          backend::cpu::ThreadPool& pool, StepLog& log) {
+// Whether the step measures nothing without cuBLAS.
+bool NeedsBlas(const Step& step, const Options& options) {
+  if (step.name != kVariants) return step.checked_first == PassStrategy::kGemm;
+  const std::vector<std::string> names = options.Variants();
+  return !names.empty() &&
+         std::ranges::none_of(backend::cuda::KernelVariants(), [&](const auto& variant) {
+           return IsScan(variant.strategy) && std::ranges::count(names, variant.name) != 0;
+         });
+}
+
+// The wanted steps, without those that the file names as skipped.
+std::vector<Step> StepsOf(const Card& card, const Options& options, StepLog& log) {
+  std::vector<Step> steps;
+  for (const Step& step : kSteps) {
+    if (!options.Wants(step.name)) continue;
+    if (!card.blas_missing.empty() && NeedsBlas(step, options)) {
+      log.Skip(std::string(step.name), card.blas_missing);
+    } else {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+absl::Status MeasureShape(Card& card, const Options& options, const std::vector<Step>& steps_wanted,
+                          const std::string& text, backend::cpu::ThreadPool& pool, StepLog& log) {
   constexpr std::size_t kQueries = 1'000;
   constexpr std::size_t kSmallSegment = 100'000;
   constexpr std::size_t kVerified = 64;  // queries of each batch: the scan on the CPU takes time
@@ -163,8 +187,7 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::string&
   const StepBench bench{card, steps, queries->view(),    text,
                         k,    log,   options.Variants(), truth ? &*truth : nullptr};
   absl::Status status;
-  for (const Step& step : kSteps) {
-    if (!options.Wants(step.name)) continue;
+  for (const Step& step : steps_wanted) {
     status.Update(MeasureStep(step, bench));
     if (card.device.lost()) break;
   }
@@ -180,12 +203,14 @@ absl::Status Measure(Card& card, const Options& options) {
   StepLog log({{"card", Describe(card.device.traits())}}, options.json_path);
   if (options.Wants(kCeilings)) {
     log.Set(kCeilings, ToJson(MeasureCeilings(card, {384, 768}, {64, 128, 1'000})));
+    if (!card.blas_missing.empty()) log.Skip("products", card.blas_missing);
   }
-  if (options.steps == std::vector<std::string>{kCeilings}) return log.status();
+  const std::vector<Step> steps = StepsOf(card, options, log);
+  if (steps.empty()) return log.status();
   absl::Status status;
   for (const std::string& shape : options.shapes) {
     try {
-      status.Update(MeasureShape(card, options, shape, pool, log));
+      status.Update(MeasureShape(card, options, steps, shape, pool, log));
     } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
       status.Update(absl::InternalError(fmt::format("{}: {}", shape, error.what())));
     }
