@@ -323,8 +323,8 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
   Ceilings ceilings;
   {
     Card card(gpu, blas);
-    ceilings =
-        MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())}, batches);
+    ceilings = MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())},
+                               batches, [](const Ceilings&) {});
     results.head = {{"card", Describe(card.device.traits())},
                     {"ceilings", ToJson(ceilings)},
                     {"rows", data->rows.row_count()},
