@@ -113,8 +113,8 @@ def why_skipped(data: dict) -> str:
 def measured(data: dict) -> str:
     if "tests" in data:
         failed = sum(not test["passed"] for test in data["tests"])
-        cases = [f'{test["test"].split("/")[-1]} {test["cases"]} cases, {test["by_strategy"]} of {test["queries"]} queries by it'
-                 for test in data["tests"] if "cases" in test]
+        cases = [f'{test["test"].split("/")[-1]} {test["cases"] + " cases, " if "cases" in test else ""}'
+                 f'{test["by_strategy"]} of {test["queries"]} queries by it' for test in data["tests"] if "by_strategy" in test]
         return "; ".join([f'{len(data["tests"])} tests, {failed} failed', *cases])
     if "seen_over_bound" in data:
         stored = f', {three(data["fp16_seen_over_bound"])} once stored as fp16' if "fp16_seen_over_bound" in data else ""

@@ -93,9 +93,14 @@ class GpuReportTest(unittest.TestCase):
     def test_says_what_was_running_when_a_step_ended(self):
         data = {"tests": [{"test": "Strategies/Gemm", "passed": True}], "running": "Gemm, seed 3000017"}
         self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017")
+        data["tests"] = [{"test": "Strategies/Gemm", "passed": True, "cases": "9", "queries": "8", "by_strategy": "7"},
+                         {"test": "Large/Gemm_384", "passed": True, "queries": "6", "by_strategy": "5"}]
+        self.assertEqual(gpu_report.measured(data), "2 tests, 0 failed; Gemm 9 cases, 7 of 8 queries by it; "
+                         "Gemm_384 5 of 6 queries by it")
+        data["tests"] = data["tests"][:1]
         data["so_far"] = {"cases": 17, "queries": 90, "by_strategy": 40}
-        self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017, "
-                         "after 17 cases, 40 of 90 queries by it")
+        self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed; Gemm 9 cases, 7 of 8 queries by it, "
+                         "while running Gemm, seed 3000017, after 17 cases, 40 of 90 queries by it")
 
     def test_shows_a_bench_without_products(self):
         bench = self.results["steps"]["bench-62423x384"]["data"]
