@@ -11,6 +11,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import estimates
 import gpu_decisions
 import gpu_report
 import kernel_table
@@ -293,6 +294,18 @@ class GpuDecisionsTest(unittest.TestCase):
 
     def test_decides_nothing_without_figures(self):
         self.assertEqual(gpu_decisions.decide({}, {}), [])
+
+
+class EstimatesTest(unittest.TestCase):
+    def test_the_tables_of_the_design_note_are_what_it_prints(self):
+        note = (HERE.parents[2] / "docs/design/gpu-engine.md").read_text(encoding="utf-8")
+        rows = "\n".join(line for line in estimates.tables() if line.startswith("|"))
+        for table in re.split(r"\n(?=\| \| batch)", rows):
+            self.assertIn("\n\n" + table + "\n\n", note)
+
+    def test_a_tile_has_at_least_one_wave_of_blocks(self):
+        rows = {card.name: estimates.tile_rows(card, estimates.CASES[1], 100) for card in estimates.CARDS}
+        self.assertEqual((rows["H200"], rows["T4"]), (16_896, 5_120))  # the latter's L2 would hold 1,408
 
 
 class KernelTableTest(unittest.TestCase):
