@@ -9,8 +9,6 @@
 
 namespace simile::bench::gpu {
 
-using backend::cuda::BlasLibrary;
-
 absl::Status FindCard(int ordinal) {
   SimileDeviceProbe probe;
   backend::cuda::ProbeDevices(probe);
@@ -27,15 +25,26 @@ absl::Status FindCard(int ordinal) {
   return absl::OkStatus();
 }
 
+backend::WorkspaceSize FoundBlas::SizeOf(backend::WorkspaceSize workspace) const {
+  if (!library.loaded()) workspace.tile_bytes = workspace.blas_bytes = 0;
+  return workspace;
+}
+
+FoundBlas FindBlas(const backend::GpuOptions& options) {
+  const auto blas = backend::cuda::LoadBlas(options.blas_libraries);
+  const absl::Status status =
+      blas.ok() ? backend::cuda::TryBlas(*blas, options.device) : blas.status();
+  if (status.ok()) return {*blas, ""};
+  return {{}, fmt::format("no cuBLAS: {}", std::string(status.message()))};
+}
+
 int WithCard(const backend::GpuOptions& options, const std::function<absl::Status(Card&)>& work) {
   if (absl::Status status = FindCard(options.device); !status.ok()) {
     Explain(status);
     return kExitNoCard;
   }
-  const absl::StatusOr<BlasLibrary> blas = backend::cuda::LoadBlas(options.blas_libraries);
-  if (!blas.ok()) return Explain(blas.status());
   try {
-    Card card(options, *blas);
+    Card card(options, FindBlas(options));
     const absl::Status status = work(card);
     return status.ok() ? 0 : Explain(status);
   } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -22,12 +23,15 @@ struct Ceilings {
   std::vector<GemmCeiling> gemm;
 };
 
-// Throws DeviceError. Allocates up to 1 GiB meanwhile.
+// Throws DeviceError. Allocates up to 1 GiB meanwhile. Without cuBLAS there are no products.
 //   dims     inner dimensions of products, multiples of 32
 //   batches  queries of a product
+//   measured  called after each rate, with all so far
 Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
-                         const std::vector<unsigned>& batches);
+                         const std::vector<unsigned>& batches,
+                         const std::function<void(const Ceilings&)>& measured);
 
+// Without the rates that are not measured yet.
 nlohmann::json ToJson(const Ceilings& ceilings);
 
 }  // namespace simile::bench::gpu

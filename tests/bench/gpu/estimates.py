@@ -16,7 +16,7 @@ class Card:
     fp16: float          # multiply-adds of tensor cores a second, as products reach them
     int8: float          # 0: no product of the scan's shape
     l2: float            # bytes a second, read
-    l2_bytes: float
+    l2_bytes: int
     multiprocessors: int
     latency: float       # of a load from memory
     bytes: float
@@ -24,10 +24,10 @@ class Card:
 
 
 CARDS = (
-    Card("H200", 4.3e12, 395e12, 790e12, 4.5e12, 50e6, 132, 0.52e-6, 141e9, 50e9),
-    Card("A100", 1.8e12, 135e12, 270e12, 3.0e12, 40e6, 108, 0.5e-6, 80e9, 24e9),
-    Card("L4", 0.27e12, 30e12, 60e12, 1.5e12, 48e6, 58, 0.5e-6, 24e9, 24e9),
-    Card("T4", 0.25e12, 17e12, 0, 0.8e12, 4e6, 40, 0.45e-6, 16e9, 12e9),
+    Card("H200", 4.3e12, 395e12, 790e12, 4.5e12, 50 << 20, 132, 0.52e-6, 141e9, 50e9),
+    Card("A100", 1.8e12, 135e12, 270e12, 3.0e12, 40 << 20, 108, 0.5e-6, 80e9, 24e9),
+    Card("L4", 0.27e12, 30e12, 60e12, 1.5e12, 48 << 20, 58, 0.5e-6, 24e9, 24e9),
+    Card("T4", 0.25e12, 17e12, 0, 0.8e12, 4 << 20, 40, 0.45e-6, 16e9, 12e9),
 )
 
 
@@ -37,7 +37,7 @@ class Case:
     rows: int
     dim: int
     k: int
-    hits: float        # of a query in the fp16 scan, by hit_counts
+    hits: float        # of a query in the fp16 scan, as served: the table of hits in docs/design/gpu-engine.md
     kept: float        # of these, rescored
     int8_hits: float
     int8_kept: float
@@ -45,8 +45,8 @@ class Case:
 
 CASES = (
     Case("62,423 x 384, k 10", 62_423, 384, 10, 88, 10, 53, 12),
-    Case("1M x 768, k 100", 1_000_000, 768, 100, 1_061, 120, 1_844, 198),     # between clustered and isotropic rows
-    Case("10M x 768, k 100", 10_000_000, 768, 100, 4_200, 120, 7_400, 198),  # extrapolated from it
+    Case("1M x 768, k 100", 1_000_000, 768, 100, 765, 120, 1_510, 198),     # the mean of clustered and isotropic rows
+    Case("10M x 768, k 100", 10_000_000, 768, 100, 3_060, 120, 6_040, 198),  # extrapolated from it
 )
 BATCHES = (1, 8, 32, 100, 1000)
 STEPS = ("plain", "loads", "gates", "tiles", "int8", "measured")  # each with those before it; docs say what they are
@@ -56,10 +56,12 @@ NEXT_LAUNCH = 1.2e-6
 BARRIER = 1.5e-6       # of the grid
 RAMP_AND_TAIL = 2.2e-6
 HIT = 0.6e-9           # staging and appending one
-SECOND_GATE = 4e-6     # its barrier and ranks, for 50% of the hits
+SECOND_GATE = 4e-6     # its barrier and ranks; without it there are twice the hits
+SECOND_GATE_ROWS = 262_144  # the least that have one
 MMA_SYNC = 0.75        # of the rate of products
 SCAN_MAX = 64
-TILE_BYTES = 17e6      # two of them
+TILE_BYTES = 17 << 20  # of the scores, two of them
+GRANULE = 128          # rows, of which tiles are made
 BUDGET = 0.8           # gpu.memory_fraction
 
 
@@ -85,8 +87,11 @@ def scan(card, case, batch, step, int8):
     row_bytes = case.dim * (1 if int8 else 2) + (8 if int8 else 0)
     hits, kept = (case.int8_hits, case.int8_kept) if int8 else (case.hits, case.kept)
     gates = 0.0
-    if step in ("int8", "measured") and case.rows > 300_000 and batch * hits / 2 * HIT > SECOND_GATE:
-        hits, gates = hits / 2, SECOND_GATE
+    if case.rows >= SECOND_GATE_ROWS:
+        if step in ("int8", "measured") and batch * hits * HIT > SECOND_GATE:
+            gates = SECOND_GATE
+        else:
+            hits *= 2
     slots = max(16, 16 * math.ceil(batch * (2 if int8 else 1) / 16))
     stream = case.rows * row_bytes / card.memory  # also where they would stay in the L2
     products = case.rows * case.dim * slots / (MMA_SYNC * (card.int8 if int8 else card.fp16))
@@ -94,6 +99,26 @@ def scan(card, case, batch, step, int8):
         min(16_384, case.rows / 8) * row_bytes / card.memory + BARRIER
     return (LAUNCH + RAMP_AND_TAIL + sample + gates + max(stream, products) + batch * hits * HIT + BARRIER
             + tail(card, hits, batch, step) + rescore(card, case, kept, batch, step))
+
+
+def slots_of(batch):
+    """Queries of a pass: pass_plan.cpp, RoundedQueries."""
+    if batch <= 64:
+        return 1 << (batch - 1).bit_length()
+    step = (1 << ((batch - 1).bit_length() - 1)) // 8
+    return math.ceil(batch / step) * step
+
+
+def tile_rows(card, case, batch):
+    """As pass_plan.cpp plans them, TileRows: what the L2 holds, but at least one wave of the product's blocks."""
+    slots = slots_of(batch)
+    columns = math.ceil(slots / 256)
+    fit = TILE_BYTES // (2 * slots * GRANULE)
+    in_l2 = int(0.6 * card.l2_bytes) // (2 * GRANULE * (case.dim + slots))
+    granules = min(fit, max(card.multiprocessors // columns, in_l2))
+    if granules * columns > card.multiprocessors:
+        granules = granules * columns // card.multiprocessors * card.multiprocessors // columns
+    return GRANULE * min(granules, math.ceil(case.rows / GRANULE))
 
 
 def gemm(card, case, batch, step):
@@ -108,9 +133,8 @@ def gemm(card, case, batch, step):
         products = max(case.rows * case.dim * columns / (card.fp16 * efficiency), moved / (0.9 * card.memory))
         return products + math.ceil(case.rows / rows_of_tile) * 0.4e-6
 
-    by_tiles = tiles_of(TILE_BYTES / 2 / batch)
-    if step in ("tiles", "int8", "measured"):
-        by_tiles = min(by_tiles, tiles_of(1.1 * card.l2_bytes / (2 * case.dim + 4 * batch)))
+    planned = step in ("tiles", "int8", "measured")
+    by_tiles = tiles_of(tile_rows(card, case, batch) if planned else TILE_BYTES / 2 / batch)
     gate = 12e-6 if step in ("plain", "loads") else 4e-6
     return (LAUNCH + by_tiles + 0.65 * scores / card.l2 + gate + 2 * NEXT_LAUNCH + tail(card, case.hits, batch, step)
             + rescore(card, case, case.kept * 0.9, batch, step))
@@ -143,17 +167,20 @@ def text(seconds):
     return f"{round(us / unit) * unit:,}"
 
 
-def main():
-    print("H200, microseconds on the device; each column with those before it\n")
-    print("| | batch | floor | " + " | ".join(STEPS) + " |\n|---|---:|---:|" + "---:|" * len(STEPS))
+def tables():
+    """The lines of both."""
+    yield "H200, microseconds on the device; each column with those before it\n"
+    yield "| | batch | floor | " + " | ".join(STEPS) + " |"
+    yield "|---|---:|---:|" + "---:|" * len(STEPS)
     card = CARDS[0]
     for case in CASES:
         for batch in BATCHES:
             floor = max(case.rows * case.dim * 2 / card.memory, case.rows * case.dim * batch / card.fp16)
             row = [text(best(card, case, batch, step)) for step in STEPS]
-            print(f"| {case.name} | {batch} | {text(floor)} | " + " | ".join(row) + " |")
-    print("\nFrom the first column to the last, microseconds\n")
-    print("| | batch | " + " | ".join(other.name for other in CARDS[1:]) + " |\n|---|---:|" + "---:|" * (len(CARDS) - 1))
+            yield f"| {case.name} | {batch} | {text(floor)} | " + " | ".join(row) + " |"
+    yield "\nFrom the first column to the last, microseconds\n"
+    yield "| | batch | " + " | ".join(other.name for other in CARDS[1:]) + " |"
+    yield "|---|---:|" + "---:|" * (len(CARDS) - 1)
     for case in CASES:
         for batch in BATCHES:
             row = []
@@ -162,8 +189,8 @@ def main():
                     row.append("does not fit")
                 else:
                     row.append(f"{text(best(other, case, batch, 'plain'))} to {text(best(other, case, batch, 'measured'))}")
-            print(f"| {case.name} | {batch} | " + " | ".join(row) + " |")
+            yield f"| {case.name} | {batch} | " + " | ".join(row) + " |"
 
 
 if __name__ == "__main__":
-    main()
+    print("\n".join(tables()))

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -18,7 +17,7 @@ using backend::cuda::PassPlan;
 using backend::cuda::PassStrategy;
 using kernels::kTileGranule;
 
-constexpr std::array kBatches{100U, 1'000U};
+constexpr unsigned kBatches[] = {100, 1'000};
 
 double Flops(const StepBench& bench, unsigned slots) {
   return 2.0 * bench.row_count() * bench.stride() * slots;
@@ -109,12 +108,12 @@ std::optional<PassPlan> PlanOfTile(const StepBench& bench, unsigned batch, unsig
 
 void MeasureTiles(const StepBench& bench) {
   __half* const tile = bench.card.workspace.tile(0);
-  for (const unsigned batch : kBatches) {
+  for (const unsigned batch : bench.Cases(kBatches)) {
     const PassPlan planned = bench.GemmPlan(batch, bench.k);
     std::vector<unsigned> done{planned.tile_rows};
     bench.steps.Fill(planned, bench.First(std::min(batch, planned.slots)), bench.k);
     MeasureTile(bench, planned, batch, true, tile, false);
-    for (const unsigned rows : {4'096U, 8'448U, 16'896U, 33'792U, 67'584U}) {
+    for (const unsigned rows : bench.Cases({4'096U, 8'448U, 16'896U, 33'792U, 67'584U})) {
       const auto plan = PlanOfTile(bench, batch, planned.slots, rows);
       if (!plan || plan->slots != planned.slots) continue;
       if (std::ranges::count(done, plan->tile_rows) != 0) continue;
@@ -134,7 +133,7 @@ void MeasureTiles(const StepBench& bench) {
 void MeasureSelect(const StepBench& bench) {
   Device& device = bench.card.device;
   const cudaStream_t stream = bench.steps.stream();
-  const unsigned batch = kBatches.back();
+  const unsigned batch = bench.Cases(kBatches).back();
   const PassPlan plan = bench.GemmPlan(batch, bench.k);
   bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), bench.k);
   kernels::Pass pass = bench.steps.PassOf(plan);
@@ -178,8 +177,8 @@ void MeasureGemmPass(const StepBench& bench) {
         .median_us;
   };
   constexpr GemmParts kProducts{.gate = false, .select = false, .finish = false};
-  for (const unsigned batch : kBatches) {
-    for (const unsigned k : {10U, 100U}) {
+  for (const unsigned batch : bench.Cases(kBatches)) {
+    for (const unsigned k : bench.Cases({10U, 100U})) {
       const PassPlan plan = bench.GemmPlan(batch, k);
       bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), k);
       GemmParts one_stream = kProducts;
@@ -201,8 +200,8 @@ void MeasureGemmPass(const StepBench& bench) {
 void MeasureGateAndFinish(const StepBench& bench) {
   Device& device = bench.card.device;
   const cudaStream_t stream = bench.steps.stream();
-  for (const unsigned batch : kBatches) {
-    for (const unsigned k : {10U, 100U, 1'000U}) {
+  for (const unsigned batch : bench.Cases(kBatches)) {
+    for (const unsigned k : bench.Cases({10U, 100U, 1'000U})) {
       const PassPlan plan = bench.GemmPlan(batch, k);
       bench.steps.Fill(plan, bench.First(std::min(batch, plan.slots)), k);
       bench.steps.EnqueueGemm(plan, {.finish = false});

@@ -218,7 +218,7 @@ absl::Status TimeOnDevice(Card& card, backend::cuda::PassRunner& runner, const B
 }
 
 // Errors: the first one; kUnavailable when the device is lost.
-absl::Status MeasureDevice(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
+absl::Status MeasureDevice(const backend::GpuOptions& gpu, const FoundBlas& blas,
                            const BenchData& data, const BenchTruth& truth,
                            std::span<BenchCase> cases, Results& results) try {
   Card card(gpu, blas);
@@ -237,7 +237,7 @@ absl::Status MeasureDevice(const backend::GpuOptions& gpu, const backend::cuda::
 }
 
 // Errors: the first one; the other cases are measured all the same, unless the device is lost.
-absl::Status MeasureAll(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
+absl::Status MeasureAll(const backend::GpuOptions& gpu, const FoundBlas& blas,
                         const BenchData& data, const BenchTruth& truth, Results& results) {
   // The targets are for k up to 100: what goes wrong with longer answers must not cost them.
   constexpr std::uint32_t kTargetsMax = 100;
@@ -271,8 +271,9 @@ void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilin
   fmt::print(
       "{:>6} {:>6}  {:<14} {:>10.1f} {:>10.1f} {:>10.1f} {:>7.0f}% {:>7.0f}% {:>9} {:>9} {:>8}\n",
       timed.batch, timed.k, timed.answered_by, us, timed.device.with_copies.median_us,
-      timed.host.median_us, us > 0 ? 100 * read_us / us : NAN, us > 0 ? 100 * gemm_us / us : NAN,
-      timed.verified, timed.device.unproven, timed.rescans);
+      timed.host.median_us, us > 0 ? 100 * read_us / us : NAN,
+      us > 0 && gemm_us > 0 ? 100 * gemm_us / us : NAN, timed.verified, timed.device.unproven,
+      timed.rescans);
 }
 
 absl::Status Save(const Options& options, const BenchData& data, const BenchTruth& truth) {
@@ -317,14 +318,13 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
       results.cases.push_back({.batch = batch, .k = k});
     }
   }
-  const auto blas = backend::cuda::LoadBlas(gpu.blas_libraries);
-  if (!blas.ok()) return blas.status();
+  const FoundBlas blas = FindBlas(gpu);
   const std::vector<unsigned> batches(options.data.batches.begin(), options.data.batches.end());
   Ceilings ceilings;
   {
-    Card card(gpu, *blas);
-    ceilings =
-        MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())}, batches);
+    Card card(gpu, blas);
+    ceilings = MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())},
+                               batches, [](const Ceilings&) {});
     results.head = {{"card", Describe(card.device.traits())},
                     {"ceilings", ToJson(ceilings)},
                     {"rows", data->rows.row_count()},
@@ -332,7 +332,8 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
                     {"padded_dim", data->rows.view().padded_dim()},
                     {"data", data->description}};
   }
-  absl::Status status = MeasureAll(gpu, *blas, *data, *truth, results);
+  if (!blas.missing.empty()) results.head["skipped"] = {{"products", blas.missing}};
+  absl::Status status = MeasureAll(gpu, blas, *data, *truth, results);
 
   fmt::print("{} x {}, {}, on {}; copy {:.0f} GB/s, read {:.0f} GB/s. Medians in us.\n\n",
              data->rows.row_count(), data->rows.dim(), data->description,

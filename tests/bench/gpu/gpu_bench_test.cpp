@@ -212,6 +212,10 @@ class VariantsTest : public PassStepsTest {
  protected:
   // The lines of the scan and of GEMM, the former alone in one pass, for batches of 1 and 8.
   nlohmann::json Lines(bool truth_is_of_these_rows) {
+    Card card(options_, FindBlas(options_));
+    return Lines(truth_is_of_these_rows, card);
+  }
+  nlohmann::json Lines(bool truth_is_of_these_rows, Card& card) {
     tests::SeededRandom random(11);
     const auto rows = tests::UnitRows(600, 32, random);
     const auto queries = tests::UnitRows(8, 32, random);
@@ -219,7 +223,6 @@ class VariantsTest : public PassStepsTest {
     const auto truth = BenchTruth::Scan((truth_is_of_these_rows ? rows : others)->view(),
                                         queries->view(), 8, 10, 1);
     EXPECT_TRUE(truth.ok()) << truth.status().ToString();
-    Card card(options_, device_->blas());
     backend::cuda::ResidentRows resident(card.device, tests::SegmentOf(rows),
                                          ResidentSizeOf(card.device, rows->view()));
     PassSteps steps(card.device, card.workspace, resident);
@@ -272,7 +275,30 @@ TEST_P(VariantsTest, EndsWithTheErrorWhenTheDeviceIsLost) {
   EXPECT_THAT(thrown_, ::testing::HasSubstr("cudaErrorIllegalAddress"));
 }
 
+TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
+  emulated_cuda::InjectFault({.nth = 1, .error = cudaErrorNotSupported, .name = "cublasCreate"});
+  EXPECT_THAT(FindBlas(options_).missing,
+              ::testing::HasSubstr("no cuBLAS: cuBLAS cannot be used: "));
+  backend::GpuOptions without = options_;
+  without.blas_libraries = {"libno_such_blas.so"};
+  const FoundBlas blas = FindBlas(without);
+  EXPECT_THAT(blas.missing, ::testing::HasSubstr("libno_such_blas.so"));
+  Card card(options_, blas);
+  const nlohmann::json lines = Lines(true, card);
+  ASSERT_EQ(lines.size(), 2U);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line["variant"], "row_scan_registers");
+    EXPECT_EQ(line["same_answers"], true) << line;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cards, VariantsTest, ::testing::Values(0));
+
+TEST(StepLogTest, NamesWhatIsSkipped) {
+  const std::string path = ::testing::TempDir() + "skipped.json";
+  StepLog({}, path).Skip("tile", "no cuBLAS: why");
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["skipped"]["tile"], "no cuBLAS: why");
+}
 
 TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
   const std::string path = ::testing::TempDir() + "step_log.json";

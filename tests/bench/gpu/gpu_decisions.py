@@ -1,6 +1,7 @@
 """What the measured figures decide about the engine. Pure functions of the lines in gpu_steps' JSON."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 
 NEAR = 0.03  # times within 3% count as equal
@@ -38,13 +39,25 @@ def rows_and_stride(shape: str) -> tuple[int, int]:
     return int(rows), (int(dim) + 31) // 32 * 32
 
 
-def read_rate(steps: dict, shape: str) -> tuple[float, str]:
+def read_rate(steps: dict, shape: str, scan: str) -> tuple[float, str]:
     """The highest rate of reading the rows in GB/s, and its source: rows that fit the L2 stay there."""
     rows, stride = rows_and_stride(shape)
     ceilings = steps["ceilings"]
-    if rows * stride * 2 < 0.9 * steps["card"]["l2_bytes"]:
+    if rows * stride * (1 if scan.startswith("int8") else 2) < 0.9 * steps["card"]["l2_bytes"]:
         return max(ceilings["read_gb_s"], ceilings["read_l2_gb_s"]), "L2"
     return ceilings["read_gb_s"], "memory"
+
+
+def scan_of(line: dict) -> str:
+    """The scan whose forms the kernel table has beside this variant: "row_scan" of "row_scan_ring"."""
+    return line["variant"].removesuffix("_ring").removesuffix("_registers")
+
+
+def faster_forms(steps: dict, line: dict, names: list[str]) -> list[str]:
+    """Those of these variants that took less than the line's own in the step `variants`, at the line's batch."""
+    us = {other["variant"]: other["us"] for other in lines_of(steps, "variants", shape=line["shape"], batch=line["batch"])
+          if is_right(other)}
+    return [name for name in names if us.get(name, math.inf) < us.get(line["variant"], 0) * (1 - NEAR)]
 
 
 def rings(line: dict) -> str:
@@ -52,8 +65,8 @@ def rings(line: dict) -> str:
 
 
 def scan_shape(steps: dict) -> Iterator[Decision]:
-    for (shape,), of_shape in groups(lines_of(steps, "scan-shape"), "shape"):
-        ceiling, place = read_rate(steps, shape)
+    for (shape, scan), of_shape in groups(lines_of(steps, "scan-shape"), "shape", "variant"):
+        ceiling, place = read_rate(steps, shape, scan)
         planned_us = {}
         for (batch,), lines in groups(of_shape, "batch"):
             best = min(lines, key=lambda line: line["us"])
@@ -65,23 +78,37 @@ def scan_shape(steps: dict) -> Iterator[Decision]:
             elif share >= 0.95:
                 conclusion = "done: reading is at its limit"
             else:
-                conclusion = "try 16 rows x 256 bytes a stage, or bulk copies"
-            yield Decision(f"fused scan, reading alone, {shape}, {batch} queries",
+                forms = ["row_scan_wide", "row_scan_prefetch"] if scan_of(planned) == "row_scan" else ["int8_scan_prefetch"]
+                faster = faster_forms(steps, planned, forms)
+                conclusion = f'serve {" or ".join(faster)}' if faster else \
+                    f'{" and ".join(forms)} were not measured to be faster: try bulk copies'
+            yield Decision(f"{scan}, reading alone, {shape}, {batch} queries",
                            f'{planned["us"]:.1f} us, {share:.0%} of a plain read from {place} ({rings(planned)})',
                            "95% or more", conclusion)
         if 16 in planned_us and 64 in planned_us:
             slower = planned_us[64] / planned_us[16] - 1
-            yield Decision(f"fused scan, 64 queries against 16, {shape}", f"{slower:+.1%}", "within 3%",
+            yield Decision(f"{scan}, 64 queries against 16, {shape}", f"{slower:+.1%}", "within 3%",
                            "64 queries take no longer than 16" if slower <= NEAR else
                            "64 queries limit the scan: tiles of 64 rows, or wgmma")
 
 
+SECONDS_PER_HIT = 1e-9  # pass_plan.cpp, kSecondsPerHit
+
+
 def scan_parts(steps: dict) -> Iterator[Decision]:
     for line in lines_of(steps, "scan-parts"):
-        where = f'{line["shape"]}, {line["batch"]} queries, k {line["k"]}'
+        where = f'{line["variant"]}, {line["shape"]}, {line["batch"]} queries, k {line["k"]}'
+        kept = f"{scan_of(line)}_kept"
         yield Decision(f"sample and barrier, {where}", f'{line["sample_us"]:.1f} us of {line["pass_us"]:.1f}', "2 us or less",
                        "keep it" if line["sample_us"] <= 2 else
-                       "do without a sample where a block's scores fit its shared memory (batch up to 32)")
+                       f"serve {kept}, which reads no row twice" if faster_forms(steps, line, [kept]) else
+                       f"{kept} was not measured to be faster: keep it")
+        if line["hits"] > 0:
+            each_us = line["hits_us"] / line["hits"]
+            expected_us = 1e6 * SECONDS_PER_HIT
+            yield Decision(f"one hit, {where}", f'{1e3 * each_us:.2f} ns: {line["hits_us"]:.1f} us for {line["hits"]:,}',
+                           f"{1e3 * expected_us:g} ns", "as planned" if expected_us / 2 <= each_us <= 2 * expected_us else
+                           f"kSecondsPerHit {max(each_us, 0) / 1e6:.1e} (pass_plan.cpp), where batches of 32 and 64 agree")
         warmer = 1 - line["pass_us"] / line["cold_pass_us"] if line["cold_pass_us"] > 0 else 0
         yield Decision(f"L2 between passes, {where}", f'{line["pass_us"]:.1f} us warm, {line["cold_pass_us"]:.1f} cold',
                        "warm is faster where the rows fit",
@@ -94,7 +121,7 @@ def finish(steps: dict) -> Iterator[Decision]:
         for form, name, limit in (("in_scan", "the scan", "kHitsOfOneLaunch"), ("one_block", "one block a query", "kHitsOfOneBlock")):
             us, is_planned = line[f"{form}_us"], line[f"{form}_is_planned"]
             planned, other = (us, three) if is_planned else (three, us)
-            yield Decision(f'finish by {name}, {line["shape"]}, {line["batch"]} queries, k {line["k"]}',
+            yield Decision(f'finish by {name}, {line["variant"]}, {line["shape"]}, {line["batch"]} queries, k {line["k"]}',
                            f"{us:.1f} us, {three:.1f} in three launches", "4 us at k 10",
                            "planned as is" if planned <= other * (1 + NEAR) else
                            f'plan {"three launches" if is_planned else name} here ({limit})')
@@ -201,13 +228,13 @@ def gather(steps: dict) -> Iterator[Decision]:
 
 
 def exchange(steps: dict) -> Iterator[Decision]:
-    for (shape,), lines in groups(lines_of(steps, "exchange"), "shape"):
+    for (shape, scan), lines in groups(lines_of(steps, "exchange"), "shape", "variant"):
         most = 0
         for line in sorted(lines, key=lambda line: line["batch"]):
             if line["mapped_us"] >= line["copies_us"]:
                 break
             most = line["batch"]
-        yield Decision(f"queries and answers copied or mapped, {shape}",
+        yield Decision(f"queries and answers copied or mapped, {scan}, {shape}",
                        "; ".join(f'{line["batch"]}: {line["copies_us"]:.1f} / {line["mapped_us"]:.1f} us' for line in lines),
                        "mapped is 5 us faster at batch 1",
                        f"mapped up to {most} queries (gpu tuning mapped_queries_max)" if most else
@@ -218,8 +245,9 @@ def tensor_sums(sums: dict) -> Iterator[Decision]:
     worst = sums.get("seen_over_bound")
     if worst is not None:
         stored = sums.get("fp16_seen_over_bound", 0)
+        methods = "four methods" if "fp16_seen_over_bound" in sums else "two methods, without cuBLAS"
         yield Decision("rounding of sums on tensor cores",
-                       f'{worst:.3f} of the bound ({stored:.3f} once stored as fp16), {sums["sums"]:,} sums by each of four methods',
+                       f'{worst:.3f} of the bound ({stored:.3f} once stored as fp16), {sums["sums"]:,} sums by each of {methods}',
                        "below 1", "the assumption of 2^-23 a step holds" if max(worst, stored) <= 1 else
                        "the assumption is wrong: the engine's proofs are invalid on this card")
 

@@ -96,20 +96,29 @@ def three(value: float | None) -> str:
 
 
 def progress(data: dict) -> str:
-    """How much of a step was measured, and what was running when it ended."""
-    parts = [measured(data), f'while running {data["running"]}' if "running" in data else ""]
+    """How much of a step was measured, what not and why, and what was running when it ended."""
+    so_far = data.get("so_far") or {}
+    parts = [measured(data), *(f"without {part}, {why}" for part, why in data.get("skipped", {}).items()),
+             f'while running {data["running"]}' if "running" in data else "",
+             f'after {so_far["cases"]} cases, {so_far["by_strategy"]} of {so_far["queries"]} queries by it' if so_far else ""]
     return ", ".join(part for part in parts if part)
+
+
+def why_skipped(data: dict) -> str:
+    """Why a step that measured nothing did not; empty where it measured something."""
+    found = any(data.get(part) for part in ("lines", "cases", "tests", "ceilings"))
+    return "" if found else "; ".join(dict.fromkeys(data.get("skipped", {}).values()))
 
 
 def measured(data: dict) -> str:
     if "tests" in data:
         failed = sum(not test["passed"] for test in data["tests"])
-        cases = [f'{test["test"].split("/")[-1]} {test["cases"]} cases, {test["by_strategy"]} of {test["queries"]} queries by it'
-                 for test in data["tests"] if "cases" in test]
+        cases = [f'{test["test"].split("/")[-1]} {test["cases"] + " cases, " if "cases" in test else ""}'
+                 f'{test["by_strategy"]} of {test["queries"]} queries by it' for test in data["tests"] if "by_strategy" in test]
         return "; ".join([f'{len(data["tests"])} tests, {failed} failed', *cases])
     if "seen_over_bound" in data:
-        return (f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound, '
-                f'{three(data.get("fp16_seen_over_bound", 0))} once stored as fp16')
+        stored = f', {three(data["fp16_seen_over_bound"])} once stored as fp16' if "fp16_seen_over_bound" in data else ""
+        return f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound{stored}'
     if "cases" in data:
         cases = data["cases"]
         return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
@@ -192,8 +201,9 @@ def bench_section(name: str, results: dict) -> str:
         if outcome["status"] != "passed":
             text += f'**`{step}` was not completed** ({outcome["status"]}: {outcome["message"]}).\n\n'
     text += (f'{bench["data"]}. Measured in the same run: copy {ceilings["copy_gb_s"]:,.0f} GB/s (read and write counted), read '
-             f'{ceilings["read_gb_s"]:,.0f} GB/s, products '
-             + ", ".join(f'{gemm["tflops"]:.0f} TFLOP/s at {gemm["batch"]}' for gemm in ceilings["gemm"])
+             f'{ceilings["read_gb_s"]:,.0f} GB/s, '
+             + (", ".join(f'{gemm["tflops"]:.0f} TFLOP/s of products at {gemm["batch"]}' for gemm in ceilings["gemm"])
+                or f'products skipped ({bench.get("skipped", {}).get("products", "not measured")})')
              + f'. Every time is for answers of which at least {verified:,} a case were compared with the plain scan\'s, bit for '
              f'bit; {rescans:,} of {queries:,} queries were rescanned.')
     if torch:

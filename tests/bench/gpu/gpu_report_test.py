@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import estimates
 import gpu_decisions
 import gpu_report
 import kernel_table
@@ -92,6 +94,23 @@ class GpuReportTest(unittest.TestCase):
     def test_says_what_was_running_when_a_step_ended(self):
         data = {"tests": [{"test": "Strategies/Gemm", "passed": True}], "running": "Gemm, seed 3000017"}
         self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed, while running Gemm, seed 3000017")
+        data["tests"] = [{"test": "Strategies/Gemm", "passed": True, "cases": "9", "queries": "8", "by_strategy": "7"},
+                         {"test": "Large/Gemm_384", "passed": True, "queries": "6", "by_strategy": "5"}]
+        self.assertEqual(gpu_report.measured(data), "2 tests, 0 failed; Gemm 9 cases, 7 of 8 queries by it; "
+                         "Gemm_384 5 of 6 queries by it")
+        data["tests"] = data["tests"][:1]
+        data["so_far"] = {"cases": 17, "queries": 90, "by_strategy": 40}
+        self.assertEqual(gpu_report.progress(data), "1 tests, 0 failed; Gemm 9 cases, 7 of 8 queries by it, "
+                         "while running Gemm, seed 3000017, after 17 cases, 40 of 90 queries by it")
+
+    def test_shows_a_bench_without_products(self):
+        bench = self.results["steps"]["bench-62423x384"]["data"]
+        bench["ceilings"]["gemm"] = []
+        bench["skipped"] = {"products": "no cuBLAS: why"}
+        self.results["steps"]["tensor-sums"]["data"]["sums"] = 9
+        text = gpu_report.render(self.results)
+        self.assertIn("products skipped (no cuBLAS: why)", text)
+        self.assertIn("9 sums by each of two methods, without cuBLAS", text)
 
     def test_shows_the_server(self):
         run = {"in_flight": 16, "rate": 12345.6, "latency_us": [900.4, 2000, 3000], "engine": "cuda: fp16-scan-sm90", "wrong": 0}
@@ -190,13 +209,45 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("proofs are invalid", self.conclusion("rounding of sums"))
 
     def test_a_better_ring_is_named(self):
-        self.assertIn("16 rows x 256 bytes", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("bulk copies", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
         self.change("scan-shape", {"us": 350.0}, batch=16, stages=6)
-        self.assertIn("plan 8 warps x 6 stages instead", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("plan 8 warps x 6 stages instead", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
+
+    def measured_variant(self, batch: int, shape: str, **us: float) -> None:
+        self.steps["lines"] += [{"step": "variants", "shape": shape, "batch": batch, "k": 10, "variant": name, "planned": False,
+                                 "passes": 1, "unproven": 0, "same_answers": True, "us": value} for name, value in us.items()]
+
+    def test_a_form_of_the_kernel_table_that_is_faster_is_named(self):
+        self.measured_variant(16, "1000000x768", row_scan_ring=400.0, row_scan_wide=399.0)
+        self.assertIn("bulk copies", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
+        self.measured_variant(16, "1000000x768", row_scan_wide=380.0)
+        self.assertEqual(self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"), "serve row_scan_wide")
+        self.assertIn("row_scan_kept was not measured to be faster", self.conclusion("sample and barrier"))
+        self.measured_variant(1, "62423x384", row_scan_ring=17.0, row_scan_kept=15.0)
+        self.assertIn("serve row_scan_kept", self.conclusion("sample and barrier"))
+
+    def test_each_scan_is_decided_by_its_own_figures(self):
+        lines = [line for line in self.steps["lines"] if line["step"] in ("scan-shape", "scan-parts", "finish", "exchange")]
+        self.steps["lines"] += [line | {"variant": "int8_scan"} for line in lines]
+        self.change("exchange", {"mapped_us": 45.0}, variant="int8_scan")
+        self.assertIn("copies always", self.conclusion("queries and answers copied or mapped, int8_scan"))
+        self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped, row_scan_ring"))
+        for subject in ("int8_scan, reading alone, 1000000x768, 16", "sample and barrier, int8_scan", "one hit, int8_scan",
+                        "finish by the scan, int8_scan, 62423x384, 32 queries, k 100"):
+            self.conclusion(subject)
+
+    def test_the_time_of_a_hit_sets_its_constant(self):
+        self.assertIn("kSecondsPerHit 6.0e-11", self.conclusion("one hit"))
+        self.change("scan-parts", {"hits_us": 4.0})
+        self.assertEqual(self.conclusion("one hit"), "as planned")
+
+    def test_the_expected_time_of_a_hit_is_the_plans(self):
+        source = (HERE.parents[2] / "src/backend/cuda/pass_plan.cpp").read_text(encoding="utf-8")
+        self.assertEqual(float(re.search(r"kSecondsPerHit = ([\d.e-]+);", source)[1]), gpu_decisions.SECONDS_PER_HIT)
 
     def test_reading_at_the_ceiling_is_done(self):
         self.change("scan-shape", {"us": 362.0, "gb_s": 4240.0}, batch=16, planned=True)
-        self.assertIn("done", self.conclusion("fused scan, reading alone, 1000000x768, 16"))
+        self.assertIn("done", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
 
     def test_overhead_above_a_tenth_asks_for_the_fused_path(self):
         self.assertIn("fused wgmma", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
@@ -223,10 +274,10 @@ class GpuDecisionsTest(unittest.TestCase):
     def test_select_sample_finish_gate_rescore_tile_and_gather_decide(self):
         self.assertIn("tighter gate", self.conclusion("topk_fp16 at 5 hits"))
         self.assertIn("tune the loads", self.conclusion("topk_fp16 without a hit"))
-        self.assertIn("do without a sample", self.conclusion("sample and barrier"))
+        self.assertIn("keep it", self.conclusion("sample and barrier"))
         self.assertIn("the L2 keeps rows", self.conclusion("L2 between passes"))
-        self.assertIn("plan three launches here", self.conclusion("finish by the scan, 62423x384, 32 queries, k 100"))
-        self.assertIn("plan one block a query here", self.conclusion("finish by one block a query, 62423x384, 32 queries, k 100"))
+        self.assertIn("plan three launches here", self.conclusion("finish by the scan, row_scan_ring, 62423x384, 32 queries, k 100"))
+        self.assertIn("plan one block a query here", self.conclusion("finish by one block a query, row_scan_ring, 62423x384, 32 queries, k 100"))
         self.assertIn("too long", self.conclusion("gate and finish, 62423x384, 1000"))
         self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
         self.assertIn("tiles of 16896 rows, 33 MiB", self.conclusion("tile, whole pass"))
@@ -243,6 +294,18 @@ class GpuDecisionsTest(unittest.TestCase):
 
     def test_decides_nothing_without_figures(self):
         self.assertEqual(gpu_decisions.decide({}, {}), [])
+
+
+class EstimatesTest(unittest.TestCase):
+    def test_the_tables_of_the_design_note_are_what_it_prints(self):
+        note = (HERE.parents[2] / "docs/design/gpu-engine.md").read_text(encoding="utf-8")
+        rows = "\n".join(line for line in estimates.tables() if line.startswith("|"))
+        for table in re.split(r"\n(?=\| \| batch)", rows):
+            self.assertIn("\n\n" + table + "\n\n", note)
+
+    def test_a_tile_has_at_least_one_wave_of_blocks(self):
+        rows = {card.name: estimates.tile_rows(card, estimates.CASES[1], 100) for card in estimates.CARDS}
+        self.assertEqual((rows["H200"], rows["T4"]), (16_896, 5_120))  # the latter's L2 would hold 1,408
 
 
 class KernelTableTest(unittest.TestCase):

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Callable
 from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import gpu_plots
 import pack
 import run
 import step_lists
@@ -79,10 +81,10 @@ class Bench:
     def words(self, *words: str) -> list[str]:
         return ["--bin", str(self.folder), "--out", str(self.out), "--python", str(self.folder / "python"), *words]
 
-    def run(self, *words: str, killed: str = "") -> tuple[int, str]:
-        """The exit code, and what it printed."""
+    def run(self, *words: str, killed: str = "", draw: Callable = lambda results, folder: []) -> tuple[int, str]:
+        """The exit code, and what it printed. Draws no pictures by itself."""
         printed = io.StringIO()
-        with mock.patch.dict(os.environ, self.variables(killed)), mock.patch.object(run.gpu_plots, "draw", return_value=[]), \
+        with mock.patch.dict(os.environ, self.variables(killed)), mock.patch.object(run.gpu_plots, "draw", draw), \
                 contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             code = run.main(self.words(*words))
         return code, printed.getvalue()
@@ -135,10 +137,19 @@ class RunTest(unittest.TestCase):
                          "| torch-1000000x768 | passed |", "### Every variant", "### Through a server", "### What the figures decide"):
             self.assertIn(expected, page)
 
-    def test_writes_the_page_the_figures_and_the_output_and_nothing_else(self):
-        self.bench.steps("serving")
-        self.bench.run("--list", "serving")
-        self.assertEqual(sorted(path.name for path in self.bench.out.iterdir()), ["gpu-serving.json", "gpu-serving.log", "gpu.md"])
+    def test_writes_the_page_the_figures_the_output_and_at_most_five_pictures_of_a_list(self):
+        draw = gpu_plots.draw
+        for name, picture_count in (("checks", 2), ("variants", 0), ("serving", 5)):
+            shutil.rmtree(self.bench.out, ignore_errors=True)
+            self.bench.steps(name)
+            with mock.patch.dict(sys.modules, {"matplotlib": mock.MagicMock()}), \
+                    mock.patch.object(gpu_plots, "draw_one", lambda bench, torch, path: path.touch()):
+                self.bench.run("--list", name, draw=draw)
+            written = {path.name for path in self.bench.out.iterdir()}
+            pictures = {path for path in written if path.endswith(".png")}
+            self.assertEqual(written - pictures, {f"gpu-{name}.json", f"gpu-{name}.log", "gpu.md"})
+            self.assertEqual(len(pictures), picture_count)
+            self.assertLessEqual(len(written), 8)
 
     def test_checks_every_strategy_of_device_conformance(self):
         source = (HERE / "device_conformance.cpp").read_text(encoding="utf-8")
@@ -147,19 +158,37 @@ class RunTest(unittest.TestCase):
         self.assertIn("--gtest_filter=Strategies/*/Gemm*:Large/*/Gemm*", steps["conformance-Gemm"])
 
     def test_each_limit_leaves_time_to_see_that_the_device_hangs(self):
-        source = (HERE / "bench_options.cpp").read_text(encoding="utf-8")
-        hang_s = 2 * int(re.search(r"batch_timeout = std::chrono::seconds\((\d+)\)", source)[1])
+        defaults = {re.search(pattern, (HERE / source).read_text(encoding="utf-8"))[1]
+                    for source, pattern in (("bench_options.cpp", r"batch_timeout = std::chrono::seconds\((\d+)\)"),
+                                            ("device_conformance.cpp", r"batch_timeout_s = (\d+)"))}
+        self.assertEqual(len(defaults), 1)
         for name in step_lists.LISTS:
             for step in self.bench.steps(name):
+                words = [*step.command, "--batch-timeout", *defaults]  # a program takes the first
+                hang_s = 2 * int(words[words.index("--batch-timeout") + 1])
                 self.assertGreaterEqual(step.limit_s, hang_s + 15, step.name)
+        checker = {step.name: step for step in self.bench.steps("checks")}["sanitizer-memcheck"]
+        self.assertIn("--batch-timeout", checker.command)
+
+    def test_steps_on_the_emulated_device_have_fewer_cases_and_more_time(self):
+        sizes = {step.name: step for step in step_lists.steps_of(["variants"], self.bench.machine(), step_lists.TINY)}
+        step = sizes["kernels-scan-shape"]
+        self.assertEqual(step.command[step.command.index("--cases") + 1], "1")
+        self.assertEqual(step.limit_s, 10 * step_lists.KERNEL_STEP_S["scan-shape"][1])
 
     def test_each_list_is_planned_within_its_minutes(self):
+        steps = re.findall(r'\{"([\w-]+)", Measure', (HERE / "gpu_steps.cpp").read_text(encoding="utf-8"))
+        table = (run.ROOT / "src/backend/cuda/kernel_variants.cpp").read_text(encoding="utf-8")
+        variants = re.findall(r'(?:name = |Measured\()"(\w+)"', table)
+        self.assertGreaterEqual(min(len(steps), len(variants)), 10)
+        machine = self.bench.machine()
+        machine.kernel_steps = ["ceilings", *(f"variants/{name}" for name in variants), *steps]
         for name in step_lists.LISTS:
-            planned = sum(step.planned_s for step in self.bench.steps(name))
+            planned = sum(step.planned_s for step in step_lists.steps_of([name], machine, step_lists.Sizes()))
             self.assertLessEqual(planned, 60 * run.MINUTES_OF_LIST - run.LAST_S, name)
         code, printed = self.bench.run("--plan")
         self.assertEqual(code, 0)
-        self.assertIn("  sanitizer-racecheck          0.8 min, at most 2.0", printed)
+        self.assertIn("  sanitizer-racecheck          0.8 min, at most 2.5", printed)
         self.assertIn("kernels-scan-shape", printed)
 
     def test_ends_by_itself_when_the_minutes_are_over(self):
@@ -262,6 +291,20 @@ class RunTest(unittest.TestCase):
             code, printed = self.bench.run("--list", name, "--steps", steps)
             self.assertEqual((code, self.bench.results(name)[steps]["status"]), (0, "skipped"), printed)
 
+    def test_a_step_that_needs_cublas_is_skipped_with_the_reason_where_there_is_none(self):
+        self.bench.steps("variants")
+        reason = "no cuBLAS: libcublas.so.13 cannot be opened"
+        skipped = json.dumps({"lines": [], "skipped": {"tile": reason}})
+        partly = json.dumps({"ceilings": {"copy_gb_s": 4000.0, "gemm": []}, "skipped": {"products": reason}})
+        for name, figures in (("scan-shape", skipped), ("ceilings", partly)):
+            (self.bench.figures / f"kernels-{name}.whole").write_text(figures, encoding="utf-8")
+        code, printed = self.bench.run("--list", "variants", "--steps", "kernels")
+        results = self.bench.results("variants")
+        self.assertEqual((code, {name: step["status"] for name, step in results.items()}),
+                         (0, {"kernels-ceilings": "passed", "kernels-variants-ring": "passed", "kernels-scan-shape": "skipped"}), printed)
+        self.assertEqual(results["kernels-scan-shape"]["message"], reason)
+        self.assertIn(f"without products, {reason}", results["kernels-ceilings"]["message"])
+
     def test_what_a_checker_found_has_failed_and_a_machine_that_it_cannot_check_is_skipped(self):
         self.bench.steps("checks")
         self.bench.script("compute-sanitizer/compute-sanitizer", r"""cat <<'END'
@@ -341,6 +384,13 @@ class PackTest(unittest.TestCase):
             self.assertTrue((out / "build/bin" / pack.CUDA12_PLUGIN).exists())
             with contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(pack.Failed, "gpu_steps of the pack does not run"):
                 pack.check(out)
+
+    def test_fails_above_forty_megabytes(self):
+        for mb, code in ((39.9, 0), (40.1, 1)):
+            with mock.patch.object(sys, "argv", ["pack.py", "--no-build"]), mock.patch.multiple(
+                    pack, pack=mock.DEFAULT, check=mock.DEFAULT, size_mb=lambda out, mb=mb: mb), \
+                    contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(pack.main(), code, mb)
 
     def test_replaces_nothing_but_a_pack(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,9 +4,12 @@
 //   gpu_steps --json steps.json
 //   gpu_steps --step scan-shape --step variants/gemm_topk_fp16 --shape 1000000x768
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <exception>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,17 +37,18 @@ constexpr std::string_view kVariants = "variants";
 struct Step {
   std::string_view name;
   void (*measure)(const StepBench& bench);
-  // Whose pass it times in PassSteps' copy, which is compared with the engine's first.
-  std::optional<PassStrategy> checked_first = {};
+  // Whose passes it times in PassSteps' copy, which is compared with the engine's first.
+  std::span<const PassStrategy> checked_first = {};
 };
+constexpr std::array kProducts{PassStrategy::kGemm};
 constexpr Step kSteps[] = {{kVariants, MeasureVariants},
-                           {"scan-shape", MeasureScanShapes, PassStrategy::kRowScan},
-                           {"scan-parts", MeasureScanParts, PassStrategy::kRowScan},
-                           {"finish", MeasureFinish, PassStrategy::kRowScan},
-                           {"gemm-pass", MeasureGemmPass, PassStrategy::kGemm},
-                           {"select", MeasureSelect, PassStrategy::kGemm},
-                           {"gate-and-finish", MeasureGateAndFinish, PassStrategy::kGemm},
-                           {"tile", MeasureTiles, PassStrategy::kGemm},
+                           {"scan-shape", MeasureScanShapes, kScans},
+                           {"scan-parts", MeasureScanParts, kScans},
+                           {"finish", MeasureFinish, kScans},
+                           {"gemm-pass", MeasureGemmPass, kProducts},
+                           {"select", MeasureSelect, kProducts},
+                           {"gate-and-finish", MeasureGateAndFinish, kProducts},
+                           {"tile", MeasureTiles, kProducts},
                            {"rescore", MeasureRescore},
                            {"gather", MeasureGather},
                            {"exchange", MeasureExchange}};
@@ -55,6 +59,7 @@ struct Options {
   std::vector<std::string> steps;
   std::vector<std::string> blas;
   std::string json_path;
+  std::size_t cases_max = std::numeric_limits<std::size_t>::max();
   bool card_only = false;
   bool list = false;
 
@@ -105,7 +110,7 @@ absl::StatusOr<Shape> ParseShape(const std::string& text) {
 
 // That PassSteps gives the engine's answers. Throws DeviceError.
 absl::Status CheckCopy(PassStrategy strategy, const StepBench& bench) {
-  for (const unsigned batch : {1U, 64U, 100U}) {
+  for (const unsigned batch : bench.Cases({1U, 64U, 100U})) {
     for (const PlannedPass& pass :
          PlanBatch(strategy, bench.card.device.traits(), bench.card.workspace.size(),
                    bench.steps.rows(), batch, bench.k)) {
@@ -123,8 +128,8 @@ absl::Status MeasureStep(const Step& step, const StepBench& bench) {
     return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, why));
   };
   try {
-    if (step.checked_first) {
-      if (absl::Status status = CheckCopy(*step.checked_first, bench); !status.ok()) {
+    for (const PassStrategy strategy : step.checked_first) {
+      if (absl::Status status = CheckCopy(strategy, bench); !status.ok()) {
         return failed(std::string(status.message()));
       }
     }
@@ -137,8 +142,32 @@ absl::Status MeasureStep(const Step& step, const StepBench& bench) {
   }
 }
 
-absl::Status MeasureShape(Card& card, const Options& options, const std::string& text,
-                          backend::cpu::ThreadPool& pool, StepLog& log) {
+// Whether the step measures nothing without cuBLAS.
+bool NeedsBlas(const Step& step, const Options& options) {
+  if (step.name != kVariants) return std::ranges::equal(step.checked_first, kProducts);
+  const std::vector<std::string> names = options.Variants();
+  return !names.empty() &&
+         std::ranges::none_of(backend::cuda::KernelVariants(), [&](const auto& variant) {
+           return IsScan(variant.strategy) && std::ranges::count(names, variant.name) != 0;
+         });
+}
+
+// The wanted steps, without those that the file names as skipped.
+std::vector<Step> StepsOf(const Card& card, const Options& options, StepLog& log) {
+  std::vector<Step> steps;
+  for (const Step& step : kSteps) {
+    if (!options.Wants(step.name)) continue;
+    if (!card.blas_missing.empty() && NeedsBlas(step, options)) {
+      log.Skip(std::string(step.name), card.blas_missing);
+    } else {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+absl::Status MeasureShape(Card& card, const Options& options, const std::vector<Step>& steps_wanted,
+                          const std::string& text, backend::cpu::ThreadPool& pool, StepLog& log) {
   constexpr std::size_t kQueries = 1'000;
   constexpr std::size_t kSmallSegment = 100'000;
   constexpr std::size_t kVerified = 64;  // queries of each batch: the scan on the CPU takes time
@@ -160,11 +189,17 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::string&
   backend::cuda::ResidentRows resident(card.device, {rows->view(), nullptr, Metric::kCosine, 0},
                                        ResidentSizeOf(card.device, rows->view()));
   PassSteps steps(card.device, card.workspace, resident);
-  const StepBench bench{card, steps, queries->view(),    text,
-                        k,    log,   options.Variants(), truth ? &*truth : nullptr};
+  const StepBench bench{card,
+                        steps,
+                        queries->view(),
+                        text,
+                        k,
+                        log,
+                        options.Variants(),
+                        truth ? &*truth : nullptr,
+                        options.cases_max};
   absl::Status status;
-  for (const Step& step : kSteps) {
-    if (!options.Wants(step.name)) continue;
+  for (const Step& step : steps_wanted) {
     status.Update(MeasureStep(step, bench));
     if (card.device.lost()) break;
   }
@@ -179,13 +214,16 @@ absl::Status Measure(Card& card, const Options& options) {
   backend::cpu::ThreadPool pool(base::UsableCpuCount());
   StepLog log({{"card", Describe(card.device.traits())}}, options.json_path);
   if (options.Wants(kCeilings)) {
-    log.Set(kCeilings, ToJson(MeasureCeilings(card, {384, 768}, {64, 128, 1'000})));
+    MeasureCeilings(card, {384, 768}, {64, 128, 1'000},
+                    [&](const Ceilings& so_far) { log.Set(kCeilings, ToJson(so_far)); });
+    if (!card.blas_missing.empty()) log.Skip("products", card.blas_missing);
   }
-  if (options.steps == std::vector<std::string>{kCeilings}) return log.status();
+  const std::vector<Step> steps = StepsOf(card, options, log);
+  if (steps.empty()) return log.status();
   absl::Status status;
   for (const std::string& shape : options.shapes) {
     try {
-      status.Update(MeasureShape(card, options, shape, pool, log));
+      status.Update(MeasureShape(card, options, steps, shape, pool, log));
     } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory
       status.Update(absl::InternalError(fmt::format("{}: {}", shape, error.what())));
     }
@@ -214,6 +252,9 @@ int main(int argc, char** argv) {
   app.add_option("--step", options.steps, "These alone; default all")->check(CLI::IsMember(known));
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--json", options.json_path, "File to write all figures to");
+  app.add_option("--cases", options.cases_max,
+                 "Of a step's batch sizes, k and the like, the first so many; default all")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--card", options.card_only, "Open the card, print what it is, and end");
   app.add_flag("--list", options.list,
                "Print the names of the steps, each variant by itself, and end");

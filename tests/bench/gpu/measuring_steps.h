@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +16,10 @@
 
 namespace simile::bench::gpu {
 
+// The fused scans, as they are preferred: what is decided about one need not hold for the other.
+inline constexpr std::array kScans{backend::cuda::PassStrategy::kInt8Scan,
+                                   backend::cuda::PassStrategy::kRowScan};
+
 // One segment on the card, and its queries.
 struct StepBench {
   Card& card;
@@ -22,19 +30,23 @@ struct StepBench {
   StepLog& log;
   std::vector<std::string> variants = {};  // those that are timed; empty: all
   const BenchTruth* truth = nullptr;       // of the first queries; for MeasureVariants
+  // Of a step's batch sizes, k and the like, so many are measured; fewer in dry runs.
+  std::size_t cases_max = std::numeric_limits<std::size_t>::max();
 
   unsigned row_count() const { return steps.rows().size().row_count; }
   unsigned stride() const { return steps.rows().size().stride; }
-  // The first pass of a batch by one strategy.
+  // The first pass of a batch by one strategy. nullopt: a scan has no rows in its form, or too many
+  // queries or hits for rows of this length.
   std::optional<backend::cuda::PassPlan> PlanBy(backend::cuda::PassStrategy strategy,
                                                 unsigned batch, unsigned k_wanted) const;
-  // nullopt: too many queries or hits for rows of this length.
-  std::optional<backend::cuda::PassPlan> ScanPlan(unsigned batch, unsigned k_wanted) const {
-    return PlanBy(backend::cuda::PassStrategy::kRowScan, batch, k_wanted);
-  }
   // Throws std::bad_optional_access where there is none.
   backend::cuda::PassPlan GemmPlan(unsigned batch, unsigned k_wanted) const {
     return PlanBy(backend::cuda::PassStrategy::kGemm, batch, k_wanted).value();
+  }
+  // The cases that are measured.
+  template <class Value, std::size_t count>
+  std::vector<Value> Cases(const Value (&all)[count]) const {
+    return {all, all + std::min(count, cases_max)};
   }
   MatrixView First(std::size_t count) const { return queries.Slice(0, count); }
 };
@@ -47,7 +59,7 @@ struct StepBench {
 // first error.
 void MeasureVariants(const StepBench& bench);
 
-// row_scan.cu. Reading alone, for every ring shape that fits this card, and without a ring.
+// The scans of kScans. Reading alone, for every ring shape that fits this card, and without a ring.
 void MeasureScanShapes(const StepBench& bench);
 // What sample, hits and finish add to the reading; warm and with a cold L2.
 void MeasureScanParts(const StepBench& bench);

@@ -12,8 +12,8 @@ network. Each list ends by itself within --minutes. Every program writes its fig
 while it runs: a step that fails, is killed or runs out of time keeps what it measured, is reported as such, and ends no
 other. Writes gpu.md, gpu-LIST.json, gpu-LIST.log and a picture of each data set to --out.
 
-Exits with 0 when every step passed or was skipped for lack of torch, of compute-sanitizer or of the plug-in of CUDA 12; 1
-when one did not pass, was not built or had no time; 2 when there is no card.
+Exits with 0 when every step passed or was skipped for lack of torch, of compute-sanitizer, of cuBLAS or of the plug-in of
+CUDA 12; 1 when one did not pass, was not built or had no time; 2 when there is no card.
 """
 
 import argparse
@@ -217,6 +217,8 @@ def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[di
         result |= {"status": "skipped", "message": "compute-sanitizer: Device not supported"}
     elif code != 0:
         result |= {"status": "failed", "message": error_line(text)}
+    elif reason := gpu_report.why_skipped(result.get("data", {})):
+        return result | {"status": "skipped", "message": reason}
     elif "data" not in result:
         result |= {"status": "failed", "message": "it ended well but wrote no figures"}
     result["message"] = gpu_report.summary(step.description, result)

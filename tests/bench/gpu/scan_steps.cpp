@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "bench/gpu/event_timer.h"
@@ -21,9 +23,9 @@ constexpr float kBeyondAllScores = 10;
 constexpr ScanParts kReadingOnly{
     .finish = false, .gate_rise = kBeyondAllScores, .sample_groups = 1};
 
-// The shapes of the plain scans on this card and on cards with less shared memory. Those of other
-// forms belong to other kernels, whose plans are not the plain scan's.
-std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
+// The shapes of a strategy's plain scans on this card and on cards with less shared memory. Those
+// of other forms belong to other kernels, whose plans are not the plain scan's.
+std::vector<RowScanShape> ShapesOf(PassStrategy strategy, unsigned stride, unsigned batch,
                                    const backend::cuda::CardTraits& card) {
   constexpr std::size_t kStep = std::size_t{4} << 10;
   std::vector<RowScanShape> shapes;
@@ -35,7 +37,7 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
     if (!known) shapes.push_back(shape);
   };
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
-    if (variant.strategy != PassStrategy::kRowScan || variant.form != kernels::ScanForm::kPlain ||
+    if (variant.strategy != strategy || variant.form != kernels::ScanForm::kPlain ||
         variant.code_min > card.code_capability) {
       continue;
     }
@@ -46,7 +48,25 @@ std::vector<RowScanShape> ShapesOf(unsigned stride, unsigned batch,
   return shapes;
 }
 
-double Fp16RowBytes(const StepBench& bench) { return 2.0 * bench.row_count() * bench.stride(); }
+double RowBytes(PassStrategy strategy, const StepBench& bench) {
+  const double row_bytes =
+      strategy == PassStrategy::kInt8Scan
+          ? static_cast<double>(backend::Int8Stride(bench.stride()) + backend::gpu_sizes::kInt8Row)
+          : 2.0 * bench.stride();
+  return row_bytes * bench.row_count();
+}
+
+// The hits of all queries in the last run.
+std::uint64_t SumOfHits(const StepBench& bench, const PassPlan& plan) {
+  backend::cuda::Device& device = bench.card.device;
+  std::vector<unsigned> counts(plan.slots);
+  device.Check(cudaMemcpyAsync(counts.data(), bench.steps.PassOf(plan).hit_counts,
+                               counts.size() * sizeof(unsigned), cudaMemcpyDeviceToHost,
+                               bench.steps.stream()),
+               "cudaMemcpyAsync");
+  device.AwaitOrLose(bench.steps.stream());
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
 
 Spread TimeScan(const StepBench& bench, const PassPlan& plan, const ScanParts& parts) {
   return TimedWork(bench.card.device, bench.steps.stream(),
@@ -70,104 +90,126 @@ Spread TimeColdScan(const StepBench& bench, const PassPlan& plan) {
   return TimeBeyond(whole, part);
 }
 
+void MeasureShapes(PassStrategy strategy, unsigned batch, const StepBench& bench) {
+  constexpr double kSlotKb = 4;  // of a stage
+  const auto scan = bench.PlanBy(strategy, batch, bench.k);
+  if (!scan) return;
+  PassPlan plan = *scan;
+  const RowScanShape planned = plan.shape;
+  const auto& card = bench.card.device.traits();
+  for (const RowScanShape& shape : ShapesOf(strategy, bench.stride(), batch, card)) {
+    plan.shape = shape;
+    bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
+    const Spread time = TimeScan(bench, plan, kReadingOnly);
+    bench.log.Add("scan-shape", bench.shape,
+                  {{"variant", plan.variant->name},
+                   {"batch", batch},
+                   {"warps", shape.warps},
+                   {"stages", shape.stages},
+                   {"in_flight_kb", shape.stages > 1 ? kSlotKb * shape.warps * (shape.stages - 1)
+                                                     : kSlotKb * shape.warps},
+                   {"planned", shape.stages == planned.stages && shape.warps == planned.warps},
+                   {"us", time.median_us},
+                   {"min_us", time.min_us},
+                   {"gb_s", RowBytes(strategy, bench) / time.median_us / 1e3}});
+  }
+}
+
+void MeasureParts(PassStrategy strategy, unsigned batch, const StepBench& bench) {
+  const auto scan = bench.PlanBy(strategy, batch, bench.k);
+  if (!scan) return;
+  const PassPlan& plan = *scan;
+  bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
+  const Spread reading = TimeScan(bench, plan, kReadingOnly);
+  bench.steps.Fill(plan, bench.First(batch), bench.k);
+  const Spread sampled = TimeScan(bench, plan, {.finish = false, .gate_rise = kBeyondAllScores});
+  const Spread with_hits = TimeScan(bench, plan, {.finish = false});
+  const std::uint64_t hits = SumOfHits(bench, plan);
+  const Spread whole = TimeScan(bench, plan, {});
+  const Spread cold = TimeColdScan(bench, plan);
+  bench.log.Add("scan-parts", bench.shape,
+                {{"variant", plan.variant->name},
+                 {"batch", batch},
+                 {"k", bench.k},
+                 {"sample_groups", plan.sample_groups},
+                 {"reading_us", reading.median_us},
+                 {"sample_us", sampled.median_us - reading.median_us},
+                 {"hits", hits},
+                 {"hits_us", with_hits.median_us - sampled.median_us},
+                 {"finish_us", whole.median_us - with_hits.median_us},
+                 {"pass_us", whole.median_us},
+                 {"cold_pass_us", cold.median_us}});
+}
+
+void MeasureFinishes(PassStrategy strategy, unsigned batch, unsigned k, const StepBench& bench) {
+  backend::cuda::Device& device = bench.card.device;
+  const cudaStream_t stream = bench.steps.stream();
+  const auto scan = bench.PlanBy(strategy, batch, k);
+  if (!scan) return;
+  PassPlan plan = *scan;
+  const bool in_scan_is_planned = plan.finishes_in_one_launch;
+  plan.finishes_in_one_launch = true;
+  bench.steps.Fill(plan, bench.First(batch), k);
+  const TimedWork scan_alone(device, stream,
+                             [&] { bench.steps.EnqueueScan(plan, {.finish = false}); });
+  const TimedWork scan_and_finish(device, stream, [&] { bench.steps.EnqueueScan(plan); });
+  const double in_scan_us = TimeBeyond(scan_and_finish, scan_alone).median_us;
+  bench.steps.EnqueueScan(plan, {.finish = false});
+  const kernels::Pass pass = bench.steps.PassOf(plan);
+  const std::size_t hits = std::size_t{plan.slots} * plan.capacity;
+  const DeviceArray<kernels::Hit> kept(device, hits, MemoryKind::kWorkspace);
+  const auto copy = [&](void* to, const void* from) {
+    device.Check(
+        cudaMemcpyAsync(to, from, hits * sizeof(kernels::Hit), cudaMemcpyDeviceToDevice, stream),
+        "cudaMemcpyAsync");
+  };
+  copy(kept.get(), pass.hits);
+  device.AwaitOrLose(stream);
+  // Each finish overwrites the hits: they are restored before the next.
+  const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
+  std::array<double, 2> us{};
+  for (const bool one_launch : {true, false}) {
+    PassPlan tried = plan;
+    tried.finishes_in_one_launch = one_launch;
+    const TimedWork whole(device, stream, [&] {
+      copy(pass.hits, kept.get());
+      bench.steps.EnqueueFinish(tried);
+    });
+    us[one_launch ? 0 : 1] = TimeBeyond(whole, restore).median_us;
+  }
+  bench.log.Add("finish", bench.shape,
+                {{"variant", plan.variant->name},
+                 {"batch", batch},
+                 {"k", k},
+                 {"in_scan_us", in_scan_us},
+                 {"one_block_us", us[0]},
+                 {"three_launches_us", us[1]},
+                 {"in_scan_is_planned", in_scan_is_planned},
+                 {"one_block_is_planned", k <= kernels::kHitsOfOneBlock}});
+}
+
 }  // namespace
 
 void MeasureScanShapes(const StepBench& bench) {
-  constexpr double kSlotKb = 4;  // of a stage
-  for (const unsigned batch : {16U, 32U, 64U}) {
-    const auto scan = bench.ScanPlan(batch, bench.k);
-    if (!scan) continue;
-    PassPlan plan = *scan;
-    const RowScanShape planned = plan.shape;
-    for (const RowScanShape& shape : ShapesOf(bench.stride(), batch, bench.card.device.traits())) {
-      plan.shape = shape;
-      bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
-      const Spread time = TimeScan(bench, plan, kReadingOnly);
-      bench.log.Add("scan-shape", bench.shape,
-                    {{"batch", batch},
-                     {"warps", shape.warps},
-                     {"stages", shape.stages},
-                     {"in_flight_kb", shape.stages > 1 ? kSlotKb * shape.warps * (shape.stages - 1)
-                                                       : kSlotKb * shape.warps},
-                     {"planned", shape.stages == planned.stages && shape.warps == planned.warps},
-                     {"us", time.median_us},
-                     {"min_us", time.min_us},
-                     {"gb_s", Fp16RowBytes(bench) / time.median_us / 1e3}});
+  for (const PassStrategy strategy : kScans) {
+    for (const unsigned batch : bench.Cases({16U, 32U, 64U})) {
+      MeasureShapes(strategy, batch, bench);
     }
   }
 }
 
 void MeasureScanParts(const StepBench& bench) {
-  for (const unsigned batch : {1U, 32U, 64U}) {
-    const auto scan = bench.ScanPlan(batch, bench.k);
-    if (!scan) continue;
-    const PassPlan& plan = *scan;
-    bench.steps.Fill(plan, bench.First(batch), bench.k, 1);
-    const Spread reading = TimeScan(bench, plan, kReadingOnly);
-    bench.steps.Fill(plan, bench.First(batch), bench.k);
-    const Spread sampled = TimeScan(bench, plan, {.finish = false, .gate_rise = kBeyondAllScores});
-    const Spread with_hits = TimeScan(bench, plan, {.finish = false});
-    const Spread whole = TimeScan(bench, plan, {});
-    const Spread cold = TimeColdScan(bench, plan);
-    bench.log.Add("scan-parts", bench.shape,
-                  {{"batch", batch},
-                   {"k", bench.k},
-                   {"sample_groups", plan.sample_groups},
-                   {"reading_us", reading.median_us},
-                   {"sample_us", sampled.median_us - reading.median_us},
-                   {"hits_us", with_hits.median_us - sampled.median_us},
-                   {"finish_us", whole.median_us - with_hits.median_us},
-                   {"pass_us", whole.median_us},
-                   {"cold_pass_us", cold.median_us}});
+  for (const PassStrategy strategy : kScans) {
+    for (const unsigned batch : bench.Cases({1U, 32U, 64U})) MeasureParts(strategy, batch, bench);
   }
 }
 
 void MeasureFinish(const StepBench& bench) {
-  backend::cuda::Device& device = bench.card.device;
-  const cudaStream_t stream = bench.steps.stream();
-  for (const unsigned k : {10U, 16U, 32U, 100U, 128U, 1'000U}) {
-    for (const unsigned batch : {1U, 32U, 64U}) {
-      const auto scan = bench.ScanPlan(batch, k);
-      if (!scan) continue;
-      PassPlan plan = *scan;
-      const bool in_scan_is_planned = plan.finishes_in_one_launch;
-      plan.finishes_in_one_launch = true;
-      bench.steps.Fill(plan, bench.First(batch), k);
-      const TimedWork scan_alone(device, stream,
-                                 [&] { bench.steps.EnqueueScan(plan, {.finish = false}); });
-      const TimedWork scan_and_finish(device, stream, [&] { bench.steps.EnqueueScan(plan); });
-      const double in_scan_us = TimeBeyond(scan_and_finish, scan_alone).median_us;
-      bench.steps.EnqueueScan(plan, {.finish = false});
-      const kernels::Pass pass = bench.steps.PassOf(plan);
-      const std::size_t hits = std::size_t{plan.slots} * plan.capacity;
-      const DeviceArray<kernels::Hit> kept(device, hits, MemoryKind::kWorkspace);
-      const auto copy = [&](void* to, const void* from) {
-        device.Check(cudaMemcpyAsync(to, from, hits * sizeof(kernels::Hit),
-                                     cudaMemcpyDeviceToDevice, stream),
-                     "cudaMemcpyAsync");
-      };
-      copy(kept.get(), pass.hits);
-      device.AwaitOrLose(stream);
-      // Each finish overwrites the hits: they are restored before the next.
-      const TimedWork restore(device, stream, [&] { copy(pass.hits, kept.get()); });
-      std::array<double, 2> us{};
-      for (const bool one_launch : {true, false}) {
-        PassPlan tried = plan;
-        tried.finishes_in_one_launch = one_launch;
-        const TimedWork whole(device, stream, [&] {
-          copy(pass.hits, kept.get());
-          bench.steps.EnqueueFinish(tried);
-        });
-        us[one_launch ? 0 : 1] = TimeBeyond(whole, restore).median_us;
+  for (const PassStrategy strategy : kScans) {
+    for (const unsigned k : bench.Cases({10U, 16U, 32U, 100U, 128U, 1'000U})) {
+      for (const unsigned batch : bench.Cases({1U, 32U, 64U})) {
+        MeasureFinishes(strategy, batch, k, bench);
       }
-      bench.log.Add("finish", bench.shape,
-                    {{"batch", batch},
-                     {"k", k},
-                     {"in_scan_us", in_scan_us},
-                     {"one_block_us", us[0]},
-                     {"three_launches_us", us[1]},
-                     {"in_scan_is_planned", in_scan_is_planned},
-                     {"one_block_is_planned", k <= kernels::kHitsOfOneBlock}});
     }
   }
 }

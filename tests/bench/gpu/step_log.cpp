@@ -31,6 +31,13 @@ void StepLog::Add(const std::string& step, const std::string& shape, nlohmann::j
   status_.Update(WriteJsonFile(json_, path_));
 }
 
+void StepLog::Skip(const std::string& part, const std::string& why) {
+  fmt::print("{}: skipped, {}\n", part, why);
+  std::fflush(stdout);
+  json_["skipped"][part] = why;
+  status_.Update(WriteJsonFile(json_, path_));
+}
+
 void StepLog::Set(const std::string& name, nlohmann::json value) {
   fmt::print("{}: {}\n", name, value.dump());
   std::fflush(stdout);

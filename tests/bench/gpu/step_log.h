@@ -17,6 +17,8 @@ class StepLog {
 
   //   figures  an object; names end in their unit
   void Add(const std::string& step, const std::string& shape, nlohmann::json figures);
+  // Says in the file why a part was not measured.
+  void Skip(const std::string& part, const std::string& why);
   // Adds to what the file says beside its lines.
   void Set(const std::string& name, nlohmann::json value);
 

@@ -60,10 +60,10 @@ std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch,
 // Host to host, because the engine minimises the time a caller waits.
 void MeasureGather(const StepBench& bench) {
   PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
-  for (const unsigned batch : {1U, 32U, 100U}) {
+  for (const unsigned batch : bench.Cases({1U, 32U, 100U})) {
     const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
     const SearchBatch search{bench.First(batch), specs};
-    for (const unsigned share : {8U, 16U, 32U, 64U, 128U, 256U}) {
+    for (const unsigned share : bench.Cases({8U, 16U, 32U, 64U, 128U, 256U})) {
       // Two masks, because the cache recognises a mask by its content.
       const RowMask for_list = EveryRow(bench.row_count(), share, 0);
       const RowMask for_pass = EveryRow(bench.row_count(), share, 1);
@@ -97,20 +97,25 @@ void MeasureGather(const StepBench& bench) {
 
 void MeasureExchange(const StepBench& bench) {
   PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
-  for (const unsigned batch : {1U, 8U, 32U, 64U}) {
-    const auto scan = bench.ScanPlan(batch, bench.k);
-    if (!scan || !scan->finishes_in_one_launch || scan->slots < batch) continue;
-    PassPlan plan = *scan;
-    const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
-    const auto queries = UnfilteredQueries(batch, std::min(bench.k, bench.row_count()));
-    const auto time = [&](bool is_mapped) {
-      plan.is_mapped = is_mapped;
-      return TimeOnHost([&] { runner.Run(plan, {bench.First(batch), specs}, queries); });
-    };
-    const double copies_us = time(false);
-    bench.log.Add(
-        "exchange", bench.shape,
-        {{"batch", batch}, {"k", bench.k}, {"copies_us", copies_us}, {"mapped_us", time(true)}});
+  for (const PassStrategy strategy : kScans) {
+    for (const unsigned batch : bench.Cases({1U, 8U, 32U, 64U})) {
+      const auto scan = bench.PlanBy(strategy, batch, bench.k);
+      if (!scan || !scan->finishes_in_one_launch || scan->slots < batch) continue;
+      PassPlan plan = *scan;
+      const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
+      const auto queries = UnfilteredQueries(batch, std::min(bench.k, bench.row_count()));
+      const auto time = [&](bool is_mapped) {
+        plan.is_mapped = is_mapped;
+        return TimeOnHost([&] { runner.Run(plan, {bench.First(batch), specs}, queries); });
+      };
+      const double copies_us = time(false);
+      bench.log.Add("exchange", bench.shape,
+                    {{"variant", plan.variant->name},
+                     {"batch", batch},
+                     {"k", bench.k},
+                     {"copies_us", copies_us},
+                     {"mapped_us", time(true)}});
+    }
   }
 }
 
@@ -122,7 +127,7 @@ void MeasureRescore(const StepBench& bench) {
   for (unsigned& row : list) row = static_cast<unsigned>(random.Below(bench.row_count()));
   backend::cuda::Device& device = bench.card.device;
   const cudaStream_t stream = bench.steps.stream();
-  const PassPlan plan = bench.ScanPlan(1, bench.k).value();
+  const PassPlan plan = bench.PlanBy(PassStrategy::kRowScan, 1, bench.k).value();
   bench.steps.Fill(plan, bench.First(1), bench.k);
   device.Check(cudaMemcpyAsync(bench.card.workspace.kept_rows(), list.data(),
                                list.size() * sizeof(unsigned), cudaMemcpyHostToDevice, stream),

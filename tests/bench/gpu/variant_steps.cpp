@@ -35,7 +35,7 @@ void MeasureVariants(const StepBench& bench) {
   backend::cuda::PassRunner runner(device, bench.card.workspace, rows);
   std::exception_ptr failure;
   for (const unsigned batch :
-       {1U, 8U, 16U, 32U, 48U, 64U, 65U, 80U, 100U, 128U, 192U, 256U, 1'000U}) {
+       bench.Cases({1U, 8U, 16U, 32U, 48U, 64U, 65U, 80U, 100U, 128U, 192U, 256U, 1'000U})) {
     if (batch > bench.queries.row_count()) break;
     const auto served = PlanBatch(device.traits(), workspace, rows, batch, bench.k);
     for (const KernelVariant& variant : backend::cuda::KernelVariants()) {
