@@ -25,6 +25,8 @@ std::span<const ForeignVariable> ForeignVariables() {
       {"PYTORCH_CUDA_ALLOC_CONF", kNobody, kMemory},
       {"TF_FORCE_GPU_ALLOW_GROWTH", kNobody, kMemory},
       {"TOKENIZERS_PARALLELISM", kNobody, kNoModel},
+      {kCipherVariable, kNobody,
+       "The server agrees to the ciphers of TLS 1.3 and the authenticated ones of TLS 1.2 alone."},
       {"OMP_NUM_THREADS", kNobody, kThreads},
       {"MKL_NUM_THREADS", kNobody, kThreads},
       {"OPENBLAS_NUM_THREADS", kNobody, kThreads},

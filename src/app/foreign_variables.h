@@ -17,4 +17,7 @@ struct ForeignVariable {
 };
 std::span<const ForeignVariable> ForeignVariables();
 
+// With this gRPC would take other ciphers, weak ones too.
+inline constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
+
 }  // namespace simile::app

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "app/background_task.h"
+#include "app/foreign_variables.h"
 #include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
@@ -196,6 +197,7 @@ void RunServe(const ConfigReading& reading) {
     log.Info("environment variables without effect here; `simile config --print` says more",
              {{"variables", ignored}});
   }
+  unsetenv(kCipherVariable);  // no other thread runs yet that could read the environment
   auto created = App::Create(config, log);
   if (!created.ok()) {
     output.Failed(created.status());

@@ -13,6 +13,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include "net/io_thread.h"
+#include "net/is_guarded.h"
 #include "net/queued_service.h"
 #include "net/tls.h"
 
@@ -118,9 +119,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, const Lim
                                                       const Parts& parts) {
   auto socket = Listen(options.listen, options.port);
   if (!socket.ok()) return socket.status();
-  const bool guards = options.frame_guard == FrameGuardWhen::kOn ||
-                      (options.frame_guard == FrameGuardWhen::kAuto && !socket->is_loopback);
-  auto guarded = guards ? MakeGuard(limits, parts) : nullptr;
+  auto guarded =
+      IsGuarded(options.frame_guard, socket->is_loopback) ? MakeGuard(limits, parts) : nullptr;
   std::unique_ptr<Server> server(new Server(*std::move(socket), std::move(guarded), limits, parts));
   const absl::Status built = server->BuildServer(std::move(options), limits, parts);
   if (!built.ok()) return built;

@@ -41,6 +41,57 @@ TEST(ConfigCheckTest, RefusesAServerThatCouldNeverAnswer) {
   EXPECT_TRUE(SomethingToServe({{"collections.serve", {"films=" + kFilms}}}).ok());
 }
 
+TEST(ConfigCheckTest, RefusesSettingsOfAccessThatDoNotGoTogether) {
+  const FlagValue certificate = {"server.tls_certificate", {"server.pem"}};
+  const FlagValue key = {"server.tls_key", {"server.key"}};
+  const FlagValue client_ca = {"server.tls_client_ca", {"ca.pem"}};
+  const FlagValue access = {"server.access_file", {"access.json"}};
+  const FlagValue reflection = {"server.reflection", {"true"}};
+  const FlagValue anywhere = {"server.listen", {"0.0.0.0"}};
+  const FlagValue by_name = {"server.listen", {"search.example.org"}};
+  const FlagValue proxied = {"server.plaintext_tokens_allowed", {"true"}};
+  const std::string pair = "server.tls_certificate and server.tls_key go together";
+  const std::string unencrypted =
+      "tokens would cross the network unencrypted: server.access_file is set and --listen ";
+  struct Case {
+    std::vector<FlagValue> flags;
+    std::string message;  // the beginning; empty: they go together
+  };
+  const Case cases[] = {
+      {{}, ""},
+      {{certificate}, pair},
+      {{key}, pair},
+      {{key, client_ca}, pair},
+      {{certificate, key}, ""},
+      {{client_ca}, "server.tls_client_ca needs encrypted connections"},
+      {{certificate, key, client_ca}, ""},
+      {{reflection}, ""},
+      {{access}, ""},
+      {{access, reflection}, "server.reflection describes the services to anyone"},
+      {{access, certificate, key, reflection},
+       "server.reflection describes the services to anyone"},
+      {{anywhere}, ""},  // without tokens: App warns
+      {{access, {"server.listen", {"127.0.0.2"}}}, ""},
+      {{access, {"server.listen", {"::1"}}}, ""},
+      {{access, {"server.listen", {"localhost"}}}, ""},
+      {{access, anywhere}, unencrypted + "0.0.0.0 is reached from other machines"},
+      {{access, {"server.listen", {"::"}}}, unencrypted + ":: is reached from other machines"},
+      {{access, by_name}, unencrypted + "search.example.org is reached from other machines"},
+      {{access, anywhere, proxied}, ""},
+      {{access, anywhere, certificate, key}, ""},
+      {{access, anywhere, certificate, key, client_ca}, ""},
+  };
+  for (const Case& one : cases) {
+    std::string flags;
+    for (const FlagValue& flag : one.flags) flags += flag.key + "=" + flag.values.front() + " ";
+    SCOPED_TRACE(flags);
+    const absl::Status status = CheckAccess(Read(one.flags).config);
+    EXPECT_EQ(status.code(),
+              one.message.empty() ? absl::StatusCode::kOk : absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), StartsWith(one.message));
+  }
+}
+
 TEST(ConfigCheckTest, FindsNoProblemWithTheFilms) {
   EXPECT_TRUE(FolderProblems(Read({{"collections.serve", {"films=" + kFilms}},
                                    {"collections.data_root", {SIMILE_SOURCE_DIR "/examples"}}}))

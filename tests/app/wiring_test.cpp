@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/certificates.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {
@@ -122,6 +124,53 @@ TEST_F(WiringTest, RefusesAReadyFileItCannotRemoveOrWrite) {
   EXPECT_EQ((*app)->LoadCollections({}).message(),
             "ready file " + config_.ready_file.string() +
                 ": cannot be written: No such file or directory");
+}
+
+// The name "127.1" is loopback, which only shows when it is looked up: until then the server takes
+// it, like every other name, for reached from elsewhere.
+TEST_F(WiringTest, WarnsOfAnAddressThatOthersReachUnencrypted) {
+  const TestAuthority authority;
+  const CertificatePair pair = authority.Issue();
+  scratch_.Write("server.pem", pair.certificate);
+  scratch_.Write("server.key", pair.key);
+  scratch_.Write("access.json", R"({"principals": [{"name": "ranker", "role": "read",
+      "token_sha256": ")" + std::string(64, 'a') +
+                                    R"("}]})");
+  const std::string open = "anyone who reaches this address can search, unencrypted";
+  const std::string proxied = "tokens and answers cross the network unencrypted, unless a proxy";
+  struct Case {
+    std::string listen;
+    bool has_access_file;
+    bool encrypts;
+    std::string warning;
+  };
+  for (const Case& one :
+       {Case{"127.1", false, false, open}, Case{"127.1", true, false, proxied},
+        Case{"127.1", false, true, ""}, Case{"127.1", true, true, ""},
+        Case{"127.0.0.1", false, false, ""}, Case{"127.0.0.1", true, false, ""}}) {
+    config_.listen = one.listen;
+    config_.plaintext_tokens_allowed = true;
+    config_.access_file = one.has_access_file ? scratch_.path() / "access.json" : "";
+    config_.tls.certificate = one.encrypts ? scratch_.path() / "server.pem" : "";
+    config_.tls.key = one.encrypts ? scratch_.path() / "server.key" : "";
+    std::ostringstream lines;
+    const observe::Logger log{{LogFormat::kText, LogLevel::kWarning, &lines}};
+    const auto app = App::Create(config_, log);
+    ASSERT_TRUE(app.ok()) << app.status();
+    SCOPED_TRACE(one.listen + (one.has_access_file ? " access" : "") +
+                 (one.encrypts ? " TLS" : ""));
+    for (const std::string& warning : {open, proxied}) {
+      EXPECT_EQ(lines.str().find(warning) != std::string::npos, warning == one.warning)
+          << lines.str();
+    }
+    EXPECT_EQ(lines.str().find((*app)->address()) != std::string::npos, !one.warning.empty());
+  }
+}
+
+TEST_F(WiringTest, RefusesTokensThatWouldCrossTheNetworkUnencrypted) {
+  config_.listen = "127.1";
+  config_.access_file = scratch_.path() / "access.json";
+  EXPECT_THAT(Error(), StartsWith("tokens would cross the network unencrypted"));
 }
 
 TEST_F(WiringTest, RefusesABackendThisMachineLacks) {

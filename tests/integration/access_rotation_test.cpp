@@ -1,8 +1,10 @@
 // New tokens and certificates under load.
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +16,11 @@ namespace {
 
 using absl::StatusCode;
 using Encryption = AccessServer::Encryption;
+
+StatusCode SearchOnce(const Client& client) {
+  v1::SearchResponse response;
+  return client.Search(ToyStory(), response).code;
+}
 
 // Searches over and over until it is told to end; counts failures.
 class Load {
@@ -42,14 +49,35 @@ class Load {
   std::thread thread_;
 };
 
+// Connects, searches once and leaves, over and over until it is told to end; counts failures.
+class Newcomers {
+ public:
+  Newcomers(const AccessServer& server, cli::ClientSecurity security)
+      : thread_([this, &server, security = std::move(security)] {
+          while (!ends_) {
+            const StatusCode code = SearchOnce(server.NewClient(security));
+            (code == StatusCode::kOk ? answered_ : failed_)++;
+          }
+        }) {}
+  ~Newcomers() { End(); }
+
+  void End() {
+    ends_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  int answered() const { return answered_; }
+  int failed() const { return failed_; }
+
+ private:
+  std::atomic<bool> ends_ = false;
+  std::atomic<int> answered_ = 0;
+  std::atomic<int> failed_ = 0;
+  std::thread thread_;
+};
+
 // Calls until it ends as expected. The server looks at its files once a second.
 void Await(const std::function<bool()>& happened) {
   while (!happened()) std::this_thread::yield();
-}
-
-StatusCode SearchOnce(const Client& client) {
-  v1::SearchResponse response;
-  return client.Search(ToyStory(), response).code;
 }
 
 TEST(AccessRotationTest, TakesANewTokenWhileTheOldOneStillWorks) {
@@ -76,22 +104,73 @@ TEST(AccessRotationTest, TakesANewTokenWhileTheOldOneStillWorks) {
   EXPECT_EQ(new_load.failed(), 0);
 }
 
+cli::ClientSecurity RankerTrusting(const TestAuthority& authority) {
+  cli::ClientSecurity security;
+  security.encrypted = true;
+  security.ca = authority.certificate();
+  security.token = AccessServer::TokenOf("ranker");
+  return security;
+}
+
 TEST(AccessRotationTest, TakesANewCertificateWithoutBreakingConnections) {
   AccessServer server({AccessServer::Entry("ranker", "read")}, Encryption::kServerOnly);
   const TestAuthority next("Next authority");
-  cli::ClientSecurity trusts_next = server.Trusting();
-  trusts_next.ca = next.certificate();
-  trusts_next.token = AccessServer::TokenOf("ranker");
+  const cli::ClientSecurity trusts_next = RankerTrusting(next);
+  const cli::ClientSecurity trusts_old = RankerTrusting(server.authority());
+  cli::ClientSecurity trusts_both = trusts_old;
+  trusts_both.ca += next.certificate();
   EXPECT_EQ(server.NewClient(trusts_next).CheckHealth(""), Health::kUnreachable);
   Load load(server.NewClient("ranker"));
-  Await([&] { return load.answered() > 100; });
+  Newcomers newcomers(server, trusts_both);
+  Await([&] { return load.answered() > 100 && newcomers.answered() > 10; });
   server.WriteCertificate(next.Issue());
   Await([&] { return server.NewClient(trusts_next).CheckHealth("") == Health::kServing; });
   const int answered = load.answered();
-  Await([&] { return load.answered() > answered + 100; });
+  const int came = newcomers.answered();
+  Await([&] { return load.answered() > answered + 100 && newcomers.answered() > came + 10; });
   load.End();
+  newcomers.End();
   EXPECT_EQ(load.failed(), 0);
+  EXPECT_EQ(newcomers.failed(), 0);
   EXPECT_EQ(SearchOnce(server.NewClient(trusts_next)), StatusCode::kOk);
+  EXPECT_EQ(server.NewClient(trusts_old).CheckHealth(""), Health::kUnreachable);
+  std::printf("%d calls of a lasting connection and %d new connections, no failure\n",
+              load.answered(), newcomers.answered());
+}
+
+// As it is done: first the server trusts both authorities, then clients change their certificates,
+// then it trusts the new one alone.
+TEST(AccessRotationTest, TakesANewAuthorityOfClientsWithoutRefusingAny) {
+  AccessServer server({R"({"name": "ranker", "role": "read", "certificates": ["ranker"]})"},
+                      Encryption::kClientsMust);
+  const TestAuthority next("Next authority");
+  const auto certified = [&](const TestAuthority& authority) {
+    cli::ClientSecurity security = server.Trusting();
+    const CertificatePair pair = authority.Issue({.common_name = "ranker"});
+    security.certificate = pair.certificate;
+    security.key = pair.key;
+    return security;
+  };
+  const cli::ClientSecurity old_client = certified(server.authority());
+  const cli::ClientSecurity new_client = certified(next);
+  EXPECT_EQ(server.NewClient(new_client).CheckHealth(""), Health::kUnreachable);
+  Load load(server.NewClient(old_client));
+  Newcomers old_newcomers(server, old_client);
+  server.WriteClientAuthorities(server.authority().certificate() + next.certificate());
+  Await([&] { return server.NewClient(new_client).CheckHealth("") == Health::kServing; });
+  Newcomers new_newcomers(server, new_client);
+  Await([&] { return old_newcomers.answered() > 10 && new_newcomers.answered() > 10; });
+  old_newcomers.End();
+  server.WriteClientAuthorities(next.certificate());
+  Await([&] { return server.NewClient(old_client).CheckHealth("") == Health::kUnreachable; });
+  const int answered = load.answered();
+  const int came = new_newcomers.answered();
+  Await([&] { return load.answered() > answered + 100 && new_newcomers.answered() > came + 10; });
+  load.End();
+  new_newcomers.End();
+  EXPECT_EQ(load.failed(), 0) << "a connection that exists goes on";
+  EXPECT_EQ(old_newcomers.failed(), 0);
+  EXPECT_EQ(new_newcomers.failed(), 0);
 }
 
 }  // namespace

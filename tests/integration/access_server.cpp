@@ -15,7 +15,7 @@ AccessServer::AccessServer(const std::vector<std::string>& principals, Encryptio
     : encryption_(encryption) {
   WriteAccess(principals);
   WriteCertificate(authority_.Issue());
-  folder_.Write("ca.pem", authority_.certificate());
+  WriteClientAuthorities(authority_.certificate());
   films_ = std::make_unique<FilmsServer>([&](app::Config& config) {
     config.frame_guard = net::FrameGuardWhen::kOn;  // sees what TLS carries, too
     config.access_file = folder_.path() / "access.json";
@@ -24,7 +24,7 @@ AccessServer::AccessServer(const std::vector<std::string>& principals, Encryptio
       config.tls.key = folder_.path() / "server.key";
     }
     if (encryption == Encryption::kClientsMay || encryption == Encryption::kClientsMust) {
-      config.tls.client_ca = folder_.path() / "ca.pem";
+      config.tls.client_ca = folder_.path() / "client_ca.pem";
       config.tls.client_certificates_required = encryption == Encryption::kClientsMust;
     }
     if (change) change(config);
@@ -65,6 +65,10 @@ void AccessServer::WriteAccess(const std::vector<std::string>& principals) const
 void AccessServer::WriteCertificate(const CertificatePair& pair) const {
   WriteWhole("server.pem", pair.certificate);
   WriteWhole("server.key", pair.key);
+}
+
+void AccessServer::WriteClientAuthorities(const std::string& certificates) const {
+  WriteWhole("client_ca.pem", certificates);
 }
 
 void AccessServer::WriteWhole(const std::string& name, const std::string& text) const {

@@ -37,6 +37,7 @@ class AccessServer {
   // Replace files of the running server.
   void WriteAccess(const std::vector<std::string>& principals) const;
   void WriteCertificate(const CertificatePair& pair) const;
+  void WriteClientAuthorities(const std::string& certificates) const;
 
  private:
   void WriteWhole(const std::string& name, const std::string& text) const;

@@ -1,9 +1,11 @@
 // What a peer can send that no gRPC client would, over a connection of its own, while a client asks
 // for films: the peer is cut or refused, the client served, and memory stays in bounds.
 
+#include <openssl/ssl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -11,12 +13,16 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "integration/access_server.h"
 #include "integration/films_server.h"
 #include "integration/honest_client.h"
 #include "integration/raw_call.h"
@@ -44,12 +50,13 @@ constexpr std::uint64_t kFreedMax =
 #else
 constexpr std::uint64_t kFreedMax = 0;
 #endif
-constexpr std::uint8_t kSettingsAck = 1;
+constexpr std::uint8_t kAck = 1;  // of SETTINGS and PING
 constexpr std::uint32_t kLastStream = 0x7fff'ffff;
 
 // What becomes of the peer.
 enum class Fate : std::uint8_t {
   kCut,      // the server closes its connection
+  kGuarded,  // the frame guard does; gRPC itself would not, or only after taking much
   kRefused,  // its call ends with an error or a reset, its connection stays
   kIgnored,  // what it sent has no effect: its connection still answers
   kCutOrIgnored,
@@ -63,10 +70,10 @@ struct HostilePeer {
 };
 void PrintTo(const HostilePeer& peer, std::ostream* out) { *out << peer.name; }
 
+std::string Greeting() { return kHttp2Preface + Settings(); }
+
 // With the answer to the server's settings, which count from then on.
-std::string Opening() {
-  return kHttp2Preface + Settings() + Frame(FrameType::kSettings, kSettingsAck, 0);
-}
+std::string Opening() { return Greeting() + Frame(FrameType::kSettings, kAck, 0); }
 
 std::string Headers(std::uint32_t stream, std::uint8_t flags = kEndHeaders,
                     const std::string& more = {}) {
@@ -84,9 +91,10 @@ std::string Repeated(const std::string& text, int times) {
 }
 
 // Sends the opening and then the bytes, `times` times or until it is cut.
-std::function<void(RawPeer&)> Flood(const std::string& bytes, int times = 1) {
-  return [bytes, times](RawPeer& peer) {
-    bool goes_on = peer.Send(Opening());
+std::function<void(RawPeer&)> Flood(const std::string& bytes, int times = 1,
+                                    const std::string& opening = Opening()) {
+  return [bytes, times, opening](RawPeer& peer) {
+    bool goes_on = peer.Send(opening);
     for (int i = 0; i < times && goes_on; ++i) goes_on = peer.Send(bytes);
   };
 }
@@ -94,9 +102,9 @@ std::function<void(RawPeer&)> Flood(const std::string& bytes, int times = 1) {
 // settings, which come before the answer to a ping.
 std::function<void(RawPeer&)> AfterSettings(const std::string& bytes) {
   return [bytes](RawPeer& peer) {
-    peer.Send(kHttp2Preface + Settings());
+    peer.Send(Greeting());
     EXPECT_TRUE(peer.AnswersPing());
-    peer.Send(Frame(FrameType::kSettings, kSettingsAck, 0) + bytes);
+    peer.Send(Frame(FrameType::kSettings, kAck, 0) + bytes);
   };
 }
 std::function<void(RawPeer&)> Once(const std::string& bytes) {
@@ -114,8 +122,9 @@ void ResetRapidly(RawPeer& peer) {
   }
 }
 
+// Without an answer to the server's settings: gRPC then knows no limit.
 void BeginWithoutEnd(RawPeer& peer) {
-  bool goes_on = peer.Send(Opening());
+  bool goes_on = peer.Send(Greeting());
   for (std::uint32_t stream = 1; stream < 100'000 && goes_on; stream += 2) {
     goes_on = peer.Send(Headers(stream));
   }
@@ -174,27 +183,22 @@ std::vector<HostilePeer> HostilePeers() {
       {"SendsNothing", Fate::kCut, [](RawPeer&) {}},
       {"SendsNoSettings", Fate::kCut, Once(kHttp2Preface)},
       {"EndsThePrefaceWrongly", Fate::kCut, Once("PRI * HTTP/2.0\r\n\r\nSM\r\n\rX")},
-      {"FloodsSettings", Fate::kCut, Flood(Repeated(Settings(), 100), 100'000)},
-      {"FloodsPings", Fate::kCut, Flood(Repeated(ping, 100), 100'000)},
-      {"FloodsPriorities", Fate::kCut,
+      {"FloodsSettings", Fate::kGuarded, Flood(Repeated(Settings(), 100), 100'000)},
+      {"FloodsPings", Fate::kCut, Flood(Repeated(ping, 100), 100'000)},  // gRPC ends it, too
+      {"FloodsAnswersToPings", Fate::kGuarded,
+       Flood(Repeated(Frame(FrameType::kPing, kAck, 0, "12345678"), 100), 100'000)},
+      {"FloodsPriorities", Fate::kGuarded,
        Flood(Repeated(Frame(FrameType::kPriority, 0, 1, std::string(5, '\0')), 100), 100'000)},
-      {"FloodsWindowUpdates", Fate::kCut,
+      {"FloodsWindowUpdates", Fate::kGuarded,
        Flood(Repeated(Frame(FrameType::kWindowUpdate, 0, 0, BigEndian(1, 4)), 100), 100'000)},
-      {"FloodsEmptyData", Fate::kCut,
-       [](RawPeer& peer) {
-         if (peer.Send(Opening() + Headers(1))) Flood(Repeated(Data(1, ""), 100), 100'000)(peer);
-       }},
-      {"FloodsPadding", Fate::kCut,
-       [](RawPeer& peer) {
-         bool goes_on = peer.Send(Opening() + Headers(1));
-         for (int i = 0; i < 100'000 && goes_on; ++i) {
-           goes_on = peer.Send(Data(1, std::string("\x04pads", 5), kPadded));
-         }
-       }},
-      {"FloodsUnknownFrames", Fate::kCut,
+      {"FloodsEmptyData", Fate::kGuarded,
+       Flood(Repeated(Data(1, ""), 100), 100'000, Opening() + Headers(1))},
+      {"FloodsPadding", Fate::kGuarded,
+       Flood(Data(1, std::string("\x04pads", 5), kPadded), 100'000, Opening() + Headers(1))},
+      {"FloodsUnknownFrames", Fate::kGuarded,
        Flood(Repeated(Frame(std::uint8_t{0xee}, 0, 0, "?"), 100), 100'000)},
-      {"ResetsRapidly", Fate::kCut, ResetRapidly},
-      {"BeginsCallsWithoutEnd", Fate::kCut, BeginWithoutEnd},
+      {"ResetsRapidly", Fate::kGuarded, ResetRapidly},
+      {"BeginsCallsWithoutEnd", Fate::kGuarded, BeginWithoutEnd},
       {"SendsLongMetadata", Fate::kCut,
        AfterSettings(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
       // One of these three headers and too many others end gRPC 1.51 as upstream has it
@@ -207,21 +211,13 @@ std::vector<HostilePeer> HostilePeers() {
       // (CVE-2024-7246).
       {"SendsMisencodedBinaryMetadata", Fate::kCut,
        Flood(Headers(1, kEndHeaders, Literal("x-bin", "a$b")))},
-      {"SendsMetadataWithoutEnd", Fate::kCut,
-       [](RawPeer& peer) {
-         bool goes_on = peer.Send(Opening() + Headers(1, 0));
-         const std::string more = Repeated(Literal("x", std::string(120, 'y')), 100);
-         for (int i = 0; i < 100'000 && goes_on; ++i) {
-           goes_on = peer.Send(Frame(FrameType::kContinuation, 0, 1, more));
-         }
-       }},
-      {"SendsEmptyMetadataWithoutEnd", Fate::kCut,
-       [](RawPeer& peer) {
-         bool goes_on = peer.Send(Opening() + Headers(1, 0));
-         for (int i = 0; i < 1'000'000 && goes_on; ++i) {
-           goes_on = peer.Send(Frame(FrameType::kContinuation, 0, 1));
-         }
-       }},
+      // Again gRPC knows no limit.
+      {"SendsMetadataWithoutEnd", Fate::kGuarded,
+       Flood(Frame(FrameType::kContinuation, 0, 1,
+                   Repeated(Literal("x", std::string(120, 'y')), 100)),
+             100'000, Greeting() + Headers(1, 0))},
+      {"SendsEmptyMetadataWithoutEnd", Fate::kGuarded,
+       Flood(Frame(FrameType::kContinuation, 0, 1), 1'000'000, Opening() + Headers(1, 0))},
       {"SendsHpackGarbage", Fate::kCut,
        Flood(Frame(FrameType::kHeaders, kEndHeaders, 1, std::string(100, '\xff')))},
       {"SendsAnHpackBomb", Fate::kCut, Flood(HpackBomb())},
@@ -250,7 +246,7 @@ std::vector<HostilePeer> HostilePeers() {
        Flood(Headers(1) + Data(1, std::string("\x07\x00\x00\x00\x03xyz", 8), kEndStream))},
       {"NestsDeeply", Fate::kRefused, Flood(Nested(5'000))},
       {"DeclaresTheLargestMessage", Fate::kRefused, LeaveUnfinished(~0U, 0)},
-      {"LeavesBodiesUnfinished", Fate::kRefused, LeaveUnfinished(19U << 20, 0), 199},
+      {"DeclaresMoreThanItsBudget", Fate::kRefused, LeaveUnfinished(19U << 20, 0), 199},
       // gRPC ends the connection only if the calls overtake the windows that it opens meanwhile.
       {"IgnoresFlowControl", Fate::kCutOrIgnored, LeaveUnfinished(60'000, 3)},
       {"ClosesItsHalfAmidACall", Fate::kCut,
@@ -267,6 +263,43 @@ std::uint64_t ResidentBytes() {
   std::uint64_t resident = 0;
   statm >> total >> resident;
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// The most memory that the process has while a client asks for films; each answer must be right.
+class WatchedClient {
+ public:
+  explicit WatchedClient(Client client) {
+    EXPECT_TRUE(client.Search(ToyStory(), right_).ok());
+    honest_.emplace(std::move(client), ToyStory(), [this](const v1::SearchResponse& response) {
+      peak_ = std::max<std::uint64_t>(peak_, ResidentBytes());
+      return response.results(0).DebugString() == right_.results(0).DebugString()
+                 ? testing::AssertionSuccess()
+                 : testing::AssertionFailure() << response.DebugString();
+    });
+    honest_->AwaitAnswer();
+    before_ = ResidentBytes();
+  }
+
+  // After two more answers.
+  SearchTimes End() {
+    honest_->AwaitAnswer();
+    return honest_->End();
+  }
+  // Beyond what it was at first.
+  std::uint64_t BytesTaken() const { return peak_ > before_ ? peak_ - before_ : 0; }
+
+ private:
+  v1::SearchResponse right_;
+  std::uint64_t before_ = 0;
+  std::atomic<std::uint64_t> peak_ = 0;
+  std::optional<HonestClient> honest_;  // last: its thread uses the members above
+};
+
+// How many connections the frame guard has cut, or how many calls are refused for unfinished
+// bodies.
+double Rejected(FilmsServer& server, const std::string& reason) {
+  return MetricValue(ScrapeMetrics(*server.app().metrics_port()),
+                     "simile_rejected_total{reason=\"" + reason + "\"}");
 }
 
 class HostilePeersTest : public testing::TestWithParam<HostilePeer> {
@@ -292,20 +325,14 @@ void ExpectRefused(RawPeer& peer, std::uint32_t stream) {
 }
 
 TEST_P(HostilePeersTest, HarmsNobody) {
-  v1::SearchResponse right;
-  ASSERT_TRUE(server_->NewClient().Search(ToyStory(), right).ok());
-  HonestClient honest(server_->NewClient(), ToyStory(), [&](const v1::SearchResponse& response) {
-    return response.results(0).DebugString() == right.results(0).DebugString()
-               ? testing::AssertionSuccess()
-               : testing::AssertionFailure() << response.DebugString();
-  });
-  honest.AwaitAnswer();
-  const std::uint64_t before = ResidentBytes();
+  WatchedClient honest(server_->NewClient());
+  const double cut_before = Rejected(*server_, "frame_guard");
   {
     RawPeer peer(server_->app().port(), "127.0.0.9");
     GetParam().act(peer);
     switch (GetParam().fate) {
       case Fate::kCut:
+      case Fate::kGuarded:
         EXPECT_TRUE(peer.AwaitClosed());
         break;
       case Fate::kRefused:
@@ -318,15 +345,118 @@ TEST_P(HostilePeersTest, HarmsNobody) {
         EXPECT_TRUE(peer.AnswersPing() || peer.AwaitClosed());
         break;
     }
-    const std::uint64_t after = ResidentBytes();
-    EXPECT_LT(after, before + kMemoryMax + kFreedMax);
   }
-  honest.AwaitAnswer();
   std::ranges::copy(honest.End(), std::back_inserter(times_));
+  EXPECT_LT(honest.BytesTaken(), kMemoryMax + kFreedMax);
+  if (GetParam().fate == Fate::kGuarded) {
+    EXPECT_EQ(Rejected(*server_, "frame_guard"), cut_before + 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HostilePeersTest, testing::ValuesIn(HostilePeers()),
                          [](const auto& peer) { return peer.param.name; });
+
+// The first message of a client of TLS.
+std::string ClientHello() {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  &SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> session(SSL_new(context.get()), &SSL_free);
+  BIO* const sent = BIO_new(BIO_s_mem());
+  SSL_set_bio(session.get(), BIO_new(BIO_s_mem()), sent);
+  EXPECT_EQ(SSL_connect(session.get()), -1);  // it waits for the server's
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(sent, &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
+// What speaks no TLS, or not enough of it, to a port with TLS.
+std::vector<HostilePeer> PeersOfTls() {
+  const std::string hello = ClientHello();
+  std::string garbage;
+  std::mt19937 random(20);
+  for (int i = 0; i < 4'096; ++i) garbage += static_cast<char>(random());
+  return {
+      {"SpeaksHttp2", Fate::kCut, Flood(Headers(1))},
+      {"SpeaksHttp1", Fate::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
+      {"SendsGarbage", Fate::kCut, Once(garbage)},
+      {"SendsNothing", Fate::kCut, [](RawPeer&) {}},
+      {"SendsHalfAHello", Fate::kCut, Once(hello.substr(0, hello.size() / 2))},
+      {"FallsSilentAfterItsHello", Fate::kCut, Once(hello)},
+      {"SendsGarbageAfterItsHello", Fate::kCut, Once(hello + garbage)},
+      {"ClosesItsHalfAmidItsHello", Fate::kCut,
+       [half = hello.substr(0, hello.size() / 2)](RawPeer& peer) {
+         peer.Send(half);
+         peer.HalfClose();
+       }},
+  };
+}
+
+class HostileTlsPeersTest : public testing::TestWithParam<HostilePeer> {};
+
+TEST_P(HostileTlsPeersTest, HarmsNobody) {
+  AccessServer server({AccessServer::Entry("ranker", "read")},
+                      AccessServer::Encryption::kServerOnly, [](app::Config& config) {
+                        config.limits.handshake_timeout = std::chrono::milliseconds(500);
+                      });
+  WatchedClient honest(server.NewClient("ranker"));
+  {
+    RawPeer peer(server.films().app().port(), "127.0.0.9");
+    GetParam().act(peer);
+    // Nor is another handshake held up.
+    v1::SearchResponse response;
+    EXPECT_TRUE(server.NewClient("ranker").Search(ToyStory(), response).ok());
+    EXPECT_TRUE(peer.AwaitClosed());
+  }
+  std::printf("hostile TLS peer: %s\n", SearchTimesText(honest.End()).c_str());
+  EXPECT_LT(honest.BytesTaken(), kMemoryMax + kFreedMax);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostileTlsPeersTest, testing::ValuesIn(PeersOfTls()),
+                         [](const auto& peer) { return peer.param.name; });
+
+// One address begins requests of 128 MiB in all, and leaves each without its last byte.
+TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetOfTheirAddress) {
+  constexpr std::uint64_t kMiB = 1U << 20;
+  constexpr std::uint64_t kBudget = 16 * kMiB;
+  constexpr std::uint64_t kOverhead = 32 * kMiB;
+  constexpr int kConnections = 8;
+  constexpr int kCalls = 16;  // a connection
+  FilmsServer server([](app::Config& config) {
+    config.frame_guard = net::FrameGuardWhen::kOn;
+    config.limits.unfinished_bytes_per_peer_max = kBudget;
+    config.limits.search_deadline_default = config.limits.search_deadline_max;  // outlasts the test
+  });
+  WatchedClient honest(server.NewClient());
+  const std::string body = MessagePrefix(kMiB + 1) + std::string(kMiB, 'x');
+  std::vector<RawPeer> peers;
+  for (int connection = 0; connection < kConnections; ++connection) {
+    RawPeer& peer = peers.emplace_back(server.app().port(), "127.0.0.9");
+    EXPECT_TRUE(peer.Send(Opening()));
+    for (std::uint32_t stream = 1; stream < 2 * kCalls; stream += 2) {
+      EXPECT_TRUE(peer.Send(Headers(stream)));
+      EXPECT_TRUE(peer.SendData(stream, body) || peer.AwaitCallEnd(stream));
+    }
+    EXPECT_TRUE(peer.AnswersPing());
+  }
+  honest.End();
+  const double refused = Rejected(server, "unfinished_bodies");
+  std::printf("of %d unfinished bodies of 1 MiB %.0f refused: %.1f MiB taken, of a budget of 16\n",
+              kConnections * kCalls, refused, static_cast<double>(honest.BytesTaken()) / kMiB);
+  // Seven eighths of the budget are for what is declared, and each declares a byte more.
+  EXPECT_EQ(refused, kConnections * kCalls - (kBudget / kMiB * 7 / 8 - 1));
+  EXPECT_LT(honest.BytesTaken(), kBudget + kOverhead + kFreedMax);
+}
+
+// The choice of server.frame_guard. Frames of unknown types are what gRPC ignores, however many.
+TEST(FrameGuardTest, CutsWhereItIsOn) {
+  using enum net::FrameGuardWhen;
+  for (const net::FrameGuardWhen when : {kAuto, kOn, kOff}) {
+    const auto app = StartWithoutLoading([&](app::Config& config) { config.frame_guard = when; });
+    RawPeer peer(app->port(), "127.0.0.9");
+    Flood(Repeated(Frame(std::uint8_t{0xee}, 0, 0, "?"), 1'000))(peer);
+    EXPECT_EQ(peer.AnswersPing(), when != kOn) << "auto: not on loopback";
+  }
+}
 
 }  // namespace
 }  // namespace simile::integration

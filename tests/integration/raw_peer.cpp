@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <span>
-#include <vector>
 
 #include "net/http2_frames.h"
 
@@ -26,23 +26,11 @@ sockaddr_in AddressOf(const char* host, std::uint16_t port) {
   return address;
 }
 
-struct ReceivedFrame {
-  net::FrameHeader header;
-  std::string payload;
-};
-
-// Puts together the frames that a reader finds.
-struct FrameCollector {
-  std::vector<ReceivedFrame> frames;
-  bool OnHeader(const net::FrameHeader& header) {
-    frames.push_back({header, {}});
-    return true;
-  }
-  bool OnPayload(std::span<const std::uint8_t> piece) {
-    frames.back().payload.append(piece.begin(), piece.end());
-    return true;
-  }
-};
+std::int64_t Number(std::string_view big_endian) {
+  std::int64_t number = 0;
+  for (const char byte : big_endian) number = (number << 8) | static_cast<std::uint8_t>(byte);
+  return number;
+}
 
 }  // namespace
 
@@ -77,35 +65,73 @@ bool RawPeer::AwaitClosed() {
   return closed_;
 }
 
+bool RawPeer::SendData(std::uint32_t stream, std::string_view bytes) {
+  constexpr std::int64_t kFrameBytesMax = 16'384;
+  bool goes_on = true;
+  while (!bytes.empty() && goes_on) {
+    if (HasFrame([&](const ReceivedFrame& frame) { return frame.EndsCall(stream); })) return false;
+    const std::int64_t window = WindowOf(stream);
+    bool writable = false;
+    if (window <= 0) {
+      goes_on = Progress(false, writable);
+      continue;
+    }
+    const std::string_view piece =
+        bytes.substr(0, static_cast<std::size_t>(std::min(window, kFrameBytesMax)));
+    goes_on = Send(net::Frame(net::FrameType::kData, 0, stream, piece));
+    sent_of_data_[stream] += static_cast<std::int64_t>(piece.size());
+    bytes.remove_prefix(piece.size());
+  }
+  return goes_on;
+}
+
+bool RawPeer::ReceivedFrame::EndsCall(std::uint32_t stream) const {
+  const bool is_last = header.type == net::FrameType::kHeaders && header.Has(net::kEndStream);
+  return header.stream == stream && (is_last || header.type == net::FrameType::kRstStream);
+}
+
 bool RawPeer::AwaitCallEnd(std::uint32_t stream) {
-  return AwaitFrame([stream](const net::FrameHeader& header, const std::string& /*payload*/) {
-    const bool is_last = header.type == net::FrameType::kHeaders && header.Has(net::kEndStream);
-    return header.stream == stream && (is_last || header.type == net::FrameType::kRstStream);
-  });
+  return AwaitFrame([stream](const ReceivedFrame& frame) { return frame.EndsCall(stream); });
 }
 
 bool RawPeer::AnswersPing() {
   const std::string number = "ask back";
   return Send(net::Frame(net::FrameType::kPing, 0, 0, number)) &&
-         AwaitFrame([&number](const net::FrameHeader& header, const std::string& payload) {
-           return header.type == net::FrameType::kPing && payload == number;
+         AwaitFrame([&number](const ReceivedFrame& frame) {
+           return frame.header.type == net::FrameType::kPing && frame.payload == number;
          });
 }
 
 bool RawPeer::AwaitFrame(const Condition& condition) {
   bool writable = false;
   do {
-    FrameCollector collector;
-    net::FrameReader reader;
-    reader.Read(
-        std::span(reinterpret_cast<const std::uint8_t*>(received_.data()), received_.size()),
-        collector);
-    for (const ReceivedFrame& frame : collector.frames) {
-      const bool is_whole = frame.payload.size() == frame.header.length;
-      if (is_whole && condition(frame.header, frame.payload)) return true;
-    }
+    if (HasFrame(condition)) return true;
   } while (Progress(false, writable));
   return false;
+}
+
+bool RawPeer::HasFrame(const Condition& condition) const {
+  return std::ranges::any_of(
+      frames_, [&](const ReceivedFrame& frame) { return frame.IsWhole() && condition(frame); });
+}
+
+// The windows of the start and what the server has added. Settings that change them count only once
+// they are answered, and this peer answers none that come later.
+std::int64_t RawPeer::WindowOf(std::uint32_t stream) const {
+  constexpr std::int64_t kAtFirst = 65'535;
+  std::int64_t of_connection = kAtFirst;
+  std::int64_t of_stream = kAtFirst;
+  for (const ReceivedFrame& frame : frames_) {
+    if (!frame.IsWhole() || frame.header.type != net::FrameType::kWindowUpdate) continue;
+    const std::int64_t more = Number(frame.payload);
+    if (frame.header.stream == 0) of_connection += more;
+    if (frame.header.stream == stream) of_stream += more;
+  }
+  for (const auto& [other, sent] : sent_of_data_) {
+    of_connection -= sent;
+    if (other == stream) of_stream -= sent;
+  }
+  return std::min(of_connection, of_stream);
 }
 
 bool RawPeer::Progress(bool to_write, bool& writable) {
@@ -117,11 +143,27 @@ bool RawPeer::Progress(bool to_write, bool& writable) {
   std::array<char, 65'536> buffer;
   const ssize_t count = recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (count > 0) {
-    received_.append(buffer.data(), static_cast<std::size_t>(count));
+    AppendFrames({buffer.data(), static_cast<std::size_t>(count)});
   } else if (count == 0 || errno != EAGAIN) {
     closed_ = true;
   }
   return !closed_;
+}
+
+void RawPeer::AppendFrames(std::string_view bytes) {
+  struct {
+    std::vector<ReceivedFrame>& frames;
+    bool OnHeader(const net::FrameHeader& header) {
+      frames.push_back({header, {}});
+      return true;
+    }
+    bool OnPayload(std::span<const std::uint8_t> piece) {
+      frames.back().payload.append(piece.begin(), piece.end());
+      return true;
+    }
+  } collector{frames_};
+  reader_.Read(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+               collector);
 }
 
 }  // namespace simile::integration

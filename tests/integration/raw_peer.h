@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "net/frame_reader.h"
@@ -20,6 +22,9 @@ class RawPeer {
 
   // Sends the bytes, unless the server closes the connection first. False then.
   bool Send(std::string_view bytes);
+  // Sends the bytes as DATA of a stream as fast as the server's windows allow. False once the call
+  // has ended or the connection is closed.
+  bool SendData(std::uint32_t stream, std::string_view bytes);
   // Says that nothing more follows, and still reads.
   void HalfClose();
   // Whether the server closes the connection.
@@ -30,14 +35,26 @@ class RawPeer {
   bool AnswersPing();
 
  private:
+  struct ReceivedFrame {
+    net::FrameHeader header;
+    std::string payload;
+    bool IsWhole() const { return payload.size() == header.length; }
+    bool EndsCall(std::uint32_t stream) const;
+  };
   // Waits until bytes can be read, or written when `to_write`; reads them. False once it is closed.
   bool Progress(bool to_write, bool& writable);
-  // Whether a frame has come, or comes, of which this is true.
-  using Condition = std::function<bool(const net::FrameHeader& header, const std::string& payload)>;
+  void AppendFrames(std::string_view bytes);
+  // Whether a whole frame has come, or comes, of which this is true.
+  using Condition = std::function<bool(const ReceivedFrame& frame)>;
+  bool HasFrame(const Condition& condition) const;
   bool AwaitFrame(const Condition& condition);
+  // Bytes that the server takes of a stream now, by the frames received.
+  std::int64_t WindowOf(std::uint32_t stream) const;
 
   base::FileDescriptor fd_;
-  std::string received_;
+  net::FrameReader reader_;
+  std::vector<ReceivedFrame> frames_;                   // the last may not be whole
+  std::map<std::uint32_t, std::int64_t> sent_of_data_;  // by stream
   bool closed_ = false;
 };
 

@@ -18,7 +18,7 @@ class ServerProcess {
   struct Circumstances {
     std::vector<int> closed_streams = {};  // of 0, 1 and 2
     Output standard_output = Output::kRead;
-    std::optional<std::uint64_t> descriptors;  // RLIMIT_NOFILE, soft and hard
+    std::optional<std::uint64_t> descriptors = {};  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
     // NAME=VALUE, before those of this process. By default the CPU is used, also where a GPU is.
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};

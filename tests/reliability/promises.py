@@ -4,6 +4,9 @@
     promises.py           print it
     promises.py --write   write it into docs/reliability.md
 
+Both fail, with the names, unless each test that a promise names passed in that run. A test of many instances may skip some, as on a
+processor without the instructions; the table says how many.
+
 The promises and the tests of each are rows of promises.json, where a test is named as ctest lists it, or by its suite. Times come
 from build/tests.xml, which `make test` writes; figures from what the tests record there and from the long runs that are kept in
 docs/benchmarks (`record`, with the `figures` to show, and what the run must have reached `at_least`: its length). `printed` are
@@ -29,6 +32,8 @@ BEGIN = "<!-- promises: written by tests/reliability/promises.py -->"
 END = "<!-- end of promises -->"
 GTEST_CASE = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.MULTILINE)
 ADDED_TEST = re.compile(r"add_test\(NAME ([\w.]+)")
+PASSED = "passed"
+SKIPPED = "skipped"
 
 
 def rows() -> list[dict]:
@@ -46,16 +51,33 @@ def known_tests() -> set[str]:
     return known
 
 
+def case_of(name: str) -> str:
+    """Of ctest's name, what the tree calls the test: without the instance and its parameters."""
+    return re.sub(r"/[^/]+$", "", re.sub(r"^\w+/", "", name.split("  # ")[0]))
+
+
 def is_case_of(name: str, test: str) -> bool:
     """Whether ctest's `name` is this test, a case of this suite, or an instance of either with parameters."""
-    bare = re.sub(r"/[^/]+$", "", re.sub(r"^\w+/", "", name.split("  # ")[0]))
-    return bare == test or bare.startswith(test + ".")
+    case = case_of(name)
+    return case == test or case.startswith(test + ".")
 
 
 class Run(NamedTuple):
-    """One test that passed."""
+    """What became of one test."""
     seconds: float
     output: str
+    fate: str  # PASSED, SKIPPED, or what else ctest says
+
+    def passed(self) -> bool:
+        return self.fate == PASSED
+
+
+def fate_of(case: xml.etree.ElementTree.Element) -> str:
+    """A test that skips itself is told from one that ctest could not start."""
+    skipped = case.find("skipped")
+    if skipped is not None and skipped.get("message") == "SKIP_REGULAR_EXPRESSION_MATCHED":
+        return SKIPPED
+    return {"run": PASSED, "fail": "failed", "notrun": "did not run"}.get(case.get("status"), case.get("status"))
 
 
 def runs(junit: pathlib.Path) -> dict[str, Run]:
@@ -63,12 +85,24 @@ def runs(junit: pathlib.Path) -> dict[str, Run]:
     if not junit.exists():
         return {}
     cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
-    return {case.get("name"): Run(float(case.get("time")), case.findtext("system-out", "")) for case in cases
-            if case.get("status") == "run"}
+    return {case.get("name"): Run(float(case.get("time")), case.findtext("system-out", ""), fate_of(case)) for case in cases}
 
 
-def runs_of(row: dict, ran: dict[str, Run]) -> list[Run]:
-    return [run for name, run in ran.items() if any(is_case_of(name, test) for test in row["tests"])]
+def unproven_by(row: dict, ran: dict[str, Run]) -> list[str]:
+    """The tests of the promise that do not prove it, and why."""
+    found = []
+    for test in row["tests"]:
+        cases = {name: run for name, run in ran.items() if is_case_of(name, test)}
+        if not cases:
+            found.append(f"{test}: not in the report")
+        passed = {case_of(name) for name, run in cases.items() if run.passed()}
+        found += [f"{name}: {run.fate}" for name, run in cases.items()
+                  if not run.passed() and not (run.fate == SKIPPED and case_of(name) in passed)]
+    return found
+
+
+def runs_of(row: dict, ran: dict[str, Run], fate: str = PASSED) -> list[Run]:
+    return [run for name, run in ran.items() if run.fate == fate and any(is_case_of(name, test) for test in row["tests"])]
 
 
 def record_of(row: dict) -> dict:
@@ -117,12 +151,18 @@ def numbers_of(row: dict, ran: dict[str, Run]) -> list[str]:
     return texts
 
 
+def count_text(row: dict, ran: dict[str, Run]) -> str:
+    """`57 tests passed, 32 skipped`; empty when none did."""
+    count = len(runs_of(row, ran))
+    skipped = len(runs_of(row, ran, SKIPPED))
+    return f"{count} {'test' if count == 1 else 'tests'} passed{f', {skipped} skipped' if skipped else ''}" if count else ""
+
+
 def figures_of(row: dict, ran: dict[str, Run]) -> str:
     """Of the long run, how many tests passed, and what they printed, without repetition."""
-    count = len(runs_of(row, ran))
     printed = [match[0] for pattern in row.get("printed", []) for run in runs_of(row, ran)
                for match in re.finditer(pattern, run.output)]
-    texts = [record_text(row), f"{count} {'test' if count == 1 else 'tests'} passed" if count else "", *printed, *numbers_of(row, ran)]
+    texts = [record_text(row), count_text(row, ran), *printed, *numbers_of(row, ran)]
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
@@ -153,7 +193,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="into docs/reliability.md")
     arguments = parser.parse_args()
-    new = table(runs(JUNIT)) + "\n"
+    ran = runs(JUNIT)
+    unproven = [f"{row['promise']}: {fault}" for row in rows() for fault in unproven_by(row, ran)]
+    if unproven:
+        print("promises.py: not proven by build/tests.xml (make test writes it):", *unproven, sep="\n", file=sys.stderr)
+        return 1
+    new = table(ran) + "\n"
     if not arguments.write:
         print(new, end="")
         return 0

@@ -1,6 +1,8 @@
 // The engine's promises hold in many orders of its threads, and what breaks them is found. A
 // failure prints its seed; `simulate --scenario NAME --seed N` runs it again.
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <ostream>
 #include <string>
@@ -35,6 +37,8 @@ TEST_P(ScenarioTest, KeepsItsPromisesInEverySchedule) {
   EXPECT_EQ(schedules.count, scenario.schedules_of_test);
   // Most operations are points; a schedule without any would check nothing.
   EXPECT_GT(schedules.points, 50 * schedules.count);
+  std::printf("%" PRIu64 " schedules from seed %" PRIu64 ", %" PRIu64 " points\n", schedules.count,
+              FirstSeed(), schedules.points);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulation, ScenarioTest, testing::ValuesIn(Scenarios()),
@@ -48,7 +52,7 @@ TEST_P(PlantedRaceTest, IsFound) {
   const Scenario& scenario = ScenarioOf(bug.scenario);
   const Schedules first = RunSchedules(scenario, bug.bug, 1, kSeedsMax);
   ASSERT_NE(first.failure, "") << "not in " << kSeedsMax << " seeds";
-  RecordProperty("seeds", std::to_string(first.count));
+  std::printf("found after %" PRIu64 " schedules\n", first.count);
   // The seed alone finds it again, by the same points.
   const Schedules again = RunSchedules(scenario, bug.bug, first.failed_seed, 1);
   EXPECT_EQ(again.failure, first.failure);

@@ -15,10 +15,11 @@ from typing import Iterator
 import house
 import layers
 import limits
+import links
 import words
 from tree import Finding, source_files
 
-RULES = layers.RULES | house.RULES | limits.RULES | words.RULES
+RULES = layers.RULES | house.RULES | limits.RULES | links.RULES | words.RULES
 
 
 def check(root: pathlib.Path) -> Iterator[Finding]:

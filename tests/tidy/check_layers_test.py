@@ -33,7 +33,9 @@ CLEAN = {
     "src/cli/serve.cpp": '#include <nlohmann/json.hpp>\n#include "app/config.h"\n#include "simile/v1/search.grpc.pb.h"\n',
     "tests/engine/executor_test.cpp": '#include "engine/fakes.h"\nTEST(ExecutorTest, AnswersWhenAsked) {}\n// no slee" "p_for here\n',
     "tests/data/corpus/bad.py": "import time; time.slee" "p(1)\n",
-    "docs/guide.md": "Forbidden: -ffast" "-math.\n",
+    "docs/guide.md": "# The guide\nForbidden: -ffast" "-math. [Here](#the-guide), `[code](none.md)`\n```\n# no heading\n[code](none.md)\n```\n",
+    "docs/design/note.md": "[A](../guide.md#the-guide) [B](../api.md) [C](https://example.org/x#y) [source](../../src/data/jsonl.cpp)\n"
+                           "## `Limits` & more: [k](../api.md)\n## Twice\n## Twice\n[D](#limits--more-k) [E](#twice-1) [F](..)\n",
     "include/simile/limits.h": """#pragma once
 inline constexpr std::uint32_t kHitsMax = 10'000;
 struct Limits {
@@ -80,6 +82,7 @@ BREAKS = {
     "test-name": ("tests/engine/queue_test.cpp", "TEST(Queue, works_well) {}\n", 1),
     "limit-value": ("proto/simile/v1/search.proto", "uint32 k = 1;  // 1..20,000 (limits.k_max)\n", 1),
     "limit-name": ("proto/simile/v1/search.proto", "\nuint32 k = 1;  // 1..10,000\n", 2),
+    "broken-link": ("docs/filters.md", "# Filters\n[here](#filters) and [nowhere](guide.md#limits)\n", 2),
     "source-glob": ("src/data/CMakeLists.txt", "file(GLO" "B sources *.cpp)\n", 1),
 }
 
@@ -126,6 +129,9 @@ MORE_BREAKS = (
     ("limit-name", "proto/simile/v1/search.proto", "// at most 8 KiB\n", 1),
     ("limit-name", "proto/simile/v1/search.proto", "// at most 8192 bytes\n", 1),
     ("limit-name", "proto/simile/v1/search.proto", "// after 10,000 ms\n", 1),
+    ("broken-link", "docs/filters.md", "[a file](none.md)\n", 1),
+    ("broken-link", "docs/design/filters.md", "```\n[x](none.md)\n```\n![a drawing](../none.png)\n", 4),
+    ("broken-link", "README.md", "# Simile\n[twice](#simile-1)\n", 2),
     ("sleep-in-test", "tests/integration/drive.py", "import time\ntime.slee" "p(1)\n", 2),
     ("sleep-in-test", "tests/integration/drive.sh", "slee" "p 1\n", 1),
 )

@@ -8,6 +8,7 @@ namespace simile::engine {
 
 // Searches of a fixed (seeded) sample in a generation that is to replace another, before it does.
 // They run on the publisher's thread, on the host holding no search up (SegmentIndex::SearchAside).
+// Scores are finite: rows whose products could overflow are not read (kNormMax).
 
 // Refuses a generation in which all scores of a sample are equal, so that every answer would be in
 // the order of the rows: a model that failed writes such vectors. It accepts a collection of

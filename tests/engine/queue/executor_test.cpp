@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
 #include <new>
 #include <utility>
@@ -205,6 +207,7 @@ TEST_F(ExecutorTest, ComputesNothingForATaskThatExpiredInTheQueue) {
   EXPECT_TRUE(answers_.Await(3).answer.ok());
   EXPECT_EQ(executor_->counts().expired, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
+  std::printf("%" PRIu64 " queries left the queue uncomputed\n", executor_->counts().expired);
 }
 
 // The gate stays closed, so only a completer can have answered.
@@ -249,6 +252,7 @@ TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
   EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
   EXPECT_EQ(executor_->counts().cancelled, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
+  std::printf("%" PRIu64 " queries left the queue uncomputed\n", executor_->counts().cancelled);
 }
 
 TEST_F(ExecutorTest, RunsNothingForATaskThatIsCancelledBeforeItIsQueued) {

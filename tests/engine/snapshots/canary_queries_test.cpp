@@ -1,10 +1,13 @@
 #include "engine/snapshots/canary_queries.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <fstream>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "certificate/canonical_score.h"
 #include "engine/fake_backend.h"
 #include "engine/fake_clock.h"
 #include "engine/snapshots/publisher.h"
@@ -79,7 +83,8 @@ class CanaryQueriesTest : public testing::Test {
     change.allow_shape_change = true;
     return publisher_.Replace(change).status();
   }
-  std::uint64_t version() const { return store_.Pin("items").value()->version; }
+  SnapshotPtr served() const { return store_.Pin("items").value(); }
+  std::uint64_t version() const { return served()->version; }
 
  private:
   Publisher::Change Of(const Items& items, double min_overlap) {
@@ -114,6 +119,33 @@ TEST_F(CanaryQueriesTest, RefuseVectorsThatAllScoreTheSame) {
   const Items few_differ = EqualItems(100, 10);
   EXPECT_TRUE(Replace(few_differ).ok());
   EXPECT_EQ(version(), 2U);
+}
+
+// Rows that could score infinity, though each of their values is finite, are not read: the longest
+// that are score 2^120 with each other.
+TEST_F(CanaryQueriesTest, MeetOnlyRowsWhoseScoresAreFinite) {
+  ASSERT_TRUE(Serve(RandomItems(300, 1)).ok());
+  const Items random = RandomItems(300, 2);
+  Items long_rows = random;
+  Items longest = random;
+  for (std::size_t row = 0; row < random.ids.size(); ++row) {
+    const auto begin = longest.vectors.begin() + static_cast<std::ptrdiff_t>(row * longest.dim);
+    const std::span<float> values(begin, longest.dim);
+    double squares = 0;
+    for (const float value : values) squares += double{value} * value;
+    for (float& value : values) value *= static_cast<float>(0x1p60 * 0.999 / std::sqrt(squares));
+  }
+  for (float& value : long_rows.vectors) value *= 1e30F;
+  const absl::Status status = Replace(long_rows);
+  EXPECT_EQ(base::ReasonOf(status), ErrorReason::kInvalidFiles) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("lengths must lie between"));
+  EXPECT_EQ(version(), 1U);
+  EXPECT_TRUE(Replace(longest).ok());
+  const SnapshotPtr snapshot = served();
+  const MatrixView rows = snapshot->dataset->vectors.view();
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    EXPECT_TRUE(std::isfinite(certificate::CanonicalScoreReference(rows[0], rows[row])));
+  }
 }
 
 TEST_F(CanaryQueriesTest, AcceptEqualRowsWhereTheyMayBeMeant) {
@@ -168,6 +200,8 @@ TEST_F(CanaryQueriesTest, RefuseLessOverlapThanAskedAndSayHowMuchThereIs) {
               HasSubstr(fmt::format("of the 10 nearest items of 50 sampled items, {:.1f} % stay",
                                     100 * overlap)));
   EXPECT_EQ(version(), 1U);
+  std::printf("an overlap of %.1f %% refused where %.1f %% are asked, taken where %.1f %% are\n",
+              100 * overlap, 100 * (overlap + 0.01), 100 * (overlap - 0.01));
   EXPECT_TRUE(Replace(next, overlap - 0.01).ok());
   EXPECT_EQ(version(), 2U);
 }

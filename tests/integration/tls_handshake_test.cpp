@@ -1,0 +1,85 @@
+// Which versions of TLS and which ciphers the server agrees to, asked by OpenSSL itself.
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "files/scratch_folder.h"
+#include "integration/access_server.h"
+#include "integration/server_process.h"
+#include "net/loopback.h"
+
+namespace simile::integration {
+namespace {
+
+// What a client is willing to speak: one version, and for TLS 1.2 and older these ciphers, the weak
+// ones too.
+struct Offer {
+  int version;
+  std::string ciphers = "ALL";
+};
+
+// `TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256`, or empty when the handshake fails.
+std::string Agreed(std::uint16_t port, const Offer& offer) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  &SSL_CTX_free);
+  EXPECT_EQ(SSL_CTX_set_min_proto_version(context.get(), offer.version), 1);
+  EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), offer.version), 1);
+  EXPECT_EQ(SSL_CTX_set_cipher_list(context.get(), (offer.ciphers + ":@SECLEVEL=0").c_str()), 1);
+  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(context.get(), kHttp2, sizeof kHttp2);
+  const base::FileDescriptor fd = net::ConnectTo(port);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> session(SSL_new(context.get()), &SSL_free);
+  SSL_set_fd(session.get(), fd.get());
+  if (SSL_connect(session.get()) != 1) return "";
+  return std::string(SSL_get_version(session.get())) + " " + SSL_get_cipher_name(session.get());
+}
+
+// Ciphers of TLS 1.2 that encrypt and authenticate apart from each other, of all key exchanges that
+// fit the server's key.
+constexpr char kCbc[] =
+    "ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-ECDSA-AES128-SHA256:"
+    "ECDHE-ECDSA-AES256-SHA384";
+
+void ExpectModernTls(std::uint16_t port) {
+  EXPECT_EQ(Agreed(port, {TLS1_VERSION}), "");
+  EXPECT_EQ(Agreed(port, {TLS1_1_VERSION}), "");
+  EXPECT_EQ(Agreed(port, {TLS1_2_VERSION, kCbc}), "");
+  for (const std::string cipher :
+       {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"}) {
+    EXPECT_EQ(Agreed(port, {TLS1_2_VERSION, std::string(kCbc) + ":" + cipher}),
+              "TLSv1.2 " + cipher);
+  }
+  const std::string newest = Agreed(port, {TLS1_3_VERSION});
+  EXPECT_TRUE(newest.starts_with("TLSv1.3 TLS_")) << newest;
+}
+
+TEST(TlsHandshakeTest, AgreesToModernTlsAlone) {
+  AccessServer server({AccessServer::Entry("ranker", "read")},
+                      AccessServer::Encryption::kServerOnly);
+  ExpectModernTls(server.films().app().port());
+}
+
+// gRPC would take its ciphers from this variable.
+TEST(TlsHandshakeTest, TakesNoCiphersFromTheEnvironment) {
+  const ScratchFolder folder;
+  const CertificatePair pair = TestAuthority().Issue();
+  folder.Write("server.pem", pair.certificate);
+  folder.Write("server.key", pair.key);
+  ServerProcess server({"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
+                        "--metrics-port", "0", "--tls-certificate", folder.path() / "server.pem",
+                        "--tls-key", folder.path() / "server.key"},
+                       {.variables = {"SIMILE_BACKEND_PREFERENCE=cpu",
+                                      std::string("GRPC_SSL_CIPHER_SUITES=") + kCbc}});
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  ExpectModernTls(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  EXPECT_NE(server.output().find("environment variables without effect here"), std::string::npos)
+      << server.output();
+  EXPECT_NE(server.output().find("GRPC_SSL_CIPHER_SUITES"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace simile::integration
