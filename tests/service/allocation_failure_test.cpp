@@ -330,7 +330,8 @@ class AllocationFailureTest : public testing::Test {
                              }};
   ResolveWorkers workers_{{}, clock_};
   const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_, workers_}};
-  const CollectionParts collections_{clock_, store_, changes_, serving_, log_, limits_};
+  observe::AuditLog audit_{log_, clock_};
+  const CollectionParts collections_{clock_, store_, changes_, serving_, audit_, limits_};
   const LookupParts lookups_{clock_, store_, limits_};
 };
 
