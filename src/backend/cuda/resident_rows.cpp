@@ -188,14 +188,6 @@ double ResidentRows::int8_margin() const {
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
 }
 
-void ResidentRows::CountInt8(std::size_t queries, std::size_t overflows) {
-  // The first few say little of a collection.
-  constexpr std::size_t kFew = 8;
-  int8_queries_ += queries;
-  int8_overflows_ += overflows;
-  int8_overflows_often_ = int8_overflows_ > kFew + int8_queries_ / kOverflowShare;
-}
-
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {
   const GraphKey key{plan.variant,
                      plan.slots,
