@@ -13,6 +13,7 @@
 #include "backend/cpu/scan_backend.h"
 #include "backend/cuda/emulated_gpu.h"
 #include "backend/cuda/resident_rows.h"
+#include "backend/cuda/too_high_gate.h"
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
 #include "conformance/rotation.h"
@@ -27,6 +28,8 @@ using tests::EmulatedOptions;
 using tests::ForcedStrategy;
 using tests::PaddedRows;
 using tests::SeededRandom;
+using tests::SetScore;
+using tests::TooHighGate;
 
 // One segment on the GPU, and in the plain scan for the expected answers.
 class Bench {
@@ -319,56 +322,20 @@ TEST(GpuEngineTest, AnswersTheOthersWhereSomeQuerysHitsOverflow) {
   }
 }
 
-// Makes a row with this score for the first unit vector.
-void SetScore(std::span<float> row, float score, SeededRandom& random) {
-  for (float& value : row) value = random.Signed();
-  row[0] = 0;
-  tests::ScaleTo(row, std::sqrt(1 - static_cast<double>(score) * score));
-  row[0] = score;
-}
-
-// Rows in an order that makes the gate too high: the sample holds `rank` of the best rows, one per
-// group; all others score far lower, except near_count rows, one in each of the next groups, that
-// score near_below less than the best. Expects the right answer and returns the rescans.
+// Rows that make the gate too high: near_count of them score near_below less than the best. Expects
+// the right answer and returns the rescans.
 //   engine  what answers in the end
 std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_count,
                                        float near_below, const char* engine = "scan") {
-  constexpr unsigned kDim = 32, kWanted = 100, kGroup = 32;
   // The emulated device takes its time to form codes.
   const unsigned row_count = strategy == ForcedStrategy::kInt8Scan ? 40'000 : 80'000;
+  const TooHighGate gate{row_count, 100, near_count, near_below};
   tests::ResetEmulatedGpu(CardOf(0), 4);
   const GpuOptions options = EmulatedOptions(strategy);
-  cuda::CardTraits card;
-  card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
-  card.shared_bytes_max = CardOf(0).shared_bytes_max;
-  card.l2_bytes = emulated_cuda::Options{}.l2_bytes;
-  card.capability = card.code_capability = CardOf(0).capability;
-  cuda::PassDemand demand;
-  demand.queries = 1;
-  demand.hits_max = demand.reach_max = kWanted;
-  demand.int8_rows = options.int8_rows;
-  const auto plan =
-      cuda::PlanPass(card, options.tuning, options.workspace, {row_count, kDim}, demand);
-  EXPECT_TRUE(plan.has_value());
-  const unsigned rank = plan->RanksOf(kWanted).first;
-  EXPECT_LT(rank, kWanted) << "else the gate cannot be too high";
-
-  SeededRandom random(8);
-  const std::vector<unsigned> row_of = cuda::ShuffledRows(row_count);
-  const auto rows = std::make_shared<PaddedRows>(row_count, kDim);
-  for (unsigned position = 0; position < row_count; ++position) {
-    const unsigned group = position / kGroup;
-    float score = 0.2F;
-    if (position % kGroup == 0 && group < rank) score = 0.9F;
-    if (position % kGroup == 0 && group >= rank && group < rank + near_count) {
-      score = 0.9F - near_below;
-    }
-    SetScore((*rows)[row_of[position]], score, random);
-  }
-  Bench bench(options, rows, Metric::kCosine);
-  PaddedRows query(1, kDim);
+  Bench bench(options, tests::RowsOf(gate, options), Metric::kCosine);
+  PaddedRows query(1, tests::kTooHighGateDim);
   query[0][0] = 1;
-  const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
+  const std::vector<QuerySpec> specs = tests::Specs(1, gate.wanted);
   const SearchResult& result = bench.Expect({query.view(), specs}, "too high a gate");
   EXPECT_TRUE(std::string(result.Engine(0)).starts_with(engine)) << result.Engine(0);
   return Rescans(result);
