@@ -170,8 +170,8 @@ __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, un
   return ScoreOf(least) / pass.terms[query].score_of_unit;
 }
 
-// Of upper bounds: lists the hits besides whose upper bound reaches the least canonical score of
-// those listed, which `wanted` rows reach.
+// Where hits' scores are upper bounds: adds those that reach the least canonical score of the rows
+// listed so far. As many rows as wanted reach it, so no other hit can be among the best.
 __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
                                                  Candidates candidates, FinishShared& shared) {
   const unsigned scored = candidates.listed;
@@ -184,7 +184,8 @@ __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned quer
 // Canonical keys of the listed rows that have none, two rows per warp at a time.
 //   warp, warps  this warp's index and the number of warps that share the work; the warp takes
 //                every pair of rows at warp + i * warps
-// Returns the warp's index for a list of pairs that continues behind this query's.
+// Returns the warp's index within the next query's pairs, where those of all queries are dealt to
+// the warps as one list.
 __device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned scored,
                                             unsigned listed, unsigned warp, unsigned warps) {
   const unsigned lane = threadIdx.x % 32, pairs = (listed - scored + 1) / 2;
