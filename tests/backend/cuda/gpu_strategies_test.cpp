@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -513,6 +514,33 @@ TEST(GpuEngineTest, AnswersQueriesOfEveryLengthForBothMetrics) {
     for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kInt8Scan}) {
       Bench bench(EmulatedOptions(strategy), rows, metric);
       bench.Expect({queries->view(), specs}, metric == Metric::kCosine ? "cosine" : "dot");
+    }
+  }
+}
+
+// Queries are scaled by powers of two, which changes no bit of a cheap score, so the same rows
+// reach the gate and are rescored. With another scale the bound would be of another size than the
+// scores.
+TEST(GpuEngineTest, RescoresTheSameRowsForAQueryOfEveryPowerOfTwo) {
+  constexpr std::size_t kRows = 6'000, kDim = 40;
+  constexpr std::array<double, 4> kLengths{1, 0x1p-7, 0x1p10, 2};
+  SeededRandom random(53);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(kLengths.size(), kDim, random);
+  for (std::size_t query = 0; query < kLengths.size(); ++query) {
+    for (std::size_t i = 0; i < kDim; ++i) {
+      (*queries)[query][i] = (*queries)[0][i] * static_cast<float>(kLengths[query]);
+    }
+  }
+  const std::vector<QuerySpec> specs = tests::Specs(kLengths.size(), 10);
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    tests::ResetEmulatedGpu(CardOf(0), 1);
+    Bench bench(EmulatedOptions(strategy), rows, Metric::kDot);
+    const SearchResult& result = bench.Expect({queries->view(), specs}, "powers of two");
+    EXPECT_EQ(Rescans(result), 0U);
+    for (std::size_t query = 1; query < kLengths.size(); ++query) {
+      EXPECT_EQ(result.Cost(query).rows_rescored, result.Cost(0).rows_rescored) << query;
     }
   }
 }
