@@ -216,6 +216,37 @@ TEST(GpuEngineTest, ExchangesOneQueryThroughMappedMemoryOrCopies) {
   }
 }
 
+// Few excluded rows are dropped when hits are listed, more of them before.
+TEST(GpuEngineTest, DropsExcludedRowsAmongTheBest) {
+  constexpr std::size_t kRows = 9'000, kDim = 32;
+  constexpr std::array<std::size_t, 5> kExcluded{1, 4, 5, 30, 0};
+  SeededRandom random(47);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(kExcluded.size(), kDim, random);
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    // Finished by a block each, by all blocks, in steps.
+    for (const std::uint32_t k : {10U, 40U, 150U}) {
+      tests::ResetEmulatedGpu(CardOf(0), k);
+      Bench bench(EmulatedOptions(strategy), rows, Metric::kCosine);
+      std::vector<QuerySpec> specs = tests::Specs(kExcluded.size(), k);
+      const SearchBatch batch{queries->view(), specs};
+      const std::string what = "k " + std::to_string(k);
+      const SearchResult& all = bench.Expect(batch, what);
+      std::array<std::vector<Row>, kExcluded.size()> excluded;
+      for (std::size_t query = 0; query < kExcluded.size(); ++query) {
+        const auto hits = all.Hits(query);
+        for (std::size_t i = 0; i < std::min(kExcluded[query], hits.size()); ++i) {
+          excluded[query].push_back(hits[i].row);
+        }
+        std::ranges::sort(excluded[query]);
+        specs[query].excluded_rows = excluded[query];
+      }
+      EXPECT_EQ(Rescans(bench.Expect(batch, what + " without some of the best")), 0U) << what;
+    }
+  }
+}
+
 TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   constexpr std::size_t kRows = 5'000, kDim = 32;
   tests::ResetEmulatedGpu(CardOf(0), 5);
