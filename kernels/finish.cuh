@@ -49,11 +49,21 @@ __device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned 
   }
 }
 
-// Gives the hits whose rows are excluded kLowestScore. Each thread changes the hits that it loads
-// itself in the steps that follow.
+// Up to so many excluded rows are dropped when hits are listed, because their rows are read then:
+// the cut leaves places for them, and what takes these places instead is rescored in vain.
+// Estimated: at k 10, four more rows still fit the first turn of the block's warps.
+inline constexpr unsigned kExcludedOfList = 4;
+
+__device__ __forceinline__ unsigned ExcludedOfList(const QueryTerms& terms) {
+  return terms.excluded_count <= kExcludedOfList ? terms.excluded_count : 0;
+}
+
+// Gives the hits whose rows are excluded kLowestScore, where these are more than ListHits drops.
+// Reads the row of every hit. Each thread changes the hits that it loads itself in the steps that
+// follow.
 __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, unsigned count) {
   const QueryTerms& terms = pass.terms[query];
-  if (terms.excluded_count == 0) return;  // the same in all threads
+  if (terms.excluded_count <= kExcludedOfList) return;  // the same in all threads
   Hit* const hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
   for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
     Hit loaded[kHitsAhead];
@@ -70,12 +80,14 @@ __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, u
 }
 
 // A score below which no hit can be among the best: the wanted-th best score less twice the bound,
-// rounded down to one of kFineBins steps. One pass over the hits.
+// rounded down to one of kFineBins steps. Each row that ListHits drops can have one of the
+// places before it, so the rank is as much lower. One pass over the hits.
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
                                             FinishShared& shared) {
   constexpr float kNoCut = -kHighestScore;  // drops excluded rows only
   const Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
-  const unsigned wanted = pass.terms[query].wanted;
+  const QueryTerms& terms = pass.terms[query];
+  const unsigned wanted = terms.wanted + ExcludedOfList(terms);
   const float low = max(LoadFromL2(pass.gates + query), -kHighestScore);
   const float bins_per_unit = static_cast<float>(kFineBins) / (kHighestScore - low);
   for (unsigned i = threadIdx.x; i < kFineBins; i += blockDim.x) shared.fine[i] = 0;
@@ -113,13 +125,14 @@ __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, un
   return low + static_cast<float>(bin) / bins_per_unit - 2.0F * pass.bound - kPlaceError;
 }
 
-// Lists the rows of the hits with from <= score < below behind those listed before, in any order.
-// Returns how many are listed.
+// Lists the rows of the hits with from <= score < below behind those listed before, in any order,
+// without the few excluded ones. Returns how many are listed.
 __device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, unsigned listed,
                                              float from, float below, FinishShared& shared) {
   constexpr unsigned kNoRow = ~0U;
   const unsigned count = HitsHeld(pass, query), lane = threadIdx.x % 32;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
+  const bool drops = ExcludedOfList(pass.terms[query]) != 0;  // the same in all threads
   if (threadIdx.x == 0) shared.listed = listed;
   __syncthreads();
   for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
@@ -130,6 +143,12 @@ __device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, u
     for (unsigned j = 0; j < kHitsAhead; ++j) {
       const bool keep = loaded[j].score >= from && loaded[j].score < below;
       rows[j] = keep ? __ldg(pass.row_of + loaded[j].position) : kNoRow;
+    }
+    if (drops) {
+#pragma unroll
+      for (unsigned j = 0; j < kHitsAhead; ++j) {
+        if (rows[j] != kNoRow && IsExcluded(pass.terms[query], rows[j])) rows[j] = kNoRow;
+      }
     }
 #pragma unroll
     for (unsigned j = 0; j < kHitsAhead; ++j) {
@@ -170,8 +189,8 @@ __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, un
   return ScoreOf(least) / pass.terms[query].score_of_unit;
 }
 
-// Of upper bounds: lists the hits besides whose upper bound reaches the least canonical score of
-// those listed, which `wanted` rows reach.
+// Where hits' scores are upper bounds: adds those that reach the least canonical score of the rows
+// listed so far. As many rows as wanted reach it, so no other hit can be among the best.
 __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
                                                  Candidates candidates, FinishShared& shared) {
   const unsigned scored = candidates.listed;
@@ -184,7 +203,8 @@ __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned quer
 // Canonical keys of the listed rows that have none, two rows per warp at a time.
 //   warp, warps  this warp's index and the number of warps that share the work; the warp takes
 //                every pair of rows at warp + i * warps
-// Returns the warp's index for a list of pairs that continues behind this query's.
+// Returns the warp's index within the next query's pairs, where those of all queries are dealt to
+// the warps as one list.
 __device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned scored,
                                             unsigned listed, unsigned warp, unsigned warps) {
   const unsigned lane = threadIdx.x % 32, pairs = (listed - scored + 1) / 2;

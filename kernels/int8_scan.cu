@@ -52,8 +52,8 @@ struct Int8Scan {
     if (!HasQuery(pass, slot)) return ClosedGate();
     return Int8SampleGate(arguments.int8.queries[slot], arguments.int8.caution);
   }
-  // From a hit's upper bound to its score lowered like those of the sample; no row's residual is
-  // greater.
+  // Hits' scores are upper bounds, but thresholds come from scores lowered like the sample's. This
+  // is the distance between the two, which grows with a row's residual: for the greatest one.
   __device__ static float HitMargin(const RowScanArguments& arguments, const Gate& gate,
                                     unsigned slot) {
     const Int8Query& query = arguments.int8.queries[slot];

@@ -88,8 +88,8 @@ struct Pass {
 
 // An upper bound of |cheap score|, rounding included.
 inline constexpr float kHighestScore = 1.0625F;
-// A gate below every cheap score, which all rows reach. Close to them, because sums start at minus
-// the gate, so its magnitude counts in the bound.
+// A gate that all rows reach, because it lies below every cheap score. It lies just below: sums
+// start at minus the gate, so a larger magnitude would widen the bound.
 inline constexpr float kLowestScore = -1.125F;
 
 }  // namespace simile::kernels

@@ -10,9 +10,10 @@ namespace simile::kernels {
 inline constexpr unsigned kChunk = 64;  // columns of a stage: one 128-byte line of a row
 inline constexpr unsigned kSlotBytes = kScanTileRows * kChunk * 2;
 
-// The row of eight that lane group g loads as column g of a product. Groups 2i and 2i + 1, which
-// share a quarter of a load, get rows that differ in bit 2, so that the swizzled quarter covers all
-// 32 banks. The two results of a lane, columns 2t and 2t + 1, are then rows t and t + 4.
+// Which of eight rows the four lanes of group g load, for column g of a product. A quarter of a
+// load, eight lanes, serves groups 2i and 2i + 1: the swizzle puts one of their rows, i and i + 4,
+// into banks 0 to 15 and the other into 16 to 31, so no two lanes use the same bank. The product
+// then leaves rows t and t + 4, as columns 2t and 2t + 1, in lane t of a group.
 __device__ __forceinline__ unsigned RowOfGroup(unsigned group) {
   return group >> 1 | (group & 1U) << 2;
 }

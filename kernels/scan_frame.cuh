@@ -87,8 +87,9 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   return low;
 }
 
-// Waits for all blocks; each then sees what the others wrote before. The last to arrive changes the
-// round's number, which may wrap, and so releases the others; the count is 0 between rounds.
+// Waits until all blocks have arrived; each then sees what the others wrote before. The others wait
+// for a change of the round's number, which the last block to arrive makes after it has set the
+// count to 0 for the next round. Only the change counts, so the number may wrap.
 __device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
   __syncthreads();
   if (threadIdx.x == 0) {

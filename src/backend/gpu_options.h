@@ -10,28 +10,30 @@
 
 namespace simile::backend {
 
-// Sizes of a GPU's workspace, which all collections share. All are estimated: no step of the bench
-// gpu_steps has run on a card yet; its step `tile` decides tile_bytes.
+// Sizes of a GPU's workspace, which all collections share. All are estimated, none is measured.
 struct WorkspaceSize {
   unsigned queries_max = 1'024;         // of a pass
   unsigned stride_max = 4'096;          // padded dimensions
   std::size_t hits_max = 8U << 20;      // of a pass, over all its queries
   std::size_t answers_max = 2U << 20;   // hits that a pass returns
   std::size_t excluded_max = 1U << 20;  // rows excluded by the queries of a pass
-  // Scores of one tile; there are two tiles. 0: without matrix products.
+  // Scores of one tile, at most; there are two tiles. Plans mostly take less, which fits the L2
+  // (pass_plan.cpp). 0: without matrix products.
   std::size_t tile_bytes = 17U << 20;
   std::size_t blas_bytes = 32U << 20;  // workspace of the BLAS library, for each of two streams
 };
 
-// When the GPU changes its strategy; no answer depends on it. All are estimated; the steps of
-// gpu_steps that compare strategies measure them (docs/benchmarks/gpu.md).
+// When the GPU changes its strategy; no answer depends on it. All are estimated. Steps of gpu_steps
+// decide scan_queries_max, gather_share and mapped_queries_max (docs/benchmarks/gpu.md).
 struct GpuTuning {
-  // Segments up to this size are answered by canonical scores alone.
+  // Segments up to this size are answered by canonical scores alone: of so many rows one step
+  // computes them all (pass_runner.cpp).
   unsigned canonical_rows_max = 4'096;
   // Up to this many queries use the fused scan, more use matrix products.
   unsigned scan_queries_max = 64;
   // One row in this many sets a second gate for the rest of a fused scan, where the hits that it
-  // saves take longer than it does. 0: never.
+  // saves take longer than it does. Calculated with SpeculativeRank: a sixteenth of ten million
+  // rows leaves the fewest hits, of a million at most a third more than the best share. 0: never.
   unsigned second_gate_share = 16;
   // A filter that at most one row in this many passes becomes a list of rows.
   unsigned gather_share = 32;

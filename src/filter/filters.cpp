@@ -81,6 +81,20 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(const PreparedFilte
   return mask;
 }
 
+NamedRows Filters::Intersection(const NamedRows& a, const NamedRows& b) const {
+  if (a.rows == nullptr) return b;
+  if (b.rows == nullptr) return a;
+  NamedRows both;
+  both.name = a.name + '\0' + b.name;  // a canonical text holds no control characters
+  both.rows = cache_.Find(both.name);
+  if (both.rows != nullptr) return both;
+  auto rows = std::make_shared<RowMask>(*a.rows);
+  rows->IntersectWith(*b.rows);
+  both.rows = std::move(rows);
+  cache_.Insert(both.name, both.rows);
+  return both;
+}
+
 absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name) const {
   const Field* const field = payload_.Find(name);
   if (field == nullptr) {

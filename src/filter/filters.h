@@ -25,6 +25,13 @@ struct PreparedFilter {
   std::uint64_t looks = 0;  // at rows and keywords, to find its rows, estimated; 0 when cached
 };
 
+// Rows, and what tells them from all others of a snapshot: the canonical text of a filter, or the
+// names of those whose intersection they are. Rows that no filter made have the empty name.
+struct NamedRows {
+  std::string name;
+  std::shared_ptr<const RowMask> rows;  // null for all
+};
+
 // Finds the rows of a dataset that pass a filter. Built once for each snapshot; safe to call from
 // many threads.
 class Filters {
@@ -45,6 +52,11 @@ class Filters {
   // Errors: work's.
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
                                                       base::LongWork& work) const;
+
+  // The rows of both. Cached like the rows of a filter, because a device recognises a mask that it
+  // was given before, and copies one that each call makes anew.
+  // Cost: a copy of a mask where neither is null and the result is not cached.
+  NamedRows Intersection(const NamedRows& a, const NamedRows& b) const;
 
   // A field to group rows by.
   // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message

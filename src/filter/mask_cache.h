@@ -14,8 +14,8 @@
 
 namespace simile::filter {
 
-// The masks of the most recently used filters, by canonical text, within a budget of bytes. Safe to
-// call from many threads.
+// The masks of the most recently used filters by canonical text, and of intersections by name
+// (NamedRows), within a budget of bytes. Safe to call from many threads.
 class MaskCache {
  public:
   explicit MaskCache(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}

@@ -12,7 +12,7 @@ namespace simile::query {
 namespace {
 
 struct Passing {
-  std::shared_ptr<const RowMask> rows;  // null for all
+  filter::NamedRows named;
   std::uint64_t looks = 0;
 };
 
@@ -26,7 +26,7 @@ absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::stri
   if (!within.ok()) return within;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
-  return Passing{*std::move(rows), filter->looks};
+  return Passing{{filter->text, *std::move(rows)}, filter->looks};
 }
 
 bool IsInvalidFilter(const absl::Status& status) {
@@ -53,24 +53,21 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                        field);
   }
   if (!of_request.ok()) return of_request.status();
-  const std::uint64_t looks = of_caller->looks + of_request->looks;
-  if (of_caller->rows == nullptr) return ExistingItems(snapshot, of_request->rows, looks);
-  if (of_request->rows == nullptr) return ExistingItems(snapshot, of_caller->rows, looks);
-  auto both = std::make_shared<RowMask>(*of_caller->rows);
-  both->IntersectWith(*of_request->rows);
-  return ExistingItems(snapshot, std::move(both), looks);
+  return ExistingItems(snapshot,
+                       snapshot.filters->Intersection(of_caller->named, of_request->named),
+                       of_caller->looks + of_request->looks);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {
   const std::optional<Row> row = snapshot_->dataset->ids.Find(id);
-  return row && (mask_ == nullptr || mask_->Allows(*row)) ? row : std::nullopt;
+  return row && (mask() == nullptr || mask()->Allows(*row)) ? row : std::nullopt;
 }
 
 absl::StatusOr<std::string> ExistingItems::NotFoundText(std::string_view kind, std::string_view id,
                                                         const data::IdIndex& ids,
                                                         base::LongWork& work) const {
   std::string offer;
-  if (mask_ == nullptr) {
+  if (mask() == nullptr) {
     const absl::StatusOr<std::string> nearest = ids.Nearest(id, work);
     if (!nearest.ok()) return nearest.status();
     offer = base::DidYouMean(*nearest);

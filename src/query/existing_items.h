@@ -10,6 +10,7 @@
 
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
+#include "filter/filters.h"
 #include "simile/row_mask.h"
 
 namespace simile::query {
@@ -38,7 +39,8 @@ class ExistingItems {
   // How often the filters looked at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
   // Their rows; null for all.
-  const std::shared_ptr<const RowMask>& mask() const { return mask_; }
+  const std::shared_ptr<const RowMask>& mask() const { return passing_.rows; }
+  const filter::NamedRows& named_rows() const { return passing_; }
 
   // What an error says of an id that was not found, with the nearest known one unless there is a
   // required filter: it would name what the caller must not see.
@@ -49,12 +51,11 @@ class ExistingItems {
                                            const data::IdIndex& ids, base::LongWork& work) const;
 
  private:
-  ExistingItems(const engine::Snapshot& snapshot, std::shared_ptr<const RowMask> mask,
-                std::uint64_t looks)
-      : snapshot_(&snapshot), mask_(std::move(mask)), looks_(looks) {}
+  ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing, std::uint64_t looks)
+      : snapshot_(&snapshot), passing_(std::move(passing)), looks_(looks) {}
 
   const engine::Snapshot* snapshot_;
-  std::shared_ptr<const RowMask> mask_;
+  filter::NamedRows passing_;
   std::uint64_t looks_;
 };
 

@@ -80,17 +80,8 @@ absl::Status FilterError(const absl::Status& status, const QueryRequest& request
                                    : ErrorAt(place, "filter", reason, what);
 }
 
-// The rows of both masks; null for all.
-MaskPtr Intersection(const MaskPtr& a, const MaskPtr& b) {
-  if (a == nullptr) return b;
-  if (b == nullptr) return a;
-  RowMask both = *a;
-  both.IntersectWith(*b);
-  return std::make_shared<const RowMask>(std::move(both));
-}
-
 // The rows that the queries of one call may return: those that are searchable, exist for it and
-// pass the query's filter. Makes a mask for each different filter of the call, of which the service
+// pass the query's filter. Has a mask for each different filter of the call, of which the service
 // bounds the number. Borrows what it is made from, and the filters' texts.
 class CallMasks {
  public:
@@ -98,7 +89,8 @@ class CallMasks {
       : snapshot_(snapshot),
         work_(work),
         looks_(items.looks()),
-        unfiltered_(Intersection(snapshot.searchable, items.mask())) {}
+        unfiltered_(snapshot.filters->Intersection({"", snapshot.searchable}, items.named_rows())) {
+  }
 
   // Reads a query's filter. To be done for all before the first is evaluated.
   // Errors: Filters::Prepare's.
@@ -121,15 +113,15 @@ class CallMasks {
   // Null for all rows. REQUIRES: the filter was read.
   // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
-    if (filter.empty()) return unfiltered_;
+    if (filter.empty()) return unfiltered_.rows;
     Filter& known = *by_given_text_.find(filter)->second;
     if (known.mask != nullptr) return known.mask;
     const absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(known.filter, work_);
     if (!passing.ok()) return passing;
-    // The mask is copied here, and counted later.
+    // The mask is copied here unless that is cached, and counted later.
     absl::Status status = work_.Did(snapshot_.row_count() / 32);
     if (!status.ok()) return status;
-    known.mask = Intersection(*passing, unfiltered_);
+    known.mask = snapshot_.filters->Intersection({known.filter.text, *passing}, unfiltered_).rows;
     known.filter.rows.reset();
     return known.mask;
   }
@@ -143,7 +135,7 @@ class CallMasks {
   const engine::Snapshot& snapshot_;
   base::LongWork& work_;
   std::uint64_t looks_;
-  const MaskPtr unfiltered_;  // the rows of a query without a filter
+  const filter::NamedRows unfiltered_;  // the rows of a query without a filter
   std::map<std::string, Filter> by_canonical_text_;
   std::map<std::string_view, Filter*> by_given_text_;
 };

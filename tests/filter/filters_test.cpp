@@ -178,6 +178,24 @@ TEST_F(FiltersTest, ShareAMaskBetweenSpellingsOfAFilter) {
   EXPECT_NE(RowsOf(*filters_, "year > 1991 AND title = Solaris").value(), mask);
 }
 
+TEST_F(FiltersTest, CacheAnIntersectionByTheNamesOfBoth) {
+  const NamedRows late{"year > 1990", RowsOf(*filters_, "year > 1990").value()};
+  const NamedRows solaris{"title = Solaris", RowsOf(*filters_, "title = Solaris").value()};
+  RowMask wanted = *late.rows;
+  wanted.IntersectWith(*solaris.rows);
+  const std::uint64_t bytes = filters_->bytes();
+  const NamedRows both = filters_->Intersection(late, solaris);
+  EXPECT_EQ(*both.rows, wanted);
+  EXPECT_GT(filters_->bytes(), bytes);
+  EXPECT_EQ(filters_->Intersection(late, solaris).rows, both.rows);
+  EXPECT_EQ(filters_->Intersection(late, {}).rows, late.rows);
+  EXPECT_EQ(filters_->Intersection({}, solaris).rows, solaris.rows);
+  // With rows that no filter made, which have no name.
+  const NamedRows unnamed{"", std::make_shared<const RowMask>(wanted.row_count())};
+  EXPECT_EQ(filters_->Intersection(late, unnamed).rows->AllowedCount(), 0U);
+  EXPECT_EQ(*filters_->Intersection(late, both).rows, wanted);
+}
+
 std::vector<std::string> CorpusFilters(const char* folder) {
   std::vector<std::string> filters;
   for (const auto& entry : std::filesystem::directory_iterator(

@@ -1,4 +1,6 @@
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,7 +17,7 @@
 namespace simile::query {
 namespace {
 
-// How much a call may ask for, and where it is resolved.
+// How much a call may ask for, where it is resolved, and what it need not do again.
 class ResolveWorkTest : public testing::Test {
  protected:
   static constexpr std::size_t kRows = 5'000;  // each look is counted: more than 4,096
@@ -30,13 +32,15 @@ class ResolveWorkTest : public testing::Test {
     snapshot_ = engine::SnapshotOf(std::move(dataset));
   }
 
-  absl::Status Resolve(const std::vector<std::string>& filters, base::LongWork work) {
+  absl::Status Resolve(const std::vector<std::string>& filters, base::LongWork work,
+                       const RequiredFilters& required = {}) {
     std::vector<QueryRequest> requests(filters.size());
     for (std::size_t i = 0; i < filters.size(); ++i) {
       requests[i].target = ByItem{"7"};
       requests[i].filter = filters[i];
     }
-    absl::Status status = ResolveQueries(snapshot_, requests, {}, work, task_);
+    absl::Status status =
+        ResolveQueries(snapshot_, requests, {.required_filters = required}, work, task_);
     too_long_ = work.is_too_long();
     return status;
   }
@@ -62,6 +66,35 @@ TEST_F(ResolveWorkTest, CountsTheLooksOfAllFiltersOfACall) {
   EXPECT_EQ(base::FieldOf(refused), "queries");
   EXPECT_THAT(std::string(refused.message()),
               testing::StartsWith("the filters of this call look about "));
+}
+
+// So that a device recognises those that it was given before.
+TEST_F(ResolveWorkTest, GivesEachCallTheMasksOfTheCallBefore) {
+  auto searchable = std::make_shared<RowMask>(kRows);
+  searchable->Allow(0);
+  searchable->Invert();
+  snapshot_.searchable = std::move(searchable);
+  const auto masks_of = [&](std::string_view of_request) {
+    EXPECT_TRUE(Resolve({"", "id != \"5\"", "id != \"6\""}, tests::UnaskedWork(),
+                        {.of_request = of_request, .of_caller = "id != \"2\""})
+                    .ok());
+    std::vector<std::shared_ptr<const RowMask>> masks;
+    for (const engine::ResolvedQuery& query : task_.queries) masks.push_back(query.mask);
+    return masks;
+  };
+  const auto all_but = [](const std::vector<Row>& left_out) {
+    RowMask rows(kRows);
+    for (const Row row : left_out) rows.Allow(row);
+    rows.Invert();
+    return testing::Pointee(rows);
+  };
+  const auto first = masks_of("id != \"1\"");
+  EXPECT_THAT(first, testing::ElementsAre(all_but({0, 1, 2}), all_but({0, 1, 2, 5}),
+                                          all_but({0, 1, 2, 6})));
+  EXPECT_THAT(
+      masks_of("id != \"3\""),
+      testing::ElementsAre(all_but({0, 2, 3}), all_but({0, 2, 3, 5}), all_but({0, 2, 3, 6})));
+  EXPECT_EQ(masks_of("id != \"1\""), first);
 }
 
 TEST_F(ResolveWorkTest, EvaluatesNoFilterWhereThatMustBeBrief) {

@@ -23,11 +23,12 @@ struct GateRanks {
 // One read of the rows for a batch of queries, with every size that its kernels need.
 struct PassPlan {
   const KernelVariant* variant = nullptr;
-  unsigned slots = 0;                   // queries it holds
-  unsigned capacity = 0;                // hits per query
-  unsigned best_stride = 0;             // hits per answer
-  double sample_share = 0;              // of the rows, which set the gates
-  bool finishes_in_one_launch = false;  // the scan's own, or one more after products; else three
+  unsigned slots = 0;        // queries it holds
+  unsigned capacity = 0;     // hits per query
+  unsigned best_stride = 0;  // hits per answer
+  double sample_share = 0;   // of the rows, which set the gates
+  // In the scan's own launch, or in one after the products. Else in three; after an int8 scan five.
+  bool finishes_in_one_launch = false;
   bool is_mapped = false;  // queries and answers in host memory that kernels use; else copied
   // The fused scan
   kernels::RowScanShape shape;

@@ -172,7 +172,8 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
   };
   const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
   const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
-  // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only.
+  // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only:
+  // five standard deviations of the sum of independent ones. A gate too high costs a rescan.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
   int8_.codes = int8_codes_.get();
   int8_.rows = int8_terms_.get();
@@ -186,14 +187,6 @@ double ResidentRows::int8_margin() const {
   const kernels::Int8Limits& limits = int8_.limits;
   return (1 + static_cast<double>(int8_.caution)) *
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
-}
-
-void ResidentRows::CountInt8(std::size_t queries, std::size_t overflows) {
-  // The first few say little of a collection.
-  constexpr std::size_t kFew = 8;
-  int8_queries_ += queries;
-  int8_overflows_ += overflows;
-  int8_overflows_often_ = int8_overflows_ > kFew + int8_queries_ / kOverflowShare;
 }
 
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {

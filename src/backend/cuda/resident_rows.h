@@ -10,6 +10,7 @@
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/filter_cache.h"
 #include "backend/cuda/pass_plan.h"
+#include "backend/cuda/recent_overflows.h"
 #include "backend/gpu_memory.h"
 #include "certificate/fp16_bound.h"
 #include "simile/segment.h"
@@ -45,10 +46,6 @@ struct PassGraph {
   std::uint64_t used_at = 0;
 };
 
-// Where more than one query in 64 overflows, the segment needs another way. With scores as dense as
-// those of random directions one in a million does, so these scores are denser.
-inline constexpr std::size_t kOverflowShare = 64;
-
 // One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, fp32 rows in
 // the caller's order (on the device, or on the host and read from there), the row of each position,
 // filters, graphs. Borrows the device and the host's rows; used under the engine's lock once it is
@@ -78,13 +75,15 @@ class ResidentRows {
 
   // The rows for the int8 scan, without buffers for queries; no codes where the plan left them out.
   const kernels::Int8Rows& int8() const { return int8_; }
-  // Whether new passes may use them. Not while too large a share of the answers overflowed: many
-  // rows within the bound of each other, of which fp16 tells more apart.
-  bool has_int8() const { return int8_.codes != nullptr && !int8_overflows_often_; }
+  // Whether new passes may use them. Not while too many answers overflow: many rows within the
+  // bound of each other, of which fp16 tells more apart.
+  bool has_int8() const { return int8_.codes != nullptr && !int8_overflows_.too_many(); }
   // About how far hits reach below the gate.
   double int8_margin() const;
   // Counts the queries of an int8 scan, or of what answers in its place.
-  void CountInt8(std::size_t queries, std::size_t overflows);
+  void CountInt8(std::size_t queries, std::size_t overflows) {
+    int8_overflows_.Count(queries, overflows);
+  }
 
   FilterCache& filters() { return filters_; }
 
@@ -121,8 +120,7 @@ class ResidentRows {
   DeviceArray<kernels::Int8Row> int8_terms_;
   DeviceArray<float> signs_;
   kernels::Int8Rows int8_;
-  std::size_t int8_queries_ = 0, int8_overflows_ = 0;
-  bool int8_overflows_often_ = false;
+  RecentOverflows int8_overflows_;
   unsigned growth_ = 0;
   std::map<GraphKey, PassGraph> graphs_;
   std::uint64_t graph_uses_ = 0;

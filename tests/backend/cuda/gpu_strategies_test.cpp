@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "backend/cpu/scan_backend.h"
 #include "backend/cuda/emulated_gpu.h"
 #include "backend/cuda/resident_rows.h"
+#include "backend/cuda/too_high_gate.h"
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
 #include "conformance/rotation.h"
@@ -27,6 +29,8 @@ using tests::EmulatedOptions;
 using tests::ForcedStrategy;
 using tests::PaddedRows;
 using tests::SeededRandom;
+using tests::SetScore;
+using tests::TooHighGate;
 
 // One segment on the GPU, and in the plain scan for the expected answers.
 class Bench {
@@ -212,6 +216,37 @@ TEST(GpuEngineTest, ExchangesOneQueryThroughMappedMemoryOrCopies) {
   }
 }
 
+// Few excluded rows are dropped when hits are listed, more of them before.
+TEST(GpuEngineTest, DropsExcludedRowsAmongTheBest) {
+  constexpr std::size_t kRows = 9'000, kDim = 32;
+  constexpr std::array<std::size_t, 5> kExcluded{1, 4, 5, 30, 0};
+  SeededRandom random(47);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(kExcluded.size(), kDim, random);
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    // Finished by a block each, by all blocks, in steps.
+    for (const std::uint32_t k : {10U, 40U, 150U}) {
+      tests::ResetEmulatedGpu(CardOf(0), k);
+      Bench bench(EmulatedOptions(strategy), rows, Metric::kCosine);
+      std::vector<QuerySpec> specs = tests::Specs(kExcluded.size(), k);
+      const SearchBatch batch{queries->view(), specs};
+      const std::string what = "k " + std::to_string(k);
+      const SearchResult& all = bench.Expect(batch, what);
+      std::array<std::vector<Row>, kExcluded.size()> excluded;
+      for (std::size_t query = 0; query < kExcluded.size(); ++query) {
+        const auto hits = all.Hits(query);
+        for (std::size_t i = 0; i < std::min(kExcluded[query], hits.size()); ++i) {
+          excluded[query].push_back(hits[i].row);
+        }
+        std::ranges::sort(excluded[query]);
+        specs[query].excluded_rows = excluded[query];
+      }
+      EXPECT_EQ(Rescans(bench.Expect(batch, what + " without some of the best")), 0U) << what;
+    }
+  }
+}
+
 TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   constexpr std::size_t kRows = 5'000, kDim = 32;
   tests::ResetEmulatedGpu(CardOf(0), 5);
@@ -319,56 +354,20 @@ TEST(GpuEngineTest, AnswersTheOthersWhereSomeQuerysHitsOverflow) {
   }
 }
 
-// Makes a row with this score for the first unit vector.
-void SetScore(std::span<float> row, float score, SeededRandom& random) {
-  for (float& value : row) value = random.Signed();
-  row[0] = 0;
-  tests::ScaleTo(row, std::sqrt(1 - static_cast<double>(score) * score));
-  row[0] = score;
-}
-
-// Rows in an order that makes the gate too high: the sample holds `rank` of the best rows, one per
-// group; all others score far lower, except near_count rows, one in each of the next groups, that
-// score near_below less than the best. Expects the right answer and returns the rescans.
+// Rows that make the gate too high: near_count of them score near_below less than the best. Expects
+// the right answer and returns the rescans.
 //   engine  what answers in the end
 std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_count,
                                        float near_below, const char* engine = "scan") {
-  constexpr unsigned kDim = 32, kWanted = 100, kGroup = 32;
   // The emulated device takes its time to form codes.
   const unsigned row_count = strategy == ForcedStrategy::kInt8Scan ? 40'000 : 80'000;
+  const TooHighGate gate{row_count, 100, near_count, near_below};
   tests::ResetEmulatedGpu(CardOf(0), 4);
   const GpuOptions options = EmulatedOptions(strategy);
-  cuda::CardTraits card;
-  card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
-  card.shared_bytes_max = CardOf(0).shared_bytes_max;
-  card.l2_bytes = emulated_cuda::Options{}.l2_bytes;
-  card.capability = card.code_capability = CardOf(0).capability;
-  cuda::PassDemand demand;
-  demand.queries = 1;
-  demand.hits_max = demand.reach_max = kWanted;
-  demand.int8_rows = options.int8_rows;
-  const auto plan =
-      cuda::PlanPass(card, options.tuning, options.workspace, {row_count, kDim}, demand);
-  EXPECT_TRUE(plan.has_value());
-  const unsigned rank = plan->RanksOf(kWanted).first;
-  EXPECT_LT(rank, kWanted) << "else the gate cannot be too high";
-
-  SeededRandom random(8);
-  const std::vector<unsigned> row_of = cuda::ShuffledRows(row_count);
-  const auto rows = std::make_shared<PaddedRows>(row_count, kDim);
-  for (unsigned position = 0; position < row_count; ++position) {
-    const unsigned group = position / kGroup;
-    float score = 0.2F;
-    if (position % kGroup == 0 && group < rank) score = 0.9F;
-    if (position % kGroup == 0 && group >= rank && group < rank + near_count) {
-      score = 0.9F - near_below;
-    }
-    SetScore((*rows)[row_of[position]], score, random);
-  }
-  Bench bench(options, rows, Metric::kCosine);
-  PaddedRows query(1, kDim);
+  Bench bench(options, tests::RowsOf(gate, options), Metric::kCosine);
+  PaddedRows query(1, tests::kTooHighGateDim);
   query[0][0] = 1;
-  const std::vector<QuerySpec> specs = tests::Specs(1, kWanted);
+  const std::vector<QuerySpec> specs = tests::Specs(1, gate.wanted);
   const SearchResult& result = bench.Expect({query.view(), specs}, "too high a gate");
   EXPECT_TRUE(std::string(result.Engine(0)).starts_with(engine)) << result.Engine(0);
   return Rescans(result);
@@ -546,6 +545,33 @@ TEST(GpuEngineTest, AnswersQueriesOfEveryLengthForBothMetrics) {
     for (const ForcedStrategy strategy : {ForcedStrategy::kRowScan, ForcedStrategy::kInt8Scan}) {
       Bench bench(EmulatedOptions(strategy), rows, metric);
       bench.Expect({queries->view(), specs}, metric == Metric::kCosine ? "cosine" : "dot");
+    }
+  }
+}
+
+// Queries are scaled by powers of two, which changes no bit of a cheap score, so the same rows
+// reach the gate and are rescored. With another scale the bound would be of another size than the
+// scores.
+TEST(GpuEngineTest, RescoresTheSameRowsForAQueryOfEveryPowerOfTwo) {
+  constexpr std::size_t kRows = 6'000, kDim = 40;
+  constexpr std::array<double, 4> kLengths{1, 0x1p-7, 0x1p10, 2};
+  SeededRandom random(53);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(kLengths.size(), kDim, random);
+  for (std::size_t query = 0; query < kLengths.size(); ++query) {
+    for (std::size_t i = 0; i < kDim; ++i) {
+      (*queries)[query][i] = (*queries)[0][i] * static_cast<float>(kLengths[query]);
+    }
+  }
+  const std::vector<QuerySpec> specs = tests::Specs(kLengths.size(), 10);
+  for (const ForcedStrategy strategy :
+       {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan, ForcedStrategy::kGemm}) {
+    tests::ResetEmulatedGpu(CardOf(0), 1);
+    Bench bench(EmulatedOptions(strategy), rows, Metric::kDot);
+    const SearchResult& result = bench.Expect({queries->view(), specs}, "powers of two");
+    EXPECT_EQ(Rescans(result), 0U);
+    for (std::size_t query = 1; query < kLengths.size(); ++query) {
+      EXPECT_EQ(result.Cost(query).rows_rescored, result.Cost(0).rows_rescored) << query;
     }
   }
 }

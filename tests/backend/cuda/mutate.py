@@ -88,7 +88,8 @@ OPERATORS = (
     ("mask", re.compile(r"if \(mask != nullptr && hits != 0\) [^;]*;"), ""),
     ("mask", re.compile(r"mask != nullptr(?= \? mask\[)"), "false"),
     ("mask", re.compile(r" && \(passing >> row & 1U\) != 0"), ""),
-    ("exclusion", re.compile(r" && IsExcluded\(terms, rows\[j\]\)"), " && false"),
+    ("exclusion", re.compile(r" && IsExcluded\((terms|pass\.terms\[query\]), rows\[j\]\)"), " && false"),
+    ("places of excluded rows", re.compile(r"terms\.wanted \+ ExcludedOfList\(terms\)"), "terms.wanted"),
     ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
     ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
     ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
@@ -331,17 +332,34 @@ def groups(reaches: dict[Test, Reach], index: int) -> Iterator[tuple[list[Test],
                 yield of_program, sum(reaches[test].seconds for test in of_program)
 
 
-# What a host that polls needs on a card, in this order; the emulated device runs whole kernels between two of its reads.
-POLLED_ANSWER = ("out[i] = i < found ? best[i] : 0;", "if (pass.host_polls) __syncthreads();",
-                 "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")
+# What a card needs in this order, by file and function, although no test on the emulated device can fail without it: there
+# every store is visible at once, a kernel ends before the next begins, and the host reads between whole kernels.
+ORDERS = (
+    ("finish.cuh", "void Conclude(",
+     ("out[i] = i < found ? best[i] : 0;", "if (pass.host_polls) __syncthreads();",
+      "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")),
+    ("finish.cu", "ListOthersKernel(", ("AwaitPrevious();", "LoadCandidates(")),
+    ("finish.cu", "RescoreKernel(", ("AwaitPrevious();", "LoadCandidates(")),
+    ("finish.cu", "ConcludeKernel(", ("AwaitPrevious();", "LoadCandidates(")),
+    ("scan_frame.cuh", "void GridBarrier(",
+     ("__syncthreads();", "LoadAcquire(&rounds->number)", "__threadfence();", "atomicAdd(&rounds->arrived",
+      "rounds->arrived = 0;", "__threadfence();", "atomicAdd(&rounds->number", "while (LoadAcquire(&rounds->number)",
+      "__threadfence();", "__syncthreads();")),
+    ("take_queries.cu", "TakeQueriesKernel(", ("const volatile unsigned*>(arguments.from)", "= from[word];")),
+)
 
 
-def check_polled_answer() -> None:
-    """Ends the run unless the finish writes an answer, waits, and then writes its flag."""
-    source = (KERNELS / "finish.cuh").read_text(encoding="utf-8")
-    places = [source.find(step) for step in POLLED_ANSWER]
-    if -1 in places or places != sorted(places):
-        sys.exit("mutate.py: kernels/finish.cuh does not hold these, in this order: " + "  ".join(POLLED_ANSWER))
+def check_orders() -> None:
+    """Ends the run unless each function has its steps in their order."""
+    for name, function, steps in ORDERS:
+        source = (KERNELS / name).read_text(encoding="utf-8")
+        body = source[source.index(function):].split("\n}\n")[0]
+        at = 0
+        for step in steps:
+            place = body.find(step, at)
+            if place == -1:
+                sys.exit(f"mutate.py: {function} of kernels/{name} does not hold these, in this order: " + "  ".join(steps))
+            at = place + len(step)
 
 
 def try_mutant(libraries: list[MutantLibrary], reaches: dict[Test, Reach], mutant: Mutant, index: int) -> tuple[bool, str]:
@@ -375,7 +393,7 @@ def main() -> int:
     if arguments.list:
         print(*(all_mutants[index] for index in chosen), f"{len(chosen)} mutants", sep="\n")
         return 0
-    check_polled_answer()
+    check_orders()
     survived = 0
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as name, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
