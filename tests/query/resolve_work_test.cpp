@@ -39,8 +39,9 @@ class ResolveWorkTest : public testing::Test {
       requests[i].target = ByItem{"7"};
       requests[i].filter = filters[i];
     }
-    absl::Status status =
-        ResolveQueries(snapshot_, requests, {.required_filters = required}, work, task_);
+    CallOptions options;
+    options.required_filters = required;
+    absl::Status status = ResolveQueries(snapshot_, requests, options, work, task_);
     too_long_ = work.is_too_long();
     return status;
   }

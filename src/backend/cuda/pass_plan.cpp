@@ -110,9 +110,10 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
 
 // A second gate, which the hits of the first rows set, where the hits that it saves take longer
 // than its barrier.
-//   hits  expected of a query; lowered
+//   factor  hits of one that a gate without margin would let through, behind either gate
+//   hits    expected of a query; lowered
 void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
-                   PassPlan& plan, double& hits) {
+                   double factor, PassPlan& plan, double& hits) {
   constexpr double kSecondsOfGate = 4e-6;  // estimated: a barrier or two and the ranks
   if (tuning.second_gate_share == 0) return;
   const unsigned tiles = segment.row_count / kScanTileRows / tuning.second_gate_share;
@@ -121,7 +122,8 @@ void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const Pa
   const auto rank = static_cast<double>(certificate::SpeculativeRank(demand.reach_max, share));
   if (rank > kRankShareMax * kScanGroupsMax) return;
   const double group_rows = share * segment.row_count / kScanGroupsMax;
-  const double behind = ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
+  const double behind =
+      factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
   const double fewer = share * hits + (1 - share) * behind;
   if (demand.queries * (hits - fewer) * kSecondsPerHit <= kSecondsOfGate) return;
   plan.second_tiles = tiles;
@@ -164,8 +166,9 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
       keeps_scores
           ? 1
           : std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
-  double hits = sample.hits * FactorOfMargin(margin, segment, demand);
-  if (!keeps_scores) AddSecondGate(tuning, segment, demand, plan, hits);
+  const double factor = FactorOfMargin(margin, segment, demand);
+  double hits = factor * sample.hits;
+  if (!keeps_scores) AddSecondGate(tuning, segment, demand, factor, plan, hits);
   plan.capacity =
       HitCapacity(plan.RanksOf(demand.reach_max).first, hits, demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
