@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <ostream>
+#include <streambuf>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +19,24 @@ namespace {
 [[noreturn]] void Abort(const absl::Status& status) {
   std::fprintf(stderr, "the server under test does not start: %s\n", status.ToString().c_str());
   std::abort();
+}
+
+// Passes a log's errors on to standard error, and nothing else: the audit is written at every level
+// and would fill what a test may print.
+class ErrorLines final : public std::streambuf {
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const std::string_view line(text, static_cast<std::size_t>(size));
+    if (line.find(" error ") < line.find(" audit ")) std::fwrite(text, 1, line.size(), stderr);
+    return size;
+  }
+};
+
+const observe::Logger& TestLog() {
+  static ErrorLines lines;
+  static std::ostream sink(&lines);
+  static const observe::Logger log({app::LogFormat::kText, app::LogLevel::kError, &sink});
+  return log;
 }
 
 }  // namespace
@@ -38,8 +59,7 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change)
   config.tuning = app::Tuning::kDefaults;  // the same strategies in every run, and no measurement
   config.collections = {{"films", kFilmsFolder}};
   if (change) change(config);
-  static const observe::Logger log({app::LogFormat::kText, app::LogLevel::kError, nullptr});
-  auto app = app::App::Create(config, log);
+  auto app = app::App::Create(config, TestLog());
   if (!app.ok()) Abort(app.status());
   return *std::move(app);
 }

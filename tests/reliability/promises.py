@@ -20,7 +20,7 @@ import re
 import sys
 import xml.etree.ElementTree
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from cycle_report import Figure, number_text
 
@@ -139,13 +139,17 @@ def record_text(row: dict) -> str:
     return f"{figure_text(record_of(row), row['figures'])}: [all]({file.relative_to(PAGE.parent)})"
 
 
+def fail_for_want_of(pattern: str, row: dict) -> NoReturn:
+    sys.exit(f"promises.py: no test printed {pattern}: {row['promise']}")
+
+
 def numbers_of(row: dict, ran: dict[str, Run]) -> list[str]:
     """What the tests printed, as one number each: the greatest, or the sum."""
     texts = []
     for number in row.get("numbers", []):
         found = [float(match[1]) for run in runs_of(row, ran) for match in re.finditer(number["pattern"], run.output)]
         if runs_of(row, ran) and not found:
-            sys.exit(f"promises.py: no test printed {number['pattern']}: {row['promise']}")
+            fail_for_want_of(number["pattern"], row)
         if found:
             texts.append(number["text"].format(number_text({"greatest": max, "sum": sum}[number["of"]](found))))
     return texts
@@ -160,8 +164,12 @@ def count_text(row: dict, ran: dict[str, Run]) -> str:
 
 def figures_of(row: dict, ran: dict[str, Run]) -> str:
     """Of the long run, how many tests passed, and what they printed, without repetition."""
-    printed = [match[0] for pattern in row.get("printed", []) for run in runs_of(row, ran)
-               for match in re.finditer(pattern, run.output)]
+    printed = []
+    for pattern in row.get("printed", []):
+        found = [match[0] for run in runs_of(row, ran) for match in re.finditer(pattern, run.output)]
+        if runs_of(row, ran) and not found:
+            fail_for_want_of(pattern, row)
+        printed += found
     texts = [record_text(row), count_text(row, ran), *printed, *numbers_of(row, ran)]
     return "; ".join(dict.fromkeys(text for text in texts if text))
 

@@ -122,8 +122,7 @@ void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const Pa
   const auto rank = static_cast<double>(certificate::SpeculativeRank(demand.reach_max, share));
   if (rank > kRankShareMax * kScanGroupsMax) return;
   const double group_rows = share * segment.row_count / kScanGroupsMax;
-  const double behind =
-      factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
+  const double behind = factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
   const double fewer = share * hits + (1 - share) * behind;
   if (demand.queries * (hits - fewer) * kSecondsPerHit <= kSecondsOfGate) return;
   plan.second_tiles = tiles;
