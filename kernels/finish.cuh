@@ -49,8 +49,8 @@ __device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned 
   }
 }
 
-// Up to so many excluded rows are dropped when hits are listed, because their rows are read then:
-// the cut leaves places for them, and what takes these places instead is rescored in vain.
+// ListHits drops up to this many excluded rows, as it reads the rows of hits anyway. PruningCut
+// therefore keeps as many hits more; those of them that are not excluded are rescored without need.
 // Estimated: at k 10, four more rows still fit the first turn of the block's warps.
 inline constexpr unsigned kExcludedOfList = 4;
 
@@ -79,12 +79,12 @@ __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, u
   }
 }
 
-// A score below which no hit can be among the best: the wanted-th best score less twice the bound,
-// rounded down to one of kFineBins steps. Each row that ListHits drops can have one of the
-// places before it, so the rank is as much lower. One pass over the hits.
+// A score below which no hit can be among the best: the score at rank wanted + (excluded rows that
+// ListHits drops), any of which may be ahead of it, less twice the bound, rounded down to one of
+// kFineBins steps. One pass over the hits.
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
                                             FinishShared& shared) {
-  constexpr float kNoCut = -kHighestScore;  // drops excluded rows only
+  constexpr float kNoCut = -kHighestScore;  // drops only the rows that DropExcluded marked
   const Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
   const QueryTerms& terms = pass.terms[query];
   const unsigned wanted = terms.wanted + ExcludedOfList(terms);

@@ -285,11 +285,11 @@ void App::ReloadChanged() {
   std::vector<std::string> failed;
   std::uint64_t unchanged = 0;
   for (const CollectionConfig& collection : config_.collections) {
-    const auto before = store_.Pin(collection.name);
-    if (!before.ok()) continue;  // unloaded by a caller
-    const auto after = changes_.ReloadServed(collection.name);
+    if (!store_.Pin(collection.name).ok()) continue;  // unloaded by a caller
+    engine::SnapshotPtr before;
+    const auto after = changes_.ReloadServed(collection.name, &before);
     if (!after.ok() && base::ReasonOf(after.status()) == base::ErrorReason::kStopping) return;
-    if (!after.ok() || *after != *before) {
+    if (!after.ok() || *after != before) {
       base_->audit.Write(
           {{"change", "reload by SIGHUP"},
            {"result", after.ok() ? "done" : base::InfoOf(base::ReasonOf(after.status())).name},
@@ -299,7 +299,7 @@ void App::ReloadChanged() {
       log_.Warn("collection not reloaded", {{"collection", collection.name},
                                             {"error", std::string(after.status().message())}});
       failed.push_back(collection.name);
-    } else if (*after == *before) {
+    } else if (*after == before) {
       ++unchanged;
     } else {
       reloaded.push_back(collection.name);

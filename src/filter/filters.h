@@ -53,9 +53,9 @@ class Filters {
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
                                                       base::LongWork& work) const;
 
-  // The rows of both. Cached like the rows of a filter, because a device recognises a mask that it
-  // was given before, and copies one that each call makes anew.
-  // Cost: a copy of a mask where neither is null and the result is not cached.
+  // The rows of both. Cached like the rows of a filter: a device recognises a mask that it was
+  // given before, and compares one that each call makes anew by its content, O(words). Cost: a copy
+  // of a mask where neither is null and the result is not cached.
   NamedRows Intersection(const NamedRows& a, const NamedRows& b) const;
 
   // A field to group rows by.

@@ -1,11 +1,17 @@
 #include "observe/failure_lines.h"
 
+#include <array>
 #include <utility>
 
 namespace simile::observe {
 
-FailureLines::FailureLines(const Logger& log, const Clock& clock, std::string_view left_out)
-    : log_(log), clock_(clock), left_out_(left_out), counts_(base::ErrorReasons().size()) {}
+FailureLines::FailureLines(const Logger& log, const Clock& clock, std::string_view left_out,
+                           bool always)
+    : log_(log),
+      clock_(clock),
+      left_out_(left_out),
+      always_(always),
+      counts_(base::ErrorReasons().size()) {}
 
 bool FailureLines::Admits(base::ErrorReason reason) {
   const auto second =
@@ -32,7 +38,13 @@ void FailureLines::ReportLeftOut() {
       left_out = std::exchange(counts_[static_cast<std::size_t>(info.reason)].left_out, 0);
     }
     if (left_out == 0) continue;
-    log_.Warn(left_out_, {{"reason", info.name}, {"requests", left_out}});
+    const std::array<LogField, 2> fields = {LogField("reason", info.name),
+                                            LogField("requests", left_out)};
+    if (always_) {
+      log_.WriteAlways(left_out_, fields);
+    } else {
+      log_.Write(LogLevel::kWarning, left_out_, fields);
+    }
   }
 }
 

@@ -21,8 +21,10 @@ class FailureLines {
 
   //   log, clock  borrowed
   //   left_out    the message of the lines that say how many got none; a literal
+  //   always      whether these lines are written whatever the log's level is
   FailureLines(const Logger& log, const Clock& clock,
-               std::string_view left_out = "more requests failed, without a line each");
+               std::string_view left_out = "more requests failed, without a line each",
+               bool always = false);
 
   // Whether a call that fails now, for this reason, gets a line. If not, it is counted.
   bool Admits(base::ErrorReason reason);
@@ -40,6 +42,7 @@ class FailureLines {
   const Logger& log_;
   const Clock& clock_;
   const std::string_view left_out_;
+  const bool always_;
   std::mutex mutex_;           // guards counts_
   std::vector<Count> counts_;  // by ErrorReason
 };

@@ -27,6 +27,8 @@ enum class ChangeKind : std::uint8_t { kLoad, kReload, kRollback, kUnload };
 struct FolderName {
   std::string path;         // relative to the data root
   bool configured = false;  // by the operator: then an absolute path, to anywhere
+  // A folder of the data root in which it must be, links followed; empty for the data root.
+  std::string within = {};
 
   friend bool operator==(const FolderName&, const FolderName&) = default;
 };

@@ -134,7 +134,8 @@ absl::Status CollectionChanges::Begin(const ChangeRequest& request, ChangeCaller
   return absl::OkStatus();
 }
 
-absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& name) {
+absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& name,
+                                                            SnapshotPtr* before) {
   ChangeRequest request;
   request.kind = ChangeKind::kReload;
   request.collection = name;
@@ -142,6 +143,11 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& n
   for (;;) {
     // A reload under way may have read the files before they changed.
     under_way_.AwaitEndOf(name);
+    if (before != nullptr) {
+      auto served = parts_.store.Pin(name);
+      if (!served.ok()) return served;
+      *before = *std::move(served);
+    }
     const auto answer = std::make_shared<Answer>();
     bool joined = false;
     const absl::Status begun = Begin(request, WaitingFor(answer), joined);
@@ -371,6 +377,17 @@ absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const Folde
   }
   auto path = ResolveInDataRoot(options_.data_root, name.path);
   if (!path.ok()) return path.status();
+  if (!name.within.empty()) {
+    const auto within = ResolveInDataRoot(options_.data_root, name.within);
+    if (!within.ok()) return within.status();
+    const std::filesystem::path relative = path->lexically_relative(*within);
+    if (relative.empty() || *relative.begin() == "..") {
+      return base::Error(ErrorReason::kPermissionDenied,
+                         fmt::format("folder: {} leads out of the folder {} through a link",
+                                     base::Quoted(name.path), base::Quoted(name.within)),
+                         "folder");
+    }
+  }
   FolderName found{PathInDataRoot(options_.data_root, *path), false};
   return Folder{name, std::move(found), *std::move(path)};
 }

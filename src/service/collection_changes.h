@@ -66,8 +66,10 @@ class CollectionChanges {
   // where callers may not. Looks at the files after the call: a change under way is waited for, not
   // joined. Blocking; ends with STOPPING once Stop is called. Returns what is served then, which is
   // what was served before if no file has changed.
+  //   before  gets what is served when the reload begins; may be null
   // Errors: as Start and `done` of a reload; they are not logged.
-  absl::StatusOr<engine::SnapshotPtr> ReloadServed(const std::string& name);
+  absl::StatusOr<engine::SnapshotPtr> ReloadServed(const std::string& name,
+                                                   engine::SnapshotPtr* before = nullptr);
 
   // Does not block: reads nothing, and another thread frees the memory.
   // Errors: CHANGES_NOT_ALLOWED; INVALID_FIELD; COLLECTION_NOT_FOUND; SNAPSHOT_MISMATCH;

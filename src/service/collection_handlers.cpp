@@ -62,6 +62,9 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
     if (allowed.ok()) {
       allowed = call.access().CheckFolder(change.collection, change.folder.path);
     }
+    if (call.access().is_bound() && !change.folder.path.empty()) {
+      change.folder.within = change.collection;
+    }
     if (!allowed.ok()) return allowed;
     return parts.changes.Start(std::move(change), CallerOf(parts, call, audit));
   });

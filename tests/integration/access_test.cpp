@@ -1,5 +1,6 @@
 // Who may call the real server, and what exists for them.
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -189,6 +190,11 @@ TEST(AccessTest, LoadsForABoundCallerFromItsFoldersAlone) {
       refused.message,
       "bound may use some collections only, so it may load \"books\" from the folder \"books\" "
       "and those inside, not from \"films\"");
+  // Nor through a link of its own.
+  std::filesystem::create_directory_symlink("../films", root.path() / "books" / "link");
+  EXPECT_EQ(server.NewClient("bound").Load("books", "books/link", answer).code,
+            StatusCode::kPermissionDenied);
+  std::filesystem::remove(root.path() / "books" / "link");
   EXPECT_TRUE(server.NewClient("bound").Load("books", "books", answer).ok());
   EXPECT_TRUE(server.NewClient("free").Load("others", "films", answer).ok());
 }

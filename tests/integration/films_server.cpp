@@ -27,7 +27,8 @@ class ErrorLines final : public std::streambuf {
  protected:
   std::streamsize xsputn(const char* text, std::streamsize size) override {
     const std::string_view line(text, static_cast<std::size_t>(size));
-    if (line.find(" error ") < line.find(" audit ")) std::fwrite(text, 1, line.size(), stderr);
+    // After the time stands the level.
+    if (line.substr(0, 32).find("Z error ") != line.npos) std::fwrite(text, 1, line.size(), stderr);
     return size;
   }
 };

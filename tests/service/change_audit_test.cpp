@@ -96,6 +96,8 @@ TEST_F(ChangeAuditTest, KeepsTheLinesOfChangesAmongAnyNumberOfRefusals) {
   log_.Flush();
   EXPECT_EQ(Count(" result=UNAUTHENTICATED"), 10);
   EXPECT_EQ(Count(" result=done collection=films\n"), 20);
+  audit_.ReportLeftOut();
+  EXPECT_EQ(Count(" without an audit line each reason=UNAUTHENTICATED requests=990\n"), 1);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
 
 // A second gate, which the hits of the first rows set, where the hits that it saves take longer
 // than its barrier.
-//   factor  hits of one that a gate without margin would let through, behind either gate
+//   factor  by which the margin multiplies the hits, behind either gate
 //   hits    expected of a query; lowered
 void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
                    double factor, PassPlan& plan, double& hits) {

@@ -4,8 +4,8 @@
 
 namespace simile::backend::cuda {
 
-// Where more than one query in 64 overflows, the segment needs another way. With scores as dense as
-// those of random directions one in a million does, so these scores are denser.
+// Where more than one query in 64 overflows, the segment needs another way. Among random directions
+// one in a million does.
 inline constexpr std::size_t kOverflowShare = 64;
 
 // Whether too large a share of a segment's last few thousand queries overflowed in the int8 scan.

@@ -19,9 +19,7 @@ absl::Status CallAccess::CheckCollection(std::string_view collection) const {
 }
 
 absl::Status CallAccess::CheckFolder(std::string_view collection, std::string_view folder) const {
-  if (principal() == nullptr || principal()->collections.empty() || folder.empty()) {
-    return absl::OkStatus();
-  }
+  if (!is_bound() || folder.empty()) return absl::OkStatus();
   const std::filesystem::path named(folder);
   if (*named.begin() == std::filesystem::path(collection)) return absl::OkStatus();
   return base::Error(

@@ -23,6 +23,8 @@ class CallAccess {
 
   // Null when anyone may call.
   const Principal* principal() const { return caller_.principal.get(); }
+  // Whether only some collections exist for the caller.
+  bool is_bound() const { return principal() != nullptr && !principal()->collections.empty(); }
   // Which rows exist for the caller; empty: all.
   std::string_view required_filter() const {
     return caller_.principal ? std::string_view(caller_.principal->required_filter) : "";

@@ -87,6 +87,9 @@ CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   record.arrived_at_ = environment().clock.Now();
   record.admission_ =
       environment().access.AdmitAgain(method(), method_->row().role, record.identity_);
+  if (record.identity_.principal) {
+    record.caller_ = CallerKeyOfName(record.identity_.principal->name);  // may be another by now
+  }
   record.own_request_id_ = fmt::format("{}/{}", request_id(), number);
   return record;
 }
@@ -101,7 +104,10 @@ void CallRecord::CountAndLog(const absl::Status& status) const {
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
   method_->metric()->Record(sent_code, duration);
-  if (!status.ok() && base::ReasonOf(status) == base::ErrorReason::kCallerLimit) {
+  // As the alert takes these off the failed calls, only of the methods that it looks at.
+  if (!status.ok() && base::ReasonOf(status) == base::ErrorReason::kCallerLimit &&
+      (method().starts_with("simile.v1.SearchService/") ||
+       method().starts_with("simile.v1.LookupService/"))) {
     environment().metrics.CountRejected(observe::Rejection::kCallerLimit);
   }
   const bool gets_line = status.ok() ? environment().log_requests
