@@ -27,7 +27,7 @@ class ErrorLines final : public std::streambuf {
  protected:
   std::streamsize xsputn(const char* text, std::streamsize size) override {
     const std::string_view line(text, static_cast<std::size_t>(size));
-    // After the time stands the level.
+    // The level follows the time.
     if (line.substr(0, 32).find("Z error ") != line.npos) std::fwrite(text, 1, line.size(), stderr);
     return size;
   }
