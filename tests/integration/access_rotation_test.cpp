@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,41 +26,21 @@ StatusCode SearchOnce(const Client& client) {
 // Searches over and over until it is told to end; counts failures.
 class Load {
  public:
+  explicit Load(std::function<StatusCode()> search)
+      : thread_([this, search = std::move(search)] {
+          while (!ends_) (search() == StatusCode::kOk ? answered_ : failed_)++;
+        }) {}
+  // Over the connections of one client.
   explicit Load(Client client)
-      : client_(std::move(client)), thread_([this] {
-          while (!ends_) {
-            v1::SearchResponse response;
-            (client_.Search(ToyStory(), response).ok() ? answered_ : failed_)++;
-          }
+      : Load([client = std::make_shared<const Client>(std::move(client))] {
+          return SearchOnce(*client);
+        }) {}
+  // Each search by a client that connects for it and leaves.
+  Load(const AccessServer& server, cli::ClientSecurity security)
+      : Load([&server, security = std::move(security)] {
+          return SearchOnce(server.NewClient(security));
         }) {}
   ~Load() { End(); }
-
-  void End() {
-    ends_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  int answered() const { return answered_; }
-  int failed() const { return failed_; }
-
- private:
-  const Client client_;
-  std::atomic<bool> ends_ = false;
-  std::atomic<int> answered_ = 0;
-  std::atomic<int> failed_ = 0;
-  std::thread thread_;
-};
-
-// Connects, searches once and leaves, over and over until it is told to end; counts failures.
-class Newcomers {
- public:
-  Newcomers(const AccessServer& server, cli::ClientSecurity security)
-      : thread_([this, &server, security = std::move(security)] {
-          while (!ends_) {
-            const StatusCode code = SearchOnce(server.NewClient(security));
-            (code == StatusCode::kOk ? answered_ : failed_)++;
-          }
-        }) {}
-  ~Newcomers() { End(); }
 
   void End() {
     ends_ = true;
@@ -121,7 +102,7 @@ TEST(AccessRotationTest, TakesANewCertificateWithoutBreakingConnections) {
   trusts_both.ca += next.certificate();
   EXPECT_EQ(server.NewClient(trusts_next).CheckHealth(""), Health::kUnreachable);
   Load load(server.NewClient("ranker"));
-  Newcomers newcomers(server, trusts_both);
+  Load newcomers(server, trusts_both);
   Await([&] { return load.answered() > 100 && newcomers.answered() > 10; });
   server.WriteCertificate(next.Issue());
   Await([&] { return server.NewClient(trusts_next).CheckHealth("") == Health::kServing; });
@@ -155,10 +136,10 @@ TEST(AccessRotationTest, TakesANewAuthorityOfClientsWithoutRefusingAny) {
   const cli::ClientSecurity new_client = certified(next);
   EXPECT_EQ(server.NewClient(new_client).CheckHealth(""), Health::kUnreachable);
   Load load(server.NewClient(old_client));
-  Newcomers old_newcomers(server, old_client);
+  Load old_newcomers(server, old_client);
   server.WriteClientAuthorities(server.authority().certificate() + next.certificate());
   Await([&] { return server.NewClient(new_client).CheckHealth("") == Health::kServing; });
-  Newcomers new_newcomers(server, new_client);
+  Load new_newcomers(server, new_client);
   Await([&] { return old_newcomers.answered() > 10 && new_newcomers.answered() > 10; });
   old_newcomers.End();
   server.WriteClientAuthorities(next.certificate());
