@@ -27,15 +27,19 @@ class WrongAnswer(Exception):
     """An answer came that is not the exact one."""
 
 
-def channel(*addresses: str, retries: bool = True) -> grpc.Channel:
+def channel(*addresses: str, retries: bool = True, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
     """With connections of its own.
 
-    retries  without, gRPC does not even repeat what no server has seen: a call that the server refuses fails
+    retries      without, gRPC does not even repeat what no server has seen: a call that the server refuses fails
+    credentials  without, the connections are not encrypted
     """
     config = SERVERS_CONFIG | RETRY_CONFIG if retries else SERVERS_CONFIG
-    return grpc.insecure_channel("ipv4:" + ",".join(addresses), options=[
-        ("grpc.service_config", json.dumps(config)), ("grpc.enable_retries", int(retries)),
-        ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 << 20)])
+    target = "ipv4:" + ",".join(addresses)
+    options = [("grpc.service_config", json.dumps(config)), ("grpc.enable_retries", int(retries)),
+               ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 << 20)]
+    if credentials is None:
+        return grpc.insecure_channel(target, options)
+    return grpc.secure_channel(target, credentials, options)
 
 
 def is_serving(connection: grpc.Channel, service: str = "") -> bool:

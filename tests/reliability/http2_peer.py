@@ -1,7 +1,9 @@
 """A peer that speaks HTTP/2 by itself: it sees GOAWAY, which gRPC's clients hide, and leaves replies unread, which they do not."""
 
 import contextlib
+import select
 import socket
+import ssl
 import threading
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -21,18 +23,23 @@ def header(name: str, value: str) -> bytes:
 class Http2Peer:
     """A connection of its own. It acknowledges settings and pings, and never gives a stream more window than the first 64 KiB.
 
-    mute  it does not even acknowledge: what is left of a client whose machine is gone
+    mute   it does not even acknowledge: what is left of a client whose machine is gone
+    tls    encrypts the connection
+    token  is sent with each call
     """
 
-    def __init__(self, address: str, mute: bool = False):
+    def __init__(self, address: str, mute: bool = False, tls: ssl.SSLContext | None = None, token: str = ""):
         host, port = address.rsplit(":", 1)
         self.goaways: list[tuple[int, int]] = []  # last stream, error code
         self.data_bytes = 0
         self._answered = threading.Event()
-        self._mute = mute
+        self._mute, self._token = mute, token
+        self._lock = threading.Lock()  # an encrypted connection is one thread's at a time
         self._socket = socket.create_connection((host, int(port)), timeout=10)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         self._socket.settimeout(None)
-        self._socket.sendall(PREFACE + frame(SETTINGS, 0, 0))
+        self._send(PREFACE + frame(SETTINGS, 0, 0))
         self._settled = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -55,9 +62,11 @@ class Http2Peer:
         """Sends a gRPC call, whose reply is read as far as the first window goes."""
         headers = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "localhost"),
                    ("te", "trailers"), ("content-type", "application/grpc")]
+        if self._token:
+            headers.append(("authorization", f"Bearer {self._token}"))
         body = b"\0" + len(message).to_bytes(4, "big") + message
-        self._socket.sendall(frame(HEADERS, END_HEADERS, 1, b"".join(header(*each) for each in headers))
-                             + frame(DATA, END_STREAM, 1, body))
+        self._send(frame(HEADERS, END_HEADERS, 1, b"".join(header(*each) for each in headers))
+                   + frame(DATA, END_STREAM, 1, body))
 
     def await_answer(self, seconds: float) -> None:
         """Until the reply has begun to come."""
@@ -76,10 +85,32 @@ class Http2Peer:
     def is_mute(self) -> bool:
         return self._mute
 
+    def _send(self, data: bytes) -> None:
+        with self._lock:
+            self._socket.sendall(data)
+
+    def _receive_ready(self, count: int) -> bytes | None:
+        """None when what has come holds no data, as a session ticket of TLS."""
+        with self._lock:
+            self._socket.setblocking(False)
+            try:
+                return self._socket.recv(count)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                return None
+            finally:
+                self._socket.setblocking(True)
+
+    def _has_decrypted(self) -> bool:
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
     def _receive(self, count: int) -> bytes:
         received = b""
         while len(received) < count:
-            part = self._socket.recv(count - len(received))
+            if not self._has_decrypted():
+                select.select([self._socket], [], [])
+            part = self._receive_ready(count - len(received))
+            if part is None:
+                continue
             if not part:
                 raise ConnectionError
             received += part
@@ -95,10 +126,10 @@ class Http2Peer:
     def _take(self, kind: int, flags: int, payload: bytes) -> None:
         if kind == SETTINGS and not flags & ACK:
             if not self._mute:
-                self._socket.sendall(frame(SETTINGS, ACK, 0))
+                self._send(frame(SETTINGS, ACK, 0))
             self._settled.set()
         elif kind == PING and not flags & ACK and not self._mute:
-            self._socket.sendall(frame(PING, ACK, 0, payload))
+            self._send(frame(PING, ACK, 0, payload))
         elif kind == DATA:
             self.data_bytes += len(payload)
             self._answered.set()

@@ -66,13 +66,13 @@ class Run(NamedTuple):
     """What became of one test."""
     seconds: float
     output: str
-    fate: str  # PASSED, SKIPPED, or what else ctest says
+    outcome: str  # PASSED, SKIPPED, or what else ctest says
 
     def passed(self) -> bool:
-        return self.fate == PASSED
+        return self.outcome == PASSED
 
 
-def fate_of(case: xml.etree.ElementTree.Element) -> str:
+def outcome_of(case: xml.etree.ElementTree.Element) -> str:
     """A test that skips itself is told from one that ctest could not start."""
     skipped = case.find("skipped")
     if skipped is not None and skipped.get("message") == "SKIP_REGULAR_EXPRESSION_MATCHED":
@@ -85,7 +85,7 @@ def runs(junit: pathlib.Path) -> dict[str, Run]:
     if not junit.exists():
         return {}
     cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
-    return {case.get("name"): Run(float(case.get("time")), case.findtext("system-out", ""), fate_of(case)) for case in cases}
+    return {case.get("name"): Run(float(case.get("time")), case.findtext("system-out", ""), outcome_of(case)) for case in cases}
 
 
 def unproven_by(row: dict, ran: dict[str, Run]) -> list[str]:
@@ -96,13 +96,13 @@ def unproven_by(row: dict, ran: dict[str, Run]) -> list[str]:
         if not cases:
             found.append(f"{test}: not in the report")
         passed = {case_of(name) for name, run in cases.items() if run.passed()}
-        found += [f"{name}: {run.fate}" for name, run in cases.items()
-                  if not run.passed() and not (run.fate == SKIPPED and case_of(name) in passed)]
+        found += [f"{name}: {run.outcome}" for name, run in cases.items()
+                  if not run.passed() and not (run.outcome == SKIPPED and case_of(name) in passed)]
     return found
 
 
-def runs_of(row: dict, ran: dict[str, Run], fate: str = PASSED) -> list[Run]:
-    return [run for name, run in ran.items() if run.fate == fate and any(is_case_of(name, test) for test in row["tests"])]
+def runs_of(row: dict, ran: dict[str, Run], outcome: str = PASSED) -> list[Run]:
+    return [run for name, run in ran.items() if run.outcome == outcome and any(is_case_of(name, test) for test in row["tests"])]
 
 
 def record_of(row: dict) -> dict:

@@ -3,9 +3,10 @@
 
     soak.py SIMILE FILMS STUBS_DIR [--minutes 30] [--json FILE] [--plot FILE.png]
 
-`simile bench` measures the rate that the server can answer, then calls at 70 % of it, at random times. Beside it: calls of every
-kind whose answers are compared with the exact ones; a reload every minute, every tenth of files that are bad; clients that are
-killed, that fall silent, that do not read their replies. Fails when memory, descriptors or threads grow, or when a call fails.
+Over TLS, with tokens and the frame guard. `simile bench` measures the rate that the server can answer, then calls at 70 % of it,
+at random times. Beside it: calls of every kind whose answers are compared with the exact ones; a reload every minute, every tenth
+of files that are bad, and with it a new access file; clients that are killed, that fall silent, that do not read their replies.
+Fails when memory, descriptors or threads grow, or when a call fails.
 Clients and server share the machine: the rate is lowered while calls come late.
 
 Growth is measured after the first fifth of the time, since memory follows the rate and the most calls at once: until then what
@@ -21,6 +22,7 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import statistics
 import subprocess
 import sys
@@ -41,6 +43,7 @@ from simile.v1 import collections_pb2
 import film_calls
 from call_errors import reason_of
 from callers import attempt
+from credentials import new_token, write_access_file, write_certificates
 from cycle_report import Figure, Report, exactly, number_text
 from film_calls import FilmCalls
 from http2_peer import Http2Peer
@@ -84,9 +87,43 @@ def write_generations(films: pathlib.Path, root: pathlib.Path) -> None:
     (root / "short" / "metadata.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
 
 
+class Access:
+    """An encrypted server's files in a folder, and how clients connect to it."""
+
+    def __init__(self, folder: pathlib.Path):
+        self._folder = folder
+        write_certificates(folder)
+        self._token, self._principal = new_token(ARGUMENTS.simile, "soak", "write")
+        (folder / "token").write_text(self._token, encoding="utf-8")
+        self.renew()
+        authority = (folder / "ca.pem").read_bytes()
+        self._credentials = grpc.composite_channel_credentials(grpc.ssl_channel_credentials(authority),
+                                                               grpc.access_token_call_credentials(self._token))
+        self._tls = ssl.create_default_context(cafile=folder / "ca.pem")
+        self._tls.set_alpn_protocols(["h2"])
+
+    def server_flags(self) -> list:
+        return ["--tls-certificate", self._folder / "server.pem", "--tls-key", self._folder / "server.key", "--access-file",
+                self._folder / "access.json"]
+
+    def client_flags(self) -> list:
+        return ["--ca", self._folder / "ca.pem", "--token-file", self._folder / "token"]
+
+    def renew(self) -> None:
+        """Replaces the access file by one with another second token."""
+        _, other = new_token(ARGUMENTS.simile, "other")
+        write_access_file(self._folder / "access.json", self._principal, other)
+
+    def channel(self, address: str) -> grpc.Channel:
+        return film_calls.channel(address, credentials=self._credentials)
+
+    def peer(self, address: str, mute: bool) -> Http2Peer:
+        return Http2Peer(address, mute, self._tls, self._token)
+
+
 class Soak:
-    def __init__(self, server: ServerProgram, work: pathlib.Path, calls: FilmCalls):
-        self._server, self._work, self._calls = server, work, calls
+    def __init__(self, server: ServerProgram, work: pathlib.Path, access: Access, calls: FilmCalls):
+        self._server, self._work, self._access, self._calls = server, work, access, calls
         self._began = time.monotonic()
         self.ended = threading.Event()
         self.samples: list[dict] = []  # of the process
@@ -105,7 +142,8 @@ class Soak:
 
     def _bench(self, *flags) -> list:
         return [ARGUMENTS.simile, "bench", "films", "--server", self._server.address, "--mix", self._work / "mix.json", "--users",
-                ARGUMENTS.films / "user_ids.json", "--server-pid", str(self._server.process.pid), *map(str, flags)]
+                ARGUMENTS.films / "user_ids.json", "--server-pid", str(self._server.process.pid), *self._access.client_flags(),
+                *map(str, flags)]
 
     def _load(self, *flags) -> dict:
         run = subprocess.run(self._bench("--json", *flags), capture_output=True, text=True, check=False)
@@ -146,7 +184,7 @@ class Soak:
 
     def check(self) -> None:
         """Calls of every kind, whose answers are compared."""
-        with film_calls.channel(self._server.address) as channel:
+        with self._access.channel(self._server.address) as channel:
             for number in itertools.count():
                 if self.ended.wait(CHECK_SECONDS):
                     return
@@ -156,10 +194,11 @@ class Soak:
 
     def reload(self) -> None:
         good, bad = itertools.cycle(["b", "a"]), itertools.cycle(["truncated", "not-finite", "short"])
-        with film_calls.channel(self._server.address) as channel:
+        with self._access.channel(self._server.address) as channel:
             for number in itertools.count(1):
                 if self.ended.wait(RELOAD_SECONDS):
                     return
+                self._access.renew()
                 if number % BAD_EVERY == 0:
                     self._reload_bad(channel, next(bad))
                 else:
@@ -214,7 +253,7 @@ class Soak:
         self.counts["killed"] += 1
 
     def _silent_peer(self, mute: bool) -> Http2Peer:
-        peer = Http2Peer(self._server.address, mute=mute)
+        peer = self._access.peer(self._server.address, mute)
         peer.await_settings(10)
         peer.call(film_calls.SEARCH, film_calls.large_reply_request())
         self.counts["mute" if mute else "unread"] += 1
@@ -300,12 +339,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         write_generations(ARGUMENTS.films, work / "data")
-        flags = ["--collection", f"films={work / 'data' / 'a'}", "--data-root", work / "data", "--allow-changes"]
+        access = Access(work)
+        flags = ["--collection", f"films={work / 'data' / 'a'}", "--data-root", work / "data", *access.server_flags()]
         keepalive = {f"SIMILE_LIMITS_KEEPALIVE_{name}": f"{1_000 * seconds}"
                      for name, seconds in zip(("TIME", "TIMEOUT"), KEEPALIVE_SECONDS)}
-        with ServerProgram(ARGUMENTS.simile, flags, work, **keepalive) as server:
+        with ServerProgram(ARGUMENTS.simile, flags, work, SIMILE_SERVER_FRAME_GUARD="on", **keepalive) as server:
             server.start_and_await()
-            soak = Soak(server, work, FilmCalls(ARGUMENTS.films))
+            soak = Soak(server, work, access, FilmCalls(ARGUMENTS.films))
             soak.run(60 * ARGUMENTS.minutes)
             server.process.terminate()
             status = server.await_exit(60)

@@ -23,8 +23,8 @@ from typing import Iterator
 
 import numpy as np
 
-import encryption
 import targets
+from credentials import write_certificates
 from targets import Figure, Machine
 from servers import FILMS, IDLE_INTERVAL_S, ROOT, Failed, Server, ask, echo, films_request, python_servers, simile
 
@@ -97,7 +97,7 @@ def films(machine: Machine, payload: bool) -> Iterator[Figure]:
 
 def guarded(machine: Machine) -> Iterator[Figure]:
     """What the frame guard adds to a film, plain and over TLS: CPU of a call, and the rate."""
-    encryption.certificates(machine.work)
+    write_certificates(machine.work)
     tls = ["--tls-certificate", machine.work / "server.pem", "--tls-key", machine.work / "server.key"]
     kinds = (("plain", [], []), ("TLS", tls, ["--ca", machine.work / "ca.pem"]))
     calls = machine.mix({"kind": "id", "payload": "none"})

@@ -17,7 +17,12 @@ import socket
 import ssl
 import statistics
 import subprocess
+import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+
+from credentials import new_token, write_access_file, write_certificates
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -34,26 +39,10 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def openssl(*arguments) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-
-def certificates(folder: pathlib.Path) -> None:
-    """An authority, and certificates of P-256 for server and client that it signed."""
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", folder / "ca.key", "-out", folder / "ca.pem", "-subj", "/CN=Authority", "-days", "1")
-    for name in ("server", "client"):
-        openssl("req", *key, "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr", "-subj", f"/CN={name}")
-        (folder / "names").write_text("subjectAltName=IP:127.0.0.1", encoding="utf-8")
-        openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / "ca.pem", "-CAkey", folder / "ca.key",
-                "-CAcreateserial", "-days", "1", "-extfile", folder / "names", "-out", folder / f"{name}.pem")
-
-
 def access_file(simile: pathlib.Path, folder: pathlib.Path) -> None:
-    made = json.loads(subprocess.run([simile, "token", "--name", "bench", "--json"], check=True, capture_output=True).stdout)
-    (folder / "token").write_text(made["token"], encoding="utf-8")
-    by_certificate = {"name": "client", "role": "read", "certificates": ["client"]}
-    (folder / "access.json").write_text(json.dumps({"principals": [made["principal"], by_certificate]}), encoding="utf-8")
+    token, by_token = new_token(simile, "bench")
+    (folder / "token").write_text(token, encoding="utf-8")
+    write_access_file(folder / "access.json", by_token, {"name": "client", "role": "read", "certificates": ["client"]})
 
 
 class Kind:
@@ -144,7 +133,7 @@ def main() -> None:
     arguments = parse()
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = pathlib.Path(name)
-        certificates(folder)
+        write_certificates(folder)
         access_file(arguments.simile, folder)
         tried = kinds(folder)
         for kind in tried:

@@ -28,10 +28,10 @@ import numpy as np
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import attacks
-import encryption
 import floods
 import memory_plan
 import targets
+from credentials import write_certificates
 from targets import Figure, Machine
 from servers import FILMS, SEARCH, Failed, Server, load, simile
 
@@ -397,7 +397,7 @@ def certified(machine: Machine, tls: bool):
     folder = machine.work / "certificates"
     if not folder.exists():
         folder.mkdir()
-        encryption.certificates(folder)
+        write_certificates(folder)
     yield ["--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key"], folder / "ca.pem"
 
 

@@ -11,7 +11,8 @@ import sys
 import tempfile
 from typing import Callable, Iterator
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(TESTS / "bench"), str(TESTS / "python")]
 
 from processor_name import processor_name
 from servers import ROOT, Server, load, make_stubs
