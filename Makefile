@@ -92,11 +92,13 @@ fuzz: fuzz-build ## every loader with its corpus and mutations of it, SECONDS=60
 	cmake --build --preset asan --parallel $(JOBS) --target request_mutations_test
 	TEST_SECONDS=$(SECONDS) build/asan/tests/request_mutations_test
 
+# What this and the long runs below print is kept as JSON in build/, and in docs/benchmarks when RECORD=docs/benchmarks.
+RECORD ?= build
 faults:         ## each allocation, read, open, write and thread of a whole server fails in turn; 1,000 reloads, 100 of them bad
 	@packages/install build test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target faults_test
-	TEST_ROTATION=all build/tests/faults_test
+	/usr/bin/python3 -B tests/reliability/faults.py build/tests/faults_test --json $(RECORD)/faults.json
 
 SEED ?= 1
 simulate:       ## the engine's threads in simulated orders for SECONDS=60, then planted races; SEED=1 for other orders
@@ -142,8 +144,6 @@ probes:         ## the probes of deploy/kubernetes in real time: a load of a min
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target probes_real_time
 
-# What each prints is kept as JSON in build/, and in docs/benchmarks when RECORD=docs/benchmarks.
-RECORD ?= build
 RELIABILITY = build/bin/simile examples/films build/generated/python
 reliability-build:
 	@packages/install build test

@@ -113,7 +113,9 @@ class PrincipalReader {
   absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return absl::OkStatus();
-    const json list = found->is_array() ? *found : json::array({*found});
+    const std::span<const json> list = found->is_array()
+                                           ? std::span(found->get_ref<const json::array_t&>())
+                                           : std::span(&*found, 1);
     for (const json& each : list) {
       if (!each.is_string() || each.get<std::string>().empty()) {
         return Wrong(key, "{} is not a string, or is empty", each.dump());
@@ -226,10 +228,10 @@ absl::Status CheckDistinct(const std::vector<Principal>& principals, const std::
 absl::StatusOr<std::vector<Principal>> ReadPrincipals(const std::string& text,
                                                       const std::string& file_name) {
   static const std::vector<std::string> kKnown = {"principals"};
-  const absl::StatusOr<json> parsed =
+  const absl::StatusOr<JsonObject> parsed =
       ParseJsonObject(text, file_name, R"({"principals": [{"name": "ranker", "role": "read"}]})");
   if (!parsed.ok()) return parsed.status();
-  const json& root = *parsed;
+  const json& root = parsed->get();
   const bool has_list = root.contains("principals") && root.at("principals").is_array();
   if (!has_list) return Refuse(fmt::format("{}: no list \"principals\"", file_name));
   absl::Status status = CheckKeys(root, file_name, kKnown);

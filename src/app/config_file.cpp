@@ -165,11 +165,11 @@ absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::pat
     return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", file_name));
   }
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  const absl::StatusOr<json> object =
+  const absl::StatusOr<JsonObject> object =
       ParseJsonObject(text, file_name, R"({"server": {"port": 50051}})");
   if (!object.ok()) return object.status();
   Collector collector(file);
-  if (absl::Status walked = collector.Walk(*object, ""); !walked.ok()) return walked;
+  if (absl::Status walked = collector.Walk(object->get(), ""); !walked.ok()) return walked;
   return std::move(collector).Values();
 }
 

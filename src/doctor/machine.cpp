@@ -1,5 +1,6 @@
 #include "doctor/machine.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <memory>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -50,9 +51,13 @@ std::string TextOf(const Machine& machine, std::string_view path) {
 // The entries' names of a folder, sorted; none when it cannot be read.
 std::vector<std::string> NamesIn(const Machine& machine, std::string_view folder) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(Below(machine, folder), error)) {
-    names.push_back(entry.path().filename().string());
+  // Not by the library's iterator, which ends the process where memory runs out.
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(Below(machine, folder).c_str()),
+                                                   closedir);
+  if (opened == nullptr) return names;
+  while (const dirent* const entry = readdir(opened.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
   }
   std::ranges::sort(names);
   return names;

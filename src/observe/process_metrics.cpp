@@ -5,22 +5,26 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include "base/atomic_file.h"
+
 namespace simile::observe {
 namespace {
 
+constexpr std::size_t kFileBytesMax = 4U << 20;  // /proc/stat has a line of all interrupts
+
 double TicksPerSecond() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
+// Empty when it cannot be read. Not by the library's streams, which throw where a read fails.
 std::string ReadWhole(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return base::ReadWholeFile(path, kFileBytesMax).value_or("");
 }
 
 // Removes the next space-separated number from the front of text.

@@ -1,12 +1,14 @@
 #include "service/self_examination.h"
 
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <absl/status/status.h>
 
+#include "base/error_detail.h"
 #include "service/guarded.h"
 
 namespace simile::service {
@@ -16,6 +18,7 @@ struct SelfExamination::Progress {
   std::mutex mutex;  // guards everything below
   std::condition_variable changed;
   std::vector<doctor::Finding> findings;
+  absl::Status failure;  // OUT_OF_MEMORY when a probe had no memory, which says nothing of the GPU
   std::string began;
   bool done = false;
   bool given_up = false;  // nobody waits any longer
@@ -32,6 +35,9 @@ struct SelfExamination::Progress {
                                          const std::lock_guard lock(mutex);
                                          findings.push_back(std::move(finding));
                                        }});
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex);
+      failure = base::OutOfMemory();
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex);
       doctor::AddUnfinished(began, doctor::CrashBy(error.what()), findings);
@@ -81,10 +87,11 @@ void SelfExamination::Begin(doctor::Options options) {
 }
 
 // Waits for the examination, but not beyond the limit.
-std::vector<doctor::Finding> SelfExamination::FindingsSoFar() {
+SelfExamination::Findings SelfExamination::FindingsSoFar() {
   std::unique_lock lock(progress_->mutex);
   progress_->changed.wait_for(lock, limit_,
                               [this] { return progress_->done || progress_->given_up; });
+  if (!progress_->failure.ok()) return progress_->failure;
   std::vector<doctor::Finding> findings = progress_->findings;
   if (!progress_->done) {
     progress_->given_up = true;

@@ -44,7 +44,8 @@ class SelfExamination {
   void WaitAndAnswer();
   // REQUIRES: mutex_ is held.
   void Begin(doctor::Options options);
-  std::vector<doctor::Finding> FindingsSoFar();
+  // Errors: OUT_OF_MEMORY.
+  Findings FindingsSoFar();
 
   const MakeOptions make_options_;
   const std::chrono::seconds limit_;

@@ -79,6 +79,8 @@ TEST_F(AccessFileTest, SaysWhatIsWrongAndWhere) {
       {"", "access.json: no such file, or an empty one"},
       {"[]", "access.json: a JSON object belongs here"},
       {"{", "access.json: not JSON: "},
+      {R"({"principals": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+       "access.json: more than 32 lists and objects inside one another"},
       {"{}", "access.json: no list \"principals\""},
       {R"({"principals": [], "principal": 1})",
        "unknown name \"principal\". Did you mean \"principals\"?"},

@@ -169,7 +169,7 @@ void FaultSwitch::Arm(FaultKind kind, std::uint64_t failing, std::string_view fi
 
 bool FaultSwitch::Disarm() {
   control_->kind = FaultKind::kNone;
-  return control_->failed != 0;
+  return HasFailed();
 }
 
 std::string FaultSwitch::Where() const {
@@ -218,6 +218,7 @@ bool FaultRig::Begin(const Start& start) {
   for (const std::vector<std::string>& more : {faults_.Variables(), start.variables}) {
     circumstances.variables.insert(circumstances.variables.begin(), more.begin(), more.end());
   }
+  security_ = start.security;
   server_ = std::make_unique<ServerProcess>(arguments, circumstances);
   const KilledAfter limit(*server_, kStepWithin);
   address_ = server_->AwaitListening();
@@ -227,7 +228,9 @@ bool FaultRig::Begin(const Start& start) {
   return true;
 }
 
-std::unique_ptr<Client> FaultRig::NewClient() const { return std::make_unique<Client>(address_); }
+std::unique_ptr<Client> FaultRig::NewClient(const cli::ClientSecurity& security) const {
+  return std::make_unique<Client>(address_, security);
+}
 
 testing::AssertionResult FaultRig::Serves(std::string_view folder) {
   if (server_->HasEnded()) {

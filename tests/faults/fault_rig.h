@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cli/client_security.h"
 #include "conformance/rotation.h"
 #include "faults/fault_control.h"
 #include "faults/generation.h"
@@ -74,7 +75,8 @@ class FaultSwitch {
   void Arm(FaultKind kind, std::uint64_t failing, std::string_view file = {});
   // Lets no more fail. Returns whether one has.
   bool Disarm();
-  std::uint64_t seen() const { return control_->seen; }  // since Arm
+  std::uint64_t seen() const { return control_->seen; }     // since Arm
+  bool HasFailed() const { return control_->failed != 0; }  // since Arm
   // The functions that led to the call that failed, one a line, as addr2line has them.
   std::string Where() const;
 
@@ -101,6 +103,7 @@ class FaultRig {
     std::vector<std::string> arguments = {};
     std::vector<std::string> variables = {};
     std::string program = SIMILE_PROGRAM;
+    cli::ClientSecurity security = {};  // what its clients connect with
   };
   // Starts the program and waits until it serves. False when it ended instead. Any server before it
   // is killed.
@@ -111,7 +114,9 @@ class FaultRig {
   integration::ServerProcess& server() { return *server_; }
   // REQUIRES: Begin returned true.
   const integration::Client& client() { return *client_; }
-  std::unique_ptr<integration::Client> NewClient() const;
+  std::unique_ptr<integration::Client> NewClient() const { return NewClient(security_); }
+  std::unique_ptr<integration::Client> NewClient(const cli::ClientSecurity& security) const;
+  const cli::ClientSecurity& security() const { return security_; }
   void Connect() { client_ = NewClient(); }  // in place of a connection that has ended
   const std::filesystem::path& root() const { return scratch_.path(); }
   static const Generation& Of(std::string_view folder);
@@ -140,6 +145,7 @@ class FaultRig {
   FaultSwitch faults_{scratch_.path() / "faults"};
   std::unique_ptr<integration::ServerProcess> server_;
   std::string address_;
+  cli::ClientSecurity security_;
   std::uint16_t metrics_port_ = 0;
   std::unique_ptr<integration::Client> client_;
   Use remembered_;

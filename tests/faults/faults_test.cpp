@@ -2,8 +2,12 @@
 // time the process lives, the caller gets an error that says so or the right answer, everything is
 // answered right afterwards and nothing stays held. Calls are counted from where a test makes the
 // server do something, so that a case can be repeated: TEST_FAULT=reload/memory/17.
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -13,19 +17,28 @@
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
+#include "base/atomic_file.h"
 #include "faults/fault_rig.h"
+#include "files/certificates.h"
+#include "integration/access_server.h"
 #include "integration/films_server.h"
 
 namespace simile::faults {
 namespace {
 
+using integration::AccessServer;
 using integration::CallOptions;
 using integration::ChangeAnswer;
 using integration::Client;
 using integration::Outcome;
 
 // No call may take that long: one that does was never answered.
-const CallOptions kInTime{.timeout = std::chrono::seconds(20), .metadata = {}};
+constexpr std::chrono::seconds kAnsweredWithin{20};
+const CallOptions kInTime{.timeout = kAnsweredWithin, .metadata = {}};
+
+FaultRig::Start StartWithAdministration(FaultRig& /*rig*/) {
+  return {.arguments = {"--allow-admin"}};
+}
 
 // What a test makes the server do.
 struct Operation {
@@ -37,6 +50,8 @@ struct Operation {
   std::function<void(FaultRig& rig, const Outcome& outcome)> check = {};  // likewise, afterwards
   bool connects = false;   // then the connection may end, too
   std::uint64_t step = 7;  // of FaultNumbers
+  // Of the server; writes the files that it needs.
+  std::function<FaultRig::Start(FaultRig& rig)> start = StartWithAdministration;
 };
 void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
 
@@ -183,6 +198,48 @@ Outcome Describe(FaultRig& rig, std::string& /*served*/) {
   return rig.client().GetStats(stats);
 }
 
+// Two requests on one stream. What fails ends the stream, a request, or both where one pass
+// searches for both.
+Outcome SearchOnStream(FaultRig& rig, std::string& served) {
+  constexpr std::array<std::size_t, 2> kRows = {3, 5};
+  std::vector<v1::SearchStreamRequest> requests(kRows.size());
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    requests[i].set_tag(kRows[i]);
+    *requests[i].mutable_search() = Generation::Search(kRows[i]);
+  }
+  std::vector<v1::SearchStreamResponse> responses;
+  Outcome outcome = rig.client().SearchStream(requests, responses, kInTime);
+  EXPECT_LE(responses.size(), kRows.size());
+  EXPECT_TRUE(!outcome.ok() || responses.size() == kRows.size());
+  for (std::size_t i = 0; i < std::min(responses.size(), kRows.size()); ++i) {
+    EXPECT_EQ(responses[i].tag(), kRows[i]);
+    if (responses[i].has_error()) {
+      outcome = integration::OutcomeOf(responses[i]);
+    } else {
+      EXPECT_TRUE(Generation::Equal(responses[i].search().results(0).hits(),
+                                    FaultRig::Of(served).Neighbours(kRows[i])));
+    }
+  }
+  return outcome;
+}
+
+Outcome Diagnose(FaultRig& rig, std::string& /*served*/) {
+  v1::DiagnoseResponse response;
+  const Outcome outcome = rig.client().Diagnose(response);
+  if (!outcome.ok()) return outcome;
+  static const v1::DiagnoseResponse first = response;
+  EXPECT_EQ(response.findings_size(), first.findings_size());
+  for (int i = 0; i < std::min(response.findings_size(), first.findings_size()); ++i) {
+    const v1::Finding& found = response.findings(i);
+    // As the dynamic linker has it, which says no more than that it could not where it lacks
+    // memory.
+    EXPECT_TRUE(found.text().find("cannot be loaded") != std::string::npos ||
+                found.DebugString() == first.findings(i).DebugString())
+        << found.DebugString();
+  }
+  return outcome;
+}
+
 Outcome Connect(FaultRig& rig, std::string& served) {
   const std::unique_ptr<Client> client = rig.NewClient();
   v1::SearchResponse response;
@@ -191,6 +248,152 @@ Outcome Connect(FaultRig& rig, std::string& served) {
     EXPECT_TRUE(Generation::Equal(response.results(0).hits(), FaultRig::Of(served).Neighbours(3)));
   }
   return outcome;
+}
+
+// Files by which a server knows its callers, or they know it. Two such states take turns; the
+// clients of the rig are served in both.
+struct Turn {
+  std::map<std::string, std::string> files;  // text by name
+  std::string taken;                         // in the log once the server has taken them into use
+  cli::ClientSecurity own;                   // of a client that is served in this turn alone
+};
+using Turns = std::array<Turn, 2>;
+
+// The numbers of principals differ, so that the line of one turn is not taken for the other's.
+const Turns& TurnsOfTokens() {
+  static const auto make = [](const std::string& name, const std::string& more) {
+    Turn turn;
+    turn.files["access.json"] =
+        fmt::format(R"({{"principals": [{}, {}{}]}})", AccessServer::Entry("lasting", "read"),
+                    AccessServer::Entry(name, "read"), more);
+    turn.taken =
+        fmt::format("change=\"access file\" result=done principals={}", more.empty() ? 2 : 3);
+    turn.own.token = AccessServer::TokenOf(name);
+    return turn;
+  };
+  static const Turns turns = {make("even", ""),
+                              make("odd", ", " + AccessServer::Entry("more", "read"))};
+  return turns;
+}
+
+cli::ClientSecurity Trusting(const std::string& authorities) {
+  cli::ClientSecurity security;
+  security.encrypted = true;
+  security.ca = authorities;
+  return security;
+}
+
+const Turns& TurnsOfCertificates() {
+  static const auto make = [](const std::string& name) {
+    const TestAuthority authority(name + " authority");
+    const CertificatePair pair = authority.Issue({.common_name = name});
+    Turn turn;
+    turn.files = {{"server.pem", pair.certificate}, {"server.key", pair.key}};
+    turn.taken = fmt::format("change=certificates result=done subject=\"CN={}\"", name);
+    turn.own = Trusting(authority.certificate());
+    return turn;
+  };
+  static const Turns turns = {make("even"), make("odd")};
+  return turns;
+}
+
+// One file after the other, each as a whole.
+void WriteFiles(FaultRig& rig, const Turn& turn) {
+  for (const auto& [name, text] : turn.files) {
+    EXPECT_TRUE(base::ReplaceFile(rig.root() / name, text, {}).ok());
+  }
+}
+
+bool IsWritten(FaultRig& rig, const Turn& turn) {
+  return std::ranges::all_of(turn.files, [&](const auto& file) {
+    return base::ReadWholeFile(rig.root() / file.first, 1U << 20).value_or("") == file.second;
+  });
+}
+
+FaultRig::Start StartWithTokens(FaultRig& rig) {
+  WriteFiles(rig, TurnsOfTokens()[0]);
+  FaultRig::Start start;
+  start.arguments = {"--access-file", (rig.root() / "access.json").string()};
+  start.security.token = AccessServer::TokenOf("lasting");
+  return start;
+}
+
+// With the guard, as on any address but loopback.
+FaultRig::Start StartEncrypted(FaultRig& rig) {
+  const Turns& turns = TurnsOfCertificates();
+  WriteFiles(rig, turns[0]);
+  FaultRig::Start start;
+  start.arguments = {"--tls-certificate", (rig.root() / "server.pem").string(), "--tls-key",
+                     (rig.root() / "server.key").string()};
+  start.variables = {"SIMILE_SERVER_FRAME_GUARD=on"};
+  start.security = Trusting(turns[0].own.ca + turns[1].own.ca);
+  return start;
+}
+
+bool IsServed(FaultRig& rig, const cli::ClientSecurity& security) {
+  v1::SearchResponse response;
+  return rig.NewClient(security)->Search(Generation::Search(3), response, kInTime).ok();
+}
+
+// Writes the files of the next turn and waits until the server has taken them into use or a call of
+// its own has failed. From then on none fails, because the calls that follow are not meant.
+Outcome ChangeFiles(FaultRig& rig, std::string& served, const Turns& turns) {
+  const Turn& next = turns[IsWritten(rig, turns[0]) ? 1 : 0];
+  integration::ServerProcess& server = rig.server();
+  while (server.AwaitMore(std::chrono::milliseconds(0))) {
+  }
+  const std::size_t before = server.output().size();
+  WriteFiles(rig, next);
+  const auto end = std::chrono::steady_clock::now() + kAnsweredWithin;
+  while (!rig.faults().HasFailed() &&
+         server.output().find(next.taken, before) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "not taken into use: " << next.taken << "\n" << server.output();
+      break;
+    }
+    server.AwaitMore(std::chrono::milliseconds(10));
+  }
+  rig.faults().Disarm();
+  return Connect(rig, served);
+}
+
+// Either turn is in force as a whole, until the next one is.
+void CheckFiles(FaultRig& rig, const Turns& turns) {
+  const bool is_second = IsWritten(rig, turns[1]);
+  const cli::ClientSecurity& former = turns[is_second ? 0 : 1].own;
+  const cli::ClientSecurity& next = turns[is_second ? 1 : 0].own;
+  const bool former_before = IsServed(rig, former);
+  const bool next_between = IsServed(rig, next);
+  const bool former_after = IsServed(rig, former);
+  EXPECT_TRUE(former_before || next_between);
+  EXPECT_FALSE(next_between && former_after);
+  const auto end = std::chrono::steady_clock::now() + kAnsweredWithin;
+  while (!IsServed(rig, next)) {
+    if (!IsServed(rig, rig.security()) || std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "refused who is served in both turns, or not tried again";
+      return;
+    }
+    rig.server().AwaitMore(std::chrono::milliseconds(50));
+  }
+  EXPECT_TRUE(IsServed(rig, rig.security()));
+  EXPECT_FALSE(IsServed(rig, former));
+}
+
+// The server looks at its files once a second.
+Operation ChangeOf(const std::string& name, const Turns& turns,
+                   const std::function<FaultRig::Start(FaultRig& rig)>& start) {
+  using Kind = FaultKind;
+  return {.name = name,
+          .kinds = {Kind::kMemory, Kind::kRead, Kind::kShortRead, Kind::kOpen},
+          .make = [&turns](FaultRig& rig,
+                           std::string& served) { return ChangeFiles(rig, served, turns); },
+          .check =
+              [&turns](FaultRig& rig, const Outcome& outcome) {
+                EXPECT_TRUE(outcome.ok());
+                CheckFiles(rig, turns);
+              },
+          .step = 61,
+          .start = start};
 }
 
 std::vector<Operation> Operations() {
@@ -207,7 +410,12 @@ std::vector<Operation> Operations() {
       {"recommend", of_calls, Recommend},
       {"fetch", of_calls, FetchAndLookUp},
       {"describe", of_calls, Describe},
+      {"search-stream", of_calls, SearchOnStream},
+      {"diagnose", {Kind::kMemory, Kind::kRead, Kind::kShortRead, Kind::kThread}, Diagnose},
       {"connect", of_calls, Connect, {}, {}, true},
+      {"connect-tls", of_calls, Connect, {}, {}, true, 7, StartEncrypted},
+      ChangeOf("tokens", TurnsOfTokens(), StartWithTokens),
+      ChangeOf("certificates", TurnsOfCertificates(), StartEncrypted),
       {"load", of_loads, LoadMore, UnloadMore, CheckLoaded, false, 61},
       {"unload", of_calls, Unload,
        [](FaultRig& rig, std::string& served) {
@@ -242,7 +450,7 @@ class FaultsTest : public testing::TestWithParam<Operation> {
 
   void Begin() {
     served_ = "one";
-    ASSERT_TRUE(rig_.Begin({.arguments = {"--allow-admin"}}));
+    ASSERT_TRUE(rig_.Begin(GetParam().start(rig_)));
     // Once without a fault: then each thread and connection is there, and what is kept.
     Prepare();
     const Outcome outcome = GetParam().make(rig_, served_);

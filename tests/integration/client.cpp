@@ -52,11 +52,9 @@ void Prepare(const CallOptions& options, grpc::ClientContext& context) {
 }
 
 // Fills in reason and field.
-void ReadDetails(const std::string& bytes, Outcome& outcome) {
-  google::rpc::Status status;
+void ReadDetails(const google::rpc::Status& status, Outcome& outcome) {
   google::rpc::ErrorInfo info;
   google::rpc::BadRequest request;
-  if (!status.ParseFromString(bytes)) return;
   for (const google::protobuf::Any& detail : status.details()) {
     if (detail.UnpackTo(&info)) outcome.reason = info.reason();
     if (detail.UnpackTo(&request) && request.field_violations_size() > 0) {
@@ -124,10 +122,18 @@ std::vector<std::string> ServicesOf(const grpc::ByteBuffer& response) {
 
 Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context) {
   Outcome outcome{static_cast<absl::StatusCode>(status.error_code()), status.error_message(), {}};
-  ReadDetails(status.error_details(), outcome);
+  google::rpc::Status details;
+  if (details.ParseFromString(status.error_details())) ReadDetails(details, outcome);
   for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
     outcome.trailers[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
   }
+  return outcome;
+}
+
+Outcome OutcomeOf(const v1::SearchStreamResponse& response) {
+  Outcome outcome{
+      static_cast<absl::StatusCode>(response.error().code()), response.error().message(), {}};
+  ReadDetails(response.error(), outcome);
   return outcome;
 }
 
@@ -164,6 +170,24 @@ Outcome Client::Recommend(const v1::RecommendRequest& request, v1::RecommendResp
                           const CallOptions& options) const {
   return Make([&](auto* context) { return impl_->search->Recommend(context, request, &response); },
               options);
+}
+Outcome Client::SearchStream(const std::vector<v1::SearchStreamRequest>& requests,
+                             std::vector<v1::SearchStreamResponse>& responses,
+                             const CallOptions& options) const {
+  return Make(
+      [&](auto* context) {
+        const auto stream = impl_->search->SearchStream(context);
+        for (const v1::SearchStreamRequest& request : requests) {
+          if (!stream->Write(request)) break;  // the call has ended
+        }
+        stream->WritesDone();
+        responses.clear();
+        for (v1::SearchStreamResponse response; stream->Read(&response);) {
+          responses.push_back(response);
+        }
+        return stream->Finish();
+      },
+      options);
 }
 Outcome Client::List(const v1::ListCollectionsRequest& request,
                      v1::ListCollectionsResponse& response) const {

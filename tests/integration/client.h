@@ -37,6 +37,8 @@ struct Outcome {
   bool ok() const { return code == absl::StatusCode::kOk; }
 };
 void PrintTo(const Outcome& outcome, std::ostream* out);
+// Of the answer to a request of a stream.
+Outcome OutcomeOf(const v1::SearchStreamResponse& response);
 // REQUIRES: the call of the context has ended with the status.
 Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context);
 
@@ -67,6 +69,10 @@ class Client {
                  const CallOptions& options = {}) const;
   Outcome Recommend(const v1::RecommendRequest& request, v1::RecommendResponse& response,
                     const CallOptions& options = {}) const;
+  // Sends all requests on one stream, then reads to its end.
+  Outcome SearchStream(const std::vector<v1::SearchStreamRequest>& requests,
+                       std::vector<v1::SearchStreamResponse>& responses,
+                       const CallOptions& options = {}) const;
   Outcome List(const v1::ListCollectionsRequest& request,
                v1::ListCollectionsResponse& response) const;
   Outcome List(v1::ListCollectionsResponse& response) const;  // the first page

@@ -1,6 +1,7 @@
 #include "integration/server_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +109,11 @@ bool ServerProcess::AwaitOutput(const std::string& text) {
     if (!ReadMore()) return false;
   }
   return true;
+}
+
+bool ServerProcess::AwaitMore(std::chrono::milliseconds wait) {
+  pollfd from{from_.get(), POLLIN, 0};
+  return poll(&from, 1, static_cast<int>(wait.count())) == 1 && ReadMore();
 }
 
 void ServerProcess::Signal(int signal) const { kill(pid_, signal); }

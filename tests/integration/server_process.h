@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ class ServerProcess {
   std::uint16_t MetricsPort() const;
   // Reads until the text has been printed; false when the program ended first.
   bool AwaitOutput(const std::string& text);
+  // Reads more output, for which it waits no longer than this. False when there was none.
+  bool AwaitMore(std::chrono::milliseconds wait);
   const std::string& output() const { return output_; }  // standard output and error so far
 
   pid_t pid() const { return pid_; }

@@ -67,6 +67,21 @@ TEST_F(SelfExaminationTest, ReportsAHangAndBeginsNoOtherExaminationMeanwhile) {
   }
 }
 
+TEST_F(SelfExaminationTest, BlamesNoDriverWhenMemoryRunsOutInAProbe) {
+  SelfExamination examination(
+      [this] {
+        doctor::Options options = Options();
+        options.machine.open_node = [](const std::filesystem::path&) -> int {
+          throw std::bad_alloc();
+        };
+        return options;
+      },
+      std::chrono::seconds(3'600));
+  std::promise<Findings> found;
+  examination.Run(Into(found));
+  EXPECT_TRUE(absl::IsResourceExhausted(found.get_future().get().status()));
+}
+
 TEST_F(SelfExaminationTest, AnswersThoseWhoWaitWhenItStops) {
   SelfExamination examination([this] { return Options(); }, std::chrono::seconds(3'600));
   std::promise<Findings> first;
