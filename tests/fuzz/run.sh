@@ -15,7 +15,7 @@ start() {
   mkdir -p "$work_dir/$kind/units"
   corpus=$source_dir/tests/data/corpus/$kind
   set --
-  if [ -d "$corpus" ]; then set -- "$corpus/good" "$corpus/bad"; fi
+  if [ -d "$corpus" ]; then set -- "$corpus"/*/; fi
   # New units go to the first folder; the corpus is only read.
   "$build_dir/fuzz/fuzz_$kind" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
     -malloc_limit_mb=512 -max_len=65536 -print_final_stats=1 \

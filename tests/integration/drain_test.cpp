@@ -17,8 +17,11 @@
 
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
+#include "integration/raw_call.h"
+#include "integration/raw_peer.h"
 #include "integration/server_process.h"
 #include "integration/stalling_relay.h"
+#include "net/http2_frames.h"
 
 namespace simile::integration {
 namespace {
@@ -290,6 +293,55 @@ TEST_F(ProgramCutTest, ExitsWithSuccessAfterCuttingACallWhoseReplyNobodyReads) {
   call_->Read();
   EXPECT_EQ(call_->AwaitEnd().code, absl::StatusCode::kUnavailable);
 }
+
+// A message of 15 MB of a SearchStream, of which a part has come when SIGTERM does; the stream
+// stays open.
+class LargeMessageDrainTest : public testing::TestWithParam<double> {
+ protected:
+  // A hundred vectors, each with 280 ids to exclude of 500 bytes.
+  static std::string LargeMessage() {
+    v1::SearchStreamRequest request;
+    v1::SearchRequest& search = *request.mutable_search();
+    search.set_collection("films");
+    search.mutable_options()->set_k(1);
+    for (int i = 0; i < 100; ++i) {
+      v1::Query& query = *search.add_queries();
+      for (int column = 0; column < kFilmsDim; ++column) {
+        query.mutable_vector()->add_values(static_cast<float>(column == i ? 1 : 0));
+      }
+      for (int id = 0; id < 280; ++id) query.add_exclude_ids(fmt::format("{:0500}", id));
+    }
+    const std::string bytes = request.SerializeAsString();
+    return net::MessagePrefix(static_cast<std::uint32_t>(bytes.size())) + bytes;
+  }
+
+  // So that the process ends early only if the stream does.
+  ServerProcess server_{kServeFilms, WithVariable("SIMILE_LIMITS_DRAIN_TIMEOUT=60000")};
+};
+
+TEST_P(LargeMessageDrainTest, IsAnsweredOrItsStreamEndsWithUnavailable) {
+  const std::string address = server_.AwaitListening();
+  const std::string message = LargeMessage();
+  const auto before = static_cast<std::size_t>(GetParam() * static_cast<double>(message.size()));
+  RawPeer peer(PortAtTheEndOf(address), "127.0.0.9");
+  peer.Send(net::kHttp2Preface + net::Settings() +
+            net::Frame(net::FrameType::kHeaders, net::kEndHeaders, 1,
+                       net::CallHeaders(kSearchStreamMethod)));
+  ASSERT_TRUE(peer.SendData(1, message.substr(0, before)));
+  ASSERT_TRUE(peer.AnswersPing());  // all of it has arrived
+  server_.Signal(SIGTERM);
+  EXPECT_TRUE(peer.AwaitCallEnd(1));
+  EXPECT_THAT(peer.TrailersOf(1), testing::HasSubstr("grpc-status\x02"
+                                                     "14"));
+  EXPECT_EQ(peer.AwaitData(1), GetParam() == 1);
+  EXPECT_EQ(server_.AwaitExit(), 0);
+  EXPECT_THAT(server_.output(), testing::Not(testing::HasSubstr("cut off")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, LargeMessageDrainTest, testing::Values(0.0, 0.5, 1.0),
+                         [](const auto& share) {
+                           return fmt::format("Came{:.0f}Percent", share.param * 100);
+                         });
 
 TEST_F(ProgramDrainTest, EndsAtOnceOnASecondSignal) {
   server_.Signal(SIGTERM);

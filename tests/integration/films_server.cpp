@@ -77,6 +77,14 @@ v1::SearchRequest ToyStory() {
   return request;
 }
 
+v1::SearchRequest SixMegabytes() {
+  v1::SearchRequest request = ToyStory();
+  request.mutable_options()->set_k(3'000);
+  request.mutable_options()->set_with_vectors(true);
+  request.mutable_options()->set_reply_bytes_max(64U << 20);
+  return request;
+}
+
 std::string GetPage(std::uint16_t port, const std::string& path) {
   const base::FileDescriptor connection = net::ConnectTo(port);
   const std::string request = fmt::format("GET {} HTTP/1.0\r\n\r\n", path);

@@ -39,6 +39,10 @@ std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change 
 // A search for what is like Toy Story.
 v1::SearchRequest ToyStory();
 
+// One whose answer has six megabytes: more than a caller's flow-control window takes before it
+// reads.
+v1::SearchRequest SixMegabytes();
+
 // The whole response to a GET of a page, `/readyz`, from the port of the metrics.
 std::string GetPage(std::uint16_t port, const std::string& path);
 

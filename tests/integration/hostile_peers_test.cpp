@@ -1,7 +1,6 @@
 // What a peer can send that no gRPC client would, over a connection of its own, while a client asks
 // for films: the peer is cut or refused, the client served, and memory stays in bounds.
 
-#include <openssl/ssl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +26,7 @@
 #include "integration/honest_client.h"
 #include "integration/raw_call.h"
 #include "integration/raw_peer.h"
+#include "integration/tls_session.h"
 #include "net/http2_frames.h"
 
 namespace simile::integration {
@@ -59,6 +59,7 @@ enum class Fate : std::uint8_t {
   kGuarded,  // the frame guard does; gRPC itself would not, or only after taking much
   kRefused,  // its call ends with an error or a reset, its connection stays
   kIgnored,  // what it sent has no effect: its connection still answers
+  kServed,   // its call succeeds
   kCutOrIgnored,
 };
 
@@ -109,6 +110,22 @@ std::function<void(RawPeer&)> AfterSettings(const std::string& bytes) {
 }
 std::function<void(RawPeer&)> Once(const std::string& bytes) {
   return [bytes](RawPeer& peer) { peer.Send(bytes); };
+}
+std::function<void(RawPeer&)> ByteByByte(const std::string& bytes) {
+  return [bytes](RawPeer& peer) {
+    for (const char byte : bytes) peer.Send({&byte, 1});
+  };
+}
+
+// A whole message of gRPC.
+std::string Message(const v1::SearchRequest& request) {
+  const std::string bytes = request.SerializeAsString();
+  return MessagePrefix(static_cast<std::uint32_t>(bytes.size())) + bytes;
+}
+
+// What of a call's trailers says how it ended.
+std::string StatusField(const std::string& code) {
+  return "grpc-status" + std::string(1, static_cast<char>(code.size())) + code;
 }
 
 void ResetRapidly(RawPeer& peer) {
@@ -247,6 +264,8 @@ std::vector<HostilePeer> HostilePeers() {
       {"NestsDeeply", Fate::kRefused, Flood(Nested(5'000))},
       {"DeclaresTheLargestMessage", Fate::kRefused, LeaveUnfinished(~0U, 0)},
       {"DeclaresMoreThanItsBudget", Fate::kRefused, LeaveUnfinished(19U << 20, 0), 199},
+      {"SendsItsCallByteByByte", Fate::kServed,
+       ByteByByte(Opening() + Headers(1) + Data(1, Message(ToyStory()), kEndStream))},
       // gRPC ends the connection only if the calls overtake the windows that it opens meanwhile.
       {"IgnoresFlowControl", Fate::kCutOrIgnored, LeaveUnfinished(60'000, 3)},
       {"ClosesItsHalfAmidACall", Fate::kCut,
@@ -280,9 +299,10 @@ class WatchedClient {
     before_ = ResidentBytes();
   }
 
+  void AwaitAnswer() const { honest_->AwaitAnswer(); }
   // After two more answers.
   SearchTimes End() {
-    honest_->AwaitAnswer();
+    AwaitAnswer();
     return honest_->End();
   }
   // Beyond what it was at first.
@@ -341,6 +361,10 @@ TEST_P(HostilePeersTest, HarmsNobody) {
       case Fate::kIgnored:
         EXPECT_TRUE(peer.AnswersPing());
         break;
+      case Fate::kServed:
+        EXPECT_TRUE(peer.AwaitData(1) && peer.AwaitCallEnd(1));
+        EXPECT_NE(peer.TrailersOf(1).find(StatusField("0")), std::string::npos);
+        break;
       case Fate::kCutOrIgnored:
         EXPECT_TRUE(peer.AnswersPing() || peer.AwaitClosed());
         break;
@@ -355,19 +379,6 @@ TEST_P(HostilePeersTest, HarmsNobody) {
 
 INSTANTIATE_TEST_SUITE_P(All, HostilePeersTest, testing::ValuesIn(HostilePeers()),
                          [](const auto& peer) { return peer.param.name; });
-
-// The first message of a client of TLS.
-std::string ClientHello() {
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
-                                                                  &SSL_CTX_free);
-  const std::unique_ptr<SSL, decltype(&SSL_free)> session(SSL_new(context.get()), &SSL_free);
-  BIO* const sent = BIO_new(BIO_s_mem());
-  SSL_set_bio(session.get(), BIO_new(BIO_s_mem()), sent);
-  EXPECT_EQ(SSL_connect(session.get()), -1);  // it waits for the server's
-  char* bytes = nullptr;
-  const long size = BIO_get_mem_data(sent, &bytes);
-  return {bytes, static_cast<std::size_t>(size)};
-}
 
 // What speaks no TLS, or not enough of it, to a port with TLS.
 std::vector<HostilePeer> PeersOfTls() {
@@ -413,6 +424,109 @@ TEST_P(HostileTlsPeersTest, HarmsNobody) {
 
 INSTANTIATE_TEST_SUITE_P(All, HostileTlsPeersTest, testing::ValuesIn(PeersOfTls()),
                          [](const auto& peer) { return peer.param.name; });
+
+// Peers that vanish, as by a pulled cable: no FIN and no reset ever comes.
+struct VanishingPeer {
+  std::string name;
+  AccessServer::Encryption encryption;
+  std::function<void(RawPeer& peer)> act;  // before it vanishes
+};
+void PrintTo(const VanishingPeer& peer, std::ostream* out) { *out << peer.name; }
+
+// Ends the handshake of TLS and then sends the bytes encrypted; waits for the answer to those.
+std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
+  return [bytes](RawPeer& peer) {
+    const TlsSession session = NewTlsSession();
+    SSL_set_fd(session.get(), peer.fd());
+    EXPECT_EQ(SSL_connect(session.get()), 1);
+    if (bytes.empty()) return;
+    const auto size = static_cast<int>(bytes.size());
+    EXPECT_EQ(SSL_write(session.get(), bytes.data(), size), size);
+    char first = 0;
+    EXPECT_EQ(SSL_read(session.get(), &first, 1), 1);
+  };
+}
+
+// A call whose answer has six megabytes, all of which the peer has windows for, until the answer
+// has begun to come.
+void AwaitBeginningOfAnswer(RawPeer& peer) {
+  constexpr std::uint64_t kInitialWindowSize = 4;
+  const std::string large = BigEndian(1U << 30, 4);
+  const std::string token = Literal("authorization", "Bearer " + AccessServer::TokenOf("ranker"));
+  peer.Send(kHttp2Preface +
+            Frame(FrameType::kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + large) +
+            Frame(FrameType::kWindowUpdate, 0, 0, large) + Headers(1, kEndHeaders, token) +
+            Data(1, Message(SixMegabytes()), kEndStream));
+  EXPECT_TRUE(peer.AwaitData(1));
+}
+
+std::vector<VanishingPeer> VanishingPeers() {
+  using enum AccessServer::Encryption;
+  return {
+      {"AmidThePreface", kNone, Once(kHttp2Preface.substr(0, 12))},
+      {"Idle", kNone,
+       [](RawPeer& peer) {
+         peer.Send(Opening());
+         EXPECT_TRUE(peer.AnswersPing());
+       }},
+      {"AmidAnAnswer", kNone, AwaitBeginningOfAnswer},
+      {"AmidTheHandshake", kServerOnly, Once(ClientHello())},
+      {"AfterTheHandshake", kServerOnly, Encrypted("")},
+      {"IdleEncrypted", kServerOnly, Encrypted(Opening())},
+  };
+}
+
+class VanishingPeersTest : public testing::TestWithParam<VanishingPeer> {};
+
+TEST_P(VanishingPeersTest, AreCutWhileOthersAreServed) {
+  AccessServer server({AccessServer::Entry("ranker", "read")}, GetParam().encryption,
+                      [](app::Config& config) {
+                        config.limits.handshake_timeout = std::chrono::milliseconds(500);
+                        config.limits.keepalive_time = std::chrono::milliseconds(500);
+                        config.limits.keepalive_timeout = std::chrono::milliseconds(1'000);
+                        // Neither ends the call whose answer is not taken.
+                        config.limits.search_deadline_max = std::chrono::minutes(10);
+                        config.limits.search_deadline_default = std::chrono::minutes(10);
+                      });
+  const auto metric = [&](const std::string& name) {
+    return MetricValue(ScrapeMetrics(*server.films().app().metrics_port()), name);
+  };
+  const std::string open_connections = "simile_connections{state=\"open\"}";
+  WatchedClient honest(server.NewClient("ranker"));
+  const double connections = metric(open_connections);
+  {
+    RawPeer peer(server.films().app().port(), "127.0.0.9");
+    GetParam().act(peer);
+    peer.Vanish();
+    // This connection is accepted after that of the peer, which is therefore counted now.
+    v1::SearchResponse response;
+    EXPECT_TRUE(server.NewClient("ranker").Search(ToyStory(), response).ok());
+    while (metric(open_connections) != connections) {
+    }
+  }
+  std::printf("vanished peer: %s\n", SearchTimesText(honest.End()).c_str());
+  while (metric("simile_requests_in_flight") != 0) {
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VanishingPeersTest, testing::ValuesIn(VanishingPeers()),
+                         [](const auto& peer) { return peer.param.name; });
+
+// A request that comes a byte each time that another caller has been answered. gRPC tells nobody of
+// a message that is not whole, and takes each byte for a sign of life: only age ends the
+// connection.
+TEST(SlowPeerTest, IsCutWhenItsConnectionIsTooOld) {
+  FilmsServer server([](app::Config& config) {
+    config.limits.connection_age_max = std::chrono::milliseconds(100);
+    config.limits.connection_age_grace = std::chrono::milliseconds(100);
+  });
+  WatchedClient honest(server.NewClient());
+  RawPeer peer(server.app().port(), "127.0.0.9");
+  peer.Send(Opening() + Headers(1) + Data(1, MessagePrefix(1U << 20)));
+  while (peer.SendData(1, "x")) honest.AwaitAnswer();
+  EXPECT_TRUE(peer.AwaitClosed());
+  std::printf("slow peer: %s\n", SearchTimesText(honest.End()).c_str());
+}
 
 // One address begins requests of 128 MiB in all, and leaves each without its last byte.
 TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetOfTheirAddress) {

@@ -1,7 +1,9 @@
 #include "integration/raw_peer.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -9,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <span>
 
 #include "net/http2_frames.h"
@@ -42,6 +45,8 @@ RawPeer::RawPeer(std::uint16_t port, const std::string& from)
       connect(fd_.get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) != 0) {
     std::abort();
   }
+  const int no_delay = 1;  // what it sends goes by itself, a single byte too
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay);
 }
 
 bool RawPeer::Send(std::string_view bytes) {
@@ -57,6 +62,14 @@ bool RawPeer::Send(std::string_view bytes) {
 }
 
 void RawPeer::HalfClose() { shutdown(fd_.get(), SHUT_WR); }
+
+void RawPeer::Vanish() {
+  sock_filter takes_nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program{static_cast<unsigned short>(std::size(takes_nothing)), takes_nothing};
+  if (setsockopt(fd_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
+    std::abort();
+  }
+}
 
 bool RawPeer::AwaitClosed() {
   bool writable = false;
@@ -92,6 +105,20 @@ bool RawPeer::ReceivedFrame::EndsCall(std::uint32_t stream) const {
 
 bool RawPeer::AwaitCallEnd(std::uint32_t stream) {
   return AwaitFrame([stream](const ReceivedFrame& frame) { return frame.EndsCall(stream); });
+}
+
+bool RawPeer::AwaitData(std::uint32_t stream) {
+  return AwaitFrame([stream](const ReceivedFrame& frame) {
+    return frame.header.type == net::FrameType::kData && frame.header.stream == stream &&
+           !frame.payload.empty();
+  });
+}
+
+std::string RawPeer::TrailersOf(std::uint32_t stream) const {
+  const auto last = std::ranges::find_if(frames_, [stream](const ReceivedFrame& frame) {
+    return frame.header.type == net::FrameType::kHeaders && frame.EndsCall(stream);
+  });
+  return last == frames_.end() ? "" : last->payload;
 }
 
 bool RawPeer::AnswersPing() {

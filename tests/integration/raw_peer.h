@@ -27,12 +27,22 @@ class RawPeer {
   bool SendData(std::uint32_t stream, std::string_view bytes);
   // Says that nothing more follows, and still reads.
   void HalfClose();
+  // From now on its kernel drops what the server sends, as when the machine has vanished: it
+  // neither acknowledges nor resets, and what waits below returns false.
+  void Vanish();
   // Whether the server closes the connection.
   bool AwaitClosed();
+  // Whether the server sends some of a message of the call.
+  bool AwaitData(std::uint32_t stream);
   // Whether the server ends the call, by its status or a reset.
   bool AwaitCallEnd(std::uint32_t stream);
+  // The headers that ended the call, encoded: gRPC spells status and message out. Empty after a
+  // reset.
+  std::string TrailersOf(std::uint32_t stream) const;
   // Whether the server still answers a ping.
   bool AnswersPing();
+
+  int fd() const { return fd_.get(); }  // of the connection, for a handshake before the frames
 
  private:
   struct ReceivedFrame {

@@ -28,7 +28,7 @@ void Redirect(ServerProcess::Output output) {
 
 ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
                              const Circumstances& circumstances) {
-  std::vector<std::string> words = {circumstances.program, "serve"};
+  std::vector<std::string> words = {circumstances.program, circumstances.command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);

@@ -21,11 +21,12 @@ class ServerProcess {
     Output standard_output = Output::kRead;
     std::optional<std::uint64_t> descriptors = {};  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
+    std::string command = "serve";
     // NAME=VALUE, before those of this process. By default the CPU is used, also where a GPU is.
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 
-  // Runs `simile serve ARGUMENTS`.
+  // Runs `simile serve ARGUMENTS`, or another command that lasts.
   explicit ServerProcess(const std::vector<std::string>& arguments)
       : ServerProcess(arguments, Circumstances()) {}
   ServerProcess(const std::vector<std::string>& arguments, const Circumstances& circumstances);

@@ -1,7 +1,4 @@
 // Which versions of TLS and which ciphers the server agrees to, asked by OpenSSL itself.
-#include <openssl/ssl.h>
-
-#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -9,6 +6,7 @@
 #include "files/scratch_folder.h"
 #include "integration/access_server.h"
 #include "integration/server_process.h"
+#include "integration/tls_session.h"
 #include "net/loopback.h"
 
 namespace simile::integration {
@@ -23,15 +21,11 @@ struct Offer {
 
 // `TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256`, or empty when the handshake fails.
 std::string Agreed(std::uint16_t port, const Offer& offer) {
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
-                                                                  &SSL_CTX_free);
-  EXPECT_EQ(SSL_CTX_set_min_proto_version(context.get(), offer.version), 1);
-  EXPECT_EQ(SSL_CTX_set_max_proto_version(context.get(), offer.version), 1);
-  EXPECT_EQ(SSL_CTX_set_cipher_list(context.get(), (offer.ciphers + ":@SECLEVEL=0").c_str()), 1);
-  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
-  SSL_CTX_set_alpn_protos(context.get(), kHttp2, sizeof kHttp2);
+  const TlsSession session = NewTlsSession();
+  EXPECT_EQ(SSL_set_min_proto_version(session.get(), offer.version), 1);
+  EXPECT_EQ(SSL_set_max_proto_version(session.get(), offer.version), 1);
+  EXPECT_EQ(SSL_set_cipher_list(session.get(), (offer.ciphers + ":@SECLEVEL=0").c_str()), 1);
   const base::FileDescriptor fd = net::ConnectTo(port);
-  const std::unique_ptr<SSL, decltype(&SSL_free)> session(SSL_new(context.get()), &SSL_free);
   SSL_set_fd(session.get(), fd.get());
   if (SSL_connect(session.get()) != 1) return "";
   return std::string(SSL_get_version(session.get())) + " " + SSL_get_cipher_name(session.get());

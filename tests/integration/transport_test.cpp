@@ -1,9 +1,14 @@
 // What the transport does for callers that do not behave, and for connections that are old.
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <future>
+#include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,22 +16,15 @@
 #include <gtest/gtest.h>
 
 #include "integration/films_server.h"
+#include "integration/honest_client.h"
 #include "integration/raw_call.h"
+#include "integration/server_process.h"
 #include "integration/stalling_relay.h"
 #include "service/grpc/messages.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::integration {
 namespace {
-
-// Six megabytes: more than a caller's flow-control window takes before it reads.
-v1::SearchRequest SixMegabytes() {
-  v1::SearchRequest request = ToyStory();
-  request.mutable_options()->set_k(3'000);
-  request.mutable_options()->set_with_vectors(true);
-  request.mutable_options()->set_reply_bytes_max(64U << 20);
-  return request;
-}
 
 // Callers that do not read their replies; each has a connection of its own.
 class UnreadReplyTest : public testing::Test {
@@ -141,6 +139,73 @@ TEST(StalledPeerTest, IsDisconnectedAndItsCallEnds) {
   while (in_flight() > 0) {
   }
 }
+
+// A client whose process is stopped, as by SIGSTOP: its kernel still acknowledges, until its
+// buffers are full.
+struct StoppedClient {
+  std::string name;
+  std::vector<std::string> flags;  // of `simile bench`
+};
+void PrintTo(const StoppedClient& client, std::ostream* out) { *out << client.name; }
+
+// A whole reply with payload has 1.2 MB: many fill the buffers.
+std::vector<StoppedClient> StoppedClients() {
+  return {{"SmallReplies", {}},
+          {"LargeReplies", {"-k", "5000", "--payload", "all"}},
+          {"LargeRepliesOfAStream", {"-k", "5000", "--payload", "all", "--stream"}}};
+}
+
+class StoppedClientTest : public testing::TestWithParam<StoppedClient> {
+ protected:
+  double Metric(const std::string& name) {
+    return MetricValue(ScrapeMetrics(*server_.app().metrics_port()), name);
+  }
+  double CountConnections() { return Metric("simile_connections{state=\"open\"}"); }
+  double CountInFlight() { return Metric("simile_requests_in_flight"); }
+
+  FilmsServer server_{[](app::Config& config) {
+    config.limits.keepalive_time = std::chrono::milliseconds(500);
+    config.limits.keepalive_timeout = std::chrono::milliseconds(2'000);
+    config.limits.search_deadline_max = std::chrono::minutes(10);  // keepalive alone ends a call
+  }};
+};
+
+TEST_P(StoppedClientTest, IsCutWhileOthersAreServedAndComesBack) {
+  HonestClient honest(server_.NewClient(), ToyStory(), [](const v1::SearchResponse& response) {
+    return testing::AssertionResult(response.results(0).hits_size() == 10);
+  });
+  honest.AwaitAnswer();
+  const double connections = CountConnections();
+  std::vector<std::string> arguments = {
+      "--server", server_.app().address(), "--connections", "2", "--duration", "10m"};
+  std::ranges::copy(GetParam().flags, std::back_inserter(arguments));
+  // A connection without calls answers the server's pings as often as gRPC looks at it: each 5 s by
+  // default.
+  ServerProcess client(
+      arguments,
+      {.command = "bench", .variables = {"GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100"}});
+  // Waits for more calls than the one of the honest client.
+  const auto await_calls = [&](int connections_of_client) {
+    while (CountConnections() < connections + connections_of_client || CountInFlight() < 2) {
+      ASSERT_FALSE(client.HasEnded());
+    }
+  };
+  await_calls(2);
+  client.Signal(SIGSTOP);
+  while (CountConnections() != connections) {
+  }
+  while (CountInFlight() > 1) {
+  }
+  honest.AwaitAnswer();
+  client.Signal(SIGCONT);
+  await_calls(1);
+  std::printf("stopped client: %s\n", SearchTimesText(honest.End()).c_str());
+  client.Signal(SIGINT);
+  EXPECT_EQ(client.AwaitExit(), 128 + SIGINT) << client.output();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StoppedClientTest, testing::ValuesIn(StoppedClients()),
+                         [](const auto& client) { return client.param.name; });
 
 TEST(ConnectionAgeTest, SendsAConnectionAwayThatIsTooOld) {
   FilmsServer server([](app::Config& config) {
