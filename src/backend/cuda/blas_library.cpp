@@ -3,7 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <vector>
+#include <span>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,11 +23,11 @@ bool Find(void* library, const char* name, Function& function, std::string& miss
   return function != nullptr;
 }
 
-}  // namespace
-
-absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
-  const std::vector<std::string> own{fmt::format("libcublas.so.{}", kToolkit)};
-  const std::span<const std::string> tried = names.empty() ? std::span(own) : names;
+// Loads the first that exists. Returns why none can be loaded; empty where one is.
+//   names  as for dlopen; empty for the name that belongs to the toolkit of this build
+std::string Load(std::span<const std::string> names, BlasLibrary& blas) {
+  const std::string own = fmt::format("libcublas.so.{}", kToolkit);
+  const std::span<const std::string> tried = names.empty() ? std::span(&own, 1) : names;
   std::string errors;
   for (const std::string& name : tried) {
     void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -34,7 +36,6 @@ absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
       errors += fmt::format("{}{}", errors.empty() ? "" : "; ", error != nullptr ? error : name);
       continue;
     }
-    BlasLibrary blas;
     std::string missing;
     if (Find(library, "cublasCreate_v2", blas.create, missing) &&
         Find(library, "cublasDestroy_v2", blas.destroy, missing) &&
@@ -42,27 +43,41 @@ absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names) {
         Find(library, "cublasSetWorkspace_v2", blas.set_workspace, missing) &&
         Find(library, "cublasSetMathMode", blas.set_math_mode, missing) &&
         Find(library, "cublasGemmEx", blas.gemm, missing)) {
-      return blas;
+      return "";
     }
     errors += fmt::format("{}{} has no {}", errors.empty() ? "" : "; ", name, missing);
   }
-  return absl::NotFoundError(
-      fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
-                  errors, kToolkit, kToolkit));
+  return fmt::format("cuBLAS cannot be loaded: {}; install the cuBLAS of CUDA {} (libcublas-{}-*)",
+                     errors, kToolkit, kToolkit);
 }
 
-absl::Status TryBlas(const BlasLibrary& blas, int device) {
+// Makes a handle on the device and destroys it: whether the libraries that this one loads fit it
+// only shows then. Returns why it cannot be used, but not a lack of memory or a failed device,
+// which the engine reports by itself.
+std::string Try(int device, const BlasLibrary& blas) {
   cublasHandle_t handle = nullptr;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   if (cudaSetDevice(device) == cudaSuccess) status = blas.create(&handle);
   if (handle != nullptr) blas.destroy(handle);
   cudaGetLastError();  // clears an error that is not sticky
-  if (status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_ALLOC_FAILED) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      fmt::format("cuBLAS cannot be used: {}; libcublas and libcublasLt must be of one version",
-                  MessageOf(status, "cublasCreate")));
+  if (status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_ALLOC_FAILED) return "";
+  return fmt::format("cuBLAS cannot be used: {}; libcublas and libcublasLt must be of one version",
+                     MessageOf(status, "cublasCreate"));
+}
+
+}  // namespace
+
+WorkspaceSize BlasLibrary::SizeOf(WorkspaceSize workspace) const {
+  if (!loaded()) workspace.tile_bytes = workspace.blas_bytes = 0;
+  return workspace;
+}
+
+BlasLibrary LoadBlas(const GpuOptions& options) {
+  BlasLibrary blas;
+  std::string missing = Load(options.blas_libraries, blas);
+  if (missing.empty()) missing = Try(options.device, blas);
+  if (!missing.empty()) blas = {.missing = std::move(missing)};
+  return blas;
 }
 
 }  // namespace simile::backend::cuda

@@ -2,11 +2,9 @@
 
 #include <cublas_v2.h>
 
-#include <span>
 #include <string>
 
-#include <absl/status/status.h>
-#include <absl/status/statusor.h>
+#include "backend/gpu_options.h"
 
 namespace simile::backend::cuda {
 
@@ -26,19 +24,16 @@ struct BlasLibrary {
   decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
   Gemm gemm = nullptr;
+  // Why the library cannot be used, in one sentence: then all functions are null. Else empty.
+  std::string missing;
 
   bool loaded() const { return gemm != nullptr; }
+  // Without matrix products where there is no library.
+  WorkspaceSize SizeOf(WorkspaceSize workspace) const;
 };
 
-// Loads the first of the libraries that exists, until the process ends.
-//   names  as for dlopen; empty for the name that belongs to the toolkit of this build
-// Errors: kNotFound, with the names tried and the loader's messages.
-absl::StatusOr<BlasLibrary> LoadBlas(std::span<const std::string> names);
-
-// Makes a handle on the device and destroys it: whether the libraries that this one loads fit it
-// only shows then.
-// Errors: kFailedPrecondition, with cuBLAS's status. Not a lack of memory or a failed device, which
-//         the engine reports by itself.
-absl::Status TryBlas(const BlasLibrary& blas, int device);
+// Loads the first of options.blas_libraries that exists, until the process ends, and tries it on
+// the device.
+BlasLibrary LoadBlas(const GpuOptions& options);
 
 }  // namespace simile::backend::cuda

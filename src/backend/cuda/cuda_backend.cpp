@@ -115,20 +115,15 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenCudaBackend(const GpuOptions& options) {
-  absl::StatusOr<BlasLibrary> blas = LoadBlas(options.blas_libraries);
-  if (blas.ok()) {
-    if (absl::Status tried = TryBlas(*blas, options.device); !tried.ok()) blas = std::move(tried);
-  }
-  GpuOptions opened = options;
+  const BlasLibrary blas = LoadBlas(options);
   std::string limitation;
-  if (!blas.ok()) {
-    opened.workspace.tile_bytes = opened.workspace.blas_bytes = 0;
+  if (!blas.loaded()) {
     limitation = fmt::format("batches of more than {} queries take several scans, because {}",
-                             options.tuning.scan_queries_max, std::string(blas.status().message()));
+                             options.tuning.scan_queries_max, blas.missing);
   }
   std::shared_ptr<CudaEngine> engine;
   try {
-    engine = std::make_shared<CudaEngine>(opened, blas.ok() ? *blas : BlasLibrary{});
+    engine = std::make_shared<CudaEngine>(options, blas);
   } catch (const DeviceError& error) {
     return error.status();
   } catch (const std::bad_alloc&) {

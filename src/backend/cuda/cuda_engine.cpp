@@ -15,7 +15,7 @@ CudaEngine::CudaEngine(const GpuOptions& options, const BlasLibrary& blas)
     : tuning_(options.tuning),
       device_(options, blas),
       names_(device_.traits().capability),
-      sizes_(SizesToTry(options.workspace)) {}
+      sizes_(SizesToTry(blas.SizeOf(options.workspace))) {}
 
 absl::Status CudaEngine::CheckCard() {
   constexpr unsigned kNarrowest = kLaneCount;

@@ -114,7 +114,8 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
 //   hits    expected of a query; lowered
 void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
                    double factor, PassPlan& plan, double& hits) {
-  constexpr double kSecondsOfGate = 4e-6;  // estimated: a barrier or two and the ranks
+  // Estimated: a barrier or two and the ranks; gpu_steps, step `scan-parts`, measures it.
+  constexpr double kSecondsOfGate = 4e-6;
   if (tuning.second_gate_share == 0) return;
   const unsigned tiles = segment.row_count / kScanTileRows / tuning.second_gate_share;
   const double share = static_cast<double>(tiles) * kScanTileRows / segment.row_count;

@@ -154,9 +154,9 @@ class KernelVariantTest : public ::testing::TestWithParam<std::size_t> {
     workspace_.reset();
     device_.reset();
     tests::ResetEmulatedGpu(CardOf(0), seed);
-    const auto blas = LoadBlas(options.blas_libraries);
-    ASSERT_TRUE(blas.ok()) << blas.status().ToString();
-    device_ = std::make_unique<Device>(options, *blas);
+    const BlasLibrary blas = LoadBlas(options);
+    ASSERT_TRUE(blas.loaded()) << blas.missing;
+    device_ = std::make_unique<Device>(options, blas);
     workspace_ = std::make_unique<Workspace>(*device_, options.workspace, 1);
   }
 

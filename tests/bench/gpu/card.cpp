@@ -25,26 +25,13 @@ absl::Status FindCard(int ordinal) {
   return absl::OkStatus();
 }
 
-backend::WorkspaceSize FoundBlas::SizeOf(backend::WorkspaceSize workspace) const {
-  if (!library.loaded()) workspace.tile_bytes = workspace.blas_bytes = 0;
-  return workspace;
-}
-
-FoundBlas FindBlas(const backend::GpuOptions& options) {
-  const auto blas = backend::cuda::LoadBlas(options.blas_libraries);
-  const absl::Status status =
-      blas.ok() ? backend::cuda::TryBlas(*blas, options.device) : blas.status();
-  if (status.ok()) return {*blas, ""};
-  return {{}, fmt::format("no cuBLAS: {}", std::string(status.message()))};
-}
-
 int WithCard(const backend::GpuOptions& options, const std::function<absl::Status(Card&)>& work) {
   if (absl::Status status = FindCard(options.device); !status.ok()) {
     Explain(status);
     return kExitNoCard;
   }
   try {
-    Card card(options, FindBlas(options));
+    Card card(options, backend::cuda::LoadBlas(options));
     const absl::Status status = work(card);
     return status.ok() ? 0 : Explain(status);
   } catch (const std::exception& error) {  // DeviceError, or this machine is out of memory

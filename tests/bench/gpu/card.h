@@ -26,26 +26,17 @@ backend::GpuOptions BenchOptions();
 // Errors: kFailedPrecondition, in one sentence: there is no card, or CUDA's error.
 absl::Status FindCard(int ordinal);
 
-// cuBLAS as the engine takes it: where none can be used, passes go without matrix products.
-struct FoundBlas {
-  backend::cuda::BlasLibrary library;
-  std::string missing;  // "no cuBLAS: why"; empty where there is one
-
-  backend::WorkspaceSize SizeOf(backend::WorkspaceSize workspace) const;
-};
-FoundBlas FindBlas(const backend::GpuOptions& options);
-
 // A card, opened as the engine opens it, with its workspace.
 struct Card {
   // Throws DeviceError.
-  Card(const backend::GpuOptions& options, const FoundBlas& blas)
-      : device(options, blas.library),
-        workspace(device, blas.SizeOf(options.workspace), 1),
-        blas_missing(blas.missing) {}
+  Card(const backend::GpuOptions& options, const backend::cuda::BlasLibrary& blas)
+      : device(options, blas), workspace(device, blas.SizeOf(options.workspace), 1) {}
+
+  // Why there are no matrix products; empty where there are.
+  const std::string& blas_missing() const { return device.blas().missing; }
 
   backend::cuda::Device device;
   backend::cuda::Workspace workspace;
-  const std::string blas_missing;  // as in FoundBlas
 };
 
 // Opens the card and runs work on it. Prints any error and returns the exit code.

@@ -218,7 +218,7 @@ absl::Status TimeOnDevice(Card& card, backend::cuda::PassRunner& runner, const B
 }
 
 // Errors: the first one; kUnavailable when the device is lost.
-absl::Status MeasureDevice(const backend::GpuOptions& gpu, const FoundBlas& blas,
+absl::Status MeasureDevice(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
                            const BenchData& data, const BenchTruth& truth,
                            std::span<BenchCase> cases, Results& results) try {
   Card card(gpu, blas);
@@ -237,7 +237,7 @@ absl::Status MeasureDevice(const backend::GpuOptions& gpu, const FoundBlas& blas
 }
 
 // Errors: the first one; the other cases are measured all the same, unless the device is lost.
-absl::Status MeasureAll(const backend::GpuOptions& gpu, const FoundBlas& blas,
+absl::Status MeasureAll(const backend::GpuOptions& gpu, const backend::cuda::BlasLibrary& blas,
                         const BenchData& data, const BenchTruth& truth, Results& results) {
   // The targets are for k up to 100: what goes wrong with longer answers must not cost them.
   constexpr std::uint32_t kTargetsMax = 100;
@@ -318,7 +318,7 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
       results.cases.push_back({.batch = batch, .k = k});
     }
   }
-  const FoundBlas blas = FindBlas(gpu);
+  const backend::cuda::BlasLibrary blas = backend::cuda::LoadBlas(gpu);
   const std::vector<unsigned> batches(options.data.batches.begin(), options.data.batches.end());
   Ceilings ceilings;
   {

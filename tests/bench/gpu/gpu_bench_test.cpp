@@ -41,9 +41,9 @@ class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
   void SetUp() override {
     tests::ResetEmulatedGpu(tests::CardOf(GetParam()), 1);
     options_ = tests::EmulatedOptions();
-    const auto blas = backend::cuda::LoadBlas(options_.blas_libraries);
-    ASSERT_TRUE(blas.ok()) << blas.status().ToString();
-    device_ = std::make_unique<Device>(options_, *blas);
+    const backend::cuda::BlasLibrary blas = backend::cuda::LoadBlas(options_);
+    ASSERT_TRUE(blas.loaded()) << blas.missing;
+    device_ = std::make_unique<Device>(options_, blas);
     workspace_ = std::make_unique<backend::cuda::Workspace>(*device_, options_.workspace, 1);
   }
 
@@ -212,7 +212,7 @@ class VariantsTest : public PassStepsTest {
  protected:
   // The lines of the scan and of GEMM, the former alone in one pass, for batches of 1 and 8.
   nlohmann::json Lines(bool truth_is_of_these_rows) {
-    Card card(options_, FindBlas(options_));
+    Card card(options_, backend::cuda::LoadBlas(options_));
     return Lines(truth_is_of_these_rows, card);
   }
   nlohmann::json Lines(bool truth_is_of_these_rows, Card& card) {
@@ -277,11 +277,11 @@ TEST_P(VariantsTest, EndsWithTheErrorWhenTheDeviceIsLost) {
 
 TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
   emulated_cuda::InjectFault({.nth = 1, .error = cudaErrorNotSupported, .name = "cublasCreate"});
-  EXPECT_THAT(FindBlas(options_).missing,
-              ::testing::HasSubstr("no cuBLAS: cuBLAS cannot be used: "));
+  EXPECT_THAT(backend::cuda::LoadBlas(options_).missing,
+              ::testing::HasSubstr("cuBLAS cannot be used: "));
   backend::GpuOptions without = options_;
   without.blas_libraries = {"libno_such_blas.so"};
-  const FoundBlas blas = FindBlas(without);
+  const backend::cuda::BlasLibrary blas = backend::cuda::LoadBlas(without);
   EXPECT_THAT(blas.missing, ::testing::HasSubstr("libno_such_blas.so"));
   Card card(options_, blas);
   const nlohmann::json lines = Lines(true, card);

@@ -115,6 +115,22 @@ def scan_parts(steps: dict) -> Iterator[Decision]:
                        "the L2 keeps rows: its rate is the floor" if warmer > 0.1 else "memory's rate is the floor")
 
 
+def second_gate(steps: dict) -> Iterator[Decision]:
+    for (shape, scan, batch, k), lines in groups(lines_of(steps, "second-gate"), "shape", "variant", "batch", "k"):
+        planned = next((line for line in lines if line["planned"]), None)
+        if len(lines) == 1 or planned is None:  # too few rows for a second gate
+            continue
+        best = min(lines, key=lambda line: line["pass_us"])
+        yield Decision(f"second gate, {scan}, {shape}, {batch} queries, k {k}",
+                       "; ".join(f'{"1 in " + str(line["one_row_in"]) if line["one_row_in"] else "none"}: {line["pass_us"]:.1f} us'
+                                 for line in lines),
+                       f'{"1 row in " + str(planned["one_row_in"]) if planned["one_row_in"] else "none"} is fastest',
+                       "planned as is" if best["pass_us"] >= planned["pass_us"] * (1 - NEAR) else
+                       "a greater kSecondsOfGate (pass_plan.cpp)" if best["one_row_in"] == 0 else
+                       "a smaller kSecondsOfGate (pass_plan.cpp)" if planned["one_row_in"] == 0 else
+                       f'gpu tuning second_gate_share {best["one_row_in"]}')
+
+
 def finish(steps: dict) -> Iterator[Decision]:
     for line in lines_of(steps, "finish"):
         three = line["three_launches_us"]
@@ -227,6 +243,16 @@ def gather(steps: dict) -> Iterator[Decision]:
                        "a pass with a mask is always faster here")
 
 
+def small_segments(steps: dict) -> Iterator[Decision]:
+    for (shape, batch), lines in groups(lines_of(steps, "small-segments"), "shape", "batch"):
+        wins = [line["rows"] for line in lines if line["pass_us"] == 0 or line["canonical_us"] <= line["pass_us"]]
+        yield Decision(f"canonical scores of all rows or pass, rows of {shape}, {batch} queries",
+                       "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
+                       "they cross at 4,096 rows",
+                       f"canonical scores up to {max(wins):,} rows (gpu tuning canonical_rows_max)" if wins else
+                       "a pass is always faster here")
+
+
 def exchange(steps: dict) -> Iterator[Decision]:
     for (shape, scan), lines in groups(lines_of(steps, "exchange"), "shape", "variant"):
         most = 0
@@ -256,7 +282,8 @@ def decide(steps: dict, sums: dict) -> list[Decision]:
     """All decisions; later ones depend on earlier ones."""
     decisions = list(tensor_sums(sums))
     if steps.get("lines"):
-        for decisions_of in (variants, scan_shape, scan_parts, finish, gemm_pass, select, gate_and_finish, tile, rescore, gather, exchange):
+        for decisions_of in (variants, scan_shape, scan_parts, second_gate, finish, gemm_pass, select, gate_and_finish, tile,
+                             rescore, gather, small_segments, exchange):
             try:
                 decisions += decisions_of(steps)
             except (KeyError, TypeError, ZeroDivisionError) as error:  # a figure that was not measured is null

@@ -287,6 +287,25 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("two streams stay", self.conclusion("two streams"))
         self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped"))
 
+    def test_a_second_gate_is_planned_where_it_is_faster(self):
+        subject = "second gate, row_scan_ring"  # none of the shape whose rows are too few for one
+        self.assertEqual(self.conclusion(subject), "gpu tuning second_gate_share 8")
+        self.change("second-gate", {"pass_us": 410.0}, one_row_in=16)
+        self.assertEqual(self.conclusion(subject), "planned as is")
+        self.change("second-gate", {"pass_us": 350.0}, shape="1000000x768", one_row_in=0)
+        self.assertIn("a greater kSecondsOfGate", self.conclusion(subject))
+        self.change("second-gate", {"planned": False}, one_row_in=16)
+        self.change("second-gate", {"pass_us": 500.0, "planned": True}, shape="1000000x768", one_row_in=0)
+        self.assertIn("a smaller kSecondsOfGate", self.conclusion(subject))
+
+    def test_canonical_scores_answer_segments_of_which_a_pass_takes_longer(self):
+        subject = "canonical scores of all rows or pass, rows of 62423x384, 1 queries"
+        self.assertIn("up to 1,024 rows", self.conclusion(subject))
+        self.change("small-segments", {"pass_us": 18.0}, rows=4096)
+        self.assertIn("up to 4,096 rows", self.conclusion(subject))
+        self.change("small-segments", {"pass_us": 11.0})
+        self.assertIn("always faster", self.conclusion(subject))
+
     def test_a_figure_that_was_not_measured_affects_no_other(self):
         self.change("select", {"tb_s": None})
         self.assertEqual(self.conclusion("select"), "measure it again")

@@ -157,8 +157,8 @@ std::vector<Step> StepsOf(const Card& card, const Options& options, StepLog& log
   std::vector<Step> steps;
   for (const Step& step : kSteps) {
     if (!options.Wants(step.name)) continue;
-    if (!card.blas_missing.empty() && NeedsBlas(step, options)) {
-      log.Skip(std::string(step.name), card.blas_missing);
+    if (!card.blas_missing().empty() && NeedsBlas(step, options)) {
+      log.Skip(std::string(step.name), card.blas_missing());
     } else {
       steps.push_back(step);
     }
@@ -216,7 +216,7 @@ absl::Status Measure(Card& card, const Options& options) {
   if (options.Wants(kCeilings)) {
     MeasureCeilings(card, {384, 768}, {64, 128, 1'000},
                     [&](const Ceilings& so_far) { log.Set(kCeilings, ToJson(so_far)); });
-    if (!card.blas_missing.empty()) log.Skip("products", card.blas_missing);
+    if (!card.blas_missing().empty()) log.Skip("products", card.blas_missing());
   }
   const std::vector<Step> steps = StepsOf(card, options, log);
   if (steps.empty()) return log.status();

@@ -102,9 +102,9 @@ absl::Status Count(const Options& options) {
   tests::ResetEmulatedGpu(
       tests::CardOf(0), options.seed,
       resident_size.total() + backend::WorkspaceBytes(gpu.workspace) + (std::size_t{64} << 20));
-  const auto blas = backend::cuda::LoadBlas(gpu.blas_libraries);
-  if (!blas.ok()) return blas.status();
-  backend::cuda::Device device(gpu, *blas);
+  const backend::cuda::BlasLibrary blas = backend::cuda::LoadBlas(gpu);
+  if (!blas.loaded()) return absl::NotFoundError(blas.missing);
+  backend::cuda::Device device(gpu, blas);
   backend::cuda::Workspace workspace(device, gpu.workspace, 1);
   backend::cuda::ResidentRows resident(device, {rows, nullptr, Metric::kCosine, 0}, resident_size);
   backend::cuda::PassRunner runner(device, workspace, resident);

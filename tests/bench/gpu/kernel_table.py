@@ -8,7 +8,8 @@
 
 Prints a Markdown table. Exits with 1 when a kernel spills. Loads in flight are counted with --compile alone, in the
 machine code and not on a card: the most loads from global memory that one thread has issued before an instruction
-needs the first of them. Copies to shared memory (cp.async) are not among them.
+needs the first of them. Copies to shared memory (cp.async) are not among them. --cuobjdump names the program that reads
+the machine code; those after CUDA 13.0 read none for sm_61 and sm_70.
 """
 
 import argparse
@@ -138,8 +139,8 @@ def output_of(*command: str) -> str:
     return done.stdout + done.stderr
 
 
-def compile_kernels(archs: str, nvcc: str, cuda12: str | None) -> list[Kernel]:
-    """Every kernel on these architectures, by nvcc, or by clang with this toolkit, which counts no loads."""
+def compile_kernels(archs: str, nvcc: str, cuda12: str | None, cuobjdump: str) -> list[Kernel]:
+    """Every kernel on these architectures, by nvcc, or by clang with this toolkit."""
     if cuda12:
         flags = (ROOT / "cmake/cuda12/flags").read_text(encoding="utf-8").split()  # those of the build
         command = ["clang++-19", *flags, f"--cuda-path={cuda12}", "-Xcuda-ptxas", "-v", f"-I{ROOT}", f"-I{ROOT}/cmake/cuda12"]
@@ -152,11 +153,9 @@ def compile_kernels(archs: str, nvcc: str, cuda12: str | None) -> list[Kernel]:
         for source in sorted((ROOT / "kernels").glob("*.cu")):
             compiled = str(pathlib.Path(folder) / "kernel.o")
             text += output_of(*command, "-c", str(source), "-o", compiled)
-            if not cuda12:
-                sass += output_of(str(pathlib.Path(nvcc).with_name("cuobjdump")), "-sass", compiled)
+            sass += output_of(cuobjdump, "-sass", compiled)
     kernels = parse(text)
-    if not cuda12:
-        count_loads(sass, kernels)
+    count_loads(sass, kernels)
     return kernels
 
 
@@ -166,10 +165,12 @@ def main() -> int:
     parser.add_argument("--compile", metavar="80,90", help="compile the kernels for these architectures instead")
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--cuda12", metavar="FOLDER", help="compile by clang 19 with what cmake/cuda12/fetch put there")
+    parser.add_argument("--cuobjdump", metavar="PROGRAM", help="default the one beside nvcc")
     arguments = parser.parse_args()
     if (arguments.log is None) == (arguments.compile is None):
         parser.error("give the log of a build, or --compile")
-    kernels = (compile_kernels(arguments.compile, arguments.nvcc, arguments.cuda12) if arguments.compile
+    cuobjdump = arguments.cuobjdump or str(pathlib.Path(arguments.nvcc).with_name("cuobjdump"))
+    kernels = (compile_kernels(arguments.compile, arguments.nvcc, arguments.cuda12, cuobjdump) if arguments.compile
                else parse(arguments.log.read_text(encoding="utf-8")))
     if not kernels:
         print("error: no kernel in it: ptxas prints nothing for kernels from a cache", file=sys.stderr)

@@ -38,7 +38,8 @@ struct StepBench {
   // The first pass of a batch by one strategy. nullopt: a scan has no rows in its form, or too many
   // queries or hits for rows of this length.
   std::optional<backend::cuda::PassPlan> PlanBy(backend::cuda::PassStrategy strategy,
-                                                unsigned batch, unsigned k_wanted) const;
+                                                unsigned batch, unsigned k_wanted,
+                                                const backend::GpuTuning& tuning = {}) const;
   // Throws std::bad_optional_access where there is none.
   backend::cuda::PassPlan GemmPlan(unsigned batch, unsigned k_wanted) const {
     return PlanBy(backend::cuda::PassStrategy::kGemm, batch, k_wanted).value();
@@ -61,7 +62,8 @@ void MeasureVariants(const StepBench& bench);
 
 // The scans of kScans. Reading alone, for every ring shape that fits this card, and without a ring.
 void MeasureScanShapes(const StepBench& bench);
-// What sample, hits and finish add to the reading; warm and with a cold L2.
+// What sample, hits and finish add to the reading; warm and with a cold L2. Then the whole scan by
+// the share of rows that set a second gate, planned or not.
 void MeasureScanParts(const StepBench& bench);
 // The finish of a scan in the scan's launch, in one of its own with a block a query, and in three.
 void MeasureFinish(const StepBench& bench);
@@ -76,7 +78,8 @@ void MeasureGemmPass(const StepBench& bench);
 // sample_gate.cu and finish.cu alone, after a pass through GEMM.
 void MeasureGateAndFinish(const StepBench& bench);
 
-// The share of rows at which a pass with a mask becomes faster than a list of rows.
+// The share of rows at which a pass with a mask becomes faster than a list of rows. Then the number
+// of rows from which on a pass is faster than canonical scores of all.
 void MeasureGather(const StepBench& bench);
 // A scan from host to host, its queries and answers copied or in mapped memory.
 void MeasureExchange(const StepBench& bench);

@@ -234,9 +234,8 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
                                    const backend::cuda::CardTraits& card,
                                    const backend::WorkspaceSize& workspace,
                                    const backend::cuda::ResidentRows& rows, std::size_t batch,
-                                   unsigned k) {
+                                   unsigned k, backend::GpuTuning tuning) {
   const unsigned wanted = std::min(k, rows.size().row_count);
-  backend::GpuTuning tuning;
   tuning.scan_queries_max = variant.queries_max;
   return PlanAll(batch, variant.queries_max, [&](std::size_t count) {
     return PlanVariant(variant, card, tuning, workspace, rows.size(),
@@ -247,10 +246,10 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
 std::vector<PlannedPass> PlanBatch(PassStrategy strategy, const backend::cuda::CardTraits& card,
                                    const backend::WorkspaceSize& workspace,
                                    const backend::cuda::ResidentRows& rows, std::size_t batch,
-                                   unsigned k) {
+                                   unsigned k, const backend::GpuTuning& tuning) {
   for (const backend::cuda::KernelVariant& variant : backend::cuda::KernelVariants()) {
     if (variant.strategy != strategy) continue;
-    std::vector<PlannedPass> passes = PlanBatch(variant, card, workspace, rows, batch, k);
+    std::vector<PlannedPass> passes = PlanBatch(variant, card, workspace, rows, batch, k, tuning);
     if (!passes.empty()) return passes;
   }
   return {};

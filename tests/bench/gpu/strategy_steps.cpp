@@ -41,18 +41,62 @@ RowMask EveryRow(unsigned row_count, unsigned step, unsigned first) {
   return mask;
 }
 
+// Canonical scores of all rows that may be in the answers, as the engine computes them.
+double TimeCanonical(PassRunner& runner, const SearchBatch& search,
+                     std::span<const DeviceQuery> queries) {
+  return TimeOnHost([&] {
+    for (std::span<const DeviceQuery> left = queries; !left.empty();) {
+      const auto taken = left.first(runner.CanonicalSlots(left));
+      runner.RunCanonical(search, taken);
+      left = left.subspan(taken.size());
+    }
+  });
+}
+
+// Of a batch that one pass answers; 0 where none does.
+double TimePass(const StepBench& bench, PassRunner& runner, const SearchBatch& search,
+                std::span<const DeviceQuery> queries) {
+  const auto passes = PlanBatch(bench.card.device.traits(), bench.card.workspace.size(),
+                                runner.rows(), queries.size(), bench.k);
+  if (passes.size() != 1) return 0;
+  return TimeOnHost([&] { runner.Run(passes.front().plan, search, queries); });
+}
+
 std::vector<DeviceQuery> FilteredQueries(const Filter& filter, unsigned batch, unsigned k) {
   auto queries = UnfilteredQueries(batch, std::min(k, filter.passing));
   for (DeviceQuery& query : queries) query.filter = &filter;
   return queries;
 }
 
+void MeasureSmallSegments(const StepBench& bench) {
+  const MatrixView all = bench.steps.rows().host().rows;
+  for (const unsigned row_count : bench.Cases({1'024U, 2'048U, 4'096U, 8'192U, 16'384U, 32'768U})) {
+    if (row_count > bench.row_count()) break;
+    const MatrixView rows = all.Slice(0, row_count);
+    backend::cuda::ResidentRows resident(bench.card.device, {rows, nullptr, Metric::kCosine, 0},
+                                         ResidentSizeOf(bench.card.device, rows));
+    PassRunner runner(bench.card.device, bench.card.workspace, resident);
+    for (const unsigned batch : bench.Cases({1U, 32U, 100U})) {
+      const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
+      const SearchBatch search{bench.First(batch), specs};
+      const auto queries = UnfilteredQueries(batch, bench.k);
+      const double canonical_us = TimeCanonical(runner, search, queries);
+      bench.log.Add("small-segments", bench.shape,
+                    {{"batch", batch},
+                     {"k", bench.k},
+                     {"rows", row_count},
+                     {"canonical_us", canonical_us},
+                     {"pass_us", TimePass(bench, runner, search, queries)}});
+    }
+  }
+}
+
 }  // namespace
 
-std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch,
-                                          unsigned k_wanted) const {
+std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch, unsigned k_wanted,
+                                          const backend::GpuTuning& tuning) const {
   const auto passes = PlanBatch(strategy, card.device.traits(), card.workspace.size(), steps.rows(),
-                                batch, k_wanted);
+                                batch, k_wanted, tuning);
   if (passes.empty()) return std::nullopt;
   return passes.front().plan;
 }
@@ -71,19 +115,9 @@ void MeasureGather(const StepBench& bench) {
       auto& filters = runner.rows().filters();
       const auto listed =
           FilteredQueries(*filters.Use(for_list, bench.row_count(), stream), batch, bench.k);
-      const double gather_us = TimeOnHost([&] {
-        for (std::span<const DeviceQuery> left(listed); !left.empty();) {
-          const auto taken = left.first(std::min(left.size(), runner.CanonicalSlots(left)));
-          runner.RunCanonical(search, taken);
-          left = left.subspan(taken.size());
-        }
-      });
+      const double gather_us = TimeCanonical(runner, search, listed);
       const auto masked = FilteredQueries(*filters.Use(for_pass, 0, stream), batch, bench.k);
-      const auto passes = PlanBatch(bench.card.device.traits(), bench.card.workspace.size(),
-                                    bench.steps.rows(), batch, bench.k);
-      const double pass_us =
-          passes.size() == 1 ? TimeOnHost([&] { runner.Run(passes.front().plan, search, masked); })
-                             : 0;
+      const double pass_us = TimePass(bench, runner, search, masked);
       filters.Release();
       bench.log.Add("gather", bench.shape,
                     {{"batch", batch},
@@ -93,6 +127,7 @@ void MeasureGather(const StepBench& bench) {
                      {"pass_us", pass_us}});
     }
   }
+  MeasureSmallSegments(bench);
 }
 
 void MeasureExchange(const StepBench& bench) {

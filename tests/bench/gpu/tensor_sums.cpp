@@ -129,7 +129,7 @@ absl::Status TestAll(Card& card, const Options& options) {
   using Clock = std::chrono::steady_clock;
   const Buffers buffers(card.device);
   FetchWorst(card, buffers);
-  const unsigned method_count = card.blas_missing.empty() ? kSumMethodCount : kBlasFloats;
+  const unsigned method_count = card.blas_missing().empty() ? kSumMethodCount : kBlasFloats;
   constexpr double kCombinations = std::size(kLengths) * std::size(kTerms);
   const auto rounds = static_cast<unsigned>(
       std::max(1.0, std::ceil(options.sums / kCombinations / static_cast<double>(kSumsOfRound))));
@@ -165,10 +165,10 @@ absl::Status TestAll(Card& card, const Options& options) {
                           {"sums", sums},
                           {"seen_over_bound", worst_of_floats},
                           {"lines", lines}};
-      if (card.blas_missing.empty()) {
+      if (card.blas_missing().empty()) {
         json["fp16_seen_over_bound"] = worst_of_fp16;
       } else {
-        json["skipped"] = {{"sums by cuBLAS", card.blas_missing}};
+        json["skipped"] = {{"sums by cuBLAS", card.blas_missing()}};
       }
       if (absl::Status written = WriteJsonFile(json, options.json_path); !written.ok()) {
         return written;
