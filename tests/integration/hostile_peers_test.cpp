@@ -53,8 +53,8 @@ constexpr std::uint64_t kFreedMax = 0;
 constexpr std::uint8_t kAck = 1;  // of SETTINGS and PING
 constexpr std::uint32_t kLastStream = 0x7fff'ffff;
 
-// What becomes of the peer.
-enum class Fate : std::uint8_t {
+// What the server does with the peer.
+enum class Reaction : std::uint8_t {
   kCut,      // the server closes its connection
   kGuarded,  // the frame guard does; gRPC itself would not, or only after taking much
   kRefused,  // its call ends with an error or a reset, its connection stays
@@ -65,7 +65,7 @@ enum class Fate : std::uint8_t {
 
 struct HostilePeer {
   std::string name;
-  Fate fate;
+  Reaction reaction;
   std::function<void(RawPeer& peer)> act;
   std::uint32_t refused_stream = 1;
 };
@@ -193,82 +193,85 @@ std::vector<HostilePeer> HostilePeers() {
   const std::string ping = Frame(FrameType::kPing, 0, 0, "12345678");
   const std::string oversized = net::FrameOf(0, 0, 1, std::string(20'000, 'x'), 0xff'ffff);
   return {
-      {"SpeaksHttp1", Fate::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
-      {"SpeaksTls", Fate::kCut,
+      {"SpeaksHttp1", Reaction::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
+      {"SpeaksTls", Reaction::kCut,
        Once(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11))},
-      {"SendsHalfAPreface", Fate::kCut, Once(kHttp2Preface.substr(0, 12))},
-      {"SendsNothing", Fate::kCut, [](RawPeer&) {}},
-      {"SendsNoSettings", Fate::kCut, Once(kHttp2Preface)},
-      {"EndsThePrefaceWrongly", Fate::kCut, Once("PRI * HTTP/2.0\r\n\r\nSM\r\n\rX")},
-      {"FloodsSettings", Fate::kGuarded, Flood(Repeated(Settings(), 100), 100'000)},
-      {"FloodsPings", Fate::kCut, Flood(Repeated(ping, 100), 100'000)},  // gRPC ends it, too
-      {"FloodsAnswersToPings", Fate::kGuarded,
+      {"SendsHalfAPreface", Reaction::kCut, Once(kHttp2Preface.substr(0, 12))},
+      {"SendsNothing", Reaction::kCut, [](RawPeer&) {}},
+      {"SendsNoSettings", Reaction::kCut, Once(kHttp2Preface)},
+      {"EndsThePrefaceWrongly", Reaction::kCut, Once("PRI * HTTP/2.0\r\n\r\nSM\r\n\rX")},
+      {"FloodsSettings", Reaction::kGuarded, Flood(Repeated(Settings(), 100), 100'000)},
+      {"FloodsPings", Reaction::kCut, Flood(Repeated(ping, 100), 100'000)},  // gRPC ends it, too
+      {"FloodsAnswersToPings", Reaction::kGuarded,
        Flood(Repeated(Frame(FrameType::kPing, kAck, 0, "12345678"), 100), 100'000)},
-      {"FloodsPriorities", Fate::kGuarded,
+      {"FloodsPriorities", Reaction::kGuarded,
        Flood(Repeated(Frame(FrameType::kPriority, 0, 1, std::string(5, '\0')), 100), 100'000)},
-      {"FloodsWindowUpdates", Fate::kGuarded,
+      {"FloodsWindowUpdates", Reaction::kGuarded,
        Flood(Repeated(Frame(FrameType::kWindowUpdate, 0, 0, BigEndian(1, 4)), 100), 100'000)},
-      {"FloodsEmptyData", Fate::kGuarded,
+      {"FloodsEmptyData", Reaction::kGuarded,
        Flood(Repeated(Data(1, ""), 100), 100'000, Opening() + Headers(1))},
-      {"FloodsPadding", Fate::kGuarded,
+      {"FloodsPadding", Reaction::kGuarded,
        Flood(Data(1, std::string("\x04pads", 5), kPadded), 100'000, Opening() + Headers(1))},
-      {"FloodsUnknownFrames", Fate::kGuarded,
+      {"FloodsUnknownFrames", Reaction::kGuarded,
        Flood(Repeated(Frame(std::uint8_t{0xee}, 0, 0, "?"), 100), 100'000)},
-      {"ResetsRapidly", Fate::kGuarded, ResetRapidly},
-      {"BeginsCallsWithoutEnd", Fate::kGuarded, BeginWithoutEnd},
-      {"SendsLongMetadata", Fate::kCut,
+      {"ResetsRapidly", Reaction::kGuarded, ResetRapidly},
+      {"BeginsCallsWithoutEnd", Reaction::kGuarded, BeginWithoutEnd},
+      {"SendsLongMetadata", Reaction::kCut,
        AfterSettings(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
       // One of these three headers and too many others end gRPC 1.51 as upstream has it
       // (CVE-2023-1428).
-      {"SendsTeAndLongMetadata", Fate::kCut, AfterSettings(LongMetadata("te", "x"))},
-      {"SendsASchemeAndLongMetadata", Fate::kCut, AfterSettings(LongMetadata(":scheme", "x"))},
-      {"SendsLoadStatisticsAndLongMetadata", Fate::kCut,
+      {"SendsTeAndLongMetadata", Reaction::kCut, AfterSettings(LongMetadata("te", "x"))},
+      {"SendsASchemeAndLongMetadata", Reaction::kCut, AfterSettings(LongMetadata(":scheme", "x"))},
+      {"SendsLoadStatisticsAndLongMetadata", Reaction::kCut,
        AfterSettings(LongMetadata("grpclb_client_stats", "x"))},
       // Where this did not end the connection, its table of headers would stay wrong
       // (CVE-2024-7246).
-      {"SendsMisencodedBinaryMetadata", Fate::kCut,
+      {"SendsMisencodedBinaryMetadata", Reaction::kCut,
        Flood(Headers(1, kEndHeaders, Literal("x-bin", "a$b")))},
       // Again gRPC knows no limit.
-      {"SendsMetadataWithoutEnd", Fate::kGuarded,
+      {"SendsMetadataWithoutEnd", Reaction::kGuarded,
        Flood(Frame(FrameType::kContinuation, 0, 1,
                    Repeated(Literal("x", std::string(120, 'y')), 100)),
              100'000, Greeting() + Headers(1, 0))},
-      {"SendsEmptyMetadataWithoutEnd", Fate::kGuarded,
+      {"SendsEmptyMetadataWithoutEnd", Reaction::kGuarded,
        Flood(Frame(FrameType::kContinuation, 0, 1), 1'000'000, Opening() + Headers(1, 0))},
-      {"SendsHpackGarbage", Fate::kCut,
+      {"SendsHpackGarbage", Reaction::kCut,
        Flood(Frame(FrameType::kHeaders, kEndHeaders, 1, std::string(100, '\xff')))},
-      {"SendsAnHpackBomb", Fate::kCut, Flood(HpackBomb())},
-      {"SendsFramesThatAreTooLarge", Fate::kCut, Flood(Headers(1) + oversized)},
-      {"ContinuesNothing", Fate::kCut, Flood(Frame(FrameType::kContinuation, kEndHeaders, 1, "x"))},
-      {"SendsAFrameAmidMetadata", Fate::kCut, Flood(Headers(1, 0) + ping)},
-      {"OpensNoWindow", Fate::kCut,
+      {"SendsAnHpackBomb", Reaction::kCut, Flood(HpackBomb())},
+      {"SendsFramesThatAreTooLarge", Reaction::kCut, Flood(Headers(1) + oversized)},
+      {"ContinuesNothing", Reaction::kCut,
+       Flood(Frame(FrameType::kContinuation, kEndHeaders, 1, "x"))},
+      {"SendsAFrameAmidMetadata", Reaction::kCut, Flood(Headers(1, 0) + ping)},
+      {"OpensNoWindow", Reaction::kCut,
        Flood(Headers(1) + Frame(FrameType::kWindowUpdate, 0, 0, BigEndian(0, 4)))},
-      {"SendsSettingsOfAnOddLength", Fate::kCut, Flood(Frame(FrameType::kSettings, 0, 0, "12345"))},
-      {"SendsSettingsOnAStream", Fate::kCut, Flood(Frame(FrameType::kSettings, 0, 1))},
-      {"SendsAShortPing", Fate::kCut, Flood(Frame(FrameType::kPing, 0, 0, "1234"))},
-      {"SendsAShortReset", Fate::kCut, Flood(Headers(1) + Frame(FrameType::kRstStream, 0, 1, "1"))},
-      {"SendsDataOnAnIdleStream", Fate::kIgnored, Flood(Data(99, "data"))},
-      {"ResetsAnIdleStream", Fate::kIgnored,
+      {"SendsSettingsOfAnOddLength", Reaction::kCut,
+       Flood(Frame(FrameType::kSettings, 0, 0, "12345"))},
+      {"SendsSettingsOnAStream", Reaction::kCut, Flood(Frame(FrameType::kSettings, 0, 1))},
+      {"SendsAShortPing", Reaction::kCut, Flood(Frame(FrameType::kPing, 0, 0, "1234"))},
+      {"SendsAShortReset", Reaction::kCut,
+       Flood(Headers(1) + Frame(FrameType::kRstStream, 0, 1, "1"))},
+      {"SendsDataOnAnIdleStream", Reaction::kIgnored, Flood(Data(99, "data"))},
+      {"ResetsAnIdleStream", Reaction::kIgnored,
        Flood(Frame(FrameType::kRstStream, 0, 99, BigEndian(8, 4)))},
-      {"BeginsAStreamOfTheServer", Fate::kIgnored, Flood(Headers(2))},
-      {"BeginsAnEarlierStream", Fate::kIgnored, Flood(Headers(kLastStream) + Headers(1))},
-      {"SendsTrailersWithoutEnd", Fate::kCut, Flood(Headers(1) + Headers(1))},
-      {"SendsAnUnknownCompression", Fate::kRefused,
+      {"BeginsAStreamOfTheServer", Reaction::kIgnored, Flood(Headers(2))},
+      {"BeginsAnEarlierStream", Reaction::kIgnored, Flood(Headers(kLastStream) + Headers(1))},
+      {"SendsTrailersWithoutEnd", Reaction::kCut, Flood(Headers(1) + Headers(1))},
+      {"SendsAnUnknownCompression", Reaction::kRefused,
        Flood(Headers(1, kEndHeaders, Literal("grpc-encoding", "none-such")) +
              Data(1, std::string("\x01\x00\x00\x00\x03xyz", 8), kEndStream))},
-      {"SendsWhatMayUnpackToAnything", Fate::kRefused,
+      {"SendsWhatMayUnpackToAnything", Reaction::kRefused,
        Flood(Headers(1, kEndHeaders, Literal("grpc-encoding", "gzip")) +
              Data(1, std::string("\x01\x00\x00\x00\x03xyz", 8), kEndStream))},
-      {"SendsABadMessageFlag", Fate::kRefused,
+      {"SendsABadMessageFlag", Reaction::kRefused,
        Flood(Headers(1) + Data(1, std::string("\x07\x00\x00\x00\x03xyz", 8), kEndStream))},
-      {"NestsDeeply", Fate::kRefused, Flood(Nested(5'000))},
-      {"DeclaresTheLargestMessage", Fate::kRefused, LeaveUnfinished(~0U, 0)},
-      {"DeclaresMoreThanItsBudget", Fate::kRefused, LeaveUnfinished(19U << 20, 0), 199},
-      {"SendsItsCallByteByByte", Fate::kServed,
+      {"NestsDeeply", Reaction::kRefused, Flood(Nested(5'000))},
+      {"DeclaresTheLargestMessage", Reaction::kRefused, LeaveUnfinished(~0U, 0)},
+      {"DeclaresMoreThanItsBudget", Reaction::kRefused, LeaveUnfinished(19U << 20, 0), 199},
+      {"SendsItsCallByteByByte", Reaction::kServed,
        ByteByByte(Opening() + Headers(1) + Data(1, Message(ToyStory()), kEndStream))},
       // gRPC ends the connection only if the calls overtake the windows that it opens meanwhile.
-      {"IgnoresFlowControl", Fate::kCutOrIgnored, LeaveUnfinished(60'000, 3)},
-      {"ClosesItsHalfAmidACall", Fate::kCut,
+      {"IgnoresFlowControl", Reaction::kCutOrIgnored, LeaveUnfinished(60'000, 3)},
+      {"ClosesItsHalfAmidACall", Reaction::kCut,
        [](RawPeer& peer) {
          peer.Send(Opening() + Headers(1) + Data(1, MessagePrefix(1'000) + "x"));
          peer.HalfClose();
@@ -350,29 +353,29 @@ TEST_P(HostilePeersTest, HarmsNobody) {
   {
     RawPeer peer(server_->app().port(), "127.0.0.9");
     GetParam().act(peer);
-    switch (GetParam().fate) {
-      case Fate::kCut:
-      case Fate::kGuarded:
+    switch (GetParam().reaction) {
+      case Reaction::kCut:
+      case Reaction::kGuarded:
         EXPECT_TRUE(peer.AwaitClosed());
         break;
-      case Fate::kRefused:
+      case Reaction::kRefused:
         ExpectRefused(peer, GetParam().refused_stream);
         break;
-      case Fate::kIgnored:
+      case Reaction::kIgnored:
         EXPECT_TRUE(peer.AnswersPing());
         break;
-      case Fate::kServed:
+      case Reaction::kServed:
         EXPECT_TRUE(peer.AwaitData(1) && peer.AwaitCallEnd(1));
         EXPECT_NE(peer.TrailersOf(1).find(StatusField("0")), std::string::npos);
         break;
-      case Fate::kCutOrIgnored:
+      case Reaction::kCutOrIgnored:
         EXPECT_TRUE(peer.AnswersPing() || peer.AwaitClosed());
         break;
     }
   }
   std::ranges::copy(honest.End(), std::back_inserter(times_));
   EXPECT_LT(honest.BytesTaken(), kMemoryMax + kFreedMax);
-  if (GetParam().fate == Fate::kGuarded) {
+  if (GetParam().reaction == Reaction::kGuarded) {
     EXPECT_EQ(Rejected(*server_, "frame_guard"), cut_before + 1);
   }
 }
@@ -387,14 +390,14 @@ std::vector<HostilePeer> PeersOfTls() {
   std::mt19937 random(20);
   for (int i = 0; i < 4'096; ++i) garbage += static_cast<char>(random());
   return {
-      {"SpeaksHttp2", Fate::kCut, Flood(Headers(1))},
-      {"SpeaksHttp1", Fate::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
-      {"SendsGarbage", Fate::kCut, Once(garbage)},
-      {"SendsNothing", Fate::kCut, [](RawPeer&) {}},
-      {"SendsHalfAHello", Fate::kCut, Once(hello.substr(0, hello.size() / 2))},
-      {"FallsSilentAfterItsHello", Fate::kCut, Once(hello)},
-      {"SendsGarbageAfterItsHello", Fate::kCut, Once(hello + garbage)},
-      {"ClosesItsHalfAmidItsHello", Fate::kCut,
+      {"SpeaksHttp2", Reaction::kCut, Flood(Headers(1))},
+      {"SpeaksHttp1", Reaction::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
+      {"SendsGarbage", Reaction::kCut, Once(garbage)},
+      {"SendsNothing", Reaction::kCut, [](RawPeer&) {}},
+      {"SendsHalfAHello", Reaction::kCut, Once(hello.substr(0, hello.size() / 2))},
+      {"FallsSilentAfterItsHello", Reaction::kCut, Once(hello)},
+      {"SendsGarbageAfterItsHello", Reaction::kCut, Once(hello + garbage)},
+      {"ClosesItsHalfAmidItsHello", Reaction::kCut,
        [half = hello.substr(0, hello.size() / 2)](RawPeer& peer) {
          peer.Send(half);
          peer.HalfClose();
