@@ -208,8 +208,13 @@ void GuardedConnections::State::ReportCut(Violation violation) {
     }
     left_out = std::exchange(lines_left_out_, 0);
   }
-  parts.log.Warn("connection cut: the peer " + std::string(TextOf(violation)),
-                 {{"cut_without_a_line", left_out}});
+  try {
+    parts.log.Warn("connection cut: the peer " + std::string(TextOf(violation)),
+                   {{"cut_without_a_line", left_out}});
+  } catch (const std::bad_alloc&) {  // gRPC, which reads the socket, expects no exception
+    const std::lock_guard lock(mutex_);
+    lines_left_out_ += left_out + 1;
+  }
 }
 
 void GuardedConnections::State::Keep(int fd, std::shared_ptr<GuardedConnection> connection) {

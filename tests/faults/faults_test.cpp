@@ -22,6 +22,8 @@
 #include "files/certificates.h"
 #include "integration/access_server.h"
 #include "integration/films_server.h"
+#include "integration/raw_peer.h"
+#include "net/http2_frames.h"
 
 namespace simile::faults {
 namespace {
@@ -250,6 +252,25 @@ Outcome Connect(FaultRig& rig, std::string& served) {
   return outcome;
 }
 
+// The guard logs ten cut connections a second: waits until the next one has its line.
+void AwaitQuietLog(FaultRig& rig, std::string& /*served*/) {
+  while (rig.server().AwaitMore(std::chrono::milliseconds(110))) {
+  }
+}
+
+// A peer that the guard cuts, for headers without end.
+Outcome BeCut(FaultRig& rig, std::string& served) {
+  using net::Frame;
+  using net::FrameType;
+  integration::RawPeer peer(rig.port(), "127.0.0.9");
+  bool goes_on = peer.Send(net::kHttp2Preface + net::Settings() +
+                           Frame(FrameType::kHeaders, 0, 1, net::CallHeaders("/")));
+  const std::string more = Frame(FrameType::kContinuation, 0, 1, std::string(16'000, '\0'));
+  for (int i = 0; i < 1'000 && goes_on; ++i) goes_on = peer.Send(more);
+  EXPECT_TRUE(peer.AwaitClosed());
+  return SearchFor(rig, Generation::Search(3), 3, served);
+}
+
 // Files by which a server knows its callers, or they know it. Two such states take turns; the
 // clients of the rig are served in both.
 struct Turn {
@@ -318,14 +339,18 @@ FaultRig::Start StartWithTokens(FaultRig& rig) {
   return start;
 }
 
-// With the guard, as on any address but loopback.
+// As on any address but loopback.
+FaultRig::Start StartGuarded(FaultRig& /*rig*/) {
+  return {.variables = {"SIMILE_SERVER_FRAME_GUARD=on"}};
+}
+
 FaultRig::Start StartEncrypted(FaultRig& rig) {
   const Turns& turns = TurnsOfCertificates();
   WriteFiles(rig, turns[0]);
   FaultRig::Start start;
   start.arguments = {"--tls-certificate", (rig.root() / "server.pem").string(), "--tls-key",
                      (rig.root() / "server.key").string()};
-  start.variables = {"SIMILE_SERVER_FRAME_GUARD=on"};
+  start.variables = StartGuarded(rig).variables;
   start.security = Trusting(turns[0].own.ca + turns[1].own.ca);
   return start;
 }
@@ -413,6 +438,7 @@ std::vector<Operation> Operations() {
       {"search-stream", of_calls, SearchOnStream},
       {"diagnose", {Kind::kMemory, Kind::kRead, Kind::kShortRead, Kind::kThread}, Diagnose},
       {"connect", of_calls, Connect, {}, {}, true},
+      {"cut", of_calls, BeCut, AwaitQuietLog, {}, false, 7, StartGuarded},
       {"connect-tls", of_calls, Connect, {}, {}, true, 7, StartEncrypted},
       ChangeOf("tokens", TurnsOfTokens(), StartWithTokens),
       ChangeOf("certificates", TurnsOfCertificates(), StartEncrypted),
