@@ -242,7 +242,8 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.keepalive_timeout", "", "ms",
            "A connection that does not answer the ping, or takes nothing of what it is sent, "
-           "for this long is closed."},
+           "for this long is closed. gRPC's own clients may take 5 s to answer while they make no "
+           "call."},
           1'000, 600'000, &Limits::keepalive_timeout),
       WholeNumber(
           {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."},
