@@ -55,7 +55,7 @@ class Run:
             ends.update(each["ends"])
         # The last attempt of each operation and kind is one in which no call was left to fail.
         failed = ends.total() - len(self.operations)
-        figures = [Figure("tests that passed", sum(fate == "OK" for fate, _ in self.tests), at_least=1),
+        figures = [Figure("tests that passed", sum(outcome == "OK" for outcome, _ in self.tests), at_least=1),
                    Figure("operations and kinds of failure", len(self.operations)),
                    Figure("calls that can fail", calls),
                    exactly("calls that failed, each in its turn", failed, calls) if every else
@@ -81,8 +81,8 @@ def main() -> int:
         for line in tests.stdout:
             print(line, end="", flush=True)
             run.take(line.rstrip("\n"))
-    for fate, name in run.tests:
-        if fate != "OK":
+    for outcome, name in run.tests:
+        if outcome != "OK":
             report.fail(f"{name} failed")
     if tests.returncode != 0 and not report.failures:
         report.fail(f"the tests ended with {tests.returncode}")
