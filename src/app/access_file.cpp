@@ -229,7 +229,7 @@ absl::StatusOr<std::vector<Principal>> ReadPrincipals(const std::string& text,
                                                       const std::string& file_name) {
   static const std::vector<std::string> kKnown = {"principals"};
   const absl::StatusOr<JsonObject> parsed =
-      ParseJsonObject(text, file_name, R"({"principals": [{"name": "ranker", "role": "read"}]})");
+      JsonObject::Parse(text, file_name, R"({"principals": [{"name": "ranker", "role": "read"}]})");
   if (!parsed.ok()) return parsed.status();
   const json& root = parsed->get();
   const bool has_list = root.contains("principals") && root.at("principals").is_array();

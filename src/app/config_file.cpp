@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::pat
   }
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   const absl::StatusOr<JsonObject> object =
-      ParseJsonObject(text, file_name, R"({"server": {"port": 50051}})");
+      JsonObject::Parse(text, file_name, R"({"server": {"port": 50051}})");
   if (!object.ok()) return object.status();
   Collector collector(file);
   if (absl::Status walked = collector.Walk(object->get(), ""); !walked.ok()) return walked;

@@ -1,9 +1,12 @@
 #include "app/json_object.h"
 
-#include <set>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <absl/status/status.h>
 #include <fmt/format.h>
 
 namespace simile::app {
@@ -12,60 +15,99 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kDepthMax =
-    32;  // of lists and objects inside one another: far more than any file has
+// Of lists and objects inside one another: far more than any file has.
+constexpr std::size_t kDepthMax = 32;
 
-// Ends what it holds, the innermost first: without members none of them takes memory for its end.
-// Recursion is bounded by kDepthMax.
+// Destroys what it holds, the innermost first: a list or an object without members is destroyed
+// without an allocation. Recursion is bounded by kDepthMax.
 void Clear(json& value) {
   if (!value.is_structured()) return;
   for (json& each : value) Clear(each);
   value.clear();
 }
 
+// Takes the library's events and builds the tree in place, so that the owner of the root destroys
+// what there is of it when memory runs out.
+class TreeBuilder final : public nlohmann::json_sax<json> {
+ public:
+  explicit TreeBuilder(json& root) : root_(root) {}
+
+  const std::string& problem() const { return problem_; }  // empty for none
+
+  bool null() override { return Add(nullptr); }
+  bool boolean(bool value) override { return Add(value); }
+  bool number_integer(number_integer_t value) override { return Add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return Add(value); }
+  bool string(string_t& value) override { return Add(std::move(value)); }
+  bool binary(binary_t& value) override { return Add(std::move(value)); }  // never in a text
+  bool start_object(std::size_t /*size*/) override { return Open(json::object()); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t /*size*/) override { return Open(json::array()); }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    name_ = std::move(name);
+    return !open_.back()->contains(name_) || Fail(fmt::format("\"{}\" is given twice", name_));
+  }
+  bool parse_error(std::size_t /*place*/, const std::string& /*token*/,
+                   const json::exception& error) override {
+    // Drops the library's error number in brackets; the rest says where the error is.
+    const std::string_view what = error.what();
+    const std::size_t end = what.find("] ");
+    return Fail(
+        fmt::format("not JSON: {}", end == std::string_view::npos ? what : what.substr(end + 2)));
+  }
+
+ private:
+  bool Add(json value) {
+    last_ = &root_;
+    if (!open_.empty()) {
+      json& parent = *open_.back();
+      last_ = parent.is_array() ? &parent.emplace_back(nullptr) : &parent[name_];
+    }
+    last_->swap(value);
+    return true;
+  }
+  bool Open(json value) {
+    if (open_.size() == kDepthMax) {
+      return Fail(fmt::format("more than {} lists and objects inside one another", kDepthMax));
+    }
+    Add(std::move(value));
+    open_.push_back(last_);
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+  bool Fail(std::string problem) {
+    problem_ = std::move(problem);
+    return false;  // ends the parse
+  }
+
+  json& root_;
+  std::vector<json*> open_;  // lists and objects, the outermost first
+  json* last_ = nullptr;     // what was added last
+  std::string name_;         // of the member that comes next
+  std::string problem_;
+};
+
 }  // namespace
 
 JsonObject::~JsonObject() { Clear(object_); }
 
-absl::StatusOr<JsonObject> ParseJsonObject(std::string_view text, std::string_view file_name,
-                                           std::string_view example) {
-  std::vector<std::set<std::string>> names;
-  std::string repeated;
-  bool is_too_deep = false;
-  const auto on_event = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth >= kDepthMax) {
-      is_too_deep = true;
-      return false;
-    }
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
-    return true;
-  };
-  try {
-    JsonObject object(json::parse(text, on_event));
-    if (is_too_deep) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{}: more than {} lists and objects inside one another", file_name, kDepthMax));
-    }
-    if (!repeated.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: \"{}\" is given twice", file_name, repeated));
-    }
-    if (!object.get().is_object()) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: a JSON object belongs here, as in {}", file_name, example));
-    }
-    return object;
-  } catch (const json::parse_error& error) {
-    // Drops the library's error number in brackets; the rest says where the error is.
-    const std::string_view what = error.what();
-    const std::size_t place = what.find("] ");
-    return absl::InvalidArgumentError(
-        fmt::format("{}: not JSON: {}", file_name,
-                    place == std::string_view::npos ? what : what.substr(place + 2)));
+absl::StatusOr<JsonObject> JsonObject::Parse(std::string_view text, std::string_view file_name,
+                                             std::string_view example) {
+  JsonObject object;
+  TreeBuilder builder(object.object_);
+  if (!json::sax_parse(text, &builder)) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", file_name, builder.problem()));
   }
+  if (!object.object_.is_object()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: a JSON object belongs here, as in {}", file_name, example));
+  }
+  return object;
 }
 
 }  // namespace simile::app

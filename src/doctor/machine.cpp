@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -54,6 +55,7 @@ std::vector<std::string> NamesIn(const Machine& machine, std::string_view folder
   // Not by the library's iterator, which ends the process where memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(Below(machine, folder).c_str()),
                                                    closedir);
+  if (opened == nullptr && errno == ENOMEM) throw std::bad_alloc();
   if (opened == nullptr) return names;
   while (const dirent* const entry = readdir(opened.get())) {
     const std::string_view name = entry->d_name;

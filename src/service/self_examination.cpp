@@ -8,7 +8,6 @@
 
 #include <absl/status/status.h>
 
-#include "base/error_detail.h"
 #include "service/guarded.h"
 
 namespace simile::service {
@@ -23,7 +22,7 @@ struct SelfExamination::Progress {
   bool done = false;
   bool given_up = false;  // nobody waits any longer
 
-  void Examine(const doctor::Options& options) {
+  void ExamineOrSayWhereItFailed(const doctor::Options& options) {
     try {
       doctor::ExamineGpu(options, {.began =
                                        [this](std::string_view probe) {
@@ -36,13 +35,16 @@ struct SelfExamination::Progress {
                                          findings.push_back(std::move(finding));
                                        }});
     } catch (const std::bad_alloc&) {
-      const std::lock_guard lock(mutex);
-      failure = base::OutOfMemory();
+      throw;
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex);
       doctor::AddUnfinished(began, doctor::CrashBy(error.what()), findings);
     }
+  }
+  void Examine(const doctor::Options& options) {
+    const absl::Status examined = Guarded([&] { ExamineOrSayWhereItFailed(options); });
     const std::lock_guard lock(mutex);
+    failure = examined;
     done = true;
     changed.notify_all();
   }

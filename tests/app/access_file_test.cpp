@@ -68,6 +68,12 @@ TEST_F(AccessFileTest, ReadsWhatTheCommandPrints) {
   EXPECT_THAT(read->collections, ElementsAre("films"));
 }
 
+// A number inside so many lists, of an object.
+std::string Nested(int lists) {
+  const auto count = static_cast<std::size_t>(lists);
+  return R"({"principals": )" + std::string(count, '[') + "1" + std::string(count, ']') + "}";
+}
+
 struct Mistake {
   std::string text;
   std::string message;
@@ -79,8 +85,10 @@ TEST_F(AccessFileTest, SaysWhatIsWrongAndWhere) {
       {"", "access.json: no such file, or an empty one"},
       {"[]", "access.json: a JSON object belongs here"},
       {"{", "access.json: not JSON: "},
-      {R"({"principals": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
-       "access.json: more than 32 lists and objects inside one another"},
+      {Nested(100'000), "access.json: more than 32 lists and objects inside one another"},
+      {Nested(32), "access.json: more than 32 lists and objects inside one another"},
+      {Nested(31), "access.json: principal 1: not an object"},
+      {R"({"principals": [1e999]})", "access.json: not JSON: "},
       {"{}", "access.json: no list \"principals\""},
       {R"({"principals": [], "principal": 1})",
        "unknown name \"principal\". Did you mean \"principals\"?"},

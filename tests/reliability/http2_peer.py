@@ -49,7 +49,7 @@ class Http2Peer:
 
     def __exit__(self, *error):
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # SSLSocket's own would make it a plain one
         self._thread.join()
         self._socket.close()
 
@@ -90,7 +90,7 @@ class Http2Peer:
             self._socket.sendall(data)
 
     def _receive_ready(self, count: int) -> bytes | None:
-        """None when what has come holds no data, as a session ticket of TLS."""
+        """None when nothing has come that holds data, as a session ticket of TLS does not."""
         with self._lock:
             self._socket.setblocking(False)
             try:
@@ -100,16 +100,12 @@ class Http2Peer:
             finally:
                 self._socket.setblocking(True)
 
-    def _has_decrypted(self) -> bool:
-        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
-
     def _receive(self, count: int) -> bytes:
         received = b""
         while len(received) < count:
-            if not self._has_decrypted():
-                select.select([self._socket], [], [])
             part = self._receive_ready(count - len(received))
             if part is None:
+                select.select([self._socket], [], [])
                 continue
             if not part:
                 raise ConnectionError

@@ -93,12 +93,11 @@ class Access:
     def __init__(self, folder: pathlib.Path):
         self._folder = folder
         write_certificates(folder)
+        self._authority = (folder / "ca.pem").read_bytes()
         self._token, self._principal = new_token(ARGUMENTS.simile, "soak", "write")
         (folder / "token").write_text(self._token, encoding="utf-8")
+        self.second_token = ""
         self.renew()
-        authority = (folder / "ca.pem").read_bytes()
-        self._credentials = grpc.composite_channel_credentials(grpc.ssl_channel_credentials(authority),
-                                                               grpc.access_token_call_credentials(self._token))
         self._tls = ssl.create_default_context(cafile=folder / "ca.pem")
         self._tls.set_alpn_protocols(["h2"])
 
@@ -111,11 +110,13 @@ class Access:
 
     def renew(self) -> None:
         """Replaces the access file by one with another second token."""
-        _, other = new_token(ARGUMENTS.simile, "other")
-        write_access_file(self._folder / "access.json", self._principal, other)
+        self.second_token, second = new_token(ARGUMENTS.simile, "second")
+        write_access_file(self._folder / "access.json", self._principal, second)
 
-    def channel(self, address: str) -> grpc.Channel:
-        return film_calls.channel(address, credentials=self._credentials)
+    def channel(self, address: str, token: str = "") -> grpc.Channel:
+        """token  default the one that lasts"""
+        return film_calls.channel(address, credentials=grpc.composite_channel_credentials(
+            grpc.ssl_channel_credentials(self._authority), grpc.access_token_call_credentials(token or self._token)))
 
     def peer(self, address: str, mute: bool) -> Http2Peer:
         return Http2Peer(address, mute, self._tls, self._token)
@@ -129,8 +130,10 @@ class Soak:
         self.samples: list[dict] = []  # of the process
         self.loads: list[dict] = []
         self.failures: list[str] = []
-        self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "reloads", "reload_failed", "bad_reloads",
-                                     "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread", "stalls"), 0)
+        self._second_token_before = ""
+        self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "access_files", "access_failed", "reloads",
+                                     "reload_failed", "bad_reloads", "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread",
+                                     "stalls"), 0)
         (work / "mix.json").write_text(json.dumps({"calls": MIX}), encoding="utf-8")
 
     def seconds(self) -> float:
@@ -198,13 +201,32 @@ class Soak:
             for number in itertools.count(1):
                 if self.ended.wait(RELOAD_SECONDS):
                     return
-                self._access.renew()
+                self._renew_access()
                 if number % BAD_EVERY == 0:
                     self._reload_bad(channel, next(bad))
                 else:
                     self.counts["reloads"] += 1
                     if (error := self._reload(channel, next(good))) is not None:
                         self.fail("reload_failed", f"a reload: {error.code().name}: {error.details()}")
+
+    def _renew_access(self) -> None:
+        """Replaces the second token: by now the server knows that of the last file, and not the one before."""
+        self.counts["access_files"] += 1
+        if self._second_token_before and self._code_of(self._second_token_before) != grpc.StatusCode.UNAUTHENTICATED:
+            self.fail("access_failed", "a token that is no longer in the access file is not refused")
+        if (code := self._code_of(self._access.second_token)) is not None:
+            self.fail("access_failed", f"the token of the last access file: {code.name}")
+        self._second_token_before = self._access.second_token
+        self._access.renew()
+
+    def _code_of(self, token: str) -> grpc.StatusCode | None:
+        """How a search with this token fails; None when it does not."""
+        with self._access.channel(self._server.address, token) as channel:
+            try:
+                self._calls.similar(channel, 0)
+            except grpc.RpcError as error:
+                return error.code()
+        return None
 
     def _reload_bad(self, channel: grpc.Channel, folder: str) -> None:
         self.counts["bad_reloads"] += 1
@@ -315,6 +337,8 @@ def figures(soak: Soak) -> list[Figure]:
             Figure("calls of the load", counts["calls"], at_least=1), exactly("of them failed", counts["failed"], 0),
             Figure("calls whose answers were compared", counts["checked"], at_least=1),
             exactly("of them failed or wrong", counts["check_failed"], 0),
+            Figure("access files", counts["access_files"], at_least=1),
+            exactly("of them with a token that was not taken or not given up", counts["access_failed"], 0),
             Figure("reloads", counts["reloads"], at_least=1), exactly("reloads that failed", counts["reload_failed"], 0),
             Figure("reloads of bad files", counts["bad_reloads"], at_least=1),
             exactly("of them refused for INVALID_FILES", counts["bad_refused"], counts["bad_reloads"]),
