@@ -75,6 +75,7 @@ class FaultSwitch {
   void Arm(FaultKind kind, std::uint64_t failing, std::string_view file = {});
   // Lets no more fail. Returns whether one has.
   bool Disarm();
+  FaultKind kind() const { return control_->kind; }         // kNone after Disarm
   std::uint64_t seen() const { return control_->seen; }     // since Arm
   bool HasFailed() const { return control_->failed != 0; }  // since Arm
   // The functions that led to the call that failed, one a line, as addr2line has them.
@@ -119,6 +120,7 @@ class FaultRig {
   const cli::ClientSecurity& security() const { return security_; }
   void Connect() { client_ = NewClient(); }  // in place of a connection that has ended
   std::uint16_t port() const;
+  std::uint16_t metrics_port() const { return metrics_port_; }
   const std::filesystem::path& root() const { return scratch_.path(); }
   static const Generation& Of(std::string_view folder);
 

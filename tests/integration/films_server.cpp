@@ -1,10 +1,12 @@
 #include "integration/films_server.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <ostream>
+#include <sstream>
 #include <streambuf>
 #include <string_view>
 #include <utility>
@@ -108,6 +110,21 @@ double MetricValue(const std::string& metrics, const std::string& name) {
   const std::size_t place = metrics.find(line);
   if (place == std::string::npos) return -1;
   return std::strtod(metrics.c_str() + place + line.size(), nullptr);
+}
+
+testing::AssertionResult AwaitMetric(std::uint16_t port, const std::string& name,
+                                     const testing::Matcher<double>& expected) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (;;) {
+    const double value = MetricValue(ScrapeMetrics(port), name);
+    if (expected.Matches(value)) return testing::AssertionSuccess();
+    if (std::chrono::steady_clock::now() > end) {
+      std::ostringstream description;
+      expected.DescribeTo(&description);
+      return testing::AssertionFailure() << fmt::format("{} is {} after a minute; expected: {}",
+                                                        name, value, description.str());
+    }
+  }
 }
 
 }  // namespace simile::integration

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "app/wiring.h"
 #include "integration/client.h"
@@ -52,5 +55,11 @@ std::string ScrapeMetrics(std::uint16_t port);
 // The value of the metric whose line starts with `name` and its labels as exposed
 // (`simile_rows{collection="films"}`); -1 when there is none.
 double MetricValue(const std::string& metrics, const std::string& name);
+
+// Whether the metric, as MetricValue has it, comes to match (`1`, `testing::Ge(2)`) within a
+// minute.
+//   port  of the metrics
+testing::AssertionResult AwaitMetric(std::uint16_t port, const std::string& name,
+                                     const testing::Matcher<double>& expected);
 
 }  // namespace simile::integration

@@ -103,22 +103,41 @@ bool RawPeer::ReceivedFrame::EndsCall(std::uint32_t stream) const {
   return header.stream == stream && (is_last || header.type == net::FrameType::kRstStream);
 }
 
+bool RawPeer::ReceivedFrame::IsDataOf(std::uint32_t stream) const {
+  return header.stream == stream && header.type == net::FrameType::kData;
+}
+
 bool RawPeer::AwaitCallEnd(std::uint32_t stream) {
   return AwaitFrame([stream](const ReceivedFrame& frame) { return frame.EndsCall(stream); });
 }
 
 bool RawPeer::AwaitData(std::uint32_t stream) {
   return AwaitFrame([stream](const ReceivedFrame& frame) {
-    return frame.header.type == net::FrameType::kData && frame.header.stream == stream &&
-           !frame.payload.empty();
+    return frame.IsDataOf(stream) && !frame.payload.empty();
   });
 }
 
-std::string RawPeer::TrailersOf(std::uint32_t stream) const {
+std::string RawPeer::DataOf(std::uint32_t stream) const {
+  std::string data;
+  for (const ReceivedFrame& frame : frames_) {
+    if (frame.IsDataOf(stream)) data += frame.payload;
+  }
+  return data;
+}
+
+std::optional<absl::StatusCode> RawPeer::StatusOf(std::uint32_t stream) const {
   const auto last = std::ranges::find_if(frames_, [stream](const ReceivedFrame& frame) {
     return frame.header.type == net::FrameType::kHeaders && frame.EndsCall(stream);
   });
-  return last == frames_.end() ? "" : last->payload;
+  if (last == frames_.end()) return std::nullopt;
+  for (const char digits : {'\1', '\2'}) {  // the length of the value, before it
+    const std::string field = std::string("grpc-status") + digits;
+    const std::size_t at = last->payload.find(field);
+    if (at == std::string::npos) continue;
+    return static_cast<absl::StatusCode>(
+        std::stoi(last->payload.substr(at + field.size(), static_cast<std::size_t>(digits))));
+  }
+  return std::nullopt;
 }
 
 bool RawPeer::AnswersPing() {

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <absl/status/status.h>
 
 #include "base/file_descriptor.h"
 #include "net/frame_reader.h"
@@ -36,9 +39,11 @@ class RawPeer {
   bool AwaitData(std::uint32_t stream);
   // Whether the server ends the call, by its status or a reset.
   bool AwaitCallEnd(std::uint32_t stream);
-  // The headers that ended the call, encoded: gRPC spells status and message out. Empty after a
+  // What has come of the call's messages, each after its prefix of five bytes.
+  std::string DataOf(std::uint32_t stream) const;
+  // The status that ended the first call of the connection, which gRPC spells out. None after a
   // reset.
-  std::string TrailersOf(std::uint32_t stream) const;
+  std::optional<absl::StatusCode> StatusOf(std::uint32_t stream) const;
   // Whether the server still answers a ping.
   bool AnswersPing();
 
@@ -50,6 +55,7 @@ class RawPeer {
     std::string payload;
     bool IsWhole() const { return payload.size() == header.length; }
     bool EndsCall(std::uint32_t stream) const;
+    bool IsDataOf(std::uint32_t stream) const;
   };
   // Waits until bytes can be read, or written when `to_write`; reads them. False once it is closed.
   bool Progress(bool to_write, bool& writable);

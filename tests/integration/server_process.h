@@ -12,7 +12,8 @@
 
 namespace simile::integration {
 
-// The real program in a process of its own, killed and reaped by the destructor.
+// A command of the real program that lasts, in a process of its own: `simile serve` unless
+// Circumstances name another, `simile bench`. Killed and reaped by the destructor.
 class ServerProcess {
  public:
   enum class Output : std::uint8_t { kRead, kFullDevice, kBrokenPipe };
@@ -26,7 +27,7 @@ class ServerProcess {
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 
-  // Runs `simile serve ARGUMENTS`, or another command that lasts.
+  // Runs `simile COMMAND ARGUMENTS`, without Circumstances `simile serve ARGUMENTS`.
   explicit ServerProcess(const std::vector<std::string>& arguments)
       : ServerProcess(arguments, Circumstances()) {}
   ServerProcess(const std::vector<std::string>& arguments, const Circumstances& circumstances);

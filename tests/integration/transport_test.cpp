@@ -29,19 +29,16 @@ namespace {
 // Callers that do not read their replies; each has a connection of its own.
 class UnreadReplyTest : public testing::Test {
  protected:
-  std::string Metrics() { return ScrapeMetrics(*server_.app().metrics_port()); }
-  void AwaitMetric(const std::string& name, double value) {
-    while (MetricValue(Metrics(), name) != value) {
-    }
-  }
-
   FilmsServer server_{[](app::Config& config) {
     config.limits.search_deadline_max = std::chrono::milliseconds(100);
     config.limits.search_deadline_default = std::chrono::milliseconds(100);
   }};
+  const std::uint16_t metrics_port_ = *server_.app().metrics_port();
 };
 
 constexpr char kUnsentBytes[] = "simile_budget_bytes{budget=\"unsent_replies\"}";
+constexpr char kInFlight[] = "simile_requests_in_flight";
+constexpr char kOpenConnections[] = "simile_connections{state=\"open\"}";
 constexpr char kNotTaken[] = "simile_rejected_total{reason=\"reply_not_taken\"}";
 
 TEST_F(UnreadReplyTest, IsCutAfterTheLongestDeadline) {
@@ -52,8 +49,8 @@ TEST_F(UnreadReplyTest, IsCutAfterTheLongestDeadline) {
     ASSERT_TRUE(callers.back().Send(SixMegabytes().SerializeAsString()));
     callers.back().HalfClose();
   }
-  AwaitMetric(kNotTaken, kCallers);
-  AwaitMetric("simile_requests_in_flight", 0);
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kNotTaken, kCallers));
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kInFlight, 0));
   for (RawCall& caller : callers) {
     while (caller.Read()) {
     }
@@ -66,8 +63,8 @@ TEST_F(UnreadReplyTest, IsCutWithItsStream) {
   v1::SearchStreamRequest request;
   *request.mutable_search() = SixMegabytes();
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(caller.Send(request.SerializeAsString()));
-  AwaitMetric(kNotTaken, 1);
-  AwaitMetric("simile_requests_in_flight", 0);
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kNotTaken, 1));
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kInFlight, 0));
 }
 
 TEST_F(UnreadReplyTest, DoesNotCutAStreamThatIsIdle) {
@@ -79,7 +76,8 @@ TEST_F(UnreadReplyTest, DoesNotCutAStreamThatIsIdle) {
   RawCall unread(server_.app().address(), kSearchMethod);
   ASSERT_TRUE(unread.Send(SixMegabytes().SerializeAsString()));
   unread.HalfClose();
-  AwaitMetric(kNotTaken, 1);  // meanwhile the longest deadline has passed
+  // Meanwhile the longest deadline passes.
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kNotTaken, 1));
   ASSERT_TRUE(idle.Send(request.SerializeAsString()));
   EXPECT_TRUE(idle.Read().has_value());
 }
@@ -106,16 +104,14 @@ TEST(UnreadErrorTest, IsSentWithoutItsDetailsWhenThereIsNoMemoryForThem) {
   ASSERT_TRUE(unread.Send(SixMegabytes().SerializeAsString()));
   unread.HalfClose();
   const std::uint16_t metrics_port = *server.app().metrics_port();
-  while (MetricValue(ScrapeMetrics(metrics_port), kUnsentBytes) < (1U << 20)) {
-  }
+  ASSERT_TRUE(AwaitMetric(metrics_port, kUnsentBytes, testing::Ge(1U << 20)));
   const v1::SearchStreamResponse shortened = refuse();
   EXPECT_LE(shortened.ByteSizeLong(), service::kUncountedReplyBytes);
   EXPECT_EQ(shortened.error().code(), whole.error().code());
   EXPECT_EQ(shortened.error().message(), whole.error().message());
   EXPECT_EQ(shortened.error().details_size(), 0);
   unread.Cancel();
-  while (MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight") != 0) {
-  }
+  EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, 0));
 }
 
 // A peer whose machine hangs: it takes nothing any more, and gRPC waits for it.
@@ -126,18 +122,13 @@ TEST(StalledPeerTest, IsDisconnectedAndItsCallEnds) {
   StallingRelay relay(server.app().port());
   RawCall caller(relay.address(), kSearchMethod);
   const std::uint16_t metrics_port = *server.app().metrics_port();
-  const auto in_flight = [&] {
-    return MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight");
-  };
   v1::SearchRequest request = SixMegabytes();
   request.mutable_options()->set_k(5'000);
   ASSERT_TRUE(caller.Send(request.SerializeAsString()));
   relay.Stall();
   caller.HalfClose();
-  while (in_flight() < 1) {
-  }
-  while (in_flight() > 0) {
-  }
+  ASSERT_TRUE(AwaitMetric(metrics_port, kInFlight, testing::Ge(1)));
+  EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, 0));
 }
 
 // A client whose process is stopped, as by SIGSTOP: its kernel still acknowledges, until its
@@ -157,17 +148,12 @@ std::vector<StoppedClient> StoppedClients() {
 
 class StoppedClientTest : public testing::TestWithParam<StoppedClient> {
  protected:
-  double Metric(const std::string& name) {
-    return MetricValue(ScrapeMetrics(*server_.app().metrics_port()), name);
-  }
-  double CountConnections() { return Metric("simile_connections{state=\"open\"}"); }
-  double CountInFlight() { return Metric("simile_requests_in_flight"); }
-
   FilmsServer server_{[](app::Config& config) {
     config.limits.keepalive_time = std::chrono::milliseconds(500);
     config.limits.keepalive_timeout = std::chrono::milliseconds(2'000);
     config.limits.search_deadline_max = std::chrono::minutes(10);  // keepalive alone ends a call
   }};
+  const std::uint16_t metrics_port_ = *server_.app().metrics_port();
 };
 
 TEST_P(StoppedClientTest, IsCutWhileOthersAreServedAndComesBack) {
@@ -175,7 +161,7 @@ TEST_P(StoppedClientTest, IsCutWhileOthersAreServedAndComesBack) {
     return testing::AssertionResult(response.results(0).hits_size() == 10);
   });
   honest.AwaitAnswer();
-  const double connections = CountConnections();
+  const double connections = MetricValue(ScrapeMetrics(metrics_port_), kOpenConnections);
   std::vector<std::string> arguments = {
       "--server", server_.app().address(), "--connections", "2", "--duration", "10m"};
   std::ranges::copy(GetParam().flags, std::back_inserter(arguments));
@@ -186,19 +172,20 @@ TEST_P(StoppedClientTest, IsCutWhileOthersAreServedAndComesBack) {
       {.command = "bench", .variables = {"GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100"}});
   // Waits for more calls than the one of the honest client.
   const auto await_calls = [&](int connections_of_client) {
-    while (CountConnections() < connections + connections_of_client || CountInFlight() < 2) {
-      ASSERT_FALSE(client.HasEnded());
-    }
+    ASSERT_TRUE(AwaitMetric(metrics_port_, kOpenConnections,
+                            testing::Ge(connections + connections_of_client)));
+    ASSERT_TRUE(AwaitMetric(metrics_port_, kInFlight, testing::Ge(2)));
+    ASSERT_FALSE(client.HasEnded());
   };
   await_calls(2);
+  if (HasFatalFailure()) return;
   client.Signal(SIGSTOP);
-  while (CountConnections() != connections) {
-  }
-  while (CountInFlight() > 1) {
-  }
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kOpenConnections, connections));
+  ASSERT_TRUE(AwaitMetric(metrics_port_, kInFlight, testing::Le(1)));
   honest.AwaitAnswer();
   client.Signal(SIGCONT);
   await_calls(1);
+  if (HasFatalFailure()) return;
   std::printf("stopped client: %s\n", SearchTimesText(honest.End()).c_str());
   client.Signal(SIGINT);
   EXPECT_EQ(client.AwaitExit(), 128 + SIGINT) << client.output();
@@ -242,8 +229,7 @@ TEST(TransportTest, EndsEveryCallOnceWhateverComesTogether) {
   }
   for (std::future<void>& caller : callers) caller.get();
   const std::uint16_t metrics_port = *server.app().metrics_port();
-  while (MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight") != 0) {
-  }
+  EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, 0));
 }
 
 }  // namespace
