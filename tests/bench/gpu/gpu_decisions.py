@@ -1,6 +1,7 @@
 """What the measured figures decide about the engine. Pure functions of the lines in gpu_steps' JSON."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 
@@ -245,11 +246,15 @@ def gather(steps: dict) -> Iterator[Decision]:
 
 def small_segments(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "small-segments"), "shape", "batch"):
-        wins = [line["rows"] for line in lines if line["pass_us"] == 0 or line["canonical_us"] <= line["pass_us"]]
+        # Rows that no single pass answers say nothing about the limit.
+        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: line["rows"])
+        if not timed:
+            continue
+        wins = [line["rows"] for line in itertools.takewhile(lambda line: line["canonical_us"] <= line["pass_us"], timed)]
         yield Decision(f"canonical scores of all rows or pass, rows of {shape}, {batch} queries",
-                       "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
+                       "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in timed),
                        "they cross at 4,096 rows",
-                       f"canonical scores up to {max(wins):,} rows (gpu tuning canonical_rows_max)" if wins else
+                       f"canonical scores up to {wins[-1]:,} rows (gpu tuning canonical_rows_max)" if wins else
                        "a pass is always faster here")
 
 

@@ -300,11 +300,13 @@ class GpuDecisionsTest(unittest.TestCase):
 
     def test_canonical_scores_answer_segments_of_which_a_pass_takes_longer(self):
         subject = "canonical scores of all rows or pass, rows of 62423x384, 1 queries"
-        self.assertIn("up to 1,024 rows", self.conclusion(subject))
+        self.assertIn("up to 2,048 rows", self.conclusion(subject))  # not 8,192: a pass is faster at 4,096
         self.change("small-segments", {"pass_us": 18.0}, rows=4096)
-        self.assertIn("up to 4,096 rows", self.conclusion(subject))
-        self.change("small-segments", {"pass_us": 11.0})
-        self.assertIn("always faster", self.conclusion(subject))
+        self.assertIn("up to 8,192 rows", self.conclusion(subject))
+        self.change("small-segments", {"pass_us": 11.0}, rows=2048)
+        self.assertIn("always faster", self.conclusion(subject))  # 1,024 rows have no pass, which decides nothing
+        self.change("small-segments", {"pass_us": 0})
+        self.assertNotIn(subject, [decision.subject for decision in gpu_decisions.decide(self.steps, self.sums)])
 
     def test_a_figure_that_was_not_measured_affects_no_other(self):
         self.change("select", {"tb_s": None})
