@@ -235,12 +235,12 @@ def rescore(steps: dict) -> Iterator[Decision]:
 
 def gather(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "gather"), "shape", "batch"):
-        wins = [line["one_row_in"] for line in lines if line["pass_us"] > 0 and line["gather_us"] <= line["pass_us"]]
-        share = min(wins, default=0)
+        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: -line["one_row_in"])
+        wins = [line["one_row_in"] for line in itertools.takewhile(lambda line: line["gather_us"] <= line["pass_us"], timed)]
         yield Decision(f"list of rows or pass with a mask, {shape}, {batch} queries",
                        "; ".join(f'1 in {line["one_row_in"]}: {line["gather_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
                        "they cross at 1 in 32",
-                       f"lists up to one row in {share} (gpu tuning gather_share)" if share else
+                       f"lists up to one row in {wins[-1]} (gpu tuning gather_share)" if wins else
                        "a pass with a mask is always faster here")
 
 

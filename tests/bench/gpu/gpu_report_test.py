@@ -284,6 +284,8 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("fp32 scores: half the bound", self.conclusion("scores in fp32"))
         self.assertIn("not worth it", self.conclusion("L2 set aside"))
         self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
+        self.change("gather", {"gather_us": 40.0}, one_row_in=8)  # a pass is faster at 1 in 32
+        self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
         self.assertIn("two streams stay", self.conclusion("two streams"))
         self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped"))
 
