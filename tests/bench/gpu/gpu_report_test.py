@@ -106,10 +106,10 @@ class GpuReportTest(unittest.TestCase):
     def test_shows_a_bench_without_products(self):
         bench = self.results["steps"]["bench-62423x384"]["data"]
         bench["ceilings"]["gemm"] = []
-        bench["skipped"] = {"products": "no cuBLAS: why"}
+        bench["skipped"] = {"products": "cuBLAS cannot be loaded: why"}
         self.results["steps"]["tensor-sums"]["data"]["sums"] = 9
         text = gpu_report.render(self.results)
-        self.assertIn("products skipped (no cuBLAS: why)", text)
+        self.assertIn("products skipped (cuBLAS cannot be loaded: why)", text)
         self.assertIn("9 sums by each of two methods, without cuBLAS", text)
 
     def test_shows_the_server(self):
