@@ -23,8 +23,8 @@ struct WorkspaceSize {
   std::size_t blas_bytes = 32U << 20;  // workspace of the BLAS library, for each of two streams
 };
 
-// When the GPU changes its strategy; no answer depends on it. All are estimated, and steps of
-// gpu_steps decide them (docs/benchmarks/gpu.md).
+// When the GPU changes its strategy; no answer depends on it. All are estimated, except that
+// second_gate_share is calculated; steps of gpu_steps decide them (docs/benchmarks/gpu.md).
 struct GpuTuning {
   // Segments up to this size are answered by canonical scores alone: of so many rows one step
   // computes them all (pass_runner.cpp).

@@ -116,18 +116,16 @@ void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const Pa
                    double factor, PassPlan& plan, double& hits) {
   // Estimated: a barrier or two and the ranks; gpu_steps, step `scan-parts`, measures it.
   constexpr double kSecondsOfGate = 4e-6;
-  if (tuning.second_gate_share == 0) return;
-  const unsigned tiles = segment.row_count / kScanTileRows / tuning.second_gate_share;
-  const double share = static_cast<double>(tiles) * kScanTileRows / segment.row_count;
-  if (tiles < kScanGroupsMax || share <= plan.sample_share) return;
+  const auto gated = WithSecondGate(plan, segment.row_count, tuning.second_gate_share);
+  if (!gated) return;
+  const double share = gated->second_share;
   const auto rank = static_cast<double>(certificate::SpeculativeRank(demand.reach_max, share));
   if (rank > kRankShareMax * kScanGroupsMax) return;
   const double group_rows = share * segment.row_count / kScanGroupsMax;
   const double behind = factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
   const double fewer = share * hits + (1 - share) * behind;
   if (demand.queries * (hits - fewer) * kSecondsPerHit <= kSecondsOfGate) return;
-  plan.second_tiles = tiles;
-  plan.second_share = share;
+  plan = *gated;
   hits = fewer;
 }
 
@@ -289,6 +287,16 @@ GateRanks PassPlan::RanksOf(std::size_t reach) const {
     return static_cast<unsigned>(certificate::SpeculativeRank(reach, share));
   };
   return {rank_in(sample_share), second_tiles != 0 ? rank_in(second_share) : 0};
+}
+
+std::optional<PassPlan> WithSecondGate(PassPlan plan, unsigned row_count, unsigned one_row_in) {
+  if (one_row_in == 0) return std::nullopt;
+  plan.second_tiles = row_count / kScanTileRows / one_row_in;
+  plan.second_share = static_cast<double>(plan.second_tiles) * kScanTileRows / row_count;
+  if (plan.second_tiles < kScanGroupsMax || plan.second_share <= plan.sample_share) {
+    return std::nullopt;
+  }
+  return plan;
 }
 
 double ExpectedHits(double rank, double groups, double group_rows, double row_count) {

@@ -73,6 +73,10 @@ std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTrai
                                     const GpuTuning& tuning, const WorkspaceSize& workspace,
                                     const SegmentSize& segment, const PassDemand& demand);
 
+// A scan's plan of one gate with a second one, which one row in so many sets; the capacity stays.
+// Empty where none can be: it takes a tile for each of its groups, and more rows than the sample.
+std::optional<PassPlan> WithSecondGate(PassPlan plan, unsigned row_count, unsigned one_row_in);
+
 // Expected hits per query for a gate of this rank: rows lie in random order, so `rank` of `groups`
 // random groups of `group_rows` rows hold one.
 double ExpectedHits(double rank, double groups, double group_rows, double row_count);

@@ -117,8 +117,7 @@ bool IsOf(const Strategy& strategy, std::string_view engine) {
 
 // Why this strategy cannot run on this machine; empty where it can.
 std::string WhyNot(const Strategy& strategy, const Backend& backend) {
-  if (strategy.forced != ForcedStrategy::kGemm || backend.limitation().empty()) return "";
-  return fmt::format("no cuBLAS: {}", backend.limitation());
+  return strategy.forced == ForcedStrategy::kGemm ? backend.limitation() : "";
 }
 
 void PrintTo(const Strategy& strategy, std::ostream* out) { *out << strategy.name; }

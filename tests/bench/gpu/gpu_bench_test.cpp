@@ -296,8 +296,9 @@ INSTANTIATE_TEST_SUITE_P(Cards, VariantsTest, ::testing::Values(0));
 
 TEST(StepLogTest, NamesWhatIsSkipped) {
   const std::string path = ::testing::TempDir() + "skipped.json";
-  StepLog({}, path).Skip("tile", "no cuBLAS: why");
-  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["skipped"]["tile"], "no cuBLAS: why");
+  StepLog({}, path).Skip("tile", "cuBLAS cannot be loaded: why");
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["skipped"]["tile"],
+            "cuBLAS cannot be loaded: why");
 }
 
 TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {

@@ -1,6 +1,7 @@
 """What the measured figures decide about the engine. Pure functions of the lines in gpu_steps' JSON."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 
@@ -234,22 +235,26 @@ def rescore(steps: dict) -> Iterator[Decision]:
 
 def gather(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "gather"), "shape", "batch"):
-        wins = [line["one_row_in"] for line in lines if line["pass_us"] > 0 and line["gather_us"] <= line["pass_us"]]
-        share = min(wins, default=0)
+        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: -line["one_row_in"])
+        wins = [line["one_row_in"] for line in itertools.takewhile(lambda line: line["gather_us"] <= line["pass_us"], timed)]
         yield Decision(f"list of rows or pass with a mask, {shape}, {batch} queries",
                        "; ".join(f'1 in {line["one_row_in"]}: {line["gather_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
                        "they cross at 1 in 32",
-                       f"lists up to one row in {share} (gpu tuning gather_share)" if share else
+                       f"lists up to one row in {wins[-1]} (gpu tuning gather_share)" if wins else
                        "a pass with a mask is always faster here")
 
 
 def small_segments(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "small-segments"), "shape", "batch"):
-        wins = [line["rows"] for line in lines if line["pass_us"] == 0 or line["canonical_us"] <= line["pass_us"]]
+        # Rows that no single pass answers say nothing about the limit.
+        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: line["rows"])
+        if not timed:
+            continue
+        wins = [line["rows"] for line in itertools.takewhile(lambda line: line["canonical_us"] <= line["pass_us"], timed)]
         yield Decision(f"canonical scores of all rows or pass, rows of {shape}, {batch} queries",
-                       "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
+                       "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in timed),
                        "they cross at 4,096 rows",
-                       f"canonical scores up to {max(wins):,} rows (gpu tuning canonical_rows_max)" if wins else
+                       f"canonical scores up to {wins[-1]:,} rows (gpu tuning canonical_rows_max)" if wins else
                        "a pass is always faster here")
 
 

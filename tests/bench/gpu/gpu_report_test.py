@@ -106,10 +106,10 @@ class GpuReportTest(unittest.TestCase):
     def test_shows_a_bench_without_products(self):
         bench = self.results["steps"]["bench-62423x384"]["data"]
         bench["ceilings"]["gemm"] = []
-        bench["skipped"] = {"products": "no cuBLAS: why"}
+        bench["skipped"] = {"products": "cuBLAS cannot be loaded: why"}
         self.results["steps"]["tensor-sums"]["data"]["sums"] = 9
         text = gpu_report.render(self.results)
-        self.assertIn("products skipped (no cuBLAS: why)", text)
+        self.assertIn("products skipped (cuBLAS cannot be loaded: why)", text)
         self.assertIn("9 sums by each of two methods, without cuBLAS", text)
 
     def test_shows_the_server(self):
@@ -284,6 +284,8 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertIn("fp32 scores: half the bound", self.conclusion("scores in fp32"))
         self.assertIn("not worth it", self.conclusion("L2 set aside"))
         self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
+        self.change("gather", {"gather_us": 40.0}, one_row_in=8)  # a pass is faster at 1 in 32
+        self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
         self.assertIn("two streams stay", self.conclusion("two streams"))
         self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped"))
 
@@ -300,11 +302,13 @@ class GpuDecisionsTest(unittest.TestCase):
 
     def test_canonical_scores_answer_segments_of_which_a_pass_takes_longer(self):
         subject = "canonical scores of all rows or pass, rows of 62423x384, 1 queries"
-        self.assertIn("up to 1,024 rows", self.conclusion(subject))
+        self.assertIn("up to 2,048 rows", self.conclusion(subject))  # not 8,192: a pass is faster at 4,096
         self.change("small-segments", {"pass_us": 18.0}, rows=4096)
-        self.assertIn("up to 4,096 rows", self.conclusion(subject))
-        self.change("small-segments", {"pass_us": 11.0})
-        self.assertIn("always faster", self.conclusion(subject))
+        self.assertIn("up to 8,192 rows", self.conclusion(subject))
+        self.change("small-segments", {"pass_us": 11.0}, rows=2048)
+        self.assertIn("always faster", self.conclusion(subject))  # 1,024 rows have no pass, which decides nothing
+        self.change("small-segments", {"pass_us": 0})
+        self.assertNotIn(subject, [decision.subject for decision in gpu_decisions.decide(self.steps, self.sums)])
 
     def test_a_figure_that_was_not_measured_affects_no_other(self):
         self.change("select", {"tb_s": None})

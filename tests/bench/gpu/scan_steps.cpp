@@ -141,31 +141,24 @@ void MeasureParts(PassStrategy strategy, unsigned batch, const StepBench& bench)
                  {"cold_pass_us", cold.median_us}});
 }
 
-// A second gate takes a tile at least for each of its groups. The plan of one gate has the capacity
-// for the hits of all.
+// The plan of one gate has the capacity for the hits of all.
 void MeasureSecondGates(PassStrategy strategy, unsigned batch, const StepBench& bench) {
   const auto served = bench.PlanBy(strategy, batch, bench.k);
   const auto one_gate = bench.PlanBy(strategy, batch, bench.k, {.second_gate_share = 0});
   if (!served || !one_gate || one_gate->slots < batch) return;
   for (const unsigned share : bench.Cases({0U, 4U, 8U, 16U, 32U, 64U})) {
-    PassPlan plan = *one_gate;
-    if (share != 0) {
-      plan.second_tiles = bench.row_count() / kernels::kScanTileRows / share;
-      plan.second_share =
-          static_cast<double>(plan.second_tiles) * kernels::kScanTileRows / bench.row_count();
-      if (plan.second_tiles < kernels::kScanGroupsMax || plan.second_share <= plan.sample_share) {
-        continue;
-      }
-    }
-    bench.steps.Fill(plan, bench.First(batch), bench.k);
-    const Spread time = TimeScan(bench, plan, {});
+    const auto plan =
+        share == 0 ? one_gate : backend::cuda::WithSecondGate(*one_gate, bench.row_count(), share);
+    if (!plan) continue;
+    bench.steps.Fill(*plan, bench.First(batch), bench.k);
+    const Spread time = TimeScan(bench, *plan, {});
     bench.log.Add("second-gate", bench.shape,
-                  {{"variant", plan.variant->name},
+                  {{"variant", plan->variant->name},
                    {"batch", batch},
                    {"k", bench.k},
                    {"one_row_in", share},
-                   {"planned", plan.second_tiles == served->second_tiles},
-                   {"hits", SumOfHits(bench, plan)},
+                   {"planned", plan->second_tiles == served->second_tiles},
+                   {"hits", SumOfHits(bench, *plan)},
                    {"pass_us", time.median_us}});
   }
 }
