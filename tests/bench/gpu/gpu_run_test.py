@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -228,12 +229,13 @@ class RunTest(unittest.TestCase):
             process = subprocess.Popen([sys.executable, "-B", str(HERE / "run.py"),
                                         *self.bench.words("--list", "checks", "--steps", "conformance-Gemm,tensor-sums")],
                                        env=dict(os.environ, **self.bench.variables()), stdout=subprocess.DEVNULL)
-            child = int(began.read_text(encoding="utf-8"))  # once it has begun
+            child = os.pidfd_open(int(began.read_text(encoding="utf-8")))  # once it has begun
             for _ in range(3):
                 process.send_signal(number)
             self.assertEqual(process.wait(60), 128 + number)
-            with self.assertRaises(ProcessLookupError):
-                os.kill(child, 0)
+            # It can be read once the process has ended, also before anybody waited for it.
+            self.assertEqual(select.select([child], [], [], 10)[0], [child])
+            os.close(child)
             self.assertIn("it began", (self.bench.out / "gpu-checks.log").read_text(encoding="utf-8"))
             self.assertEqual(self.bench.results("checks")["conformance-Gemm"]["status"], "passed")
             self.assertIn("What was run", (self.bench.out / "gpu.md").read_text(encoding="utf-8"))
