@@ -233,28 +233,36 @@ def rescore(steps: dict) -> Iterator[Decision]:
                        "keep it" if share >= 0.7 else "four rows a warp, or 16-byte loads from rows stored [32][4]")
 
 
+def with_pass(lines: list[dict]) -> list[dict]:
+    """Without those that no single pass answers, which say nothing about where a pass takes less."""
+    return [line for line in lines if line["pass_us"] > 0]
+
+
+def wins_from_the_first(lines: list[dict], figure: str) -> list[dict]:
+    """The lines before the first one of which a pass takes less: a later win is chance."""
+    return list(itertools.takewhile(lambda line: line[figure] <= line["pass_us"], lines))
+
+
 def gather(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "gather"), "shape", "batch"):
-        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: -line["one_row_in"])
-        wins = [line["one_row_in"] for line in itertools.takewhile(lambda line: line["gather_us"] <= line["pass_us"], timed)]
+        wins = wins_from_the_first(sorted(with_pass(lines), key=lambda line: -line["one_row_in"]), "gather_us")
         yield Decision(f"list of rows or pass with a mask, {shape}, {batch} queries",
                        "; ".join(f'1 in {line["one_row_in"]}: {line["gather_us"]:.0f} / {line["pass_us"]:.0f} us' for line in lines),
                        "they cross at 1 in 32",
-                       f"lists up to one row in {wins[-1]} (gpu tuning gather_share)" if wins else
+                       f'lists up to one row in {wins[-1]["one_row_in"]} (gpu tuning gather_share)' if wins else
                        "a pass with a mask is always faster here")
 
 
 def small_segments(steps: dict) -> Iterator[Decision]:
     for (shape, batch), lines in groups(lines_of(steps, "small-segments"), "shape", "batch"):
-        # Rows that no single pass answers say nothing about the limit.
-        timed = sorted((line for line in lines if line["pass_us"] > 0), key=lambda line: line["rows"])
+        timed = sorted(with_pass(lines), key=lambda line: line["rows"])
         if not timed:
             continue
-        wins = [line["rows"] for line in itertools.takewhile(lambda line: line["canonical_us"] <= line["pass_us"], timed)]
+        wins = wins_from_the_first(timed, "canonical_us")
         yield Decision(f"canonical scores of all rows or pass, rows of {shape}, {batch} queries",
                        "; ".join(f'{line["rows"]:,}: {line["canonical_us"]:.0f} / {line["pass_us"]:.0f} us' for line in timed),
                        "they cross at 4,096 rows",
-                       f"canonical scores up to {wins[-1]:,} rows (gpu tuning canonical_rows_max)" if wins else
+                       f'canonical scores up to {wins[-1]["rows"]:,} rows (gpu tuning canonical_rows_max)' if wins else
                        "a pass is always faster here")
 
 
