@@ -228,10 +228,6 @@ bool FaultRig::Begin(const Start& start) {
   return true;
 }
 
-std::uint16_t FaultRig::port() const {
-  return static_cast<std::uint16_t>(std::stoul(address_.substr(address_.rfind(':') + 1)));
-}
-
 std::unique_ptr<Client> FaultRig::NewClient(const cli::ClientSecurity& security) const {
   return std::make_unique<Client>(address_, security);
 }

@@ -106,10 +106,6 @@ TEST(DrainTest, SendsIdleClientsAwayAtOnce) {
 const std::vector<std::string> kServeFilms = {
     "--collection", std::string("films=") + kFilmsFolder, "--port", "0", "--metrics-port", "0"};
 
-std::uint16_t PortAtTheEndOf(const std::string& address) {
-  return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-}
-
 //   variable  empty for none
 ServerProcess::Circumstances WithVariable(const std::string& variable) {
   ServerProcess::Circumstances circumstances;
@@ -245,7 +241,7 @@ TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
 // As when Ctrl-C ends both.
 TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
   const std::string address = StartAndAwaitListening();
-  HeldCall call(PortAtTheEndOf(address), parent_->MetricsPort());
+  HeldCall call(PortOf(address), parent_->MetricsPort());
   kill(ServerPid(), SIGTERM);
   ASSERT_TRUE(parent_->AwaitOutput("no new calls"));
   EndParent();
@@ -264,7 +260,7 @@ class ProgramDrainTest : public testing::Test {
       : server_(kServeFilms, WithVariable(variable)) {
     address_ = server_.AwaitListening();
     metrics_port_ = server_.MetricsPort();
-    call_.emplace(PortAtTheEndOf(address_), metrics_port_);
+    call_.emplace(PortOf(address_), metrics_port_);
     server_.Signal(SIGTERM);
     EXPECT_TRUE(server_.AwaitOutput("no new calls"));
   }
@@ -325,7 +321,7 @@ TEST_P(LargeMessageDrainTest, IsAnsweredOrItsStreamEndsWithUnavailable) {
   const std::string address = server_.AwaitListening();
   const std::string message = LargeMessage();
   const auto before = static_cast<std::size_t>(GetParam() * static_cast<double>(message.size()));
-  RawPeer peer(PortAtTheEndOf(address), "127.0.0.9");
+  RawPeer peer(PortOf(address), "127.0.0.9");
   peer.Send(net::kHttp2Preface + net::Settings() +
             net::Frame(net::FrameType::kHeaders, net::kEndHeaders, 1,
                        net::CallHeaders(kSearchStreamMethod)));

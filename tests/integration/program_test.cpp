@@ -37,10 +37,6 @@ std::vector<std::string> FilmsArguments() {
           "--log-level",    "error"};
 }
 
-std::uint16_t PortOf(const std::string& address) {
-  return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-}
-
 TEST(ProgramTest, PrintsWhatItServesAndStopsOnSigterm) {
   ServerProcess server(FilmsArguments());
   const std::string address = server.AwaitListening();

@@ -64,4 +64,7 @@ class ServerProcess {
   std::optional<int> exit_;
 };
 
+// The number at the end of an address, or of what ends with one.
+std::uint16_t PortOf(const std::string& address);
+
 }  // namespace simile::integration

@@ -69,7 +69,7 @@ TEST(TlsHandshakeTest, TakesNoCiphersFromTheEnvironment) {
                                       std::string("GRPC_SSL_CIPHER_SUITES=") + kCbc}});
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
-  ExpectModernTls(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  ExpectModernTls(PortOf(address));
   EXPECT_NE(server.output().find("environment variables without effect here"), std::string::npos)
       << server.output();
   EXPECT_NE(server.output().find("GRPC_SSL_CIPHER_SUITES"), std::string::npos);
