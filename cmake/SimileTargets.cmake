@@ -22,7 +22,7 @@ function(simile_library name)
 endfunction()
 
 # simile_test(NAME LABEL ... SOURCES ... DEPS ... [SEPARATE]): a GoogleTest binary whose cases ctest lists one by one.
-# LABEL is unit, conformance or integration. Tests find the repository through SIMILE_SOURCE_DIR.
+# LABEL is unit, conformance or integration; ctest has the tests as LABEL_0 to LABEL_2, by the third of the programs. Tests find the repository through SIMILE_SOURCE_DIR.
 function(simile_test name)
   cmake_parse_arguments(ARG "SEPARATE" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT SIMILE_TESTS)
@@ -42,11 +42,17 @@ function(simile_test name)
   if(NOT ARG_SEPARATE)
     simile_join(${name} 8)
   endif()
-  # LABEL_tests builds every test of a label, and no more.
-  if(NOT TARGET ${ARG_LABEL}_tests)
-    add_custom_target(${ARG_LABEL}_tests)
-  endif()
-  add_dependencies(${ARG_LABEL}_tests ${name})
+  # LABEL_tests builds every test of a label and no more, LABEL_0_tests to LABEL_2_tests a third of them each.
+  get_property(programs GLOBAL PROPERTY SIMILE_${ARG_LABEL}_PROGRAMS)
+  list(LENGTH programs count)
+  math(EXPR third "${count} % 3")
+  set_property(GLOBAL APPEND PROPERTY SIMILE_${ARG_LABEL}_PROGRAMS ${name})
+  foreach(label ${ARG_LABEL} ${ARG_LABEL}_${third})
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+                       PROPERTIES LABELS ${ARG_LABEL}_${third} TIMEOUT ${ARG_TIMEOUT})
 endfunction()

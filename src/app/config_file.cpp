@@ -1,8 +1,6 @@
 #include "app/config_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/json_object.h"
+#include "base/atomic_file.h"
 #include "base/nearest_name.h"
 
 namespace simile::app {
@@ -152,21 +151,14 @@ class Collector {
 
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file) {
   const std::string file_name = file.string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) {
+  std::error_code unreachable;
+  if (!std::filesystem::is_regular_file(file, unreachable)) {
     return absl::NotFoundError(fmt::format("{}: no such configuration file", file_name));
   }
-  if (std::filesystem::file_size(file, error) > kFileBytesMax) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}: over {} bytes, too large for a configuration file", file_name, kFileBytesMax));
-  }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
-    return absl::PermissionDeniedError(fmt::format("{}: cannot be opened for reading", file_name));
-  }
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const absl::StatusOr<std::string> text = base::ReadWholeFile(file, kFileBytesMax);
+  if (!text.ok()) return text.status();
   const absl::StatusOr<JsonObject> object =
-      JsonObject::Parse(text, file_name, R"({"server": {"port": 50051}})");
+      JsonObject::Parse(*text, file_name, R"({"server": {"port": 50051}})");
   if (!object.ok()) return object.status();
   Collector collector(file);
   if (absl::Status walked = collector.Walk(object->get(), ""); !walked.ok()) return walked;

@@ -39,7 +39,7 @@ v1::SearchRequest LargeAnswer() {
 }
 
 double InFlight(std::uint16_t metrics_port) {
-  return MetricValue(ScrapeMetrics(metrics_port), "simile_requests_in_flight");
+  return MetricValue(ScrapeMetrics(metrics_port), kInFlight);
 }
 
 // A call whose answer is being sent to a client that reads it only after Read().
@@ -52,8 +52,7 @@ class HeldCall {
       v1::SearchResponse response;
       return client_.Search(LargeAnswer(), response);
     });
-    while (InFlight(metrics_port) < 1) {
-    }
+    EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, testing::Ge(1)));
   }
 
   void Read() { relay_.Flow(); }
@@ -87,8 +86,7 @@ TEST(DrainTest, CutsACallThatTakesTooLong) {
   const std::uint16_t metrics_port = *server.app().metrics_port();
   HeldCall call(server.app().port(), metrics_port);
   EXPECT_FALSE(server.app().Drain());
-  while (InFlight(metrics_port) > 0) {
-  }
+  EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, 0));
   call.Read();
   EXPECT_EQ(call.AwaitEnd().code, absl::StatusCode::kUnavailable);
 }

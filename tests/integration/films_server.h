@@ -56,6 +56,8 @@ std::string ScrapeMetrics(std::uint16_t port);
 // (`simile_rows{collection="films"}`); -1 when there is none.
 double MetricValue(const std::string& metrics, const std::string& name);
 
+inline constexpr char kInFlight[] = "simile_requests_in_flight";
+
 // Whether the metric, as MetricValue has it, comes to match (`1`, `testing::Ge(2)`) within a
 // minute.
 //   port  of the metrics

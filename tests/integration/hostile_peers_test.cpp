@@ -500,7 +500,7 @@ TEST_P(VanishingPeersTest, AreCutWhileOthersAreServed) {
     EXPECT_TRUE(AwaitMetric(metrics_port, open_connections, connections));
   }
   std::printf("vanished peer: %s\n", SearchTimesText(honest.End()).c_str());
-  EXPECT_TRUE(AwaitMetric(metrics_port, "simile_requests_in_flight", 0));
+  EXPECT_TRUE(AwaitMetric(metrics_port, kInFlight, 0));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, VanishingPeersTest, testing::ValuesIn(VanishingPeers()),

@@ -73,13 +73,12 @@ void ExpectFailed(const v1::SearchStreamResponse& response, std::uint64_t tag,
 }
 
 double InFlight(FilmsServer& server) {
-  return MetricValue(ScrapeMetrics(*server.app().metrics_port()), "simile_requests_in_flight");
+  return MetricValue(ScrapeMetrics(*server.app().metrics_port()), kInFlight);
 }
 
 // Waits until so many calls are in flight: those that have been answered may take a moment to end.
 void AwaitInFlight(FilmsServer& server, double count) {
-  while (InFlight(server) != count) {
-  }
+  EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), kInFlight, count));
 }
 
 // Messages of streams that ended with this code.

@@ -37,7 +37,6 @@ class UnreadReplyTest : public testing::Test {
 };
 
 constexpr char kUnsentBytes[] = "simile_budget_bytes{budget=\"unsent_replies\"}";
-constexpr char kInFlight[] = "simile_requests_in_flight";
 constexpr char kOpenConnections[] = "simile_connections{state=\"open\"}";
 constexpr char kNotTaken[] = "simile_rejected_total{reason=\"reply_not_taken\"}";
 

@@ -7,7 +7,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-PANELS = [("process", [("rss_mib", "memory")], "MiB"),
+PANELS = [("process", [("rss_mib", "memory"), ("unread_mib", "of it replies that nobody reads")], "MiB"),
           ("process", [("descriptors", "descriptors"), ("threads", "threads")], "count"),
           ("load", [("p50_ms", "p50"), ("p99_ms", "p99")], "ms"), ("load", [("rate", "calls sent")], "a second")]
 COLORS = ["#1f60c4", "#e0752d"]
@@ -22,7 +22,7 @@ def draw(series: dict, file: pathlib.Path) -> None:
                       color=color, linewidth=1)
         axes.set_ylim(bottom=0)
         axes.set_ylabel(unit, fontsize=8)
-        axes.legend(fontsize=8, loc="lower right", frameon=False, ncols=2)
+        axes.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False, ncols=2)
         axes.grid(color="#e6e6e6", linewidth=0.6)
         axes.tick_params(labelsize=8)
         for side in ("top", "right"):
