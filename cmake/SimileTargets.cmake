@@ -22,7 +22,8 @@ function(simile_library name)
 endfunction()
 
 # simile_test(NAME LABEL ... SOURCES ... DEPS ... [SEPARATE]): a GoogleTest binary whose cases ctest lists one by one.
-# LABEL is unit, conformance or integration; ctest has the tests as LABEL_0 to LABEL_2, by the third of the programs. Tests find the repository through SIMILE_SOURCE_DIR.
+# LABEL is unit, conformance or integration. ctest labels the tests of each program LABEL_0, LABEL_1 or LABEL_2, in turn, so that
+# a run can take a third of the programs. Tests find the repository through SIMILE_SOURCE_DIR.
 function(simile_test name)
   cmake_parse_arguments(ARG "SEPARATE" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT SIMILE_TESTS)

@@ -20,8 +20,8 @@ struct FileValue {
 // Reads a JSON configuration file into key and value pairs: each key once, each value of the JSON
 // type of its setting. Relative paths start at the file's folder.
 // Errors: kNotFound; kInvalidArgument for text that is not JSON (line and column), unknown keys
-//         (UnknownSetting), duplicate keys, values of another type, files over 1 MiB; those of
-//         base::ReadWholeFile.
+//         (UnknownSetting), duplicate keys, values of another type; those of
+//         base::ReadWholeFile, for over 1 MiB too.
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file);
 
 // Returns the error for an unknown key or variable: kInvalidArgument with its new name if it was

@@ -12,7 +12,8 @@ Clients and server share the machine: the rate is lowered while calls come late.
 Growth is measured after the first fifth of the time, since memory follows the rate and the most calls at once: until then what
 the server can answer is measured again and again, of which the least counts from then on; and in the first half of that time it
 is stopped for moments, so that what a stall of the machine would add later is there from the start. What the server holds of
-replies that clients do not read is no growth: three clients more or less move it by 9 MiB each, and the server says how much it is.
+replies that clients do not read is left out, 9 MiB for each such client until it is cut: the server says how much it is, and must
+hold none when all clients are gone.
 """
 
 import contextlib
@@ -133,6 +134,7 @@ class Soak:
         self.samples: list[dict] = []  # of the process
         self.loads: list[dict] = []
         self.failures: list[str] = []
+        self.unread_bytes_at_end = math.nan
         self._second_token_before = ""
         self.counts = dict.fromkeys(("calls", "failed", "checked", "check_failed", "access_files", "access_failed", "reloads",
                                      "reload_failed", "bad_reloads", "bad_refused", "killed", "mute", "mute_cut", "mute_kept", "unread",
@@ -287,9 +289,10 @@ class Soak:
     def sample(self) -> None:
         process = pathlib.Path(f"/proc/{self._server.process.pid}")
         while not self.ended.wait(SAMPLE_SECONDS):
+            unread_mib = self._server.metric(UNREAD) / 2 ** 20
             pages = int((process / "statm").read_text(encoding="utf-8").split()[1])
             self.samples.append({"at_s": self.seconds(), "rss_mib": pages * os.sysconf("SC_PAGESIZE") / 2 ** 20,
-                                 "unread_mib": self._server.metric(UNREAD) / 2 ** 20,
+                                 "unread_mib": unread_mib,
                                  "descriptors": len(os.listdir(process / "fd")), "threads": len(os.listdir(process / "task"))})
 
     def stall(self, seconds: float) -> None:
@@ -314,6 +317,14 @@ class Soak:
         self.ended.set()
         for thread in (*threads, stalls):
             thread.join()
+        self.unread_bytes_at_end = self._await_no_unread()
+
+    def _await_no_unread(self) -> float:
+        """What the server still holds of replies a minute after the last client, or 0 as soon as it holds none."""
+        end = time.monotonic() + 60
+        while (held := self._server.metric(UNREAD)) > 0 and time.monotonic() < end:
+            pass
+        return held
 
 
 def medians(samples: list[dict], value: Callable[[dict], float]) -> list[tuple[float, float]]:
@@ -352,6 +363,8 @@ def figures(soak: Soak) -> list[Figure]:
             Figure("of them cut by the server", counts["mute_cut"], at_least=1),
             exactly(f"of them still connected after {number_text(MUTE_SECONDS_MAX)} s", counts["mute_kept"], 0),
             Figure("clients with unread replies", counts["unread"], at_least=1),
+            Figure("most held of unread replies", max(s["unread_mib"] for s in soak.samples), "MiB", at_least=1),
+            exactly("bytes of them held after the last client", soak.unread_bytes_at_end, 0),
             Figure(f"stalls of {number_text(STALL_SECONDS)} s in the first tenth of the time", counts["stalls"], at_least=1),
             Figure("p99 of the load: median", statistics.median(load["p99_ms"] for load in soak.loads), "ms"),
             Figure("p99 of the load: worst 10 s", max(load["p99_ms"] for load in soak.loads), "ms"),
