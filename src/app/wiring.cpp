@@ -30,6 +30,15 @@
 namespace simile::app {
 namespace {
 
+std::vector<std::pair<std::string, std::uint64_t>> UnfitValues(const data::PayloadTable& payload) {
+  std::vector<std::pair<std::string, std::uint64_t>> unfit;
+  for (const data::FieldInfo& field : payload.fields()) {
+    const std::uint64_t count = field.values.UnfitFor(field.type).count;
+    if (count > 0) unfit.emplace_back(field.name, count);
+  }
+  return unfit;
+}
+
 std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotStore& store,
                                                         const service::CollectionChanges& changes) {
   std::vector<observe::CollectionReading> readings;
@@ -44,7 +53,8 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
                          {"users", bytes.users},
                          {"index", bytes.index},
                          {"device", bytes.device}},
-                        changes.LastLoadFailed(status.name)});
+                        changes.LastLoadFailed(status.name),
+                        UnfitValues(status.snapshot->dataset->payload)});
   }
   return readings;
 }
@@ -283,6 +293,7 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
 void App::ReloadChanged() {
   std::vector<std::string> reloaded;
   std::vector<std::string> failed;
+  std::vector<std::string> unfit;
   std::uint64_t unchanged = 0;
   for (const CollectionConfig& collection : config_.collections) {
     if (!store_.Pin(collection.name).ok()) continue;  // unloaded by a caller
@@ -303,12 +314,15 @@ void App::ReloadChanged() {
       ++unchanged;
     } else {
       reloaded.push_back(collection.name);
+      const std::string text = data::UnfitText((*after)->dataset->payload);
+      if (!text.empty()) unfit.push_back(fmt::format("{}: {}", collection.name, text));
     }
   }
   log_.Info("reloaded what changed on disk",
             {{"reloaded", fmt::format("{}", fmt::join(reloaded, ", "))},
              {"unchanged", unchanged},
-             {"failed", fmt::format("{}", fmt::join(failed, ", "))}});
+             {"failed", fmt::format("{}", fmt::join(failed, ", "))},
+             {"unfit", fmt::format("{}", fmt::join(unfit, ", "))}});
 }
 
 void App::WarnOfOpenAddress() const {

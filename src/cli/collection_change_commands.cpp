@@ -79,6 +79,7 @@ absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* ve
 void PrintChange(const ServedChange& change, const ChangeFlags& flags) {
   fmt::print("{}\n", CollectionLine(change.served));
   if (!change.changed) fmt::print("this content was served already; nothing was loaded\n");
+  if (change.changed) fmt::print("{}", NotesText(change.served));
   const auto next = [&](const char* command) {
     return NextCommand(fmt::format("{} {}", command, change.served.name()), flags.client, {});
   };

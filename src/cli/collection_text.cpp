@@ -117,21 +117,6 @@ std::string FilesTable(const v1::Collection& collection, const Terminal& termina
   return text;
 }
 
-// The notes, a blank line before them, but those that FilesTable has printed: that a file was not
-// read, and why.
-std::string NotesText(const v1::Collection& collection) {
-  std::set<std::string> printed;
-  for (const v1::CollectionFile& file : collection.files()) {
-    if (!WasRead(file)) printed.insert(fmt::format("{}: {}", file.name(), UnreadText(file)));
-  }
-  std::string text;
-  for (const std::string& note : collection.notes()) {
-    if (printed.contains(note)) continue;
-    text += fmt::format("{}  note: {}\n", text.empty() ? "\n" : "", Printable(note));
-  }
-  return text;
-}
-
 // The reason too where it is not the server's.
 std::string BackendCell(const v1::Collection& collection, const v1::BackendStatus& server) {
   const v1::BackendStatus& backend = collection.backend();
@@ -202,6 +187,19 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
     table.AddRow(std::move(cells));
   }
   return table.Render(terminal, 0) + Dim(Printable(BackendText(listed.backend())), terminal) + '\n';
+}
+
+std::string NotesText(const v1::Collection& collection) {
+  std::set<std::string> printed;
+  for (const v1::CollectionFile& file : collection.files()) {
+    if (!WasRead(file)) printed.insert(fmt::format("{}: {}", file.name(), UnreadText(file)));
+  }
+  std::string text;
+  for (const std::string& note : collection.notes()) {
+    if (printed.contains(note)) continue;
+    text += fmt::format("{}  note: {}\n", text.empty() ? "\n" : "", Printable(note));
+  }
+  return text;
 }
 
 std::string CollectionLine(const v1::Collection& collection) {

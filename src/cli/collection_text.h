@@ -20,6 +20,9 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
 
 // `films: 5,000 rows x 384 (cosine), 500 users, 9.5 MiB, snapshot 1 (3f9a12c4)`
 std::string CollectionLine(const v1::Collection& collection);
+// The notes of its load, a blank line before them, but those that the table of files has: that a
+// file was not read, and why. Empty for none.
+std::string NotesText(const v1::Collection& collection);
 
 // One collection as a JSON object: the fields of simile.v1.Collection under their names, enums as
 // words in lower case, loaded_at in RFC 3339; progress is null while nothing loads, the role of a

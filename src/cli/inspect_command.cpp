@@ -117,8 +117,9 @@ std::string InspectionText(const std::string& path, const data::Inspection& insp
     facts.AddRow({LabelOf(fact.key), fact.text});
   }
   for (const data::FieldInfo& field : inspection.fields) {
-    facts.AddRow({fmt::format("field {}", field.name),
-                  fmt::format("{}, in {}", field.type, base::Counted(field.rows, "row"))});
+    facts.AddRow(
+        {fmt::format("field {}", field.name),
+         fmt::format("{}, in {}", NameOf(field.type), base::Counted(field.values.count(), "row"))});
   }
   for (const std::string& note : inspection.notes) facts.AddRow({"note", note});
   const std::string title =
@@ -177,7 +178,12 @@ std::string InspectionJson(const std::string& path, const data::Inspection& insp
   }
   Json fields = Json::array();
   for (const data::FieldInfo& field : inspection.fields) {
-    fields.push_back({{"name", field.name}, {"type", field.type}, {"rows", field.rows}});
+    const data::ValueSample unfit = field.values.UnfitFor(field.type);
+    fields.push_back({{"name", field.name},
+                      {"type", NameOf(field.type)},
+                      {"rows", field.values.count()},
+                      {"unfit_rows", unfit.count}});
+    if (unfit.count > 0) fields.back()["first_unfit_row"] = unfit.first_row;
   }
   Json json = {{"path", path},
                {"kind", inspection.kind},

@@ -1,5 +1,6 @@
 #include "data/collection_json.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -36,12 +37,13 @@ constexpr std::array<TextKey, 7> kTextKeys = {{
 
 absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
   std::vector<std::string> known;
-  known.reserve(kTextKeys.size() + 4);
+  known.reserve(kTextKeys.size() + 5);
   for (const TextKey& text_key : kTextKeys) known.emplace_back(text_key.key);
   known.emplace_back("metric");
   known.emplace_back("on_zero_row");
   known.emplace_back("lookup_fields");
   known.emplace_back("field_types");
+  known.emplace_back("separators");
   const std::string nearest = base::NearestName(key, known);
   return Refuse(
       in, fmt::format("unknown key {};{} keys are {}", base::Quoted(key),
@@ -118,6 +120,43 @@ absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& i
   return types;
 }
 
+// A separator is taken as written, so one of white space alone would cut every sentence to words.
+absl::StatusOr<std::vector<NamedSeparator>> SeparatorsOf(const BufferedReader& in,
+                                                         const PayloadValue& value) {
+  constexpr std::size_t kSeparatorBytesMax = 8;
+  const auto* const object = std::get_if<PayloadObject>(&value.value);
+  if (object == nullptr) {
+    return Refuse(in, fmt::format("\"separators\" is {}; an object of texts by field is needed, as "
+                                  "in {{\"genres\": \"|\"}}",
+                                  Describe(value)));
+  }
+  std::vector<NamedSeparator> separators;
+  for (const auto& [field, text_value] : *object) {
+    absl::StatusOr<std::string> text = TextOf(in, fmt::format("separators.{}", field), text_value);
+    if (!text.ok()) return text.status();
+    if (text->size() > kSeparatorBytesMax || text->find_first_not_of(" \t") == std::string::npos) {
+      return Refuse(in, fmt::format("\"separators\" says {} for {}; a separator has 1 to {} bytes, "
+                                    "not all of them white space",
+                                    base::Quoted(*text), base::Quoted(field), kSeparatorBytesMax));
+    }
+    separators.push_back({field, *std::move(text)});
+  }
+  return separators;
+}
+
+// A field whose texts are separated is a list of keywords.
+absl::Status CheckSeparatedTypes(const BufferedReader& in, const CollectionFiles& files) {
+  for (const NamedFieldType& named : files.field_types) {
+    if (named.type == FieldType::kKeywords) continue;
+    const auto separated = std::ranges::find(files.separators, named.field, &NamedSeparator::field);
+    if (separated == files.separators.end()) continue;
+    return Refuse(in, fmt::format("\"field_types\" says {0} is {1}, and \"separators\" makes it a "
+                                  "list of keywords; leave one of them out",
+                                  base::Quoted(named.field), base::Quoted(NameOf(named.type))));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StoreMember(const BufferedReader& in, const std::string& key,
                          const PayloadValue& value, CollectionFiles& files) {
   for (const TextKey& known : kTextKeys) {
@@ -155,6 +194,12 @@ absl::Status StoreMember(const BufferedReader& in, const std::string& key,
     files.field_types = *std::move(types);
     return absl::OkStatus();
   }
+  if (key == "separators") {
+    absl::StatusOr<std::vector<NamedSeparator>> separators = SeparatorsOf(in, value);
+    if (!separators.ok()) return separators.status();
+    files.separators = *std::move(separators);
+    return absl::OkStatus();
+  }
   return RefuseKey(in, key);
 }
 
@@ -174,6 +219,7 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
   for (const auto& [key, value] : *object) {
     if (absl::Status status = StoreMember(in, key, value, files); !status.ok()) return status;
   }
+  if (absl::Status status = CheckSeparatedTypes(in, files); !status.ok()) return status;
   return files;
 }
 

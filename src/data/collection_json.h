@@ -16,6 +16,8 @@ namespace simile::data {
 //   tensor         which tensor of a file that names several
 //   lookup_fields  the payload fields that a look-up searches, a list
 //   field_types    the types of payload fields in filters, an object of type names by field
+//   separators     what separates the keywords of texts, an object of texts by field: {"genres":
+//   "|"}
 // Settings that it does not mention stay empty; the folder is not read.
 // Errors: kInvalidArgument beginning with the file's name; an unknown key is refused with the
 //         nearest known one.

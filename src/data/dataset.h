@@ -38,8 +38,8 @@ struct Dataset {
   Profiles profiles;     // no users when there is no user_ids.json
   // Payload fields whose text LookupService searches, the most important first.
   std::vector<std::string> lookup_fields;
-  // Types given in collection.json; the values decide those of other fields.
-  std::vector<NamedFieldType> field_types;
+  // Kept types (KeptTypes) of fields that no row has now. A later load keeps them too.
+  std::vector<NamedFieldType> absent_types;
   // What the load changed or left out, one sentence each: how many rows were normalized and how
   // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;

@@ -127,7 +127,7 @@ absl::Status SamplePayload(const Folder& folder, const DatasetPlan& plan, const 
   absl::StatusOr<PayloadFile> payload = ReadPayload(in,
                                                     {.id_field = plan.files.id_field,
                                                      .expected = {},
-                                                     .field_types = plan.files.field_types,
+                                                     .fields = plan.field_rules(),
                                                      .keep = Keep::kRows},
                                                     limits);
   sample.is_whole = lines->is_whole();

@@ -82,6 +82,9 @@ absl::Status CheckSettings(const CollectionFiles& files) {
     if (!files.field_types.empty()) {
       return needs_payload("field_types", files.field_types.front().field);
     }
+    if (!files.separators.empty()) {
+      return needs_payload("separators", files.separators.front().field);
+    }
   }
   const VectorFormat* const format = FindVectorFormat(files.vectors);
   if (!files.tensor.empty() && (format == nullptr || !format->names_tensors)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <variant>
 
 #include "data/time_value.h"
@@ -18,6 +19,27 @@ bool AllTexts(const PayloadList& list) {
   });
 }
 
+bool IsWhole(double number) {
+  return number >= -0x1p63 && number < 0x1p63 && std::trunc(number) == number;
+}
+
+struct KindOfValue {
+  ValueKind operator()(std::monostate) const { return ValueKind::kOther; }
+  ValueKind operator()(bool) const { return ValueKind::kBoolean; }
+  ValueKind operator()(std::int64_t) const { return ValueKind::kWhole; }
+  ValueKind operator()(double number) const {
+    return IsWhole(number) ? ValueKind::kWhole : ValueKind::kFraction;
+  }
+  ValueKind operator()(const std::string& text) const {
+    if (!ParseTime(text)) return ValueKind::kText;
+    return LacksZone(text) ? ValueKind::kLocalTime : ValueKind::kTime;
+  }
+  ValueKind operator()(const PayloadList& list) const {
+    return AllTexts(list) ? ValueKind::kTexts : ValueKind::kOther;
+  }
+  ValueKind operator()(const PayloadObject&) const { return ValueKind::kOther; }
+};
+
 }  // namespace
 
 std::string_view NameOf(FieldType type) { return kNames[static_cast<std::size_t>(type)]; }
@@ -28,30 +50,34 @@ std::optional<FieldType> FieldTypeOf(std::string_view name) {
   return static_cast<FieldType>(found - kNames.begin());
 }
 
-bool Fits(FieldType type, const PayloadValue& value) {
-  if (std::holds_alternative<std::monostate>(value.value)) return true;
-  const auto* const text = std::get_if<std::string>(&value.value);
-  const auto* const list = std::get_if<PayloadList>(&value.value);
-  const bool whole = std::holds_alternative<std::int64_t>(value.value);
+std::span<const std::string_view> FieldTypeNames() { return kNames; }
+
+ValueKind KindOf(const PayloadValue& value) { return std::visit(KindOfValue{}, value.value); }
+
+bool Fits(FieldType type, ValueKind kind) {
+  const bool is_time = kind == ValueKind::kTime || kind == ValueKind::kLocalTime;
   switch (type) {
     case FieldType::kKeyword:
-      return text != nullptr;
+      return is_time || kind == ValueKind::kText;
     case FieldType::kKeywords:
-      return text != nullptr || (list != nullptr && AllTexts(*list));
+      return is_time || kind == ValueKind::kText || kind == ValueKind::kTexts;
     case FieldType::kInteger:
-      return whole;
+      return kind == ValueKind::kWhole;
     case FieldType::kNumber:
-      return whole || std::holds_alternative<double>(value.value);
+      return kind == ValueKind::kWhole || kind == ValueKind::kFraction;
     case FieldType::kBoolean:
-      return std::holds_alternative<bool>(value.value);
+      return kind == ValueKind::kBoolean;
     case FieldType::kTime:
-      return text != nullptr && ParseTime(*text).has_value();
+      return is_time;
     case FieldType::kOther:
       return true;
   }
   return false;
 }
 
-std::span<const std::string_view> FieldTypeNames() { return kNames; }
+std::int64_t WholeOf(const PayloadValue& value) {
+  if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
+  return static_cast<std::int64_t>(std::get<double>(value.value));
+}
 
 }  // namespace simile::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,11 +14,11 @@ namespace simile::data {
 // The type of a payload field in filters.
 enum class FieldType : std::uint8_t {
   kKeyword,   // one text
-  kKeywords,  // a list of texts, or a text like "A|B|C"
-  kInteger,
+  kKeywords,  // a list of texts, or one text
+  kInteger,   // 12.0 is the integer 12
   kNumber,
   kBoolean,
-  kTime,   // RFC 3339 texts
+  kTime,   // texts that ParseTime reads (time_value.h)
   kOther,  // objects, other lists, values of several types: filters can only test their presence
 };
 
@@ -33,9 +34,27 @@ struct NamedFieldType {
 std::string_view NameOf(FieldType type);
 // The type of this name.
 std::optional<FieldType> FieldTypeOf(std::string_view name);
-// Whether a value is of the type; null is of every type.
-bool Fits(FieldType type, const PayloadValue& value);
 // All names, in the order of the types.
 std::span<const std::string_view> FieldTypeNames();
+
+// What one value of a field is.
+enum class ValueKind : std::uint8_t {
+  kBoolean,
+  kWhole,      // an integer, or a number without a fraction that is one, such as 12.0
+  kFraction,   // any other number
+  kTime,       // a text that is a time
+  kLocalTime,  // a text that is a time without a zone, which is read as UTC
+  kText,       // any other text
+  kTexts,      // a list of texts
+  kOther,      // any other list, or an object
+};
+inline constexpr std::size_t kValueKindCount = 8;
+
+// REQUIRES: not null.
+ValueKind KindOf(const PayloadValue& value);
+// Whether filters on a field of the type read values of the kind.
+bool Fits(FieldType type, ValueKind kind);
+// The integer that a value of the kind kWhole is.
+std::int64_t WholeOf(const PayloadValue& value);
 
 }  // namespace simile::data

@@ -86,7 +86,7 @@ absl::Status InspectVectors(BufferedReader& in, const Limits& limits, bool quick
 absl::Status InspectPayload(BufferedReader& in, const Limits& limits, Inspection& inspection) {
   inspection.kind = "payload";
   const absl::StatusOr<PayloadFile> payload = ReadPayload(
-      in, {.id_field = {}, .expected = {}, .field_types = {}, .keep = Keep::kNothing}, limits);
+      in, {.id_field = {}, .expected = {}, .fields = {}, .keep = Keep::kNothing}, limits);
   if (!payload.ok()) return payload.status();
   AddCount(inspection, "lines", payload->ids.size());
   AddIdField(inspection, payload->id_field);
@@ -174,7 +174,7 @@ std::vector<std::string> UncheckedOf(const CollectionFiles& files) {
   add("the ids", files.user_ids);
   add("the rows", files.user_vectors);
   add("the lines", files.interactions);
-  if (!files.lookup_fields.empty() || !files.field_types.empty()) {
+  if (!files.lookup_fields.empty() || !files.field_types.empty() || !files.separators.empty()) {
     add("the fields", files.settings);
   }
   if (!files.payload.empty() || !files.user_ids.empty()) {

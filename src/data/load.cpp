@@ -130,7 +130,7 @@ class Loader {
     dataset_.notes = plan_.listing.notes;
     for (absl::Status (Loader::*const step)() :
          {&Loader::CheckSettings, &Loader::OpenAll, &Loader::ReadLayouts, &Loader::LoadPayload,
-          &Loader::ChooseLookupFields, &Loader::ChooseFieldTypes, &Loader::LoadUserIds,
+          &Loader::ChooseLookupFields, &Loader::CheckTypedFields, &Loader::LoadUserIds,
           &Loader::LoadInteractions, &Loader::LoadVectors, &Loader::LoadUserVectors,
           &Loader::ReadRest}) {
       const absl::Status status = (this->*step)();
@@ -215,7 +215,7 @@ class Loader {
         *payload_.reader,
         {.id_field = files_.id_field,
          .expected = ExpectedRows{.count = layout_.row_count, .said_by = files_.vectors},
-         .field_types = files_.field_types,
+         .fields = plan_.field_rules(),
          .keep = keep_},
         limits_);
     if (!payload.ok()) return payload.status();
@@ -234,11 +234,16 @@ class Loader {
     return absl::OkStatus();
   }
 
-  absl::Status ChooseFieldTypes() {
+  absl::Status CheckTypedFields() {
     for (const NamedFieldType& named : files_.field_types) {
       if (absl::Status status = CheckField("field_types", named.field); !status.ok()) return status;
     }
-    dataset_.field_types = files_.field_types;
+    for (const NamedSeparator& named : files_.separators) {
+      if (absl::Status status = CheckField("separators", named.field); !status.ok()) return status;
+    }
+    for (const NamedFieldType& named : plan_.kept_types.types) {
+      if (!dataset_.payload.FieldNumber(named.field)) dataset_.absent_types.push_back(named);
+    }
     return absl::OkStatus();
   }
 
@@ -389,6 +394,24 @@ std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const Payl
     if (payload.FieldNumber(field)) return {field};
   }
   return {};
+}
+
+std::vector<NamedFieldType> FieldTypesOf(const Dataset& dataset) {
+  std::vector<NamedFieldType> types = dataset.absent_types;
+  for (const FieldInfo& field : dataset.payload.fields()) types.push_back({field.name, field.type});
+  return types;
+}
+
+std::string UnfitText(const PayloadTable& payload) {
+  std::string text;
+  for (const FieldInfo& field : payload.fields()) {
+    const ValueSample unfit = field.values.UnfitFor(field.type);
+    if (unfit.count == 0) continue;
+    fmt::format_to(std::back_inserter(text), "{}{} ({}): {}, the first in row {}",
+                   text.empty() ? "" : "; ", field.name, NameOf(field.type),
+                   base::Counted(unfit.count, "value"), base::Grouped(unfit.first_row));
+  }
+  return text;
 }
 
 absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limits,

@@ -37,6 +37,12 @@ absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limit
 // the payload has them.
 std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload);
 
+// The types of all fields, which a load in place of the dataset keeps.
+std::vector<NamedFieldType> FieldTypesOf(const Dataset& dataset);
+// The fields with values that do not fit their type: `price (integer): 1 value, the first in row
+// 57`, joined by `; `. Empty for none.
+std::string UnfitText(const PayloadTable& payload);
+
 // What a load would make of a dataset.
 struct DatasetSummary {
   std::string content_id;    // as Dataset's

@@ -1,28 +1,17 @@
 #include "data/payload_builder.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
+#include <variant>
 
 #include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/json_value.h"
 #include "data/payload_encoding.h"
 
 namespace simile::data {
-namespace {
-
-// The type's name by the variant's index; null has none.
-constexpr std::array<std::string_view, 7> kTypeNames = {"",       "boolean", "integer", "number",
-                                                        "string", "list",    "object"};
-
-bool IsNumeric(std::string_view type) { return type == "integer" || type == "number"; }
-
-}  // namespace
-
 PayloadTableBuilder::PayloadTableBuilder(std::size_t row_count, const Limits& limits, Keep keep)
     : fields_max_(limits.payload_fields_per_collection_max), keep_(keep) {
   if (keep_ == Keep::kRows) table_.starts_.reserve(row_count);
@@ -33,7 +22,9 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   for (const auto& [name, value] : row) {
     std::uint32_t number = 0;
     if (absl::Status status = NumberOf(name, number); !status.ok()) return status;
-    Describe(number, value);
+    if (!std::holds_alternative<std::monostate>(value.value)) {
+      table_.fields_[number].values.Add(next_row_, value);
+    }
     AppendVarint(packed_, number);
     AppendValue(packed_, value);
   }
@@ -60,40 +51,8 @@ absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t&
   }
   number = static_cast<std::uint32_t>(table_.fields_.size());
   numbers_.emplace(std::string(name), number);
-  table_.fields_.push_back({.name = std::string(name), .type = {}, .rows = 0});
-  first_rows_.emplace_back().fill(kNoRow);
+  table_.fields_.emplace_back().name = name;
   return absl::OkStatus();
-}
-
-void PayloadTableBuilder::Describe(std::uint32_t number, const PayloadValue& value) {
-  const std::size_t type_index = value.value.index();
-  const std::string_view type = kTypeNames[type_index];
-  if (type.empty()) return;
-  FieldInfo& field = table_.fields_[number];
-  ++field.rows;
-  Row& first_row = first_rows_[number][type_index];
-  first_row = std::min(first_row, next_row_);
-  if (field.type == type) return;
-  if (field.type.empty()) {
-    field.type = type;
-  } else {
-    field.type = IsNumeric(field.type) && IsNumeric(type) ? "number" : "mixed";
-  }
-}
-
-std::vector<MixedField> PayloadTableBuilder::MixedFields() const {
-  std::vector<MixedField> mixed;
-  for (std::size_t number = 0; number < first_rows_.size(); ++number) {
-    if (table_.fields_[number].type != "mixed") continue;
-    MixedField& field = mixed.emplace_back();
-    field.name = table_.fields_[number].name;
-    for (std::size_t type = 0; type < kTypeNames.size(); ++type) {
-      const Row row = first_rows_[number][type];
-      if (row != kNoRow) field.types.emplace_back(DescribeType(type), row);
-    }
-  }
-  std::ranges::sort(mixed, {}, &MixedField::name);
-  return mixed;
 }
 
 void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {
@@ -111,8 +70,17 @@ void PayloadTableBuilder::Store(const std::vector<std::uint8_t>& row) {
   chunks.back().insert(chunks.back().end(), row.begin(), row.end());
 }
 
+absl::Status PayloadTableBuilder::ChooseTypes(const FieldRules& rules, std::string_view file,
+                                              std::vector<std::string>& notes) {
+  types_chosen_ = true;
+  return ChooseFieldTypes(rules, file, table_.fields_, notes);
+}
+
 PayloadTable PayloadTableBuilder::Build() && {
   auto& fields = table_.fields_;
+  if (!types_chosen_) {
+    for (FieldInfo& field : fields) field.type = field.values.Guess();
+  }
   std::vector<std::uint32_t> stored_by_name(fields.size());
   std::iota(stored_by_name.begin(), stored_by_name.end(), 0U);
   std::sort(
@@ -124,8 +92,6 @@ PayloadTable PayloadTableBuilder::Build() && {
   table_.number_of_stored_.resize(fields.size());
   for (const std::uint32_t stored : stored_by_name) {
     table_.number_of_stored_[stored] = static_cast<std::uint32_t>(sorted.size());
-    // A field that is null in every row has no type.
-    if (fields[stored].type.empty()) fields[stored].type = "mixed";
     sorted.push_back(std::move(fields[stored]));
   }
   fields = std::move(sorted);

@@ -1,10 +1,7 @@
 #include "data/payload_reader.h"
 
-#include <iterator>
-#include <map>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -53,73 +50,6 @@ absl::Status WrongCount(const BufferedReader& in, std::string_view lines,
                                                 base::Counted(expected.count, "row")));
 }
 
-// A value for a message: a short text as written, else what it is.
-std::string ValueText(const PayloadValue& value) {
-  if (const auto* const text = std::get_if<std::string>(&value.value)) return base::Quoted(*text);
-  if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
-    for (const PayloadValue& element : *list) {
-      if (std::holds_alternative<std::string>(element.value)) continue;
-      return fmt::format("a list with {}", Describe(element));
-    }
-  }
-  return std::string(Describe(value));
-}
-
-// The types that collection.json gives to fields.
-class GivenTypes {
- public:
-  explicit GivenTypes(const std::vector<NamedFieldType>& types) {
-    for (const NamedFieldType& named : types) types_.emplace(named.field, named.type);
-  }
-
-  bool Has(const std::string& field) const { return types_.contains(field); }
-  // What is wrong with the last line read.
-  absl::Status Check(const JsonlReader& lines, const PayloadObject& object) const {
-    if (types_.empty()) return absl::OkStatus();
-    for (const auto& [name, value] : object) {
-      const auto given = types_.find(name);
-      if (given == types_.end() || Fits(given->second, value)) continue;
-      return lines.ErrorAtLine(fmt::format(
-          "{} is {}; collection.json says \"field_types\": {{{}: {}}}", base::Quoted(name),
-          ValueText(value), base::Quoted(name), base::Quoted(NameOf(given->second))));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  std::map<std::string, FieldType> types_;
-};
-
-// One note a field, of the first few such fields.
-std::vector<std::string> MixedNotes(std::string_view display_name,
-                                    const std::vector<MixedField>& fields,
-                                    const GivenTypes& given_types) {
-  constexpr std::size_t kNotesMax = 8;
-  std::vector<std::string> notes;
-  std::size_t more = 0;
-  for (const MixedField& field : fields) {
-    if (field.types.empty() || given_types.Has(field.name)) continue;
-    if (notes.size() == kNotesMax) {
-      ++more;
-      continue;
-    }
-    std::string types;
-    for (const auto& [type, row] : field.types) {
-      fmt::format_to(std::back_inserter(types), "{}{} in row {}", types.empty() ? "" : ", ", type,
-                     base::Grouped(row));
-    }
-    notes.push_back(
-        fmt::format("{}: {} is of several types: {}; filters can only ask whether a "
-                    "row has it",
-                    display_name, base::Quoted(field.name), types));
-  }
-  if (more > 0) {
-    notes.push_back(
-        fmt::format("{}: {} more of several types", display_name, base::Counted(more, "field")));
-  }
-  return notes;
-}
-
 }  // namespace
 
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
@@ -129,7 +59,6 @@ absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& 
   PayloadFile file{.table = {}, .ids = {}, .id_field = rules.id_field, .notes = {}};
   JsonlReader lines(in, limits);
   PayloadTableBuilder table(row_count, limits, rules.keep);
-  const GivenTypes given_types(rules.field_types);
   std::optional<IdIndex::Builder> ids;
   PayloadObject object;
   while (true) {
@@ -153,9 +82,6 @@ absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& 
           AddId(lines, object, file.id_field, !rules.id_field.empty(), limits, *ids);
       if (!status.ok()) return status;
     }
-    if (absl::Status status = given_types.Check(lines, object); !status.ok()) {
-      return status;
-    }
     if (const absl::Status status = table.Add(object); !status.ok()) {
       return lines.ErrorAtLine(std::string(status.message()));
     }
@@ -164,7 +90,8 @@ absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& 
     return WrongCount(in, base::Counted(lines.line(), "line"), *expected);
   }
   file.ids = ids ? std::move(*ids).Build() : IdIndex::OfRowNumbers(lines.line());
-  file.notes = MixedNotes(in.display_name(), table.MixedFields(), given_types);
+  absl::Status chosen = table.ChooseTypes(rules.fields, in.display_name(), file.notes);
+  if (!chosen.ok()) return chosen;
   file.table = std::move(table).Build();
   return file;
 }

@@ -8,7 +8,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
-#include "data/field_type.h"
+#include "data/field_rules.h"
 #include "data/id_index.h"
 #include "data/payload_builder.h"
 #include "data/payload_table.h"
@@ -28,22 +28,19 @@ struct PayloadRules {
   std::string id_field;
   // When given, the file must have exactly that many lines; reading stops at one more.
   std::optional<ExpectedRows> expected;
-  // Types that collection.json gives to fields, and that all of their values must have.
-  std::vector<NamedFieldType> field_types;
+  FieldRules fields;
   Keep keep = Keep::kRows;
 };
 
 struct PayloadFile {
   PayloadTable table;  // without rows if none were to be kept
   IdIndex ids;
-  std::string id_field;  // the field of the ids; empty: ids are row numbers
-  // One sentence each about fields without a given type whose values are of several types.
-  std::vector<std::string> notes;
+  std::string id_field;            // the field of the ids; empty: ids are row numbers
+  std::vector<std::string> notes;  // ChooseFieldTypes'
 };
 
 // Reads metadata.jsonl: an object a line in row order, and each row's id.
-// Errors: kInvalidArgument beginning with the file's name and line, or with collection.json for a
-//         value that is not of the type given there.
+// Errors: kInvalidArgument beginning with the file's name and line; ChooseFieldTypes'.
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
                                         const Limits& limits);
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/field_type.h"
+#include "data/field_values.h"
 #include "data/payload_encoding.h"
 #include "simile/matrix_view.h"
 #include "simile/payload.h"
@@ -17,8 +19,10 @@ namespace simile::data {
 // A payload field after a load.
 struct FieldInfo {
   std::string name;
-  std::string type;        // "string", "integer", "number", "boolean", "list", "object", "mixed"
-  std::uint64_t rows = 0;  // rows that have it, null not counted
+  FieldValues values;  // of all rows
+  FieldType type = FieldType::kOther;
+  bool is_declared = false;  // in collection.json
+  std::string separator;     // separates the keywords of a text; empty: a text is one keyword
 };
 
 // The payload of every row, packed: field names are kept once, values as an answer has them

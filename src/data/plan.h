@@ -7,7 +7,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/field_type.h"
+#include "data/field_rules.h"
 #include "data/folder_files.h"
 #include "data/folder_fingerprint.h"
 #include "data/zero_row.h"
@@ -31,7 +31,8 @@ struct CollectionFiles {
   std::string id_field;                    // empty: `id`, else `media_id`, else the row number
   std::string tensor;                      // empty: the file's only tensor
   std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
-  std::vector<NamedFieldType> field_types;  // of other fields the values decide
+  std::vector<NamedFieldType> field_types;  // of other fields FieldRules decides
+  std::vector<NamedSeparator> separators;
 
   friend bool operator==(const CollectionFiles&, const CollectionFiles&) = default;
 };
@@ -48,6 +49,10 @@ struct DatasetPlan {
   std::uint32_t dim = 0;
   std::uint64_t user_count = 0;    // 0 without users
   std::uint64_t vector_bytes = 0;  // Dataset::vectors
+  // Of the generation that the load is to replace; set by who plans such a load.
+  KeptTypes kept_types;
+
+  FieldRules field_rules() const { return {files.field_types, files.separators, kept_types}; }
 };
 
 // Finds the files of the folder (and its media/ and users/), reads collection.json and the headers.

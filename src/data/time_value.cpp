@@ -9,6 +9,8 @@
 namespace simile::data {
 namespace {
 
+constexpr std::size_t kDayBytes = 10;  // of 2024-05-31
+
 // RFC 3339 begins with a year of four digits; absl also takes other lengths and leading spaces.
 bool BeginsWithADay(std::string_view text) {
   constexpr std::string_view kShape = "dddd-dd-dd";
@@ -23,13 +25,29 @@ bool BeginsWithADay(std::string_view text) {
 
 std::optional<std::int64_t> ParseTime(std::string_view text) {
   if (!BeginsWithADay(text)) return std::nullopt;
-  absl::Time time;
   const absl::string_view view(text.data(), text.size());
-  if (!absl::ParseTime("%Y-%m-%d", view, &time, nullptr) &&
-      !absl::ParseTime(absl::RFC3339_full, view, &time, nullptr)) {
-    return std::nullopt;
+  absl::Time time;
+  const auto reads = [&](const char* format) {
+    return absl::ParseTime(format, view, &time, nullptr);
+  };
+  bool is_read = false;
+  if (text.size() == kDayBytes) {
+    is_read = reads("%Y-%m-%d");
+  } else if (text[kDayBytes] == ' ') {
+    is_read = reads("%Y-%m-%d %H:%M:%E*S%Ez") || reads("%Y-%m-%d %H:%M:%E*S");
+  } else {
+    is_read = reads(absl::RFC3339_full) || reads("%Y-%m-%d%ET%H:%M:%E*S");
   }
+  // absl skips white space at the end.
+  const bool ends_well = std::isdigit(static_cast<unsigned char>(text.back())) != 0 ||
+                         text.back() == 'Z' || text.back() == 'z';
+  if (!is_read || !ends_well) return std::nullopt;
   return absl::ToUnixMicros(time);
+}
+
+bool LacksZone(std::string_view text) {
+  return text.size() > kDayBytes && text.back() != 'Z' && text.back() != 'z' &&
+         text.find_first_of("+-", kDayBytes) == std::string_view::npos;
 }
 
 std::string TimeText(std::int64_t microseconds) {

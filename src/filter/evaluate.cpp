@@ -59,26 +59,34 @@ class Evaluator {
 
   std::uint64_t looks() const { return looks_; }
 
-  absl::StatusOr<RowMask> Rows(const Expression& expression) {
+  // A NOT is carried down to the conditions, because a value that does not fit its field's type
+  // passes neither a condition nor its NOT.
+  //   negated  the rows that pass NOT of the expression
+  absl::StatusOr<RowMask> Rows(const Expression& expression, bool negated = false) {
     switch (expression.kind) {
       case Expression::Kind::kAnd:
       case Expression::Kind::kOr:
-        return Combined(expression);
-      case Expression::Kind::kNot: {
-        absl::StatusOr<RowMask> rows = Rows(expression.children.front());
-        if (rows.ok()) rows->Invert();
-        return rows;
-      }
-      case Expression::Kind::kHas: {
-        const absl::StatusOr<const Field*> field = FieldOf(expression);
-        if (!field.ok()) return field.status();
-        return RowsThatHave(*field);
-      }
+        return Combined(expression, negated);
+      case Expression::Kind::kNot:
+        return Rows(expression.children.front(), !negated);
+      case Expression::Kind::kHas:
       case Expression::Kind::kCompare:
       case Expression::Kind::kIn:
         break;
     }
-    return Compared(expression);
+    const absl::StatusOr<const Field*> field = FieldOf(expression);
+    if (!field.ok()) return field.status();
+    absl::StatusOr<RowMask> rows = expression.kind == Expression::Kind::kHas
+                                       ? RowsThatHave(*field)
+                                       : Compared(expression, *field);
+    if (!rows.ok() || !negated) return rows;
+    rows->Invert();
+    if (*field == nullptr || (*field)->unfit.size() == 0) return rows;
+    RowMask others = None();
+    if (absl::Status status = Add((*field)->unfit, others); !status.ok()) return status;
+    others.Invert();
+    rows->IntersectWith(others);
+    return rows;
   }
 
  private:
@@ -89,12 +97,13 @@ class Evaluator {
     return work_ == nullptr ? absl::OkStatus() : work_->Did(looks * ns_each);
   }
 
-  absl::StatusOr<RowMask> Combined(const Expression& expression) {
-    absl::StatusOr<RowMask> rows = Rows(expression.children.front());
+  absl::StatusOr<RowMask> Combined(const Expression& expression, bool negated) {
+    const bool all_must_pass = (expression.kind == Expression::Kind::kAnd) != negated;
+    absl::StatusOr<RowMask> rows = Rows(expression.children.front(), negated);
     for (std::size_t i = 1; rows.ok() && i < expression.children.size(); ++i) {
-      const absl::StatusOr<RowMask> more = Rows(expression.children[i]);
+      const absl::StatusOr<RowMask> more = Rows(expression.children[i], negated);
       if (!more.ok()) return more.status();
-      if (expression.kind == Expression::Kind::kAnd) {
+      if (all_must_pass) {
         rows->IntersectWith(*more);
       } else {
         rows->UniteWith(*more);
@@ -139,26 +148,26 @@ class Evaluator {
     return Look(set.looks());
   }
 
-  absl::StatusOr<RowMask> Compared(const Expression& expression) {
-    const absl::StatusOr<const Field*> field = FieldOf(expression);
-    if (!field.ok()) return field.status();
+  //   field  null for the id
+  absl::StatusOr<RowMask> Compared(const Expression& expression, const Field* field) {
     const Operator& op =
         expression.kind == Expression::Kind::kIn ? OperatorOf("=") : *expression.comparison;
     RowMask rows = None();
     for (const Literal& literal : expression.literals) {
-      absl::Status status = *field == nullptr ? AddIds(expression, op, literal, rows)
-                                              : AddRows(expression, **field, op, literal, rows);
+      absl::Status status = field == nullptr ? AddIds(expression, op, literal, rows)
+                                             : AddRows(expression, *field, op, literal, rows);
       if (status.ok()) status = Look(target_.ids.size() / 64 + 1);  // for the masks
       if (!status.ok()) return status;
     }
     if (!op.negated) return rows;
-    absl::Status status = Negate(*field, rows);
+    absl::Status status = Negate(field, rows);
     if (!status.ok()) return status;
     return rows;
   }
 
   absl::Status AddIds(const Expression& expression, const Operator& op, const Literal& literal,
                       RowMask& rows) const {
+    if (expression.is_folded) return RefuseFolded(expression, "an id, which compares exactly");
     if (!op.equality()) {
       return RefuseAt(
           expression.column,
@@ -173,10 +182,15 @@ class Evaluator {
   absl::Status AddRows(const Expression& expression, const Field& field, const Operator& op,
                        const Literal& literal, RowMask& rows) {
     if (!op.IsFor(field.type)) return RefuseOperator(expression, field, op);
+    const bool is_text = std::holds_alternative<KeywordColumn>(field.column);
+    if (expression.is_folded && !is_text) {
+      return RefuseFolded(expression, WithArticle(field.type));
+    }
     switch (field.type) {
       case FieldType::kKeyword:
       case FieldType::kKeywords:
-        return AddKeyword(field, op, literal, rows);
+        return expression.is_folded ? AddFoldedEqual(field, literal, rows)
+                                    : AddKeyword(field, op, literal, rows);
       case FieldType::kInteger:
       case FieldType::kNumber:
         return AddNumber(field, op.sides, literal, rows);
@@ -188,6 +202,12 @@ class Evaluator {
         break;
     }
     return absl::OkStatus();
+  }
+
+  static absl::Status RefuseFolded(const Expression& expression, std::string_view what) {
+    const std::string name = FieldText(expression.field);
+    return RefuseAt(expression.column,
+                    fmt::format("folded() is for texts; {} is {}. Write {} =", name, what, name));
   }
 
   // REQUIRES: !op.IsFor(field.type).
@@ -224,6 +244,9 @@ class Evaluator {
       return keyword ? AddRowsOf(column, *keyword, rows) : absl::OkStatus();
     }
     const std::string part = FoldText(literal.text);
+    if (test == KeywordTest::kFolded) {
+      return AddRange(column, column.FindFolded(part), rows, [](std::size_t) { return true; });
+    }
     if (part.empty()) {
       return RefuseAt(literal.column,
                       fmt::format("{} {}; write has({})", base::Quoted(literal.text), op.empty_text,
@@ -231,9 +254,24 @@ class Evaluator {
     }
     // How many keywords contain it is not known beforehand: it counts as if all rows passed.
     if (work_ == nullptr) return Look(column.keyword_count() + field.present.size());
-    for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
+    return AddRange(column, {0, column.keyword_count()}, rows,
+                    [&](std::size_t keyword) { return column.Contains(keyword, part); });
+  }
+
+  absl::Status AddFoldedEqual(const Field& field, const Literal& literal, RowMask& rows) {
+    const auto& column = std::get<KeywordColumn>(field.column);
+    return AddRange(
+        column, column.FindFolded(FoldText(literal.text)), rows,
+        [&](std::size_t keyword) { return EqualFolded(column.Text(keyword), literal.text); });
+  }
+
+  // Adds the rows of those keywords of a range that pass(keyword).
+  template <class Pass>
+  absl::Status AddRange(const KeywordColumn& column, KeywordColumn::Range range, RowMask& rows,
+                        Pass pass) {
+    for (std::size_t keyword = range.begin; keyword < range.end; ++keyword) {
       absl::Status status = Look(1, kKeywordNs);
-      if (status.ok() && column.Contains(keyword, part)) status = AddRowsOf(column, keyword, rows);
+      if (status.ok() && pass(keyword)) status = AddRowsOf(column, keyword, rows);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
@@ -266,8 +304,8 @@ class Evaluator {
     const absl::StatusOr<NumberLiteral> number = NumberIn(literal, field.name);
     if (!number.ok()) return number.status();
     if (field.type == FieldType::kNumber) {
-      const double value = std::visit([](auto n) { return static_cast<double>(n); }, *number);
-      return Add(std::get<OrderedColumn<double>>(field.column), sides, value, rows);
+      const Number value = std::visit([](auto n) { return Number(n); }, *number);
+      return Add(std::get<OrderedColumn<Number>>(field.column), sides, value, rows);
     }
     const auto* const whole = std::get_if<std::int64_t>(&*number);
     const WholeComparison among = whole != nullptr ? WholeComparison{sides, *whole}

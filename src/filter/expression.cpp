@@ -15,10 +15,16 @@ std::string LiteralText(const Literal& literal) {
   return literal.quoted ? WriteQuoted(literal.text) : literal.text;
 }
 
+// What a condition compares: `title`, `folded(title)`.
+std::string ComparedText(const Expression& expression) {
+  const std::string field = FieldText(expression.field);
+  return expression.is_folded ? fmt::format("folded({})", field) : field;
+}
+
 std::string InText(const Expression& expression, std::string_view in) {
   std::vector<std::string> literals;
   for (const Literal& literal : expression.literals) literals.push_back(LiteralText(literal));
-  return fmt::format("{}{}[{}]", FieldText(expression.field), in, fmt::join(literals, ", "));
+  return fmt::format("{}{}[{}]", ComparedText(expression), in, fmt::join(literals, ", "));
 }
 
 std::string OperandText(const Expression& operand) {
@@ -64,7 +70,7 @@ std::string ToText(const Expression& expression) {
       return NotText(expression);
     case Expression::Kind::kCompare:
       assert(expression.literals.size() == 1);
-      return ComparisonText(FieldText(expression.field), *expression.comparison,
+      return ComparisonText(ComparedText(expression), *expression.comparison,
                             LiteralText(expression.literals.front()));
     case Expression::Kind::kIn:
       return InText(expression, " IN ");

@@ -21,9 +21,10 @@ struct Expression {
   enum class Kind : std::uint8_t { kAnd, kOr, kNot, kCompare, kIn, kHas };
 
   Kind kind = Kind::kHas;
-  std::uint32_t column = 1;              // of its first character in the filter, from 1
-  std::vector<Expression> children;      // kAnd, kOr: two or more, none of the same kind; kNot: one
-  std::string field;                     // kCompare, kIn, kHas
+  std::uint32_t column = 1;          // of its first character in the filter, from 1
+  std::vector<Expression> children;  // kAnd, kOr: two or more, none of the same kind; kNot: one
+  std::string field;                 // kCompare, kIn, kHas
+  bool is_folded = false;            // kCompare, kIn: folded(field), compared as EqualFolded does
   const Operator* comparison = nullptr;  // kCompare
   std::vector<Literal> literals;         // kCompare: one; kIn: one or more
 };

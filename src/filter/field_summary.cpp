@@ -38,8 +38,7 @@ struct Summarizer {
     FieldSummary summary;
     summary.distinct_values = column.keyword_count();
     for (const std::size_t keyword : first) {
-      summary.most_common.push_back(
-          {std::string(column.Spelling(keyword)), column.RowsOf(keyword)});
+      summary.most_common.push_back({std::string(column.Text(keyword)), column.RowsOf(keyword)});
     }
     return summary;
   }
@@ -71,7 +70,10 @@ struct Summarizer {
     if (field.type == FieldType::kTime) return data::TimeText(value);
     return value;
   }
-  SummaryValue ValueOf(double value) const { return value; }
+  SummaryValue ValueOf(Number number) const {
+    if (number.is_rounded()) return number.whole();
+    return number.value;
+  }
 };
 
 }  // namespace

@@ -29,8 +29,8 @@ constexpr std::uint64_t kRowsMin = 4'096;
 
 std::unique_ptr<const Filters> Filters::Create(const data::Dataset& dataset,
                                                std::string collection) {
-  return std::unique_ptr<const Filters>(new Filters(
-      dataset, std::move(collection), PayloadIndex::Build(dataset.payload, dataset.field_types)));
+  return std::unique_ptr<const Filters>(
+      new Filters(dataset, std::move(collection), PayloadIndex::Build(dataset.payload)));
 }
 
 Filters::Filters(const data::Dataset& dataset, std::string collection, PayloadIndex payload)

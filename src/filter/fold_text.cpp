@@ -60,12 +60,13 @@ std::string FoldAscii(std::string_view text) {
   return std::move(folded).text();
 }
 
-// Decomposed by compatibility, case folded, marks and invisible characters dropped, and typographic
-// variants of ASCII punctuation made plain. Empty when the text is not UTF-8.
-std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
-  constexpr auto kOptions = static_cast<utf8proc_option_t>(
-      UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD |
-      UTF8PROC_STRIPMARK | UTF8PROC_IGNORE | UTF8PROC_LUMP);
+// Decomposed by compatibility, case folded, invisible characters dropped, and typographic variants
+// of ASCII punctuation made plain. Empty when the text is not UTF-8.
+//   extra  UTF8PROC_STRIPMARK to drop marks, or 0
+std::vector<utf8proc_int32_t> Decompose(std::string_view text, int extra) {
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE |
+                                     UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_LUMP | extra);
   const auto* const bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   const auto length = static_cast<utf8proc_ssize_t>(text.size());
   // Most texts shrink or keep their length; one code point may decompose into as many as 18.
@@ -73,7 +74,7 @@ std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
   for (;;) {
     const utf8proc_ssize_t count =
         utf8proc_decompose(bytes, length, codepoints.data(),
-                           static_cast<utf8proc_ssize_t>(codepoints.size()), kOptions);
+                           static_cast<utf8proc_ssize_t>(codepoints.size()), options);
     if (count < 0) return {};
     const bool fitted = static_cast<std::size_t>(count) <= codepoints.size();
     codepoints.resize(static_cast<std::size_t>(count));
@@ -81,12 +82,50 @@ std::vector<utf8proc_int32_t> Decompose(std::string_view text) {
   }
 }
 
-}  // namespace
+bool IsMark(utf8proc_int32_t codepoint) {
+  switch (utf8proc_category(codepoint)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+      return true;
+    default:
+      return false;
+  }
+}
 
-std::string FoldText(std::string_view text) {
-  if (IsAscii(text)) return FoldAscii(text);
+// Of a decomposed letter: the blocks of Latin and Greek.
+bool IsLatinOrGreek(utf8proc_int32_t codepoint) {
+  struct Block {
+    utf8proc_int32_t first;
+    utf8proc_int32_t last;
+  };
+  constexpr std::array<Block, 8> kBlocks = {{{'A', 'Z'},
+                                             {'a', 'z'},
+                                             {0xC0, 0x2AF},
+                                             {0x370, 0x3FF},
+                                             {0x1E00, 0x1FFF},
+                                             {0x2C60, 0x2C7F},
+                                             {0xA720, 0xA7FF},
+                                             {0xAB30, 0xAB6F}}};
+  return std::ranges::any_of(kBlocks, [codepoint](const Block& block) {
+    return block.first <= codepoint && codepoint <= block.last;
+  });
+}
+
+// Drops the marks that follow Latin and Greek letters.
+std::vector<utf8proc_int32_t> WithoutAccents(std::vector<utf8proc_int32_t> codepoints) {
+  bool is_accented = false;
+  std::erase_if(codepoints, [&](utf8proc_int32_t codepoint) {
+    if (IsMark(codepoint)) return is_accented;
+    is_accented = IsLatinOrGreek(codepoint);
+    return false;
+  });
+  return codepoints;
+}
+
+std::string TextOf(const std::vector<utf8proc_int32_t>& codepoints) {
   Folded folded;
-  for (const utf8proc_int32_t codepoint : Decompose(text)) {
+  for (const utf8proc_int32_t codepoint : codepoints) {
     if (IsSpaceCodepoint(codepoint)) {
       folded.AddSpace();
       continue;
@@ -96,6 +135,23 @@ std::string FoldText(std::string_view text) {
     folded.Add({reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)});
   }
   return std::move(folded).text();
+}
+
+// What EqualFolded compares.
+std::string FoldAccents(std::string_view text) {
+  if (IsAscii(text)) return FoldAscii(text);
+  return TextOf(WithoutAccents(Decompose(text, 0)));
+}
+
+}  // namespace
+
+std::string FoldText(std::string_view text) {
+  if (IsAscii(text)) return FoldAscii(text);
+  return TextOf(Decompose(text, UTF8PROC_STRIPMARK));
+}
+
+bool EqualFolded(std::string_view a, std::string_view b) {
+  return FoldAccents(a) == FoldAccents(b);
 }
 
 }  // namespace simile::filter

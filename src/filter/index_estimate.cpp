@@ -44,8 +44,9 @@ struct ColumnEstimate {
 FieldEstimate EstimateField(const Field& field, const SampledRows& rows) {
   const std::uint64_t present = ScaledBy(rows.times(), field.present.size());
   FieldEstimate estimate = std::visit(ColumnEstimate{rows, present}, field.column);
-  estimate.bytes += RowSet::BytesFor(present, rows.total);
-  estimate.collected_bytes += present * sizeof(Row);
+  const std::uint64_t unfit = ScaledBy(rows.times(), field.unfit.size());
+  estimate.bytes += RowSet::BytesFor(present, rows.total) + RowSet::BytesFor(unfit, rows.total);
+  estimate.collected_bytes += (present + unfit) * sizeof(Row);
   return estimate;
 }
 

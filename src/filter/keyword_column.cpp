@@ -28,13 +28,13 @@ constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 }  // namespace
 
 std::string_view KeywordColumn::Folded(std::size_t keyword) const {
-  const std::uint64_t begin = keyword == 0 ? 0 : entries_[keyword - 1].spelling_end;
+  const std::uint64_t begin = keyword == 0 ? 0 : entries_[keyword - 1].text_end;
   return {texts_.data() + begin, entries_[keyword].folded_end - begin};
 }
 
-std::string_view KeywordColumn::Spelling(std::size_t keyword) const {
+std::string_view KeywordColumn::Text(std::size_t keyword) const {
   const Entry& entry = entries_[keyword];
-  return {texts_.data() + entry.folded_end, entry.spelling_end - entry.folded_end};
+  return {texts_.data() + entry.folded_end, entry.text_end - entry.folded_end};
 }
 
 void KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const {
@@ -48,24 +48,24 @@ std::uint64_t KeywordColumn::LooksFor(std::size_t keyword) const {
   return entry.row_count >= kBitmapRowsMin ? bitmaps_[entry.place].looks() : entry.row_count;
 }
 
-std::optional<Row> KeywordColumn::FirstRowOf(std::size_t keyword, const RowMask& mask) const {
-  const Entry& entry = entries_[keyword];
-  if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].FirstAllowed(mask);
-  for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) {
-    if (mask.Allows(row)) return row;
+std::optional<std::uint32_t> KeywordColumn::Find(std::string_view text) const {
+  const Range alike = FindFolded(FoldText(text));
+  for (std::size_t begin = alike.begin, end = alike.end; begin < end;) {
+    const std::size_t middle = begin + (end - begin) / 2;
+    const int order = Text(middle).compare(text);
+    if (order == 0) return static_cast<std::uint32_t>(middle);
+    (order < 0 ? begin : end) = order < 0 ? middle + 1 : middle;
   }
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> KeywordColumn::Find(std::string_view text) const {
-  const std::string wanted = FoldText(text);
-  const auto place = [this](const Entry& entry) {
-    return static_cast<std::uint32_t>(&entry - entries_.data());
+KeywordColumn::Range KeywordColumn::FindFolded(std::string_view folded) const {
+  const auto folded_of = [this](const Entry& entry) {
+    return Folded(static_cast<std::size_t>(&entry - entries_.data()));
   };
-  const auto folded = [&](const Entry& entry) { return Folded(place(entry)); };
-  const auto found = std::ranges::lower_bound(entries_, std::string_view(wanted), {}, folded);
-  if (found == entries_.end() || folded(*found) != wanted) return std::nullopt;
-  return place(*found);
+  const auto found = std::ranges::equal_range(entries_, folded, {}, folded_of);
+  return {static_cast<std::size_t>(found.begin() - entries_.begin()),
+          static_cast<std::size_t>(found.end() - entries_.begin())};
 }
 
 bool KeywordColumn::Contains(std::size_t keyword, std::string_view folded) const {
@@ -125,30 +125,25 @@ KeywordColumn::Estimate KeywordColumn::EstimateFor(std::size_t sampled_rows,
 }
 
 std::uint64_t KeywordColumn::Builder::BytesFor(std::uint64_t distinct, std::uint64_t occurrences) {
-  // Texts and where their spellings end are in arrays that grow by doubling.
-  return std::bit_ceil(distinct) * (sizeof(std::string_view) + sizeof(std::uint64_t)) +
+  // The array of texts grows by doubling.
+  return std::bit_ceil(distinct) * sizeof(std::string_view) +
          data::SlotsFor(distinct * 2) * sizeof(std::uint32_t) + occurrences * sizeof(Occurrence);
 }
 
 std::uint64_t KeywordColumn::Builder::BuildBytesFor(std::uint64_t distinct,
                                                     std::uint64_t occurrences) {
   // Sorting the occurrences takes half their size; later each keyword has its end and is sorted.
-  return std::max(
-      occurrences * sizeof(Occurrence) / 2,
-      distinct * (sizeof(std::uint64_t) + sizeof(std::pair<std::string_view, std::uint32_t>)));
+  return std::max(occurrences * sizeof(Occurrence) / 2,
+                  distinct * (sizeof(std::uint64_t) + sizeof(Sorted)));
 }
 
 void KeywordColumn::Builder::Add(Row row, std::string_view text) {
-  const std::string folded = FoldText(text);
-  const auto text_of = [this](std::uint32_t keyword) { return folded_[keyword]; };
-  data::MakeSlotFor(folded_.size(), slots_, text_of);
-  std::uint32_t& keyword = slots_[data::FindSlot(folded, slots_, text_of)];
+  const auto text_of = [this](std::uint32_t keyword) { return texts_[keyword]; };
+  data::MakeSlotFor(texts_.size(), slots_, text_of);
+  std::uint32_t& keyword = slots_[data::FindSlot(text, slots_, text_of)];
   if (keyword == data::kEmptySlot) {
-    const auto next = static_cast<std::uint32_t>(folded_.size());
-    folded_.push_back(Keep(folded));
-    spellings_.insert(spellings_.end(), text.begin(), text.end());
-    spelling_ends_.push_back(spellings_.size());
-    keyword = next;
+    keyword = static_cast<std::uint32_t>(texts_.size());
+    texts_.push_back(Keep(text));
   }
   occurrences_.push_back({keyword, row});
 }
@@ -171,31 +166,23 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
   };
   occurrences_.erase(std::unique(occurrences_.begin(), occurrences_.end(), same),
                      occurrences_.end());
-  std::vector<std::uint64_t> ends(folded_.size());
+  std::vector<std::uint64_t> ends(texts_.size());
   for (std::size_t i = 0; i < occurrences_.size(); ++i) ends[occurrences_[i].keyword] = i + 1;
 
-  std::vector<std::pair<std::string_view, std::uint32_t>> sorted;
-  sorted.reserve(folded_.size());
-  for (const std::string_view folded : folded_) {
-    sorted.emplace_back(folded, static_cast<std::uint32_t>(sorted.size()));
-  }
-  std::ranges::sort(sorted);
+  const std::vector<Sorted> sorted = SortedTexts();
   KeywordColumn column;
   column.entries_.reserve(sorted.size());
-  column.texts_.reserve(TextBytes());
+  std::size_t text_bytes = 0;
+  for (const Sorted& each : sorted) text_bytes += each.folded.size() + each.text.size();
+  column.texts_.reserve(text_bytes);
   column.rows_.reserve(RowsOfRare(ends));
   std::vector<Row> rows;
-  for (const auto& [folded, keyword] : sorted) {
-    const auto spelling_begin =
-        spellings_.begin() +
-        static_cast<std::ptrdiff_t>(keyword == 0 ? 0 : spelling_ends_[keyword - 1]);
-    const auto spelling_end =
-        spellings_.begin() + static_cast<std::ptrdiff_t>(spelling_ends_[keyword]);
+  for (const auto& [folded, text, keyword] : sorted) {
     Entry entry;
     column.texts_.insert(column.texts_.end(), folded.begin(), folded.end());
     entry.folded_end = column.texts_.size();
-    column.texts_.insert(column.texts_.end(), spelling_begin, spelling_end);
-    entry.spelling_end = column.texts_.size();
+    column.texts_.insert(column.texts_.end(), text.begin(), text.end());
+    entry.text_end = column.texts_.size();
 
     rows.clear();
     for (std::uint64_t i = keyword == 0 ? 0 : ends[keyword - 1]; i < ends[keyword]; ++i)
@@ -214,10 +201,17 @@ KeywordColumn KeywordColumn::Builder::Build(std::size_t row_count) && {
   return column;
 }
 
-std::size_t KeywordColumn::Builder::TextBytes() const {
-  std::size_t bytes = spellings_.size();
-  for (const std::string_view folded : folded_) bytes += folded.size();
-  return bytes;
+std::vector<KeywordColumn::Builder::Sorted> KeywordColumn::Builder::SortedTexts() {
+  std::vector<Sorted> sorted;
+  sorted.reserve(texts_.size());
+  for (const std::string_view text : texts_) {
+    const std::string folded = FoldText(text);
+    // Most folded texts of identifiers are the text itself.
+    sorted.push_back(
+        {folded == text ? text : Keep(folded), text, static_cast<std::uint32_t>(sorted.size())});
+  }
+  std::ranges::sort(sorted);
+  return sorted;
 }
 
 std::size_t KeywordColumn::Builder::RowsOfRare(const std::vector<std::uint64_t>& ends) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,25 +12,29 @@
 
 namespace simile::filter {
 
-// The rows of each keyword. Keywords that differ only in letter case and accents are one
-// (FoldText). Immutable once built; safe to share.
+// The rows of each keyword. Two keywords are one only when their bytes are equal. Immutable once
+// built; safe to share.
 class KeywordColumn {
  public:
   class Builder;
 
   std::size_t keyword_count() const { return entries_.size(); }
-  // As the first row with it spells it. Keywords are numbered in the order of their folded text.
-  std::string_view Spelling(std::size_t keyword) const;
+  // Keywords are numbered in the order of their folded text (FoldText), equal ones by their bytes.
+  std::string_view Text(std::size_t keyword) const;
   std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
 
-  // The number of a keyword, ignoring case and accents; nothing when no row has it.
+  // The number of the keyword with these bytes; nothing when no row has it.
   std::optional<std::uint32_t> Find(std::string_view text) const;
+  // The numbers of the keywords whose folded text is this one.
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  Range FindFolded(std::string_view folded) const;
   // Adds the rows of a keyword.
   void AddRowsOf(std::size_t keyword, RowMask& mask) const;
   // The work of that, as RowSet::looks.
   std::uint64_t LooksFor(std::size_t keyword) const;
-  // The first row with the keyword that the mask allows. Cost: one pass over the keyword's rows.
-  std::optional<Row> FirstRowOf(std::size_t keyword, const RowMask& mask) const;
   // Whether the keyword contains a text that was folded.
   bool Contains(std::size_t keyword, std::string_view folded) const;
 
@@ -46,17 +51,18 @@ class KeywordColumn {
 
  private:
   struct Entry {
-    std::uint64_t folded_end = 0;    // in texts_, where the spelling begins
-    std::uint64_t spelling_end = 0;  // where the next keyword begins
+    std::uint64_t folded_end = 0;  // in texts_, where the text begins
+    std::uint64_t text_end = 0;    // where the next keyword begins
     std::uint64_t row_count = 0;
     std::uint64_t place = 0;  // in rows_, or of the bitmap when there are many
   };
 
   std::string_view Folded(std::size_t keyword) const;
-  // Whether a row before this one has the keyword; keywords with a bitmap count as if.
+  // Whether a row before this one has the keyword. A keyword stored as a bitmap is treated as
+  // present in an earlier row.
   bool IsBefore(const Entry& entry, std::size_t row) const;
 
-  std::vector<char> texts_;  // folded text and spelling of each keyword
+  std::vector<char> texts_;  // folded text and text of each keyword
   std::vector<Entry> entries_;
   // Rows of rare keywords, all in one array: most keywords occur in a few rows, and a bitmap takes
   // a hundred bytes or more.
@@ -67,15 +73,15 @@ class KeywordColumn {
 // Collects keywords row by row.
 class KeywordColumn::Builder {
  public:
-  // For so many calls of Add; more may follow.
+  // Prepares for this many calls of Add; more may follow.
   void Reserve(std::size_t count) { occurrences_.reserve(count); }
   // A row may have a keyword twice. REQUIRES: rows are added in ascending order.
   void Add(Row row, std::string_view text);
   //   row_count  of the collection
   KeywordColumn Build(std::size_t row_count) &&;
 
-  // Its memory, but for texts, after so many calls of Add with so many different texts, and what
-  // Build takes besides the column.
+  // Without texts: the builder's memory after `occurrences` calls of Add with `distinct` different
+  // texts, and what Build takes besides the column.
   static std::uint64_t BytesFor(std::uint64_t distinct, std::uint64_t occurrences);
   static std::uint64_t BuildBytesFor(std::uint64_t distinct, std::uint64_t occurrences);
 
@@ -84,8 +90,15 @@ class KeywordColumn::Builder {
     std::uint32_t keyword;
     Row row;
   };
+  struct Sorted {
+    std::string_view folded;
+    std::string_view text;
+    std::uint32_t keyword = 0;
+    friend auto operator<=>(const Sorted&, const Sorted&) = default;
+  };
 
-  std::size_t TextBytes() const;  // of folded texts and spellings
+  // In the order of the column.
+  std::vector<Sorted> SortedTexts();
   // Rows of keywords that have no bitmap.
   //   ends  [keyword] where its occurrences end
   static std::size_t RowsOfRare(const std::vector<std::uint64_t>& ends);
@@ -94,11 +107,9 @@ class KeywordColumn::Builder {
   // is built would leave its own bitmaps scattered over pages that could not be returned.
   std::string_view Keep(std::string_view text);
 
-  std::vector<std::vector<char>> kept_;   // the blocks
-  std::vector<std::string_view> folded_;  // [keyword], kept
-  std::vector<std::uint32_t> slots_;      // keywords by folded text (data/text_slots.h)
-  std::vector<char> spellings_;
-  std::vector<std::uint64_t> spelling_ends_;  // [keyword]
+  std::vector<std::vector<char>> kept_;  // the blocks
+  std::vector<std::string_view> texts_;  // [keyword], kept
+  std::vector<std::uint32_t> slots_;     // keywords by text (data/text_slots.h)
   std::vector<Occurrence> occurrences_;
 };
 

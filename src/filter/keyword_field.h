@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "data/payload_table.h"
@@ -21,14 +20,10 @@ class KeywordField {
   // The row's keywords, ascending and distinct; none when it lacks the field.
   // Cost: one decode of the row.
   void KeywordsOf(Row row, std::vector<std::uint32_t>& keywords) const;
-  // The keyword as the first row with it that passes the mask (null: all) spells it.
-  // REQUIRES: such a row exists. Cost: with a mask one pass over the keyword's rows, and a decode.
-  std::string Spelling(std::uint32_t keyword, const RowMask* mask) const;
 
  private:
   const data::PayloadTable* payload_;
   std::uint32_t field_number_;
-  FieldType type_;
   const KeywordColumn* column_;
 };
 

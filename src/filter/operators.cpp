@@ -38,7 +38,7 @@ constexpr auto kOperators = std::to_array<Operator>({
      .wrong_words = {"like", "ilike", "contains"},
      .spaced = false,
      .keyword = KeywordTest::kPart,
-     .keywords = KeywordTest::kEqual,
+     .keywords = KeywordTest::kFolded,
      .asks = "what a text or a list contains",
      .empty_text = "is contained in everything"},
     {.symbol = "AND", .kind = Kind::kAnd, .wrong_signs = {"&&", "&"}},

@@ -16,9 +16,10 @@ namespace simile::filter {
 
 // Which keywords pass a comparison with a text.
 enum class KeywordTest : std::uint8_t {
-  kNone,   // keywords are not compared so
-  kEqual,  // the text itself
-  kPart,   // those that contain it
+  kNone,    // keywords are not compared so
+  kEqual,   // the text itself, byte for byte
+  kFolded,  // those with the same folded text (FoldText)
+  kPart,    // those whose folded text contains the folded text
 };
 
 // An operator of the language. The lexer, the parser, messages, the canonical text and evaluation

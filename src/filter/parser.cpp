@@ -11,6 +11,7 @@
 
 #include "base/message_text.h"
 #include "filter/lexer.h"
+#include "filter/operators.h"
 #include "filter/parser_state.h"
 #include "filter/refusal.h"
 
@@ -73,7 +74,9 @@ absl::StatusOr<Expression> Parser::ReadJoined(const Token* opened) {
 absl::StatusOr<Expression> Parser::ReadOperand() {
   if (Next().kind == Kind::kNot || Next().kind == Kind::kOpenParenthesis) return ReadNested();
   if (!IsValue(Next())) return OperandError();
-  return IsHasCall() ? ReadHas() : ReadCondition();
+  if (IsCall("has")) return ReadHas();
+  if (IsCall("folded")) return ReadFolded();
+  return ReadCondition();
 }
 
 absl::StatusOr<Expression> Parser::ReadNested() {
@@ -94,27 +97,55 @@ absl::StatusOr<Expression> Parser::ReadNested() {
 }
 
 absl::StatusOr<Expression> Parser::ReadHas() {
-  const Token& has = Advance();
+  const std::uint32_t column = Next().column;
+  const absl::StatusOr<const Token*> field = ReadFieldOfCall();
+  if (!field.ok()) return field.status();
+  return Begun(Expression::Kind::kHas, column, (*field)->text);
+}
+
+absl::StatusOr<Expression> Parser::ReadFolded() {
+  const std::uint32_t column = Next().column;
+  const absl::StatusOr<const Token*> field = ReadFieldOfCall();
+  if (!field.ok()) return field.status();
+  const bool is_negated_in = Next().kind == Kind::kNot && Next(1).kind == Kind::kIn;
+  const bool is_equality = Next().kind == Kind::kComparison && Next().op->equality();
+  if (!is_equality && !is_negated_in && Next().kind != Kind::kIn) {
+    return Expected(fmt::format("=, != or IN after folded({})", Excerpt(**field)));
+  }
+  absl::StatusOr<Expression> condition = ReadComparison(**field);
+  if (!condition.ok()) return condition;
+  Expression& compared = is_negated_in ? condition->children.front() : *condition;
+  compared.is_folded = true;
+  condition->column = compared.column = column;
+  return condition;
+}
+
+absl::StatusOr<const Token*> Parser::ReadFieldOfCall() {
+  const Token& function = Advance();
   const Token& open = Advance();
   if (!IsValue(Next())) {
     if (Next().kind == Kind::kEnd) return UnclosedError(open);
-    return Expected("a field in has(...)");
+    return Expected(fmt::format("a field in {}(...)", Excerpt(function)));
   }
   const Token& field = Advance();
   if (Next().kind == Kind::kEnd) return UnclosedError(open);
   if (Next().kind != Kind::kCloseParenthesis) {
     const bool words = field.kind == Kind::kWord && Next().kind == Kind::kWord;
-    return Expected(fmt::format(") after has({}", Excerpt(field)),
+    return Expected(fmt::format(") after {}({}", Excerpt(function), Excerpt(field)),
                     words ? "; a field of several words needs quotes" : "");
   }
   Advance();
-  return Begun(Expression::Kind::kHas, has.column, field.text);
+  return &field;
 }
 
 absl::StatusOr<Expression> Parser::ReadCondition() {
   const Token& field = Advance();
   if (IsBareNumber(field)) return NumberError(field);
   if (field.kind == Kind::kWord && field.text.starts_with('-')) return NegationError(field);
+  return ReadComparison(field);
+}
+
+absl::StatusOr<Expression> Parser::ReadComparison(const Token& field) {
   if (Next().kind == Kind::kComparison) return ReadCompare(field);
   if (Next().kind == Kind::kIn) return ReadIn(field);
   if (Next().kind == Kind::kNot && Next(1).kind == Kind::kIn) {

@@ -170,8 +170,10 @@ absl::Status Parser::OperatorError(const Token& field) const {
     case Kind::kCloseParenthesis:
       return LoneError(field);
     case Kind::kOpenParenthesis:
-      return RefuseAt(field.column, fmt::format("there is no {}(...); the only one is has(field)",
-                                                Excerpt(field)));
+      return RefuseAt(
+          field.column,
+          fmt::format("there is no {}(...); there are has(field) and folded(field) = \"text\"",
+                      Excerpt(field)));
     case Kind::kNot:
       return HabitError(field, "NOT ");
     default:
@@ -368,7 +370,8 @@ std::string Parser::MissingJoinHint() const {
   }
   if (found.kind == Kind::kStar) return "; : finds parts of a text without *";
   if (found.kind == Kind::kComparison) return "; a comparison has its field on the left";
-  if (found.kind == Kind::kNot || IsHasCall()) return "; write AND or OR before it";
+  if (found.kind == Kind::kNot || (IsCall("has") || IsCall("folded")))
+    return "; write AND or OR before it";
   if (found.kind == Kind::kOpenParenthesis) {
     return bare ? "; write AND or OR before it, or quotes around a value with parentheses"
                 : "; write AND or OR before it";

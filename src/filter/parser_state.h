@@ -54,7 +54,12 @@ class Parser {
   absl::StatusOr<Expression> ReadOperand();
   absl::StatusOr<Expression> ReadNested();
   absl::StatusOr<Expression> ReadHas();
+  absl::StatusOr<Expression> ReadFolded();
+  // The name and the parenthesis before a field, the field, and the parenthesis behind it.
+  absl::StatusOr<const Token*> ReadFieldOfCall();
   absl::StatusOr<Expression> ReadCondition();
+  // The operator behind a field, and its values.
+  absl::StatusOr<Expression> ReadComparison(const Token& field);
   absl::StatusOr<Expression> ReadCompare(const Token& field);
   absl::StatusOr<Expression> ReadStar(const Token& field);
   absl::StatusOr<Expression> ReadIn(const Token& field);
@@ -86,7 +91,9 @@ class Parser {
   const Token& Advance() { return tokens_[at_++]; }
   // REQUIRES: a token was read.
   const Token& Last() const { return tokens_[at_ - 1]; }
-  bool IsHasCall() const { return IsBare(Next(), "has") && Next(1).kind == Kind::kOpenParenthesis; }
+  bool IsCall(std::string_view function) const {
+    return IsBare(Next(), function) && Next(1).kind == Kind::kOpenParenthesis;
+  }
   // Whether the bare value goes on after a colon: 12:00. REQUIRES: value was read last.
   bool IsCutByColon(const Token& value) const {
     return value.kind == Kind::kWord && Next().kind == Kind::kComparison && Next().written == ":" &&

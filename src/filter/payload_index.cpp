@@ -4,11 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/error_detail.h"
-#include "base/message_text.h"
-#include "data/json_value.h"
 #include "data/time_value.h"
 #include "filter/separated_keywords.h"
 
@@ -26,115 +21,29 @@ void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   }
 }
 
-// Finds a field's type: the given one, or the one that all of its values have.
-class TypeFinder {
- public:
-  //   stored  FieldInfo::type
-  TypeFinder(std::string_view stored, std::optional<FieldType> given)
-      : given_(given), stored_(stored) {}
-
-  void Observe(const PayloadValue& value) {
-    if (given_) return;
-    if (stored_ == "string") {
-      const auto& text = std::get<std::string>(value.value);
-      all_times_ = all_times_ && data::ParseTime(text).has_value();
-      any_bar_ = any_bar_ || text.find(kKeywordSeparator) != std::string::npos;
-    } else if (stored_ == "list") {
-      all_texts_ = all_texts_ && data::Fits(FieldType::kKeywords, value);
-    }
-  }
-  // Whether the type depends on AddEvidence for every value.
-  bool undecided() const { return !given_ && stored_ == "string" && !all_times_ && any_bar_; }
-  void AddEvidence(const PayloadValue& value) { evidence_.Add(std::get<std::string>(value.value)); }
-
-  FieldType type() const {
-    if (given_) return *given_;
-    if (stored_ == "string" && all_times_) return FieldType::kTime;
-    if (stored_ == "string") {
-      return evidence_.SeparatesKeywords() ? FieldType::kKeywords : FieldType::kKeyword;
-    }
-    if (stored_ == "list") return all_texts_ ? FieldType::kKeywords : FieldType::kOther;
-    if (stored_ == "integer") return FieldType::kInteger;
-    if (stored_ == "number") return FieldType::kNumber;
-    if (stored_ == "boolean") return FieldType::kBoolean;
-    return FieldType::kOther;
-  }
-
- private:
-  const std::optional<FieldType> given_;
-  const std::string_view stored_;
-  bool all_times_ = true;
-  bool any_bar_ = false;
-  bool all_texts_ = true;
-  SeparatorEvidence evidence_;
-};
-
-std::vector<FieldType> FindTypes(const data::PayloadTable& payload,
-                                 std::span<const data::NamedFieldType> types) {
-  std::vector<TypeFinder> finders;
-  for (const data::FieldInfo& field : payload.fields()) {
-    const auto given = std::ranges::find(types, field.name, &data::NamedFieldType::field);
-    finders.emplace_back(field.type,
-                         given != types.end() ? std::optional(given->type) : std::nullopt);
-  }
-  ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
-    finders[field_number].Observe(value);
-  });
-  if (std::ranges::any_of(finders, &TypeFinder::undecided)) {
-    ForEachValue(payload, [&](std::uint32_t field_number, Row, const PayloadValue& value) {
-      if (finders[field_number].undecided()) finders[field_number].AddEvidence(value);
-    });
-  }
-  std::vector<FieldType> found;
-  found.reserve(finders.size());
-  for (const TypeFinder& finder : finders) found.push_back(finder.type());
-  return found;
-}
-
-double NumberOf(const PayloadValue& value) {
-  if (const auto* const whole = std::get_if<std::int64_t>(&value.value))
-    return static_cast<double>(*whole);
-  return std::get<double>(value.value);
-}
-
 // Builds one field's column from its values.
 class FieldBuilder {
  public:
-  //   rows  that have the field, so that nothing is moved while it grows
-  FieldBuilder(FieldType type, std::size_t rows) : type_(type) {
+  //   field  borrowed
+  explicit FieldBuilder(const data::FieldInfo& field) : field_(field) {
+    // So that nothing is moved while it grows.
+    const auto rows = static_cast<std::size_t>(field.values.count());
     present_.reserve(rows);
-    if (type == FieldType::kInteger || type == FieldType::kTime) whole_.reserve(rows);
-    if (type == FieldType::kNumber) numbers_.reserve(rows);
-    if (type == FieldType::kKeyword) keywords_.Reserve(rows);
+    if (field.type == FieldType::kInteger || field.type == FieldType::kTime) whole_.reserve(rows);
+    if (field.type == FieldType::kNumber) numbers_.reserve(rows);
+    if (field.type == FieldType::kKeyword) keywords_.Reserve(rows);
   }
 
   void Add(Row row, const PayloadValue& value) {
-    present_.push_back(row);
-    switch (type_) {
-      case FieldType::kKeyword:
-      case FieldType::kKeywords:
-        return ForEachKeyword(type_, value,
-                              [&](std::string_view text) { keywords_.Add(row, text); });
-      case FieldType::kInteger:
-        return whole_.push_back(std::get<std::int64_t>(value.value));
-      case FieldType::kTime:
-        return whole_.push_back(data::ParseTime(std::get<std::string>(value.value)).value());
-      case FieldType::kNumber:
-        return numbers_.push_back(NumberOf(value));
-      case FieldType::kBoolean:
-        if (std::get<bool>(value.value)) true_.push_back(row);
-        return;
-      case FieldType::kOther:
-        return;
-    }
+    (AddValue(row, value) ? present_ : unfit_).push_back(row);
   }
 
   //   row_count  of the collection
-  Field Build(const std::string& name, std::size_t row_count) && {
+  Field Build(std::size_t row_count) && {
     Field field;
-    field.name = name;
-    field.type = type_;
-    switch (type_) {
+    field.name = field_.name;
+    field.type = field_.type;
+    switch (field_.type) {
       case FieldType::kKeyword:
       case FieldType::kKeywords:
         field.column = std::move(keywords_).Build(row_count);
@@ -144,7 +53,7 @@ class FieldBuilder {
         field.column = OrderedColumn<std::int64_t>(whole_, present_);
         break;
       case FieldType::kNumber:
-        field.column = OrderedColumn<double>(numbers_, present_);
+        field.column = OrderedColumn<Number>(numbers_, present_);
         break;
       case FieldType::kBoolean:
         field.column = RowSet(true_, row_count);
@@ -153,15 +62,54 @@ class FieldBuilder {
         break;
     }
     field.present = RowSet(present_, row_count);
+    field.unfit = RowSet(unfit_, row_count);
     return field;
   }
 
  private:
-  FieldType type_;
+  // Whether the value fits the type.
+  bool AddValue(Row row, const PayloadValue& value) {
+    const auto* const text = std::get_if<std::string>(&value.value);
+    if (field_.type == FieldType::kTime) {  // read once
+      const std::optional<std::int64_t> time = text ? data::ParseTime(*text) : std::nullopt;
+      if (time) whole_.push_back(*time);
+      return time.has_value();
+    }
+    const bool is_keyword =
+        field_.type == FieldType::kKeyword || field_.type == FieldType::kKeywords;
+    if (!(is_keyword && text != nullptr) && !data::Fits(field_.type, data::KindOf(value))) {
+      return false;
+    }
+    switch (field_.type) {
+      case FieldType::kKeyword:
+      case FieldType::kKeywords:
+        ForEachKeyword(field_, value,
+                       [&](std::string_view keyword) { keywords_.Add(row, keyword); });
+        return true;
+      case FieldType::kInteger:
+        whole_.push_back(data::WholeOf(value));
+        return true;
+      case FieldType::kNumber:
+        numbers_.push_back(std::holds_alternative<double>(value.value)
+                               ? Number(std::get<double>(value.value))
+                               : Number(std::get<std::int64_t>(value.value)));
+        return true;
+      case FieldType::kBoolean:
+        if (std::get<bool>(value.value)) true_.push_back(row);
+        return true;
+      case FieldType::kTime:
+      case FieldType::kOther:
+        break;
+    }
+    return true;
+  }
+
+  const data::FieldInfo& field_;
   std::vector<Row> present_;
+  std::vector<Row> unfit_;
   KeywordColumn::Builder keywords_;
   std::vector<std::int64_t> whole_;
-  std::vector<double> numbers_;
+  std::vector<Number> numbers_;
   std::vector<Row> true_;
 };
 
@@ -172,27 +120,22 @@ std::uint64_t Field::bytes() const {
     if constexpr (requires { indexed.bytes(); }) return indexed.bytes();
     return 0;
   };
-  return present.bytes() + std::visit(column_bytes, column);
+  return present.bytes() + unfit.bytes() + std::visit(column_bytes, column);
 }
 
-PayloadIndex PayloadIndex::Build(const data::PayloadTable& payload,
-                                 std::span<const data::NamedFieldType> types) {
-  const std::vector<FieldType> found = FindTypes(payload, types);
+PayloadIndex PayloadIndex::Build(const data::PayloadTable& payload) {
   std::vector<FieldBuilder> builders;
-  builders.reserve(found.size());
-  for (std::size_t number = 0; number < found.size(); ++number) {
-    builders.emplace_back(found[number], payload.fields()[number].rows);
-  }
+  builders.reserve(payload.fields().size());
+  for (const data::FieldInfo& field : payload.fields()) builders.emplace_back(field);
   ForEachValue(payload, [&](std::uint32_t field_number, Row row, const PayloadValue& value) {
     builders[field_number].Add(row, value);
   });
   PayloadIndex index;
   index.fields_.reserve(builders.size());
-  for (std::size_t number = 0; number < builders.size(); ++number) {
+  for (FieldBuilder& each : builders) {
     // Moved into the loop, so that its memory is freed before the next column is built.
-    FieldBuilder builder = std::move(builders[number]);
-    index.fields_.push_back(
-        std::move(builder).Build(payload.fields()[number].name, payload.row_count()));
+    FieldBuilder builder = std::move(each);
+    index.fields_.push_back(std::move(builder).Build(payload.row_count()));
   }
   return index;
 }

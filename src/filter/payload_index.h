@@ -10,6 +10,7 @@
 #include "data/field_type.h"
 #include "data/payload_table.h"
 #include "filter/keyword_column.h"
+#include "filter/number.h"
 #include "filter/ordered_column.h"
 #include "filter/row_set.h"
 
@@ -21,29 +22,26 @@ using data::FieldType;
 struct Field {
   std::string name;
   FieldType type = FieldType::kOther;
-  RowSet present;  // rows that have the field, null not counted
+  RowSet present;  // rows with a value that fits the type
+  RowSet unfit;    // rows with a value that does not: it passes no condition, and no NOT of one
   // By type: keywords; integers, and times in microseconds since 1970; numbers; for booleans the
   // rows where it is true; nothing for kOther.
-  std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<double>,
+  std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<Number>,
                RowSet>
       column;
 
   std::uint64_t bytes() const;
 };
 
-// All fields of a collection's payload. A field has the type that all of its values have. A text
-// field is a time when every value is one, and a list of keywords when values such as "A|B|C" have
-// parts that repeat (SeparatesKeywords). Immutable; safe to share.
+// All fields of a collection's payload, with the types that the load has chosen
+// (data::ChooseFieldTypes). Immutable; safe to share.
 class PayloadIndex {
  public:
   PayloadIndex() = default;
-  //   types  given ones, which take precedence over the values
-  // REQUIRES: the values are of the given types (data::Fits), as a load has checked.
-  // Cost: two or three passes over the payload.
-  static PayloadIndex Build(const data::PayloadTable& payload,
-                            std::span<const data::NamedFieldType> types);
+  // Cost: one pass over the payload.
+  static PayloadIndex Build(const data::PayloadTable& payload);
 
-  // By name.
+  // By name; a field has the same place among those of the payload.
   std::span<const Field> fields() const { return fields_; }
   // Null when no row has it.
   const Field* Find(std::string_view name) const;

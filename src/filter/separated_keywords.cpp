@@ -12,29 +12,15 @@ std::string_view Trimmed(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string_view> SplitKeywords(std::string_view text) {
+std::vector<std::string_view> SplitKeywords(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (;;) {
-    const std::size_t bar = text.find(kKeywordSeparator);
+    const std::size_t bar = text.find(separator);
     const std::string_view part = Trimmed(text.substr(0, bar));
     if (!part.empty()) parts.push_back(part);
     if (bar == std::string_view::npos) return parts;
-    text.remove_prefix(bar + 1);
+    text.remove_prefix(bar + separator.size());
   }
-}
-
-void SeparatorEvidence::Add(std::string_view text) {
-  for (const std::string_view part : SplitKeywords(text)) ++occurrences_[std::string(part)];
-}
-
-bool SeparatorEvidence::SeparatesKeywords() const {
-  std::uint64_t all = 0;
-  std::uint64_t repeated = 0;
-  for (const auto& [part, count] : occurrences_) {
-    all += count;
-    if (count > 1) repeated += count;
-  }
-  return 2 * repeated > all;
 }
 
 }  // namespace simile::filter

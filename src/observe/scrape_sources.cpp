@@ -72,6 +72,9 @@ class ScrapeCollector final : public prometheus::Collectable {
           "simile_last_load_successful", "1, or 0 when the last load, reload or rollback failed.");
       prometheus::MetricFamily bytes =
           GaugeFamily("simile_collection_bytes", "Memory of the serving snapshot, by part.");
+      prometheus::MetricFamily unfit =
+          GaugeFamily("simile_unfit_values",
+                      "Values that do not fit their payload field's type and pass no filter.");
       for (const CollectionReading& reading : sources_.collections()) {
         const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
         AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});
@@ -81,11 +84,16 @@ class ScrapeCollector final : public prometheus::Collectable {
           AddGauge(bytes, static_cast<double>(part_bytes),
                    {{"collection", reading.name}, {"part", std::string(part)}});
         }
+        for (const auto& [field, values] : reading.unfit_values) {
+          AddGauge(unfit, static_cast<double>(values),
+                   {{"collection", reading.name}, {"field", field}});
+        }
       }
       families.push_back(std::move(rows));
       families.push_back(std::move(loaded));
       families.push_back(std::move(successful));
       families.push_back(std::move(bytes));
+      families.push_back(std::move(unfit));
     }
     if (sources_.device_memory) AddDeviceMemory(sources_.device_memory(), families);
     if (sources_.others) AddOthers(sources_.others(), families);

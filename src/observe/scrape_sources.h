@@ -26,6 +26,8 @@ struct CollectionReading {
   // are the host's.
   std::vector<std::pair<std::string_view, std::uint64_t>> bytes;
   bool last_load_failed = false;  // it serves what it had before
+  // Values of payload fields that do not fit the field's type, by field, of those that have any.
+  std::vector<std::pair<std::string, std::uint64_t>> unfit_values;
 };
 
 // A metric with one set of labels, as its owner reads it.
@@ -48,8 +50,8 @@ struct ScrapeSources {
 
 // Makes a collector of simile_connections{state}, simile_rows{collection},
 // simile_snapshot_loaded_timestamp_seconds{collection}, simile_last_load_successful{collection},
-// simile_collection_bytes{collection,part}, simile_gpu_memory_bytes{kind} and
-// simile_gpu_memory_peak_bytes{kind}.
+// simile_collection_bytes{collection,part}, simile_unfit_values{collection,field},
+// simile_gpu_memory_bytes{kind} and simile_gpu_memory_peak_bytes{kind}.
 std::shared_ptr<prometheus::Collectable> MakeScrapeCollector(ScrapeSources sources);
 
 }  // namespace simile::observe

@@ -95,7 +95,8 @@ absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
   if (const auto* const integers = std::get_if<Integers>(&field.column)) {
     return engine::RowOrder(field.name, integers, snapshot.row_count());
   }
-  return engine::RowOrder(field.name, &std::get<filter::OrderedColumn<double>>(field.column),
+  return engine::RowOrder(field.name,
+                          &std::get<filter::OrderedColumn<filter::Number>>(field.column),
                           snapshot.row_count());
 }
 

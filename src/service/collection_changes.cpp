@@ -263,7 +263,7 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
                        "collection");
   }
   auto entry =
-      Entry(request.collection, {{folder->asked, folder->found, {}, {}}, {}, false, false});
+      Entry(request.collection, {{folder->asked, folder->found, {}, {}, {}}, {}, false, false});
   auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
   if (loaded.ok()) {
     entry.mapped().served.Has(*loaded);
@@ -292,7 +292,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   if (!expected.ok()) return expected;
 
   auto entry = Entry(request.collection, *std::move(history));
-  Generation next{folder->asked, folder->found, {}, {}};
+  Generation next{folder->asked, folder->found, {}, {}, {}};
   auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
   if (loaded.ok()) {
     History& now = entry.mapped();
@@ -345,6 +345,7 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
   }
   engine::Publisher::Change change = ChangeOf(request, *folder);
   change.required_id = earlier.snapshot_id;
+  change.required_types = earlier.field_types;
   auto entry = Entry(request.collection, {std::move(earlier), {}, true, false});
   auto loaded = parts_.publisher.Replace(change);
   if (!loaded.ok()) {
@@ -464,7 +465,8 @@ CollectionChanges::Result CollectionChanges::Record(
                                            {"snapshot_id", published.id},
                                            {"version", published.version},
                                            {"rows", published.row_count()},
-                                           {"dim", published.dim()}});
+                                           {"dim", published.dim()},
+                                           {"unfit", data::UnfitText(published.dataset->payload)}});
   return loaded->snapshot;
 }
 

@@ -101,11 +101,13 @@ class CollectionChanges {
     FolderName found;  // with every link followed: to this a rollback returns
     data::FolderFingerprint fingerprint;
     std::string snapshot_id;
+    std::vector<data::NamedFieldType> field_types;
 
     // Takes over what was loaded from it.
     void Has(engine::Publisher::Loaded& loaded) {
       fingerprint = std::move(loaded.fingerprint);
       snapshot_id = std::move(loaded.content_id);
+      field_types = std::move(loaded.field_types);
     }
   };
   struct History {

@@ -67,11 +67,11 @@ TEST_F(FilmsTest, LoadsItemsAndUsers) {
 TEST_F(FilmsTest, HasTheFieldsAndTheirTypes) {
   std::vector<std::string> described;
   for (const FieldInfo& field : films_.payload.fields()) {
-    described.push_back(field.name + " " + field.type);
-    EXPECT_EQ(field.rows, 5'000U);
+    described.push_back(fmt::format("{}: {}", field.name, NameOf(field.type)));
+    EXPECT_EQ(field.values.count(), 5'000U);
   }
-  EXPECT_THAT(described, ElementsAre("cast list", "genres list", "media_id string", "title string",
-                                     "year integer"));
+  EXPECT_THAT(described, ElementsAre("cast: list of keywords", "genres: list of keywords",
+                                     "media_id: keyword", "title: keyword", "year: integer"));
   EXPECT_EQ(films_.payload.ReadField(0, *films_.payload.FieldNumber("title")).value,
             PayloadValue{std::string("Feeding Sea Lions")}.value);
 }

@@ -59,8 +59,8 @@ TEST(InspectTest, DescribesPayloadInteractionsAndIds) {
   EXPECT_EQ(TextOf(payload, "ids_from"), "\"media_id\"");
   ASSERT_FALSE(payload->fields.empty());
   EXPECT_EQ(payload->fields.back().name, "year");
-  EXPECT_EQ(payload->fields.back().type, "integer");
-  EXPECT_EQ(payload->fields.back().rows, 5'000U);
+  EXPECT_EQ(payload->fields.back().type, FieldType::kInteger);
+  EXPECT_EQ(payload->fields.back().values.count(), 5'000U);
   const auto interactions = InspectFile(kFilms / "interactions.jsonl", Limits{});
   EXPECT_EQ(TextOf(interactions, "lines"), "4,444");
   EXPECT_EQ(interactions->kind, "interactions");

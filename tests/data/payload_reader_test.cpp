@@ -19,7 +19,7 @@ absl::StatusOr<PayloadFile> ReadPayloadLines(const std::string& lines, const Pay
 }
 
 PayloadRules WithTypes(std::vector<NamedFieldType> types) {
-  return {.id_field = {}, .expected = {}, .field_types = std::move(types)};
+  return {.id_field = {}, .expected = {}, .fields = {.declared = std::move(types)}};
 }
 
 constexpr const char* kMixed =
@@ -33,9 +33,8 @@ TEST(ReadPayloadTest, NotesAFieldOfSeveralTypesWithARowOfEach) {
   const auto file = ReadPayloadLines(kMixed, {});
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(file->notes,
-              ElementsAre("metadata.jsonl: \"year\" is of several types: true or false in row 4, "
-                          "an integer in row 0, a string in row 2; filters can only ask whether a "
-                          "row has it"));
+              ElementsAre("metadata.jsonl: \"year\" is of several types: true in row 4, 1995 in "
+                          "row 0, \"n/a\" in row 2; filters can only ask whether a row has it"));
 }
 
 TEST(ReadPayloadTest, DoesNotNoteAFieldWhoseTypeIsGiven) {
@@ -47,34 +46,40 @@ TEST(ReadPayloadTest, DoesNotNoteAFieldWhoseTypeIsGiven) {
 TEST(ReadPayloadTest, NotesTheFirstFewOfManyFields) {
   std::string first = "{\"id\": 1";
   std::string second = "{\"id\": 2";
-  for (char letter = 'a'; letter <= 'k'; ++letter) {
+  for (char letter = 'a'; letter <= 's'; ++letter) {
     first.append(", \"").append(1, letter).append("\": 1");
     second.append(", \"").append(1, letter).append("\": \"1\"");
   }
   const auto file = ReadPayloadLines(first.append("}\n").append(second).append("}\n"), {});
   ASSERT_TRUE(file.ok()) << file.status();
-  ASSERT_EQ(file->notes.size(), 9U);
-  EXPECT_EQ(file->notes.back(), "metadata.jsonl: 3 fields more of several types");
+  ASSERT_EQ(file->notes.size(), 17U);
+  EXPECT_EQ(file->notes.back(), "metadata.jsonl: 3 notes more about its fields");
 }
 
-TEST(ReadPayloadTest, RefusesAValueThatIsNotOfTheGivenType) {
+TEST(ReadPayloadTest, RefusesADeclaredTypeThatMostValuesDoNotFit) {
   const std::string lines =
       "{\"note\": \"a|b\", \"at\": \"2024-05-31\"}\n{\"note\": null, \"at\": \"soon\"}\n";
   EXPECT_EQ(ReadPayloadLines(lines, WithTypes({{"note", FieldType::kInteger}})).status().message(),
-            "metadata.jsonl: line 1: \"note\" is \"a|b\"; collection.json says \"field_types\": "
-            "{\"note\": \"integer\"}");
-  EXPECT_EQ(ReadPayloadLines(lines, WithTypes({{"at", FieldType::kTime}})).status().message(),
-            "metadata.jsonl: line 2: \"at\" is \"soon\"; collection.json says \"field_types\": "
-            "{\"at\": \"time\"}");
+            "metadata.jsonl: \"note\" does not fit collection.json, which says \"field_types\": "
+            "{\"note\": \"integer\"}: 1 of its 1 values is something else: \"a|b\" in row 0");
   EXPECT_EQ(
       ReadPayloadLines("{\"tags\": [\"a\", 2]}\n", WithTypes({{"tags", FieldType::kKeywords}}))
           .status()
           .message(),
-      "metadata.jsonl: line 1: \"tags\" is a list with an integer; collection.json says "
-      "\"field_types\": {\"tags\": \"list of keywords\"}");
+      "metadata.jsonl: \"tags\" does not fit collection.json, which says \"field_types\": "
+      "{\"tags\": \"list of keywords\"}: 1 of its 1 values is something else: a list with an "
+      "integer in row 0");
   EXPECT_TRUE(ReadPayloadLines(
                   lines, WithTypes({{"note", FieldType::kKeywords}, {"at", FieldType::kKeyword}}))
                   .ok());
+}
+
+TEST(ReadPayloadTest, NotesTheFewValuesThatDoNotFitADeclaredType) {
+  const auto file = ReadPayloadLines("{\"at\": \"2024-05-31\"}\n{\"at\": \"soon\"}\n",
+                                     WithTypes({{"at", FieldType::kTime}}));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file->notes, ElementsAre("metadata.jsonl: \"at\" is of type time; 1 of its 2 values "
+                                       "does not fit and passes no filter: \"soon\" in row 1"));
 }
 
 TEST(ReadPayloadTest, ChecksTheSameWithoutKeepingRows) {
@@ -90,7 +95,7 @@ TEST(ReadPayloadTest, ChecksTheSameWithoutKeepingRows) {
   for (std::size_t i = 0; i < kept->table.fields().size(); ++i) {
     EXPECT_EQ(checked->table.fields()[i].name, kept->table.fields()[i].name);
     EXPECT_EQ(checked->table.fields()[i].type, kept->table.fields()[i].type);
-    EXPECT_EQ(checked->table.fields()[i].rows, kept->table.fields()[i].rows);
+    EXPECT_EQ(checked->table.fields()[i].values.count(), kept->table.fields()[i].values.count());
   }
 }
 

@@ -108,11 +108,12 @@ TEST(PayloadTableTest, DescribesFieldsByName) {
   const PayloadTable table = std::move(builder).Build();
   std::vector<std::string> described;
   for (const FieldInfo& field : table.fields()) {
-    described.push_back(fmt::format("{} {} {}", field.name, field.type, field.rows));
+    described.push_back(
+        fmt::format("{} {} {}", field.name, NameOf(field.type), field.values.count()));
   }
   EXPECT_THAT(described,
-              ElementsAre("gone mixed 0", "more object 1", "ok boolean 1", "score number 2",
-                          "tags list 1", "title mixed 2", "year integer 1"));
+              ElementsAre("gone other 0", "more other 1", "ok boolean 1", "score number 2",
+                          "tags list of keywords 1", "title other 2", "year integer 1"));
   for (std::uint32_t number = 0; number < table.fields().size(); ++number) {
     EXPECT_EQ(table.FieldNumber(table.fields()[number].name), number);
   }

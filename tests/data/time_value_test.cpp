@@ -14,7 +14,25 @@ TEST(TimeValueTest, ReadsRfc3339AndDays) {
                            " 1970-01-02", "12345-01-01T00:00:00Z"}) {
     EXPECT_EQ(ParseTime(text), std::nullopt) << text;
   }
+  for (const char* text : {"1970-01-01T00:00:01.5", "1970-01-01 00:00:01.5",
+                           "1970-01-01 01:00:01.5+01:00", "1970-01-01T00:00:01.500000+0000"}) {
+    EXPECT_EQ(ParseTime(text), 1'500'000) << text;
+  }
+  for (const char* text :
+       {"1970-01-01 ", "1970-01-01T", "1970-01-01 00:00:01 ", "1970-01-01T25:00:00"}) {
+    EXPECT_EQ(ParseTime(text), std::nullopt) << text;
+  }
   EXPECT_EQ(TimeText(1'500'000), "1970-01-01T00:00:01.5Z");
+}
+
+TEST(TimeValueTest, TellsTimesWithoutAZone) {
+  for (const char* text : {"1970-01-01T00:00:01", "1970-01-01 00:00:01.25"}) {
+    EXPECT_TRUE(LacksZone(text)) << text;
+  }
+  for (const char* text : {"1970-01-01", "1970-01-01T00:00:01Z", "1970-01-01T00:00:01-05:00",
+                           "1970-01-01 00:00:01+0000", "1970-01-01t00:00:01z"}) {
+    EXPECT_FALSE(LacksZone(text)) << text;
+  }
 }
 
 }  // namespace

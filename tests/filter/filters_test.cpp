@@ -44,8 +44,8 @@ class FiltersTest : public testing::Test {
         {{"title", Text("Solaris")},
          {"genres", Texts({"Drama", "Sci-Fi"})},
          {"year", Whole(1972)},
-         {"box office", Number(1.5)},
-         {"rating", Number(8.1)},
+         {"box office", Real(1.5)},
+         {"rating", Real(8.1)},
          {"released", Text("1972-03-20T00:00:00Z")},
          {"available", Flag(true)},
          {"cast", PayloadValue{PayloadObject{{"lead", Text("Banionis")}}}}},
@@ -81,8 +81,14 @@ class FiltersTest : public testing::Test {
 };
 
 TEST_F(FiltersTest, FindTheRowsThatPass) {
-  EXPECT_THAT(Rows("title = solaris"), ElementsAre(0, 1));
-  EXPECT_THAT(Rows("title = \"AMELIE\""), ElementsAre(2));
+  EXPECT_THAT(Rows("title = Solaris"), ElementsAre(0, 1));
+  EXPECT_THAT(Rows("title = solaris"), ElementsAre());
+  EXPECT_THAT(Rows("title = \"AMELIE\""), ElementsAre());
+  EXPECT_THAT(Rows("folded(title) = \"AMELIE\""), ElementsAre(2));
+  EXPECT_THAT(Rows("folded(title) != solaris"), ElementsAre(2, 3));
+  EXPECT_THAT(Rows("folded(title) IN [SOLARIS, heat]"), ElementsAre(0, 1, 3));
+  EXPECT_THAT(Rows("folded(title) NOT IN [SOLARIS, heat]"), ElementsAre(2, 4));
+  EXPECT_THAT(Rows("folded(genres) = \"sci-fi\""), ElementsAre(0));
   EXPECT_THAT(Rows("title:\"lar\""), ElementsAre(0, 1));
   EXPECT_THAT(Rows("genres:\"sci-fi\""), ElementsAre(0));
   EXPECT_THAT(Rows("genres = Drama AND year > 1990"), ElementsAre(1));
@@ -130,6 +136,12 @@ TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("\"box office\" = much"),
             "column 16: \"box office\" holds numbers; \"much\" is none");
   EXPECT_EQ(Refusal("id > 3"), "column 1: ids compare with =, != and IN; > is not for them");
+  EXPECT_EQ(Refusal("folded(year) = 1990"),
+            "column 1: folded() is for texts; year is an integer. Write year =");
+  EXPECT_EQ(Refusal("folded(id) = x"),
+            "column 1: folded() is for texts; id is an id, which compares exactly. Write id =");
+  EXPECT_EQ(Refusal("folded(title):x"),
+            "column 14: expected =, != or IN after folded(title), found :");
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
 }
 

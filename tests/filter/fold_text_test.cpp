@@ -47,6 +47,20 @@ TEST(FoldTextTest, MakesTypographicPunctuationPlain) {
   EXPECT_EQ(FoldText("Spider–Man"), "spider-man");
 }
 
+TEST(EqualFoldedTest, DropsCaseWidthSpaceAndTheMarksOfLatinAndGreekAlone) {
+  EXPECT_TRUE(EqualFolded("Amélie", "AME\u0301LIE"));
+  EXPECT_TRUE(EqualFolded("Amélie", "amelie"));
+  EXPECT_TRUE(EqualFolded("Ὀδυσσεύς", "ΟΔΥΣΣΕΥΣ"));
+  EXPECT_TRUE(EqualFolded("Ｔｏｙ　１", " toy  1"));
+  EXPECT_TRUE(EqualFolded("ガス", "カ\u3099ス"));  // composed and not
+  EXPECT_TRUE(EqualFolded("й", "и\u0306"));
+  EXPECT_FALSE(EqualFolded("ガス", "カス"));
+  EXPECT_FALSE(EqualFolded("й", "и"));
+  EXPECT_FALSE(EqualFolded("कि", "की"));
+  EXPECT_FALSE(EqualFolded("ไป", "ไป่"));
+  EXPECT_FALSE(EqualFolded("كَتَبَ", "كُتِبَ"));
+}
+
 TEST(FoldTextTest, DropsInvisibleCharacters) {
   EXPECT_EQ(FoldText("zero\u200bwidth"), "zerowidth");
   EXPECT_EQ(FoldText("soft\u00adhyphen"), "softhyphen");

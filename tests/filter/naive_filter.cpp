@@ -1,6 +1,7 @@
 #include "filter/naive_filter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -31,33 +32,37 @@ bool Holds(std::string_view symbol, const Value& left, const Value& right) {
   std::abort();
 }
 
-std::vector<std::string> FoldedKeywords(FieldType type, const PayloadValue& value) {
+std::vector<std::string> KeywordsOf(const std::string& field, const PayloadValue& value) {
   std::vector<std::string> keywords;
   if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
     for (const PayloadValue& element : *list)
-      keywords.push_back(FoldText(std::get<std::string>(element.value)));
+      keywords.push_back(std::get<std::string>(element.value));
     return keywords;
   }
-  std::string text = std::get<std::string>(value.value);
-  if (type == FieldType::kKeyword) return {FoldText(text)};
+  const std::string text = std::get<std::string>(value.value);
+  if (field != "tags") return {text};
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('|', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
-    if (part.find_first_not_of(" \t") != std::string::npos) keywords.push_back(FoldText(part));
+    const std::size_t first = part.find_first_not_of(" \t");
+    if (first != std::string::npos) {
+      keywords.push_back(part.substr(first, part.find_last_not_of(" \t") - first + 1));
+    }
     begin = end + 1;
   }
   return keywords;
 }
 
-bool KeywordPasses(std::string_view symbol, FieldType type, const PayloadValue& value,
-                   const std::string& wanted) {
-  const std::vector<std::string> keywords = FoldedKeywords(type, value);
-  const std::string folded = FoldText(wanted);
+bool KeywordPasses(const Expression& expression, std::string_view symbol, FieldType type,
+                   const PayloadValue& value, const std::string& wanted) {
   const auto is_wanted = [&](const std::string& keyword) {
-    return symbol == ":" && type == FieldType::kKeyword ? keyword.find(folded) != std::string::npos
-                                                        : keyword == folded;
+    if (expression.is_folded) return EqualFolded(keyword, wanted);
+    if (symbol != ":") return keyword == wanted;
+    const std::string folded = FoldText(keyword);
+    return type == FieldType::kKeyword ? folded.find(FoldText(wanted)) != std::string::npos
+                                       : folded == FoldText(wanted);
   };
-  return std::ranges::any_of(keywords, is_wanted) == (symbol != "!=");
+  return std::ranges::any_of(KeywordsOf(expression.field, value), is_wanted) == (symbol != "!=");
 }
 
 // In long double every integer and every double is itself.
@@ -66,12 +71,40 @@ long double NumberOf(const PayloadValue& value) {
   return std::get<double>(value.value);
 }
 
-bool ValuePasses(std::string_view symbol, FieldType type, const PayloadValue& value,
-                 const Literal& literal) {
+// By the type of the value alone.
+bool Fits(FieldType type, const PayloadValue& value) {
+  const auto* const text = std::get_if<std::string>(&value.value);
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  const bool is_whole = std::holds_alternative<std::int64_t>(value.value);
+  const auto* const number = std::get_if<double>(&value.value);
+  switch (type) {
+    case FieldType::kKeyword:
+      return text != nullptr;
+    case FieldType::kKeywords:
+      return text != nullptr ||
+             (list != nullptr && std::ranges::all_of(*list, [](const PayloadValue& element) {
+                return std::holds_alternative<std::string>(element.value);
+              }));
+    case FieldType::kInteger:
+      return is_whole || (number != nullptr && *number == std::floor(*number));
+    case FieldType::kNumber:
+      return is_whole || number != nullptr;
+    case FieldType::kTime:
+      return text != nullptr && data::ParseTime(*text).has_value();
+    case FieldType::kBoolean:
+      return std::holds_alternative<bool>(value.value);
+    case FieldType::kOther:
+      break;
+  }
+  return true;
+}
+
+bool ValuePasses(const Expression& expression, std::string_view symbol, FieldType type,
+                 const PayloadValue& value, const Literal& literal) {
   switch (type) {
     case FieldType::kKeyword:
     case FieldType::kKeywords:
-      return KeywordPasses(symbol, type, value, literal.text);
+      return KeywordPasses(expression, symbol, type, value, literal.text);
     case FieldType::kInteger:
     case FieldType::kNumber:
       return Holds(symbol, NumberOf(value), std::strtold(literal.text.c_str(), nullptr));
@@ -86,36 +119,53 @@ bool ValuePasses(std::string_view symbol, FieldType type, const PayloadValue& va
   std::abort();
 }
 
-bool ComparisonPasses(const Expression& expression, const std::string& id, const PayloadObject& row,
-                      TypeOfField type_of) {
+// A condition: has, a comparison or IN.
+std::optional<bool> ConditionPasses(const Expression& expression, const std::string& id,
+                                    const PayloadObject& row, TypeOfField type_of) {
+  const bool is_has = expression.kind == Expression::Kind::kHas;
   const std::string_view symbol =
-      expression.kind == Expression::Kind::kIn ? "=" : expression.comparison->symbol;
-  return std::ranges::any_of(expression.literals, [&](const Literal& literal) {
-    if (expression.field == "id") return Holds(symbol, id, literal.text);
-    const PayloadValue* const value = ValueOf(row, expression.field);
-    return value != nullptr && ValuePasses(symbol, type_of(expression.field), *value, literal);
-  });
+      expression.kind == Expression::Kind::kCompare ? expression.comparison->symbol : "=";
+  if (expression.field == "id") {
+    return is_has || std::ranges::any_of(expression.literals, [&](const Literal& literal) {
+             return Holds(symbol, id, literal.text);
+           });
+  }
+  const PayloadValue* const value = ValueOf(row, expression.field);
+  if (value == nullptr) return false;
+  const FieldType type = type_of(expression.field);
+  if (!Fits(type, *value)) return std::nullopt;
+  return is_has || std::ranges::any_of(expression.literals, [&](const Literal& literal) {
+           return ValuePasses(expression, symbol, type, *value, literal);
+         });
+}
+
+// AND of all, or OR of all: `decisive` alone decides, and else what is open leaves all open.
+std::optional<bool> Joined(const std::vector<std::optional<bool>>& parts, bool decisive) {
+  if (std::ranges::find(parts, std::optional(decisive)) != parts.end()) return decisive;
+  if (std::ranges::find(parts, std::optional<bool>()) != parts.end()) return std::nullopt;
+  return !decisive;
 }
 
 }  // namespace
 
-bool NaivelyPasses(const Expression& expression, const std::string& id, const PayloadObject& row,
-                   TypeOfField type_of) {
-  const auto passes = [&](const Expression& child) {
-    return NaivelyPasses(child, id, row, type_of);
-  };
+std::optional<bool> NaivelyPasses(const Expression& expression, const std::string& id,
+                                  const PayloadObject& row, TypeOfField type_of) {
+  std::vector<std::optional<bool>> children;
+  for (const Expression& child : expression.children) {
+    children.push_back(NaivelyPasses(child, id, row, type_of));
+  }
   switch (expression.kind) {
     case Expression::Kind::kAnd:
-      return std::ranges::all_of(expression.children, passes);
+      return Joined(children, false);
     case Expression::Kind::kOr:
-      return std::ranges::any_of(expression.children, passes);
+      return Joined(children, true);
     case Expression::Kind::kNot:
-      return !passes(expression.children.front());
+      if (!children.front()) return std::nullopt;
+      return !*children.front();
     case Expression::Kind::kHas:
-      return expression.field == "id" || ValueOf(row, expression.field) != nullptr;
     case Expression::Kind::kCompare:
     case Expression::Kind::kIn:
-      return ComparisonPasses(expression, id, row, type_of);
+      return ConditionPasses(expression, id, row, type_of);
   }
   std::abort();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "data/field_type.h"
@@ -13,10 +14,12 @@ using data::FieldType;
 // The type of a field.
 using TypeOfField = FieldType (*)(const std::string& field);
 
-// Whether a row passes by docs/filters.md, from the row's own values. Shares nothing with the
-// evaluator except the folding of text and the parsing of times.
+// Whether a row passes by docs/filters.md, from the row's own values; nothing where a value that
+// does not fit its field's type leaves that open, which then also a NOT does not pass. Shares
+// nothing with the evaluator except the folding of text and the parsing of times. Texts of the
+// field `tags` are separated by bars.
 // REQUIRES: the filter fits the fields' types.
-bool NaivelyPasses(const Expression& expression, const std::string& id, const PayloadObject& row,
-                   TypeOfField type_of);
+std::optional<bool> NaivelyPasses(const Expression& expression, const std::string& id,
+                                  const PayloadObject& row, TypeOfField type_of);
 
 }  // namespace simile::filter

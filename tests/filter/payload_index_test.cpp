@@ -1,5 +1,7 @@
 #include "filter/payload_index.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,14 +31,14 @@ FieldType TypeOf(const std::vector<PayloadValue>& values) {
   rows.reserve(values.size());
   for (const PayloadValue& value : values) rows.push_back({{"field", value}});
   const data::PayloadTable table = TableOf(rows);
-  return PayloadIndex::Build(table, {}).Find("field")->type;
+  return PayloadIndex::Build(table).Find("field")->type;
 }
 
 TEST(PayloadIndexTest, InfersTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({Text("Solaris"), Text("Stalker"), {}}), FieldType::kKeyword);
   EXPECT_EQ(TypeOf({Texts({"Drama"}), Texts({})}), FieldType::kKeywords);
   EXPECT_EQ(TypeOf({Whole(1), Whole(-2)}), FieldType::kInteger);
-  EXPECT_EQ(TypeOf({Whole(1), Number(0.5)}), FieldType::kNumber);
+  EXPECT_EQ(TypeOf({Whole(1), Real(0.5)}), FieldType::kNumber);
   EXPECT_EQ(TypeOf({Flag(true), Flag(false)}), FieldType::kBoolean);
   EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("2024-05-31")}), FieldType::kTime);
   EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("soon")}), FieldType::kKeyword);
@@ -46,24 +48,67 @@ TEST(PayloadIndexTest, InfersTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
 }
 
-TEST(PayloadIndexTest, UsesAGivenType) {
-  const data::PayloadTable table = TableOf({{{"code", Text("2024-05-31")}, {"note", Text("a|b")}},
-                                            {{"code", Text("2024-06-01")}, {"note", Text("c")}}});
-  ASSERT_EQ(PayloadIndex::Build(table, {}).Find("code")->type, FieldType::kTime);
-  const std::vector<data::NamedFieldType> types{{"code", FieldType::kKeyword},
-                                                {"note", FieldType::kKeywords}};
-  const PayloadIndex index = PayloadIndex::Build(table, types);
+TEST(PayloadIndexTest, UsesADeclaredType) {
+  const std::vector<PayloadObject> rows{{{"code", Text("2024-05-31")}, {"note", Text("a|b")}},
+                                        {{"code", Text("2024-06-01")}, {"note", Text("c")}}};
+  ASSERT_EQ(PayloadIndex::Build(TableOf(rows)).Find("code")->type, FieldType::kTime);
+  data::FieldRules rules;
+  rules.declared = {{"code", FieldType::kKeyword}, {"note", FieldType::kKeywords}};
+  PayloadIndex index = PayloadIndex::Build(TableOf(rows, rules));
   EXPECT_EQ(index.Find("code")->type, FieldType::kKeyword);
+  EXPECT_EQ(std::get<KeywordColumn>(index.Find("note")->column).keyword_count(), 2U);
+  rules.separators = {{"note", "|"}};
+  index = PayloadIndex::Build(TableOf(rows, rules));
   EXPECT_EQ(std::get<KeywordColumn>(index.Find("note")->column).keyword_count(), 3U);
 }
 
-TEST(PayloadIndexTest, DistinguishesListsInOneTextFromTextsWithABar) {
+TEST(PayloadIndexTest, SeparatesTextsOnlyWhereTheSettingsSaySo) {
   EXPECT_EQ(TypeOf({Text("Drama|War"), Text("War"), Text("Drama | Comedy"), Text("Comedy")}),
-            FieldType::kKeywords);
-  EXPECT_EQ(TypeOf({Text("Face|Off"), Text("Solaris"), Text("Stalker"), Text("Heat")}),
             FieldType::kKeyword);
-  EXPECT_THAT(SplitKeywords("Drama| War ||"), ElementsAre("Drama", "War"));
-  EXPECT_THAT(SplitKeywords(""), IsEmpty());
+  EXPECT_THAT(SplitKeywords("Drama| War ||", "|"), ElementsAre("Drama", "War"));
+  EXPECT_THAT(SplitKeywords("Drama; War, Film Noir", ", "), ElementsAre("Drama; War", "Film Noir"));
+  EXPECT_THAT(SplitKeywords("", "|"), IsEmpty());
+}
+
+TEST(PayloadIndexTest, KeepsValuesThatDoNotFitOutOfEveryCondition) {
+  std::vector<PayloadObject> rows;
+  for (int r = 0; r < 20; ++r) rows.push_back({{"year", r == 7 ? Text("N/A") : Whole(1990)}});
+  const PayloadIndex index = PayloadIndex::Build(TableOf(rows));
+  const Field& year = *index.Find("year");
+  EXPECT_EQ(year.type, FieldType::kInteger);
+  EXPECT_EQ(year.present.size(), 19U);
+  EXPECT_EQ(year.unfit.size(), 1U);
+}
+
+TEST(PayloadIndexTest, ComparesIntegersBesideNumbersExactly) {
+  constexpr std::int64_t kBeyond = (std::int64_t{1} << 53) + 1;
+  const PayloadIndex index =
+      PayloadIndex::Build(TableOf({{{"n", Whole(kBeyond)}},
+                                   {{"n", Whole(kBeyond - 1)}},
+                                   {{"n", Real(0.5)}},
+                                   {{"n", Real(0x1p53)}},
+                                   {{"n", Whole(std::numeric_limits<std::int64_t>::max())}},
+                                   {{"n", Real(0x1p63)}}}));
+  const auto& column = std::get<OrderedColumn<filter::Number>>(index.Find("n")->column);
+  const auto equal = [&](filter::Number number) {
+    return column.RowsThatPass({.equal = true}, number)[1];
+  };
+  EXPECT_THAT(equal(filter::Number(kBeyond)), ElementsAre(0));
+  EXPECT_THAT(equal(filter::Number(kBeyond - 1)), ElementsAre(1, 3));
+  EXPECT_THAT(equal(filter::Number(0x1p53)), ElementsAre(1, 3));
+  EXPECT_THAT(equal(filter::Number(std::numeric_limits<std::int64_t>::max())), ElementsAre(4));
+  EXPECT_THAT(equal(filter::Number(0x1p63)), ElementsAre(5));
+  EXPECT_EQ(column.distinct_count(), 5U);
+}
+
+TEST(NumberTest, IsItsIntegerAgain) {
+  using Limits64 = std::numeric_limits<std::int64_t>;
+  for (const std::int64_t whole : {std::int64_t{0}, (std::int64_t{1} << 53) + 1, Limits64::max(),
+                                   Limits64::max() - 511, Limits64::min(), Limits64::min() + 1}) {
+    const filter::Number number(whole);
+    EXPECT_EQ(number.is_rounded() ? number.whole() : static_cast<std::int64_t>(number.value),
+              whole);
+  }
 }
 
 // Enough rows for a keyword to have a bitmap, and too few for one.
@@ -78,14 +123,15 @@ TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
     for (const std::string& genre : genres) joined += (joined.empty() ? "" : "|") + genre;
     rows.push_back({{"list", Texts(genres)}, {"text", Text(joined)}});
   }
-  const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex index = PayloadIndex::Build(table, {});
+  data::FieldRules rules;
+  rules.separators = {{"text", "|"}};
+  const PayloadIndex index = PayloadIndex::Build(TableOf(rows, rules));
   const auto& list = std::get<KeywordColumn>(index.Find("list")->column);
   const auto& text = std::get<KeywordColumn>(index.Find("text")->column);
   ASSERT_EQ(index.Find("text")->type, FieldType::kKeywords);
   ASSERT_EQ(list.keyword_count(), 3U);
   ASSERT_EQ(text.keyword_count(), 3U);
-  for (const char* genre : {"drama", "War", "FILM NOIR", "Comedy"}) {
+  for (const char* genre : {"Drama", "War", "Film Noir", "Comedy", "drama"}) {
     RowMask of_list(rows.size());
     RowMask of_text(rows.size());
     AddRowsOf(list, genre, of_list);
@@ -93,7 +139,7 @@ TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
     EXPECT_EQ(of_list, of_text) << genre;
   }
   RowMask drama(rows.size());
-  AddRowsOf(list, "drama", drama);
+  AddRowsOf(list, "Drama", drama);
   EXPECT_EQ(drama.AllowedCount(), 250U);
 }
 
@@ -102,7 +148,7 @@ TEST(PayloadIndexTest, CountsItsBytes) {
   for (int r = 0; r < 1'000; ++r)
     rows.push_back({{"title", Text("title number " + std::to_string(r))}, {"year", Whole(r)}});
   const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex index = PayloadIndex::Build(table, {});
+  const PayloadIndex index = PayloadIndex::Build(table);
   // A text twice, an entry and a row; a value and a row.
   EXPECT_LT(index.Find("title")->bytes(), 1'000U * 90);
   EXPECT_GT(index.Find("title")->bytes(), 1'000U * 30);
@@ -114,16 +160,16 @@ TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
   const data::PayloadTable table = TableOf({
       {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
       {{"genre", Text("War")}, {"year", Whole(1972)}, {"sold", Flag(true)}},
-      {{"genre", Text("drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
-      {{"genre", Text("Comedy")}},
+      {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
+      {{"genre", Text("drama")}},
   });
-  const PayloadIndex index = PayloadIndex::Build(table, {});
+  const PayloadIndex index = PayloadIndex::Build(table);
   const FieldSummary genre = SummaryOf(*index.Find("genre"), 2);
   EXPECT_EQ(genre.distinct_values, 3U);
   ASSERT_EQ(genre.most_common.size(), 2U);
   EXPECT_EQ(genre.most_common[0].value, SummaryValue("Drama"));
   EXPECT_EQ(genre.most_common[0].rows, 2U);
-  EXPECT_EQ(genre.most_common[1].value, SummaryValue("Comedy"));
+  EXPECT_EQ(genre.most_common[1].value, SummaryValue("drama"));
   const FieldSummary year = SummaryOf(*index.Find("year"), 2);
   EXPECT_EQ(year.distinct_values, 2U);
   EXPECT_EQ(year.least, SummaryValue(std::int64_t{1972}));
@@ -137,10 +183,10 @@ TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
 
 TEST(FieldSummaryTest, HasNumbersAsNumbersAndTimesAsText) {
   const data::PayloadTable table = TableOf({
-      {{"rating", Number(7.5)}, {"added", Text("2024-05-31")}},
-      {{"rating", Number(-1)}, {"added", Text("2024-05-31T12:00:00Z")}},
+      {{"rating", Real(7.5)}, {"added", Text("2024-05-31")}},
+      {{"rating", Real(-1)}, {"added", Text("2024-05-31T12:00:00Z")}},
   });
-  const PayloadIndex index = PayloadIndex::Build(table, {});
+  const PayloadIndex index = PayloadIndex::Build(table);
   const FieldSummary rating = SummaryOf(*index.Find("rating"), 2);
   EXPECT_EQ(rating.least, SummaryValue(-1.0));
   EXPECT_EQ(rating.greatest, SummaryValue(7.5));

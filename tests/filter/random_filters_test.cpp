@@ -27,10 +27,12 @@ constexpr std::size_t kRowCount = 150;
 constexpr std::size_t kCollections = 50;
 constexpr std::size_t kFiltersOfEach = 2'000;
 
-const std::vector<std::string> kGenres{"Drama",  "Sci-Fi", "WESTERN", "western",
-                                       "Amélie", "a|b",    ""};
-const std::vector<std::string> kTitles{"Toy Story", "toy story 2", "Solaris",   "Stalker",
-                                       "Amélie",    "Star Wars",   "STAR TREK", "Ärger"};
+// Several differ in case, marks, width or white space alone.
+const std::vector<std::string> kGenres{"Drama",  "Sci-Fi",       "WESTERN", "western",
+                                       "Amélie", "Ame\u0301lie", "a|b",     ""};
+const std::vector<std::string> kTitles{"Toy Story", "toy story", "Solaris",   "Ｓolaris",
+                                       "Amélie",    "Amelie",    "STAR TREK", "Ärger",
+                                       "ガス",      "カス",      "Star  Trek"};
 const std::vector<std::string> kTitleParts{"toy", "STAR", "äR", "lie", "nothing"};
 const std::vector<std::string> kDays{"2020-01-01T00:00:00Z", "2020-01-01T00:00:00.5Z", "2021-06-30",
                                      "2021-06-30T02:00:00+02:00", "1969-12-31T23:59:59Z"};
@@ -50,11 +52,17 @@ FieldType TypeOf(const std::string& field) {
   return FieldType::kOther;
 }
 
-// Every field is sometimes missing and sometimes null.
+// Each fits the types of some fields.
+const std::vector<PayloadValue> kOddValues{
+    Text("N/A"),        Text(""),   Real(1991.5), Real(3),
+    Texts({"western"}), Flag(true), Whole(4),     PayloadValue{PayloadList{Whole(1)}}};
+
+// Every field is sometimes missing, sometimes null and sometimes of another type.
 PayloadObject DrawRow(SeededRandom& random) {
   PayloadObject row;
   const auto add = [&](const char* name, PayloadValue value) {
     if (random.OneIn(5)) return;
+    if (random.OneIn(30)) value = OneOf(kOddValues, random);
     row.emplace_back(name, random.OneIn(10) ? PayloadValue{} : std::move(value));
   };
   add("title", Text(OneOf(kTitles, random)));
@@ -68,8 +76,9 @@ PayloadObject DrawRow(SeededRandom& random) {
   add("tags", Text(tags));
   add("year", Whole(random.OneIn(30) ? (std::int64_t{1} << 53) + 1
                                      : 1990 + static_cast<std::int64_t>(random.Below(8))));
-  add("rating", random.OneIn(4) ? Whole(static_cast<std::int64_t>(random.Below(5)))
-                                : Number(static_cast<double>(random.Below(20)) / 4));
+  add("rating", random.OneIn(8)   ? Whole((std::int64_t{1} << 53) + 1)
+                : random.OneIn(4) ? Whole(static_cast<std::int64_t>(random.Below(5)))
+                                  : Real(static_cast<double>(random.Below(20)) / 4));
   add("released", Text(OneOf(kDays, random)));
   add("available", Flag(random.OneIn(2)));
   add("details", random.OneIn(2) ? Text("x") : Whole(1));
@@ -82,7 +91,9 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
     case FieldType::kKeyword:
       return quoted(random.OneIn(3) ? OneOf(kTitleParts, random) : OneOf(kTitles, random));
     case FieldType::kKeywords:
-      if (field == "tags") return quoted(fmt::format("T{}", random.Below(5)));
+      if (field == "tags") {
+        return quoted(fmt::format("{}{}", random.OneIn(3) ? "T" : "t", random.Below(5)));
+      }
       return quoted(OneOf(kGenres, random));
     case FieldType::kInteger:
       if (random.OneIn(10))
@@ -90,6 +101,10 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
                      random);
       return fmt::format("{}{}", 1989 + random.Below(10), random.OneIn(5) ? ".5" : "");
     case FieldType::kNumber:
+      if (random.OneIn(8)) {
+        return OneOf(std::array{"9007199254740993", "9007199254740992", "9007199254740992.0"},
+                     random);
+      }
       return fmt::format("{}", static_cast<double>(random.Below(24)) / 4);
     case FieldType::kTime:
       return quoted(OneOf(kDays, random));
@@ -104,16 +119,22 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
 std::string DrawComparison(SeededRandom& random) {
   constexpr std::array kFields{"title",  "genres",   "tags",      "year",
                                "rating", "released", "available", "id"};
-  const std::string field = OneOf(kFields, random);
+  std::string field = OneOf(kFields, random);
+  const FieldType type = TypeOf(field);
+  const bool is_text = type == FieldType::kKeyword || type == FieldType::kKeywords;
   if (random.OneIn(8)) return fmt::format("has({})", random.OneIn(6) ? "details" : field);
   if (random.OneIn(6)) {
     std::string list = LiteralFor(field, random);
     for (std::size_t i = random.Below(3); i > 0; --i) list += ", " + LiteralFor(field, random);
+    if (is_text && random.OneIn(3)) field = fmt::format("folded({})", field);
     return fmt::format("{} {}IN [{}]", field, random.OneIn(3) ? "NOT " : "", list);
   }
-  const FieldType type = TypeOf(field);
   std::vector<const char*> operators{"=", "!="};
-  if (type == FieldType::kKeyword || type == FieldType::kKeywords) operators.push_back(":");
+  if (is_text && random.OneIn(4)) {
+    return fmt::format("folded({}) {} {}", field, OneOf(operators, random),
+                       LiteralFor(field, random));
+  }
+  if (is_text) operators.push_back(":");
   if (type == FieldType::kInteger || type == FieldType::kNumber || type == FieldType::kTime)
     operators.insert(operators.end(), {"<", "<=", ">", ">="});
   return fmt::format("{} {} {}", field, OneOf(operators, random), LiteralFor(field, random));
@@ -133,8 +154,14 @@ void CheckCollection(std::uint64_t seed) {
   SeededRandom random(seed);
   std::vector<PayloadObject> rows;
   for (std::size_t r = 0; r < kRowCount; ++r) rows.push_back(DrawRow(random));
-  const data::PayloadTable table = TableOf(rows);
-  const PayloadIndex payload = PayloadIndex::Build(table, {});
+  data::FieldRules rules;
+  rules.separators.push_back({"tags", "|"});
+  for (const char* const field :
+       {"title", "genres", "year", "rating", "released", "available", "details"}) {
+    rules.declared.push_back({field, TypeOf(field)});
+  }
+  const data::PayloadTable table = TableOf(rows, rules);
+  const PayloadIndex payload = PayloadIndex::Build(table);
   const data::IdIndex ids = data::IdIndex::OfRowNumbers(kRowCount);
   for (std::size_t i = 0; i < kFiltersOfEach; ++i) {
     const std::string filter = DrawFilter(3, random);
@@ -147,7 +174,7 @@ void CheckCollection(std::uint64_t seed) {
     ASSERT_TRUE(mask.ok()) << "seed " << seed << ", " << filter << ": " << mask.status();
     for (Row row = 0; row < kRowCount; ++row) {
       ASSERT_EQ(mask->Allows(row),
-                NaivelyPasses(*expression, std::to_string(row), rows[row], &TypeOf))
+                NaivelyPasses(*expression, std::to_string(row), rows[row], &TypeOf) == true)
           << "seed " << seed << ", row " << row << ", " << filter;
     }
   }

@@ -170,11 +170,8 @@ bool GroupHits::CompleteSome(std::span<const Hit> hits) {
 }
 
 std::uint64_t GroupHits::Name(Group& group) {
-  const RowMask* const existing = query_.existing.get();
-  answer_.push_back(
-      {query_.grouping->field.Spelling(group.keyword, existing), std::move(group.hits)});
-  if (existing == nullptr) return kKeywordNs;
-  return kKeywordsOfRowNs + column_.LooksFor(group.keyword) * kRowOfMaskNs;
+  answer_.push_back({std::string(column_.Text(group.keyword)), std::move(group.hits)});
+  return kKeywordNs;
 }
 
 void GroupHits::Add(const Hit& hit, Group& group) const {

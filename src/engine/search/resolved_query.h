@@ -78,7 +78,7 @@ struct ResolvedQuery {
 
 // Rows that share a keyword.
 struct HitGroup {
-  std::string keyword;    // as the first row that holds it, of those that exist, spells it
+  std::string keyword;
   std::vector<Hit> hits;  // best first
 
   friend bool operator==(const HitGroup&, const HitGroup&) = default;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "filter/number.h"
 #include "filter/ordered_column.h"
 #include "simile/row_mask.h"
 
@@ -18,8 +19,9 @@ namespace simile::engine {
 // the column from the snapshot.
 class RowOrder {
  public:
-  using Column = std::variant<const filter::OrderedColumn<std::int64_t>*,
-                              const filter::OrderedColumn<double>*, const std::vector<Row>*>;
+  using Column =
+      std::variant<const filter::OrderedColumn<std::int64_t>*,
+                   const filter::OrderedColumn<filter::Number>*, const std::vector<Row>*>;
   //   field  whose values the column has; empty for a list of rows
   RowOrder(std::string_view field, Column column, std::size_t row_count)
       : field_(field), column_(column), row_count_(row_count) {}

@@ -15,8 +15,8 @@ void AddPayloadIndexes(const data::DatasetPlan& plan, const data::DatasetSample&
   const filter::SampledRows rows{sample.payload.row_count(), plan.row_count};
   const filter::IndexEstimate text = filter::EstimateTextIndex(
       filter::TextIndex::Build(sample.payload, sample.lookup_fields), rows);
-  const filter::IndexEstimate fields = filter::EstimatePayloadIndex(
-      filter::PayloadIndex::Build(sample.payload, plan.files.field_types), rows);
+  const filter::IndexEstimate fields =
+      filter::EstimatePayloadIndex(filter::PayloadIndex::Build(sample.payload), rows);
   data.payload += text.bytes + fields.bytes;
   // The text index comes first.
   data.build =

@@ -143,7 +143,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::Restore(const std::string& collecti
   if (absl::Status status = store_.BeginReplace(collection); !status.ok()) return status;
   Claim claim(store_, collection);
   try {
-    return Loaded{claim.Publish(earlier), {}, {}, true};
+    return Loaded{claim.Publish(earlier), {}, {}, {}, true};
   } catch (const std::bad_alloc&) {
     return OutOfMemory(collection);
   }
@@ -154,9 +154,13 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
                                                             Claim& claim) {
   try {
     Report report(store_, change);
-    const absl::StatusOr<data::DatasetPlan> plan =
-        data::PlanDataset(change.folder, options_.limits);
+    absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(change.folder, options_.limits);
     if (!plan.ok()) return plan.status();
+    if (served != nullptr) {
+      plan->kept_types = {
+          change.required_id.empty() ? data::FieldTypesOf(*served->dataset) : change.required_types,
+          change.allow_shape_change};
+    }
     if (served != nullptr && !change.allow_shape_change) {
       if (absl::Status same = CheckShape(*served, plan->dim, plan->files.metric); !same.ok()) {
         return same;
@@ -177,6 +181,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     Loaded loaded;
     loaded.fingerprint = dataset->fingerprint;
     loaded.content_id = dataset->content_id;
+    loaded.field_types = data::FieldTypesOf(*dataset);
     if (served != nullptr && served->id == dataset->content_id) {
       loaded.snapshot = served;
       loaded.published = false;

@@ -48,9 +48,13 @@ class Publisher {
   struct Change {
     std::string collection;
     std::filesystem::path folder;
-    bool allow_shape_change = false;  // Replace: may the dimension or the metric be another?
-    double min_overlap = 0;           // Replace: of the answers with those served (CheckOverlap)
-    std::string required_id = {};     // Replace: the only content to publish; empty: any
+    // Replace: may the dimension, the metric or the type of a payload field be another?
+    bool allow_shape_change = false;
+    double min_overlap = 0;        // Replace: of the answers with those served (CheckOverlap)
+    std::string required_id = {};  // Replace: the only content to publish; empty: any
+    // Replace: the types that payload fields keep with required_id; otherwise those that are
+    // served.
+    std::vector<data::NamedFieldType> required_types = {};
     // Called on the loading thread after each read and at each new stage; may be empty.
     std::function<void(const ChangeProgress& progress)> progress = {};
   };
@@ -60,6 +64,7 @@ class Publisher {
     // published, nothing may take memory.
     data::FolderFingerprint fingerprint;
     std::string content_id;
+    std::vector<data::NamedFieldType> field_types;  // of its payload, likewise
     bool published = true;  // false: that content was served already, and still is
   };
   // Loads the folder as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
@@ -68,8 +73,8 @@ class Publisher {
   absl::StatusOr<Loaded> Create(const Change& change);
   // Loads the folder in place of what is served. Content that is served already is not published
   // again. Errors: those of BeginReplace, of CheckScoresDiffer and CheckOverlap, and the others of
-  // Create; SHAPE_CHANGE, before anything but headers is read; NOTHING_TO_ROLL_BACK when the folder
-  // does not have the required content.
+  // Create; SHAPE_CHANGE, for vectors before anything but headers is read; NOTHING_TO_ROLL_BACK
+  // when the folder does not have the required content.
   absl::StatusOr<Loaded> Replace(const Change& change);
   // Publishes a generation that is still in memory again, in place of what is served.
   // Errors: those of BeginReplace.

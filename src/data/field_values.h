@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "data/field_type.h"
+#include "simile/matrix_view.h"
+#include "simile/payload.h"
+
+namespace simile::data {
+
+// Values of one field: how many, where the first is, and what it is.
+struct ValueSample {
+  std::uint64_t count = 0;
+  Row first_row = 0;       // the lowest; of no meaning without values
+  std::string first_text;  // the value for messages: `"N/A"`, `7`, `a list`
+
+  void Add(Row row, const PayloadValue& value);
+};
+
+// What the values of one field are, null not counted. Decides the field's type in filters.
+class FieldValues {
+ public:
+  // REQUIRES: not null; rows are added in ascending order.
+  void Add(Row row, const PayloadValue& value);
+
+  std::uint64_t count() const;
+  const ValueSample& Of(ValueKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
+  // Texts that hold a bar, which may separate keywords.
+  const ValueSample& with_bar() const { return with_bar_; }
+
+  // The type that at least nine in ten values have: integers and numbers count together, and so do
+  // texts and lists of texts. kOther when there is none, or no value.
+  FieldType Guess() const;
+  // The values that filters on a field of the type do not read.
+  ValueSample UnfitFor(FieldType type) const;
+  // Whether the values have one meaning alone, whatever values a later load adds: all are booleans,
+  // all integers, or all texts, of which not all are times.
+  bool HaveOneReading() const;
+
+ private:
+  std::array<ValueSample, kValueKindCount> kinds_;
+  ValueSample with_bar_;
+};
+
+}  // namespace simile::data

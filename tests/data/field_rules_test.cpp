@@ -1,0 +1,186 @@
+#include "data/field_rules.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error_detail.h"
+
+namespace simile::data {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PayloadValue Text(std::string text) { return {std::move(text)}; }
+PayloadValue Whole(std::int64_t number) { return {number}; }
+PayloadValue Texts(const std::string& text) { return {PayloadList{Text(text)}}; }
+
+// A hundred values, of which `odd` are those in the rows from 57 on.
+struct Column {
+  PayloadValue usual;
+  PayloadValue odd;
+  int odd_count = 1;
+};
+
+FieldInfo FieldOf(const Column& column) {
+  FieldInfo field;
+  field.name = "f";
+  for (int row = 0; row < 100; ++row) {
+    const bool is_odd = row >= 57 && row < 57 + column.odd_count;
+    field.values.Add(static_cast<Row>(row), is_odd ? column.odd : column.usual);
+  }
+  return field;
+}
+
+struct Chosen {
+  absl::Status status;
+  FieldInfo field;
+  std::vector<std::string> notes;
+};
+
+Chosen Choose(const Column& column, const FieldRules& rules = {}) {
+  Chosen chosen;
+  chosen.field = FieldOf(column);
+  chosen.status = ChooseFieldTypes(rules, "m.jsonl", {&chosen.field, 1}, chosen.notes);
+  return chosen;
+}
+
+FieldRules Keeping(FieldType type, bool may_change = false) {
+  FieldRules rules;
+  rules.kept = {{{"f", type}}, may_change};
+  return rules;
+}
+
+struct TypeCase {
+  FieldType type;
+  Column column;
+  std::string odd_text;
+};
+
+// One odd value in a hundred, for each type that filters compare.
+std::vector<TypeCase> OddCells() {
+  return {{FieldType::kKeyword, {Text("a"), Whole(7)}, "7"},
+          {FieldType::kKeyword, {Text("a"), Texts("b")}, "a list of texts"},
+          {FieldType::kKeywords, {Texts("a"), Whole(7)}, "7"},
+          {FieldType::kInteger, {Whole(1), Text("N/A")}, "\"N/A\""},
+          {FieldType::kInteger, {Whole(1), Text("")}, "\"\""},
+          {FieldType::kNumber, {PayloadValue{0.5}, Text("N/A")}, "\"N/A\""},
+          {FieldType::kBoolean, {PayloadValue{true}, Text("yes")}, "\"yes\""},
+          {FieldType::kBoolean, {PayloadValue{true}, Whole(1)}, "1"},
+          {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Text("")}, "\"\""},
+          {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Whole(5)}, "5"}};
+}
+
+TEST(FieldRulesTest, FollowsMostValuesAtAFirstLoadAndNamesTheOddOne) {
+  for (const TypeCase& each : OddCells()) {
+    const Chosen chosen = Choose(each.column);
+    EXPECT_EQ(chosen.field.type, each.type) << each.odd_text;
+    EXPECT_THAT(chosen.notes, ElementsAre(fmt::format(
+                                  "m.jsonl: \"f\" is of type {}; 1 of its 100 values does not "
+                                  "fit and passes no filter: {} in row 57",
+                                  NameOf(each.type), each.odd_text)));
+  }
+}
+
+TEST(FieldRulesTest, KeepsTheServedTypeWhateverAFirstLoadWouldGuess) {
+  for (TypeCase each : OddCells()) {
+    for (const int odd_count : {0, 1, 30, 43}) {
+      each.column.odd_count = odd_count;
+      const Chosen chosen = Choose(each.column, Keeping(each.type));
+      ASSERT_EQ(chosen.status, absl::OkStatus());
+      EXPECT_EQ(chosen.field.type, each.type);
+      EXPECT_EQ(chosen.notes.size(), odd_count == 0 ? 0U : 1U);
+    }
+  }
+}
+
+TEST(FieldRulesTest, RefusesMostValuesOfAnotherTypeUnlessThatIsAllowed) {
+  const Column column{Text("soon"), Whole(1), 20};
+  const Chosen refused = Choose(column, Keeping(FieldType::kInteger));
+  EXPECT_EQ(base::ReasonOf(refused.status), base::ErrorReason::kShapeChange);
+  EXPECT_EQ(refused.status.message(),
+            "allow_shape_change: m.jsonl: \"f\" is served as integer, and 80 of its 100 values do "
+            "not fit, the first is \"soon\" in row 0: filters that callers saved would no longer "
+            "mean the same; set it to accept that");
+  const Chosen allowed = Choose(column, Keeping(FieldType::kInteger, true));
+  ASSERT_EQ(allowed.status, absl::OkStatus());
+  EXPECT_EQ(allowed.field.type, FieldType::kOther);
+  EXPECT_THAT(allowed.notes, Contains(HasSubstr("is of type other now; it was integer")));
+}
+
+TEST(FieldRulesTest, DoesNotKeepATypeThatNoFilterCompares) {
+  EXPECT_EQ(Choose({Whole(1), Whole(1)}, Keeping(FieldType::kOther)).field.type,
+            FieldType::kInteger);
+}
+
+TEST(FieldRulesTest, LetsSettingsChangeTheServedTypeAndSaysSo) {
+  FieldRules rules = Keeping(FieldType::kInteger);
+  rules.declared = {{"f", FieldType::kKeyword}};
+  const Chosen chosen = Choose({Text("1990"), Text("1991")}, rules);
+  EXPECT_EQ(chosen.field.type, FieldType::kKeyword);
+  EXPECT_TRUE(chosen.field.is_declared);
+  EXPECT_THAT(chosen.notes, ElementsAre("m.jsonl: \"f\" is of type keyword now, as collection.json "
+                                        "says; it was integer"));
+}
+
+TEST(FieldRulesTest, ReadsANumberWithoutAFractionAsAnInteger) {
+  const Chosen whole =
+      Choose({Whole(1990), PayloadValue{1990.0}, 40}, Keeping(FieldType::kInteger));
+  EXPECT_THAT(whole.notes, IsEmpty());
+  const Chosen first = Choose({Whole(1990), PayloadValue{10.5}});
+  EXPECT_EQ(first.field.type, FieldType::kNumber);
+  EXPECT_THAT(first.notes,
+              ElementsAre("m.jsonl: \"f\" is of type number, not integer, because 1 of "
+                          "its 100 values has a fraction: 10.5 in row 57"));
+  const Chosen kept = Choose({Whole(1990), PayloadValue{10.5}}, Keeping(FieldType::kInteger));
+  EXPECT_THAT(kept.notes,
+              ElementsAre(HasSubstr("does not fit and passes no filter: 10.5 in row 57")));
+}
+
+TEST(FieldRulesTest, SaysWhichSettingSeparatesTextsWithBars) {
+  const Chosen many = Choose({Text("a"), Text("a|b"), 20});
+  EXPECT_EQ(many.field.type, FieldType::kKeyword);
+  EXPECT_THAT(many.notes,
+              ElementsAre("m.jsonl: \"f\" is of type keyword; 20 of its 100 values hold a bar, the "
+                          "first is \"a|b\" in row 57; if the bar separates keywords, add "
+                          "\"separators\": {\"f\": \"|\"} to collection.json"));
+  EXPECT_THAT(Choose({Text("a"), Text("a|b"), 5}).notes, IsEmpty());
+  FieldRules rules;
+  rules.separators = {{"f", "|"}};
+  const Chosen separated = Choose({Text("a"), Text("a|b"), 20}, rules);
+  EXPECT_EQ(separated.field.type, FieldType::kKeywords);
+  EXPECT_EQ(separated.field.separator, "|");
+  EXPECT_THAT(separated.notes, IsEmpty());
+}
+
+TEST(FieldRulesTest, SaysHowTimesWereRead) {
+  EXPECT_THAT(
+      Choose({Text("2024-05-31 12:00:00"), Text("2024-05-31T12:00:00Z")}).notes,
+      ElementsAre("m.jsonl: \"f\" is of type time; 99 of its 100 values have no zone and are "
+                  "read as UTC, the first is \"2024-05-31 12:00:00\" in row 0"));
+  EXPECT_THAT(
+      Choose({Text("2024-05-31"), Text("soon"), 20}).notes,
+      ElementsAre("m.jsonl: \"f\" is of type keyword, not time, because 20 of its 100 values "
+                  "are no times, the first is \"soon\" in row 57; \"field_types\": {\"f\": "
+                  "\"time\"} in collection.json makes it a time"));
+}
+
+TEST(FieldRulesTest, TellsValuesOfOneReading) {
+  EXPECT_TRUE(FieldOf({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_TRUE(FieldOf({Whole(1), Whole(2)}).values.HaveOneReading());
+  EXPECT_TRUE(FieldOf({PayloadValue{true}, PayloadValue{false}}).values.HaveOneReading());
+  EXPECT_FALSE(FieldOf({Text("2024-05-31"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_FALSE(FieldOf({Text("a"), Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(FieldOf({PayloadValue{0.5}, Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(FieldOf({Texts("a"), Texts("b")}).values.HaveOneReading());
+  EXPECT_FALSE(FieldValues().HaveOneReading());
+}
+
+}  // namespace
+}  // namespace simile::data
