@@ -21,7 +21,7 @@ constexpr int kDrawsMax = 32;
 constexpr std::size_t kTextBytesMax = 256;
 constexpr std::size_t kIdBytesMax = 2'000;
 // Rows among which `:` is asked.
-constexpr std::size_t kHasRows = 24;
+constexpr std::size_t kHasRows = 12;
 
 using Field = v1::PayloadField;
 
@@ -237,8 +237,10 @@ std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, c
 }  // namespace
 
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
-                                      v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
+                                v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  // In filters `id` is the item's id, whatever the payload says.
+  std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
   const std::optional<Condition> first = DrawCondition(draw, fields);
   if (!first) return std::nullopt;

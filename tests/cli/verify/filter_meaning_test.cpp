@@ -110,7 +110,7 @@ struct OneField {
 // The drawn filters by their text.
 std::map<std::string, std::vector<bool>> DrawMany(OneField& field) {
   std::map<std::string, std::vector<bool>> drawn;
-  for (int i = 0; i < 4'000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     const auto filter = DrawFilter(field.draw);
     if (filter) drawn[filter->text] = filter->passes;
   }
