@@ -19,6 +19,7 @@
 #include "data/load.h"
 #include "engine/sample_data.h"
 #include "integration/films_server.h"
+#include "integration/tenant_calls.h"
 #include "integration/tenant_catalogue.h"
 #include "query/query_oracle.h"
 #include "query/resolve.h"
@@ -35,32 +36,6 @@ using tests::SeededRandom;
 constexpr std::uint64_t kFirstSeed = 7'000'000;
 constexpr std::size_t kCases = 1'000;
 constexpr int kTenantPages = 3;
-
-Outcome MakeCall(const Client& client, const v1::SearchRequest& request,
-                 v1::SearchResponse& response) {
-  return client.Search(request, response);
-}
-Outcome MakeCall(const Client& client, const v1::RecommendRequest& request,
-                 v1::RecommendResponse& response) {
-  return client.Recommend(request, response);
-}
-Outcome MakeCall(const Client& client, const v1::FetchRequest& request,
-                 v1::FetchResponse& response) {
-  return client.Fetch(request, response);
-}
-Outcome MakeCall(const Client& client, const v1::LookupRequest& request,
-                 v1::LookupResponse& response) {
-  return client.Lookup(request, response);
-}
-
-template <class Request>
-void Require(const std::string& filter, Request& request) {
-  if constexpr (requires { request.mutable_options(); }) {
-    request.mutable_options()->set_required_filter(filter);
-  } else {
-    request.set_required_filter(filter);
-  }
-}
 
 // The ids of all rows of an answer.
 template <class Response>

@@ -67,6 +67,7 @@ BREAKS = {
     "include-form": ("src/data/npy.cpp", '#include "npy.h"\n', 1),
     "contract-include": ("include/simile/hits.h", "#pragma once\n#include <fmt/format.h>\n", 2),
     "engine-backend": ("src/engine/queue/fairness.cpp", '#include "backend/registry.h"\n', 1),
+    "check-apart": ("src/cli/verify/sample.cpp", '#include "data/dataset.h"\n#include "filter/text_index.h"\n', 2),
     "cuda-header": ("src/engine/queue/fairness.cpp", "\n\n#include <cuda_runtime.h>\n", 3),
     "protobuf-header": ("src/query/user.cpp", '#include "simile/v1/types.pb.h"\n', 1),
     "grpc-header": ("src/app/server.h", "#pragma once\n#include <grpcpp/server.h>\n", 2),

@@ -126,6 +126,14 @@ def engine_sees_contracts(file: SourceFile) -> Iterator[Finding]:
                 yield file.find("engine-backend", number)
 
 
+def check_apart(file: SourceFile) -> Iterator[Finding]:
+    """src/cli/verify and src/cli/bench include nothing of src/filter: they check its answers."""
+    if file.path.startswith(("src/cli/verify/", "src/cli/bench/")):
+        for number, _, name in includes(file):
+            if target_layer(name) == "filter":
+                yield file.find("check-apart", number)
+
+
 def only_in(rule: str, header: re.Pattern[str], sentence: str, *places: str) -> Callable[[SourceFile], Iterator[Finding]]:
     """A rule that keeps a family of headers in a few places."""
     def check(file: SourceFile) -> Iterator[Finding]:
@@ -147,6 +155,7 @@ RULES = {
     "include-form": include_form,
     "contract-include": contracts_are_pure,
     "engine-backend": engine_sees_contracts,
+    "check-apart": check_apart,
     "cuda-header": only_in("cuda-header", CUDA_HEADER,
                            "CUDA headers only in kernels/ and src/backend/cuda/, and in the tests and benchmarks of both.",
                            "kernels/", "src/backend/cuda/", "tests/emulated_cuda/", "tests/backend/cuda/", "tests/bench/gpu/"),

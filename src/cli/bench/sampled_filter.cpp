@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
-
-#include "filter/separated_keywords.h"
-#include "filter/text_index.h"
 
 namespace simile::cli::bench {
 namespace {
@@ -20,19 +18,37 @@ bool IsPlainName(const std::string& name) {
          });
 }
 
+// Text that filters take in quotes as it is.
+bool IsPlainText(const std::string& text) {
+  return std::ranges::none_of(text, [](char c) {
+    return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c)) != 0;
+  });
+}
+
+// The parts of "A | B" between the bars, without the white space around them.
+std::vector<std::string> PartsOf(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text);
+  for (std::string part; std::getline(rest, part, '|');) {
+    const std::size_t begin = part.find_first_not_of(" \t");
+    if (begin == std::string::npos) continue;
+    parts.push_back(part.substr(begin, part.find_last_not_of(" \t") + 1 - begin));
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described) {
   std::vector<SampledFilter> filters;
   const v1::PayloadField& field = described.field();
   if (!IsPlainName(field.name())) return filters;
-  const bool is_list = field.type() == v1::FIELD_TYPE_KEYWORD_LIST;
-  if (is_list || field.type() == v1::FIELD_TYPE_KEYWORD) {
+  if (field.type() == v1::FIELD_TYPE_KEYWORD || field.type() == v1::FIELD_TYPE_KEYWORD_LIST) {
     for (const v1::ValueCount& value : described.values()) {
       const std::string& text = value.value().string_value();
-      if (value.rows() < 2 || text.find_first_of("\"\\") != std::string::npos) continue;
-      filters.push_back({fmt::format("{}{}\"{}\"", field.name(), is_list ? ":" : " = ", text),
-                         field.name(), field.type(), filter::FoldText(text), 0});
+      if (value.rows() < 2 || !IsPlainText(text)) continue;
+      filters.push_back(
+          {fmt::format("{} = \"{}\"", field.name(), text), field.name(), field.type(), text, 0});
     }
   }
   if (field.type() == v1::FIELD_TYPE_INTEGER) {
@@ -54,9 +70,7 @@ std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& 
       keywords.push_back(item.string_value());
     }
   } else if (value.has_string_value() && type == v1::FIELD_TYPE_KEYWORD_LIST) {
-    for (const std::string_view part : filter::SplitKeywords(value.string_value())) {
-      keywords.emplace_back(part);
-    }
+    keywords = PartsOf(value.string_value());
   } else if (value.has_string_value()) {
     keywords.push_back(value.string_value());
   }
@@ -67,9 +81,10 @@ bool Passes(const SampledFilter& filter, const PayloadMap& payload) {
   const auto found = payload.find(filter.field);
   if (found == payload.end()) return false;
   if (filter.type != v1::FIELD_TYPE_INTEGER) {
-    return std::ranges::any_of(KeywordsOf(filter.type, found->second), [&](const auto& keyword) {
-      return filter::FoldText(keyword) == filter.keyword;
-    });
+    const v1::PayloadValue& value = found->second;
+    if (value.has_string_value() && value.string_value() == filter.keyword) return true;
+    const std::vector<std::string> keywords = KeywordsOf(filter.type, value);
+    return std::ranges::find(keywords, filter.keyword) != keywords.end();
   }
   return found->second.kind_case() == v1::PayloadValue::kIntValue &&
          found->second.int_value() >= filter.least;

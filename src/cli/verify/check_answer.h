@@ -21,7 +21,7 @@ struct ReturnedHit {
 
 struct ReturnedGroup {
   std::uint32_t rank = 0;
-  std::string keyword;  // folded
+  std::string keyword;
   std::vector<ReturnedHit> hits;
 };
 
@@ -40,7 +40,7 @@ std::optional<std::string> CheckHits(const Expectation& expected,
 
 // The best groups: keyword -> rows that hold it (allowed or not).
 struct KeywordRows {
-  std::string keyword;  // folded
+  std::string keyword;
   std::vector<Row> rows;
 };
 std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t group_size,

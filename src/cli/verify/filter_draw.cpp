@@ -1,7 +1,6 @@
 #include "cli/verify/filter_draw.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <unordered_map>
@@ -10,15 +9,19 @@
 
 #include <fmt/format.h>
 
+#include "cli/verify/filter_meaning.h"
 #include "cli/verify/sample.h"
-#include "filter/separated_keywords.h"
-#include "filter/text_index.h"
 
 namespace simile::cli {
 namespace {
 
 // How often drawing a row with a value is tried before a field counts as too sparse.
 constexpr int kDrawsMax = 32;
+// Of a text in a condition, and of the ids in one: a filter has at most 8,192 bytes.
+constexpr std::size_t kTextBytesMax = 256;
+constexpr std::size_t kIdBytesMax = 2'000;
+// Rows among which `:` is asked.
+constexpr std::size_t kHasRows = 12;
 
 using Field = v1::PayloadField;
 
@@ -37,120 +40,235 @@ PayloadValue ValueOf(const SampleDraw& draw, const std::string& field, Row row) 
   return payload.ReadField(row, *payload.FieldNumber(field));
 }
 
-// The keywords of a value, folded as filters compare them.
-std::vector<std::string> Keywords(v1::FieldType type, const PayloadValue& value) {
-  std::vector<std::string> keywords;
-  if (std::holds_alternative<std::monostate>(value.value)) return keywords;
-  filter::ForEachKeyword(
-      type == v1::FIELD_TYPE_KEYWORD_LIST ? data::FieldType::kKeywords : data::FieldType::kKeyword,
-      value, [&](std::string_view keyword) { keywords.push_back(filter::FoldText(keyword)); });
-  return keywords;
-}
-
-std::optional<double> NumberOf(const PayloadValue& value) {
-  if (const auto* const integer = std::get_if<std::int64_t>(&value.value)) {
-    return static_cast<double>(*integer);
-  }
-  if (const auto* const number = std::get_if<double>(&value.value)) return *number;
-  return std::nullopt;
-}
-
-// The text in quotes, as filters write it. Nothing for text with control characters.
-std::optional<std::string> QuotedForFilter(std::string_view text) {
+// The text in quotes, as filters write it.
+std::string QuotedForFilter(std::string_view text) {
   std::string quoted = "\"";
-  for (const char byte : text) {
-    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) return std::nullopt;
-    if (byte == '"' || byte == '\\') quoted += '\\';
-    quoted += byte;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte < 0x20 || byte == 0x7f) {
+      quoted += fmt::format("\\u{:04x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F
+      quoted += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      if (byte == '"' || byte == '\\') quoted += '\\';
+      quoted += text[i];
+    }
   }
   return quoted + '"';
 }
 
-// A text value of the row that a filter can compare: its first keyword.
-std::optional<std::string> AnyKeyword(v1::FieldType type, const PayloadValue& value) {
-  std::optional<std::string> first;
-  if (std::holds_alternative<std::monostate>(value.value)) return first;
-  filter::ForEachKeyword(
-      type == v1::FIELD_TYPE_KEYWORD_LIST ? data::FieldType::kKeywords : data::FieldType::kKeyword,
-      value, [&](std::string_view keyword) {
-        if (!first && !filter::FoldText(keyword).empty()) first = keyword;
-      });
-  return first;
+// A condition, and the rows that pass it.
+struct Condition {
+  std::string text;
+  std::vector<bool> passes = {};    // [row_count]
+  std::vector<bool> negation = {};  // [row_count] rows that pass its NOT; empty: it is not asked
+};
+
+// Nothing when some row's value does not tell whether it passes.
+std::optional<Condition> ConditionOf(const SampleDraw& draw, const Field& field, std::string text,
+                                     const std::function<Passing(const PayloadValue&)>& passing) {
+  Condition condition;
+  condition.text = std::move(text);
+  for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
+    const Passing of_row = passing(ValueOf(draw, field.name(), static_cast<Row>(row)));
+    if (of_row == Passing::kUnknown) return std::nullopt;
+    condition.passes.push_back(of_row == Passing::kYes);
+    condition.negation.push_back(Negated(of_row) == Passing::kYes);
+  }
+  return condition;
 }
 
-// A condition on one field, and which rows pass it.
-std::optional<DrawnFilter> DrawCondition(SampleDraw& draw, const Field& field) {
-  const std::optional<std::string> name = QuotedForFilter(field.name());
-  if (!name) return std::nullopt;
+std::optional<Condition> DrawNumberCondition(SampleDraw& draw, const Field& field) {
+  const PayloadValue value = ValueOf(draw, field.name(), draw.AnyRow());
+  const std::optional<WideNumber> bound = NumberOf(field.type(), value);
+  if (!bound) return std::nullopt;
+  const auto* const whole = std::get_if<std::int64_t>(&value.value);
+  const std::string number = whole != nullptr ? fmt::format("{}", *whole)
+                                              : fmt::format("{}", std::get<double>(value.value));
+  const auto comparisons = NumberComparisons();
+  const NumberComparison& comparison = comparisons[draw.Below(comparisons.size())];
+  return ConditionOf(
+      draw, field,
+      fmt::format("{} {} {}", QuotedForFilter(field.name()), comparison.symbol, number),
+      [&](const PayloadValue& of_row) {
+        return Compares(field.type(), of_row, comparison, *bound);
+      });
+}
+
+// A text of the row's value, or of its list; nothing without one that a filter has space for.
+std::optional<std::string> AnyText(SampleDraw& draw, const PayloadValue& value) {
+  const PayloadValue* element = &value;
+  if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
+    if (list->empty()) return std::nullopt;
+    element = &(*list)[draw.Below(list->size())];
+  }
+  const auto* const text = std::get_if<std::string>(&element->value);
+  if (text == nullptr || text->size() > kTextBytesMax) return std::nullopt;
+  return *text;
+}
+
+// Changes the case of ASCII letters, each with an even chance.
+std::string WithOtherCase(SampleDraw& draw, std::string text) {
+  for (char& byte : text) {
+    const bool letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+    if (letter && draw.Below(2) == 0) byte = static_cast<char>(byte ^ 0x20);
+  }
+  return text;
+}
+
+// The text, or one that only a server which folds takes for the same.
+std::string MaybeRespelled(SampleDraw& draw, std::string text) {
+  switch (draw.Below(6)) {
+    case 0:
+      return WithOtherCase(draw, std::move(text));
+    case 1:
+      return text + ' ';
+    default:
+      return text;
+  }
+}
+
+std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
+  enum : std::size_t { kEqual, kUnequal, kIn, kNotIn, kForms };
+  const std::size_t form = draw.Below(kForms);
+  const bool several = form == kIn || form == kNotIn;
+  std::vector<std::string> wanted;
+  std::vector<std::string> quoted;
+  for (std::size_t left = several ? 1 + draw.Below(3) : 1; left > 0; --left) {
+    std::optional<std::string> text = AnyText(draw, ValueOf(draw, field.name(), draw.AnyRow()));
+    if (!text) continue;
+    wanted.push_back(MaybeRespelled(draw, *std::move(text)));
+    quoted.push_back(QuotedForFilter(wanted.back()));
+  }
+  if (wanted.empty()) return std::nullopt;
+  constexpr const char* kWritten[kForms] = {"{} = {}", "{} != {}", "{} IN [{}]", "{} NOT IN [{}]"};
+  std::string text = fmt::format(fmt::runtime(kWritten[form]), QuotedForFilter(field.name()),
+                                 fmt::join(quoted, ", "));
+  return ConditionOf(draw, field, std::move(text), [&](const PayloadValue& value) {
+    Passing passing = Passing::kNo;
+    for (const std::string& each : wanted) {
+      const Passing of_text = EqualsText(field.type(), value, each);
+      if (of_text != Passing::kNo) passing = of_text;
+      if (of_text == Passing::kYes) break;
+    }
+    // A missing field passes NOT IN alone.
+    const bool missing = std::holds_alternative<std::monostate>(value.value);
+    return form == kNotIn || (form == kUnequal && !missing) ? Negated(passing) : passing;
+  });
+}
+
+// What `:` asks for: an element of a list, a part of a text.
+std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& folded) {
+  if (type == v1::FIELD_TYPE_KEYWORD_LIST || folded.empty()) return folded;
+  const std::size_t begin = draw.Below(folded.size());
+  const std::string part = folded.substr(begin, 1 + draw.Below(folded.size() - begin));
+  const std::size_t first = part.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return part.substr(first, part.find_last_not_of(' ') + 1 - first);
+}
+
+// Among a few rows, because most collections have rows whose folding this command does not know.
+std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
+  std::vector<Row> rows = {draw.AnyRow()};
+  const auto text = AnyText(draw, ValueOf(draw, field.name(), rows.front()));
+  const auto folded = text ? AsciiFolded(*text) : std::nullopt;
+  const std::string wanted = folded ? AnyPart(draw, field.type(), *folded) : "";
+  if (wanted.empty()) return std::nullopt;
+  while (rows.size() < kHasRows) rows.push_back(draw.AnyRow());
+  Condition condition;
+  condition.passes.resize(draw.oracle().row_count());
+  std::vector<std::string> ids;
+  std::size_t bytes = 0;
+  for (const Row row : rows) {
+    const Passing passing = HasText(field.type(), ValueOf(draw, field.name(), row), wanted);
+    std::string id = QuotedForFilter(draw.dataset().ids.Id(row));
+    if (passing == Passing::kUnknown || (bytes += id.size()) > kIdBytesMax) continue;
+    ids.push_back(std::move(id));
+    condition.passes[row] = passing == Passing::kYes;
+  }
+  if (ids.empty()) return std::nullopt;
+  condition.text = fmt::format("({}:{} AND id IN [{}])", QuotedForFilter(field.name()),
+                               QuotedForFilter(WithOtherCase(draw, wanted)), fmt::join(ids, ", "));
+  return condition;
+}
+
+std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field) {
+  const bool numbers =
+      field.type() == v1::FIELD_TYPE_INTEGER || field.type() == v1::FIELD_TYPE_NUMBER;
+  const bool has = draw.Below(3) == 0;
   for (int attempt = 0; attempt < kDrawsMax; ++attempt) {
-    const PayloadValue value = ValueOf(draw, field.name(), draw.AnyRow());
-    DrawnFilter drawn{.passes = std::vector<bool>(draw.oracle().row_count())};
-    if (field.type() == v1::FIELD_TYPE_INTEGER || field.type() == v1::FIELD_TYPE_NUMBER) {
-      const std::optional<double> bound = NumberOf(value);
-      // Larger integers are no doubles.
-      if (!bound || !std::isfinite(*bound) || std::abs(*bound) > 0x1p53) continue;
-      const bool at_least = draw.Below(2) == 0;
-      const std::string number = std::holds_alternative<std::int64_t>(value.value)
-                                     ? fmt::format("{}", std::get<std::int64_t>(value.value))
-                                     : fmt::format("{}", *bound);
-      drawn.text = fmt::format("{} {} {}", *name, at_least ? ">=" : "<", number);
-      for (std::size_t row = 0; row < drawn.passes.size(); ++row) {
-        const auto held = NumberOf(ValueOf(draw, field.name(), static_cast<Row>(row)));
-        drawn.passes[row] = held && (at_least ? *held >= *bound : *held < *bound);
-      }
-      return drawn;
-    }
-    const std::optional<std::string> keyword = AnyKeyword(field.type(), value);
-    const auto quoted = keyword ? QuotedForFilter(*keyword) : std::nullopt;
-    if (!quoted) continue;
-    drawn.text = fmt::format("{} = {}", *name, *quoted);
-    const std::string folded = filter::FoldText(*keyword);
-    for (std::size_t row = 0; row < drawn.passes.size(); ++row) {
-      const auto held = Keywords(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)));
-      drawn.passes[row] = std::find(held.begin(), held.end(), folded) != held.end();
-    }
-    return drawn;
+    auto condition = numbers ? DrawNumberCondition(draw, field)
+                     : has   ? DrawHasText(draw, field)
+                             : DrawEqualsText(draw, field);
+    if (condition) return condition;
   }
   return std::nullopt;
+}
+
+// A condition on one of the fields.
+std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const Field*>& fields) {
+  const std::size_t first = draw.Below(fields.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    auto condition = DrawConditionOn(draw, *fields[(first + i) % fields.size()]);
+    if (condition) return condition;
+  }
+  return std::nullopt;
+}
+
+// Nothing when a value does not tell its texts.
+std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, const Field& field) {
+  std::vector<KeywordRows> keywords;
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
+    auto texts = GroupTexts(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)));
+    if (!texts) return std::nullopt;
+    for (std::string& text : *texts) {
+      const auto [place, added] = places.try_emplace(text, keywords.size());
+      if (added) keywords.push_back({std::move(text), {}});
+      std::vector<Row>& rows = keywords[place->second].rows;
+      if (rows.empty() || rows.back() != row) rows.push_back(static_cast<Row>(row));
+    }
+  }
+  return keywords;
 }
 
 }  // namespace
 
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
-                                      v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
+                                v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  // In filters `id` is the item's id, whatever the payload says.
+  std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
-  std::optional<DrawnFilter> first = DrawCondition(draw, *fields[draw.Below(fields.size())]);
-  if (!first || draw.Below(3) == 0) return first;
-  const std::optional<DrawnFilter> second = DrawCondition(draw, *fields[draw.Below(fields.size())]);
-  if (!second) return first;
-  const std::size_t join = draw.Below(3);
+  const std::optional<Condition> first = DrawCondition(draw, fields);
+  if (!first) return std::nullopt;
+  DrawnFilter drawn{.text = first->text, .passes = first->passes};
+  if (draw.Below(3) == 0) return drawn;
+  const std::optional<Condition> second = DrawCondition(draw, fields);
+  if (!second) return drawn;
+  const std::size_t join = draw.Below(second->negation.empty() ? 2 : 3);
   constexpr const char* kJoined[] = {"{} AND {}", "{} OR {}", "{} AND NOT {}"};
-  first->text = fmt::format(fmt::runtime(kJoined[join]), first->text, second->text);
-  for (std::size_t row = 0; row < first->passes.size(); ++row) {
+  drawn.text = fmt::format(fmt::runtime(kJoined[join]), first->text, second->text);
+  for (std::size_t row = 0; row < drawn.passes.size(); ++row) {
     const bool a = first->passes[row];
-    const bool b = second->passes[row];
-    first->passes[row] = join == 0 ? a && b : join == 1 ? a || b : a && !b;
+    const bool b = join == 2 ? second->negation[row] : second->passes[row];
+    drawn.passes[row] = join == 1 ? a || b : a && b;
   }
-  return first;
+  return drawn;
 }
 
 std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw) {
   const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST});
   if (fields.empty()) return std::nullopt;
-  const Field& field = *fields[draw.Below(fields.size())];
-  KeywordFieldRows drawn{.field = field.name()};
-  std::unordered_map<std::string, std::size_t> places;
-  for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
-    for (std::string& keyword :
-         Keywords(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)))) {
-      const auto [place, added] = places.try_emplace(keyword, drawn.keywords.size());
-      if (added) drawn.keywords.push_back({std::move(keyword), {}});
-      std::vector<Row>& rows = drawn.keywords[place->second].rows;
-      if (rows.empty() || rows.back() != row) rows.push_back(static_cast<Row>(row));
-    }
+  const std::size_t first = draw.Below(fields.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = *fields[(first + i) % fields.size()];
+    auto keywords = RowsOfKeywords(draw, field);
+    if (keywords) return KeywordFieldRows{field.name(), *std::move(keywords)};
   }
-  return drawn;
+  return std::nullopt;
 }
 
 std::optional<OrderedRows> DrawOrderedField(SampleDraw& draw) {
@@ -158,11 +276,11 @@ std::optional<OrderedRows> DrawOrderedField(SampleDraw& draw) {
   if (fields.empty()) return std::nullopt;
   const Field& field = *fields[draw.Below(fields.size())];
   OrderedRows drawn{.field = field.name()};
-  std::vector<double> values;
+  std::vector<WideNumber> values;
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
     drawn.rows.push_back(static_cast<Row>(row));
-    values.push_back(NumberOf(ValueOf(draw, field.name(), static_cast<Row>(row)))
-                         .value_or(-std::numeric_limits<double>::infinity()));
+    values.push_back(NumberOf(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)))
+                         .value_or(-std::numeric_limits<WideNumber>::infinity()));
   }
   std::ranges::stable_sort(drawn.rows, std::greater<>(), [&](Row row) { return values[row]; });
   return drawn;

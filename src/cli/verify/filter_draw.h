@@ -11,16 +11,19 @@ namespace simile::cli {
 class SampleDraw;
 
 // A filter and the rows that pass it, found by comparing every row's payload with what the filter
-// was made from: neither the filter's parser nor its evaluator has a part in it.
+// was made from (filter_meaning.h): no code of the server's filters has a part in it.
 struct DrawnFilter {
   std::string text = {};
   std::vector<bool> passes;  // [row_count]
 };
-// One or two conditions on fields of the payload, joined by AND, OR or negated; some row passes
-// each. Nothing when no field has values that filters compare.
+// One or two conditions on fields of the payload, joined by AND, OR or negated. Some spell a text
+// as no row may do, which finds a server that folds where it must compare bytes. Nothing when no
+// field has values that filters compare, or what they mean is not known.
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw);
 
-// A field of keywords: its name, and the rows of each keyword. Nothing when there is none.
+// A field of keywords: its name, and the rows of each keyword. Nothing when there is none in which
+// every value tells its keywords: a separator, which is not on the wire, may divide a text in a
+// field of lists.
 struct KeywordFieldRows {
   std::string field;
   std::vector<KeywordRows> keywords = {};
@@ -28,7 +31,7 @@ struct KeywordFieldRows {
 std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw);
 
 // A field of integers or numbers: its name, and all rows by descending value, then by row; rows
-// without a value last. Nothing when there is none.
+// without a value that fits last. Nothing when there is none.
 struct OrderedRows {
   std::string field;
   std::vector<Row> rows = {};

@@ -10,7 +10,6 @@
 #include "base/message_text.h"
 #include "base/split_mix.h"
 #include "cli/verify/filter_draw.h"
-#include "filter/text_index.h"
 #include "simile/limits.h"
 
 namespace simile::cli {
@@ -302,7 +301,7 @@ std::optional<Sample> DrawGroups(SampleDraw& draw) {
       std::vector<ReturnedHit> hits = HitsOf(dataset, group.hits(), unknown);
       if (unknown) return unknown;
       if (hits.empty()) return fmt::format("group {} has no rows", group.rank());
-      groups.push_back({group.rank(), filter::FoldText(group.keyword()), std::move(hits)});
+      groups.push_back({group.rank(), group.keyword(), std::move(hits)});
     }
     return CheckGroups(expected, group_size, field.keywords, groups);
   };

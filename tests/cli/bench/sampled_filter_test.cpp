@@ -29,24 +29,30 @@ TEST(SampledFilterTest, MakesFiltersOfCommonKeywords) {
   v1::FieldDescription genres = Field("genres", v1::FIELD_TYPE_KEYWORD_LIST);
   AddValue(genres, "Drama", 900);
   AddValue(genres, "a \"quoted\" one", 20);
+  AddValue(genres, "two\nlines", 20);
   AddValue(genres, "Once", 1);
   const auto filters = SampleFilters(genres);
   ASSERT_EQ(filters.size(), 1U);
-  EXPECT_EQ(filters[0].text, "genres:\"Drama\"");
+  EXPECT_EQ(filters[0].text, "genres = \"Drama\"");
   v1::PayloadValue list;
-  list.mutable_list_value()->add_values()->set_string_value("Comedy");
+  for (const char* const other : {"Comedy", "DRAMA", "Drama ", "Dr\u00e1ma"}) {
+    list.mutable_list_value()->add_values()->set_string_value(other);
+  }
   EXPECT_FALSE(Passes(filters[0], Payload("genres", list)));
-  list.mutable_list_value()->add_values()->set_string_value("DRAMA");
+  list.mutable_list_value()->add_values()->set_string_value("Drama");
   EXPECT_TRUE(Passes(filters[0], Payload("genres", list)));
   EXPECT_FALSE(Passes(filters[0], {}));
 }
 
 TEST(SampledFilterTest, SplitsTheTextsOfListsOnly) {
   v1::PayloadValue text;
-  text.set_string_value("Action | drama");
+  text.set_string_value("Action | Drama");
   v1::FieldDescription genres = Field("genres", v1::FIELD_TYPE_KEYWORD_LIST);
   AddValue(genres, "Drama", 900);
   EXPECT_TRUE(Passes(SampleFilters(genres)[0], Payload("genres", text)));
+  v1::FieldDescription whole = Field("genres", v1::FIELD_TYPE_KEYWORD_LIST);
+  AddValue(whole, "Action | Drama", 900);
+  EXPECT_TRUE(Passes(SampleFilters(whole)[0], Payload("genres", text)));
   v1::FieldDescription title = Field("title", v1::FIELD_TYPE_KEYWORD);
   AddValue(title, "Drama", 2);
   EXPECT_FALSE(Passes(SampleFilters(title)[0], Payload("title", text)));

@@ -1,5 +1,6 @@
 // `simile verify` against real servers: one that serves the films, and ones that serve films of
 // which something was changed.
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "cli/live_server.h"
 #include "cli/program_run.h"
+#include "files/npy_file.h"
 #include "files/scratch_folder.h"
 
 namespace simile::cli {
@@ -102,6 +104,40 @@ TEST(VerifyCommandTest, PassesCollectionsWithRowsOfZeros) {
     EXPECT_EQ(run.exit_code, 0) << settings << ": " << run.printed << run.errors;
     const json report = json::parse(run.printed);
     for (const json& kind : report["kinds"]) EXPECT_EQ(kind["asked"], 4) << kind;
+  }
+}
+
+// Fields whose values a folding, a separator or a rounding would take for one another.
+TEST(VerifyCommandTest, PassesCollectionsOfNearValues) {
+  const std::vector<json> names = {"acme",       "ACME",   "Acme ", "acm\u00e9", "acme|labs",
+                                   "acme\tlabs", "\x01", "\"\\",  "",          nullptr};
+  constexpr std::int64_t kLarge = std::int64_t{1} << 53;
+  const ScratchFolder folder;
+  std::string metadata;
+  std::vector<float> vectors;
+  for (std::size_t row = 0; row < 200; ++row) {
+    const json& name = names[row % names.size()];
+    json tags = json::array({"Drama", "drama "});
+    if (!name.is_null()) tags.push_back(name);
+    metadata += json({{"id", "row \"" + std::to_string(row)},
+                      {"name", name},
+                      {"tags", std::move(tags)},
+                      {"size", kLarge + static_cast<std::int64_t>(row % 3)}})
+                    .dump() +
+                '\n';
+    for (const std::size_t factor : {3U, 7U, 11U}) {
+      vectors.push_back(1 + static_cast<float>(row * factor % 13));
+    }
+  }
+  folder.Write("metadata.jsonl", metadata);
+  folder.Write("vectors.npy", NpyFile(vectors, 3));
+  const LiveServer server(folder.path());
+  const ProgramRun run = RunVerify(server, {"--samples", "100", "--json"}, folder.path());
+  EXPECT_EQ(run.exit_code, 0) << run.printed << run.errors;
+  for (const json& kind : json::parse(run.printed)["kinds"]) {
+    const bool of_users = kind["kind"] == "user" || kind["kind"] == "recommend" ||
+                          kind["kind"] == "blend" || kind["kind"] == "cold start";
+    EXPECT_EQ(kind["asked"], of_users ? 0 : 100) << kind;
   }
 }
 
