@@ -21,6 +21,16 @@ function(simile_library name)
   endif()
 endfunction()
 
+# Seconds after which ctest ends a test. It is for one that hangs: a test that takes up to a minute on a calm machine gets ten
+# times as long, one that takes longer three times, also under a sanitizer.
+set(SIMILE_TEST_TIMEOUT 900)
+
+# simile_script_test(NAME LABEL COMMAND...): a test that is a command, such as a script, which ends with 77 where it is skipped.
+function(simile_script_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${SIMILE_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
+
 # simile_test(NAME LABEL ... SOURCES ... DEPS ... [SEPARATE]): a GoogleTest binary whose cases ctest lists one by one.
 # LABEL is unit, conformance or integration. ctest labels the tests of each program LABEL_0, LABEL_1 or LABEL_2, in turn, so that
 # a run can take a third of the programs. Tests find the repository through SIMILE_SOURCE_DIR.
@@ -30,7 +40,7 @@ function(simile_test name)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT ${SIMILE_TEST_TIMEOUT})
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src
