@@ -238,12 +238,13 @@ class UnreadLogTest : public testing::Test {
   UnreadLogTest() {
     address_ = server_.AwaitListening();
     const Client client(address_);
-    while (LinesDropped() < 100) {
+    Outcome outcome;
+    EXPECT_TRUE(base::AwaitTrue([&] {
       v1::SearchResponse response;
-      const Outcome outcome = client.Search(ToyStory(), response, {{}, {{"x-request-id", id_}}});
-      EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-      if (!outcome.ok()) break;
-    }
+      outcome = client.Search(ToyStory(), response, {{}, {{"x-request-id", id_}}});
+      return !outcome.ok() || LinesDropped() >= 100;
+    }));
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   }
   double LinesDropped() {
     // A scrape takes much longer than a call.
