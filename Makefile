@@ -65,8 +65,8 @@ bench:          ## the engines against memory bandwidth; BENCH="--vectors F.npy 
 	cmake --build --preset bench --parallel $(JOBS) --target scan_bench engine_bench kernel_peak
 	build/bin/engine_bench --backend scan --backend auto --quick --ceilings $(BENCH)
 
-# SUITE=integration for the tests of whole servers, SUITE=unit_0 for a third of the unit tests; PROGRAMS="net_test observe_test" for
-# these alone; CTEST_FLAGS for more.
+# SUITE=integration for the tests of whole servers; SUITE=unit_engine, unit_gpu, unit_service, unit_cli, integration_service or
+# integration_cli for a group of either; PROGRAMS="net_test observe_test" for these alone; CTEST_FLAGS for more.
 SUITE ?= unit
 PROGRAMS ?= $(SUITE)_tests
 asan-build tsan-build:
@@ -79,7 +79,7 @@ asan: export ASAN_OPTIONS = verify_asan_link_order=0
 tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tests/thread_sanitizer.supp
 # Without the tests in Python: a sanitizer sees nothing of them, and `make test` runs them.
 asan tsan: %: %-build ## unit tests under AddressSanitizer and UBSan, or ThreadSanitizer; SUITE=integration
-	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex '^$(SUITE)(_[0-2])?$$' --exclude-regex '^[a-z_.]+$$' $(CTEST_FLAGS) \
+	ctest --test-dir build/$@ --parallel $(JOBS) --label-regex '^$(SUITE)(_[a-z]+)?$$' --exclude-regex '^[a-z_.]+$$' $(CTEST_FLAGS) \
 	  --output-on-failure --no-tests=error --output-junit $(SUITE)-tests.xml
 
 fuzz-build:

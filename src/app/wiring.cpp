@@ -109,7 +109,8 @@ constexpr std::chrono::seconds kExaminationLimit{8};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const observe::Logger& log) {
+absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const observe::Logger& log,
+                                                 const Clock* clock) {
   for (const CollectionConfig& collection : config.collections) {
     const absl::Status named =
         service::CheckCollectionName("collection", collection.name, config.limits);
@@ -117,7 +118,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
   }
   const absl::Status access = CheckAccess(config);
   if (!access.ok()) return access;
-  auto base = std::make_unique<BaseServices>(config, log);
+  auto base = std::make_unique<BaseServices>(config, log, clock);
   std::shared_ptr<net::Tls> tls;
   if (!config.tls.certificate.empty()) {
     auto created = net::Tls::Create(config.tls, base->clock);
@@ -148,8 +149,10 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
   return app;
 }
 
-App::BaseServices::BaseServices(const Config& given, const observe::Logger& given_log)
+App::BaseServices::BaseServices(const Config& given, const observe::Logger& given_log,
+                                const Clock* given_clock)
     : config(given),
+      clock(given_clock == nullptr ? real_clock : *given_clock),
       log(given_log),
       failure_lines(log, clock),
       audit(log, clock),

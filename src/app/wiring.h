@@ -52,9 +52,11 @@ class App {
   // ReadAccessFile,
   //         CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection
   //         name.
-  //   log  of the process; borrowed for the life of the server
+  //   log    of the process; borrowed for the life of the server
+  //   clock  of a test that sets the time; borrowed too. The real one when null
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config,
-                                                     const observe::Logger& log);
+                                                     const observe::Logger& log,
+                                                     const Clock* clock = nullptr);
   ~App();  // stops at once; waits for a running load
   App(const App&) = delete;
   App& operator=(const App&) = delete;
@@ -95,10 +97,11 @@ class App {
  private:
   // What everything else uses, the backend included, so it is built first.
   struct BaseServices {
-    BaseServices(const Config& given, const observe::Logger& given_log);
+    BaseServices(const Config& given, const observe::Logger& given_log, const Clock* given_clock);
 
     const Config config;
-    const RealClock clock;
+    const RealClock real_clock;
+    const Clock& clock;
     const observe::Logger& log;
     observe::FailureLines failure_lines;
     observe::AuditLog audit;

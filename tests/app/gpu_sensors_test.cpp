@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/await_true.h"
 #include "engine/fake_clock.h"
 #include "files/scratch_folder.h"
 #include "observe/metric_samples.h"
@@ -59,11 +60,12 @@ class GpuSensorsTest : public testing::Test {
   }
   // What is read once the library is open.
   static std::map<std::string, double> Await(GpuSensors& sensors, const std::string& name) {
-    while (true) {
-      std::map<std::string, double> values = ByName(sensors.Metrics());
-      if (values.contains(name)) return values;
-      std::this_thread::yield();
-    }
+    std::map<std::string, double> values;
+    EXPECT_TRUE(base::AwaitTrue([&] {
+      values = ByName(sensors.Metrics());
+      return values.contains(name);
+    }));
+    return values;
   }
 
   const ScratchFolder scratch_;
@@ -137,9 +139,10 @@ TEST_F(GpuSensorsTest, GoesOnWithoutALibraryThatHangs) {
   GpuSensors::Options options = Patient();
   options.scrape_wait = milliseconds(1);
   GpuSensors sensors(options, clock_, log_);
-  while (!ByName(sensors.Metrics()).contains("simile_gpu_temperature_celsius")) {
+  ASSERT_TRUE(base::AwaitTrue([&] {
     clock_.Advance(milliseconds(1));
-  }
+    return ByName(sensors.Metrics()).contains("simile_gpu_temperature_celsius");
+  }));
   Describe("temperature=90\nhandle=hang\n");
   clock_.Advance(std::chrono::seconds(4));
   // The last reading, while it is not too old.

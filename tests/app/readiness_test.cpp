@@ -1,5 +1,6 @@
 #include "app/readiness.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -53,8 +54,14 @@ class ReadinessTest : public testing::Test {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
   bool FileExists() const { return std::filesystem::exists(file_); }
+  // A path in the scratch folder that is short wherever that is: a socket's has 107 bytes at most.
+  std::string SocketPath(const std::string& name) const {
+    return "/proc/self/fd/" + std::to_string(folder_.get()) + "/" + name;
+  }
 
   const ScratchFolder scratch_;
+  const base::FileDescriptor folder_{
+      open(scratch_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   const std::filesystem::path file_ = scratch_.path() / "ready";
   std::ostringstream log_text_;
   const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kInfo, &log_text_}};
@@ -79,7 +86,7 @@ TEST_F(ReadinessTest, RemovesTheFileOfAnEarlierServer) {
 
 // A load may end on its thread after a signal has begun the stop on another.
 TEST_F(ReadinessTest, AnnouncesNothingOnceWithdrawn) {
-  const std::string name = (scratch_.path() / "notify").string();
+  const std::string name = SocketPath("notify");
   const FakeServiceManager manager(name);
   Readiness readiness(file_, name, log_);
   readiness.Withdraw();
@@ -91,7 +98,7 @@ TEST_F(ReadinessTest, AnnouncesNothingOnceWithdrawn) {
 
 TEST_F(ReadinessTest, NotifiesTheServiceManagerByEitherKindOfSocket) {
   for (const std::string& name :
-       {(scratch_.path() / "notify").string(), "@simile-test-" + std::to_string(getpid())}) {
+       {SocketPath("notify"), "@simile-test-" + std::to_string(getpid())}) {
     const FakeServiceManager manager(name);
     Readiness readiness("", name, log_);
     ASSERT_TRUE(readiness.Announce("[::]:50051").ok());
@@ -103,7 +110,7 @@ TEST_F(ReadinessTest, NotifiesTheServiceManagerByEitherKindOfSocket) {
 }
 
 TEST_F(ReadinessTest, LogsWhatTheServiceManagerDoesNotTake) {
-  Readiness missing("", (scratch_.path() / "nobody").string(), log_);
+  Readiness missing("", SocketPath("nobody"), log_);
   EXPECT_TRUE(missing.Announce("127.0.0.1:50051").ok());
   EXPECT_THAT(log_text_.str(), HasSubstr("No such file or directory"));
   Readiness too_long("", std::string(200, 'x'), log_);

@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
+#include "base/signal_process.h"
+#include "base/terminal_pair.h"
 
 namespace simile::app {
 namespace {
@@ -22,39 +24,47 @@ using Kind = ServerSignals::Kind;
 // A terminal whose shell, the leader of its session, has started a server.
 class ServerInTerminalTest : public testing::Test {
  protected:
+  void SetUp() override {
+    if (!terminal_.exists()) GTEST_SKIP() << base::TerminalPair::kMissing;
+  }
+  void TearDown() override { EndShell(); }
+
   //   on_hang_up  what the shell does when its terminal is closed
   void Start(const std::function<void(pid_t server)>& on_hang_up) {
-    terminal_ = base::FileDescriptor(posix_openpt(O_RDWR | O_NOCTTY));
-    ASSERT_EQ(grantpt(terminal_.get()), 0);
-    ASSERT_EQ(unlockpt(terminal_.get()), 0);
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     from_server_ = base::FileDescriptor(ends[0]);
     const base::FileDescriptor to_test(ends[1]);
     shell_ = fork();
+    ASSERT_GE(shell_, 0);
     if (shell_ == 0) RunShell(to_test.get(), on_hang_up);
     ASSERT_EQ(read(from_server_.get(), &server_, sizeof server_), ssize_t{sizeof server_});
   }
-  void CloseTerminal() { terminal_ = {}; }
-  void SendHangUp() const { ASSERT_EQ(kill(server_, SIGHUP), 0); }
+  void CloseTerminal() { terminal_.Close(); }
+  void SendHangUp() const { EXPECT_TRUE(base::SignalProcess(server_, SIGHUP)); }
   // What the server took the signal for.
   std::optional<Kind> Await() {
     Kind kind{};
     const bool was_sent = read(from_server_.get(), &kind, sizeof kind) == ssize_t{sizeof kind};
-    kill(shell_, SIGKILL);
-    waitpid(shell_, nullptr, 0);
+    EndShell();
     return was_sent ? std::optional(kind) : std::nullopt;
   }
 
  private:
+  void EndShell() {
+    if (shell_ <= 0) return;
+    EXPECT_TRUE(base::SignalProcess(shell_, SIGKILL));
+    EXPECT_EQ(waitpid(shell_, nullptr, 0), shell_);
+    shell_ = -1;
+  }
   [[noreturn]] void RunShell(int to_test, const std::function<void(pid_t server)>& on_hang_up) {
     sigset_t hang_up;
     sigemptyset(&hang_up);
     sigaddset(&hang_up, SIGHUP);
     sigprocmask(SIG_BLOCK, &hang_up, nullptr);
     setsid();
-    const int own = open(ptsname(terminal_.get()), O_RDWR);  // and so the session's
-    terminal_ = {};
+    const int own = open(terminal_.name().c_str(), O_RDWR);  // and so the session's
+    terminal_.Close();
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(own, fd);
     close(own);
     const pid_t server = fork();
@@ -76,33 +86,34 @@ class ServerInTerminalTest : public testing::Test {
     _exit(0);
   }
 
-  base::FileDescriptor terminal_;
+  base::TerminalPair terminal_;
   base::FileDescriptor from_server_;
-  pid_t shell_ = 0;
-  pid_t server_ = 0;
+  pid_t shell_ = -1;
+  pid_t server_ = -1;
 };
 
 TEST_F(ServerInTerminalTest, ReloadsWhenItIsAskedTo) {
-  Start([](pid_t /*server*/) {});
+  ASSERT_NO_FATAL_FAILURE(Start([](pid_t /*server*/) {}));
   SendHangUp();
   EXPECT_EQ(Await(), Kind::kReload);
 }
 
 TEST_F(ServerInTerminalTest, ReloadsWhenItIsAskedToAfterItsTerminalWasClosed) {
-  Start([](pid_t /*server*/) {});
+  ASSERT_NO_FATAL_FAILURE(Start([](pid_t /*server*/) {}));
   CloseTerminal();
   SendHangUp();
   EXPECT_EQ(Await(), Kind::kReload);
 }
 
 TEST_F(ServerInTerminalTest, StopsWhenItsShellPassesOnThatTheTerminalWasClosed) {
-  Start([](pid_t server) { kill(server, SIGHUP); });
+  ASSERT_NO_FATAL_FAILURE(
+      Start([](pid_t server) { static_cast<void>(base::SignalProcess(server, SIGHUP)); }));
   CloseTerminal();
   EXPECT_EQ(Await(), Kind::kStop);
 }
 
 TEST_F(ServerInTerminalTest, StopsWhenItsShellEndsWithTheTerminal) {
-  Start([](pid_t /*server*/) { _exit(0); });
+  ASSERT_NO_FATAL_FAILURE(Start([](pid_t /*server*/) { _exit(0); }));
   CloseTerminal();
   EXPECT_EQ(Await(), Kind::kStop);
 }

@@ -1,6 +1,5 @@
 #include "app/start_output.h"
 
-#include <fcntl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_descriptor.h"
+#include "base/terminal_pair.h"
 
 namespace simile::app {
 namespace {
@@ -101,29 +101,26 @@ TEST_F(StartOutputTest, DrawsNoProgressIntoALogOfJson) {
 }
 
 TEST(StartOutputOfTextTest, DoesNotWaitForATerminalThatIsStopped) {
-  const base::FileDescriptor terminal(posix_openpt(O_RDWR | O_NOCTTY));
-  ASSERT_TRUE(terminal.valid());
-  ASSERT_EQ(grantpt(terminal.get()) + unlockpt(terminal.get()), 0);
-  const base::FileDescriptor screen(open(ptsname(terminal.get()), O_RDWR | O_NOCTTY));
-  ASSERT_TRUE(screen.valid());
+  const base::TerminalPair terminal;
+  if (!terminal.exists()) GTEST_SKIP() << base::TerminalPair::kMissing;
   const base::FileDescriptor errors(dup(STDERR_FILENO));
-  ASSERT_EQ(dup2(screen.get(), STDERR_FILENO), STDERR_FILENO);
+  ASSERT_EQ(dup2(terminal.program(), STDERR_FILENO), STDERR_FILENO);
   std::ostringstream log_text;
   const observe::Logger log({observe::LogFormat::kText, observe::LogLevel::kInfo, &log_text});
   StartOutput output(observe::LogFormat::kText, log);
   engine::ChangeProgress progress;
   progress.share = 0.5;
   output.DrawProgress({{"films", engine::CollectionState::kLoading, progress, nullptr}});
-  const int stopped = tcflow(screen.get(), TCOOFF);  // as Ctrl-S does
+  const int stopped = tcflow(terminal.program(), TCOOFF);  // as Ctrl-S does
   for (int bar = 0; bar < 1'000; ++bar) {
     output.DrawProgress({{"films", engine::CollectionState::kLoading, progress, nullptr}});
   }
   output.ClearProgress();
-  EXPECT_EQ(tcflow(screen.get(), TCOON), 0);
+  EXPECT_EQ(tcflow(terminal.program(), TCOON), 0);
   EXPECT_EQ(dup2(errors.get(), STDERR_FILENO), STDERR_FILENO);
   EXPECT_EQ(stopped, 0);
   std::string drawn(1'000, '\0');
-  drawn.resize(static_cast<std::size_t>(read(terminal.get(), drawn.data(), drawn.size())));
+  drawn.resize(static_cast<std::size_t>(read(terminal.person(), drawn.data(), drawn.size())));
   EXPECT_EQ(drawn, "films |###############---------------| 50 %");
 }
 

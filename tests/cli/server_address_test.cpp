@@ -29,7 +29,7 @@ TEST(ServerAddressTest, SaysWhatIsMissingOrWrong) {
   const auto error = [](const char* text) {
     return std::string(ParseServerAddress(text).status().message());
   };
-  for (const char* text : {"", ":50051", "50051", "/tmp/socket", "[]:50051", "[::1", "[::1]50051",
+  for (const char* text : {"", ":50051", "50051", "/run/socket", "[]:50051", "[::1", "[::1]50051",
                            "a b:50051", "user@search:50051", "localhost "}) {
     EXPECT_EQ(error(text), wanted) << text;
   }

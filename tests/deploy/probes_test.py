@@ -23,7 +23,7 @@ except ModuleNotFoundError as missing:
     print(f"skipped: {missing}; it is Debian's python3-yaml")
     sys.exit(77)
 from prober import Prober, ask
-from servers import await_true, environment, free_port, make_gpu_machine
+from servers import await_true, environment, make_gpu_machine, steady_port
 
 SPEED = 1 if "--real-time" in sys.argv else 10
 SIMILE, HOLD_READS, *GPU = [pathlib.Path(word) for word in sys.argv[1:] if word != "--real-time"]
@@ -45,7 +45,7 @@ class Server:
             for part in ("server", "metrics"):
                 settings[part]["listen"] = "127.0.0.1"
             (folder / "simile.json").write_text(json.dumps(settings))
-        port, metrics_port = free_port(), free_port()  # known before it listens, for the probes of its start
+        port, metrics_port = steady_port(), steady_port()  # known before it listens, for the probes of its start
         self.address, self.metrics_address = f"127.0.0.1:{port}", f"127.0.0.1:{metrics_port}"
         self._log = open(folder / "log", "a", encoding="utf-8")
         self.process = subprocess.Popen(

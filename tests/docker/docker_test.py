@@ -63,7 +63,7 @@ class Project:
     def __init__(self, name: str, *files: pathlib.Path, tag: str):
         self.name = name
         self.command = ["docker-compose", "--project-name", name, *[word for file in files for word in ("--file", file)]]
-        self.port, self.metrics_port = str(servers.free_port()), str(servers.free_port())
+        self.port, self.metrics_port = str(servers.steady_port()), str(servers.steady_port())
         self.environment = {"TAG": tag, "PORT": self.port, "METRICS_PORT": self.metrics_port}
 
     def compose(self, *arguments, check=True):
@@ -172,7 +172,7 @@ class ServedTest(unittest.TestCase):
 
     def expect_back_after_a_kill(self, project: Project) -> None:
         before = inspect(project.container)
-        os.kill(before["State"]["Pid"], signal.SIGKILL)
+        servers.send_signal(before["State"]["Pid"], signal.SIGKILL)
         seconds = await_true(lambda: inspect(project.container)["RestartCount"] == before["RestartCount"] + 1
                              and self.client.answers(project), 30, "answers after kill -9")
         figures.append((f"{project.name}: kill -9 to answering", f"{seconds:.1f} s (asked of a calm machine: 5)"))

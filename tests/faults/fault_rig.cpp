@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "base/await_true.h"
 #include "base/file_descriptor.h"
 #include "integration/films_server.h"
 
@@ -268,11 +269,11 @@ testing::AssertionResult FaultRig::IsAtRest() {
 
 void FaultRig::Remember() {
   // Until no call holds anything and two looks agree: threads and connections come and go late.
-  Use before;
-  do {
-    before = remembered_;
+  EXPECT_TRUE(base::AwaitTrue([this] {
+    const Use before = remembered_;
     remembered_ = UseNow();
-  } while (!HeldNow().empty() || before != remembered_);
+    return HeldNow().empty() && before == remembered_;
+  }));
 }
 
 FaultRig::Use FaultRig::UseNow() const {

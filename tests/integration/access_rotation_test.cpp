@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/await_true.h"
 #include "integration/access_server.h"
 
 namespace simile::integration {
@@ -57,9 +58,7 @@ class Load {
 };
 
 // Calls until it ends as expected. The server looks at its files once a second.
-void Await(const std::function<bool()>& happened) {
-  while (!happened()) std::this_thread::yield();
-}
+void Await(const std::function<bool()>& happened) { EXPECT_TRUE(base::AwaitTrue(happened)); }
 
 TEST(AccessRotationTest, TakesANewTokenWhileTheOldOneStillWorks) {
   const std::string old_entry = AccessServer::Entry("old", "read");

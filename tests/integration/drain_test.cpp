@@ -15,6 +15,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "base/await_true.h"
+#include "base/signal_process.h"
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
 #include "integration/raw_call.h"
@@ -65,14 +67,13 @@ class HeldCall {
 };
 
 TEST(DrainTest, WaitsForACallInFlight) {
-  FilmsServer server;
+  FilmsServer server([](app::Config& config) { config.limits.drain_timeout = kDrainTimeout; });
   const std::uint16_t metrics_port = *server.app().metrics_port();
   HeldCall call(server.app().port(), metrics_port);
   std::future<bool> drained =
       std::async(std::launch::async, [&server] { return server.app().Drain(); });
   // The drain has begun when no new connection is accepted; the call is still in flight.
-  while (server.NewClient().CheckHealth("") != Health::kUnreachable) {
-  }
+  AwaitRefusal(server);
   EXPECT_EQ(InFlight(metrics_port), 1);
   call.Read();
   const Outcome outcome = call.AwaitEnd();
@@ -104,10 +105,13 @@ TEST(DrainTest, SendsIdleClientsAwayAtOnce) {
 const std::vector<std::string> kServeFilms = {
     "--collection", std::string("films=") + kFilmsFolder, "--port", "0", "--metrics-port", "0"};
 
+// kDrainTimeout, unless `variable` sets another.
 //   variable  empty for none
 ServerProcess::Circumstances WithVariable(const std::string& variable) {
   ServerProcess::Circumstances circumstances;
   if (!variable.empty()) circumstances.variables.push_back(variable);
+  circumstances.variables.push_back(
+      fmt::format("SIMILE_LIMITS_DRAIN_TIMEOUT={}", kDrainTimeout.count()));
   return circumstances;
 }
 
@@ -126,7 +130,7 @@ void ExpectTakesCallsThoughNotServing(const std::string& address) {
 }
 
 TEST(DrainDelayTest, TakesCallsUntilItIsOver) {
-  ServerProcess server(kServeFilms, WithDrainDelay("2000"));
+  ServerProcess server(kServeFilms, WithDrainDelay("5000"));
   const std::string address = server.AwaitListening();
   server.Signal(SIGTERM);
   ASSERT_TRUE(server.AwaitOutput("calls are still taken"));
@@ -159,7 +163,7 @@ class ParentTest : public testing::Test {
   std::string program() const { return (scratch_.path() / "parent").string(); }
 
   std::string StartAndAwaitListening() {
-    ServerProcess::Circumstances circumstances;
+    ServerProcess::Circumstances circumstances = WithVariable({});
     circumstances.program = program();
     parent_.emplace(kServeFilms, circumstances);
     return parent_->AwaitListening();
@@ -173,8 +177,7 @@ class ParentTest : public testing::Test {
 
   void EndParent() {
     parent_->Signal(SIGKILL);
-    while (!parent_->HasEnded()) {
-    }
+    EXPECT_TRUE(base::AwaitTrue([this] { return parent_->HasEnded(); }));
   }
 
   const ScratchFolder scratch_;
@@ -209,8 +212,7 @@ TEST_F(ParentTest, StopsTheServerByItsEndBeforeTheSettingsAreRead) {
        "SIMILE_CONFIG=" + (scratch_.path() / "simile.json").string()});
   parent_.emplace(kServeFilms, circumstances);
   ASSERT_TRUE(parent_->AwaitOutput(".\n")) << parent_->output();
-  while (!HasOpen(ServerPid(), "simile.json")) {
-  }
+  ASSERT_TRUE(base::AwaitTrue([this] { return HasOpen(ServerPid(), "simile.json"); }));
   EndParent();
   scratch_.Write("go", "");
   EXPECT_EQ(parent_->AwaitListening(), "");
@@ -228,8 +230,8 @@ TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
     server.emplace(arguments);
     EXPECT_NE(server->AwaitListening(), "");
   }).join();
-  while (std::filesystem::exists(fmt::format("/proc/self/task/{}", id))) {
-  }
+  const std::filesystem::path thread = fmt::format("/proc/self/task/{}", id);
+  ASSERT_TRUE(base::AwaitTrue([&] { return !std::filesystem::exists(thread); }));
   // Of two pending signals the server reads SIGTERM last.
   server->Signal(SIGTERM);
   EXPECT_EQ(server->AwaitExit(), 0);
@@ -240,7 +242,7 @@ TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
 TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
   const std::string address = StartAndAwaitListening();
   HeldCall call(PortOf(address), parent_->MetricsPort());
-  kill(ServerPid(), SIGTERM);
+  ASSERT_TRUE(base::SignalProcess(ServerPid(), SIGTERM));
   ASSERT_TRUE(parent_->AwaitOutput("no new calls"));
   EndParent();
   call.Read();

@@ -1,6 +1,5 @@
 #include "integration/films_server.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/await_true.h"
 #include "net/loopback.h"
 
 namespace simile::integration {
@@ -55,21 +55,28 @@ void CopyFilms(const std::filesystem::path& folder, int edition) {
   std::ofstream(metadata) << text;
 }
 
-std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change) {
+std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change,
+                                              const Clock* clock) {
   app::Config config;
   config.port = 0;
   config.metrics_port = 0;
   config.tuning = app::Tuning::kDefaults;  // the same strategies in every run, and no measurement
   config.collections = {{"films", kFilmsFolder}};
   if (change) change(config);
-  auto app = app::App::Create(config, TestLog());
+  auto app = app::App::Create(config, TestLog(), clock);
   if (!app.ok()) Abort(app.status());
   return *std::move(app);
 }
 
-FilmsServer::FilmsServer(const Change& change) : app_(StartWithoutLoading(change)) {
+FilmsServer::FilmsServer(const Change& change, const Clock* clock)
+    : app_(StartWithoutLoading(change, clock)) {
   const absl::Status loaded = app_->LoadCollections({});
   if (!loaded.ok()) Abort(loaded);
+}
+
+void AwaitRefusal(const FilmsServer& server) {
+  EXPECT_TRUE(
+      base::AwaitTrue([&] { return server.NewClient().CheckHealth("") == Health::kUnreachable; }));
 }
 
 v1::SearchRequest ToyStory() {
@@ -114,17 +121,16 @@ double MetricValue(const std::string& metrics, const std::string& name) {
 
 testing::AssertionResult AwaitMetric(std::uint16_t port, const std::string& name,
                                      const testing::Matcher<double>& expected) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  for (;;) {
-    const double value = MetricValue(ScrapeMetrics(port), name);
-    if (expected.Matches(value)) return testing::AssertionSuccess();
-    if (std::chrono::steady_clock::now() > end) {
-      std::ostringstream description;
-      expected.DescribeTo(&description);
-      return testing::AssertionFailure() << fmt::format("{} is {} after a minute; expected: {}",
-                                                        name, value, description.str());
-    }
-  }
+  double value = 0;
+  const testing::AssertionResult came = base::AwaitTrue([&] {
+    value = MetricValue(ScrapeMetrics(port), name);
+    return expected.Matches(value);
+  });
+  if (came) return came;
+  std::ostringstream description;
+  expected.DescribeTo(&description);
+  return testing::AssertionFailure() << fmt::format("{}: {} is {}; expected: {}", came.message(),
+                                                    name, value, description.str());
 }
 
 }  // namespace simile::integration

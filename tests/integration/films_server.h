@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "app/wiring.h"
 #include "integration/client.h"
+#include "simile/clock.h"
 
 namespace simile::integration {
 
@@ -23,7 +25,8 @@ class FilmsServer {
   using Change = std::function<void(app::Config& config)>;
 
   // Loads the films. Aborts the test program when the server does not start.
-  explicit FilmsServer(const Change& change = {});
+  //   clock  as App::Create takes it
+  explicit FilmsServer(const Change& change = {}, const Clock* clock = nullptr);
 
   app::App& app() { return *app_; }
   Client NewClient() const { return Client(app_->address()); }
@@ -37,7 +40,14 @@ class FilmsServer {
 void CopyFilms(const std::filesystem::path& folder, int edition = 1);
 
 // A server that answers but has not loaded its collections.
-std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {});
+std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {},
+                                              const Clock* clock = nullptr);
+
+// A limit on drains that calls in flight never reach, however busy the machine is.
+inline constexpr std::chrono::milliseconds kDrainTimeout{300'000};
+
+// Waits until the server accepts no connection: its drain has begun.
+void AwaitRefusal(const FilmsServer& server);
 
 // A search for what is like Toy Story.
 v1::SearchRequest ToyStory();
@@ -58,8 +68,8 @@ double MetricValue(const std::string& metrics, const std::string& name);
 
 inline constexpr char kInFlight[] = "simile_requests_in_flight";
 
-// Whether the metric, as MetricValue has it, comes to match (`1`, `testing::Ge(2)`) within a
-// minute.
+// Whether the metric, as MetricValue has it, comes to match (`1`, `testing::Ge(2)`) within
+// base::kAwaitMax.
 //   port  of the metrics
 testing::AssertionResult AwaitMetric(std::uint16_t port, const std::string& name,
                                      const testing::Matcher<double>& expected);

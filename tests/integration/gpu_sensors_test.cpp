@@ -1,8 +1,6 @@
-#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,11 +33,7 @@ class GpuSensorsProgramTest : public testing::Test {
   std::string Scrape() const { return ScrapeMetrics(server_->MetricsPort()); }
   // Scrapes until the metric has this value: a reading is up to a second old.
   void Await(const std::string& name, double value) const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (MetricValue(Scrape(), name) != value) {
-      ASSERT_LT(std::chrono::steady_clock::now(), until) << name;
-      std::this_thread::yield();
-    }
+    ASSERT_TRUE(AwaitMetric(server_->MetricsPort(), name, value));
   }
   void Stop() {
     server_->Signal(SIGTERM);

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/await_true.h"
 #include "files/scratch_folder.h"
 #include "integration/films_server.h"
 #include "integration/server_process.h"
@@ -72,13 +73,16 @@ TEST(ProgramTest, WritesItsPortIntoAFile) {
 
 // The address of a program whose output is not read, when it serves; empty when it ended first.
 std::string AwaitServing(ServerProcess& server, const std::filesystem::path& port_file) {
-  while (!server.HasEnded()) {
+  std::string address;
+  bool serves = false;
+  EXPECT_TRUE(base::AwaitTrue([&] {
     std::uint16_t port = 0;
-    if (!(std::ifstream(port_file) >> port)) continue;
-    std::string address = "127.0.0.1:" + std::to_string(port);
-    if (Client(address).CheckHealth("films") == Health::kServing) return address;
-  }
-  return "";
+    if (!(std::ifstream(port_file) >> port)) return server.HasEnded();
+    address = "127.0.0.1:" + std::to_string(port);
+    serves = Client(address).CheckHealth("films") == Health::kServing;
+    return serves || server.HasEnded();
+  }));
+  return serves ? address : "";
 }
 
 void ExpectACleanStop(const ServerProcess::Circumstances& circumstances, const std::string& what) {
@@ -234,12 +238,13 @@ class UnreadLogTest : public testing::Test {
   UnreadLogTest() {
     address_ = server_.AwaitListening();
     const Client client(address_);
-    while (LinesDropped() < 100) {
+    Outcome outcome;
+    EXPECT_TRUE(base::AwaitTrue([&] {
       v1::SearchResponse response;
-      const Outcome outcome = client.Search(ToyStory(), response, {{}, {{"x-request-id", id_}}});
-      EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-      if (!outcome.ok()) break;
-    }
+      outcome = client.Search(ToyStory(), response, {{}, {{"x-request-id", id_}}});
+      return !outcome.ok() || LinesDropped() >= 100;
+    }));
+    EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   }
   double LinesDropped() {
     // A scrape takes much longer than a call.
@@ -265,8 +270,7 @@ TEST_F(UnreadLogTest, SaysHowManyLinesAreMissingOnceItIsRead) {
 
 TEST_F(UnreadLogTest, DoesNotHoldUpTheStop) {
   server_.Signal(SIGTERM);
-  while (!server_.HasEnded()) {
-  }
+  EXPECT_TRUE(base::AwaitTrue([this] { return server_.HasEnded(); }));
   EXPECT_EQ(server_.AwaitExit(), 0);
 }
 
@@ -316,8 +320,7 @@ TEST(ProgramTest, SurvivesAFloodOfConnectionsWithFewDescriptors) {
   }
   const auto ended = std::chrono::steady_clock::now();
   // Serves again once it has seen that the connections are closed.
-  while (Client(address).CheckHealth("") != Health::kServing) {
-  }
+  EXPECT_TRUE(base::AwaitTrue([&] { return Client(address).CheckHealth("") == Health::kServing; }));
   const Milliseconds taken = std::chrono::steady_clock::now() - ended;
   std::printf("served %.0f ms after a flood of 300 connections\n", taken.count());
   server.Signal(SIGTERM);

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/await_true.h"
 #include "base/error_detail.h"
 #include "integration/raw_call.h"
 #include "net/server.h"
@@ -179,8 +180,7 @@ TEST_F(ProgressStreamTest, NoticesACallerThatLeaves) {
   EXPECT_FALSE(left.stop_requested());
   call->Send(ProgressMessage(1));
   caller.Cancel();
-  while (!left.stop_requested()) {
-  }
+  ASSERT_TRUE(base::AwaitTrue([&] { return left.stop_requested(); }));
   // Nobody reads them.
   for (std::uint64_t number = 2; number <= 1'000; ++number)
     call->Send(ProgressMessage(number, 100'000));
@@ -220,7 +220,10 @@ TEST_F(ProgressStreamTest, CutsACallWhoseMessageIsNotRead) {
   limits_.search_deadline_max = std::chrono::milliseconds(1);
   auto [caller, call] = Begin();
   // Until the buffers on the way take no more.
-  while (!call->cancelled().stop_requested()) call->Send(ProgressMessage(1, 3'000'000));
+  EXPECT_TRUE(base::AwaitTrue([&] {
+    call->Send(ProgressMessage(1, 3'000'000));
+    return call->cancelled().stop_requested();
+  }));
   call->Finish(absl::OkStatus());
   AwaitNoCalls();
   ReadAll(caller);
@@ -231,8 +234,7 @@ TEST_F(ProgressStreamTest, CutsACallThatIsNotFinishedWhenTheServerStops) {
   auto [caller, call] = Begin();
   call->Send(ProgressMessage(1));
   EXPECT_FALSE(server_->Drain(std::chrono::milliseconds(1)));
-  while (!call->cancelled().stop_requested()) {
-  }
+  EXPECT_TRUE(base::AwaitTrue([&] { return call->cancelled().stop_requested(); }));
   call->Finish(absl::OkStatus());
   ReadAll(caller);  // gRPC tells the end behind what arrived before it
   EXPECT_FALSE(caller.AwaitEnd().ok());

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <map>
@@ -12,6 +14,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "integration/films_server.h"
 #include "integration/raw_call.h"
+#include "simile/clock.h"
 
 namespace simile::integration {
 namespace {
@@ -72,26 +75,49 @@ void ExpectFailed(const v1::SearchStreamResponse& response, std::uint64_t tag,
   EXPECT_EQ(response.answer_case(), v1::SearchStreamResponse::ANSWER_NOT_SET);
 }
 
-double InFlight(FilmsServer& server) {
-  return MetricValue(ScrapeMetrics(*server.app().metrics_port()), kInFlight);
-}
-
 // Waits until so many calls are in flight: those that have been answered may take a moment to end.
-void AwaitInFlight(FilmsServer& server, double count) {
+void AwaitInFlight(FilmsServer& server, const testing::Matcher<double>& count) {
   EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), kInFlight, count));
 }
 
-// Messages of streams that ended with this code.
-double CountMessages(FilmsServer& server, const std::string& code) {
-  return MetricValue(ScrapeMetrics(*server.app().metrics_port()),
-                     "rpc_server_call_duration_seconds_count{rpc_method=\"simile.v1.SearchService/"
-                     "SearchStream\",rpc_response_status_code=\"" +
-                         code + "\"}");
+// The metric that counts the messages of streams that ended with this code.
+std::string MessagesMetric(const std::string& code) {
+  return "rpc_server_call_duration_seconds_count{rpc_method=\"simile.v1.SearchService/"
+         "SearchStream\","
+         "rpc_response_status_code=\"" +
+         code + "\"}";
 }
+
+double CountMessages(FilmsServer& server, const std::string& code) {
+  return MetricValue(ScrapeMetrics(*server.app().metrics_port()), MessagesMetric(code));
+}
+
+// Waits until so many messages have been answered.
+void AwaitAnswered(FilmsServer& server, double count) {
+  EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), MessagesMetric("OK"), testing::Ge(count)));
+}
+
+// The real time until it is held: then the time of that moment.
+class HeldClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    const TimePoint::rep held = held_at_;
+    return held == kRuns ? real_.Now() : TimePoint(Duration(held));
+  }
+  std::chrono::system_clock::time_point WallNow() const override { return real_.WallNow(); }
+  void Hold() { held_at_ = real_.Now().time_since_epoch().count(); }
+
+ private:
+  static constexpr TimePoint::rep kRuns = -1;
+  const RealClock real_;
+  std::atomic<TimePoint::rep> held_at_ = kRuns;
+};
 
 class SearchStreamTest : public testing::Test {
  protected:
-  FilmsServer server_;
+  HeldClock clock_;
+  FilmsServer server_{[](app::Config& config) { config.limits.drain_timeout = kDrainTimeout; },
+                      &clock_};
 };
 
 TEST_F(SearchStreamTest, AnswersAsCallsOfTheirOwnWould) {
@@ -246,8 +272,8 @@ TEST_F(SearchStreamTest, WorksOnABoundedNumberWhileNobodyReads) {
   for (int tag = 0; tag < kRequests; ++tag) ASSERT_TRUE(stream.Send(Large(tag)));
   stream.call().HalfClose();
   // The window is full of answers that nobody takes.
-  while (InFlight(server_) < kInFlightMax || CountMessages(server_, "OK") < kInFlightMax) {
-  }
+  AwaitInFlight(server_, testing::Ge(kInFlightMax));
+  AwaitAnswered(server_, kInFlightMax);
   const Client other = server_.NewClient();
   Stream beside(server_);
   for (std::uint64_t turn = 0; turn < 100; ++turn) {
@@ -279,8 +305,8 @@ TEST_F(SearchStreamTest, BoundsTheBytesOfTheAnswersInFlight) {
     ASSERT_TRUE(stream.Send(request));
   }
   // Four times 16 MiB are the 64 MiB that answers may have.
-  while (InFlight(server_) < 4 || CountMessages(server_, "OK") < 4) {
-  }
+  AwaitInFlight(server_, testing::Ge(4));
+  AwaitAnswered(server_, 4);
   const Client other = server_.NewClient();
   for (int turn = 0; turn < 20; ++turn) {
     v1::SearchResponse response;
@@ -339,8 +365,7 @@ TEST_F(SearchStreamTest, EndsWhenTheServerStopsWhileNothingIsAsked) {
 TEST_F(SearchStreamTest, SendsTheAnswersOfRequestsTakenBeforeTheServerStops) {
   Stream stream(server_);
   for (int tag = 0; tag < 100; ++tag) stream.Send(Large(tag));
-  while (InFlight(server_) < 64) {
-  }
+  AwaitInFlight(server_, testing::Ge(64));
   auto drained = std::async(std::launch::async, [this] { return server_.app().Drain(); });
   std::uint64_t answers = 0;
   while (const auto bytes = stream.call().Read()) {
@@ -361,9 +386,9 @@ TEST_F(SearchStreamTest, AnswersACallerThatIsStillSendingWhenTheServerStops) {
   Stream stream(server_);
   for (int tag = 0; tag < kRequests - 1; ++tag) stream.Send(Large(tag));
   EXPECT_EQ(stream.Read().tag(), 0U);
+  clock_.Hold();  // a server that stops gives a stream a second
   auto drained = std::async(std::launch::async, [this] { return server_.app().Drain(); });
-  while (server_.NewClient().CheckHealth("") != Health::kUnreachable) {
-  }
+  AwaitRefusal(server_);
   EXPECT_TRUE(stream.Send(Large(kRequests - 1)));
   stream.call().HalfClose();
   for (std::uint64_t tag = 1; tag < kRequests; ++tag) EXPECT_EQ(stream.Read().tag(), tag);

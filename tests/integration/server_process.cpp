@@ -9,6 +9,10 @@
 #include <csignal>
 #include <cstdlib>
 
+#include <gtest/gtest.h>
+
+#include "base/signal_process.h"
+
 namespace simile::integration {
 namespace {
 
@@ -46,7 +50,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   from_ = base::FileDescriptor(ends[0]);
   const base::FileDescriptor to(ends[1]);
   pid_ = fork();
-  if (pid_ != 0) return;
+  if (pid_ < 0) std::abort();
+  if (pid_ > 0) return;
   // In the child: only calls that are safe after fork.
   dup2(to.get(), STDOUT_FILENO);
   dup2(to.get(), STDERR_FILENO);
@@ -116,7 +121,7 @@ bool ServerProcess::AwaitMore(std::chrono::milliseconds wait) {
   return poll(&from, 1, static_cast<int>(wait.count())) == 1 && ReadMore();
 }
 
-void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
+void ServerProcess::Signal(int signal) const { EXPECT_TRUE(base::SignalProcess(pid_, signal)); }
 
 int ServerProcess::AwaitExit() {
   while (ReadMore()) {

@@ -163,8 +163,7 @@ TEST(ServingStateTest, LimitsTheConnectionsOfOnePeer) {
             1);
   // When one disconnects, another may connect as soon as the socket is closed.
   clients.pop_back();
-  while (MetricValue(ScrapeMetrics(metrics_port), "simile_connections{state=\"open\"}") == 3) {
-  }
+  EXPECT_TRUE(AwaitMetric(metrics_port, "simile_connections{state=\"open\"}", testing::Ne(3)));
   EXPECT_EQ(server.NewClient().CheckHealth(""), Health::kServing);
 }
 

@@ -30,8 +30,9 @@ namespace {
 class UnreadReplyTest : public testing::Test {
  protected:
   FilmsServer server_{[](app::Config& config) {
-    config.limits.search_deadline_max = std::chrono::milliseconds(100);
-    config.limits.search_deadline_default = std::chrono::milliseconds(100);
+    // Far more than a search of six megabytes takes, also on a busy machine.
+    config.limits.search_deadline_max = std::chrono::seconds(2);
+    config.limits.search_deadline_default = std::chrono::seconds(2);
   }};
   const std::uint16_t metrics_port_ = *server_.app().metrics_port();
 };
@@ -116,7 +117,7 @@ TEST(UnreadErrorTest, IsSentWithoutItsDetailsWhenThereIsNoMemoryForThem) {
 // A peer whose machine hangs: it takes nothing any more, and gRPC waits for it.
 TEST(StalledPeerTest, IsDisconnectedAndItsCallEnds) {
   FilmsServer server([](app::Config& config) {
-    config.limits.keepalive_timeout = std::chrono::milliseconds(100);
+    config.limits.keepalive_timeout = std::chrono::seconds(1);  // the call is seen in flight before
   });
   StallingRelay relay(server.app().port());
   RawCall caller(relay.address(), kSearchMethod);
@@ -196,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(All, StoppedClientTest, testing::ValuesIn(StoppedClient
 TEST(ConnectionAgeTest, SendsAConnectionAwayThatIsTooOld) {
   FilmsServer server([](app::Config& config) {
     config.limits.connection_age_max = std::chrono::milliseconds(50);
-    config.limits.connection_age_grace = std::chrono::milliseconds(50);
+    config.limits.connection_age_grace = std::chrono::minutes(1);  // for the search at the end
   });
   const auto channel =
       grpc::CreateChannel(server.app().address(), grpc::InsecureChannelCredentials());

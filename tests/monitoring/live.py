@@ -95,7 +95,7 @@ def prometheus_config(folder: pathlib.Path, targets: dict[str, str], exporter: s
 
 class Prometheus:
     def __init__(self, folder: pathlib.Path, config: pathlib.Path):
-        self.address = f"127.0.0.1:{servers.free_port()}"
+        self.address = f"127.0.0.1:{servers.steady_port()}"
         self.process = subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
                                          f"--web.listen-address={self.address}", "--log.level=error"])
 

@@ -1,6 +1,5 @@
 #include "observe/log.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
+#include "base/terminal_pair.h"
 
 namespace simile::observe {
 namespace {
@@ -48,14 +48,10 @@ TEST(LoggerTest, DropsLinesBelowItsLevel) {
 }
 
 TEST(LoggerTest, ErasesAProgressBarOnATerminal) {
-  const base::FileDescriptor terminal(posix_openpt(O_RDWR | O_NOCTTY));
-  ASSERT_TRUE(terminal.valid());
-  ASSERT_EQ(grantpt(terminal.get()), 0);
-  ASSERT_EQ(unlockpt(terminal.get()), 0);
-  const base::FileDescriptor screen(open(ptsname(terminal.get()), O_RDWR | O_NOCTTY));
-  ASSERT_TRUE(screen.valid());
+  const base::TerminalPair terminal;
+  if (!terminal.exists()) GTEST_SKIP() << base::TerminalPair::kMissing;
   const base::FileDescriptor errors(dup(STDERR_FILENO));
-  ASSERT_EQ(dup2(screen.get(), STDERR_FILENO), STDERR_FILENO);
+  ASSERT_EQ(dup2(terminal.program(), STDERR_FILENO), STDERR_FILENO);
   ASSERT_TRUE(base::WriteAll(STDERR_FILENO, "films |##--| 22 %"));
   const Logger log(Logger::Options{});
   log.Info("ready");
@@ -64,7 +60,7 @@ TEST(LoggerTest, ErasesAProgressBarOnATerminal) {
   std::string text;
   while (!text.ends_with('\n')) {
     std::array<char, 256> bytes;
-    const ssize_t count = read(terminal.get(), bytes.data(), bytes.size());
+    const ssize_t count = read(terminal.person(), bytes.data(), bytes.size());
     ASSERT_GT(count, 0);
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import tempfile
@@ -19,9 +20,34 @@ class Server:
     process: subprocess.Popen
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
+# Sockets that each keep one port for this process, as steady_port says.
+PORTS_TAKEN: list[socket.socket] = []
+
+
+def steady_port() -> int:
+    """A port that nobody else has while this process runs, also while no server listens on it.
+
+    It is below the ports that Linux gives to connections. Tests that run beside this one take others: an abstract socket, whose
+    name one process alone can have, stands for each port.
+    """
+    for _ in range(1_000):
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0simile-test-port-{port}")
+            with socket.create_server(("127.0.0.1", port)):
+                PORTS_TAKEN.append(name)
+                return port
+        except OSError:
+            name.close()
+    raise AssertionError("no free port from 20,000 to 31,999")
+
+
+def send_signal(pid: int, number: int) -> None:
+    """To one process: kill(2) takes 0 and negative numbers, those of processes that never started, for groups of processes."""
+    if pid <= 0:
+        raise AssertionError(f"no process was started, its number is {pid}")
+    os.kill(pid, number)
 
 
 def await_true(holds, seconds: float, what: str, pause=time.sleep) -> float:

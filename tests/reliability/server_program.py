@@ -2,27 +2,13 @@
 
 import json
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 import threading
 import time
 import urllib.request
 
-from servers import environment
-
-
-def steady_port() -> int:
-    """A free port, below those that Linux gives to connections: nobody else has it while the server is away."""
-    for _ in range(1_000):
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            continue
-    raise AssertionError("no free port from 20,000 to 31,999")
+from servers import environment, steady_port
 
 
 def message_of(line: str) -> str:

@@ -32,6 +32,8 @@ CLEAN = {
     "src/service/search.cpp": '#include <grpcpp/grpcpp.h>\n#include "simile/v1/search.pb.h"\n#include "net/server.h"\n#include "query/user.h"\n',
     "src/cli/serve.cpp": '#include <nlohmann/json.hpp>\n#include "app/config.h"\n#include "simile/v1/search.grpc.pb.h"\n',
     "tests/engine/executor_test.cpp": '#include "engine/fakes.h"\nTEST(ExecutorTest, AnswersWhenAsked) {}\n// no slee" "p_for here\n',
+    "tests/cli/interrupt_test.cpp": "void F() { server_.kill(); kill(getpid(), SIGINT); }\n",
+    "tests/integration/drive.py": "def kill(self): self.process.kill()\n",
     "tests/data/corpus/bad.py": "import time; time.slee" "p(1)\n",
     "docs/guide.md": "# The guide\nForbidden: -ffast" "-math. [Here](#the-guide), `[code](none.md)`\n```\n# no heading\n[code](none.md)\n```\n",
     "docs/design/note.md": "[A](../guide.md#the-guide) [B](../api.md) [C](https://example.org/x#y) [source](../../src/data/jsonl.cpp)\n"
@@ -80,6 +82,8 @@ BREAKS = {
     "inexact-arithmetic": ("CMakeLists.txt", "project(x)\nadd_compile_options(-ffast" "-math)\n", 2),
     "cuda-switch": ("src/app/wiring.cpp", "int a;\n#ifdef SIMILE_CUDA\n#endif\n", 2),
     "sleep-in-test": ("tests/engine/queue_test.cpp", "\nvoid F() { std::this_thread::sleep" "_for(ms); }\n", 2),
+    "signal-to-group": ("tests/app/signals_test.cpp", "\nvoid F(int pid) { kil" "l(pid, SIGKILL); }\n", 2),
+    "shared-temporary-name": ("tests/app/signals_test.cpp", "\nauto path = testing::TempD" "ir() + \"a.json\";\n", 2),
     "test-name": ("tests/engine/queue_test.cpp", "TEST(Queue, works_well) {}\n", 1),
     "limit-value": ("proto/simile/v1/search.proto", "uint32 k = 1;  // 1..20,000 (limits.k_max)\n", 1),
     "limit-name": ("proto/simile/v1/search.proto", "\nuint32 k = 1;  // 1..10,000\n", 2),
@@ -135,6 +139,9 @@ MORE_BREAKS = (
     ("broken-link", "README.md", "# Simile\n[twice](#simile-1)\n", 2),
     ("sleep-in-test", "tests/integration/drive.py", "import time\ntime.slee" "p(1)\n", 2),
     ("sleep-in-test", "tests/integration/drive.sh", "slee" "p 1\n", 1),
+    ("signal-to-group", "tests/integration/drive.cpp", "::kil" "lpg(group_, SIGHUP);\n", 1),
+    ("signal-to-group", "tests/integration/drive.py", "import os\nos.kil" "l(pid, 9)\n", 2),
+    ("shared-temporary-name", "tests/integration/drive.py", "path = '/tm" "p/answers.json'\n", 1),
 )
 
 # For each entry of words.py a line that uses its word, and one that nearly does and is allowed.

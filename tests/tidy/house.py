@@ -16,6 +16,11 @@ INEXACT_CODE = re.compile(r"_MM_SET_(FLUSH|DENORMALS)[_]|\b_mm_set[c]sr\b|_mm512
 CUDA_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
 SLEEP = re.compile(r"\bsleep_(for|until)\b|\b(u|nano)?sleep\s*\(|\bSleepFor\s*\(")
 SHELL_SLEEP = re.compile(r"^\s*sleep\s+[\d.$]")
+SIGNAL = re.compile(r"(?<![\w.>])kill(pg)?\s*\((?!getpid\(\))")
+PYTHON_SIGNAL = re.compile(r"\bos\.kill(pg)?\s*[(]")
+# The last two signal a group and processes whose numbers Python has from its own start of them.
+SIGNAL_SENDERS = {"tests/base/signal_process.h", "tests/python/servers.py", "tests/bench/gpu/run.py", "tests/bench/serving/attacks.py"}
+SHARED_NAME = re.compile(r"\bTempDir\s*\(\)|\btemp_directory_path\b|\bgettempdir\b|\bmktemp\s*\(|[\"']/tmp/")
 TEST_CASE = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 SOURCE_GLOB = re.compile(r"\bfile\s*\(\s*GLO[B]", re.IGNORECASE)
 
@@ -66,6 +71,21 @@ def sleep_in_test(file: SourceFile) -> Iterator[Finding]:
             yield from file.matches("sleep-in-test", SHELL_SLEEP)
 
 
+def signal_to_a_group(file: SourceFile) -> Iterator[Finding]:
+    """Tests signal processes through SignalProcess or servers.send_signal, which refuse the numbers of groups, 0 and -1."""
+    if file.is_test and file.path not in SIGNAL_SENDERS:
+        if file.is_cpp:
+            yield from file.matches("signal-to-group", SIGNAL, code_only=True)
+        if file.suffix == ".py":
+            yield from file.matches("signal-to-group", PYTHON_SIGNAL)
+
+
+def shared_temporary_name(file: SourceFile) -> Iterator[Finding]:
+    """Tests that run at the same time share no file: each has a ScratchFolder or a tempfile.TemporaryDirectory of its own."""
+    if file.is_test and not file.is_doc and file.path != "tests/files/scratch_folder.h":
+        yield from file.matches("shared-temporary-name", SHARED_NAME, code_only=True)
+
+
 def case_name(file: SourceFile) -> Iterator[Finding]:
     """Tests are named ThingTest.DoesXWhenY."""
     if not (file.is_test and file.is_cpp):
@@ -89,6 +109,8 @@ RULES = {
     "inexact-arithmetic": inexact_arithmetic,
     "cuda-switch": cuda_switch,
     "sleep-in-test": sleep_in_test,
+    "signal-to-group": signal_to_a_group,
+    "shared-temporary-name": shared_temporary_name,
     "test-name": case_name,
     "source-glob": source_glob,
 }

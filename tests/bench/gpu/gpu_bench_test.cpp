@@ -26,6 +26,7 @@
 #include "bench/gpu/step_log.h"
 #include "bench/gpu/tensor_sum_kernels.h"
 #include "emulated_cuda/emulated_device.h"
+#include "files/scratch_folder.h"
 
 namespace simile::bench::gpu {
 namespace {
@@ -226,7 +227,8 @@ class VariantsTest : public PassStepsTest {
     backend::cuda::ResidentRows resident(card.device, tests::SegmentOf(rows),
                                          ResidentSizeOf(card.device, rows->view()));
     PassSteps steps(card.device, card.workspace, resident);
-    const std::string path = ::testing::TempDir() + "variants.json";
+    const ScratchFolder scratch;
+    const std::string path = scratch.path() / "variants.json";
     StepLog log({}, path);
     const StepBench bench{
         card,   steps, queries->view(), "600x32", 10, log, {"row_scan_registers", "gemm_topk_fp16"},
@@ -295,14 +297,16 @@ TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
 INSTANTIATE_TEST_SUITE_P(Cards, VariantsTest, ::testing::Values(0));
 
 TEST(StepLogTest, NamesWhatIsSkipped) {
-  const std::string path = ::testing::TempDir() + "skipped.json";
+  const ScratchFolder scratch;
+  const std::string path = scratch.path() / "skipped.json";
   StepLog({}, path).Skip("tile", "cuBLAS cannot be loaded: why");
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["skipped"]["tile"],
             "cuBLAS cannot be loaded: why");
 }
 
 TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
-  const std::string path = ::testing::TempDir() + "step_log.json";
+  const ScratchFolder scratch;
+  const std::string path = scratch.path() / "step_log.json";
   StepLog log({{"card", "any"}}, path);
   for (std::size_t lines = 1; lines <= 2; ++lines) {
     log.Add("rescore", "9x8", {{"us", 1.5}});

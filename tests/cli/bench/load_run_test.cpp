@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,8 +27,36 @@ using std::chrono::seconds;
 constexpr milliseconds kStall = seconds(1);
 constexpr double kRate = 500;
 constexpr std::uint64_t kSeed = 4;
-// For threads that wake late on a busy machine.
+// How late calls may be on a calm machine.
 constexpr milliseconds kLate{150};
+
+// How late a thread wakes at most on this machine while it lives. On a busy machine the threads of
+// a run are late, too: each call passes several of them.
+class WakeLateness {
+ public:
+  // What is added to a latency at most.
+  Nanoseconds End() {
+    thread_.request_stop();
+    thread_.join();
+    return std::max<Nanoseconds>(kLate, 10 * latest_);
+  }
+
+ private:
+  void Watch(const std::stop_token& ended) {
+    constexpr milliseconds kPause{1};
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wake;
+    while (!ended.stop_requested()) {
+      const auto begin = std::chrono::steady_clock::now();
+      wake.wait_for(lock, ended, kPause, [] { return false; });
+      latest_ = std::max<Nanoseconds>(latest_, std::chrono::steady_clock::now() - begin - kPause);
+    }
+  }
+
+  Nanoseconds latest_{0};
+  std::jthread thread_{[this](const std::stop_token& ended) { Watch(ended); }};
+};
 
 RequestPool Requests() {
   QuerySamples samples;
@@ -65,7 +97,9 @@ TEST(LoadRunTest, OpenLoopShowsAStallInFull) {
   StallingServer server(milliseconds(500), kStall);
   RunPlan plan = Plan(server);
   plan.load = {1'000, kRate};
+  WakeLateness lateness;
   const auto result = RunLoad(plan, Requests(), nullptr);
+  const Nanoseconds late = lateness.End();
   ASSERT_TRUE(result.ok()) << result.status();
   const LatencyHistogram told = result->tally.All();
   const std::vector<Nanoseconds> truth = TrueLatencies(plan, server.record());
@@ -77,7 +111,7 @@ TEST(LoadRunTest, OpenLoopShowsAStallInFull) {
         static_cast<std::size_t>(std::ceil(share * static_cast<double>(truth.size())));
     const Nanoseconds expected = truth[rank - 1];
     EXPECT_GE(told.Percentile(share), expected - milliseconds(20)) << share;
-    EXPECT_LE(told.Percentile(share), expected + kLate) << share;
+    EXPECT_LE(told.Percentile(share), expected + late) << share;
   }
   EXPECT_GE(told.Percentile(0.999), kStall - milliseconds(20));
 }
@@ -149,8 +183,9 @@ TEST(LoadRunTest, ClosedLoopNeedsTheCorrection) {
   const auto result = RunLoad(plan, Requests(), nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
   const LatencyHistogram told = result->tally.All();
-  EXPECT_GE(told.count(), 2'000U);  // so that one call is no thousandth of them
-  EXPECT_LT(told.Percentile(0.999), milliseconds(500));
+  ASSERT_GE(told.count(), 100U);
+  const double all_but_one = 1 - 1.5 / static_cast<double>(told.count());
+  EXPECT_LT(told.Percentile(all_but_one), milliseconds(500));
   EXPECT_GE(told.max(), kStall - milliseconds(20));
   const LatencyHistogram corrected = told.Corrected(milliseconds(2));
   EXPECT_GE(corrected.Percentile(0.999), milliseconds(800));

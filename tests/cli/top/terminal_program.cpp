@@ -7,9 +7,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/signal_process.h"
 
 namespace simile::cli::top {
 namespace {
@@ -38,12 +44,13 @@ TerminalProgram::TerminalProgram(const std::vector<std::string>& arguments, unsi
     execv(SIMILE_PROGRAM, argv.data());
     _exit(127);
   }
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "forkpty");
   terminal_ = base::FileDescriptor(terminal);
 }
 
 TerminalProgram::~TerminalProgram() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
+  Signal(SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
@@ -71,7 +78,7 @@ void TerminalProgram::Resize(unsigned short columns, unsigned short lines) const
   ioctl(terminal_.get(), TIOCSWINSZ, &size);
 }
 
-void TerminalProgram::Signal(int signal) const { kill(pid_, signal); }
+void TerminalProgram::Signal(int signal) const { EXPECT_TRUE(base::SignalProcess(pid_, signal)); }
 
 void TerminalProgram::AwaitStopped() const { waitpid(pid_, nullptr, WUNTRACED); }
 
