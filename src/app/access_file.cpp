@@ -20,6 +20,7 @@
 #include "base/nearest_name.h"
 #include "data/time_value.h"
 #include "filter/parser.h"
+#include "filter/required_filter.h"
 
 namespace simile::app {
 namespace {
@@ -153,8 +154,10 @@ class PrincipalReader {
     }
     principal.required_filter = text->get<std::string>();
     const auto parsed = filter::Parse(principal.required_filter);
-    if (parsed.ok()) return absl::OkStatus();
-    return Wrong("required_filter", "{}", std::string(parsed.status().message()));
+    const absl::Status status =
+        parsed.ok() ? filter::CheckRequiredFilter(*parsed) : parsed.status();
+    if (status.ok()) return absl::OkStatus();
+    return Wrong("required_filter", "{}", std::string(status.message()));
   }
 
   absl::Status ReadExpiry(Principal& principal) const {

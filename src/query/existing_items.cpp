@@ -7,6 +7,7 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "filter/required_filter.h"
 
 namespace simile::query {
 namespace {
@@ -22,8 +23,9 @@ absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::stri
   if (text.empty()) return Passing{};
   const auto filter = snapshot.filters->Prepare(text, work);
   if (!filter.ok()) return filter.status();
-  absl::Status within = snapshot.filters->CheckLooks(filter->looks);
-  if (!within.ok()) return within;
+  absl::Status status = filter::CheckRequiredFilter(filter->expression);
+  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
+  if (!status.ok()) return status;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
   return Passing{{filter->text, *std::move(rows)}, filter->looks};

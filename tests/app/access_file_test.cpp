@@ -108,6 +108,9 @@ TEST_F(AccessFileTest, SaysWhatIsWrongAndWhere) {
       {File(Reader(R"(, "collections": [1])")), ranker + "collections: 1 is not a string"},
       {File(Reader(R"(, "required_filter": "year >")")), ranker + "required_filter: column "},
       {File(Reader(R"(, "required_filter": "")")), ranker + "required_filter: give a filter"},
+      {File(Reader(R"(, "required_filter": "year > 1 AND NOT country:DE")")),
+       ranker + "required_filter: column 18: country:DE also passes texts that only contain the "
+                "value, and a required filter must compare whole values; write country = DE"},
       {File(Reader(R"(, "expires": "tomorrow")")), ranker + "expires: \"tomorrow\" is not a time"},
       {File(Reader(R"(, "limits": 5)")), ranker + "limits: not an object"},
       {File(Reader(R"(, "limits": {"calls": 5})")), ranker + "limits: unknown name \"calls\"."},
