@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<Row>> FindRows(const Source& source, const v1::FetchR
     const std::string& id = request.ids(index);
     const auto row = source.items.Find(id);
     if (!row) {
-      const auto text = source.items.NotFoundText("item", id, source.snapshot->dataset->ids, work);
+      const auto text = source.items.ItemNotFoundText(id, work);
       if (!text.ok()) return text.status();
       return RefuseFor(base::ErrorReason::kItemNotFound, {"ids", nullptr, index}, "{}", *text);
     }

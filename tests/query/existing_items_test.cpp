@@ -1,3 +1,4 @@
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -105,6 +106,78 @@ TEST_F(RequiredFilterTest, IsNotEvaluatedForACallThatIsOver) {
   task_.deadline = clock_.Now();
   ExpectError(Resolve({ByAVector("")}), ErrorReason::kDeadlineExceeded, "",
               "the deadline passed before the filters were evaluated");
+}
+
+// Calls for which one of the two users exists, user_00042, who has seen rows 1 and 3. The other one
+// has seen row 2.
+class UserScopeTest : public ResolveTest {
+ protected:
+  UserScopeTest() {
+    dataset_->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}, {1, 2}});
+    dataset_->profiles.most_seen = dataset_->profiles.seen.MostSeen(4);
+    options_.required_filters.users = data::UserScope::Of({"user_0004"}, {});
+  }
+
+  static QueryRequest Popular(const std::string& user) {
+    return WithColdStart(user, {.order = ColdStart::Order::kMostPopular, .field = {}});
+  }
+};
+
+TEST_F(UserScopeTest, FindsTheCallersUsers) {
+  ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true})}).ok());
+  EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
+  EXPECT_THAT(task_.queries[0].excluded_rows, ElementsAre(1, 3));
+  EXPECT_TRUE(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00042"}})}).ok());
+}
+
+// In the words for a user that exists nowhere, and no other user is offered.
+TEST_F(UserScopeTest, HidesTheUsersOfOthers) {
+  const auto refusal = [&](const data::UserScope& users, const std::string& user) {
+    options_.required_filters.users = users;
+    return std::string(Resolve({Of(ByUser{user})}).message());
+  };
+  const data::UserScope own = data::UserScope::Of({"user_0004"}, {});
+  EXPECT_EQ(refusal(own, "user_00007"), "no user \"user_00007\" in films");
+  EXPECT_EQ(refusal(own, "user_00043"), "no user \"user_00043\" in films");
+  EXPECT_EQ(refusal(data::UserScope::None(), "user_00042"), "no user \"user_00042\" in films");
+  ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00007"}})}),
+              ErrorReason::kUserNotFound, "queries[0].blend.user_id",
+              "blend: no user \"user_00007\" in films");
+  // Nor does it tell whether the collection has users.
+  dataset_->profiles = {};
+  snapshot_ = engine::SnapshotOf(dataset_);
+  EXPECT_EQ(refusal(own, "user_00042"), "no user \"user_00042\" in films");
+}
+
+TEST_F(UserScopeTest, OffersItemsAsBefore) {
+  ExpectError(Resolve({Of(ByItem{"heat-199"})}), ErrorReason::kItemNotFound, "queries[0].id",
+              "no item \"heat-199\" in films. Did you mean \"heat-1995\"?");
+}
+
+TEST_F(UserScopeTest, AnswersForUsersOfOthersAsForUnknownOnes) {
+  ASSERT_TRUE(Resolve({WithColdStart("user_00007", {}), WithColdStart("nobody", {}),
+                       WithColdStart("user_00042", {})})
+                  .ok());
+  EXPECT_EQ(task_.vectors.row_count(), 1U);
+  EXPECT_THAT(FirstRows(task_.queries[0]), ElementsAre(0, 1, 2));
+  EXPECT_THAT(FirstRows(task_.queries[1]), ElementsAre(0, 1, 2));
+  EXPECT_THAT(task_.queries[0].excluded(), testing::IsEmpty());
+  EXPECT_FALSE(task_.queries[2].order.has_value());
+}
+
+TEST_F(UserScopeTest, CountsTheClicksOfTheCallersUsers) {
+  const auto popular = [&](const data::UserScope& users) {
+    options_.required_filters.users = users;
+    EXPECT_TRUE(Resolve({Popular("user_00007x")}).ok());
+    return FirstRows(task_.queries[0]);
+  };
+  EXPECT_THAT(popular(data::UserScope()), ElementsAre(1, 2, 3));
+  EXPECT_THAT(popular(data::UserScope::Of({"user_0004"}, {})), ElementsAre(1, 3, 0));
+  EXPECT_THAT(popular(data::UserScope::Of({}, {"user_00007"})), ElementsAre(2, 0, 1));
+  options_.required_filters.users = data::UserScope::None();
+  ExpectError(Resolve({Popular("nobody")}), ErrorReason::kInvalidField, "options.cold_start",
+              "cold_start: films has no interactions to tell what is popular; name a field; fields "
+              "with an order: year");
 }
 
 }  // namespace
