@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -14,12 +15,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/access_values.h"
 #include "app/json_object.h"
 #include "base/atomic_file.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "data/time_value.h"
 #include "filter/parser.h"
+#include "filter/required_filter.h"
+#include "service/collection_name.h"
+#include "simile/limits.h"
 
 namespace simile::app {
 namespace {
@@ -29,7 +34,6 @@ using service::Principal;
 using service::Role;
 
 constexpr std::size_t kFileBytesMax = 1U << 20;
-constexpr std::size_t kNameBytesMax = 128;
 
 // Beyond these a number is a mistake.
 constexpr double kRateMax = 1e9;
@@ -65,8 +69,8 @@ class PrincipalReader {
     status.Update(CheckKeys(object_, where_, kKnown));
     if (status.ok()) status = ReadRole(principal);
     if (status.ok()) status = ReadHashes(principal);
-    if (status.ok()) status = ReadTexts("certificates", principal.certificate_names);
-    if (status.ok()) status = ReadTexts("collections", principal.collections);
+    if (status.ok()) status = ReadCertificates(principal);
+    if (status.ok()) status = ReadCollections(principal);
     if (status.ok()) status = ReadFilter(principal);
     if (status.ok()) status = ReadExpiry(principal);
     if (status.ok()) status = ReadLimits(principal);
@@ -85,15 +89,18 @@ class PrincipalReader {
     return Refuse(
         fmt::format("{}: {}: {}", where_, key, fmt::format(format, std::forward<Parts>(parts)...)));
   }
+  // The error of a value, with its place.
+  absl::Status At(std::string_view key, const absl::Status& status) const {
+    return status.ok() ? status : Wrong(key, "{}", std::string(status.message()));
+  }
 
   absl::Status ReadName(Principal& principal) {
     const auto name = object_.find("name");
-    if (name == object_.end() || !name->is_string() || name->get<std::string>().empty() ||
-        name->get<std::string>().size() > kNameBytesMax) {
-      return Wrong("name",
-                   "give a string of 1 to {} bytes; logs and messages name the caller by it",
-                   kNameBytesMax);
+    if (name == object_.end() || !name->is_string()) {
+      return Wrong("name", "give a string; logs and messages name the caller by it");
     }
+    absl::Status status = At("name", CheckPrincipalName(name->get_ref<const std::string&>()));
+    if (!status.ok()) return status;
     principal.name = name->get<std::string>();
     where_ = fmt::format("{}: principal {}", file_name_, base::Quoted(principal.name));
     return absl::OkStatus();
@@ -109,16 +116,20 @@ class PrincipalReader {
     return absl::OkStatus();
   }
 
-  // A string, or a list of strings, none of them empty.
+  // A string, or a list of different strings, none of them empty.
   absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return absl::OkStatus();
     const std::span<const json> list = found->is_array()
                                            ? std::span(found->get_ref<const json::array_t&>())
                                            : std::span(&*found, 1);
+    std::set<std::string_view> known;
     for (const json& each : list) {
       if (!each.is_string() || each.get<std::string>().empty()) {
         return Wrong(key, "{} is not a string, or is empty", each.dump());
+      }
+      if (!known.insert(each.get_ref<const std::string&>()).second) {
+        return Wrong(key, "{} is given twice", each.dump());
       }
       texts.push_back(each.get<std::string>());
     }
@@ -131,18 +142,29 @@ class PrincipalReader {
     absl::Status status = ReadTexts("token_sha256", texts);
     if (!status.ok()) return status;
     for (const std::string& text : texts) {
-      service::TokenHash hash;
-      const bool is_hex = text.size() == 2 * hash.size() &&
-                          text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-      if (!is_hex) {
-        return Wrong("token_sha256",
-                     "not 64 hexadecimal digits; the token itself must not be here: `printf %s "
-                     "TOKEN | sha256sum`, or `simile token`");
-      }
-      std::ranges::copy(absl::HexStringToBytes(text), hash.begin());
-      principal.token_hashes.push_back(hash);
+      const absl::StatusOr<service::TokenHash> hash = ReadTokenHash(text);
+      if (!hash.ok()) return At("token_sha256", hash.status());
+      principal.token_hashes.push_back(*hash);
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ReadCertificates(Principal& principal) const {
+    absl::Status status = ReadTexts("certificates", principal.certificate_names);
+    for (const std::string& name : principal.certificate_names) {
+      if (status.ok()) status = At("certificates", CheckVisible(name));
+    }
+    return status;
+  }
+
+  absl::Status ReadCollections(Principal& principal) const {
+    absl::Status status = ReadTexts("collections", principal.collections);
+    for (const std::string& name : principal.collections) {
+      if (!status.ok()) return status;
+      const absl::Status named = service::CheckCollectionName("collections", name, Limits{});
+      if (!named.ok()) status = Refuse(fmt::format("{}: {}", where_, std::string(named.message())));
+    }
+    return status;
   }
 
   absl::Status ReadFilter(Principal& principal) const {
@@ -153,20 +175,17 @@ class PrincipalReader {
     }
     principal.required_filter = text->get<std::string>();
     const auto parsed = filter::Parse(principal.required_filter);
-    if (parsed.ok()) return absl::OkStatus();
-    return Wrong("required_filter", "{}", std::string(parsed.status().message()));
+    return At("required_filter",
+              parsed.ok() ? filter::CheckRequiredFilter(*parsed) : parsed.status());
   }
 
   absl::Status ReadExpiry(Principal& principal) const {
     const auto text = object_.find("expires");
     if (text == object_.end()) return absl::OkStatus();
-    const auto time = text->is_string() ? data::ParseTime(text->get<std::string>()) : std::nullopt;
-    if (!time) {
-      return Wrong("expires", "{} is not a time as \"2027-05-31T12:00:00Z\" or \"2027-05-31\"",
-                   text->dump());
-    }
-    principal.expires_at = std::chrono::system_clock::time_point(std::chrono::microseconds(*time));
-    return absl::OkStatus();
+    if (!text->is_string()) return Wrong("expires", "{} is not a string", text->dump());
+    const auto time = app::ReadExpiry(text->get_ref<const std::string&>());
+    if (time.ok()) principal.expires_at = *time;
+    return At("expires", time.status());
   }
 
   absl::Status ReadLimits(Principal& principal) const {
@@ -205,7 +224,7 @@ class PrincipalReader {
 absl::Status CheckDistinct(const std::vector<Principal>& principals, const std::string& file_name) {
   std::set<std::string> names;
   std::set<std::string> certificates;
-  std::set<service::TokenHash> hashes;
+  std::map<service::TokenHash, const Principal*> hashes;
   for (const Principal& principal : principals) {
     const std::string name = base::Quoted(principal.name);
     if (!names.insert(principal.name).second) {
@@ -217,9 +236,13 @@ absl::Status CheckDistinct(const std::vector<Principal>& principals, const std::
                                 file_name, name, base::Quoted(certificate)));
     }
     for (const service::TokenHash& hash : principal.token_hashes) {
-      if (hashes.insert(hash).second) continue;
-      return Refuse(
-          fmt::format("{}: principal {}: another one has the same token", file_name, name));
+      const auto [other, is_new] = hashes.try_emplace(hash, &principal);
+      if (is_new) continue;
+      return Refuse(fmt::format(
+          "{}: principal {}: {}", file_name, name,
+          other->second == &principal
+              ? "token_sha256: the same hash is given twice, in different letter case"
+              : fmt::format("{} has the same token", base::Quoted(other->second->name))));
     }
   }
   return absl::OkStatus();

@@ -2,9 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "app/access_file.h"
 
@@ -25,6 +29,13 @@ Paths FilesOf(const net::Tls* tls) {
   return paths;
 }
 
+// For a line of the log.
+std::string FirstNames(std::span<const std::string> names) {
+  constexpr std::size_t kNamesMax = 20;
+  const auto first = names.first(std::min(names.size(), kNamesMax));
+  return fmt::format("{}{}", fmt::join(first, ", "), first.size() < names.size() ? ", ..." : "");
+}
+
 }  // namespace
 
 AccessReload::AccessReload(std::filesystem::path access_file, std::shared_ptr<net::Tls> tls,
@@ -40,7 +51,8 @@ AccessReload::AccessReload(std::filesystem::path access_file, std::shared_ptr<ne
                       access_file_.empty() ? Paths{} : Paths{access_file_}},
       watched_certificates_{"certificates", "refused: the former ones stay in use",
                             FilesOf(tls_.get())},
-      next_warning_(clock.Now()) {}
+      next_warning_(clock.Now()),
+      next_line_end_warning_(clock.Now()) {}
 
 AccessReload::Stamps AccessReload::StampsOf(const Paths& files) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
@@ -61,6 +73,7 @@ void AccessReload::Look() {
   Look(watched_access_, [this] { return ReloadAccessFile(); });
   Look(watched_certificates_, [this] { return ReloadCertificates(); });
   WarnOfExpiry();
+  WarnOfLineEnds();
 }
 
 // The stamps are taken before the content, so that a change in between is seen the next time.
@@ -86,8 +99,9 @@ absl::Status AccessReload::ReloadAccessFile() {
   auto policy = ReadAccessFile(access_file_);
   if (!policy.ok()) return policy.status();
   const std::size_t count = (*policy)->principals().size();
-  access_.SetPolicy(*std::move(policy));
+  access_.SetPolicy(*policy);
   audit_.Write({{"change", watched_access_.name}, {"result", "done"}, {"principals", count}});
+  WarnOfEndedAccess(**policy);
   return absl::OkStatus();
 }
 
@@ -112,6 +126,33 @@ void AccessReload::WarnOfExpiry() {
       "at once",
       {{"file", tls_->files().certificate.string()},
        {"hours_left", std::chrono::duration_cast<std::chrono::hours>(left).count()}});
+}
+
+void AccessReload::WarnOfEndedAccess(const service::AccessPolicy& policy) const {
+  std::vector<std::string> ended;
+  for (const service::PrincipalPtr& principal : policy.principals()) {
+    if (principal->expires_at && clock_.WallNow() >= *principal->expires_at) {
+      ended.push_back(principal->name);
+    }
+  }
+  if (ended.empty()) return;
+  log_.Warn("the access of these principals has ended: give them another `expires`, or remove them",
+            {{"file", access_file_.string()},
+             {"count", ended.size()},
+             {"principals", FirstNames(ended)}});
+}
+
+void AccessReload::WarnOfLineEnds() {
+  if (clock_.Now() < next_line_end_warning_) return;
+  const std::vector<std::string> names = access_.TakeNamesWithLineEnd();
+  if (names.empty()) return;
+  next_line_end_warning_ = clock_.Now() + kReportInterval;
+  log_.Warn(
+      "a token was refused whose hash in the access file was made with a line end behind the "
+      "token: make the hash by `printf %s TOKEN | sha256sum`",
+      {{"file", access_file_.string()},
+       {"count", names.size()},
+       {"principals", FirstNames(names)}});
 }
 
 }  // namespace simile::app

@@ -20,7 +20,8 @@ namespace simile::app {
 
 // Takes what changed in the access file and the certificates into use while the server runs. A file
 // that is not valid, or cannot be read now, changes nothing; it is tried again each time, and
-// reported at once and then every ten minutes. Not thread-safe.
+// reported at once and then every ten minutes. Warns of what in a valid file may be a mistake: an
+// access that has ended, a hash that was made with a line end. Not thread-safe.
 class AccessReload {
  public:
   //   access_file  empty for none
@@ -59,6 +60,8 @@ class AccessReload {
   absl::Status ReloadAccessFile();
   absl::Status ReloadCertificates();
   void WarnOfExpiry();
+  void WarnOfEndedAccess(const service::AccessPolicy& policy) const;
+  void WarnOfLineEnds();
 
   const std::filesystem::path access_file_;
   const std::shared_ptr<net::Tls> tls_;
@@ -69,6 +72,7 @@ class AccessReload {
   Watched watched_access_;
   Watched watched_certificates_;
   Clock::TimePoint next_warning_;
+  Clock::TimePoint next_line_end_warning_;
 };
 
 }  // namespace simile::app

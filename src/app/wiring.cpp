@@ -188,7 +188,10 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared
              .admin_allowed = config_.admin_allowed || HasAccessFile(config_),
              .started_at = clock_.WallNow(),
              .started = clock_.Now(),
-             .read_metrics = [this] { return observe::ReadMetrics(collectables_); },
+             .read_metrics =
+                 [this](const service::PermittedServer&) {
+                   return observe::ReadMetrics(collectables_);
+                 },
              .examination = examination_},
       tls_(std::move(tls)),
       access_reload_(config_.access_file, tls_, access_, clock_, log_, base_->audit),

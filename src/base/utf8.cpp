@@ -43,6 +43,23 @@ bool IsControl(std::string_view sequence) {
   return sequence.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0;
 }
 
+std::uint32_t CodePointOf(std::string_view sequence) {
+  const auto byte = [sequence](std::size_t at) -> std::uint32_t {
+    return static_cast<unsigned char>(sequence[at]);
+  };
+  if (sequence.size() == 1) return byte(0);
+  // The lead byte of a sequence of n bytes keeps its lowest 7 - n bits for the code point.
+  std::uint32_t code = byte(0) & (0x7FU >> sequence.size());
+  for (std::size_t at = 1; at < sequence.size(); ++at) code = code << 6 | (byte(at) & 0x3FU);
+  return code;
+}
+
+bool IsInvisible(std::uint32_t code) {
+  return code == 0xA0 || code == 0xAD || code == 0x1680 || (code >= 0x2000 && code <= 0x200B) ||
+         code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202F) ||
+         (code >= 0x205F && code <= 0x206F) || code == 0x3000 || code == 0xFEFF;
+}
+
 void AppendUtf8(std::string& text, std::uint32_t code) {
   const auto byte = [&text](std::uint32_t bits) { text += static_cast<char>(bits); };
   const auto continuation = [&](unsigned shift) { byte(0x80 | (code >> shift & 0x3F)); };

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,13 +11,15 @@
 #include <nlohmann/json.hpp>
 
 #include "app/access_file.h"
+#include "app/access_values.h"
 #include "base/message_text.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
-#include "data/time_value.h"
 #include "service/access/access_policy.h"
+#include "service/collection_name.h"
+#include "simile/limits.h"
 
 namespace simile::cli {
 namespace {
@@ -45,17 +46,27 @@ absl::StatusOr<std::string> NewToken() {
   return fmt::format("{}{}", kTokenPrefix, text);
 }
 
+// The error of a flag's value.
+absl::Status Wrong(std::string_view flag, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(fmt::format("{}: {}", flag, std::string(status.message())));
+}
+
 absl::Status CheckTokenFlags(const TokenFlags& flags) {
   if (flags.role && !service::RoleNamed(*flags.role)) {
     return absl::InvalidArgumentError(
         fmt::format("--role {}: give read, write or admin", base::Quoted(*flags.role)));
   }
-  if (flags.expires && !data::ParseTime(*flags.expires)) {
-    return absl::InvalidArgumentError(
-        fmt::format("--expires {}: give a day as 2027-05-31, or a time as 2027-05-31T12:00:00Z",
-                    base::Quoted(*flags.expires)));
+  if (flags.name) {
+    const absl::Status named = app::CheckPrincipalName(*flags.name);
+    if (!named.ok()) return Wrong("--name", named);
   }
-  return absl::OkStatus();
+  for (const std::string& collection : flags.collections) {
+    absl::Status named = service::CheckCollectionName("--collection", collection, Limits{});
+    if (!named.ok()) return named;
+  }
+  return flags.expires ? Wrong("--expires", app::ReadExpiry(*flags.expires).status())
+                       : absl::OkStatus();
 }
 
 int PrintToken(const TokenFlags& flags) {
@@ -66,10 +77,7 @@ int PrintToken(const TokenFlags& flags) {
   principal.role = *service::RoleNamed(flags.role.value_or("read"));
   principal.token_hashes.push_back(service::HashToken(*token));
   principal.collections = flags.collections;
-  if (flags.expires) {
-    principal.expires_at = std::chrono::system_clock::time_point(
-        std::chrono::microseconds(*data::ParseTime(*flags.expires)));
-  }
+  if (flags.expires) principal.expires_at = *app::ReadExpiry(*flags.expires);
   const std::string entry = app::AccessEntryText(principal);
   if (flags.json) {
     fmt::print("{}",

@@ -32,8 +32,12 @@ std::span<const Row> SeenSets::Of(Row user) const {
 std::vector<Row> SeenSets::MostSeen(std::size_t item_count) const {
   std::vector<std::uint32_t> users(item_count, 0);
   for (const Row item : rows_) ++users[item];
+  return ByCount(users);
+}
+
+std::vector<Row> SeenSets::ByCount(std::span<const std::uint32_t> users) {
   std::vector<Row> seen;
-  for (std::size_t item = 0; item < item_count; ++item) {
+  for (std::size_t item = 0; item < users.size(); ++item) {
     if (users[item] > 0) seen.push_back(static_cast<Row>(item));
   }
   std::ranges::stable_sort(seen, std::greater<>(), [&](Row item) { return users[item]; });

@@ -23,6 +23,9 @@ class SeenSets {
   // The items that at least one user has seen, by descending number of users, then by row.
   // Cost: one pass over all pairs, and a sort of the items.
   std::vector<Row> MostSeen(std::size_t item_count) const;
+  // The items that some users have seen, in that order.
+  //   users  how many of them have seen each item
+  static std::vector<Row> ByCount(std::span<const std::uint32_t> users);
   std::uint64_t pair_count() const { return rows_.size(); }
   std::uint64_t bytes() const;
   // bytes() of so many users and distinct pairs.

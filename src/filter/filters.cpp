@@ -48,12 +48,12 @@ absl::StatusOr<PreparedFilter> Filters::Prepare(std::string_view filter,
   if (!expression.ok()) return expression.status();
   PreparedFilter prepared;
   prepared.text = ToText(*expression);
+  prepared.expression = *std::move(expression);
   prepared.rows = cache_.Find(prepared.text);
   if (prepared.rows != nullptr) return prepared;
   const absl::StatusOr<std::uint64_t> looks =
-      EstimateLooks(*expression, {collection_, payload_, dataset_.ids});
+      EstimateLooks(prepared.expression, {collection_, payload_, dataset_.ids});
   if (!looks.ok()) return looks.status();
-  prepared.expression = *std::move(expression);
   prepared.looks = *looks;
   return prepared;
 }

@@ -43,18 +43,6 @@ const Operator* FindWord(std::string_view text) {
   return found == Operators().end() ? nullptr : &*found;
 }
 
-// REQUIRES: sequence is one valid UTF-8 sequence.
-std::uint32_t CodePointOf(std::string_view sequence) {
-  const auto byte = [sequence](std::size_t at) -> std::uint32_t {
-    return static_cast<unsigned char>(sequence[at]);
-  };
-  if (sequence.size() == 1) return byte(0);
-  // The lead byte of a sequence of n bytes keeps its lowest 7 - n bits for the code point.
-  std::uint32_t code = byte(0) & (0x7FU >> sequence.size());
-  for (std::size_t at = 1; at < sequence.size(); ++at) code = code << 6 | (byte(at) & 0x3FU);
-  return code;
-}
-
 bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
 bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
 
@@ -62,14 +50,6 @@ bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || 
 bool IsTypographicQuote(std::uint32_t code) {
   return (code >= 0x2018 && code <= 0x201F) || code == 0x2039 || code == 0x203A || code == 0xAB ||
          code == 0xBB;
-}
-
-// Invisible characters, which arrive by pasting and make words differ that look alike. The joiners
-// U+200C and U+200D are not among them: words of some scripts need them.
-bool IsHidden(std::uint32_t code) {
-  return code == 0xA0 || code == 0xAD || code == 0x1680 || (code >= 0x2000 && code <= 0x200B) ||
-         code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202F) ||
-         (code >= 0x205F && code <= 0x206F) || code == 0x3000 || code == 0xFEFF;
 }
 
 // The length of the first character of text when a bare word may contain it, else 0.
@@ -82,9 +62,9 @@ std::size_t WordCharacterLength(std::string_view text) {
     return letter || IsDigit(byte) || byte == '_' || byte == '-' || byte == '.' || byte == '+';
   }
   const std::string_view sequence = text.substr(0, length);
-  const std::uint32_t code = CodePointOf(sequence);
-  const bool special = base::IsControl(sequence) || IsTypographicQuote(code) || IsHidden(code) ||
-                       FindSign(sequence).meant != nullptr;
+  const std::uint32_t code = base::CodePointOf(sequence);
+  const bool special = base::IsControl(sequence) || IsTypographicQuote(code) ||
+                       base::IsInvisible(code) || FindSign(sequence).meant != nullptr;
   return special ? 0 : length;
 }
 
@@ -108,7 +88,7 @@ std::string DescribeStray(std::string_view text) {
                        static_cast<unsigned char>(text[0]));
   }
   const std::string_view sequence = text.substr(0, length);
-  const std::uint32_t code = CodePointOf(sequence);
+  const std::uint32_t code = base::CodePointOf(sequence);
   if (base::IsControl(sequence)) {
     return fmt::format("the control character U+{:04X} is only written as {}, in quotes", code,
                        EscapeOf(code));
@@ -116,7 +96,7 @@ std::string DescribeStray(std::string_view text) {
   if (code == '`' || IsTypographicQuote(code)) {
     return fmt::format("{} is no quote here; write a straight one, \" or '", sequence);
   }
-  if (IsHidden(code)) {
+  if (base::IsInvisible(code)) {
     return fmt::format("an unusual space or invisible character, U+{:04X}; write a plain space",
                        code);
   }
@@ -353,7 +333,7 @@ std::string WriteQuoted(std::string_view text) {
     const std::string_view character =
         text.substr(0, std::max<std::size_t>(base::Utf8SequenceLength(text), 1));
     if (base::IsControl(character)) {
-      written += EscapeOf(CodePointOf(character));
+      written += EscapeOf(base::CodePointOf(character));
     } else {
       if (character == "\"" || character == "\\") written += '\\';
       written += character;

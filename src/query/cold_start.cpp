@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,10 +81,14 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
 }  // namespace
 
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start) {
+                                         const ColdStart& cold_start, const data::UserScope& users,
+                                         base::LongWork& work) {
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
-    const std::vector<Row>& most_seen = snapshot.dataset->profiles.most_seen;
-    if (!most_seen.empty()) return engine::RowOrder({}, &most_seen, snapshot.row_count());
+    auto counted = snapshot.user_subsets->Of(users, snapshot.dataset, work);
+    if (!counted.ok()) return counted.status();
+    if (!counted->most_seen->empty()) {
+      return engine::RowOrder(std::move(counted->most_seen), snapshot.row_count());
+    }
     return Refuse("cold_start", base::ErrorReason::kInvalidField,
                   fmt::format("{} has no interactions to tell what is popular; name a field{}",
                               snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));

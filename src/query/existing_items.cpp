@@ -7,6 +7,7 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "filter/required_filter.h"
 
 namespace simile::query {
 namespace {
@@ -22,8 +23,9 @@ absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::stri
   if (text.empty()) return Passing{};
   const auto filter = snapshot.filters->Prepare(text, work);
   if (!filter.ok()) return filter.status();
-  absl::Status within = snapshot.filters->CheckLooks(filter->looks);
-  if (!within.ok()) return within;
+  absl::Status status = filter::CheckRequiredFilter(filter->expression);
+  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
+  if (!status.ok()) return status;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
   return Passing{{filter->text, *std::move(rows)}, filter->looks};
@@ -55,7 +57,7 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
   if (!of_request.ok()) return of_request.status();
   return ExistingItems(snapshot,
                        snapshot.filters->Intersection(of_caller->named, of_request->named),
-                       of_caller->looks + of_request->looks);
+                       of_caller->looks + of_request->looks, filters.users);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {
@@ -63,11 +65,26 @@ std::optional<Row> ExistingItems::Find(std::string_view id) const {
   return row && (mask() == nullptr || mask()->Allows(*row)) ? row : std::nullopt;
 }
 
+std::optional<Row> ExistingItems::FindUser(std::string_view id) const {
+  return users_.Find(snapshot_->dataset->profiles.ids, id);
+}
+
+absl::StatusOr<std::string> ExistingItems::ItemNotFoundText(std::string_view id,
+                                                            base::LongWork& work) const {
+  return NotFoundText("item", id, mask() == nullptr, snapshot_->dataset->ids, work);
+}
+
+absl::StatusOr<std::string> ExistingItems::UserNotFoundText(std::string_view id,
+                                                            base::LongWork& work) const {
+  const bool may_offer = mask() == nullptr && users_.is_all();
+  return NotFoundText("user", id, may_offer, snapshot_->dataset->profiles.ids, work);
+}
+
 absl::StatusOr<std::string> ExistingItems::NotFoundText(std::string_view kind, std::string_view id,
-                                                        const data::IdIndex& ids,
+                                                        bool may_offer, const data::IdIndex& ids,
                                                         base::LongWork& work) const {
   std::string offer;
-  if (mask() == nullptr) {
+  if (may_offer) {
     const absl::StatusOr<std::string> nearest = ids.Nearest(id, work);
     if (!nearest.ok()) return nearest.status();
     offer = base::DidYouMean(*nearest);

@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
+#include "data/user_scope.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/filters.h"
 #include "simile/row_mask.h"
@@ -16,15 +17,16 @@
 namespace simile::query {
 
 // Rows that do not pass both do not exist for the call: they are neither found nor returned. Empty:
-// all pass.
+// all pass. Nor do users that are not the caller's.
 struct RequiredFilters {
   std::string_view of_request;
   std::string_view of_caller;  // set with its access, and not shown to it
+  data::UserScope users = {};  // that exist for the caller
 };
 
-// The items of a snapshot that exist for a call: all of them, or those that pass its required
-// filters. A caller cannot tell an item that does not pass from one that the collection does not
-// have. Borrows the snapshot.
+// The items of a snapshot that exist for a call, all of them or those that pass its required
+// filters, and the users that do. A caller cannot tell an item that does not pass, or a user of
+// others, from one that the collection does not have. Borrows the snapshot.
 class ExistingItems {
  public:
   //   field  the name of the request's filter: "options.required_filter"
@@ -36,6 +38,8 @@ class ExistingItems {
                                               std::string_view field, base::LongWork& work);
 
   std::optional<Row> Find(std::string_view id) const;
+  std::optional<Row> FindUser(std::string_view id) const;
+  const data::UserScope& users() const { return users_; }
   // How often the filters looked at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
   // Their rows; null for all.
@@ -43,20 +47,30 @@ class ExistingItems {
   const filter::NamedRows& named_rows() const { return passing_; }
 
   // What an error says of an id that was not found, with the nearest known one unless there is a
-  // required filter: it would name what the caller must not see.
-  //   kind  "item", "user"
-  //   ids   of that kind
+  // required filter, or users do not exist for the caller: it would name what the caller must not
+  // see.
   // Errors: work's.
-  absl::StatusOr<std::string> NotFoundText(std::string_view kind, std::string_view id,
-                                           const data::IdIndex& ids, base::LongWork& work) const;
+  absl::StatusOr<std::string> ItemNotFoundText(std::string_view id, base::LongWork& work) const;
+  absl::StatusOr<std::string> UserNotFoundText(std::string_view id, base::LongWork& work) const;
 
  private:
-  ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing, std::uint64_t looks)
-      : snapshot_(&snapshot), passing_(std::move(passing)), looks_(looks) {}
+  ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing, std::uint64_t looks,
+                data::UserScope users)
+      : snapshot_(&snapshot),
+        passing_(std::move(passing)),
+        looks_(looks),
+        users_(std::move(users)) {}
+
+  //   kind       "item", "user"
+  //   may_offer  another one of `ids`
+  absl::StatusOr<std::string> NotFoundText(std::string_view kind, std::string_view id,
+                                           bool may_offer, const data::IdIndex& ids,
+                                           base::LongWork& work) const;
 
   const engine::Snapshot* snapshot_;
   filter::NamedRows passing_;
   std::uint64_t looks_;
+  data::UserScope users_;
 };
 
 }  // namespace simile::query

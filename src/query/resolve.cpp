@@ -28,13 +28,16 @@ constexpr std::uint64_t kNumberNs = 2;
 constexpr std::uint64_t kExcludedIdNs = 170;
 
 // Whether the query names a user without a profile and says which rows to answer with instead.
-bool IsColdStart(const engine::Snapshot& snapshot, const QueryRequest& request) {
+bool IsColdStart(const engine::Snapshot& snapshot, const data::UserScope& users,
+                 const QueryRequest& request) {
   const auto* const user = std::get_if<ByUser>(&request.target);
-  return user != nullptr && request.cold_start && !snapshot.dataset->profiles.ids.Find(user->id);
+  return user != nullptr && request.cold_start &&
+         !users.Find(snapshot.dataset->profiles.ids, user->id);
 }
 
-std::uint32_t VectorCount(const engine::Snapshot& snapshot, const QueryRequest& request) {
-  if (IsColdStart(snapshot, request)) return 0;
+std::uint32_t VectorCount(const engine::Snapshot& snapshot, const data::UserScope& users,
+                          const QueryRequest& request) {
+  if (IsColdStart(snapshot, users, request)) return 0;
   const auto* const examples = std::get_if<ByExamples>(&request.target);
   if (examples == nullptr || examples->strategy == Strategy::kAverageVector) return 1;
   return static_cast<std::uint32_t>(examples->positive.size() + examples->negative.size());
@@ -200,7 +203,7 @@ class Resolver {
   // mistake should not wait for the first user without a profile.
   absl::Status CheckColdStart(const QueryRequest& request) const {
     if (!request.cold_start || request.cold_start->field.empty()) return absl::OkStatus();
-    return OrderOf(snapshot_, *request.cold_start).status();
+    return Order(*request.cold_start).status();
   }
 
   // offset + k, of at most count_max rows or groups that exist.
@@ -210,7 +213,8 @@ class Resolver {
   }
 
   absl::Status ResolveTarget(const QueryRequest& request) {
-    if (IsColdStart(snapshot_, request)) return ResolveColdStart(*request.cold_start);
+    if (IsColdStart(snapshot_, call_.items.users(), request))
+      return ResolveColdStart(*request.cold_start);
     return std::visit([this](const auto& target) { return BuildVectors(target); }, request.target);
   }
 
@@ -235,11 +239,15 @@ class Resolver {
   }
 
   absl::Status ResolveColdStart(const ColdStart& cold_start) {
-    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start);
+    absl::StatusOr<engine::RowOrder> order = Order(cold_start);
     if (!order.ok()) return order.status();
     query_.order = *std::move(order);
     query_.diversity.reset();  // its rule needs scores
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<engine::RowOrder> Order(const ColdStart& cold_start) const {
+    return OrderOf(snapshot_, cold_start, call_.items.users(), call_.work);
   }
 
   template <class Single>
@@ -280,7 +288,8 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
   task.queries.assign(requests.size(), {});
   std::size_t vector_count = 0;
   for (std::size_t index = 0; index < requests.size(); ++index) {
-    task.queries[index].vector_count = VectorCount(snapshot, requests[index]);
+    task.queries[index].vector_count =
+        VectorCount(snapshot, options.required_filters.users, requests[index]);
     vector_count += task.queries[index].vector_count;
   }
   absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(vector_count, snapshot.dim());

@@ -26,11 +26,12 @@ struct CallOptions {
 // collection's rows (the field's keywords, for groups); the service drops the first `offset`.
 // REQUIRES: k >= 1 and the bounds of simile::Limits, checked by the service.
 // Errors: ITEM_NOT_FOUND and USER_NOT_FOUND with the nearest known id, unless there is a required
-//         filter; DIMENSION_MISMATCH; INVALID_FILTER; UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a
-//         non-finite number, a length outside 2^-60..2^60 (0 is within for dot), an item that is
-//         not searchable, vectors that cancel each other out, or a field that cannot be grouped or
-//         ordered by; work's. Messages start with `queries[i]` when there is more than one query.
-//         After an error the task's queries are not to be used.
+//         filter, or users that do not exist for the caller; DIMENSION_MISMATCH; INVALID_FILTER;
+//         UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a non-finite number, a length outside
+//         2^-60..2^60 (0 is within for dot), an item that is not searchable, vectors that cancel
+//         each other out, or a field that cannot be grouped or ordered by; work's. Messages start
+//         with `queries[i]` when there is more than one query. After an error the task's queries
+//         are not to be used.
 // Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,

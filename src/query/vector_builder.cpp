@@ -75,8 +75,8 @@ absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, floa
                                   std::vector<Row>& excluded) const {
   const std::optional<Row> item = items_.Find(target.id);
   if (!item) {
-    return NotFound(place, "id", ErrorReason::kItemNotFound, "item", target.id,
-                    snapshot_.dataset->ids);
+    return NotFound(place, "id", ErrorReason::kItemNotFound,
+                    items_.ItemNotFoundText(target.id, work_));
   }
   if (snapshot_.searchable != nullptr && !snapshot_.searchable->Allows(*item)) {
     return ErrorAt(
@@ -98,17 +98,17 @@ absl::Status VectorBuilder::Build(const Place& place, const std::variant<ByVecto
 absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, float* row,
                                   std::vector<Row>& excluded) const {
   const data::Profiles& profiles = snapshot_.dataset->profiles;
-  if (profiles.ids.size() == 0) {
+  if (profiles.ids.size() == 0 && items_.users().is_all()) {
     return ErrorAt(
         place, target.field, ErrorReason::kUserNotFound,
         fmt::format("{} has no user profiles: its folder had no user_ids.json when it was loaded; "
                     "restart or reload after adding it",
                     snapshot_.collection));
   }
-  const std::optional<Row> user = profiles.ids.Find(target.id);
+  const std::optional<Row> user = items_.FindUser(target.id);
   if (!user) {
-    return NotFound(place, target.field, ErrorReason::kUserNotFound, "user", target.id,
-                    profiles.ids);
+    return NotFound(place, target.field, ErrorReason::kUserNotFound,
+                    items_.UserNotFoundText(target.id, work_));
   }
   Copy(profiles.vectors.view(), *user, row);
   if (target.exclude_seen) {
@@ -121,9 +121,7 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
 }
 
 absl::Status VectorBuilder::NotFound(const Place& place, std::string_view field, ErrorReason reason,
-                                     std::string_view kind, std::string_view id,
-                                     const data::IdIndex& ids) const {
-  const absl::StatusOr<std::string> text = items_.NotFoundText(kind, id, ids, work_);
+                                     const absl::StatusOr<std::string>& text) {
   return text.ok() ? ErrorAt(place, field, reason, *text) : text.status();
 }
 

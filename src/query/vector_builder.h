@@ -45,10 +45,10 @@ class VectorBuilder {
                       float* row) const;
 
  private:
-  // ITEM_NOT_FOUND or USER_NOT_FOUND, with the nearest known id.
-  //   field, kind  "id", "item"
-  absl::Status NotFound(const Place& place, std::string_view field, base::ErrorReason reason,
-                        std::string_view kind, std::string_view id, const data::IdIndex& ids) const;
+  // ITEM_NOT_FOUND or USER_NOT_FOUND.
+  //   text  of the message, or the error of what should find it
+  static absl::Status NotFound(const Place& place, std::string_view field, base::ErrorReason reason,
+                               const absl::StatusOr<std::string>& text);
   // The length of a vector.
   //   field  of the request, for errors
   template <class Number>

@@ -106,11 +106,13 @@ void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& r
   call.Finish(Guarded([&] {
     absl::Status allowed = CheckAdminAllowed(parts);
     if (!allowed.ok()) return allowed;
+    const auto server = call.access().PermitServer();
+    if (!server.ok()) return server.status();
     FillTime(parts.clock.WallNow(), *response.mutable_taken_at());
     FillTime(parts.started_at, *response.mutable_started_at());
     response.set_uptime_us(Microseconds(parts.clock.Now() - parts.started));
     FillBackend(parts.backend, *response.mutable_backend());
-    for (const observe::MetricSample& sample : parts.read_metrics()) {
+    for (const observe::MetricSample& sample : parts.read_metrics(*server)) {
       FillMetric(sample, *response.add_metrics());
     }
     return absl::OkStatus();

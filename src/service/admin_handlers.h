@@ -32,7 +32,8 @@ struct AdminParts {
   bool admin_allowed = false;  // GetStats and Diagnose
   std::chrono::system_clock::time_point started_at;
   Clock::TimePoint started;  // the same moment
-  std::function<std::vector<observe::MetricSample>()> read_metrics;
+  // Takes the proof that the caller may see what the metrics tell of.
+  std::function<std::vector<observe::MetricSample>(const PermittedServer&)> read_metrics;
   SelfExamination& examination;
 };
 

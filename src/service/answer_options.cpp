@@ -42,10 +42,10 @@ template absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath*,
                                                              const Limits&);
 
 absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
-                             const engine::Snapshot& snapshot) {
-  if (expected.empty() || expected == snapshot.id) return absl::OkStatus();
+                             std::string_view collection, const std::string& id) {
+  if (expected.empty() || expected == id) return absl::OkStatus();
   return RefuseFor(base::ErrorReason::kSnapshotMismatch, field, "{} has content {}, not {}",
-                   snapshot.collection, base::Quoted(snapshot.id), base::Quoted(expected));
+                   collection, base::Quoted(id), base::Quoted(expected));
 }
 
 }  // namespace simile::service

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "engine/snapshots/snapshot.h"
 #include "service/field_path.h"
 #include "simile/limits.h"
 
@@ -36,8 +36,9 @@ absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, con
 
 // Checks that a snapshot has the content that the caller expects.
 //   expected  empty for any
+//   id        of the snapshot
 // Errors: SNAPSHOT_MISMATCH with both ids.
 absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
-                             const engine::Snapshot& snapshot);
+                             std::string_view collection, const std::string& id);
 
 }  // namespace simile::service

@@ -15,7 +15,7 @@ ChangeAudit::ChangeAudit(observe::AuditLog& log, AnyCall& call, std::string_view
       request_id_(call.request_id()),
       collection_(collection) {}
 
-void ChangeAudit::Ended(const absl::Status& status) const noexcept {
+void ChangeAudit::Ended(const absl::Status& status, Text text) const noexcept {
   static_cast<void>(Guarded([&] {
     if (!status.ok() && !log_.AdmitsFailure(base::ReasonOf(status))) return;
     const std::string_view result =
@@ -27,6 +27,8 @@ void ChangeAudit::Ended(const absl::Status& status) const noexcept {
                                              {"request_id", request_id_},
                                              {"result", result}};
     if (!collection_.empty()) fields.emplace_back("collection", collection_);
+    const std::string error(status.message());
+    if (text == Text::kWritten) fields.emplace_back("error", error);
     log_.Write(fields);
   }));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,10 @@ class ChangeAudit {
   //   log  borrowed
   ChangeAudit(observe::AuditLog& log, AnyCall& call, std::string_view collection);
 
+  // Whether the line has the text of an error: where the reply to the call leaves it out.
+  enum class Text : std::uint8_t { kLeftOut, kWritten };
   // Writes the line. Without memory for it there is none.
-  void Ended(const absl::Status& status) const noexcept;
+  void Ended(const absl::Status& status, Text text = Text::kLeftOut) const noexcept;
 
  private:
   observe::AuditLog& log_;

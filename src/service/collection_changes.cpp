@@ -72,7 +72,8 @@ ChangeCaller WaitingFor(const std::shared_ptr<Answer>& answer) {
 }
 
 absl::Status CheckExpected(const ChangeRequest& request, const engine::Snapshot& served) {
-  return CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id, served);
+  return CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id,
+                         served.collection, served.id);
 }
 
 // Whether the fingerprints alone show that two states of a folder have different content.

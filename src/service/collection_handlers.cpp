@@ -24,9 +24,8 @@ constexpr std::string_view kFewerValues = "lower values_max";
 
 // How a call takes part in a change: it gets the progress, and then the collection.
 template <class Response>
-ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call,
-                      const std::shared_ptr<const ChangeAudit>& audit) {
-  ChangeCaller caller;
+PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
+  PermittedChangeCaller caller;
   caller.progress = [&call](const engine::ChangeProgress& progress) {
     // Without memory this caller misses a progress message; the change goes on.
     static_cast<void>(Guarded([&] {
@@ -35,13 +34,11 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
       call.Send(std::move(response));
     }));
   };
-  caller.done = [&parts, &call, audit](const absl::StatusOr<engine::SnapshotPtr>& result) {
-    audit->Ended(result.status());
-    if (!result.ok()) return call.Finish(result.status());
+  caller.done = [&parts, &call](const absl::StatusOr<PermittedStatus>& served) {
+    if (!served.ok()) return call.Finish(served.status());
     call.Finish(Guarded([&] {
       Response response;
-      FillCollection({(*result)->collection, engine::CollectionState::kServing, {}, *result},
-                     parts.changes, parts.backend, *response.mutable_collection());
+      FillCollection(*served, parts.backend, *response.mutable_collection());
       call.Send(std::move(response));
     }));
   };
@@ -54,23 +51,23 @@ ChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call
 template <class Response, class Request>
 void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
                  const Request& request) {
+  ChangeRequest change;
   std::shared_ptr<const ChangeAudit> audit;
-  const absl::Status started = Guarded([&] {
-    ChangeRequest change = request();
+  absl::StatusOr<PermittedCollection> collection;
+  PermittedChangeCaller caller;
+  absl::Status status = Guarded([&] {
+    change = request();
     audit = std::make_shared<const ChangeAudit>(parts.audit, call, change.collection);
-    absl::Status allowed = call.access().CheckCollection(change.collection);
-    if (allowed.ok()) {
-      allowed = call.access().CheckFolder(change.collection, change.folder.path);
-    }
-    if (call.access().is_bound() && !change.folder.path.empty()) {
-      change.folder.within = change.collection;
-    }
-    if (!allowed.ok()) return allowed;
-    return parts.changes.Start(std::move(change), CallerOf(parts, call, audit));
+    caller = CallerOf(parts, call);
+    collection = call.access().Permit(change.collection);
+    return collection.status();
   });
-  if (started.ok()) return;
-  if (audit) audit->Ended(started);
-  call.Finish(started);
+  if (status.ok()) {
+    status = parts.collections.Start(*collection, std::move(change), audit, std::move(caller));
+  } else if (audit) {
+    audit->Ended(status);
+  }
+  if (!status.ok()) call.Finish(status);
 }
 
 // A reload or a rollback.
@@ -105,50 +102,62 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
   FillBackend(parts.backend, *response.mutable_backend());
   // The bytes of a token and of the lengths around each message.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
-  for (const engine::CollectionStatus& status : parts.store.List()) {
-    if (status.name <= *after || !call.access().CheckCollection(status.name).ok()) continue;
+  parts.collections.ForEach(call.access(), *after, [&](const PermittedStatus& status) {
     const int count = response.collections_size();
-    if (count == static_cast<int>(*page_size)) {
+    bool is_full = count == static_cast<int>(*page_size);
+    if (!is_full) {
+      v1::Collection& collection = *response.add_collections();
+      FillCollection(status, parts.backend, collection);
+      constexpr std::uint64_t kLengthBytes = 8;
+      bytes += collection.ByteSizeLong() + kLengthBytes;
+      is_full = bytes > parts.limits.reply_bytes_default && count > 0;
+      if (is_full) response.mutable_collections()->RemoveLast();
+    }
+    if (is_full) {
       response.set_next_page_token(
           WriteCollectionPageToken(response.collections(count - 1).name()));
-      return absl::OkStatus();
     }
-    v1::Collection& collection = *response.add_collections();
-    FillCollection(status, parts.changes, parts.backend, collection);
-    constexpr std::uint64_t kLengthBytes = 8;
-    bytes += collection.ByteSizeLong() + kLengthBytes;
-    if (bytes <= parts.limits.reply_bytes_default || count == 0) continue;
-    response.mutable_collections()->RemoveLast();
-    response.set_next_page_token(WriteCollectionPageToken(response.collections(count - 1).name()));
-    return absl::OkStatus();
-  }
+    return !is_full;
+  });
   return absl::OkStatus();
+}
+
+// The snapshot that fields are described of.
+// Errors: INVALID_FIELD; PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH.
+absl::StatusOr<PermittedSnapshot> SnapshotToDescribe(const CollectionParts& parts, Call& call,
+                                                     const v1::DescribeFieldsRequest& request) {
+  absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
+  if (!named.ok()) return named;
+  const auto collection = call.access().Permit(request.collection());
+  if (!collection.ok()) return collection.status();
+  auto snapshot = parts.collections.snapshots().Pin(*collection);
+  if (!snapshot.ok()) return snapshot;
+  absl::Status expected =
+      CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id(),
+                      collection->name(), snapshot->id());
+  if (!expected.ok()) return expected;
+  return snapshot;
 }
 
 absl::Status DescribeFields(const CollectionParts& parts, Call& call,
                             const v1::DescribeFieldsRequest& request,
                             v1::DescribeFieldsResponse& response) {
   const Limits& limits = parts.limits;
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
-  status.Update(call.access().CheckCollection(request.collection()));
-  status.Update(call.access().CheckSeesAllRows(request.collection()));
-  if (!status.ok()) return status;
   const std::uint32_t values_max =
       request.has_values_max() ? request.values_max() : kFieldValuesDefault;
   if (values_max > limits.field_values_max) {
     return Refuse(FieldPath{"values_max"}, "{}; give 0 to {}", base::Grouped(values_max),
                   base::Grouped(limits.field_values_max));
   }
-  const auto snapshot = parts.store.Pin(request.collection());
+  const auto permitted = SnapshotToDescribe(parts, call, request);
+  if (!permitted.ok()) return permitted.status();
+  const auto snapshot = permitted->AllRows();
   if (!snapshot.ok()) return snapshot.status();
-  status = CheckSnapshotId(FieldPath{"expected_snapshot_id"}, request.expected_snapshot_id(),
-                           **snapshot);
-  if (!status.ok()) return status;
   base::LongWork work = WorkOf(call, parts.clock, "the fields were described");
   std::uint64_t bytes = 0;
   for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
     v1::FieldDescription& message = *response.add_fields();
-    status = FillDescription(field, values_max, work, message);
+    absl::Status status = FillDescription(field, values_max, work, message);
     if (!status.ok()) return status;
     bytes += message.ByteSizeLong();
     if (bytes > limits.reply_bytes_default) {
@@ -174,11 +183,12 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
                          v1::GetCollectionResponse& response) {
   call.Finish(Guarded([&] {
     absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
-    named.Update(call.access().CheckCollection(request.collection()));
     if (!named.ok()) return named;
-    const auto status = parts.store.Get(request.collection());
+    const auto collection = call.access().Permit(request.collection());
+    if (!collection.ok()) return collection.status();
+    const auto status = parts.collections.Status(*collection);
     if (!status.ok()) return status.status();
-    FillCollection(*status, parts.changes, parts.backend, *response.mutable_collection());
+    FillCollection(*status, parts.backend, *response.mutable_collection());
     FillBackend(parts.backend, *response.mutable_backend());
     return absl::OkStatus();
   }));
@@ -222,12 +232,12 @@ void HandleUnload(const CollectionParts& parts, Call& call,
                   const v1::UnloadCollectionRequest& request) {
   call.Finish(Guarded([&] {
     const ChangeAudit audit(parts.audit, call, request.collection());
-    absl::Status status = call.access().CheckCollection(request.collection());
-    if (status.ok()) {
-      status = parts.changes.Unload(request.collection(), request.expected_snapshot_id());
+    const auto collection = call.access().Permit(request.collection());
+    if (collection.ok()) {
+      return parts.collections.Unload(*collection, request.expected_snapshot_id(), audit);
     }
-    audit.Ended(status);
-    return status;
+    audit.Ended(collection.status());
+    return collection.status();
   }));
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "engine/snapshots/snapshot_store.h"
 #include "observe/audit_log.h"
 #include "service/call.h"
-#include "service/collection_changes.h"
 #include "service/collection_message.h"
+#include "service/served_collections.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
@@ -29,8 +28,7 @@ namespace simile::service {
 // What the handlers of CollectionService use. Owned by wiring.
 struct CollectionParts {
   const Clock& clock;
-  const engine::SnapshotStore& store;
-  CollectionChanges& changes;
+  const ServedCollections& collections;
   const ServingBackend& backend;
   observe::AuditLog& audit;
   const Limits& limits;

@@ -114,15 +114,20 @@ void FillSummaryValue(const filter::SummaryValue& value, v1::PayloadValue& messa
   std::visit(SetValue{message}, value);
 }
 
-void FillSnapshot(const engine::Snapshot& snapshot, v1::Collection& message) {
-  const data::Dataset& dataset = *snapshot.dataset;
-  message.set_snapshot_id(snapshot.id);
-  message.set_snapshot_version(snapshot.version);
-  FillTime(snapshot.loaded_at, *message.mutable_loaded_at());
-  message.set_rows(snapshot.row_count());
+// What every caller sees of a snapshot.
+void FillIdentity(const PermittedSnapshot& snapshot, v1::Collection& message) {
+  message.set_snapshot_id(snapshot.id());
+  message.set_snapshot_version(snapshot.version());
+  FillTime(snapshot.loaded_at(), *message.mutable_loaded_at());
   message.set_dim(static_cast<std::uint32_t>(snapshot.dim()));
-  message.set_metric(dataset.metric == Metric::kCosine ? v1::Collection::METRIC_COSINE
-                                                       : v1::Collection::METRIC_DOT);
+  message.set_metric(snapshot.metric() == Metric::kCosine ? v1::Collection::METRIC_COSINE
+                                                          : v1::Collection::METRIC_DOT);
+}
+
+// What a caller to whom all rows exist sees besides.
+void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
+  const data::Dataset& dataset = *snapshot.dataset;
+  message.set_rows(snapshot.row_count());
   message.set_users(dataset.profiles.ids.size());
   message.set_interactions(dataset.profiles.seen.pair_count());
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
@@ -195,23 +200,25 @@ void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& me
   message.set_bytes_total(progress.bytes_total);
 }
 
-void FillCollection(const engine::CollectionStatus& status, const CollectionChanges& changes,
-                    const ServingBackend& backend, v1::Collection& message) {
+void FillCollection(const PermittedStatus& status, const ServingBackend& backend,
+                    v1::Collection& message) {
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
-  if (status.snapshot == nullptr) {
+  if (!status.snapshot) {
     FillServedBy(backend.Now(), *message.mutable_backend());
     return;
   }
-  FillSnapshot(*status.snapshot, message);
-  const CollectionChanges::Origin origin = changes.OriginOf(*status.snapshot);
-  message.set_folder(origin.folder);
-  message.set_rollback_snapshot_id(origin.rollback_snapshot_id);
-  const FallbackBackend fallback = engine::FallbackOf(*status.snapshot);
+  FillIdentity(*status.snapshot, message);
+  message.set_folder(status.origin.folder);
+  message.set_rollback_snapshot_id(status.origin.rollback_snapshot_id);
+  const auto snapshot = status.snapshot->AllRows();
+  if (!snapshot.ok()) return;
+  FillContent(**snapshot, message);
+  const FallbackBackend fallback = engine::FallbackOf(**snapshot);
   const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
   FillServedBy(served_by, *message.mutable_backend());
-  const std::string_view engine = engine::EngineOf(*status.snapshot, served_by);
+  const std::string_view engine = engine::EngineOf(**snapshot, served_by);
   message.mutable_backend()->set_engine(std::string(engine));
 }
 

@@ -8,9 +8,8 @@
 
 #include "base/long_work.h"
 #include "engine/snapshots/change_progress.h"
-#include "engine/snapshots/snapshot_store.h"
 #include "filter/field_summary.h"
-#include "service/collection_changes.h"
+#include "service/served_collections.h"
 #include "simile/backend.h"
 
 namespace google::protobuf {
@@ -50,7 +49,7 @@ void FillBackend(const ServingBackend& backend, v1::BackendStatus& message);
 void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message);
 
 // A collection's state and, when it has a snapshot, what that holds and where it came from.
-void FillCollection(const engine::CollectionStatus& status, const CollectionChanges& changes,
-                    const ServingBackend& backend, v1::Collection& message);
+void FillCollection(const PermittedStatus& status, const ServingBackend& backend,
+                    v1::Collection& message);
 
 }  // namespace simile::service

@@ -44,27 +44,25 @@ struct Source {
   RowShape shape;
 };
 
-// Errors: PERMISSION_DENIED; those of the store; SNAPSHOT_MISMATCH, UNKNOWN_PAYLOAD_FIELD,
-// INVALID_FILTER; work's.
+// Errors: PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH,
+// UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
 absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std::string& collection,
                                 const AnswerOptions& options, base::LongWork& work) {
-  absl::Status allowed = call.access().CheckCollection(collection);
-  if (!allowed.ok()) return allowed;
-  auto snapshot = parts.store.Pin(collection);
-  if (!snapshot.ok()) return snapshot.status();
-  absl::Status expected =
-      CheckSnapshotId({"expected_snapshot_id"}, options.expected_snapshot_id, **snapshot);
+  const auto permitted = call.access().Permit(collection);
+  if (!permitted.ok()) return permitted.status();
+  const auto pinned = parts.snapshots.Pin(*permitted);
+  if (!pinned.ok()) return pinned.status();
+  absl::Status expected = CheckSnapshotId({"expected_snapshot_id"}, options.expected_snapshot_id,
+                                          collection, pinned->id());
   if (!expected.ok()) return expected;
+  const auto [snapshot, filters] = pinned->RowsThatPass(options.required_filter);
   auto payload =
-      SelectPayload({"payload"}, collection, *options.payload, (*snapshot)->dataset->payload);
+      SelectPayload({"payload"}, collection, *options.payload, snapshot->dataset->payload);
   if (!payload.ok()) return payload.status();
-  auto items = query::ExistingItems::Create(
-      **snapshot, {options.required_filter, call.access().required_filter()}, "required_filter",
-      work);
+  auto items = query::ExistingItems::Create(*snapshot, filters, "required_filter", work);
   if (!items.ok()) return items.status();
-  return Source{*std::move(snapshot),
-                *std::move(items),
-                {*std::move(payload), options.with_vectors, options.with_rows}};
+  return Source{
+      snapshot, *std::move(items), {*std::move(payload), options.with_vectors, options.with_rows}};
 }
 
 // Rows of the ids, in their order.
@@ -77,7 +75,7 @@ absl::StatusOr<std::vector<Row>> FindRows(const Source& source, const v1::FetchR
     const std::string& id = request.ids(index);
     const auto row = source.items.Find(id);
     if (!row) {
-      const auto text = source.items.NotFoundText("item", id, source.snapshot->dataset->ids, work);
+      const auto text = source.items.ItemNotFoundText(id, work);
       if (!text.ok()) return text.status();
       return RefuseFor(base::ErrorReason::kItemNotFound, {"ids", nullptr, index}, "{}", *text);
     }

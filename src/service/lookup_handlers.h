@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/snapshots/snapshot_store.h"
 #include "service/call.h"
+#include "service/served_snapshots.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
@@ -15,7 +15,7 @@ namespace simile::service {
 // What the handlers of LookupService use. Owned by wiring.
 struct LookupParts {
   const Clock& clock;
-  const engine::SnapshotStore& store;
+  const ServedSnapshots& snapshots;
   const Limits& limits;
 };
 

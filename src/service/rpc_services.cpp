@@ -17,6 +17,7 @@
 #include "service/rpc_environment.h"
 #include "service/search_handlers.h"
 #include "service/search_pipeline.h"
+#include "service/served_collections.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
@@ -165,11 +166,11 @@ class RpcServices::Impl {
                     parts.log_requests,
                     RequestIds(RandomSeed()),
                     ResolveWorkers(WorkerOptions(parts.limits), parts.clock)},
-        pipeline({parts.clock, parts.store, parts.executor, parts.metrics, parts.limits,
+        served(parts.store, parts.changes),
+        pipeline({parts.clock, served.snapshots(), parts.executor, parts.metrics, parts.limits,
                   environment.workers}),
-        collection_parts{parts.clock,   parts.store, parts.changes,
-                         parts.backend, parts.audit, parts.limits},
-        lookup_parts{parts.clock, parts.store, parts.limits},
+        collection_parts{parts.clock, served, parts.backend, parts.audit, parts.limits},
+        lookup_parts{parts.clock, served.snapshots(), parts.limits},
         admin_parts(parts.admin),
         search(SearchMethods(environment, pipeline)),
         collections(CollectionMethods(environment, collection_parts)),
@@ -178,6 +179,7 @@ class RpcServices::Impl {
         health(HealthMethods(environment, parts.health)) {}
 
   RpcEnvironment environment;
+  const ServedCollections served;
   const SearchPipeline pipeline;
   const CollectionParts collection_parts;
   const LookupParts lookup_parts;

@@ -14,16 +14,17 @@ void Handle(const SearchPipeline& pipeline, Call& call, const Request& request,
             absl::StatusOr<ValidSearch> (&validate)(const Request&, const Limits&),
             SearchPipeline::Method method) {
   ValidSearch search;
+  absl::StatusOr<PermittedCollection> collection;
   const absl::Status status = Guarded([&] {
-    absl::Status allowed = call.access().CheckCollection(request.collection());
-    if (!allowed.ok()) return allowed;
+    collection = call.access().Permit(request.collection());
+    if (!collection.ok()) return collection.status();
     auto valid = validate(request, pipeline.limits());
     if (!valid.ok()) return valid.status();
     search = *std::move(valid);
     return call.access().HoldQueries(search.queries.size());
   });
   if (!status.ok()) return call.Finish(status);
-  pipeline.Run(call, request.collection(), std::move(search), method);
+  pipeline.Run(call, *std::move(collection), std::move(search), method);
 }
 
 }  // namespace

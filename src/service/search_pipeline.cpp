@@ -152,9 +152,11 @@ std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_
 
 // What a call keeps while the executor has its task.
 struct SearchPipeline::Pending {
+  PermittedCollection collection;
   ValidSearch search;
   Method method;
-  engine::SnapshotPtr snapshot;
+  std::optional<PermittedSnapshot> pinned;
+  engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
   RowShape shape;
   std::vector<ResultPage> pages;  // [queries]
   std::string next_page_token;    // empty: there is no next page, or none was asked for
@@ -163,19 +165,19 @@ struct SearchPipeline::Pending {
 SearchPipeline::SearchPipeline(const Parts& parts)
     : parts_(parts), reply_remedy_(ReplyRemedy(parts.limits)) {}
 
-void SearchPipeline::Run(Call& call, const std::string& collection, ValidSearch search,
+void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch search,
                          Method method) const {
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
-    const auto pending =
-        std::make_shared<Pending>(Pending{std::move(search), method, nullptr, {}, {}, {}});
-    const auto submitted = Submit(call, collection, pending);
+    const auto pending = std::make_shared<Pending>(
+        Pending{std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}});
+    const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
-    const auto resolve = [this, &call, &collection, pending] {
+    const auto resolve = [this, &call, pending] {
       const absl::Status again = Guarded([&] {
         // It may have waited long.
         absl::Status wanted = WorkOf(call, Deadline(call), parts_.clock, kStep).Ask();
-        return wanted.ok() ? Submit(call, collection, pending).status() : wanted;
+        return wanted.ok() ? Submit(call, pending).status() : wanted;
       });
       if (!again.ok()) Refuse(call, again);
     };
@@ -189,16 +191,18 @@ void SearchPipeline::Run(Call& call, const std::string& collection, ValidSearch 
   // Otherwise the executor finishes the call, or a worker.
 }
 
-absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& collection,
+absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
                                             const std::shared_ptr<Pending>& pending) const {
   const ValidSearch& search = pending->search;
   const bool on_io_thread = net::OnIoThread();
-  auto pinned = Pin(collection, search);
+  auto pinned = Pin(pending->collection, search);
   if (!pinned.ok()) return pinned.status();
-  pending->snapshot = *std::move(pinned);
+  pending->pinned = *std::move(pinned);
+  const auto filtered = pending->pinned->RowsThatPass(search.answer.required_filter);
+  pending->snapshot = filtered.snapshot;
   const engine::Snapshot& snapshot = *pending->snapshot;
-  auto payload = SelectPayload({"options.payload"}, collection, *search.answer.payload,
-                               snapshot.dataset->payload);
+  auto payload = SelectPayload({"options.payload"}, pending->collection.name(),
+                               *search.answer.payload, snapshot.dataset->payload);
   if (!payload.ok()) return payload.status();
   pending->shape = {*std::move(payload), search.answer.with_vectors, search.answer.with_rows};
 
@@ -208,10 +212,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call, const std::string& colle
   task->deadline = Deadline(call);
   task->cancelled = call.cancelled();
   task->priority = search.priority;
-  const query::CallOptions options{
-      PathOf(pending->method),
-      search.exclude_ids,
-      {search.answer.required_filter, call.access().required_filter()}};
+  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters};
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
@@ -246,14 +247,15 @@ void SearchPipeline::Refuse(Call& call, const absl::Status& status) const {
   call.Finish(status);
 }
 
-absl::StatusOr<engine::SnapshotPtr> SearchPipeline::Pin(const std::string& collection,
-                                                        const ValidSearch& search) const {
+absl::StatusOr<PermittedSnapshot> SearchPipeline::Pin(const PermittedCollection& collection,
+                                                      const ValidSearch& search) const {
   const std::optional<PageToken>& token = search.paging.token;
-  auto pinned = token ? parts_.store.PinContent(collection, token->snapshot_id)
-                      : parts_.store.Pin(collection);
+  auto pinned = token ? parts_.snapshots.PinContent(collection, token->snapshot_id)
+                      : parts_.snapshots.Pin(collection);
   if (!pinned.ok()) return pinned;
-  absl::Status expected = CheckSnapshotId({"options.expected_snapshot_id"},
-                                          search.answer.expected_snapshot_id, **pinned);
+  absl::Status expected =
+      CheckSnapshotId({"options.expected_snapshot_id"}, search.answer.expected_snapshot_id,
+                      collection.name(), pinned->id());
   if (!expected.ok()) return expected;
   return pinned;
 }
@@ -279,7 +281,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {
-    parts_.store.Lease(*pending.snapshot, parts_.limits.page_lease);
+    parts_.snapshots.Lease(*pending.pinned, parts_.limits.page_lease);
   }
   parts_.metrics.RecordAnswer(call.method(), pending.pages.size(), answer.receipt.cost);
   return reply;

@@ -8,11 +8,11 @@
 #include <absl/status/statusor.h>
 
 #include "engine/queue/executor.h"
-#include "engine/snapshots/snapshot_store.h"
 #include "observe/metrics.h"
 #include "service/call.h"
 #include "service/resolve_workers.h"
 #include "service/search_reply.h"
+#include "service/served_snapshots.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
 
@@ -25,7 +25,7 @@ class SearchPipeline {
  public:
   struct Parts {
     const Clock& clock;
-    engine::SnapshotStore& store;
+    const ServedSnapshots& snapshots;
     engine::Executor& executor;
     observe::Metrics& metrics;
     const Limits& limits;
@@ -38,17 +38,16 @@ class SearchPipeline {
 
   // Finishes the call: at once with an error, or later where the executor completes its task. What
   // is too long for an I/O thread goes to a worker.
-  void Run(Call& call, const std::string& collection, ValidSearch search, Method method) const;
+  void Run(Call& call, PermittedCollection collection, ValidSearch search, Method method) const;
 
   const Limits& limits() const { return parts_.limits; }
 
  private:
   struct Pending;
-  absl::StatusOr<engine::SnapshotPtr> Pin(const std::string& collection,
-                                          const ValidSearch& search) const;
+  absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection,
+                                        const ValidSearch& search) const;
   // False when that takes longer than an I/O thread may: to be called again on a worker.
-  absl::StatusOr<bool> Submit(Call& call, const std::string& collection,
-                              const std::shared_ptr<Pending>& pending) const;
+  absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.

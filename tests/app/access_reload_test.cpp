@@ -35,9 +35,14 @@ class MovedClock final : public Clock {
   std::chrono::seconds moved_{0};
 };
 
-std::string Principals(const std::string& name) {
+// Of one principal, whose token is `token`.
+//   members  further ones: R"(, "expires": "2027-05-31")"
+std::string Principals(const std::string& name, const std::string& members = "",
+                       const std::string& token = "a token") {
+  const service::TokenHash hash = service::HashToken(token);
   return fmt::format(
-      R"({{"principals": [{{"name": "{}", "role": "read", "token_sha256": "{:064}"}}]}})", name, 7);
+      R"({{"principals": [{{"name": "{}", "role": "read", "token_sha256": "{:02x}"{}}}]}})", name,
+      fmt::join(hash, ""), members);
 }
 
 class AccessReloadTest : public testing::Test {
@@ -113,6 +118,49 @@ TEST_F(AccessReloadTest, WarnsOnceADayOfACertificateThatExpiresSoon) {
     const std::string left = fmt::format("hours_left={}\n", 24 * (13 - day) + 12);
     EXPECT_THAT(Look(), AllOf(HasSubstr("expires soon"), HasSubstr(left)));
     EXPECT_EQ(Look(), "");
+  }
+}
+
+TEST_F(AccessReloadTest, NamesPrincipalsWhoseAccessHasEnded) {
+  folder_.Write("access.json", Principals("former", R"(, "expires": "2001-05-31")"));
+  Begin();
+  EXPECT_THAT(Look(), AllOf(HasSubstr("warning the access of these principals has ended"),
+                            HasSubstr("count=1 principals=former\n")));
+  EXPECT_EQ(Look(), "") << "said when the file is read";
+  folder_.Write("access.json", Principals("latter", R"(, "expires": "2201-05-31")"));
+  EXPECT_THAT(Look(), testing::Not(HasSubstr("has ended")));
+}
+
+class LineEndTest : public AccessReloadTest {
+ protected:
+  void Refuse(const std::string& token) {
+    const auto no_names = [] { return std::vector<std::string>(); };
+    service::Caller caller;
+    EXPECT_FALSE(access_
+                     .Admit("simile.v1.SearchService/Search", service::Role::kRead,
+                            {"Bearer " + token, false, no_names}, caller)
+                     .ok());
+  }
+};
+
+TEST_F(LineEndTest, NamesThePrincipalWhoseHashWasMadeWithOne) {
+  for (const char* const line_end : {"\n", "\r\n"}) {
+    folder_.Write("access.json", Principals("ranker", "", std::string("a token") + line_end));
+    Begin();
+    Look();
+    Refuse("another token");
+    EXPECT_EQ(Look(), "");
+    Refuse("a token");
+    EXPECT_THAT(Look(), AllOf(HasSubstr("made with a line end behind the token"),
+                              HasSubstr("count=1 principals=ranker\n"),
+                              testing::Not(HasSubstr("a token\n"))));
+    Refuse("a token");
+    clock_.Advance(minutes(9));
+    EXPECT_EQ(Look(), "") << "said every ten minutes";
+    clock_.Advance(minutes(1));
+    EXPECT_THAT(Look(), HasSubstr("principals=ranker\n"));
+    clock_.Advance(minutes(10));
+    EXPECT_EQ(Look(), "") << "refused no more";
   }
 }
 

@@ -134,8 +134,7 @@ TEST_F(WiringTest, WarnsOfAnAddressThatOthersReachUnencrypted) {
   scratch_.Write("server.pem", pair.certificate);
   scratch_.Write("server.key", pair.key);
   scratch_.Write("access.json", R"({"principals": [{"name": "ranker", "role": "read",
-      "token_sha256": ")" + std::string(64, 'a') +
-                                    R"("}]})");
+      "token_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}]})");
   const std::string open = "anyone who reaches this address can search, unencrypted";
   const std::string proxied = "tokens and answers cross the network unencrypted, unless a proxy";
   struct Case {

@@ -144,7 +144,7 @@ TEST_F(ClientCommandsTest, BulkWorkHasTheAnswersOfOnlineWork) {
 }
 
 TEST_F(ClientCommandsTest, ARequiredFilterHidesRowsFromEveryPartOfACall) {
-  const std::string westerns = "genres:Western";
+  const std::string westerns = "genres = Western";
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--required-filter", westerns, "-k", "5", "--json"});
     return Run(arguments);
@@ -231,7 +231,7 @@ TEST_F(ClientCommandsTest, FetchShowsItemsWithAllTheyHave) {
   EXPECT_FALSE(fetched["items"][0].contains("row"));
   EXPECT_EQ(fetched["snapshot_id"].get<std::string>().size(), 32U);
   const ProgramRun hidden =
-      Run({"fetch", "--id", "heat-1995", "--required-filter", "genres:Western", "--json"});
+      Run({"fetch", "--id", "heat-1995", "--required-filter", "genres = Western", "--json"});
   EXPECT_EQ(hidden.exit_code, 1);
   EXPECT_EQ(json::parse(hidden.printed)["error"]["reason"], "ITEM_NOT_FOUND");
   EXPECT_EQ(Run({"fetch"}).exit_code, 64);

@@ -78,11 +78,11 @@ std::vector<RefusedLine> RefusedLines() {
        "--filter, column 1: films has no field \"genre\". Did you mean \"genres\"? " + fields},
       {with(heat, {"--filter", "title:" + std::string(8'200, 'x')}), "options.filter",
        "--filter: 8,206 bytes; a filter may have 8,192"},
-      {{"similar", "--like", "heat-1995", "--required-filter", "genre:Drama"},
+      {{"similar", "--like", "heat-1995", "--required-filter", "genre = Drama"},
        "options.required_filter",
        "--required-filter, column 1: films has no field \"genre\". Did you mean \"genres\"? " +
            fields},
-      {{"fetch", "--id", "heat-1995", "--required-filter", "genre:Drama"},
+      {{"fetch", "--id", "heat-1995", "--required-filter", "genre = Drama"},
        "required_filter",
        "--required-filter, column 1: films has no field \"genre\". Did you mean \"genres\"? " +
            fields},

@@ -1,4 +1,4 @@
-#include "query/resolve.h"
+#include "query/resolve_fixture.h"
 
 #include <cmath>
 #include <limits>
@@ -11,10 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_builder.h"
-#include "engine/fake_clock.h"
 #include "engine/sample_data.h"
-#include "engine/search/call_context.h"
 
 namespace simile::query {
 namespace {
@@ -26,65 +23,10 @@ using testing::IsEmpty;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Four films of three dimensions; two users, of whom the first has seen two films.
-class ResolveTest : public testing::Test {
- protected:
-  explicit ResolveTest(Metric metric = Metric::kCosine) {
-    auto dataset = std::make_shared<data::Dataset>();
-    dataset->metric = metric;
-    dataset->vectors = engine::MatrixOf({{1, 0, 0}, {0, 1, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
-    dataset->ids = engine::IdsOf({"toy-story-1995", "heat-1995", "alien-1979", "stalker-1979"});
-    dataset->profiles.ids = engine::IdsOf({"user_00042", "user_00007"});
-    dataset->profiles.vectors = engine::MatrixOf({{0, 0.8F, 0.6F}, {0, 0, 1}});
-    dataset->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}});
-    dataset->payload = Years();
-    task_.deadline = Clock::TimePoint::max();
-    dataset_ = dataset;
-    snapshot_ = engine::SnapshotOf(dataset);
-  }
-
-  static data::PayloadTable Years() {
-    data::PayloadTableBuilder builder(4, Limits{});
-    for (const std::int64_t year : {1995, 1995, 1979, 1979})
-      EXPECT_TRUE(builder.Add({{"year", {year}}}).ok());
-    return std::move(builder).Build();
-  }
-
-  absl::Status Resolve(const std::vector<QueryRequest>& requests) {
-    const engine::CallContext context(task_, clock_);
-    base::LongWork work([&context] { return context.Check("the filters were evaluated"); });
-    return ResolveQueries(snapshot_, requests, options_, work, task_);
-  }
-  std::vector<float> Vector(std::size_t query) const {
-    const std::span<const float> row = task_.vectors.view()[query];
-    return {row.begin(), row.end()};
-  }
-
-  std::shared_ptr<data::Dataset> dataset_;
-  engine::Snapshot snapshot_;
-  engine::FakeClock clock_;
-  CallOptions options_;
-  engine::SearchTask task_;
-};
-
 class ResolveDotTest : public ResolveTest {
  protected:
   ResolveDotTest() : ResolveTest(Metric::kDot) {}
 };
-
-void ExpectError(const absl::Status& status, ErrorReason reason, std::string_view field,
-                 const std::string& message) {
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(base::InfoOf(base::ReasonOf(status)).name, base::InfoOf(reason).name);
-  EXPECT_EQ(base::FieldOf(status), field);
-  EXPECT_EQ(std::string(status.message()), message);
-}
-
-QueryRequest Of(decltype(QueryRequest::target) target) {
-  QueryRequest request;
-  request.target = std::move(target);
-  return request;
-}
 
 TEST_F(ResolveTest, BringsAVectorToUnitLengthInDouble) {
   ASSERT_TRUE(Resolve({Of(ByVector{{3, 0, 4}}), Of(ByVector{{1, 1, 1}})}).ok());
@@ -372,16 +314,6 @@ TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
               "the caller gave up before the filters were evaluated");
 }
 
-ByExamples ExamplesOf(Strategy strategy, const std::vector<std::string>& positive,
-                      const std::vector<std::string>& negative) {
-  ByExamples examples;
-  examples.strategy = strategy;
-  for (const std::string& id : positive) examples.positive.push_back({ByItem{id}});
-  for (const std::string& id : negative) examples.negative.push_back({ByItem{id}});
-  return examples;
-}
-
-// A unit vector along (x, y, z).
 std::vector<float> Along(double x, double y, double z) {
   const double length = std::sqrt(x * x + y * y + z * z);
   return {static_cast<float>(x / length), static_cast<float>(y / length),
@@ -482,20 +414,6 @@ TEST_F(ResolveTest, NamesTheErrorOfABlend) {
               ErrorReason::kInvalidField, "queries[0].blend",
               "blend: its two vectors cancel each other out, so that no direction is left to "
               "search in; give another weight");
-}
-
-QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
-  QueryRequest request = Of(ByUser{user});
-  request.k = 3;
-  request.cold_start = std::move(cold_start);
-  return request;
-}
-
-// The rows that the query is answered with.
-std::vector<Row> FirstRows(const engine::ResolvedQuery& query) {
-  engine::OrderedRows rows(*query.order, query.k, query.mask.get(), query.excluded());
-  while (!rows.done()) rows.ReadPiece();
-  return {rows.rows().begin(), rows.rows().end()};
 }
 
 TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
@@ -618,80 +536,6 @@ TEST_F(ResolveTest, RefusesAVectorAsStoredOfAnotherLength) {
 TEST_F(ResolveDotTest, TakesAVectorAsStoredOfAnyLength) {
   ASSERT_TRUE(Resolve({Of(ByVector{{3, -7.5F, 4}, true})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(3, -7.5F, 4));
-}
-
-// Calls whose required filter only the two films of 1979 pass, rows 2 and 3.
-class RequiredFilterTest : public ResolveTest {
- protected:
-  RequiredFilterTest() { options_.required_filters.of_request = "year < 1990"; }
-
-  static QueryRequest ByAVector(std::string_view filter) {
-    QueryRequest request = Of(ByVector{{1, 0, 0}});
-    request.filter = filter;
-    return request;
-  }
-};
-
-TEST_F(RequiredFilterTest, IsJoinedWithEveryQuerysFilter) {
-  ASSERT_TRUE(Resolve({ByAVector(""), ByAVector("year = 1995"), ByAVector("id = \"alien-1979\""),
-                       ByAVector(""), ByAVector("year = 1995")})
-                  .ok());
-  for (const engine::ResolvedQuery& query : task_.queries) ASSERT_NE(query.mask, nullptr);
-  EXPECT_EQ(task_.queries[0].mask->AllowedCount(), 2U);
-  EXPECT_TRUE(task_.queries[0].mask->Allows(2));
-  EXPECT_EQ(task_.queries[1].mask->AllowedCount(), 0U);
-  EXPECT_EQ(task_.queries[2].mask->AllowedCount(), 1U);
-  EXPECT_TRUE(task_.queries[2].mask->Allows(2));
-  EXPECT_EQ(task_.queries[3].mask, task_.queries[0].mask);
-  EXPECT_EQ(task_.queries[4].mask, task_.queries[1].mask) << "made once for the call";
-  for (const engine::ResolvedQuery& query : task_.queries) {
-    EXPECT_EQ(query.existing, task_.queries[0].mask);
-  }
-}
-
-TEST_F(RequiredFilterTest, HidesItemsThatDoNotPass) {
-  ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"})}).ok());
-  // The same message as for an item that nobody has, and nothing offered in its place.
-  ExpectError(Resolve({Of(ByItem{"heat-1995"})}), ErrorReason::kItemNotFound, "queries[0].id",
-              "no item \"heat-1995\" in films");
-  ExpectError(Resolve({Of(ByItem{"heat-199"})}), ErrorReason::kItemNotFound, "queries[0].id",
-              "no item \"heat-199\" in films");
-  for (const Strategy strategy :
-       {Strategy::kAverageVector, Strategy::kBestScore, Strategy::kSumScores}) {
-    ExpectError(Resolve({Of(ExamplesOf(strategy, {"alien-1979"}, {"heat-1995"}))}),
-                ErrorReason::kItemNotFound, "queries[0].examples.negative[0].id",
-                "examples.negative[0]: no item \"heat-1995\" in films");
-  }
-  ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00042"}})}),
-              ErrorReason::kItemNotFound, "queries[0].blend.id",
-              "blend: no item \"heat-1995\" in films");
-}
-
-TEST_F(RequiredFilterTest, OffersNoUserEither) {
-  ExpectError(Resolve({Of(ByUser{"user_42"})}), ErrorReason::kUserNotFound, "queries[0].user_id",
-              "no user \"user_42\" in films");
-}
-
-TEST_F(RequiredFilterTest, AppliesToAColdStart) {
-  QueryRequest request = WithColdStart("nobody", {});
-  ASSERT_TRUE(Resolve({request}).ok());
-  EXPECT_THAT(FirstRows(task_.queries[0]), ElementsAre(2, 3));
-}
-
-TEST_F(RequiredFilterTest, NamesItsErrorAndItsColumn) {
-  options_.required_filters.of_request = "yeer < 1990";
-  ExpectError(Resolve({ByAVector("")}), ErrorReason::kInvalidFilter, "options.required_filter",
-              "options.required_filter, column 1: films has no field \"yeer\". Did you mean "
-              "\"year\"? Fields: year.");
-  options_.required_filters.of_request = " ";
-  EXPECT_EQ(base::ReasonOf(Resolve({ByAVector("")})), ErrorReason::kInvalidFilter)
-      << "never taken for no filter";
-}
-
-TEST_F(RequiredFilterTest, IsNotEvaluatedForACallThatIsOver) {
-  task_.deadline = clock_.Now();
-  ExpectError(Resolve({ByAVector("")}), ErrorReason::kDeadlineExceeded, "",
-              "the deadline passed before the filters were evaluated");
 }
 
 }  // namespace

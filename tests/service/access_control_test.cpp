@@ -186,19 +186,47 @@ TEST_F(AccessControlTest, BindsToCollections) {
   Caller caller;
   ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", caller).ok());
   const CallAccess access(caller);
-  EXPECT_TRUE(access.CheckCollection("films").ok());
-  EXPECT_EQ(std::string(access.CheckCollection("users").message()),
+  const auto films = access.Permit("films");
+  ASSERT_TRUE(films.ok());
+  EXPECT_EQ(std::string(access.Permit("users").status().message()),
             "reader may not use the collection \"users\"; it may use films, books");
-  EXPECT_TRUE(CallAccess().CheckCollection("users").ok());
+  EXPECT_TRUE(CallAccess().Permit("users").ok());
   for (const char* folder : {"", "films", "films/2026-11"}) {
-    EXPECT_TRUE(access.CheckFolder("films", folder).ok()) << folder;
+    EXPECT_TRUE(films->CheckFolder(folder).ok()) << folder;
   }
   for (const char* folder : {"books", "films-old", "./films", "/films"}) {
-    EXPECT_EQ(base::ReasonOf(access.CheckFolder("films", folder)),
-              base::ErrorReason::kPermissionDenied)
+    EXPECT_EQ(base::ReasonOf(films->CheckFolder(folder)), base::ErrorReason::kPermissionDenied)
         << folder;
   }
-  EXPECT_TRUE(CallAccess().CheckFolder("films", "books").ok());
+  EXPECT_TRUE(CallAccess().Permit("films")->CheckFolder("books").ok());
+}
+
+TEST_F(AccessControlTest, PermitsChangesToTheRoleThatMayMakeThem) {
+  Set({Named("reader", Role::kRead), Named("writer", Role::kWrite)});
+  Caller reader;
+  Caller writer;
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of reader", reader).ok());
+  ASSERT_TRUE(Admit(Role::kRead, "Bearer token of writer", writer).ok());
+  EXPECT_EQ(std::string(CallAccess(reader).Permit("films")->CheckMayChange().message()),
+            "reader has the role read; changes need write");
+  EXPECT_TRUE(CallAccess(writer).Permit("films")->CheckMayChange().ok());
+  EXPECT_TRUE(CallAccess().Permit("films")->CheckMayChange().ok());
+}
+
+TEST_F(AccessControlTest, PermitsTheWholeServerToThoseForWhomAllRowsExist) {
+  Principal some_rows = Named("some-rows", Role::kAdmin);
+  some_rows.required_filter = "year >= 1990";
+  Principal some_collections = Named("some-collections", Role::kAdmin);
+  some_collections.collections = {"films"};
+  Set({some_rows, some_collections, Named("all", Role::kAdmin)});
+  for (const char* name : {"some-rows", "some-collections", "all"}) {
+    Caller caller;
+    ASSERT_TRUE(Admit(Role::kAdmin, std::string("Bearer token of ") + name, caller).ok());
+    const CallAccess access(caller);
+    EXPECT_EQ(access.PermitServer().ok(), std::string_view(name) == "all") << name;
+    EXPECT_EQ(access.Permit("films")->sees_all_rows(), std::string_view(name) != "some-rows");
+  }
+  EXPECT_TRUE(CallAccess().PermitServer().ok());
 }
 
 }  // namespace

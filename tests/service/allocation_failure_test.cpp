@@ -329,10 +329,12 @@ class AllocationFailureTest : public testing::Test {
                                                     report.compute_us, report.queue_us);
                              }};
   ResolveWorkers workers_{{}, clock_};
-  const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_, workers_}};
+  const ServedCollections served_{store_, changes_};
+  const SearchPipeline pipeline_{
+      {clock_, served_.snapshots(), executor_, metrics_, limits_, workers_}};
   observe::AuditLog audit_{log_, clock_};
-  const CollectionParts collections_{clock_, store_, changes_, serving_, audit_, limits_};
-  const LookupParts lookups_{clock_, store_, limits_};
+  const CollectionParts collections_{clock_, served_, serving_, audit_, limits_};
+  const LookupParts lookups_{clock_, served_.snapshots(), limits_};
 };
 
 using Edit = std::function<void(v1::SearchRequest& request, v1::Query& query)>;

@@ -152,7 +152,8 @@ class SearchPipelineTest : public testing::Test {
                              clock_,
                              {}};
   ResolveWorkers workers_{{}, clock_};
-  const SearchPipeline pipeline_{{clock_, store_, executor_, metrics_, limits_, workers_}};
+  const ServedSnapshots snapshots_{store_};
+  const SearchPipeline pipeline_{{clock_, snapshots_, executor_, metrics_, limits_, workers_}};
 };
 
 TEST_F(SearchPipelineTest, AnswersWithHitsAndReceipt) {
@@ -358,7 +359,7 @@ TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
 TEST_F(SearchPipelineTest, EndsCountingAtTheServersOwnLimit) {
   Limits limits;
   limits.reply_bytes_max = 300;
-  const SearchPipeline pipeline({clock_, store_, executor_, metrics_, limits, workers_});
+  const SearchPipeline pipeline({clock_, snapshots_, executor_, metrics_, limits, workers_});
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.mutable_options()->set_reply_bytes_max(100);

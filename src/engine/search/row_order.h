@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,6 +28,10 @@ class RowOrder {
   RowOrder(std::string_view field, Column column, std::size_t row_count)
       : field_(field), column_(column), row_count_(row_count) {}
 
+  // Of a list of rows that it keeps.
+  RowOrder(std::shared_ptr<const std::vector<Row>> rows, std::size_t row_count)
+      : column_(rows.get()), rows_(std::move(rows)), row_count_(row_count) {}
+
   const std::string& field() const { return field_; }
   const Column& column() const { return column_; }
   std::size_t row_count() const { return row_count_; }
@@ -33,6 +39,7 @@ class RowOrder {
  private:
   std::string field_;
   Column column_;
+  std::shared_ptr<const std::vector<Row>> rows_;  // that column_ is; null where it is borrowed
   std::size_t row_count_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/user_scope.h"
 #include "engine/snapshots/held_memory.h"
 #include "filter/filters.h"
 #include "filter/text_index.h"
@@ -33,7 +34,9 @@ struct Snapshot {
   std::shared_ptr<const RowMask> searchable;
   // Never null.
   std::shared_ptr<const filter::TextIndex> text_index = std::make_shared<const filter::TextIndex>();
-  std::shared_ptr<const filter::Filters> filters;             // never null once published
+  std::shared_ptr<const filter::Filters> filters;  // never null once published
+  // Never null. A cache, which fills while the snapshot is served.
+  std::shared_ptr<data::UserSubsets> user_subsets = std::make_shared<data::UserSubsets>();
   std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
   ResidentPlan index_plan;                                    // the most that the indexes take
 

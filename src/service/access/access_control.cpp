@@ -91,7 +91,10 @@ absl::Status AccessControl::Admit(std::string_view method, Role needed,
   if (now == nullptr) return absl::OkStatus();
   PrincipalPtr principal;
   absl::Status found = Find(*now, credentials, caller, principal);
-  if (!found.ok()) return found;
+  if (!found.ok()) {
+    if (caller.token_hash) NoteLineEnd(*now, *TokenIn(credentials.authorization));
+    return found;
+  }
   return CheckPrincipal(method, needed, std::move(principal), caller);
 }
 
@@ -123,6 +126,23 @@ absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
                                    NameOf(found.role), method, NameOf(needed)));
   }
   return caller.use->CountCall(found, clock_);
+}
+
+std::vector<std::string> AccessControl::TakeNamesWithLineEnd() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names(names_with_line_end_.begin(), names_with_line_end_.end());
+  names_with_line_end_.clear();
+  return names;
+}
+
+void AccessControl::NoteLineEnd(const AccessPolicy& policy, std::string_view token) {
+  for (const std::string_view line_end : {"\n", "\r\n"}) {
+    const PrincipalPtr principal =
+        policy.FindToken(HashToken(fmt::format("{}{}", token, line_end)));
+    if (principal == nullptr) continue;
+    const std::lock_guard lock(mutex_);
+    names_with_line_end_.insert(principal->name);
+  }
 }
 
 std::shared_ptr<PrincipalUse> AccessControl::UseOf(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,13 @@ class AccessControl {
   // Errors: the same.
   absl::Status AdmitAgain(std::string_view method, Role needed, Caller& caller);
 
+  // The principals whose hash was made from a token with a line end behind it, as `echo` prints
+  // one: the token alone was refused since the last call of this method. In order, distinct.
+  std::vector<std::string> TakeNamesWithLineEnd();
+
  private:
+  // Remembers whose token this would be with a line end behind it.
+  void NoteLineEnd(const AccessPolicy& policy, std::string_view token);
   absl::Status CheckPrincipal(std::string_view method, Role needed, PrincipalPtr principal,
                               Caller& caller);
   std::shared_ptr<PrincipalUse> UseOf(const std::string& name);
@@ -65,6 +72,7 @@ class AccessControl {
   mutable std::mutex mutex_;                                   // guards the members below
   std::shared_ptr<const AccessPolicy> policy_;                 // null: everyone may call
   std::map<std::string, std::shared_ptr<PrincipalUse>> uses_;  // by the principal's name
+  std::set<std::string> names_with_line_end_;
 };
 
 }  // namespace simile::service

@@ -1,7 +1,5 @@
 #include "service/access/call_access.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -9,8 +7,10 @@
 
 namespace simile::service {
 
-absl::Status CallAccess::CheckCollection(std::string_view collection) const {
-  if (principal() == nullptr || principal()->MaySee(collection)) return absl::OkStatus();
+absl::StatusOr<PermittedCollection> CallAccess::Permit(std::string_view collection) const {
+  if (principal() == nullptr || principal()->MaySee(collection)) {
+    return PermittedCollection(collection, caller_.principal);
+  }
   return base::Error(
       base::ErrorReason::kPermissionDenied,
       fmt::format("{} may not use the collection {}; it may use {}", principal()->name,
@@ -18,25 +18,11 @@ absl::Status CallAccess::CheckCollection(std::string_view collection) const {
       "collection");
 }
 
-absl::Status CallAccess::CheckFolder(std::string_view collection, std::string_view folder) const {
-  if (!is_bound() || folder.empty()) return absl::OkStatus();
-  const std::filesystem::path named(folder);
-  if (*named.begin() == std::filesystem::path(collection)) return absl::OkStatus();
-  return base::Error(
-      base::ErrorReason::kPermissionDenied,
-      fmt::format(
-          "{} may use some collections only, so it may load {} from the folder {} and those "
-          "inside, not from {}",
-          principal()->name, base::Quoted(collection), base::Quoted(collection),
-          base::Quoted(folder)),
-      "folder");
-}
-
-absl::Status CallAccess::CheckSeesAllRows(std::string_view collection) const {
-  if (required_filter().empty()) return absl::OkStatus();
+absl::StatusOr<PermittedServer> CallAccess::PermitServer() const {
+  if (sees_all()) return PermittedServer();
   return base::Error(base::ErrorReason::kPermissionDenied,
-                     fmt::format("this describes all rows of {}, of which {} sees some",
-                                 base::Quoted(collection), principal()->name));
+                     fmt::format("this tells of all collections and rows, of which {} sees some",
+                                 principal()->name));
 }
 
 absl::Status CallAccess::HoldBytes(std::uint64_t bytes) {

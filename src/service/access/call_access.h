@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "service/access/access_control.h"
+#include "service/access/permitted_collection.h"
 
 namespace simile::service {
 
@@ -23,23 +25,18 @@ class CallAccess {
 
   // Null when anyone may call.
   const Principal* principal() const { return caller_.principal.get(); }
-  // Whether only some collections exist for the caller.
-  bool is_bound() const { return principal() != nullptr && !principal()->collections.empty(); }
-  // Which rows exist for the caller; empty: all.
-  std::string_view required_filter() const {
-    return caller_.principal ? std::string_view(caller_.principal->required_filter) : "";
-  }
 
-  // Errors: PERMISSION_DENIED, whether or not there is such a collection.
-  absl::Status CheckCollection(std::string_view collection) const;
-  // Whether the collection may be loaded from this folder of the data root; empty: from where it
-  // was loaded before. A caller that is bound to collections has for each the folder of its name
-  // and those inside, because the others may hold collections that it may not use. Errors:
-  // PERMISSION_DENIED.
-  absl::Status CheckFolder(std::string_view collection, std::string_view folder) const;
-  // For what says something of all rows.
+  // The key to a collection, whether or not there is one of this name.
+  // Errors: PERMISSION_DENIED.
+  absl::StatusOr<PermittedCollection> Permit(std::string_view collection) const;
+  // The key to what tells of all collections and all their rows.
   // Errors: PERMISSION_DENIED when only some exist for the caller.
-  absl::Status CheckSeesAllRows(std::string_view collection) const;
+  absl::StatusOr<PermittedServer> PermitServer() const;
+  // Whether every collection and every row exists for the caller.
+  bool sees_all() const {
+    return principal() == nullptr ||
+           (principal()->collections.empty() && principal()->required_filter.empty());
+  }
   // Errors: CALLER_LIMIT. To be called once each.
   absl::Status HoldBytes(std::uint64_t bytes);
   absl::Status HoldQueries(std::uint64_t queries);

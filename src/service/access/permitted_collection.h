@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+
+#include "service/access/access_policy.h"
+
+namespace simile::service {
+
+class CallAccess;
+
+// A collection that a call may use, the rights of its caller, and which rows exist for the caller.
+// Only CallAccess makes one. ServedCollections opens with nothing else, so a handler that forgets
+// the rights of its caller does not compile. Cheap to copy; safe to share.
+class PermittedCollection {
+ public:
+  const std::string& name() const { return name_; }
+  // Whether every row exists for the caller.
+  bool sees_all_rows() const { return required_filter().empty(); }
+  // Rows that do not pass do not exist for the caller; empty: all rows exist. Lives as long as
+  // this.
+  std::string_view required_filter() const;
+  // Whether the users of the collection exist for the caller.
+  bool sees_users() const { return sees_all_rows(); }
+  // Whether other collections exist for the caller than those that its access names.
+  bool sees_all_collections() const;
+
+  // Whether the caller's role may load, reload, roll back and unload.
+  // Errors: PERMISSION_DENIED.
+  absl::Status CheckMayChange() const;
+  // Whether the collection may be loaded from this folder of the data root; empty: from where it
+  // was loaded before. A caller that is bound to collections has for each the folder of its name
+  // and those inside, because the others may hold collections that it may not use.
+  // Errors: PERMISSION_DENIED.
+  absl::Status CheckFolder(std::string_view folder) const;
+
+  // The same error, without the names of collections that do not exist for the caller.
+  absl::Status WithoutOtherNames(const absl::Status& status) const;
+  // PERMISSION_DENIED, for what says something of all rows.
+  absl::Status SeesSomeRowsError() const;
+
+ private:
+  friend class CallAccess;
+  //   principal  null: anyone may do all
+  PermittedCollection(std::string_view name, PrincipalPtr principal);
+
+  std::string name_;
+  PrincipalPtr principal_;
+};
+
+// Says that its call may see every row and every collection. Only CallAccess makes one: what tells
+// of all collections at once, such as the metrics, takes it.
+class PermittedServer {
+ private:
+  friend class CallAccess;
+  PermittedServer() = default;
+};
+
+}  // namespace simile::service

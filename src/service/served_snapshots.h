@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <absl/status/statusor.h>
+
+#include "engine/snapshots/snapshot_store.h"
+#include "query/existing_items.h"
+#include "service/access/permitted_collection.h"
+#include "simile/clock.h"
+
+namespace simile::service {
+
+// A snapshot of a collection that a call may use. Its rows are reached together with the filters
+// that say which of them exist for the call, or not at all.
+class PermittedSnapshot {
+ public:
+  const PermittedCollection& collection() const { return collection_; }
+  // The same for every caller.
+  const std::string& id() const { return snapshot_->id; }
+  std::uint64_t version() const { return snapshot_->version; }
+  std::chrono::system_clock::time_point loaded_at() const { return snapshot_->loaded_at; }
+  std::size_t dim() const { return snapshot_->dim(); }
+  Metric metric() const { return snapshot_->dataset->metric; }
+
+  // For what tells of all rows.
+  // Errors: PERMISSION_DENIED when only some rows exist for the caller.
+  absl::StatusOr<engine::SnapshotPtr> AllRows() const;
+  // For what tells of the rows that pass these filters, and of no other row. The filters are views
+  // of `of_request` and of this.
+  struct Filtered {
+    const engine::SnapshotPtr& snapshot;
+    query::RequiredFilters filters;
+  };
+  Filtered RowsThatPass(std::string_view of_request) const {
+    return {snapshot_, {of_request, collection_.required_filter()}};
+  }
+
+ private:
+  friend class ServedCollections;
+  friend class ServedSnapshots;
+  PermittedSnapshot(PermittedCollection collection, engine::SnapshotPtr snapshot)
+      : collection_(std::move(collection)), snapshot_(std::move(snapshot)) {}
+
+  PermittedCollection collection_;
+  engine::SnapshotPtr snapshot_;
+};
+
+// All that the handlers of searches and look-ups reach of the collections that are served: each
+// function opens with what a call may use. Owned by the RPC services; borrows the store. Safe to
+// use from any thread.
+class ServedSnapshots {
+ public:
+  explicit ServedSnapshots(engine::SnapshotStore& store) : store_(store) {}
+
+  // Errors: SnapshotStore::Pin's and PinContent's. They name no collection that does not exist for
+  // the caller.
+  absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const;
+  absl::StatusOr<PermittedSnapshot> PinContent(const PermittedCollection& collection,
+                                               std::string_view id) const;
+  // See SnapshotStore::Lease.
+  void Lease(const PermittedSnapshot& snapshot, Clock::Duration duration) const;
+
+ private:
+  engine::SnapshotStore& store_;
+};
+
+}  // namespace simile::service

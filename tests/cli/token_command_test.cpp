@@ -1,0 +1,67 @@
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/program_run.h"
+
+namespace simile::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(TokenCommandTest, MakesAnEntryOfItsFlags) {
+  const json made = json::parse(RunProgram({"token", "--name", "shop de", "--collection",
+                                            "films,books", "--expires", "2237-05-31", "--json"})
+                                    .printed);
+  const json& principal = made["principal"];
+  EXPECT_EQ(principal["name"], "shop de");
+  EXPECT_EQ(principal["role"], "read");
+  EXPECT_EQ(principal["collections"], json({"films", "books"}));
+  EXPECT_EQ(principal["expires"], "2237-05-31T00:00:00Z");
+}
+
+TEST(TokenCommandTest, RefusesWhatTheAccessFileWouldRefuse) {
+  struct Mistake {
+    std::vector<std::string> flags;
+    std::string error;
+  };
+  for (const Mistake& mistake : std::vector<Mistake>{
+           {{"--name", "ranker "}, "--name: \"ranker \" begins or ends with a space"},
+           {{"--name", "a\tb"}, "--name: \"a\\tb\" holds U+0009, a control character"},
+           {{"--name", "x", "--collection", "a b"}, "--collection: \"a b\" is not a name"},
+           {{"--name", "x", "--expires", "2027-02-30"}, "--expires: \"2027-02-30\" is not a time"},
+           {{"--name", "x", "--expires", "9999-12-31"},
+            "--expires: \"9999-12-31\" is not between 1970 and 2262; leave it out"}}) {
+    std::vector<std::string> arguments = {"token"};
+    arguments.insert(arguments.end(), mistake.flags.begin(), mistake.flags.end());
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 64) << mistake.error;
+    EXPECT_THAT(run.errors, StartsWith("error: " + mistake.error));
+  }
+}
+
+TEST(TokenCommandTest, RunsAsTheDocumentationSays) {
+  std::ifstream file(SIMILE_SOURCE_DIR "/docs/access.md");
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("simile token ")) continue;
+    ++lines;
+    std::istringstream words(line.substr(line.find(' ')));
+    const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 0) << line << run.errors;
+    EXPECT_THAT(run.printed, HasSubstr("\"token_sha256\""));
+  }
+  EXPECT_GT(lines, 0);
+}
+
+}  // namespace
+}  // namespace simile::cli
