@@ -276,6 +276,7 @@ observe::ScrapeSources App::Sources() {
                                    .is_counter = true,
                                    .labels = {},
                                    .value = static_cast<double>(log_.lines_dropped())});
+                std::ranges::move(refused_callers_.Metrics(), std::back_inserter(metrics));
                 if (tls_) metrics.push_back(ExpiryMetric(tls_->content()));
                 if (gpu_sensors_)
                   std::ranges::move(gpu_sensors_->Metrics(), std::back_inserter(metrics));
@@ -344,6 +345,7 @@ void App::WarnOfOpenAddress() const {
 
 void App::CleanUp() {
   access_reload_.Look();
+  refused_callers_.Look();
   base_->failure_lines.ReportLeftOut();
   base_->audit.ReportLeftOut();
   if (!idle_memory_.IsDue(ReadProcess(clock_))) return;

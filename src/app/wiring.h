@@ -17,6 +17,7 @@
 #include "app/gpu_watch.h"
 #include "app/idle_memory.h"
 #include "app/readiness.h"
+#include "app/refused_callers.h"
 #include "doctor/examination.h"
 #include "engine/queue/executor.h"
 #include "engine/snapshots/change_queue.h"
@@ -139,6 +140,7 @@ class App {
   const std::shared_ptr<net::Tls> tls_;  // null: not encrypted
   service::AccessControl access_{clock_};
   AccessReload access_reload_;  // of the thread of every_second_
+  RefusedCallers refused_callers_{store_, access_, log_};  // likewise
   service::RpcServices services_;
   std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come

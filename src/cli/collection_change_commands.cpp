@@ -184,7 +184,7 @@ constexpr const char* kNeedsChanges =
 void AddReplacingFlags(Command& command, ChangeFlags& flags) {
   command
       .Switch("--allow-shape-change", flags.allow_shape_change,
-              "Accept another number of dimensions, or another metric")
+              "Accept another number of dimensions, another metric, or other types of payload fields")
       .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags.client, kUntilItServes);
 }

@@ -63,6 +63,7 @@ class FieldBuilder {
     }
     field.present = RowSet(present_, row_count);
     field.unfit = RowSet(unfit_, row_count);
+    if (!unfit_.empty()) field.first_unfit_row = unfit_.front();
     return field;
   }
 

@@ -24,6 +24,7 @@ struct Field {
   FieldType type = FieldType::kOther;
   RowSet present;  // rows with a value that fits the type
   RowSet unfit;    // rows with a value that does not: it passes no condition, and no NOT of one
+  Row first_unfit_row = 0;  // of these; of no meaning without them
   // By type: keywords; integers, and times in microseconds since 1970; numbers; for booleans the
   // rows where it is true; nothing for kOther.
   std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<Number>,

@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 
+#include "data/payload_table.h"
 #include "filter/expression.h"
 
 namespace simile::filter {
@@ -13,5 +14,13 @@ namespace simile::filter {
 //         would be right.
 // Cost: O(size).
 absl::Status CheckRequiredFilter(const Expression& expression);
+
+// Whether the values of each field that the expression asks mean the same whatever values the next
+// load brings: the field's type is declared in collection.json, or its values have one reading
+// (data::FieldValues::HaveOneReading), which is its type. For the filters of an access file, which
+// separate tenants for as long as the server runs.
+// Errors: INVALID_FILTER for the first field that is neither, with the line that declares its type.
+// Cost: O(size * log fields).
+absl::Status CheckStableFields(const Expression& expression, const data::PayloadTable& payload);
 
 }  // namespace simile::filter

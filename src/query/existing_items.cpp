@@ -17,15 +17,31 @@ struct Passing {
   std::uint64_t looks = 0;
 };
 
+// The filter, if it may be a required one.
+//   of_caller  it is of an access file
 // Errors: INVALID_FILTER; work's.
-absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
-                                     base::LongWork& work) {
-  if (text.empty()) return Passing{};
-  const auto filter = snapshot.filters->Prepare(text, work);
-  if (!filter.ok()) return filter.status();
+absl::StatusOr<filter::PreparedFilter> PrepareRequired(const engine::Snapshot& snapshot,
+                                                       std::string_view text, bool of_caller,
+                                                       base::LongWork& work) {
+  auto filter = snapshot.filters->Prepare(text, work);
+  if (!filter.ok()) return filter;
   absl::Status status = filter::CheckRequiredFilter(filter->expression);
-  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
+  if (status.ok() && of_caller) {
+    status = filter::CheckStableFields(filter->expression, snapshot.dataset->payload);
+  }
   if (!status.ok()) return status;
+  return filter;
+}
+
+// Errors: PrepareRequired's.
+absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
+                                     bool of_caller, base::LongWork& work) {
+  if (text.empty()) return Passing{};
+  const auto filter = PrepareRequired(snapshot, text, of_caller, work);
+  if (!filter.ok()) return filter.status();
+  if (absl::Status status = snapshot.filters->CheckLooks(filter->looks); !status.ok()) {
+    return status;
+  }
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
   return Passing{{filter->text, *std::move(rows)}, filter->looks};
@@ -37,18 +53,24 @@ bool IsInvalidFilter(const absl::Status& status) {
 
 }  // namespace
 
+absl::Status CheckCallerFilter(const engine::Snapshot& snapshot, std::string_view required_filter,
+                               base::LongWork& work) {
+  return PrepareRequired(snapshot, required_filter, true, work).status();
+}
+
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
                                                     const RequiredFilters& filters,
                                                     std::string_view field, base::LongWork& work) {
-  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, work);
+  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, true, work);
   if (IsInvalidFilter(of_caller.status())) {
     return base::Error(base::ErrorReason::kPermissionDenied,
                        fmt::format("the filter that this caller's access is bound to cannot be "
-                                   "applied to {}: the access file needs another one",
+                                   "applied to {}: the access file needs another one, or the "
+                                   "collection a declared type; the server's log says which",
                                    snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  const auto of_request = RowsThatPass(snapshot, filters.of_request, work);
+  const auto of_request = RowsThatPass(snapshot, filters.of_request, false, work);
   if (IsInvalidFilter(of_request.status())) {
     return base::Error(base::ErrorReason::kInvalidFilter,
                        fmt::format("{}, {}", field, std::string(of_request.status().message())),

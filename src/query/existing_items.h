@@ -24,6 +24,13 @@ struct RequiredFilters {
   data::UserScope users = {};  // that exist for the caller
 };
 
+// Whether the required filter of an access file can be applied to a snapshot: it fits the fields,
+// compares whole values (filter::CheckRequiredFilter), of fields whose meaning lasts
+// (filter::CheckStableFields).
+// Errors: INVALID_FILTER; work's.
+absl::Status CheckCallerFilter(const engine::Snapshot& snapshot, std::string_view required_filter,
+                               base::LongWork& work);
+
 // The items of a snapshot that exist for a call, all of them or those that pass its required
 // filters, and the users that do. A caller cannot tell an item that does not pass, or a user of
 // others, from one that the collection does not have. Borrows the snapshot.

@@ -468,6 +468,15 @@ def make_collection_json():
     bad("on_zero_row_unknown", {"on_zero_row": "ignore"})
     bad("on_zero_row_boolean", {"on_zero_row": True})
     bad("on_zero_row_key", {"on_zero_rows": "skip"})
+    good("separators", {"separators": {"genres": "|", "cast": ", "},
+                        "field_types": {"genres": "list of keywords"}})
+    bad("separators_text", {"separators": "|"})
+    bad("separators_list", {"separators": {"genres": ["|"]}})
+    bad("separators_empty", {"separators": {"genres": ""}})
+    bad("separators_space", {"separators": {"genres": " "}})
+    bad("separators_long", {"separators": {"genres": "123456789"}})
+    bad("separators_of_keyword", {"separators": {"genres": "|"},
+                                  "field_types": {"genres": "keyword"}})
     bad("invalid_utf8", b'{"id_field":"\xff"}')
     bad("deep", "[" * 40)
 
@@ -511,6 +520,12 @@ def make_folders():
     folder("good", "field_types", vectors=npy(),
            payload='{"id":"a","t":"2024-05-31","n":1}\n{"id":"b","t":null,"n":0.5}\n',
            collection=settings({"field_types": {"t": "time", "n": "number"}}))
+    folder("good", "field_types_misfit", vectors=npy(),
+           payload='{"id":"a","year":1995}\n{"id":"b","year":"soon"}\n',
+           collection=settings({"field_types": {"year": "integer"}}))
+    folder("good", "separators", vectors=npy(),
+           payload='{"id":"a","genres":"Drama|War"}\n{"id":"b","genres":["War"]}\n',
+           collection=settings({"separators": {"genres": "|"}}))
     folder("good", "unread", vectors=npy(), payload=items, csv="id,title\na,A\nb,B\n")
 
     folder("bad", "zero_rows_only_dot", vectors=npy(data=floats(0, 0, 0, 0)),
@@ -524,10 +539,17 @@ def make_folders():
            users=npy(shape="(3, 2)", data=floats(1, 1, 1, 1, 0, 0)),
            collection=settings({"on_zero_row": "skip"}))
     folder("bad", "field_type_misfit", vectors=npy(),
-           payload='{"id":"a","year":1995}\n{"id":"b","year":"soon"}\n',
+           payload='{"id":"a","year":"late"}\n{"id":"b","year":"soon"}\n',
            collection=settings({"field_types": {"year": "integer"}}))
     folder("bad", "field_type_unknown_field", vectors=npy(), payload=items,
            collection=settings({"field_types": {"titel": "keyword"}}))
+    folder("bad", "separator_unknown_field", vectors=npy(), payload=items,
+           collection=settings({"separators": {"titel": "|"}}))
+    folder("bad", "separator_without_payload", vectors=npy(),
+           collection=settings({"separators": {"genres": "|"}}))
+    folder("bad", "separator_of_numbers", vectors=npy(),
+           payload='{"id":"a","year":1995}\n{"id":"b","year":1996}\n',
+           collection=settings({"separators": {"year": "|"}}))
     folder("bad", "embeddings_alone", embeddings=npy())
     folder("bad", "embeddings_two", embeddings=npy(), v=npy(), payload=items)
     folder("bad", "embeddings_other_format", torch=b"PK")
@@ -585,6 +607,6 @@ if __name__ == "__main__":
     make_interactions()
     make_collection_json()
     make_folders()
-    for kind in sorted(path for path in CORPUS.iterdir() if path.is_dir()):
+    for kind in sorted(path for path in CORPUS.iterdir() if (path / "bad").is_dir()):
         counts = {outcome: len(list((kind / outcome).iterdir())) for outcome in ("good", "bad")}
         print("%-16s %3d good  %3d bad" % (kind.name, counts["good"], counts["bad"]))

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/snapshots/snapshot_store.h"
+#include "observe/log.h"
+#include "observe/scrape_sources.h"
+#include "service/access/access_control.h"
+
+namespace simile::app {
+
+// Which callers are answered nothing about a collection, because their required filter cannot be
+// applied to it (query::CheckCallerFilter): one line of the log for each, and a metric. Looked at
+// again when the access file or a collection has changed. Look is of one thread; Metrics of any.
+class RefusedCallers {
+ public:
+  // All borrowed.
+  RefusedCallers(const engine::SnapshotStore& store, const service::AccessControl& access,
+                 const observe::Logger& log)
+      : store_(store), access_(access), log_(log) {}
+
+  // To be called about once a second. Cost: nothing while nothing has changed, else reading
+  // principals * collections filters.
+  void Look();
+  // simile_refused_callers{collection}, of the last Look.
+  std::vector<observe::ScrapedMetric> Metrics() const;
+
+ private:
+  using Collections = std::vector<std::pair<std::string, std::uint64_t>>;  // name and version
+
+  const engine::SnapshotStore& store_;
+  const service::AccessControl& access_;
+  const observe::Logger& log_;
+  std::shared_ptr<const service::AccessPolicy> policy_;
+  Collections collections_;
+  mutable std::mutex mutex_;                      // guards counts_
+  std::map<std::string, std::uint64_t> counts_;  // callers by collection
+};
+
+}  // namespace simile::app
