@@ -20,7 +20,9 @@
 #include "base/atomic_file.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "data/id_rules.h"
 #include "data/time_value.h"
+#include "data/user_scope.h"
 #include "filter/parser.h"
 #include "filter/required_filter.h"
 #include "service/collection_name.h"
@@ -39,6 +41,13 @@ constexpr std::size_t kFileBytesMax = 1U << 20;
 constexpr double kRateMax = 1e9;
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 50;
 
+// Each prefix is compared with the user of each query.
+constexpr std::size_t kUserPrefixesMax = 64;
+constexpr std::size_t kUserIdsMax = 50'000;
+
+constexpr std::string_view kUserRules =
+    R"(Give "all", "none", {"prefix": "acme-"} or {"ids": ["ann", "bob"]})";
+
 absl::Status Refuse(std::string_view text) { return absl::InvalidArgumentError(std::string(text)); }
 
 absl::Status CheckKeys(const json& object, std::string_view where,
@@ -52,6 +61,11 @@ absl::Status CheckKeys(const json& object, std::string_view where,
   return absl::OkStatus();
 }
 
+// What is one value, or a list of them.
+std::span<const json> ListOf(const json& value) {
+  return value.is_array() ? std::span(value.get_ref<const json::array_t&>()) : std::span(&value, 1);
+}
+
 // Reads the members of one principal.
 class PrincipalReader {
  public:
@@ -61,8 +75,8 @@ class PrincipalReader {
 
   absl::StatusOr<Principal> Read() {
     static const std::vector<std::string> kKnown = {
-        "name",    "role",  "token_sha256", "certificates", "collections", "required_filter",
-        "expires", "limits"};
+        "name",  "role",    "token_sha256", "certificates", "collections", "required_filter",
+        "users", "expires", "limits"};
     if (!object_.is_object()) return Refuse(fmt::format("{}: not an object", where_));
     Principal principal;
     absl::Status status = ReadName(principal);
@@ -72,6 +86,7 @@ class PrincipalReader {
     if (status.ok()) status = ReadCertificates(principal);
     if (status.ok()) status = ReadCollections(principal);
     if (status.ok()) status = ReadFilter(principal);
+    if (status.ok()) status = ReadUsers(principal);
     if (status.ok()) status = ReadExpiry(principal);
     if (status.ok()) status = ReadLimits(principal);
     if (!status.ok()) return status;
@@ -120,9 +135,7 @@ class PrincipalReader {
   absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return absl::OkStatus();
-    const std::span<const json> list = found->is_array()
-                                           ? std::span(found->get_ref<const json::array_t&>())
-                                           : std::span(&*found, 1);
+    const std::span<const json> list = ListOf(*found);
     std::set<std::string_view> known;
     for (const json& each : list) {
       if (!each.is_string() || each.get<std::string>().empty()) {
@@ -177,6 +190,61 @@ class PrincipalReader {
     const auto parsed = filter::Parse(principal.required_filter);
     return At("required_filter",
               parsed.ok() ? filter::CheckRequiredFilter(*parsed) : parsed.status());
+  }
+
+  // Without a rule, users belong to a caller as rows do: all where all rows are its own, otherwise
+  // none.
+  absl::Status ReadUsers(Principal& principal) const {
+    const auto rule = object_.find("users");
+    if (rule == object_.end()) {
+      if (!principal.required_filter.empty()) principal.users = data::UserScope::None();
+      return absl::OkStatus();
+    }
+    if (rule->is_object()) return ReadUserRule(*rule, principal);
+    static const std::vector<std::string> kWords = {"all", "none"};
+    const std::string word = rule->is_string() ? rule->get<std::string>() : "";
+    if (word == "none") principal.users = data::UserScope::None();
+    if (std::ranges::find(kWords, word) != kWords.end()) return absl::OkStatus();
+    return Wrong("users", "{} is no rule.{} {}", rule->dump(),
+                 base::DidYouMean(base::NearestName(word, kWords)), kUserRules);
+  }
+
+  absl::Status ReadUserRule(const json& rule, Principal& principal) const {
+    static const std::vector<std::string> kKnown = {"prefix", "ids"};
+    const std::string where = where_ + ": users";
+    absl::Status status = CheckKeys(rule, where, kKnown);
+    if (!status.ok()) return status;
+    if (rule.empty()) return Wrong("users", "{{}} is no rule. {}", kUserRules);
+    std::vector<std::string> prefixes;
+    std::vector<std::string> ids;
+    status = ReadUserTexts(rule, kKnown[0], kUserPrefixesMax, prefixes);
+    if (status.ok()) status = ReadUserTexts(rule, kKnown[1], kUserIdsMax, ids);
+    if (status.ok()) principal.users = data::UserScope::Of(std::move(prefixes), std::move(ids));
+    return status;
+  }
+
+  // Ids of users, or beginnings of ids: one, or a list. An id may be an integer, as in a list of
+  // user ids.
+  absl::Status ReadUserTexts(const json& rule, const std::string& key, std::size_t count_max,
+                             std::vector<std::string>& texts) const {
+    const auto found = rule.find(key);
+    if (found == rule.end()) return absl::OkStatus();
+    const std::string place = "users: " + key;
+    const std::span<const json> list = ListOf(*found);
+    if (list.empty()) return Wrong(place, "an empty list; \"users\": \"none\" says it");
+    if (list.size() > count_max) {
+      return Wrong(place, "{} of them; at most {} are taken", base::Grouped(list.size()),
+                   base::Grouped(count_max));
+    }
+    for (const json& each : list) {
+      if (!each.is_string() && !each.is_number_integer()) {
+        return Wrong(place, "{} is not a string", each.dump());
+      }
+      texts.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+      const absl::Status valid = data::CheckId(texts.back(), Limits{});
+      if (!valid.ok()) return Wrong(place, "{} {}", each.dump(), std::string(valid.message()));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status ReadExpiry(Principal& principal) const {
@@ -296,6 +364,13 @@ std::string AccessEntryText(const Principal& principal) {
   }
   if (!principal.collections.empty()) entry["collections"] = principal.collections;
   if (!principal.required_filter.empty()) entry["required_filter"] = principal.required_filter;
+  if (!principal.users.is_all()) {
+    if (!principal.users.prefixes().empty()) entry["users"]["prefix"] = principal.users.prefixes();
+    if (!principal.users.ids().empty()) entry["users"]["ids"] = principal.users.ids();
+    if (!entry.contains("users")) entry["users"] = "none";
+  } else if (!principal.required_filter.empty()) {
+    entry["users"] = "all";
+  }
   if (principal.expires_at) {
     entry["expires"] = data::TimeText(std::chrono::duration_cast<std::chrono::microseconds>(
                                           principal.expires_at->time_since_epoch())

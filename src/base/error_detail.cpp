@@ -47,7 +47,9 @@ constexpr std::array kReasons{
                     "the collection has no item with this id, or `required_filter` excludes it",
                     ""},
     ErrorReasonInfo{ErrorReason::kUserNotFound, "USER_NOT_FOUND", StatusCode::kNotFound,
-                    "the collection has no profile vector of this user", "ask with `cold_start`"},
+                    "the collection has no profile vector of this user, or the user is not the "
+                    "caller's (`users` of the access file)",
+                    "ask with `cold_start`"},
     ErrorReasonInfo{ErrorReason::kCollectionExists, "COLLECTION_EXISTS", StatusCode::kAlreadyExists,
                     "other content is served under this name",
                     "reload it, or load under another name"},

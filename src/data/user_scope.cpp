@@ -46,16 +46,17 @@ absl::StatusOr<UserSubset> SubsetOf(const UserScope& scope, const Dataset& datas
                                     base::LongWork& work) {
   const auto users = RowsOf(scope, dataset.profiles.ids, work);
   if (!users.ok()) return users.status();
-  UserSubset subset{users->size(), std::make_shared<const std::vector<Row>>()};
+  UserSubset subset{users->size(), 0, std::make_shared<const std::vector<Row>>()};
   if (users->empty() || dataset.profiles.seen.pair_count() == 0) return subset;
   // Before the counts are made, which takes a pass over all items.
   absl::Status status = work.Did(dataset.vectors.row_count());
   if (!status.ok()) return status;
   std::vector<std::uint32_t> counts(dataset.vectors.row_count(), 0);
-  std::uint64_t seen_items = 0;
+  std::uint64_t seen_items = 0;  // distinct
   for (const Row user : *users) {
     const std::span<const Row> seen = dataset.profiles.seen.Of(user);
     for (const Row item : seen) seen_items += counts[item]++ == 0 ? 1 : 0;
+    subset.pair_count += seen.size();
     status = work.Did(seen.size() * kSeenRowNs);
     if (!status.ok()) return status;
   }
@@ -112,6 +113,7 @@ absl::StatusOr<UserSubset> UserSubsets::Of(const UserScope& scope,
   if (scope.is_all()) {
     return UserSubset{
         profiles.ids.size(),
+        profiles.seen.pair_count(),
         std::shared_ptr<const std::vector<Row>>(dataset, &profiles.most_seen),
     };
   }

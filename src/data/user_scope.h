@@ -62,6 +62,7 @@ class UserScope {
 // The users of a collection that one scope has, and what they have seen most.
 struct UserSubset {
   std::uint64_t user_count = 0;
+  std::uint64_t pair_count = 0;  // of a user and an item that it has seen
   // As Profiles::most_seen, counted among these users. Never null.
   std::shared_ptr<const std::vector<Row>> most_seen;
 };

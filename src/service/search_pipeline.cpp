@@ -87,15 +87,17 @@ std::uint32_t SeenCount(std::span<const Row> seen, const RowMask* existing) {
 }
 
 // Says of each page of Recommend whose it is, and what the user has seen.
+//   users  that exist for the caller
 // Errors: work's.
 absl::Status AddUsers(const std::vector<query::QueryRequest>& requests,
                       const engine::ResolvedQuery& query, const data::Profiles& profiles,
-                      base::LongWork& work, std::vector<ResultPage>& pages) {
+                      const data::UserScope& users, base::LongWork& work,
+                      std::vector<ResultPage>& pages) {
   constexpr std::uint64_t kSeenRowNs = 2;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     const std::string& id = std::get<query::ByUser>(requests[i].target).id;
     pages[i].user_id = id;
-    const auto user = profiles.ids.Find(id);
+    const auto user = users.Find(profiles.ids, id);
     if (!user) continue;
     const std::span<const Row> seen = profiles.seen.Of(*user);
     pages[i].seen_count = SeenCount(seen, query.existing.get());
@@ -219,8 +221,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   if (resolved.ok()) {
     pending->pages = StartPages(search.queries, task->queries, snapshot);
     if (pending->method == Method::kRecommend) {
-      resolved = AddUsers(search.queries, task->queries.front(), snapshot.dataset->profiles, work,
-                          pending->pages);
+      resolved = AddUsers(search.queries, task->queries.front(), snapshot.dataset->profiles,
+                          filtered.filters.users, work, pending->pages);
     }
   }
   if (work.is_too_long()) return false;

@@ -31,14 +31,14 @@ class PermittedSnapshot {
   // For what tells of all rows.
   // Errors: PERMISSION_DENIED when only some rows exist for the caller.
   absl::StatusOr<engine::SnapshotPtr> AllRows() const;
-  // For what tells of the rows that pass these filters, and of no other row. The filters are views
-  // of `of_request` and of this.
+  // For what tells of the rows that pass these filters and of the caller's users, and of no other
+  // row or user. The filters are views of `of_request` and of this.
   struct Filtered {
     const engine::SnapshotPtr& snapshot;
     query::RequiredFilters filters;
   };
   Filtered RowsThatPass(std::string_view of_request) const {
-    return {snapshot_, {of_request, collection_.required_filter()}};
+    return {snapshot_, {of_request, collection_.required_filter(), collection_.users()}};
   }
 
  private:

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include <absl/strings/ascii.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/user_scope.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {
@@ -173,6 +175,78 @@ TEST_F(AccessFileTest, RefusesHashesOfTheSameTokenInEitherLetterCase) {
                    upper + "\"]}")),
       HasSubstr(
           "principal \"b\": token_sha256: the same hash is given twice, in different letter"));
+}
+
+class AccessFileUsersTest : public AccessFileTest {
+ protected:
+  data::UserScope Users(const std::string& members) const {
+    const auto policy = Read(File(Reader(members)));
+    EXPECT_TRUE(policy.ok()) << members << policy.status();
+    return policy.ok() ? (*policy)->principals().front()->users : data::UserScope();
+  }
+  data::UserScope UsersOf(const std::string& rule) const { return Users(R"(, "users": )" + rule); }
+  std::string RefusalOf(const std::string& rule) const {
+    return Refusal(File(Reader(R"(, "users": )" + rule)));
+  }
+};
+
+TEST_F(AccessFileUsersTest, AreAllUnlessRowsAreFiltered) {
+  EXPECT_TRUE(Users("").is_all());
+  EXPECT_TRUE(Users(R"(, "collections": "films")").is_all());
+  EXPECT_EQ(Users(R"(, "required_filter": "tenant = acme")"), data::UserScope::None());
+  EXPECT_TRUE(Users(R"(, "required_filter": "tenant = acme", "users": "all")").is_all());
+}
+
+TEST_F(AccessFileUsersTest, AreThoseOfTheRule) {
+  EXPECT_TRUE(UsersOf(R"("all")").is_all());
+  EXPECT_EQ(UsersOf(R"("none")"), data::UserScope::None());
+  EXPECT_EQ(UsersOf(R"({"prefix": "acme-"})"), data::UserScope::Of({"acme-"}, {}));
+  EXPECT_EQ(UsersOf(R"({"ids": ["ann", 7, -3]})"), data::UserScope::Of({}, {"ann", "7", "-3"}));
+  EXPECT_EQ(UsersOf(R"({"prefix": ["a-", "b-"], "ids": "ann"})"),
+            data::UserScope::Of({"a-", "b-"}, {"ann"}));
+}
+
+TEST_F(AccessFileUsersTest, AreRefusedWhereTheRuleIsNone) {
+  const std::string where = "access.json: principal \"ranker\": users: ";
+  const std::string rules = R"(Give "all", "none", {"prefix": "acme-"} or {"ids": ["ann", "bob"]})";
+  std::string many = R"({"prefix": [)";
+  for (int i = 0; i < 65; ++i) many += fmt::format("{}\"p{}-\"", i == 0 ? "" : ",", i);
+  const Mistake mistakes[] = {
+      {R"("alll")", where + R"("alll" is no rule. Did you mean "all"? )" + rules},
+      {R"("acme-")", where + R"("acme-" is no rule. )" + rules},
+      {"true", where + "true is no rule. " + rules},
+      {"[]", where + "[] is no rule. " + rules},
+      {"{}", where + "{} is no rule. " + rules},
+      {R"({"prefixes": "a"})", where + R"(unknown name "prefixes". Did you mean "prefix"?)"},
+      {R"({"prefix": ""})", where + R"(prefix: "" is empty)"},
+      {R"({"prefix": []})", where + "prefix: an empty list"},
+      {R"({"prefix": null})", where + "prefix: null is not a string"},
+      {R"({"ids": [1.5]})", where + "ids: 1.5 is not a string"},
+      {R"({"ids": ["a\nb"]})", where + R"(ids: "a\nb" is "a\nb", which holds a control character)"},
+      {R"({"ids": [")" + std::string(513, 'x') + "\"]}",
+       "is 513 bytes long; an id has at most 512"},
+      {many + "]}", where + "prefix: 65 of them; at most 64 are taken"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    EXPECT_THAT(RefusalOf(mistake.text), HasSubstr(mistake.message)) << mistake.text;
+  }
+}
+
+TEST_F(AccessFileUsersTest, AreReadAsTheyAreWritten) {
+  for (const data::UserScope& users :
+       {data::UserScope(), data::UserScope::None(), data::UserScope::Of({"a-", "b-"}, {}),
+        data::UserScope::Of({"a-"}, {"7", "ann"})}) {
+    for (const char* const filter : {"", "tenant = acme"}) {
+      service::Principal made;
+      made.name = "ranker";
+      made.token_hashes = {service::HashToken("a token")};
+      made.required_filter = filter;
+      made.users = users;
+      const auto policy = Read(File(AccessEntryText(made)));
+      ASSERT_TRUE(policy.ok()) << policy.status();
+      EXPECT_EQ((*policy)->principals().front()->users, users);
+    }
+  }
 }
 
 }  // namespace

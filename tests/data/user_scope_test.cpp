@@ -74,6 +74,12 @@ TEST_F(UserSubsetsTest, CountsTheUsersOfAScope) {
   EXPECT_EQ(Of(UserScope::None()).user_count, 0U);
 }
 
+TEST_F(UserSubsetsTest, CountsWhatTheUsersOfAScopeHaveSeen) {
+  EXPECT_EQ(Of(UserScope()).pair_count, 7U);
+  EXPECT_EQ(Of(Beginning("a-")).pair_count, 3U);
+  EXPECT_EQ(Of(UserScope::None()).pair_count, 0U);
+}
+
 TEST_F(UserSubsetsTest, OrdersItemsByHowManyOfTheUsersHaveSeenThem) {
   EXPECT_THAT(MostSeen(UserScope()), ElementsAre(0, 2, 3, 1));
   EXPECT_THAT(MostSeen(Beginning("a-")), ElementsAre(3, 1));

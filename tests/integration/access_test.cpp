@@ -214,9 +214,9 @@ class RequiredFilterTest : public ::testing::Test {
     }
   }
 
-  AccessServer server_{
-      {AccessServer::Entry("new-films", "read", R"("required_filter": "year >= 1990")"),
-       AccessServer::Entry("all-films", "read")}};
+  AccessServer server_{{AccessServer::Entry("new-films", "read",
+                                            R"("required_filter": "year >= 1990", "users": "all")"),
+                        AccessServer::Entry("all-films", "read")}};
   const Client client_ = server_.NewClient("new-films");
 };
 

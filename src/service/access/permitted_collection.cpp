@@ -17,6 +17,10 @@ std::string_view PermittedCollection::required_filter() const {
   return principal_ ? std::string_view(principal_->required_filter) : "";
 }
 
+data::UserScope PermittedCollection::users() const {
+  return principal_ ? principal_->users : data::UserScope();
+}
+
 bool PermittedCollection::sees_all_collections() const {
   return principal_ == nullptr || principal_->collections.empty();
 }

@@ -5,6 +5,7 @@
 
 #include <absl/status/status.h>
 
+#include "data/user_scope.h"
 #include "service/access/access_policy.h"
 
 namespace simile::service {
@@ -22,8 +23,8 @@ class PermittedCollection {
   // Rows that do not pass do not exist for the caller; empty: all rows exist. Lives as long as
   // this.
   std::string_view required_filter() const;
-  // Whether the users of the collection exist for the caller.
-  bool sees_users() const { return sees_all_rows(); }
+  // The users that exist for the caller.
+  data::UserScope users() const;
   // Whether other collections exist for the caller than those that its access names.
   bool sees_all_collections() const;
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/user_scope.h"
+
 namespace simile::service {
 
 // What a method needs its caller to be. Each role includes those before it.
@@ -41,6 +43,7 @@ struct Principal {
   std::vector<std::string> certificate_names;
   std::vector<std::string> collections;  // the only ones there are for it; empty: all
   std::string required_filter;           // rows that do not pass do not exist for it
+  data::UserScope users;                 // the only users that exist for it
   std::optional<std::chrono::system_clock::time_point> expires_at;
   PrincipalLimits limits;
 
