@@ -68,7 +68,8 @@ class TextTenants {
  public:
   TextTenants() : pairs_(DrawNearTexts(kPairs, kTextsSeed)) {
     for (const NearTexts& pair : pairs_) {
-      numbers_.push_back({NumberOf(pair.a), NumberOf(pair.b)});
+      const std::size_t a = NumberOf(pair.a);
+      numbers_.emplace_back(a, NumberOf(pair.b));
     }
     constexpr char kType[] = R"("field_types": {"tenant": "keyword"}, )";
     Write("declared", texts_, kType);
