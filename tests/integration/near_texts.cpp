@@ -2,6 +2,7 @@
 
 #include <array>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -116,9 +117,8 @@ TwoTexts FromTable(std::string_view kind, const TwoSpellings& spellings, std::si
           fmt::format("{}, {}", kind, spellings.name)};
 }
 
-template <std::size_t size>
-const TwoSpellings& AnyOf(const TwoSpellings (&table)[size], SeededRandom& random) {
-  return table[random.Below(size)];
+const TwoSpellings& AnySpellings(std::span<const TwoSpellings> table, SeededRandom& random) {
+  return table[random.Below(table.size())];
 }
 
 std::string AnyWord(SeededRandom& random) { return kWords[random.Below(kWords.size())]; }
@@ -134,7 +134,7 @@ std::string FullWidth(std::string_view text) {
 }
 
 TwoTexts DrawCase(SeededRandom& random, std::size_t number) {
-  if (random.OneIn(2)) return FromTable("case", AnyOf(kCases, random), number);
+  if (random.OneIn(2)) return FromTable("case", AnySpellings(kCases, random), number);
   const std::string text = fmt::format("{}-{}", AnyWord(random), number);
   std::string other = text;
   const std::size_t changed = random.Below(3);  // a letter of the word
@@ -143,7 +143,7 @@ TwoTexts DrawCase(SeededRandom& random, std::size_t number) {
 }
 
 TwoTexts DrawWidth(SeededRandom& random, std::size_t number) {
-  if (random.OneIn(3)) return FromTable("width", AnyOf(kWidths, random), number);
+  if (random.OneIn(3)) return FromTable("width", AnySpellings(kWidths, random), number);
   const std::string text = fmt::format("{}-{}", AnyWord(random), number);
   const std::size_t wide = random.Between(1, text.size());
   return {text, FullWidth(text.substr(0, wide)) + text.substr(wide)};
@@ -209,7 +209,7 @@ TwoTexts DrawNumbers(SeededRandom& random, std::size_t number) {
 }
 
 TwoTexts DrawSigns(SeededRandom& random, std::size_t number) {
-  return FromTable("signs", AnyOf(kSigns, random), number);
+  return FromTable("signs", AnySpellings(kSigns, random), number);
 }
 
 struct DrawnKind {

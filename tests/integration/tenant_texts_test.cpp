@@ -2,10 +2,14 @@
 // Every caller is bound to one text, by the access file or by the required filter of its requests,
 // and asks all that can be asked. No answer shows a row of another text, and each shows the
 // caller's own. Whatever shows a row names its tenant, so answers are searched as bytes.
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,18 +61,22 @@ std::map<std::size_t, std::set<char>> MarksIn(const std::string& bytes) {
   return marks;
 }
 
-// The collection "shared": kRowsEach rows of each text. In "merged" both texts of each pair are the
-// first one, as a server that takes them for one would have it.
+// The collection "declared": kRowsEach rows of each text, which collection.json says are keywords.
+// "guessed" has the same rows without that. In "merged" both texts of each pair are the first one,
+// as a server that takes them for one would have it.
 class TextTenants {
  public:
   TextTenants() : pairs_(DrawNearTexts(kPairs, kTextsSeed)) {
     for (const NearTexts& pair : pairs_) {
-      numbers_.push_back({NumberOf(pair.a), NumberOf(pair.b)});
+      const std::size_t a = NumberOf(pair.a);
+      numbers_.emplace_back(a, NumberOf(pair.b));
     }
-    Write("shared", texts_);
+    constexpr char kType[] = R"("field_types": {"tenant": "keyword"}, )";
+    Write("declared", texts_, kType);
+    Write("guessed", texts_, "");
     std::vector<std::string> merged = texts_;
     for (const auto& [a, b] : numbers_) merged[b] = merged[a];
-    Write("merged", merged);
+    Write("merged", merged, kType);
   }
 
   const std::vector<std::string>& texts() const { return texts_; }  // distinct
@@ -85,7 +93,9 @@ class TextTenants {
     return place->second;
   }
 
-  void Write(const std::string& name, const std::vector<std::string>& tenants) const {
+  //   settings  members of collection.json, each with a comma behind it
+  void Write(const std::string& name, const std::vector<std::string>& tenants,
+             const std::string& settings) const {
     tests::SeededRandom random(kTextsSeed);
     std::string metadata;
     std::vector<float> vectors;
@@ -106,9 +116,8 @@ class TextTenants {
     folder_.Write(name + "/user_ids.json", R"(["user-1"])");
     folder_.Write(name + "/preference_vectors.npy",
                   NpyFile(std::vector<float>(kTextDim, 1), kTextDim));
-    folder_.Write(
-        name + "/collection.json",
-        R"({"field_types": {"tenant": "keyword"}, "lookup_fields": ["title", "tenant"]})");
+    folder_.Write(name + "/collection.json",
+                  fmt::format(R"({{{}"lookup_fields": ["title", "tenant"]}})", settings));
   }
 
   const ScratchFolder folder_;
@@ -137,8 +146,10 @@ class TenantTextsTest : public testing::Test {
     }
     server_ = std::make_unique<AccessServer>(
         principals, AccessServer::Encryption::kNone, [](app::Config& config) {
-          config.collections = {{"shared", tenants_->FolderOf("shared")},
-                                {"merged", tenants_->FolderOf("merged")}};
+          config.collections.clear();
+          for (const char* const name : {"declared", "guessed", "merged"}) {
+            config.collections.push_back({name, tenants_->FolderOf(name)});
+          }
           // Each caller has a connection of its own.
           config.limits.connections_per_peer_max = config.limits.connections_max;
         });
@@ -199,6 +210,8 @@ class TenantTextsTest : public testing::Test {
     Response response;
     const Outcome outcome = AskAnything(request, response);
     Expect(outcome.code == absl::StatusCode::kNotFound, call + " finds another's item");
+    // The message names what was asked for, at most.
+    Expect(MarksIn(outcome.message).size() <= 1, call + " suggests another's item");
     Look(call, response, "");
   }
 
@@ -363,7 +376,7 @@ class TenantTextsTest : public testing::Test {
 
   inline static std::unique_ptr<TextTenants> tenants_;
   inline static std::unique_ptr<AccessServer> server_;
-  std::string collection_ = "shared";
+  std::string collection_ = "declared";
   std::unique_ptr<Client> client_;
   std::size_t own_ = 0;                          // the caller's text
   std::string required_;                         // of the caller's requests
@@ -389,6 +402,7 @@ TEST_F(TenantTextsTest, ThePairsDiffer) {
 TEST_F(TenantTextsTest, NoCallShowsRowsOfANearText) {
   for (std::size_t pair = 0; pair < kPairs; ++pair) {
     for (const bool by_access_file : {true, false}) {
+      collection_ = by_access_file ? "declared" : "guessed";
       ActAs(tenants_->A(pair), by_access_file);
       AskAll(tenants_->B(pair));
       ActAs(tenants_->B(pair), by_access_file);
@@ -401,6 +415,7 @@ TEST_F(TenantTextsTest, NoCallShowsRowsOfANearText) {
 TEST_F(TenantTextsTest, FiltersTellNearTextsApart) {
   client_ = std::make_unique<Client>(server_->NewClient("anyone"));
   for (std::size_t pair = 0; pair < kPairs; ++pair) {
+    collection_ = pair % 2 == 0 ? "declared" : "guessed";
     const std::size_t a = tenants_->A(pair);
     const std::size_t b = tenants_->B(pair);
     const std::string text = QuotedForFilter(Text(a));
@@ -428,7 +443,10 @@ TEST_F(TenantTextsTest, FiltersTellNearTextsApart) {
 }
 
 TEST_F(TenantTextsTest, EachTextHasAGroupAndACountOfItsOwn) {
-  AskForGroupsAndCounts();
+  for (const char* const name : {"declared", "guessed"}) {
+    collection_ = name;
+    AskForGroupsAndCounts();
+  }
   EXPECT_THAT(findings_, IsEmpty());
 }
 

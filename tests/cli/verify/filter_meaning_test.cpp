@@ -94,6 +94,7 @@ struct OneField {
   OneField(v1::FieldType type, const std::vector<PayloadValue>& values)
       : dataset(engine::RandomDataset(values.size(), 4, 1)) {
     std::vector<PayloadObject> rows;
+    rows.reserve(values.size());
     for (const PayloadValue& value : values) rows.push_back({{"f", value}});
     dataset->payload = filter::TableOf(rows);
     v1::PayloadField& field = *served.add_fields();
