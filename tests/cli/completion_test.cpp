@@ -43,21 +43,25 @@ bool IsInstalled(const std::string& program) {
 
 class CompletionTest : public testing::Test {
  protected:
-  // Writes what the program prints to a file.
-  std::string Printed(const std::vector<std::string>& arguments) {
+  // Writes what the program prints to the file `printed`.
+  void Print(const std::vector<std::string>& arguments) {
     const ProgramRun run = RunProgram(arguments);
     EXPECT_EQ(run.exit_code, 0) << run.errors;
     scratch_.Write("printed", run.printed);
-    return (scratch_.path() / "printed").string();
+  }
+
+  // In the folder of that file, whose path may hold what shells read as more than one word.
+  ShellRun RunBesideIt(const std::string& command) const {
+    return RunShell("cd '" + scratch_.path().string() + "' && " + command);
   }
 
   // What bash offers for the last of the words, the first of which is the program.
   std::vector<std::string> OfferedByBash(const std::string& words) {
-    const std::string script = Printed({"completion", "bash"});
-    const ShellRun run = RunShell("bash -c 'source " + script +
-                                  "; compopt() { echo \"$@\"; }; COMP_WORDS=(" + words +
-                                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _simile; "
-                                  "echo \"${COMPREPLY[@]}\"'");
+    Print({"completion", "bash"});
+    const ShellRun run =
+        RunBesideIt("bash -c 'source ./printed; compopt() { echo \"$@\"; }; COMP_WORDS=(" + words +
+                    "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _simile; "
+                    "echo \"${COMPREPLY[@]}\"'");
     EXPECT_EQ(run.exit_code, 0);
     std::istringstream printed(run.printed);
     return {std::istream_iterator<std::string>(printed), {}};
@@ -109,9 +113,9 @@ TEST_F(CompletionTest, BashOffersEveryFlagOfTheHelp) {
 
 TEST_F(CompletionTest, ScriptsHaveNoSyntaxErrors) {
   for (const std::string shell : {"bash", "zsh", "fish"}) {
-    const std::string script = Printed({"completion", shell});
+    Print({"completion", shell});
     if (!IsInstalled(shell)) continue;
-    EXPECT_EQ(RunShell(shell + " -n " + script).printed, "") << shell;
+    EXPECT_EQ(RunBesideIt(shell + " -n ./printed").printed, "") << shell;
   }
 }
 
@@ -131,10 +135,9 @@ TEST_F(CompletionTest, ZshAndFishGetDescriptionsAndValues) {
 
 TEST_F(CompletionTest, FishCompletesCommandsFlagsAndValues) {
   if (!IsInstalled("fish")) GTEST_SKIP() << "fish is not installed";
-  const std::string script = Printed({"completion", "fish"});
+  Print({"completion", "fish"});
   const auto offered = [&](const std::string& line) {
-    return RunShell("HOME=/nonexistent fish -c 'source " + script + "; complete -C \"" + line +
-                    "\"'")
+    return RunBesideIt("HOME=/nonexistent fish -c 'source ./printed; complete -C \"" + line + "\"'")
         .printed;
   };
   EXPECT_THAT(offered("simile rel"), HasSubstr("reload\tRead a collection"));
@@ -161,12 +164,12 @@ TEST_F(CompletionTest, TheManualHasEveryCommandAndFlag) {
 }
 
 TEST_F(CompletionTest, TheManualIsCleanRoff) {
-  const std::string page = Printed({"man"});
+  Print({"man"});
   if (!IsInstalled("groff")) GTEST_SKIP() << "groff is not installed";
-  const ShellRun warnings = RunShell("groff -man -ww -Tascii -z " + page);
+  const ShellRun warnings = RunBesideIt("groff -man -ww -Tascii -z ./printed");
   EXPECT_EQ(warnings.exit_code, 0);
   EXPECT_EQ(warnings.printed, "");
-  const std::string text = RunShell("groff -man -Tascii -P-cbou " + page).printed;
+  const std::string text = RunBesideIt("groff -man -Tascii -P-cbou ./printed").printed;
   EXPECT_THAT(text, HasSubstr("simile similar --title \"Toy Story\" -k 5"));
   EXPECT_THAT(text, HasSubstr("'genres:\"Drama\" AND year"));
 }

@@ -88,7 +88,7 @@ def check_settings(simile: str, text: str, data: str) -> None:
         folder = pathlib.Path(name)
         (folder / "simile.json").write_text(moved(text, data, folder))
         result = subprocess.run([simile, "config", "--config", folder / "simile.json"], capture_output=True, text=True,
-                                env=servers.environment(), check=False)
+                                env=servers.environment(folder), check=False)
     if result.returncode != 0:
         raise AssertionError(result.stderr)
 

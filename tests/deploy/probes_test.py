@@ -50,7 +50,7 @@ class Server:
         self._log = open(folder / "log", "a", encoding="utf-8")
         self.process = subprocess.Popen(
             [program, "serve", "--config", folder / "simile.json", "--port", str(port), "--metrics-port", str(metrics_port)],
-            env=environment(**variables), stdout=self._log, stderr=self._log)
+            env=environment(folder, **variables), stdout=self._log, stderr=self._log)
 
     def __enter__(self):
         return self

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,10 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   settings.emplace_back("SIMILE_BACKEND_TUNING=defaults");  // unless it is among those before it
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    // Settings of whoever runs the tests are none of the server's under test.
+    if (!std::string_view(*variable).starts_with("SIMILE_")) variables.push_back(*variable);
+  }
   variables.push_back(nullptr);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();

@@ -60,10 +60,13 @@ def await_true(holds, seconds: float, what: str, pause=time.sleep) -> float:
     return time.monotonic() - start
 
 
-def environment(**settings: str) -> dict[str, str]:
-    """This process' variables with these settings and no other; the strategies of the processor are the same in every run."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("SIMILE_")}
-    return clean | {"SIMILE_BACKEND_TUNING": "defaults"} | settings
+def environment(home: str | pathlib.Path, **settings: str) -> dict[str, str]:
+    """This process' variables with these settings and no other; the strategies of the processor are the same in every run.
+
+    home  in place of the user's, which tests neither read nor write
+    """
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("SIMILE_", "XDG_"))}
+    return clean | {"HOME": str(home), "SIMILE_BACKEND_TUNING": "defaults"} | settings
 
 
 def make_gpu_machine(folder: pathlib.Path, program: pathlib.Path, plugin: pathlib.Path,
@@ -102,7 +105,7 @@ def running(program: pathlib.Path, *flags: str | pathlib.Path, **variables: str)
     """`simile serve` with these flags, on ports of its own; stopped at the end."""
     with tempfile.TemporaryDirectory() as home:
         process = subprocess.Popen([program, "serve", "--port", "0", "--metrics-port", "0", "--log-format", "json", *flags],
-                                   env=environment(HOME=home, **variables), stderr=subprocess.PIPE, text=True)
+                                   env=environment(home, **variables), stderr=subprocess.PIPE, text=True)
         try:
             printed = []
             for line in process.stderr:

@@ -31,7 +31,7 @@ JUNIT = ROOT / "build/tests.xml"
 BEGIN = "<!-- promises: written by tests/reliability/promises.py -->"
 END = "<!-- end of promises -->"
 GTEST_CASE = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.MULTILINE)
-ADDED_TEST = re.compile(r"add_test\(NAME ([\w.]+)")
+ADDED_TEST = re.compile(r"simile_script_test\(([\w.]+)")
 PASSED = "passed"
 SKIPPED = "skipped"
 

@@ -30,8 +30,7 @@ class ServerProgram:
         self.address = f"127.0.0.1:{self.port}"
         self._command = [program, "serve", "--port", str(self.port), "--metrics-port", str(self.metrics_port), "--log-format",
                          "json", *map(str, flags)]
-        self._environment = environment(HOME=str(home), XDG_CACHE_HOME=str(home), XDG_STATE_HOME=str(home),
-                                        **{"SIMILE_BACKEND_PREFERENCE": "cpu"} | variables)
+        self._environment = environment(home, **{"SIMILE_BACKEND_PREFERENCE": "cpu"} | variables)
         self.log: list[str] = []
         self.process: subprocess.Popen | None = None
         self._reader: threading.Thread | None = None
