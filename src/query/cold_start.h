@@ -4,6 +4,7 @@
 
 #include "engine/search/row_order.h"
 #include "engine/snapshots/snapshot.h"
+#include "filter/payload_view.h"
 #include "query/query_request.h"
 
 namespace simile::query {
@@ -12,7 +13,9 @@ namespace simile::query {
 // seen a row.
 // Errors: UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a field without an order, or when the collection
 //         has no such order by itself. Messages name the fields that have one.
+//   fields  that exist for the caller
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start);
+                                         const ColdStart& cold_start,
+                                         const filter::PayloadView& fields);
 
 }  // namespace simile::query

@@ -18,11 +18,11 @@ struct Passing {
 
 // Errors: INVALID_FILTER; work's.
 absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
-                                     base::LongWork& work) {
+                                     const filter::PayloadView& fields, base::LongWork& work) {
   if (text.empty()) return Passing{};
-  const auto filter = snapshot.filters->Prepare(text, work);
+  const auto filter = snapshot.filters->Prepare(text, fields, work);
   if (!filter.ok()) return filter.status();
-  absl::Status within = snapshot.filters->CheckLooks(filter->looks);
+  absl::Status within = snapshot.filters->CheckLooks(filter->looks, fields);
   if (!within.ok()) return within;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
@@ -38,7 +38,8 @@ bool IsInvalidFilter(const absl::Status& status) {
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
                                                     const RequiredFilters& filters,
                                                     std::string_view field, base::LongWork& work) {
-  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, work);
+  const auto of_caller =
+      RowsThatPass(snapshot, filters.of_caller, snapshot.filters->payload(), work);
   if (IsInvalidFilter(of_caller.status())) {
     return base::Error(base::ErrorReason::kPermissionDenied,
                        fmt::format("the filter that this caller's access is bound to cannot be "
@@ -46,7 +47,9 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                                    snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  const auto of_request = RowsThatPass(snapshot, filters.of_request, work);
+  auto fields = snapshot.filters->FieldsOf(of_caller->named, work);
+  if (!fields.ok()) return fields.status();
+  const auto of_request = RowsThatPass(snapshot, filters.of_request, *fields, work);
   if (IsInvalidFilter(of_request.status())) {
     return base::Error(base::ErrorReason::kInvalidFilter,
                        fmt::format("{}, {}", field, std::string(of_request.status().message())),
@@ -55,7 +58,7 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
   if (!of_request.ok()) return of_request.status();
   return ExistingItems(snapshot,
                        snapshot.filters->Intersection(of_caller->named, of_request->named),
-                       of_caller->looks + of_request->looks);
+                       *std::move(fields), of_caller->looks + of_request->looks);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {

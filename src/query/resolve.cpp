@@ -88,6 +88,7 @@ class CallMasks {
   CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
       : snapshot_(snapshot),
         work_(work),
+        fields_(items.fields()),
         looks_(items.looks()),
         unfiltered_(snapshot.filters->Intersection({"", snapshot.searchable}, items.named_rows())) {
   }
@@ -98,7 +99,7 @@ class CallMasks {
     if (filter.empty()) return absl::OkStatus();
     Filter*& known = by_given_text_[filter];
     if (known != nullptr) return absl::OkStatus();
-    auto prepared = snapshot_.filters->Prepare(filter, work_);
+    auto prepared = snapshot_.filters->Prepare(filter, fields_, work_);
     if (!prepared.ok()) return prepared.status();
     const auto [place, is_new] = by_canonical_text_.try_emplace(prepared->text);
     known = &place->second;
@@ -134,6 +135,7 @@ class CallMasks {
 
   const engine::Snapshot& snapshot_;
   base::LongWork& work_;
+  const filter::PayloadView fields_;  // that exist for the caller
   std::uint64_t looks_;
   const filter::NamedRows unfiltered_;  // the rows of a query without a filter
   std::map<std::string, Filter> by_canonical_text_;
@@ -184,7 +186,7 @@ class Resolver {
     query_.diversity = request.diversity;
     query_.k = CountWanted(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
-    auto field = snapshot_.filters->FindKeywords(request.group_by->field);
+    auto field = snapshot_.filters->FindKeywords(request.group_by->field, call_.items.fields());
     if (!field.ok()) {
       const base::ErrorReason reason = base::ReasonOf(field.status());
       const std::string what = fmt::format("group_by: {}", std::string(field.status().message()));
@@ -200,7 +202,7 @@ class Resolver {
   // mistake should not wait for the first user without a profile.
   absl::Status CheckColdStart(const QueryRequest& request) const {
     if (!request.cold_start || request.cold_start->field.empty()) return absl::OkStatus();
-    return OrderOf(snapshot_, *request.cold_start).status();
+    return OrderOf(snapshot_, *request.cold_start, call_.items.fields()).status();
   }
 
   // offset + k, of at most count_max rows or groups that exist.
@@ -235,7 +237,7 @@ class Resolver {
   }
 
   absl::Status ResolveColdStart(const ColdStart& cold_start) {
-    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start);
+    absl::StatusOr<engine::RowOrder> order = OrderOf(snapshot_, cold_start, call_.items.fields());
     if (!order.ok()) return order.status();
     query_.order = *std::move(order);
     query_.diversity.reset();  // its rule needs scores
@@ -298,7 +300,7 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
     const absl::Status status = masks.Read(requests[index].filter);
     if (!status.ok()) return FilterError(status, requests[index], place_of(index));
   }
-  const absl::Status within = snapshot.filters->CheckLooks(masks.looks());
+  const absl::Status within = snapshot.filters->CheckLooks(masks.looks(), items->fields());
   if (!within.ok()) {
     return base::Error(base::ReasonOf(within), std::string(within.message()), options.list);
   }
