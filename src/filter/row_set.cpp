@@ -53,6 +53,30 @@ void RowSet::AddTo(RowMask& mask) const {
       &mask);
 }
 
+std::uint64_t RowSet::CountAllowed(const RowMask& mask) const {
+  if (size_ == 0) return 0;
+  RowMask both(mask.row_count());
+  AddTo(both);
+  both.IntersectWith(mask);
+  return both.AllowedCount();
+}
+
+std::optional<Row> RowSet::FirstAllowed(const RowMask& mask) const {
+  if (mask_) {
+    for (std::size_t word = 0; word < mask.words().size(); ++word) {
+      const std::uint64_t both = mask.words()[word] & mask_->words()[word];
+      if (both != 0)
+        return static_cast<Row>(word * 64 + static_cast<unsigned>(std::countr_zero(both)));
+    }
+    return std::nullopt;
+  }
+  if (bitmap_ == nullptr) return std::nullopt;
+  for (const Row row : bitmap_->rows) {
+    if (mask.Allows(row)) return row;
+  }
+  return std::nullopt;
+}
+
 std::uint64_t RowSet::bytes() const {
   if (mask_) return mask_->bytes();
   // Its size in memory is about its serialized size.

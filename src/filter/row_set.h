@@ -25,6 +25,12 @@ class RowSet {
   void AddTo(RowMask& mask) const;
   // The work of AddTo: about how many rows or words of rows it visits.
   std::uint64_t looks() const;
+  // How many of its rows the mask allows. Cost: one pass over the mask.
+  // REQUIRES: the mask has the collection's rows.
+  std::uint64_t CountAllowed(const RowMask& mask) const;
+  // The first row of the set that the mask allows.
+  // REQUIRES: the mask has the collection's rows. Cost: one pass over the set.
+  std::optional<Row> FirstAllowed(const RowMask& mask) const;
   std::uint64_t bytes() const;
   // About the bytes() of so many rows that are spread evenly.
   static std::uint64_t BytesFor(std::uint64_t rows, std::size_t row_count);

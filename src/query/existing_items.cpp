@@ -21,9 +21,10 @@ struct Passing {
 //   of_caller  it is of an access file
 // Errors: INVALID_FILTER; work's.
 absl::StatusOr<filter::PreparedFilter> PrepareRequired(const engine::Snapshot& snapshot,
-                                                       std::string_view text, bool of_caller,
-                                                       base::LongWork& work) {
-  auto filter = snapshot.filters->Prepare(text, work);
+                                                       std::string_view text,
+                                                       const filter::PayloadView& fields,
+                                                       bool of_caller, base::LongWork& work) {
+  auto filter = snapshot.filters->Prepare(text, fields, work);
   if (!filter.ok()) return filter;
   absl::Status status = filter::CheckRequiredFilter(filter->expression);
   if (status.ok() && of_caller) {
@@ -35,13 +36,13 @@ absl::StatusOr<filter::PreparedFilter> PrepareRequired(const engine::Snapshot& s
 
 // Errors: PrepareRequired's.
 absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
-                                     bool of_caller, base::LongWork& work) {
+                                     const filter::PayloadView& fields, bool of_caller,
+                                     base::LongWork& work) {
   if (text.empty()) return Passing{};
-  const auto filter = PrepareRequired(snapshot, text, of_caller, work);
+  const auto filter = PrepareRequired(snapshot, text, fields, of_caller, work);
   if (!filter.ok()) return filter.status();
-  if (absl::Status status = snapshot.filters->CheckLooks(filter->looks); !status.ok()) {
-    return status;
-  }
+  absl::Status within = snapshot.filters->CheckLooks(filter->looks, fields);
+  if (!within.ok()) return within;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
   return Passing{{filter->text, *std::move(rows)}, filter->looks};
@@ -55,13 +56,14 @@ bool IsInvalidFilter(const absl::Status& status) {
 
 absl::Status CheckCallerFilter(const engine::Snapshot& snapshot, std::string_view required_filter,
                                base::LongWork& work) {
-  return PrepareRequired(snapshot, required_filter, true, work).status();
+  return PrepareRequired(snapshot, required_filter, snapshot.filters->payload(), true, work).status();
 }
 
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
                                                     const RequiredFilters& filters,
                                                     std::string_view field, base::LongWork& work) {
-  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, true, work);
+  const filter::PayloadView all_fields(snapshot.filters->payload());
+  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, all_fields, true, work);
   if (IsInvalidFilter(of_caller.status())) {
     return base::Error(base::ErrorReason::kPermissionDenied,
                        fmt::format("the filter that this caller's access is bound to cannot be "
@@ -70,7 +72,9 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                                    snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  const auto of_request = RowsThatPass(snapshot, filters.of_request, false, work);
+  auto fields = snapshot.filters->FieldsOf(of_caller->named, work);
+  if (!fields.ok()) return fields.status();
+  const auto of_request = RowsThatPass(snapshot, filters.of_request, *fields, false, work);
   if (IsInvalidFilter(of_request.status())) {
     return base::Error(base::ErrorReason::kInvalidFilter,
                        fmt::format("{}, {}", field, std::string(of_request.status().message())),
@@ -79,7 +83,7 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
   if (!of_request.ok()) return of_request.status();
   return ExistingItems(snapshot,
                        snapshot.filters->Intersection(of_caller->named, of_request->named),
-                       of_caller->looks + of_request->looks, filters.users);
+                       *std::move(fields), of_caller->looks + of_request->looks, filters.users);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {

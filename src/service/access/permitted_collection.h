@@ -39,8 +39,6 @@ class PermittedCollection {
 
   // The same error, without the names of collections that do not exist for the caller.
   absl::Status WithoutOtherNames(const absl::Status& status) const;
-  // PERMISSION_DENIED, for what says something of all rows.
-  absl::Status SeesSomeRowsError() const;
 
  private:
   friend class CallAccess;
