@@ -62,7 +62,9 @@ struct Summarizer {
     FieldSummary summary;
     summary.distinct_values = column.keyword_count();
     for (const std::size_t keyword : first) {
-      summary.most_common.push_back({std::string(column.Text(keyword)), column.RowsOf(keyword)});
+      FieldSummary::Value& common = summary.most_common.emplace_back();
+      common.value = std::string(column.Text(keyword));
+      common.rows = column.RowsOf(keyword);
     }
     return summary;
   }
@@ -108,8 +110,9 @@ struct RowsSummarizer {
                                                             : a.first < b.first;
                               });
     for (std::size_t i = 0; i < listed; ++i) {
-      summary.most_common.push_back(
-          {std::string(keywords->column().Text(first[i].first)), first[i].second});
+      FieldSummary::Value& common = summary.most_common.emplace_back();
+      common.value = std::string(keywords->column().Text(first[i].first));
+      common.rows = first[i].second;
     }
     return summary;
   }

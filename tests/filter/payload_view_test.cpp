@@ -98,8 +98,8 @@ TEST_F(PayloadViewTest, RefusesAFieldOfOtherRowsAsAnUnknownOne) {
 }
 
 TEST_F(PayloadViewTest, SummarizesItsRowsAlone) {
-  EXPECT_EQ(CountPresent(*fields_->Find("price"), *rows_.rows), 1U);
-  EXPECT_EQ(CountPresent(*fields_->Find("year"), *rows_.rows), 2U);
+  EXPECT_EQ(fields_->Find("price")->present.CountAllowed(*rows_.rows), 1U);
+  EXPECT_EQ(fields_->Find("year")->present.CountAllowed(*rows_.rows), 2U);
   const FieldSummary tags = SummaryOf("tags");
   EXPECT_EQ(tags.distinct_values, 2U);
   ASSERT_EQ(tags.most_common.size(), 2U);
