@@ -136,6 +136,7 @@ class GpuProbesTest(unittest.TestCase):
 
     def test_a_hung_device_ends_the_server_with_75_and_a_supervisor_has_it_back(self):
         server = self.server("restart")
+        server.await_ready()  # the emulated device starts slowly, and the prober is SPEED times as fast as a kubelet
         with Prober(CONTAINER, server.metrics_address, SPEED) as prober:
             await_true(lambda: prober.ready, PATIENCE_SECONDS, "the server is ready")
             self.assertEqual(server.search()["backend"], "gpu")
@@ -157,6 +158,7 @@ class GpuProbesTest(unittest.TestCase):
 
     def test_a_hung_device_leaves_the_server_on_the_cpu_with_failover(self):
         server = self.server("failover")
+        server.await_ready()  # the emulated device starts slowly, and the prober is SPEED times as fast as a kubelet
         with Prober(CONTAINER, server.metrics_address, SPEED) as prober:
             await_true(lambda: prober.ready, PATIENCE_SECONDS, "the server is ready")
             self.assertEqual(server.search()["backend"], "gpu")

@@ -45,7 +45,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    // Settings of whoever runs the tests are none of the server's under test.
+    // Settings in the environment of a person who runs tests are not for the server under test.
     if (!std::string_view(*variable).starts_with("SIMILE_")) variables.push_back(*variable);
   }
   variables.push_back(nullptr);
