@@ -8,7 +8,7 @@
 #include "base/long_work.h"
 #include "data/id_index.h"
 #include "filter/expression.h"
-#include "filter/payload_index.h"
+#include "filter/payload_view.h"
 #include "simile/row_mask.h"
 
 namespace simile::filter {
@@ -16,7 +16,7 @@ namespace simile::filter {
 // The data that a filter is evaluated on. Borrowed for the call.
 struct FilterTarget {
   std::string_view collection;  // for messages
-  const PayloadIndex& payload;
+  PayloadView payload;
   const data::IdIndex& ids;
 };
 

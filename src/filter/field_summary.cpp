@@ -1,12 +1,33 @@
 #include "filter/field_summary.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
+
+#include <absl/container/flat_hash_map.h>
 
 #include "data/time_value.h"
 
 namespace simile::filter {
 namespace {
+
+SummaryValue ValueOf(const Field& field, std::int64_t value) {
+  if (field.type == FieldType::kTime) return data::TimeText(value);
+  return value;
+}
+SummaryValue ValueOf(const Field& /*field*/, double value) { return value; }
+
+FieldSummary OfBooleans(std::uint64_t of_true, std::uint64_t present, std::size_t values_max) {
+  const std::uint64_t of_false = present - of_true;
+  std::vector<FieldSummary::Value> values{{false, of_false}, {true, of_true}};
+  if (of_true > of_false) std::swap(values[0], values[1]);
+  std::erase_if(values, [](const FieldSummary::Value& value) { return value.rows == 0; });
+  FieldSummary summary;
+  summary.distinct_values = values.size();
+  if (values.size() > values_max) values.resize(values_max);
+  summary.most_common = std::move(values);
+  return summary;
+}
 
 struct Summarizer {
   const Field& field;
@@ -49,29 +70,98 @@ struct Summarizer {
     FieldSummary summary;
     summary.distinct_values = column.distinct_count();
     if (column.empty()) return summary;
-    summary.least = ValueOf(column.least());
-    summary.greatest = ValueOf(column.greatest());
+    summary.least = ValueOf(field, column.least());
+    summary.greatest = ValueOf(field, column.greatest());
     return summary;
   }
 
   absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
+    return OfBooleans(true_rows.size(), field.present.size(), values_max);
+  }
+};
+
+std::uint64_t CountOf(const RowSet& set, const RowMask& rows) {
+  RowMask both(rows.row_count());
+  set.AddTo(both);
+  both.IntersectWith(rows);
+  return both.AllowedCount();
+}
+
+// Summarizes some rows of a field.
+struct RowsSummarizer {
+  const Filters& filters;
+  const Field& field;
+  const RowMask& rows;
+  std::size_t values_max;
+  base::LongWork& work;
+
+  absl::StatusOr<FieldSummary> operator()(std::monostate) const { return FieldSummary{}; }
+
+  absl::StatusOr<FieldSummary> operator()(const KeywordColumn& /*column*/) const {
+    const absl::StatusOr<KeywordField> keywords = filters.FindKeywords(field.name);
+    if (!keywords.ok()) return keywords.status();
+    absl::flat_hash_map<std::uint32_t, std::uint64_t> counts;
+    const absl::Status counted = Count(*keywords, counts);
+    if (!counted.ok()) return counted;
     FieldSummary summary;
-    const std::uint64_t of_true = true_rows.size();
-    const std::uint64_t of_false = field.present.size() - of_true;
-    std::vector<FieldSummary::Value> values{{false, of_false}, {true, of_true}};
-    if (of_true > of_false) std::swap(values[0], values[1]);
-    std::erase_if(values, [](const FieldSummary::Value& value) { return value.rows == 0; });
-    summary.distinct_values = values.size();
-    if (values.size() > values_max) values.resize(values_max);
-    summary.most_common = std::move(values);
+    summary.distinct_values = counts.size();
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> first(counts.begin(), counts.end());
+    const std::size_t listed = std::min(first.size(), values_max);
+    std::ranges::partial_sort(first, first.begin() + static_cast<std::ptrdiff_t>(listed),
+                              [](const auto& a, const auto& b) {
+                                return a.second != b.second ? a.second > b.second
+                                                            : a.first < b.first;
+                              });
+    for (std::size_t i = 0; i < listed; ++i) {
+      summary.most_common.push_back({keywords->Spelling(first[i].first, &rows), first[i].second});
+    }
     return summary;
   }
 
-  SummaryValue ValueOf(std::int64_t value) const {
-    if (field.type == FieldType::kTime) return data::TimeText(value);
-    return value;
+  template <class Value>
+  absl::StatusOr<FieldSummary> operator()(const OrderedColumn<Value>& column) const {
+    constexpr std::uint64_t kVisitNs = 2;
+    FieldSummary summary;
+    std::optional<Value> least;
+    std::optional<Value> greatest;
+    absl::Status status;
+    column.VisitAscending([&](Row row, Value value) {
+      status = work.Did(kVisitNs);
+      if (!status.ok() || !rows.Allows(row)) return status.ok();
+      if (!least) least = value;
+      if (!greatest || *greatest < value) ++summary.distinct_values;
+      greatest = value;
+      return true;
+    });
+    if (!status.ok()) return status;
+    if (least) summary.least = ValueOf(field, *least);
+    if (greatest) summary.greatest = ValueOf(field, *greatest);
+    return summary;
   }
-  SummaryValue ValueOf(double value) const { return value; }
+
+  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
+    return OfBooleans(CountOf(true_rows, rows), CountPresent(field, rows), values_max);
+  }
+
+  // How many of the rows have each keyword.
+  absl::Status Count(const KeywordField& keywords,
+                     absl::flat_hash_map<std::uint32_t, std::uint64_t>& counts) const {
+    constexpr std::uint64_t kDecodeNs = 500;
+    constexpr std::size_t kPieceRows = 1'024;
+    std::vector<std::uint32_t> of_row;
+    for (std::size_t begin = 0; begin < rows.row_count(); begin += kPieceRows) {
+      const auto end = static_cast<Row>(std::min(begin + kPieceRows, rows.row_count()));
+      std::uint64_t decoded = 0;
+      rows.ForEachAllowed(static_cast<Row>(begin), end, [&](Row row) {
+        keywords.KeywordsOf(row, of_row);
+        for (const std::uint32_t keyword : of_row) ++counts[keyword];
+        ++decoded;
+      });
+      absl::Status status = work.Did(decoded * kDecodeNs);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
 };
 
 }  // namespace
@@ -79,6 +169,16 @@ struct Summarizer {
 absl::StatusOr<FieldSummary> Summarize(const Field& field, std::size_t values_max,
                                        base::LongWork& work) {
   return std::visit(Summarizer{field, values_max, work}, field.column);
+}
+
+absl::StatusOr<FieldSummary> SummarizeRows(const Filters& filters, const Field& field,
+                                           const RowMask& rows, std::size_t values_max,
+                                           base::LongWork& work) {
+  return std::visit(RowsSummarizer{filters, field, rows, values_max, work}, field.column);
+}
+
+std::uint64_t CountPresent(const Field& field, const RowMask& rows) {
+  return CountOf(field.present, rows);
 }
 
 }  // namespace simile::filter

@@ -10,7 +10,9 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
+#include "filter/filters.h"
 #include "filter/payload_index.h"
+#include "simile/row_mask.h"
 
 namespace simile::filter {
 
@@ -33,5 +35,16 @@ struct FieldSummary {
 // Errors: work's. Cost: O(distinct values * log values_max).
 absl::StatusOr<FieldSummary> Summarize(const Field& field, std::size_t values_max,
                                        base::LongWork& work);
+
+// The same of some rows alone: every figure and every value is of these rows, and a keyword is
+// spelled as the first of them spells it.
+//   rows  of the collection
+// Errors: work's. Cost: a decode of each of the rows for keywords, else a pass over the column.
+absl::StatusOr<FieldSummary> SummarizeRows(const Filters& filters, const Field& field,
+                                           const RowMask& rows, std::size_t values_max,
+                                           base::LongWork& work);
+
+// How many of these rows have the field.
+std::uint64_t CountPresent(const Field& field, const RowMask& rows);
 
 }  // namespace simile::filter

@@ -39,7 +39,7 @@ Filters::Filters(const data::Dataset& dataset, std::string collection, PayloadIn
       payload_(std::move(payload)),
       cache_(kCacheBytesMax) {}
 
-absl::StatusOr<PreparedFilter> Filters::Prepare(std::string_view filter,
+absl::StatusOr<PreparedFilter> Filters::Prepare(std::string_view filter, const PayloadView& fields,
                                                 base::LongWork& work) const {
   constexpr std::uint64_t kByteNs = 20;
   absl::Status status = work.Did(filter.size() * kByteNs);
@@ -50,17 +50,25 @@ absl::StatusOr<PreparedFilter> Filters::Prepare(std::string_view filter,
   prepared.text = ToText(*expression);
   prepared.expression = *std::move(expression);
   prepared.rows = cache_.Find(prepared.text);
-  if (prepared.rows != nullptr) return prepared;
+  if (prepared.rows != nullptr && fields.has_all()) return prepared;
   const absl::StatusOr<std::uint64_t> looks =
-      EstimateLooks(prepared.expression, {collection_, payload_, dataset_.ids});
+      EstimateLooks(prepared.expression, {collection_, fields, dataset_.ids});
   if (!looks.ok()) return looks.status();
+  if (prepared.rows != nullptr) return prepared;
   prepared.looks = *looks;
   return prepared;
 }
 
-absl::Status Filters::CheckLooks(std::uint64_t looks) const {
+absl::Status Filters::CheckLooks(std::uint64_t looks, const PayloadView& fields) const {
   const std::uint64_t rows = std::max<std::uint64_t>(dataset_.ids.size(), kRowsMin);
   if (looks <= kLooksPerRowMax * rows) return absl::OkStatus();
+  if (!fields.has_all()) {
+    return base::Error(
+        base::ErrorReason::kInvalidFilter,
+        fmt::format("the filters of this call look too often at the rows of {}: send fewer "
+                    "different filters a call, or shorter ones; a filter used lately costs nothing",
+                    collection_));
+  }
   return base::Error(
       base::ErrorReason::kInvalidFilter,
       fmt::format("the filters of this call look about {} times at every row of {}, and those of a "
@@ -95,15 +103,38 @@ NamedRows Filters::Intersection(const NamedRows& a, const NamedRows& b) const {
   return both;
 }
 
-absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name) const {
-  const Field* const field = payload_.Find(name);
+absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongWork& work) const {
+  constexpr std::uint64_t kLookNs = 2;
+  constexpr std::size_t kKeptMax = 1'024;
+  if (rows.rows == nullptr) return PayloadView(payload_);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = shown_.find(rows.name);
+    if (known != shown_.end()) return PayloadView(payload_, known->second);
+  }
+  std::vector<bool> shown;
+  shown.reserve(payload_.fields().size());
+  for (const Field& field : payload_.fields()) {
+    if (absl::Status status = work.Did(field.present.looks() * kLookNs); !status.ok())
+      return status;
+    shown.push_back(field.present.FirstAllowed(*rows.rows).has_value());
+  }
+  auto kept = std::make_shared<const std::vector<bool>>(std::move(shown));
+  const std::lock_guard lock(mutex_);
+  if (shown_.size() == kKeptMax) shown_.clear();  // access files of long ago
+  return PayloadView(payload_, shown_.try_emplace(rows.name, std::move(kept)).first->second);
+}
+
+absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name,
+                                                   const PayloadView& fields) const {
+  const Field* const field = fields.Find(name);
   if (field == nullptr) {
     return base::Error(base::ErrorReason::kUnknownPayloadField,
-                       UnknownField(collection_, name, payload_));
+                       UnknownField(collection_, name, fields));
   }
   if (!std::holds_alternative<KeywordColumn>(field->column)) {
     std::vector<std::string> keyword_fields;
-    for (const Field& each : payload_.fields()) {
+    for (const Field& each : fields.fields()) {
       if (std::holds_alternative<KeywordColumn>(each.column)) {
         keyword_fields.push_back(FieldText(each.name));
       }

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
@@ -13,6 +15,7 @@
 #include "filter/keyword_field.h"
 #include "filter/mask_cache.h"
 #include "filter/payload_index.h"
+#include "filter/payload_view.h"
 #include "simile/row_mask.h"
 
 namespace simile::filter {
@@ -42,12 +45,19 @@ class Filters {
 
   // Reads a filter and looks for its rows in the cache: filters with the same canonical text share
   // a mask.
+  //   fields  that it may name
   // Errors: kInvalidArgument, `column N: ` and the reason; work's.
-  absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, base::LongWork& work) const;
+  absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, const PayloadView& fields,
+                                         base::LongWork& work) const;
+  absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, base::LongWork& work) const {
+    return Prepare(filter, payload_, work);
+  }
   // Whether a call may look so often at rows and keywords: the sum of its filters, before any is
   // evaluated.
+  //   fields  that exist for the caller: where not all do, the message tells no figure of all rows
   // Errors: kInvalidArgument.
-  absl::Status CheckLooks(std::uint64_t looks) const;
+  absl::Status CheckLooks(std::uint64_t looks, const PayloadView& fields) const;
+  absl::Status CheckLooks(std::uint64_t looks) const { return CheckLooks(looks, payload_); }
   // The rows that pass.
   // Errors: work's.
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
@@ -58,10 +68,19 @@ class Filters {
   // of a mask where neither is null and the result is not cached.
   NamedRows Intersection(const NamedRows& a, const NamedRows& b) const;
 
+  // The fields that the rows of a filter have. Kept, like the rows of a filter.
+  // Errors: work's.
+  absl::StatusOr<PayloadView> FieldsOf(const NamedRows& rows, base::LongWork& work) const;
+
   // A field to group rows by.
+  //   fields  that exist for the caller
   // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message
   //         lists the fields of keywords.
-  absl::StatusOr<KeywordField> FindKeywords(std::string_view field) const;
+  absl::StatusOr<KeywordField> FindKeywords(std::string_view field,
+                                            const PayloadView& fields) const;
+  absl::StatusOr<KeywordField> FindKeywords(std::string_view field) const {
+    return FindKeywords(field, payload_);
+  }
 
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the cached masks.
@@ -74,6 +93,8 @@ class Filters {
   const std::string collection_;
   const PayloadIndex payload_;
   mutable MaskCache cache_;
+  mutable std::mutex mutex_;                                            // guards shown_
+  mutable absl::flat_hash_map<std::string, PayloadView::Shown> shown_;  // by NamedRows::name
 };
 
 }  // namespace simile::filter

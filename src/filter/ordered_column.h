@@ -85,6 +85,14 @@ class OrderedColumn {
     }
   }
 
+  // Calls visit(row, value) for every row, by ascending value, until it returns false.
+  template <class Visit>
+  void VisitAscending(Visit visit) const {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (!visit(rows_[i], values_[i])) return;
+    }
+  }
+
   std::uint64_t bytes() const {
     return values_.capacity() * sizeof(Value) + rows_.capacity() * sizeof(Row);
   }

@@ -11,7 +11,7 @@
 namespace simile::filter {
 
 std::string UnknownField(std::string_view collection, std::string_view field,
-                         const PayloadIndex& payload) {
+                         const PayloadView& payload) {
   std::vector<std::string> known;
   for (const Field& each : payload.fields()) known.push_back(each.name);
   if (known.empty()) {

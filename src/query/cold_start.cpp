@@ -11,7 +11,6 @@
 
 #include "base/error_detail.h"
 #include "filter/expression.h"
-#include "filter/payload_index.h"
 #include "filter/unknown_field.h"
 
 namespace simile::query {
@@ -29,7 +28,7 @@ bool HasOrder(const Field& field) {
 }
 
 // "; fields with an order: year, rating", or "; no field of it has an order".
-std::string FieldsWithOrder(const filter::PayloadIndex& payload) {
+std::string FieldsWithOrder(const filter::PayloadView& payload) {
   std::vector<std::string> names;
   for (const Field& field : payload.fields()) {
     if (HasOrder(field)) names.push_back(filter::FieldText(field.name));
@@ -39,7 +38,7 @@ std::string FieldsWithOrder(const filter::PayloadIndex& payload) {
 }
 
 // The field that orders rows by age when the request names none; null when no field does.
-const Field* NewestField(const filter::PayloadIndex& payload) {
+const Field* NewestField(const filter::PayloadView& payload) {
   const Field* only_time = nullptr;
   for (const Field& field : payload.fields()) {
     if (field.type != FieldType::kTime) continue;
@@ -58,8 +57,8 @@ absl::Status Refuse(std::string_view field, base::ErrorReason reason, std::strin
 }
 
 absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start) {
-  const filter::PayloadIndex& payload = snapshot.filters->payload();
+                                         const ColdStart& cold_start,
+                                         const filter::PayloadView& payload) {
   if (cold_start.field.empty()) {
     if (const Field* const field = NewestField(payload)) return field;
     return Refuse(kFieldOfColdStart, base::ErrorReason::kInvalidField,
@@ -81,19 +80,19 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
 }  // namespace
 
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const data::UserScope& users,
+                                         const ColdStart& cold_start, const ExistingItems& existing,
                                          base::LongWork& work) {
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
-    auto counted = snapshot.user_subsets->Of(users, snapshot.dataset, work);
+    auto counted = snapshot.user_subsets->Of(existing.users(), snapshot.dataset, work);
     if (!counted.ok()) return counted.status();
     if (!counted->most_seen->empty()) {
       return engine::RowOrder(std::move(counted->most_seen), snapshot.row_count());
     }
     return Refuse("cold_start", base::ErrorReason::kInvalidField,
                   fmt::format("{} has no interactions to tell what is popular; name a field{}",
-                              snapshot.collection, FieldsWithOrder(snapshot.filters->payload())));
+                              snapshot.collection, FieldsWithOrder(existing.fields())));
   }
-  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start);
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start, existing.fields());
   if (!chosen.ok()) return chosen.status();
   const Field& field = **chosen;
   using Integers = filter::OrderedColumn<std::int64_t>;

@@ -19,12 +19,12 @@ struct Passing {
 
 // Errors: INVALID_FILTER; work's.
 absl::StatusOr<Passing> RowsThatPass(const engine::Snapshot& snapshot, std::string_view text,
-                                     base::LongWork& work) {
+                                     const filter::PayloadView& fields, base::LongWork& work) {
   if (text.empty()) return Passing{};
-  const auto filter = snapshot.filters->Prepare(text, work);
+  const auto filter = snapshot.filters->Prepare(text, fields, work);
   if (!filter.ok()) return filter.status();
   absl::Status status = filter::CheckRequiredFilter(filter->expression);
-  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks);
+  if (status.ok()) status = snapshot.filters->CheckLooks(filter->looks, fields);
   if (!status.ok()) return status;
   auto rows = snapshot.filters->Rows(*filter, work);
   if (!rows.ok()) return rows.status();
@@ -40,7 +40,8 @@ bool IsInvalidFilter(const absl::Status& status) {
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,
                                                     const RequiredFilters& filters,
                                                     std::string_view field, base::LongWork& work) {
-  const auto of_caller = RowsThatPass(snapshot, filters.of_caller, work);
+  const auto of_caller =
+      RowsThatPass(snapshot, filters.of_caller, snapshot.filters->payload(), work);
   if (IsInvalidFilter(of_caller.status())) {
     return base::Error(base::ErrorReason::kPermissionDenied,
                        fmt::format("the filter that this caller's access is bound to cannot be "
@@ -48,7 +49,9 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                                    snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  const auto of_request = RowsThatPass(snapshot, filters.of_request, work);
+  auto fields = snapshot.filters->FieldsOf(of_caller->named, work);
+  if (!fields.ok()) return fields.status();
+  const auto of_request = RowsThatPass(snapshot, filters.of_request, *fields, work);
   if (IsInvalidFilter(of_request.status())) {
     return base::Error(base::ErrorReason::kInvalidFilter,
                        fmt::format("{}, {}", field, std::string(of_request.status().message())),
@@ -57,7 +60,7 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
   if (!of_request.ok()) return of_request.status();
   return ExistingItems(snapshot,
                        snapshot.filters->Intersection(of_caller->named, of_request->named),
-                       of_caller->looks + of_request->looks, filters.users);
+                       *std::move(fields), of_caller->looks + of_request->looks, filters.users);
 }
 
 std::optional<Row> ExistingItems::Find(std::string_view id) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <absl/status/statusor.h>
 
@@ -12,6 +13,7 @@
 #include "data/user_scope.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/filters.h"
+#include "filter/payload_view.h"
 #include "simile/row_mask.h"
 
 namespace simile::query {
@@ -45,6 +47,9 @@ class ExistingItems {
   // Their rows; null for all.
   const std::shared_ptr<const RowMask>& mask() const { return passing_.rows; }
   const filter::NamedRows& named_rows() const { return passing_; }
+  // The fields that exist for the caller: those of the rows that pass its own filter. The filter of
+  // a request hides no field: its sender knows the collection.
+  const filter::PayloadView& fields() const { return fields_; }
 
   // What an error says of an id that was not found, with the nearest known one unless there is a
   // required filter, or users do not exist for the caller: it would name what the caller must not
@@ -54,10 +59,11 @@ class ExistingItems {
   absl::StatusOr<std::string> UserNotFoundText(std::string_view id, base::LongWork& work) const;
 
  private:
-  ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing, std::uint64_t looks,
-                data::UserScope users)
+  ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing,
+                filter::PayloadView fields, std::uint64_t looks, data::UserScope users)
       : snapshot_(&snapshot),
         passing_(std::move(passing)),
+        fields_(std::move(fields)),
         looks_(looks),
         users_(std::move(users)) {}
 
@@ -69,6 +75,7 @@ class ExistingItems {
 
   const engine::Snapshot* snapshot_;
   filter::NamedRows passing_;
+  filter::PayloadView fields_;
   std::uint64_t looks_;
   data::UserScope users_;
 };

@@ -91,6 +91,7 @@ class CallMasks {
   CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
       : snapshot_(snapshot),
         work_(work),
+        fields_(items.fields()),
         looks_(items.looks()),
         unfiltered_(snapshot.filters->Intersection({"", snapshot.searchable}, items.named_rows())) {
   }
@@ -101,7 +102,7 @@ class CallMasks {
     if (filter.empty()) return absl::OkStatus();
     Filter*& known = by_given_text_[filter];
     if (known != nullptr) return absl::OkStatus();
-    auto prepared = snapshot_.filters->Prepare(filter, work_);
+    auto prepared = snapshot_.filters->Prepare(filter, fields_, work_);
     if (!prepared.ok()) return prepared.status();
     const auto [place, is_new] = by_canonical_text_.try_emplace(prepared->text);
     known = &place->second;
@@ -137,6 +138,7 @@ class CallMasks {
 
   const engine::Snapshot& snapshot_;
   base::LongWork& work_;
+  const filter::PayloadView fields_;  // that exist for the caller
   std::uint64_t looks_;
   const filter::NamedRows unfiltered_;  // the rows of a query without a filter
   std::map<std::string, Filter> by_canonical_text_;
@@ -187,7 +189,7 @@ class Resolver {
     query_.diversity = request.diversity;
     query_.k = CountWanted(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
-    auto field = snapshot_.filters->FindKeywords(request.group_by->field);
+    auto field = snapshot_.filters->FindKeywords(request.group_by->field, call_.items.fields());
     if (!field.ok()) {
       const base::ErrorReason reason = base::ReasonOf(field.status());
       const std::string what = fmt::format("group_by: {}", std::string(field.status().message()));
@@ -247,7 +249,7 @@ class Resolver {
   }
 
   absl::StatusOr<engine::RowOrder> Order(const ColdStart& cold_start) const {
-    return OrderOf(snapshot_, cold_start, call_.items.users(), call_.work);
+    return OrderOf(snapshot_, cold_start, call_.items, call_.work);
   }
 
   template <class Single>
@@ -307,7 +309,7 @@ absl::Status ResolveQueries(const engine::Snapshot& snapshot,
     const absl::Status status = masks.Read(requests[index].filter);
     if (!status.ok()) return FilterError(status, requests[index], place_of(index));
   }
-  const absl::Status within = snapshot.filters->CheckLooks(masks.looks());
+  const absl::Status within = snapshot.filters->CheckLooks(masks.looks(), items->fields());
   if (!within.ok()) {
     return base::Error(base::ReasonOf(within), std::string(within.message()), options.list);
   }

@@ -96,7 +96,7 @@ void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoR
     for (const LimitValue& limit : LimitValues(parts.limits)) {
       (*response.mutable_limits())[limit.name] = limit.value;
     }
-    FillBackend(parts.backend, *response.mutable_backend());
+    FillBackend(parts.backend, call.access(), *response.mutable_backend());
     response.set_changes_allowed(parts.changes_allowed);
     response.set_admin_allowed(parts.admin_allowed);
   }));
@@ -111,7 +111,7 @@ void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& r
     FillTime(parts.clock.WallNow(), *response.mutable_taken_at());
     FillTime(parts.started_at, *response.mutable_started_at());
     response.set_uptime_us(Microseconds(parts.clock.Now() - parts.started));
-    FillBackend(parts.backend, *response.mutable_backend());
+    FillBackend(parts.backend, call.access(), *response.mutable_backend());
     for (const observe::MetricSample& sample : parts.read_metrics(*server)) {
       FillMetric(sample, *response.add_metrics());
     }

@@ -22,6 +22,9 @@ constexpr std::uint32_t kFieldValuesDefault = 5;
 constexpr std::uint32_t kCollectionsPageDefault = 100;
 constexpr std::string_view kFewerValues = "lower values_max";
 
+// What a call that is over has not reached.
+constexpr std::string_view kCollectionsStep = "the collections were described";
+
 // How a call takes part in a change: it gets the progress, and then the collection.
 template <class Response>
 PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
@@ -38,8 +41,11 @@ PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Respon
     if (!served.ok()) return call.Finish(served.status());
     call.Finish(Guarded([&] {
       Response response;
-      FillCollection(*served, parts.backend, *response.mutable_collection());
-      call.Send(std::move(response));
+      base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+      absl::Status filled =
+          FillCollection(*served, parts.backend, work, *response.mutable_collection());
+      if (filled.ok()) call.Send(std::move(response));
+      return filled;
     }));
   };
   caller.left = call.cancelled();
@@ -99,7 +105,9 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
   if (!page_size.ok()) return page_size.status();
   const absl::StatusOr<std::string> after = ReadCollectionPageToken(request.page_token());
   if (!after.ok()) return after.status();
-  FillBackend(parts.backend, *response.mutable_backend());
+  FillBackend(parts.backend, call.access(), *response.mutable_backend());
+  base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+  absl::Status filled;
   // The bytes of a token and of the lengths around each message.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
   parts.collections.ForEach(call.access(), *after, [&](const PermittedStatus& status) {
@@ -107,7 +115,8 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
     bool is_full = count == static_cast<int>(*page_size);
     if (!is_full) {
       v1::Collection& collection = *response.add_collections();
-      FillCollection(status, parts.backend, collection);
+      filled = FillCollection(status, parts.backend, work, collection);
+      if (!filled.ok()) return false;
       constexpr std::uint64_t kLengthBytes = 8;
       bytes += collection.ByteSizeLong() + kLengthBytes;
       is_full = bytes > parts.limits.reply_bytes_default && count > 0;
@@ -119,7 +128,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
     }
     return !is_full;
   });
-  return absl::OkStatus();
+  return filled;
 }
 
 // The snapshot that fields are described of.
@@ -151,22 +160,22 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
   }
   const auto permitted = SnapshotToDescribe(parts, call, request);
   if (!permitted.ok()) return permitted.status();
-  const auto snapshot = permitted->AllRows();
-  if (!snapshot.ok()) return snapshot.status();
   base::LongWork work = WorkOf(call, parts.clock, "the fields were described");
+  const auto own = permitted->Own(work);
+  if (!own.ok()) return own.status();
   std::uint64_t bytes = 0;
-  for (const filter::Field& field : (*snapshot)->filters->payload().fields()) {
+  for (const filter::Field& field : own->rows.fields().fields()) {
     v1::FieldDescription& message = *response.add_fields();
-    absl::Status status = FillDescription(field, values_max, work, message);
+    absl::Status status = FillDescription(*own, field, values_max, work, message);
     if (!status.ok()) return status;
     bytes += message.ByteSizeLong();
     if (bytes > limits.reply_bytes_default) {
       return ReplyTooLargeToBuild(bytes, limits.reply_bytes_default, kFewerValues);
     }
   }
-  response.set_rows((*snapshot)->row_count());
-  response.set_snapshot_id((*snapshot)->id);
-  response.set_snapshot_version((*snapshot)->version);
+  response.set_rows(RowCountOf(*own));
+  response.set_snapshot_id(permitted->id());
+  response.set_snapshot_version(permitted->version());
   return absl::OkStatus();
 }
 
@@ -188,9 +197,9 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
     if (!collection.ok()) return collection.status();
     const auto status = parts.collections.Status(*collection);
     if (!status.ok()) return status.status();
-    FillCollection(*status, parts.backend, *response.mutable_collection());
-    FillBackend(parts.backend, *response.mutable_backend());
-    return absl::OkStatus();
+    FillBackend(parts.backend, call.access(), *response.mutable_backend());
+    base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+    return FillCollection(*status, parts.backend, work, *response.mutable_collection());
   }));
 }
 

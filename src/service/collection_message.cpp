@@ -1,11 +1,14 @@
 #include "service/collection_message.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string_view>
 #include <variant>
 
+#include "base/error_detail.h"
 #include "data/folder_files.h"
+#include "filter/field_summary.h"
 #include "service/backend_kind.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/types.pb.h"
@@ -124,24 +127,76 @@ void FillIdentity(const PermittedSnapshot& snapshot, v1::Collection& message) {
                                                           : v1::Collection::METRIC_DOT);
 }
 
-// What a caller to whom all rows exist sees besides.
+//   rows  how many rows of the caller have the field
+void FillField(const filter::Field& field, std::uint64_t rows, v1::PayloadField& message) {
+  message.set_name(field.name);
+  message.set_type(TypeOf(field.type));
+  message.set_rows(rows);
+}
+
+// How many rows of the caller have a field.
+std::uint64_t RowsWith(const filter::Field& field, const query::ExistingItems& rows) {
+  return rows.mask() == nullptr ? field.present.size() : filter::CountPresent(field, *rows.mask());
+}
+
+// The users that exist for the caller. What these have seen is of other rows, too, unless all rows
+// exist for the caller.
+// Errors: work's.
+absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& work,
+                       v1::Collection& message) {
+  const engine::Snapshot& snapshot = own.snapshot;
+  const auto users = snapshot.user_subsets->Of(own.rows.users(), snapshot.dataset, work);
+  if (!users.ok()) return users.status();
+  message.set_users(users->user_count);
+  if (own.rows.mask() == nullptr) message.set_interactions(users->pair_count);
+  return absl::OkStatus();
+}
+
+// What a caller for whom all rows and users exist sees besides.
 void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
-  message.set_rows(snapshot.row_count());
-  message.set_users(dataset.profiles.ids.size());
-  message.set_interactions(dataset.profiles.seen.pair_count());
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
-  for (const filter::Field& field : snapshot.filters->payload().fields()) {
-    FillField(field, *message.add_fields());
-  }
-  for (const std::string& field : snapshot.text_index->fields()) message.add_lookup_fields(field);
   for (const std::string& note : dataset.notes) message.add_notes(note);
   for (const data::FolderFile& file : dataset.files) FillFile(file, *message.add_files());
   message.set_unread_files(dataset.unread_files);
   message.set_skipped_rows(dataset.skipped_rows.size());
-  const engine::IndexState index = engine::IndexStateOf(snapshot);
-  message.set_index_built(static_cast<float>(index.built));
-  message.set_index_problem(index.problem);
+  message.set_index_problem(engine::IndexStateOf(snapshot).problem);
+}
+
+// The same for a caller for whom some rows or users exist: what can be told of these alone.
+//   rows  null for all
+void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
+                    v1::Collection& message) {
+  const data::Dataset& dataset = *snapshot.dataset;
+  const auto exists = [&](Row row) { return rows == nullptr || rows->Allows(row); };
+  message.set_skipped_rows(
+      static_cast<std::uint64_t>(std::ranges::count_if(dataset.skipped_rows, exists)));
+  if (!dataset.notes.empty()) {
+    message.add_notes("notes of the load are left out: they tell of rows and users of others, too");
+  }
+  if (!engine::IndexStateOf(snapshot).problem.empty()) {
+    message.set_index_problem("the server shows why to callers for whom all rows and users exist");
+  }
+}
+
+// The fields, whichever rows exist for the caller.
+void FillFields(const PermittedSnapshot::OwnRows& own, v1::Collection& message) {
+  for (const filter::Field& field : own.rows.fields().fields()) {
+    FillField(field, RowsWith(field, own.rows), *message.add_fields());
+  }
+  for (const std::string& field : LookupFieldsOf(own.snapshot, own.rows.fields())) {
+    message.add_lookup_fields(field);
+  }
+  message.set_index_built(static_cast<float>(engine::IndexStateOf(own.snapshot).built));
+}
+
+// What answers for the collection.
+void FillBackendOf(const engine::Snapshot& snapshot, const ServingBackend& backend,
+                   v1::BackendStatus& message) {
+  const FallbackBackend fallback = engine::FallbackOf(snapshot);
+  const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
+  FillServedBy(served_by, message);
+  message.set_engine(std::string(engine::EngineOf(snapshot, served_by)));
 }
 
 }  // namespace
@@ -151,14 +206,30 @@ ServedBy ServingBackend::Now() const {
   return fallback != nullptr ? *fallback : ServedBy{backend.info(), reason};
 }
 
-void FillBackend(const ServingBackend& backend, v1::BackendStatus& message) {
+void FillBackend(const ServingBackend& backend, const CallAccess& access,
+                 v1::BackendStatus& message) {
   FillServedBy(backend.Now(), message);
+  if (!access.sees_all()) return message.clear_reason();
   for (const DeviceMemory& memory : backend.backend.device_memory()) {
     v1::DeviceMemory& filled = *message.add_device_memory();
     filled.set_kind(memory.kind);
     filled.set_bytes(memory.bytes);
     filled.set_peak_bytes(memory.peak_bytes);
   }
+}
+
+std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own) {
+  const std::shared_ptr<const RowMask>& mask = own.rows.mask();
+  return mask == nullptr ? own.snapshot.row_count() : mask->AllowedCount();
+}
+
+std::vector<std::string> LookupFieldsOf(const engine::Snapshot& snapshot,
+                                        const filter::PayloadView& fields) {
+  std::vector<std::string> names = snapshot.text_index->fields();
+  if (!fields.has_all()) {
+    std::erase_if(names, [&](const std::string& name) { return fields.Find(name) == nullptr; });
+  }
+  return names;
 }
 
 void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message) {
@@ -169,16 +240,14 @@ void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Time
       std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds).count()));
 }
 
-void FillField(const filter::Field& field, v1::PayloadField& message) {
-  message.set_name(field.name);
-  message.set_type(TypeOf(field.type));
-  message.set_rows(field.present.size());
-}
-
-absl::Status FillDescription(const filter::Field& field, std::size_t values_max,
-                             base::LongWork& work, v1::FieldDescription& message) {
-  FillField(field, *message.mutable_field());
-  const auto summary = filter::Summarize(field, values_max, work);
+absl::Status FillDescription(const PermittedSnapshot::OwnRows& own, const filter::Field& field,
+                             std::size_t values_max, base::LongWork& work,
+                             v1::FieldDescription& message) {
+  FillField(field, RowsWith(field, own.rows), *message.mutable_field());
+  const bool all = own.rows.mask() == nullptr;
+  const auto summary =
+      all ? filter::Summarize(field, values_max, work)
+          : filter::SummarizeRows(*own.snapshot.filters, field, *own.rows.mask(), values_max, work);
   if (!summary.ok()) return summary.status();
   message.set_distinct_values(summary->distinct_values);
   for (const filter::FieldSummary::Value& value : summary->most_common) {
@@ -188,7 +257,7 @@ absl::Status FillDescription(const filter::Field& field, std::size_t values_max,
   }
   if (summary->least) FillSummaryValue(*summary->least, *message.mutable_least());
   if (summary->greatest) FillSummaryValue(*summary->greatest, *message.mutable_greatest());
-  message.set_bytes(field.bytes());
+  if (all) message.set_bytes(field.bytes());
   return absl::OkStatus();
 }
 
@@ -200,26 +269,34 @@ void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& me
   message.set_bytes_total(progress.bytes_total);
 }
 
-void FillCollection(const PermittedStatus& status, const ServingBackend& backend,
-                    v1::Collection& message) {
+absl::Status FillCollection(const PermittedStatus& status, const ServingBackend& backend,
+                            base::LongWork& work, v1::Collection& message) {
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
   if (!status.snapshot) {
     FillServedBy(backend.Now(), *message.mutable_backend());
-    return;
+    return absl::OkStatus();
   }
   FillIdentity(*status.snapshot, message);
   message.set_folder(status.origin.folder);
   message.set_rollback_snapshot_id(status.origin.rollback_snapshot_id);
-  const auto snapshot = status.snapshot->AllRows();
-  if (!snapshot.ok()) return;
-  FillContent(**snapshot, message);
-  const FallbackBackend fallback = engine::FallbackOf(**snapshot);
-  const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
-  FillServedBy(served_by, *message.mutable_backend());
-  const std::string_view engine = engine::EngineOf(**snapshot, served_by);
-  message.mutable_backend()->set_engine(std::string(engine));
+  const auto own = status.snapshot->Own(work);
+  if (!own.ok()) {
+    if (base::ReasonOf(own.status()) != base::ErrorReason::kPermissionDenied) return own.status();
+    message.add_notes(std::string(own.status().message()));
+    return absl::OkStatus();
+  }
+  message.set_rows(RowCountOf(*own));
+  FillFields(*own, message);
+  FillBackendOf(own->snapshot, backend, *message.mutable_backend());
+  if (status.snapshot->collection().sees_all()) {
+    FillContent(own->snapshot, message);
+  } else {
+    FillOwnContent(own->snapshot, own->rows.mask().get(), message);
+    message.mutable_backend()->clear_reason();
+  }
+  return FillUsers(*own, work, message);
 }
 
 }  // namespace simile::service

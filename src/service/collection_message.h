@@ -2,13 +2,15 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <absl/status/status.h>
 
 #include "base/long_work.h"
 #include "engine/snapshots/change_progress.h"
-#include "filter/field_summary.h"
+#include "filter/filters.h"
 #include "service/served_collections.h"
 #include "simile/backend.h"
 
@@ -37,19 +39,31 @@ struct ServingBackend {
 
 void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message);
 
-// A payload field with its type in filters.
-void FillField(const filter::Field& field, v1::PayloadField& message);
-// The same with a summary of its values. Errors: work's.
-absl::Status FillDescription(const filter::Field& field, std::size_t values_max,
-                             base::LongWork& work, v1::FieldDescription& message);
+// A payload field with its type in filters and a summary of its values, which tell of the rows that
+// exist for the caller alone.
+// Errors: work's.
+absl::Status FillDescription(const PermittedSnapshot::OwnRows& own, const filter::Field& field,
+                             std::size_t values_max, base::LongWork& work,
+                             v1::FieldDescription& message);
 
-// What answers now, and the memory on the backend's device.
-void FillBackend(const ServingBackend& backend, v1::BackendStatus& message);
+// The fields that LookupService.Lookup searches and that exist for the caller.
+std::vector<std::string> LookupFieldsOf(const engine::Snapshot& snapshot,
+                                        const filter::PayloadView& fields);
+
+// How many rows exist for the caller.
+std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own);
+
+// What answers now and, for a caller for whom everything exists, why, and the memory on the
+// backend's device.
+void FillBackend(const ServingBackend& backend, const CallAccess& access,
+                 v1::BackendStatus& message);
 
 void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message);
 
-// A collection's state and, when it has a snapshot, what that holds and where it came from.
-void FillCollection(const PermittedStatus& status, const ServingBackend& backend,
-                    v1::Collection& message);
+// A collection's state and, when it has a snapshot, what that holds for the caller and where it
+// came from. Figures that are not of the caller's rows, and texts that may name others, are left
+// out. Errors: work's.
+absl::Status FillCollection(const PermittedStatus& status, const ServingBackend& backend,
+                            base::LongWork& work, v1::Collection& message);
 
 }  // namespace simile::service

@@ -15,6 +15,7 @@
 #include "query/existing_items.h"
 #include "service/answer_options.h"
 #include "service/call_work.h"
+#include "service/collection_message.h"
 #include "service/finish_with_reply.h"
 #include "service/lookup_reply.h"
 #include "service/refuse.h"
@@ -56,13 +57,17 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std:
                                           collection, pinned->id());
   if (!expected.ok()) return expected;
   const auto [snapshot, filters] = pinned->RowsThatPass(options.required_filter);
-  auto payload =
-      SelectPayload({"payload"}, collection, *options.payload, snapshot->dataset->payload);
+  const auto own = pinned->Own(work);
+  if (!own.ok()) return own.status();
+  auto payload = SelectPayload({"payload"}, collection, *options.payload,
+                               snapshot->dataset->payload, own->rows.fields());
   if (!payload.ok()) return payload.status();
   auto items = query::ExistingItems::Create(*snapshot, filters, "required_filter", work);
   if (!items.ok()) return items.status();
   return Source{
-      snapshot, *std::move(items), {*std::move(payload), options.with_vectors, options.with_rows}};
+      snapshot,
+      *std::move(items),
+      {*std::move(payload), options.with_vectors, options.with_rows && permitted->sees_all_rows()}};
 }
 
 // Rows of the ids, in their order.
@@ -101,9 +106,9 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
 
 // The field to search: `wanted`, or the collection's first when it is empty.
 // Errors: INVALID_FIELD when the field cannot be searched, naming those that can.
-absl::StatusOr<std::string> LookupField(const engine::Snapshot& snapshot,
-                                        const std::string& wanted) {
-  const std::vector<std::string>& fields = snapshot.text_index->fields();
+absl::StatusOr<std::string> LookupField(const Source& source, const std::string& wanted) {
+  const engine::Snapshot& snapshot = *source.snapshot;
+  const std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
   if (fields.empty()) {
     return Refuse({"field"},
                   "{} has no field to search; its collection.json may name some as lookup_fields",
@@ -124,7 +129,7 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
   auto source = SourceOf(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
-  const auto field = LookupField(*source->snapshot, request.field());
+  const auto field = LookupField(*source, request.field());
   if (!field.ok()) return field.status();
   const std::uint32_t limit = request.has_limit() ? request.limit() : kLookupLimitDefault;
   auto found = source->snapshot->text_index->Find(*field, request.text(), limit,

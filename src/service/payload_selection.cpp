@@ -20,9 +20,9 @@ using v1::PayloadSelector;
 constexpr std::size_t kFieldsListedMax = 20;
 
 absl::Status UnknownField(const FieldPath& field, std::string_view collection,
-                          std::string_view name, const data::PayloadTable& payload) {
+                          std::string_view name, const filter::PayloadView& fields) {
   std::vector<std::string> known;
-  for (const data::FieldInfo& each : payload.fields()) known.push_back(each.name);
+  for (const filter::Field& each : fields.fields()) known.push_back(each.name);
   std::string what = fmt::format("{} has no field {}.", collection, base::Quoted(name));
   if (known.empty()) {
     what += " It has no payload (no metadata.jsonl).";
@@ -59,7 +59,8 @@ absl::Status CheckPayloadSelector(const FieldPath& field, const PayloadSelector&
 
 absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::string_view collection,
                                                const PayloadSelector& selector,
-                                               const data::PayloadTable& payload) {
+                                               const data::PayloadTable& payload,
+                                               const filter::PayloadView& fields) {
   const bool named = !selector.fields().empty();
   PayloadSelection selection;
   selection.none = selector.selection() == PayloadSelector::SELECTION_NONE ||
@@ -68,7 +69,9 @@ absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::stri
   for (int index = 0; index < selector.fields_size(); ++index) {
     const std::string& name = selector.fields(index);
     const auto number = payload.FieldNumber(name);
-    if (!number) return UnknownField({"fields", &field, index}, collection, name, payload);
+    if (!number || fields.Find(name) == nullptr) {
+      return UnknownField({"fields", &field, index}, collection, name, fields);
+    }
     selection.field_numbers.push_back(*number);
   }
   std::vector<std::uint32_t>& numbers = selection.field_numbers;

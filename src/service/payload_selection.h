@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/payload_table.h"
+#include "filter/payload_view.h"
 #include "service/field_path.h"
 #include "simile/limits.h"
 
@@ -37,11 +38,13 @@ absl::Status CheckPayloadSelector(const FieldPath& field, const v1::PayloadSelec
 // Finds the fields that a selector names.
 //   field       of the selector, for errors
 //   collection  its name, for messages
+//   fields      that exist for the caller
 // REQUIRES: CheckPayloadSelector allows it.
-// Errors: UNKNOWN_PAYLOAD_FIELD for a field that no row has, with the nearest one and a list of
-// all.
+// Errors: UNKNOWN_PAYLOAD_FIELD for a field that no row of the caller has, with the nearest one and
+// a list of all.
 absl::StatusOr<PayloadSelection> SelectPayload(const FieldPath& field, std::string_view collection,
                                                const v1::PayloadSelector& selector,
-                                               const data::PayloadTable& payload);
+                                               const data::PayloadTable& payload,
+                                               const filter::PayloadView& fields);
 
 }  // namespace simile::service

@@ -203,10 +203,6 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   const auto filtered = pending->pinned->RowsThatPass(search.answer.required_filter);
   pending->snapshot = filtered.snapshot;
   const engine::Snapshot& snapshot = *pending->snapshot;
-  auto payload = SelectPayload({"options.payload"}, pending->collection.name(),
-                               *search.answer.payload, snapshot.dataset->payload);
-  if (!payload.ok()) return payload.status();
-  pending->shape = {*std::move(payload), search.answer.with_vectors, search.answer.with_rows};
 
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = pending->snapshot;
@@ -217,7 +213,10 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters};
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
-  absl::Status resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
+  absl::Status resolved = ShapeRows(work, *pending);
+  if (resolved.ok()) {
+    resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
+  }
   if (resolved.ok()) {
     pending->pages = StartPages(search.queries, task->queries, snapshot);
     if (pending->method == Method::kRecommend) {
@@ -242,6 +241,18 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
   if (!submitted.ok()) return submitted;
   return true;
+}
+
+absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
+  const AnswerOptions& answer = pending.search.answer;
+  const auto own = pending.pinned->Own(work);
+  if (!own.ok()) return own.status();
+  auto payload = SelectPayload({"options.payload"}, pending.collection.name(), *answer.payload,
+                               pending.snapshot->dataset->payload, own->rows.fields());
+  if (!payload.ok()) return payload.status();
+  pending.shape = {*std::move(payload), answer.with_vectors,
+                   answer.with_rows && pending.collection.sees_all_rows()};
+  return absl::OkStatus();
 }
 
 void SearchPipeline::Refuse(Call& call, const absl::Status& status) const {
@@ -276,6 +287,8 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                      .pages = pending.pages,
                      .receipt = answer.receipt,
                      .brief_receipt = pending.search.brief_receipt,
+                     .sees_all_rows = pending.collection.sees_all_rows(),
+                     .sees_all_collections = pending.collection.sees_all_collections(),
                      .request_id = call.request_id(),
                      .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
                      .next_page_token = pending.next_page_token},

@@ -7,6 +7,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "base/long_work.h"
 #include "engine/queue/executor.h"
 #include "observe/metrics.h"
 #include "service/call.h"
@@ -48,6 +49,9 @@ class SearchPipeline {
                                         const ValidSearch& search) const;
   // False when that takes longer than an I/O thread may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
+  // What each row of the answer has.
+  // Errors: UNKNOWN_PAYLOAD_FIELD; PERMISSION_DENIED; work's.
+  static absl::Status ShapeRows(base::LongWork& work, Pending& pending);
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.

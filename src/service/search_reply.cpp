@@ -99,18 +99,28 @@ class ResponseEncoder {
     for (const std::string_view engine : receipt.engines) {
       out_.Element(Receipt::kEnginesFieldNumber, engine);
     }
-    out_.Text(Receipt::kReasonFieldNumber, receipt.served_by->reason);
+    if (parts_.sees_all_rows) {
+      out_.Text(Receipt::kReasonFieldNumber, receipt.served_by->reason);
+    }
     out_.Number(Receipt::kSnapshotVersionFieldNumber, parts_.snapshot.version);
     out_.Text(Receipt::kRequestIdFieldNumber, parts_.request_id);
-    out_.Number(Receipt::kBatchSizeFieldNumber, receipt.batch_size);
+    if (parts_.sees_all_rows) EncodeCost();
     out_.Number(Receipt::kQueueUsFieldNumber, receipt.queue_us);
     out_.Number(Receipt::kComputeUsFieldNumber, receipt.compute_us);
+    if (!parts_.sees_all_rows || !parts_.sees_all_collections) return;
+    out_.Number(Receipt::kDeviceBytesFieldNumber, receipt.device_bytes);
+    out_.Number(Receipt::kDeviceBytesPeakFieldNumber, receipt.device_bytes_peak);
+  }
+
+  // What grows with the rows of the collection, and with the calls of others.
+  void EncodeCost() {
+    using Receipt = v1::Receipt;
+    const observe::Receipt& receipt = parts_.receipt;
+    out_.Number(Receipt::kBatchSizeFieldNumber, receipt.batch_size);
     out_.Number(Receipt::kRowsScannedFieldNumber, receipt.cost.rows_scanned);
     out_.Number(Receipt::kRowsRescoredFieldNumber, receipt.cost.rows_rescored);
     out_.Number(Receipt::kRescansFieldNumber, receipt.cost.rescans);
     out_.Number(Receipt::kRoundsFieldNumber, receipt.cost.rounds);
-    out_.Number(Receipt::kDeviceBytesFieldNumber, receipt.device_bytes);
-    out_.Number(Receipt::kDeviceBytesPeakFieldNumber, receipt.device_bytes_peak);
   }
 
   const SearchReply::Parts& parts_;

@@ -1,10 +1,13 @@
 #include "service/served_snapshots.h"
 
+#include <utility>
+
 namespace simile::service {
 
-absl::StatusOr<engine::SnapshotPtr> PermittedSnapshot::AllRows() const {
-  if (collection_.sees_all_rows()) return snapshot_;
-  return collection_.SeesSomeRowsError();
+absl::StatusOr<PermittedSnapshot::OwnRows> PermittedSnapshot::Own(base::LongWork& work) const {
+  auto rows = query::ExistingItems::Create(*snapshot_, RowsThatPass("").filters, "", work);
+  if (!rows.ok()) return rows.status();
+  return OwnRows{*snapshot_, *std::move(rows)};
 }
 
 absl::StatusOr<PermittedSnapshot> ServedSnapshots::Pin(

@@ -9,6 +9,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "base/long_work.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "query/existing_items.h"
 #include "service/access/permitted_collection.h"
@@ -28,9 +29,14 @@ class PermittedSnapshot {
   std::size_t dim() const { return snapshot_->dim(); }
   Metric metric() const { return snapshot_->dataset->metric; }
 
-  // For what tells of all rows.
-  // Errors: PERMISSION_DENIED when only some rows exist for the caller.
-  absl::StatusOr<engine::SnapshotPtr> AllRows() const;
+  // The rows that exist for the caller, their fields, and its users.
+  // Errors: PERMISSION_DENIED when the caller's filter does not fit the collection; work's.
+  // Cost: evaluating the filter, unless its rows are cached.
+  struct OwnRows {
+    const engine::Snapshot& snapshot;  // borrowed
+    query::ExistingItems rows;
+  };
+  absl::StatusOr<OwnRows> Own(base::LongWork& work) const;
   // For what tells of the rows that pass these filters and of the caller's users, and of no other
   // row or user. The filters are views of `of_request` and of this.
   struct Filtered {

@@ -222,7 +222,7 @@ TEST_F(AccessFileUsersTest, AreRefusedWhereTheRuleIsNone) {
       {R"({"prefix": []})", where + "prefix: an empty list"},
       {R"({"prefix": null})", where + "prefix: null is not a string"},
       {R"({"ids": [1.5]})", where + "ids: 1.5 is not a string"},
-      {R"({"ids": ["a\nb"]})", where + R"(ids: "a\nb" is "a\nb", which holds a control character)"},
+      {R"({"ids": ["a\nb"]})", where + R"(ids: "a\nb" is "a\u000ab", which holds a control character)"},
       {R"({"ids": [")" + std::string(513, 'x') + "\"]}",
        "is 513 bytes long; an id has at most 512"},
       {many + "]}", where + "prefix: 65 of them; at most 64 are taken"},

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "service/access/call_access.h"
+#include "service/grpc/method.h"
+#include "service/served_collections.h"
 
 namespace simile::service {
 namespace {
@@ -200,6 +203,31 @@ TEST_F(AccessControlTest, BindsToCollections) {
   }
   EXPECT_TRUE(CallAccess().Permit("films")->CheckFolder("books").ok());
 }
+
+template <class Key>
+concept OpensSnapshots = requires(const ServedSnapshots& served, const Key& key) {
+  served.Pin(key);
+};
+template <class Key>
+concept OpensStatuses = requires(const ServedCollections& served, const Key& key) {
+  served.Status(key);
+};
+template <class Snapshot>
+concept ShowsRowsByThemselves = requires(const Snapshot& snapshot) {
+  snapshot.dataset;
+};
+
+// What a handler would write that does not think of rights: none of it compiles.
+static_assert(OpensSnapshots<PermittedCollection> && OpensStatuses<PermittedCollection>);
+static_assert(!OpensSnapshots<std::string> && !OpensStatuses<std::string>);
+static_assert(ShowsRowsByThemselves<engine::Snapshot> && !ShowsRowsByThemselves<PermittedSnapshot>);
+static_assert(!std::is_constructible_v<PermittedCollection, std::string, PrincipalPtr>);
+static_assert(!std::is_default_constructible_v<PermittedCollection>);
+static_assert(!std::is_default_constructible_v<PermittedServer>);
+static_assert(
+    !std::is_constructible_v<PermittedSnapshot, PermittedCollection, engine::SnapshotPtr>);
+// A row of the table of methods that names no role.
+static_assert(MethodRow{}.role == Role::kAdmin);
 
 TEST_F(AccessControlTest, PermitsChangesToTheRoleThatMayMakeThem) {
   Set({Named("reader", Role::kRead), Named("writer", Role::kWrite)});

@@ -77,6 +77,16 @@ TEST_F(ChangeAuditTest, SaysWhoChangedWhatAndHowItEnded) {
   EXPECT_THAT(written_.str(), HasSubstr(" request_id=r-1 result=DOES_NOT_FIT collection=films\n"));
 }
 
+TEST_F(ChangeAuditTest, HasTheTextOfAnErrorThatTheReplyLeavesOut) {
+  MadeCall call(Loader());
+  ChangeAudit(audit_, call, "films")
+      .Ended(base::Error(base::ErrorReason::kInvalidFiles, "row 258 is twice there"),
+             ChangeAudit::Text::kWritten);
+  log_.Flush();
+  EXPECT_THAT(written_.str(), HasSubstr(" request_id=r-1 result=INVALID_FILES collection=films "
+                                        "error=\"row 258 is twice there\"\n"));
+}
+
 TEST_F(ChangeAuditTest, SaysSoOfACallThatWasRefusedUnread) {
   MadeCall call({});
   AuditRefusal(audit_, call, base::Error(base::ErrorReason::kUnauthenticated, "no token"));

@@ -1,12 +1,17 @@
 #include "service/payload_selection.h"
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <absl/status/statusor.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "data/payload_builder.h"
+#include "filter/payload_index.h"
 #include "service/refusal.h"
 #include "simile/limits.h"
 #include "simile/v1/types.pb.h"
@@ -35,12 +40,20 @@ v1::PayloadSelector Of(v1::PayloadSelector::Selection selection) {
   return selector;
 }
 
+// For a caller for whom all rows exist.
+absl::StatusOr<PayloadSelection> Select(const FieldPath& field, std::string_view collection,
+                                        const v1::PayloadSelector& selector,
+                                        const data::PayloadTable& payload) {
+  const auto index = filter::PayloadIndex::Build(payload, {});
+  return SelectPayload(field, collection, selector, payload, index);
+}
+
 TEST(SelectPayloadTest, SelectsAllWithoutNames) {
   const data::PayloadTable payload = Films();
   for (const v1::PayloadSelector& all :
        {v1::PayloadSelector(), Of(v1::PayloadSelector::SELECTION_ALL)}) {
     EXPECT_TRUE(CheckPayloadSelector({"f"}, all, Limits{}).ok());
-    const auto selection = SelectPayload({"f"}, "films", all, payload);
+    const auto selection = Select({"f"}, "films", all, payload);
     ASSERT_TRUE(selection.ok());
     EXPECT_FALSE(selection->none);
     for (std::uint32_t number = 0; number < 3; ++number) EXPECT_TRUE(selection->Has(number));
@@ -49,15 +62,14 @@ TEST(SelectPayloadTest, SelectsAllWithoutNames) {
 
 TEST(SelectPayloadTest, SelectsNoneWithoutPayload) {
   const data::PayloadTable payload = Films();
-  const auto selection =
-      SelectPayload({"f"}, "films", Of(v1::PayloadSelector::SELECTION_NONE), payload);
+  const auto selection = Select({"f"}, "films", Of(v1::PayloadSelector::SELECTION_NONE), payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_TRUE(selection->none);
 }
 
 TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
   const data::PayloadTable payload = Films();
-  const auto selection = SelectPayload({"f"}, "films", Fields({"year", "title", "year"}), payload);
+  const auto selection = Select({"f"}, "films", Fields({"year", "title", "year"}), payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_FALSE(selection->none);
   EXPECT_TRUE(selection->Has(*payload.FieldNumber("title")));
@@ -66,9 +78,23 @@ TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
   EXPECT_EQ(selection->field_numbers.size(), 2U);
 }
 
+TEST(SelectPayloadTest, KnowsNoFieldThatDoesNotExistForTheCaller) {
+  const data::PayloadTable payload = Films();
+  const auto index = filter::PayloadIndex::Build(payload, {});
+  // By name: genres, title, year.
+  const filter::PayloadView shown(
+      index, std::make_shared<const std::vector<bool>>(std::vector<bool>{false, true, false}));
+  EXPECT_TRUE(SelectPayload({"f"}, "films", Fields({"title"}), payload, shown).ok());
+  for (const char* const hidden : {"genres", "nothing"}) {
+    const auto selection = SelectPayload({"f"}, "films", Fields({hidden}), payload, shown);
+    ExpectRefused(selection.status(),
+                  fmt::format("f.fields[0]: films has no field \"{}\". Fields: title.", hidden),
+                  base::ErrorReason::kUnknownPayloadField);
+  }
+}
+
 TEST(SelectPayloadTest, NamesTheNearestFieldAndAllOthers) {
-  const auto selection =
-      SelectPayload({"options.payload"}, "films", Fields({"year", "genre"}), Films());
+  const auto selection = Select({"options.payload"}, "films", Fields({"year", "genre"}), Films());
   ExpectRefused(selection.status(),
                 "options.payload.fields[1]: films has no field \"genre\". Did you mean \"genres\"? "
                 "Fields: genres, title, year.",
@@ -77,10 +103,10 @@ TEST(SelectPayloadTest, NamesTheNearestFieldAndAllOthers) {
 
 TEST(SelectPayloadTest, SaysWhenThereIsNoPayloadAtAll) {
   const data::PayloadTable empty;
-  const auto all = SelectPayload({"f"}, "vectors", {}, empty);
+  const auto all = Select({"f"}, "vectors", {}, empty);
   ASSERT_TRUE(all.ok());
   EXPECT_TRUE(all->none);
-  const auto selection = SelectPayload({"f"}, "vectors", Fields({"title"}), empty);
+  const auto selection = Select({"f"}, "vectors", Fields({"title"}), empty);
   EXPECT_EQ(std::string(selection.status().message()),
             "f.fields[0]: vectors has no field \"title\". It has no payload (no metadata.jsonl).");
 }
@@ -93,7 +119,7 @@ TEST(SelectPayloadTest, CutsLongListsOfFields) {
   }
   ASSERT_TRUE(builder.Add(row).ok());
   const auto selection =
-      SelectPayload({"f"}, "wide", Fields({"something else"}), std::move(builder).Build());
+      Select({"f"}, "wide", Fields({"something else"}), std::move(builder).Build());
   EXPECT_TRUE(std::string(selection.status().message()).ends_with("field119 and 5 more."))
       << selection.status();
 }

@@ -54,10 +54,4 @@ absl::Status PermittedCollection::WithoutOtherNames(const absl::Status& status) 
                      fmt::format("no collection {}", base::Quoted(name_)), "collection");
 }
 
-absl::Status PermittedCollection::SeesSomeRowsError() const {
-  return base::Error(base::ErrorReason::kPermissionDenied,
-                     fmt::format("this describes all rows of {}, of which {} sees some",
-                                 base::Quoted(name_), principal_ ? principal_->name : ""));
-}
-
 }  // namespace simile::service

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <ranges>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "filter/payload_index.h"
+
+namespace simile::filter {
+
+// The fields that exist for a caller: all, or those that one of the caller's rows has. A field of
+// other rows alone is unknown here. Borrows the index. Cheap to copy; safe to share.
+class PayloadView {
+ public:
+  //   by field of the index: whether it exists for the caller
+  using Shown = std::shared_ptr<const std::vector<bool>>;
+
+  // All fields. Implicit, since most callers see whole payloads.
+  PayloadView(const PayloadIndex& payload)  // NOLINT(google-explicit-constructor)
+      : payload_(&payload) {}
+  PayloadView(const PayloadIndex& payload, Shown shown)
+      : payload_(&payload), shown_(std::move(shown)) {}
+
+  bool has_all() const { return shown_ == nullptr; }
+  // Null when it is unknown.
+  const Field* Find(std::string_view name) const {
+    const Field* const field = payload_->Find(name);
+    return field != nullptr && Has(*field) ? field : nullptr;
+  }
+  // By name.
+  auto fields() const {
+    return payload_->fields() |
+           std::views::filter([this](const Field& field) { return Has(field); });
+  }
+
+ private:
+  bool Has(const Field& field) const {
+    return has_all() || (*shown_)[static_cast<std::size_t>(&field - payload_->fields().data())];
+  }
+
+  const PayloadIndex* payload_;
+  Shown shown_;  // null for all
+};
+
+}  // namespace simile::filter
