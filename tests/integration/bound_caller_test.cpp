@@ -43,7 +43,7 @@ constexpr const char* kBoundTwice =
     R"("collections": ["shared"], "required_filter": "tenant = \"acme\"")";
 
 // Fields that are times, bounds of the server, or counts of its loads: they tell of no row.
-bool TellsOfNoRow(const FieldDescriptor& field) {
+bool SaysNothingOfRows(const FieldDescriptor& field) {
   static const std::set<std::string> kNames = {"seconds",  "nanos",      "total_us",
                                                "queue_us", "compute_us", "limits"};
   return kNames.contains(field.name());
@@ -107,7 +107,7 @@ std::string LeakIn(const Message& message, const std::vector<std::string>& sent)
   const auto& reflection = *message.GetReflection();
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* const field : fields) {
-    if (TellsOfNoRow(*field)) continue;
+    if (SaysNothingOfRows(*field)) continue;
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
       std::string leak;
@@ -402,8 +402,9 @@ TEST_F(BoundCallerTest, SeesTheFiguresOfItsOwnRows) {
     return own.DebugString();
   };
   EXPECT_EQ(with_own_figures(shared.collection()), with_own_figures(alone.collection()));
-  EXPECT_THAT(shared.collection().notes(),
-              ElementsAre("notes of the load are left out: they tell of rows of others, too"));
+  EXPECT_THAT(
+      shared.collection().notes(),
+      ElementsAre("notes of the load are left out: they may name rows that do not exist here"));
 }
 
 TEST_F(BoundCallerTest, ReadsWhyAChangeFailedInTheLogAlone) {

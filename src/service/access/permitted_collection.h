@@ -22,8 +22,6 @@ class PermittedCollection {
   // Rows that do not pass do not exist for the caller; empty: all rows exist. Lives as long as
   // this.
   std::string_view required_filter() const;
-  // Whether the users of the collection exist for the caller.
-  bool sees_users() const { return sees_all_rows(); }
   // Whether other collections exist for the caller than those that its access names.
   bool sees_all_collections() const;
 
