@@ -172,7 +172,8 @@ void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
   message.set_skipped_rows(
       static_cast<std::uint64_t>(std::ranges::count_if(dataset.skipped_rows, exists)));
   if (!dataset.notes.empty()) {
-    message.add_notes("notes of the load are left out: they tell of rows and users of others, too");
+    message.add_notes(
+        "notes of the load are left out: they may name rows or users that do not exist here");
   }
   if (!engine::IndexStateOf(snapshot).problem.empty()) {
     message.set_index_problem("the server shows why to callers for whom all rows and users exist");

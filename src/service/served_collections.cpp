@@ -14,8 +14,9 @@ using base::ErrorReason;
 
 // Whether the text of an error of a change is made of what its caller sent and may see, and of
 // nothing that was read from files.
-bool TellsNothingOfFiles(ErrorReason reason) {
+bool IsOfTheRequestAlone(ErrorReason reason) {
   switch (reason) {
+    case ErrorReason::kInvalidField:
     case ErrorReason::kCollectionNotFound:
     case ErrorReason::kCollectionExists:
     case ErrorReason::kSnapshotMismatch:
@@ -35,7 +36,7 @@ bool TellsNothingOfFiles(ErrorReason reason) {
 
 // Whether the caller of a change that failed so gets no text of the error.
 bool HidesText(const PermittedCollection& collection, const absl::Status& status) {
-  return !status.ok() && !collection.sees_all() && !TellsNothingOfFiles(base::ReasonOf(status));
+  return !status.ok() && !collection.sees_all() && !IsOfTheRequestAlone(base::ReasonOf(status));
 }
 
 // The error of a change, as its caller may read it: with the same reason.

@@ -45,7 +45,7 @@ constexpr const char* kBoundTwice =
     R"("users": {"prefix": "acme-"})";
 
 // Fields that are times, bounds of the server, or counts of its loads: they tell of no row.
-bool TellsOfNoRow(const FieldDescriptor& field) {
+bool SaysNothingOfRows(const FieldDescriptor& field) {
   static const std::set<std::string> kNames = {"seconds",  "nanos",      "total_us",
                                                "queue_us", "compute_us", "limits"};
   return kNames.contains(field.name());
@@ -109,7 +109,7 @@ std::string LeakIn(const Message& message, const std::vector<std::string>& sent)
   const auto& reflection = *message.GetReflection();
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* const field : fields) {
-    if (TellsOfNoRow(*field)) continue;
+    if (SaysNothingOfRows(*field)) continue;
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
       std::string leak;
@@ -410,7 +410,8 @@ TEST_F(BoundCallerTest, SeesTheFiguresOfItsOwnRows) {
   EXPECT_EQ(with_own_figures(shared.collection()), with_own_figures(alone.collection()));
   EXPECT_THAT(
       shared.collection().notes(),
-      ElementsAre("notes of the load are left out: they tell of rows and users of others, too"));
+      ElementsAre(
+          "notes of the load are left out: they may name rows or users that do not exist here"));
 }
 
 TEST_F(BoundCallerTest, ReadsWhyAChangeFailedInTheLogAlone) {
