@@ -39,7 +39,7 @@ class RefusedCallers {
   const observe::Logger& log_;
   std::shared_ptr<const service::AccessPolicy> policy_;
   Collections collections_;
-  mutable std::mutex mutex_;                      // guards counts_
+  mutable std::mutex mutex_;                     // guards counts_
   std::map<std::string, std::uint64_t> counts_;  // callers by collection
 };
 

@@ -183,8 +183,9 @@ constexpr const char* kNeedsChanges =
 
 void AddReplacingFlags(Command& command, ChangeFlags& flags) {
   command
-      .Switch("--allow-shape-change", flags.allow_shape_change,
-              "Accept another number of dimensions, another metric, or other types of payload fields")
+      .Switch(
+          "--allow-shape-change", flags.allow_shape_change,
+          "Accept another number of dimensions, another metric, or other types of payload fields")
       .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags.client, kUntilItServes);
 }

@@ -109,20 +109,20 @@ absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongW
   if (rows.rows == nullptr) return PayloadView(payload_);
   {
     const std::lock_guard lock(mutex_);
-    const auto known = shown_.find(rows.name);
-    if (known != shown_.end()) return PayloadView(payload_, known->second);
+    const auto known = visible_.find(rows.name);
+    if (known != visible_.end()) return PayloadView(payload_, known->second);
   }
-  std::vector<bool> shown;
-  shown.reserve(payload_.fields().size());
+  std::vector<bool> visible;
+  visible.reserve(payload_.fields().size());
   for (const Field& field : payload_.fields()) {
     if (absl::Status status = work.Did(field.present.looks() * kLookNs); !status.ok())
       return status;
-    shown.push_back(field.present.FirstAllowed(*rows.rows).has_value());
+    visible.push_back(field.present.FirstAllowed(*rows.rows).has_value());
   }
-  auto kept = std::make_shared<const std::vector<bool>>(std::move(shown));
+  auto kept = std::make_shared<const std::vector<bool>>(std::move(visible));
   const std::lock_guard lock(mutex_);
-  if (shown_.size() == kKeptMax) shown_.clear();  // access files of long ago
-  return PayloadView(payload_, shown_.try_emplace(rows.name, std::move(kept)).first->second);
+  if (visible_.size() == kKeptMax) visible_.clear();  // access files of long ago
+  return PayloadView(payload_, visible_.try_emplace(rows.name, std::move(kept)).first->second);
 }
 
 absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name,

@@ -93,8 +93,8 @@ class Filters {
   const std::string collection_;
   const PayloadIndex payload_;
   mutable MaskCache cache_;
-  mutable std::mutex mutex_;                                            // guards shown_
-  mutable absl::flat_hash_map<std::string, PayloadView::Shown> shown_;  // by NamedRows::name
+  mutable std::mutex mutex_;                                                // guards visible_
+  mutable absl::flat_hash_map<std::string, PayloadView::Visible> visible_;  // by NamedRows::name
 };
 
 }  // namespace simile::filter

@@ -15,15 +15,15 @@ namespace simile::filter {
 class PayloadView {
  public:
   //   by field of the index: whether it exists for the caller
-  using Shown = std::shared_ptr<const std::vector<bool>>;
+  using Visible = std::shared_ptr<const std::vector<bool>>;
 
   // All fields. Implicit, since most callers see whole payloads.
   PayloadView(const PayloadIndex& payload)  // NOLINT(google-explicit-constructor)
       : payload_(&payload) {}
-  PayloadView(const PayloadIndex& payload, Shown shown)
-      : payload_(&payload), shown_(std::move(shown)) {}
+  PayloadView(const PayloadIndex& payload, Visible visible)
+      : payload_(&payload), visible_(std::move(visible)) {}
 
-  bool has_all() const { return shown_ == nullptr; }
+  bool has_all() const { return visible_ == nullptr; }
   // Null when it is unknown.
   const Field* Find(std::string_view name) const {
     const Field* const field = payload_->Find(name);
@@ -37,11 +37,11 @@ class PayloadView {
 
  private:
   bool Has(const Field& field) const {
-    return has_all() || (*shown_)[static_cast<std::size_t>(&field - payload_->fields().data())];
+    return has_all() || (*visible_)[static_cast<std::size_t>(&field - payload_->fields().data())];
   }
 
   const PayloadIndex* payload_;
-  Shown shown_;  // null for all
+  Visible visible_;  // null for all
 };
 
 }  // namespace simile::filter

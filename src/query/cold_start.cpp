@@ -80,20 +80,19 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
 }  // namespace
 
 absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const ExistingItems& items,
+                                         const ColdStart& cold_start, const ExistingItems& existing,
                                          base::LongWork& work) {
-  const filter::PayloadView& fields = items.fields();
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
-    auto counted = snapshot.user_subsets->Of(items.users(), snapshot.dataset, work);
+    auto counted = snapshot.user_subsets->Of(existing.users(), snapshot.dataset, work);
     if (!counted.ok()) return counted.status();
     if (!counted->most_seen->empty()) {
       return engine::RowOrder(std::move(counted->most_seen), snapshot.row_count());
     }
     return Refuse("cold_start", base::ErrorReason::kInvalidField,
                   fmt::format("{} has no interactions to tell what is popular; name a field{}",
-                              snapshot.collection, FieldsWithOrder(fields)));
+                              snapshot.collection, FieldsWithOrder(existing.fields())));
   }
-  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start, fields);
+  const absl::StatusOr<const Field*> chosen = ChooseField(snapshot, cold_start, existing.fields());
   if (!chosen.ok()) return chosen.status();
   const Field& field = **chosen;
   using Integers = filter::OrderedColumn<std::int64_t>;

@@ -56,7 +56,8 @@ bool IsInvalidFilter(const absl::Status& status) {
 
 absl::Status CheckCallerFilter(const engine::Snapshot& snapshot, std::string_view required_filter,
                                base::LongWork& work) {
-  return PrepareRequired(snapshot, required_filter, snapshot.filters->payload(), true, work).status();
+  return PrepareRequired(snapshot, required_filter, snapshot.filters->payload(), true, work)
+      .status();
 }
 
 absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snapshot,

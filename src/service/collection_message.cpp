@@ -141,7 +141,20 @@ void FillField(const filter::Field& field, const query::ExistingItems& rows,
   if (rows.mask() == nullptr) message.set_first_unfit_row(field.first_unfit_row);
 }
 
-// What a caller for whom all rows exist sees besides.
+// The users that exist for the caller. What these have seen is of other rows, too, unless all rows
+// exist for the caller.
+// Errors: work's.
+absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& work,
+                       v1::Collection& message) {
+  const engine::Snapshot& snapshot = own.snapshot;
+  const auto users = snapshot.user_subsets->Of(own.rows.users(), snapshot.dataset, work);
+  if (!users.ok()) return users.status();
+  message.set_users(users->user_count);
+  if (own.rows.mask() == nullptr) message.set_interactions(users->pair_count);
+  return absl::OkStatus();
+}
+
+// What a caller for whom all rows and users exist sees besides.
 void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
@@ -152,29 +165,21 @@ void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   message.set_index_problem(engine::IndexStateOf(snapshot).problem);
 }
 
-// The same for a caller for whom some rows exist: what can be told of these rows alone.
-void FillOwnContent(const engine::Snapshot& snapshot, const RowMask& rows,
+// The same for a caller for whom some rows or users exist: what can be told of these alone.
+//   rows  null for all
+void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
                     v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
-  message.set_skipped_rows(static_cast<std::uint64_t>(
-      std::ranges::count_if(dataset.skipped_rows, [&](Row row) { return rows.Allows(row); })));
+  const auto exists = [&](Row row) { return rows == nullptr || rows->Allows(row); };
+  message.set_skipped_rows(
+      static_cast<std::uint64_t>(std::ranges::count_if(dataset.skipped_rows, exists)));
   if (!dataset.notes.empty()) {
-    message.add_notes("notes of the load are left out: they tell of rows of others, too");
+    message.add_notes(
+        "notes of the load are left out: they may name rows or users that do not exist here");
   }
   if (!engine::IndexStateOf(snapshot).problem.empty()) {
-    message.set_index_problem("the server shows why to callers for whom all rows exist");
+    message.set_index_problem("the server shows why to callers for whom all rows and users exist");
   }
-}
-
-// How many users exist for the caller, and what they have seen, where all items exist for it.
-// Errors: work's.
-absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& work,
-                       v1::Collection& message) {
-  const auto users = own.snapshot.user_subsets->Of(own.rows.users(), own.snapshot.dataset, work);
-  if (!users.ok()) return users.status();
-  message.set_users(users->user_count);
-  if (own.rows.mask() == nullptr) message.set_interactions(users->pair_count);
-  return absl::OkStatus();
 }
 
 // The fields, whichever rows exist for the caller.
@@ -286,16 +291,15 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
     return absl::OkStatus();
   }
   message.set_rows(RowCountOf(*own));
-  if (absl::Status status = FillUsers(*own, work, message); !status.ok()) return status;
   FillFields(*own, message);
   FillBackendOf(own->snapshot, backend, *message.mutable_backend());
-  if (own->rows.mask() == nullptr) {
+  if (status.snapshot->collection().sees_all()) {
     FillContent(own->snapshot, message);
   } else {
-    FillOwnContent(own->snapshot, *own->rows.mask(), message);
+    FillOwnContent(own->snapshot, own->rows.mask().get(), message);
     message.mutable_backend()->clear_reason();
   }
-  return absl::OkStatus();
+  return FillUsers(*own, work, message);
 }
 
 }  // namespace simile::service

@@ -14,8 +14,9 @@ using base::ErrorReason;
 
 // Whether the text of an error of a change is made of what its caller sent and may see, and of
 // nothing that was read from files.
-bool TellsNothingOfFiles(ErrorReason reason) {
+bool IsOfTheRequestAlone(ErrorReason reason) {
   switch (reason) {
+    case ErrorReason::kInvalidField:
     case ErrorReason::kCollectionNotFound:
     case ErrorReason::kCollectionExists:
     case ErrorReason::kSnapshotMismatch:
@@ -35,8 +36,7 @@ bool TellsNothingOfFiles(ErrorReason reason) {
 
 // Whether the caller of a change that failed so gets no text of the error.
 bool HidesText(const PermittedCollection& collection, const absl::Status& status) {
-  return !status.ok() && !collection.sees_all_rows() &&
-         !TellsNothingOfFiles(base::ReasonOf(status));
+  return !status.ok() && !collection.sees_all() && !IsOfTheRequestAlone(base::ReasonOf(status));
 }
 
 // The error of a change, as its caller may read it: with the same reason.
@@ -58,7 +58,7 @@ absl::Status EndOf(const PermittedCollection& collection, const ChangeAudit& aud
   return ChangeError(collection, status);
 }
 
-// What a caller to whom only some rows exist sees of a change under way.
+// What a caller for whom only some rows or users exist sees of a change under way.
 engine::ChangeProgress VisibleProgress(const engine::ChangeProgress& progress) {
   engine::ChangeProgress visible;
   visible.stage = progress.stage;
@@ -113,13 +113,13 @@ absl::Status ServedCollections::Unload(const PermittedCollection& collection,
 PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collection,
                                             engine::CollectionStatus status) const {
   PermittedStatus permitted{std::move(status.name), status.state, {}, {}, {}};
-  if (status.progress && !collection.sees_all_rows()) {
+  if (status.progress && !collection.sees_all()) {
     status.progress = VisibleProgress(*status.progress);
   }
   permitted.progress = std::move(status.progress);
   if (status.snapshot == nullptr) return permitted;
   permitted.origin = changes_.OriginOf(*status.snapshot);
-  if (!collection.sees_all_rows()) permitted.origin.folder.clear();
+  if (!collection.sees_all()) permitted.origin.folder.clear();
   permitted.snapshot = PermittedSnapshot(collection, std::move(status.snapshot));
   return permitted;
 }
@@ -129,7 +129,7 @@ ChangeCaller ServedCollections::CallerOf(const PermittedCollection& collection,
                                          PermittedChangeCaller caller) const {
   ChangeCaller waiting;
   waiting.progress = [collection, report = std::move(caller.progress)](const auto& progress) {
-    if (collection.sees_all_rows()) return report(progress);
+    if (collection.sees_all()) return report(progress);
     report(VisibleProgress(progress));
   };
   waiting.done = [this, collection, audit, done = std::move(caller.done)](

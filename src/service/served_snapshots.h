@@ -29,7 +29,7 @@ class PermittedSnapshot {
   std::size_t dim() const { return snapshot_->dim(); }
   Metric metric() const { return snapshot_->dataset->metric; }
 
-  // The rows that exist for the caller, and their fields.
+  // The rows that exist for the caller, their fields, and its users.
   // Errors: PERMISSION_DENIED when the caller's filter does not fit the collection; work's.
   // Cost: evaluating the filter, unless its rows are cached.
   struct OwnRows {

@@ -130,10 +130,12 @@ class FieldTypesTest : public testing::Test {
   }
   // The same without the odd row for one field.
   static std::vector<Ids> Without(std::vector<Ids> all, std::size_t field) {
-    for (std::size_t i = 3 * field; i < 3 * field + 3; ++i) all[i].erase(fmt::format("i{}", kOddRow));
+    for (std::size_t i = 3 * field; i < 3 * field + 3; ++i)
+      all[i].erase(fmt::format("i{}", kOddRow));
     return all;
   }
-  static const v1::PayloadField& FieldOf(const v1::Collection& collection, const std::string& name) {
+  static const v1::PayloadField& FieldOf(const v1::Collection& collection,
+                                         const std::string& name) {
     for (const v1::PayloadField& field : collection.fields()) {
       if (field.name() == name) return field;
     }
@@ -211,8 +213,9 @@ TEST_F(FieldTypesTest, ChangeOnlyWhenThatIsAllowedAndComeBackWithARollback) {
   EXPECT_EQ(refused.code, absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(refused.reason, "SHAPE_CHANGE");
   EXPECT_EQ(refused.field, "allow_shape_change");
-  EXPECT_THAT(refused.message, HasSubstr("\"price\" is served as integer, and 100 of its 100 values "
-                                         "do not fit, the first is \"0 EUR\" in row 0"));
+  EXPECT_THAT(refused.message,
+              HasSubstr("\"price\" is served as integer, and 100 of its 100 values "
+                        "do not fit, the first is \"0 EUR\" in row 0"));
   EXPECT_EQ(AllPassing("c"), before);
 
   const Outcome allowed = Reload("text", true, answer);
@@ -271,8 +274,9 @@ TEST(FieldTypesProgramTest, StayThroughAReloadBySighupWhichNamesTheOddCell) {
   WriteFolder(next, "price", "\"N/A\"", "2");
   std::filesystem::rename(next / "metadata.jsonl", folder / "metadata.jsonl");
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=c unchanged=0 failed=\"\" unfit=\"c: price (integer): 1 "
-                                 "value, the first in row 57\"\n"))
+  ASSERT_TRUE(
+      server.AwaitOutput("reloaded=c unchanged=0 failed=\"\" unfit=\"c: price (integer): 1 "
+                         "value, the first in row 57\"\n"))
       << server.output();
   v1::GetCollectionResponse response;
   ASSERT_TRUE(client.Get("c", response).ok());

@@ -1,5 +1,6 @@
 #include "integration/generated_requests.h"
 
+#include <set>
 #include <utility>
 
 #include <google/protobuf/descriptor.h>
@@ -38,6 +39,7 @@ class Generator {
   Messages All(const Message& prototype, int depth) {
     Messages all;
     for (const bool sets_enums : {false, true}) {
+      if (sets_enums && !HasEnum(*prototype.GetDescriptor())) break;
       const auto usual = Usual(prototype, sets_enums, depth);
       all.push_back(CopyOf(*usual));
       const Descriptor& type = *prototype.GetDescriptor();
@@ -47,6 +49,13 @@ class Generator {
   }
 
  private:
+  static bool HasEnum(const Descriptor& type) {
+    for (int i = 0; i < type.field_count(); ++i) {
+      if (type.field(i)->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return true;
+    }
+    return false;
+  }
+
   // A request with what it needs to be answered.
   std::unique_ptr<Message> Usual(const Message& prototype, bool sets_enums, int depth) {
     std::unique_ptr<Message> message(prototype.New());
@@ -188,7 +197,12 @@ class Generator {
 }  // namespace
 
 Messages GenerateRequests(const Message& prototype, const RequestWords& words) {
-  return Generator(words).All(prototype, 0);
+  Messages all = Generator(words).All(prototype, 0);
+  std::set<std::string> seen;
+  std::erase_if(all, [&](const std::unique_ptr<Message>& message) {
+    return !seen.insert(message->SerializeAsString()).second;
+  });
+  return all;
 }
 
 }  // namespace simile::integration

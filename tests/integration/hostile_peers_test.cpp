@@ -118,7 +118,7 @@ std::function<void(RawPeer&)> ByteByByte(const std::string& bytes) {
 }
 
 // A whole message of gRPC.
-std::string Message(const v1::SearchRequest& request) {
+std::string MessageFrame(const v1::SearchRequest& request) {
   const std::string bytes = request.SerializeAsString();
   return MessagePrefix(static_cast<std::uint32_t>(bytes.size())) + bytes;
 }
@@ -263,7 +263,7 @@ std::vector<HostilePeer> HostilePeers() {
       {"DeclaresTheLargestMessage", Reaction::kRefused, LeaveUnfinished(~0U, 0)},
       {"DeclaresMoreThanItsBudget", Reaction::kRefused, LeaveUnfinished(19U << 20, 0), 199},
       {"SendsItsCallByteByByte", Reaction::kServed,
-       ByteByByte(Opening() + Headers(1) + Data(1, Message(ToyStory()), kEndStream))},
+       ByteByByte(Opening() + Headers(1) + Data(1, MessageFrame(ToyStory()), kEndStream))},
       // gRPC ends the connection only if the calls overtake the windows that it opens meanwhile.
       {"IgnoresFlowControl", Reaction::kCutOrIgnored, LeaveUnfinished(60'000, 3)},
       {"ClosesItsHalfAmidACall", Reaction::kCut,
@@ -454,7 +454,7 @@ void AwaitBeginningOfAnswer(RawPeer& peer) {
   peer.Send(kHttp2Preface +
             Frame(FrameType::kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + large) +
             Frame(FrameType::kWindowUpdate, 0, 0, large) + Headers(1, kEndHeaders, token) +
-            Data(1, Message(SixMegabytes()), kEndStream));
+            Data(1, MessageFrame(SixMegabytes()), kEndStream));
   EXPECT_TRUE(peer.AwaitData(1));
 }
 

@@ -16,7 +16,6 @@ constexpr std::uint64_t kSeed = 39;
 // Every one of them is acme's.
 constexpr std::size_t kOwnEvery = kItems / OtherTenant::kOwnItems;
 constexpr std::size_t kUsers = 1'200;
-constexpr std::size_t kOwnUsers = 2;
 
 std::string OwnItem(std::size_t number) {
   return fmt::format(
@@ -60,7 +59,8 @@ void Write(const ScratchFolder& root, const std::string& at, bool of_all,
   std::string interactions;
   std::vector<float> users;
   for (std::size_t user = 0; user < kUsers; ++user) {
-    const std::string id = fmt::format("{}-user-{}", user < kOwnUsers ? "acme" : "zebra", user);
+    const std::string id =
+        fmt::format("{}-user-{}", user < OtherTenant::kOwnUsers ? "acme" : "zebra", user);
     ids += fmt::format("{}\"{}\"", ids.empty() ? "" : ", ", id);
     for (std::size_t i = 0; i < kDim; ++i) users.push_back(random.Signed());
     interactions += fmt::format(

@@ -15,6 +15,7 @@ namespace simile::integration {
 class OtherTenant {
  public:
   static constexpr std::size_t kOwnItems = 20;
+  static constexpr std::size_t kOwnUsers = 2;
   static constexpr double kOwnNumbersMax = 1'000;
   // In all that zebra has, and in nothing else.
   static constexpr const char* kMarker = "zebra";

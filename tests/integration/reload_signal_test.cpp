@@ -52,11 +52,13 @@ TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
   const std::string films = SnapshotOf(client, "films");
   const std::string books = SnapshotOf(client, "books");
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n")) << server.output();
+  ASSERT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n"))
+      << server.output();
 
   Replace(books_, 2);
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=1 failed=\"\" unfit=\"\"\n")) << server.output();
+  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=1 failed=\"\" unfit=\"\"\n"))
+      << server.output();
   EXPECT_TRUE(
       server.AwaitOutput("audit change=\"reload by SIGHUP\" result=done collection=books\n"))
       << server.output();
@@ -73,7 +75,8 @@ TEST_F(ReloadSignalTest, ServesOnWhatCannotBeReloaded) {
   std::filesystem::remove(films_ / "content_vectors.npy");
   Replace(books_, 2);
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=0 failed=films unfit=\"\"\n")) << server.output();
+  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=0 failed=films unfit=\"\"\n"))
+      << server.output();
   EXPECT_THAT(server.output(), HasSubstr("collection not reloaded collection=films error="));
   EXPECT_EQ(SnapshotOf(client, "films"), films);
 }
@@ -89,7 +92,8 @@ TEST_F(ReloadSignalTest, FollowsTheStartWhenItComesDuringThat) {
   server.Signal(SIGHUP);
   scratch_.Write("go", "");
   EXPECT_NE(server.AwaitListening(), "");
-  EXPECT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n")) << server.output();
+  EXPECT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n"))
+      << server.output();
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }

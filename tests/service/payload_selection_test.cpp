@@ -82,11 +82,11 @@ TEST(SelectPayloadTest, KnowsNoFieldThatDoesNotExistForTheCaller) {
   const data::PayloadTable payload = Films();
   const auto index = filter::PayloadIndex::Build(payload, {});
   // By name: genres, title, year.
-  const filter::PayloadView shown(
+  const filter::PayloadView visible(
       index, std::make_shared<const std::vector<bool>>(std::vector<bool>{false, true, false}));
-  EXPECT_TRUE(SelectPayload({"f"}, "films", Fields({"title"}), payload, shown).ok());
+  EXPECT_TRUE(SelectPayload({"f"}, "films", Fields({"title"}), payload, visible).ok());
   for (const char* const hidden : {"genres", "nothing"}) {
-    const auto selection = SelectPayload({"f"}, "films", Fields({hidden}), payload, shown);
+    const auto selection = SelectPayload({"f"}, "films", Fields({hidden}), payload, visible);
     ExpectRefused(selection.status(),
                   fmt::format("f.fields[0]: films has no field \"{}\". Fields: title.", hidden),
                   base::ErrorReason::kUnknownPayloadField);

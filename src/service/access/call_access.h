@@ -32,10 +32,11 @@ class CallAccess {
   // The key to what tells of all collections and all their rows.
   // Errors: PERMISSION_DENIED when only some exist for the caller.
   absl::StatusOr<PermittedServer> PermitServer() const;
-  // Whether every collection and every row exists for the caller.
+  // Whether every collection, every row and every user exists for the caller.
   bool sees_all() const {
     return principal() == nullptr ||
-           (principal()->collections.empty() && principal()->required_filter.empty());
+           (principal()->collections.empty() && principal()->required_filter.empty() &&
+            principal()->users.is_all());
   }
   // Errors: CALLER_LIMIT. To be called once each.
   absl::Status HoldBytes(std::uint64_t bytes);

@@ -25,6 +25,8 @@ class PermittedCollection {
   std::string_view required_filter() const;
   // The users that exist for the caller.
   data::UserScope users() const;
+  // Whether every row and every user exists for the caller.
+  bool sees_all() const { return sees_all_rows() && users().is_all(); }
   // Whether other collections exist for the caller than those that its access names.
   bool sees_all_collections() const;
 

@@ -109,7 +109,7 @@ TEST(VerifyCommandTest, PassesCollectionsWithRowsOfZeros) {
 
 // Fields whose values a folding, a separator or a rounding would take for one another.
 TEST(VerifyCommandTest, PassesCollectionsOfNearValues) {
-  const std::vector<json> names = {"acme",       "ACME",   "Acme ", "acm\u00e9", "acme|labs",
+  const std::vector<json> names = {"acme",       "ACME", "Acme ", "acm\u00e9", "acme|labs",
                                    "acme\tlabs", "\x01", "\"\\",  "",          nullptr};
   constexpr std::int64_t kLarge = std::int64_t{1} << 53;
   const ScratchFolder folder;
