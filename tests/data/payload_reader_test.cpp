@@ -19,7 +19,9 @@ absl::StatusOr<PayloadFile> ReadPayloadLines(const std::string& lines, const Pay
 }
 
 PayloadRules WithTypes(std::vector<NamedFieldType> types) {
-  return {.id_field = {}, .expected = {}, .fields = {.declared = std::move(types)}};
+  PayloadRules rules;
+  rules.fields.declared = std::move(types);
+  return rules;
 }
 
 constexpr const char* kMixed =

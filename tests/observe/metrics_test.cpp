@@ -118,8 +118,14 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
                 {"films",
                  5000,
                  std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)),
-                 {{"vectors", 7'680'000}, {"device", 0}}},
-                {.name = "books", .loaded_at = {}, .bytes = {}, .last_load_failed = true}};
+                 {{"vectors", 7'680'000}, {"device", 0}},
+                 false,
+                 {{"price", 3}}},
+                {.name = "books",
+                 .loaded_at = {},
+                 .bytes = {},
+                 .last_load_failed = true,
+                 .unfit_values = {}}};
           },
       .device_memory = {},
       .others = {},
@@ -127,6 +133,7 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
   std::string text = MetricsText({collector});
   EXPECT_THAT(text, HasSubstr("simile_connections{state=\"open\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"films\"} 5000\n"));
+  EXPECT_THAT(text, HasSubstr("simile_unfit_values{collection=\"films\",field=\"price\"} 3\n"));
   EXPECT_THAT(
       text,
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
