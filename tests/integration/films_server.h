@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -42,6 +43,24 @@ void CopyFilms(const std::filesystem::path& folder, int edition = 1);
 // A server that answers but has not loaded its collections.
 std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {},
                                               const Clock* clock = nullptr);
+
+// The real time, but while it is held the time of that moment. A server that stops gives a stream
+// about a second by its clock.
+class HeldClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    const TimePoint::rep held = held_at_;
+    return held == kRuns ? real_.Now() : TimePoint(Duration(held));
+  }
+  std::chrono::system_clock::time_point WallNow() const override { return real_.WallNow(); }
+  void Hold() { held_at_ = real_.Now().time_since_epoch().count(); }
+  void Release() { held_at_ = kRuns; }
+
+ private:
+  static constexpr TimePoint::rep kRuns = -1;
+  const RealClock real_;
+  std::atomic<TimePoint::rep> held_at_ = kRuns;
+};
 
 // A limit on drains that calls in flight never reach, however busy the machine is.
 inline constexpr std::chrono::milliseconds kDrainTimeout{300'000};

@@ -1,5 +1,3 @@
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <future>
 #include <map>
@@ -14,7 +12,6 @@
 #include "google/rpc/error_details.pb.h"
 #include "integration/films_server.h"
 #include "integration/raw_call.h"
-#include "simile/clock.h"
 
 namespace simile::integration {
 namespace {
@@ -96,22 +93,6 @@ double CountMessages(FilmsServer& server, const std::string& code) {
 void AwaitAnswered(FilmsServer& server, double count) {
   EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), MessagesMetric("OK"), testing::Ge(count)));
 }
-
-// The real time until it is held: then the time of that moment.
-class HeldClock final : public Clock {
- public:
-  TimePoint Now() const override {
-    const TimePoint::rep held = held_at_;
-    return held == kRuns ? real_.Now() : TimePoint(Duration(held));
-  }
-  std::chrono::system_clock::time_point WallNow() const override { return real_.WallNow(); }
-  void Hold() { held_at_ = real_.Now().time_since_epoch().count(); }
-
- private:
-  static constexpr TimePoint::rep kRuns = -1;
-  const RealClock real_;
-  std::atomic<TimePoint::rep> held_at_ = kRuns;
-};
 
 class SearchStreamTest : public testing::Test {
  protected:
@@ -386,7 +367,7 @@ TEST_F(SearchStreamTest, AnswersACallerThatIsStillSendingWhenTheServerStops) {
   Stream stream(server_);
   for (int tag = 0; tag < kRequests - 1; ++tag) stream.Send(Large(tag));
   EXPECT_EQ(stream.Read().tag(), 0U);
-  clock_.Hold();  // a server that stops gives a stream a second
+  clock_.Hold();
   auto drained = std::async(std::launch::async, [this] { return server_.app().Drain(); });
   AwaitRefusal(server_);
   EXPECT_TRUE(stream.Send(Large(kRequests - 1)));
