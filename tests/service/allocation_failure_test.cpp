@@ -525,14 +525,15 @@ TEST_F(AllocationFailureTest, AnswersWhatIsAskedOfCollectionsAndServer) {
         health.Check(call, request, *response);
       });
   SelfExamination examination([] { return doctor::Options(); }, std::chrono::seconds(1));
-  const AdminParts admin{.backend = serving_,
-                         .limits = limits_,
-                         .clock = clock_,
-                         .admin_allowed = true,
-                         .started_at = clock_.WallNow(),
-                         .started = clock_.Now(),
-                         .read_metrics = [] { return std::vector<observe::MetricSample>(); },
-                         .examination = examination};
+  const AdminParts admin{
+      .backend = serving_,
+      .limits = limits_,
+      .clock = clock_,
+      .admin_allowed = true,
+      .started_at = clock_.WallNow(),
+      .started = clock_.Now(),
+      .read_metrics = [](const PermittedServer&) { return std::vector<observe::MetricSample>(); },
+      .examination = examination};
   CallWithFailures<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
       "GetServerInfo", [] { return std::string(); },
       [&](Call& call, const auto&, auto* response) {
