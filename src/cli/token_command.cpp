@@ -64,6 +64,10 @@ absl::Status CheckTokenFlags(const TokenFlags& flags) {
   for (const std::string& collection : flags.collections) {
     absl::Status named = service::CheckCollectionName("--collection", collection, Limits{});
     if (!named.ok()) return named;
+    if (std::ranges::count(flags.collections, collection) > 1) {
+      return absl::InvalidArgumentError(
+          fmt::format("--collection: {} is given twice", base::Quoted(collection)));
+    }
   }
   return flags.expires ? Wrong("--expires", app::ReadExpiry(*flags.expires).status())
                        : absl::OkStatus();
@@ -108,8 +112,8 @@ void AddTokenCommand(CommandLine& line) {
           "What the caller may do: read searches, write also changes collections, admin also reads "
           "metrics and probes (default read)")
       .Choices({"read", "write", "admin"})
-      .Texts("--collection", flags->collections, "NAME",
-             "The only collections it may use; may be repeated (default all)")
+      .List("--collection", flags->collections, "NAME",
+            "The only collections it may use (default all)")
       .Text("--expires", flags->expires, "TIME", "When the access ends (default never)")
       .Switch("--json", flags->json, "Print JSON for programs")
       .Check([flags] { return CheckTokenFlags(*flags); })

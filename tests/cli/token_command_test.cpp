@@ -24,7 +24,7 @@ TEST(TokenCommandTest, MakesAnEntryOfItsFlags) {
   const json& principal = made["principal"];
   EXPECT_EQ(principal["name"], "shop de");
   EXPECT_EQ(principal["role"], "read");
-  EXPECT_EQ(principal["collections"], json({"films", "books"}));
+  EXPECT_EQ(principal["collections"], json::array({"films", "books"}));
   EXPECT_EQ(principal["expires"], "2237-05-31T00:00:00Z");
 }
 
@@ -35,8 +35,9 @@ TEST(TokenCommandTest, RefusesWhatTheAccessFileWouldRefuse) {
   };
   for (const Mistake& mistake : std::vector<Mistake>{
            {{"--name", "ranker "}, "--name: \"ranker \" begins or ends with a space"},
-           {{"--name", "a\tb"}, "--name: \"a\\tb\" holds U+0009, a control character"},
+           {{"--name", "a\tb"}, "--name: \"a\\u0009b\" holds U+0009, a control character"},
            {{"--name", "x", "--collection", "a b"}, "--collection: \"a b\" is not a name"},
+           {{"--name", "x", "--collection", "a,a"}, "--collection: \"a\" is given twice"},
            {{"--name", "x", "--expires", "2027-02-30"}, "--expires: \"2027-02-30\" is not a time"},
            {{"--name", "x", "--expires", "9999-12-31"},
             "--expires: \"9999-12-31\" is not between 1970 and 2262; leave it out"}}) {

@@ -91,7 +91,7 @@ class CallerUsersTest : public testing::Test {
     v1::RecommendResponse recommended;
     v1::SearchResponse found;
     endings["recommend"] = EndingOf(client.Recommend(RecommendFor(user), recommended), user);
-    v1::RecommendRequest several = RecommendFor(kOwn);
+    v1::RecommendRequest several = RecommendFor(user);
     several.add_user_ids(user);
     endings["several"] = EndingOf(client.Recommend(several, recommended), user);
     endings["search"] = EndingOf(client.Search(SearchBy(user, false), found), user);
