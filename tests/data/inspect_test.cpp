@@ -138,7 +138,8 @@ TEST(InspectTest, RefusesAFolderForWhatOnlyAFullReadFinds) {
   EXPECT_THAT(refusal("users/interactions.jsonl", "{\"id\": \"b\"}\n"),
               HasSubstr("has no \"user_id\""));
   EXPECT_THAT(refusal("collection.json", R"({"field_types": {"title": "integer"}})"),
-              HasSubstr("collection.json says \"field_types\": {\"title\": \"integer\"}"));
+              HasSubstr("\"title\" does not fit collection.json, which says \"field_types\": "
+                        "{\"title\": \"integer\"}"));
 }
 
 TEST(InspectTest, SaysWhatAQuickLookLeavesUnchecked) {

@@ -44,7 +44,7 @@ v1::PayloadSelector Of(v1::PayloadSelector::Selection selection) {
 absl::StatusOr<PayloadSelection> Select(const FieldPath& field, std::string_view collection,
                                         const v1::PayloadSelector& selector,
                                         const data::PayloadTable& payload) {
-  const auto index = filter::PayloadIndex::Build(payload, {});
+  const auto index = filter::PayloadIndex::Build(payload);
   return SelectPayload(field, collection, selector, payload, index);
 }
 
@@ -80,7 +80,7 @@ TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
 
 TEST(SelectPayloadTest, KnowsNoFieldThatDoesNotExistForTheCaller) {
   const data::PayloadTable payload = Films();
-  const auto index = filter::PayloadIndex::Build(payload, {});
+  const auto index = filter::PayloadIndex::Build(payload);
   // By name: genres, title, year.
   const filter::PayloadView visible(
       index, std::make_shared<const std::vector<bool>>(std::vector<bool>{false, true, false}));

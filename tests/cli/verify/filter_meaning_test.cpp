@@ -58,8 +58,8 @@ TEST(FilterMeaningTest, AValueThatDoesNotFitPassesNeitherAConditionNorItsNot) {
   EXPECT_THAT(GroupTexts(kText, Whole(7)), Optional(ElementsAre()));
   const NumberComparison& unequal = NumberComparisons()[1];
   ASSERT_EQ(unequal.symbol, "!=");
-  EXPECT_EQ(Compares(v1::FIELD_TYPE_INTEGER, Number(1.5), unequal, 2), Passing::kNeither);
-  EXPECT_EQ(Compares(v1::FIELD_TYPE_NUMBER, Number(1.5), unequal, 2), Passing::kYes);
+  EXPECT_EQ(Compares(v1::FIELD_TYPE_INTEGER, Real(1.5), unequal, 2), Passing::kNeither);
+  EXPECT_EQ(Compares(v1::FIELD_TYPE_NUMBER, Real(1.5), unequal, 2), Passing::kYes);
   EXPECT_EQ(Compares(v1::FIELD_TYPE_NUMBER, {}, unequal, 2), Passing::kNo);
 }
 
