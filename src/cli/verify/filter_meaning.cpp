@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <variant>
 
@@ -105,7 +106,9 @@ Passing HasText(v1::FieldType type, const PayloadValue& value, std::string_view 
 std::optional<WideNumber> NumberOf(v1::FieldType type, const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
   const auto* const number = std::get_if<double>(&value.value);
-  if (number == nullptr || type == v1::FIELD_TYPE_INTEGER) return std::nullopt;
+  if (number == nullptr) return std::nullopt;
+  const bool is_integer = std::floor(*number) == *number && std::abs(*number) < 0x1p63;
+  if (type == v1::FIELD_TYPE_INTEGER && !is_integer) return std::nullopt;
   return *number;
 }
 

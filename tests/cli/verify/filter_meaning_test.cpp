@@ -19,7 +19,7 @@
 namespace simile::cli {
 namespace {
 
-using filter::Number;
+using filter::Real;
 using filter::Text;
 using filter::Texts;
 using filter::Whole;
@@ -59,6 +59,7 @@ TEST(FilterMeaningTest, AValueThatDoesNotFitPassesNeitherAConditionNorItsNot) {
   const NumberComparison& unequal = NumberComparisons()[1];
   ASSERT_EQ(unequal.symbol, "!=");
   EXPECT_EQ(Compares(v1::FIELD_TYPE_INTEGER, Real(1.5), unequal, 2), Passing::kNeither);
+  EXPECT_EQ(Compares(v1::FIELD_TYPE_INTEGER, Real(1.0), unequal, 2), Passing::kYes);
   EXPECT_EQ(Compares(v1::FIELD_TYPE_NUMBER, Real(1.5), unequal, 2), Passing::kYes);
   EXPECT_EQ(Compares(v1::FIELD_TYPE_NUMBER, {}, unequal, 2), Passing::kNo);
 }
