@@ -5,11 +5,9 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 
-#include <absl/strings/ascii.h>
 #include <absl/strings/escaping.h>
 #include <fmt/format.h>
 
@@ -111,12 +109,12 @@ absl::StatusOr<TokenHash> ReadTokenHash(std::string_view text) {
 
 absl::StatusOr<WallTime> ReadExpiry(std::string_view text) {
   const std::optional<std::int64_t> time = data::ParseTime(text);
-  if (!time || !absl::ascii_isalnum(static_cast<unsigned char>(text.back()))) {
+  if (!time || data::LacksZone(text)) {
     return BadValue(
         fmt::format("{} is not a time as \"2027-05-31T12:00:00Z\", nor a day as \"2027-05-31\"",
                     base::Quoted(text)));
   }
-  // The clock counts in smaller units, of which fewer years fit.
+  // system_clock counts nanoseconds in 64 bits, which end in 2262.
   constexpr std::int64_t kTimeMax =
       std::chrono::duration_cast<std::chrono::microseconds>(WallTime::duration::max()).count();
   if (*time < 0 || *time > kTimeMax) {

@@ -2,11 +2,14 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "query/existing_items.h"
 
 namespace simile::app {
 
 void RefusedCallers::Look() {
+  const std::lock_guard look_lock(look_mutex_);
   const std::shared_ptr<const service::AccessPolicy> policy = access_.policy();
   const std::vector<engine::CollectionStatus> served = store_.List();
   Collections collections;
@@ -14,8 +17,7 @@ void RefusedCallers::Look() {
     if (status.snapshot) collections.emplace_back(status.name, status.snapshot->version);
   }
   if (policy == policy_ && collections == collections_) return;
-  policy_ = policy;
-  collections_ = std::move(collections);
+  std::set<std::string> refusals;
   std::map<std::string, std::uint64_t> counts;
   for (const engine::CollectionStatus& status : served) {
     if (status.snapshot == nullptr) continue;
@@ -28,12 +30,21 @@ void RefusedCallers::Look() {
           query::CheckCallerFilter(*status.snapshot, principal->required_filter, work);
       if (fits.ok()) continue;
       ++count;
+      std::string refusal =
+          fmt::format("{}\n{}\n{}", principal->name, status.name,
+                      std::string_view(fits.message().data(), fits.message().size()));
+      const bool is_new = !reported_.contains(refusal);
+      refusals.insert(std::move(refusal));
+      if (!is_new) continue;
       log_.Warn("a caller is answered nothing: its required filter does not fit the collection",
                 {{"principal", principal->name},
                  {"collection", status.name},
                  {"error", std::string_view(fits.message().data(), fits.message().size())}});
     }
   }
+  policy_ = policy;
+  collections_ = std::move(collections);
+  reported_ = std::move(refusals);
   const std::lock_guard lock(mutex_);
   counts_ = std::move(counts);
 }

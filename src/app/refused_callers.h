@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace simile::app {
 
 // Which callers are answered nothing about a collection, because their required filter cannot be
 // applied to it (query::CheckCallerFilter): one line of the log for each, and a metric. Looked at
-// again when the access file or a collection has changed. Look is of one thread; Metrics of any.
+// again when the access file or a collection has changed. Safe to use from any thread.
 class RefusedCallers {
  public:
   // All borrowed.
@@ -25,8 +26,8 @@ class RefusedCallers {
                  const observe::Logger& log)
       : store_(store), access_(access), log_(log) {}
 
-  // To be called about once a second. Cost: nothing while nothing has changed, else reading
-  // principals * collections filters.
+  // To be called once all collections are loaded, and then about once a second. Cost: nothing while
+  // nothing has changed, else reading principals * collections filters.
   void Look();
   // simile_refused_callers{collection}, of the last Look.
   std::vector<observe::ScrapedMetric> Metrics() const;
@@ -37,8 +38,10 @@ class RefusedCallers {
   const engine::SnapshotStore& store_;
   const service::AccessControl& access_;
   const observe::Logger& log_;
+  std::mutex look_mutex_;  // guards the next three members
   std::shared_ptr<const service::AccessPolicy> policy_;
   Collections collections_;
+  std::set<std::string> reported_;               // refusals that are in the log
   mutable std::mutex mutex_;                     // guards counts_
   std::map<std::string, std::uint64_t> counts_;  // callers by collection
 };

@@ -293,6 +293,7 @@ absl::Status App::LoadCollections(const Loaded& loaded) {
     }
     if (loaded) loaded(**snapshot, clock_.Now() - began);
   }
+  refused_callers_.Look();
   health_.SetServing(true);
   return base_->readiness.Announce(address());
 }

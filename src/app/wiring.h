@@ -139,8 +139,8 @@ class App {
   service::Health health_;
   const std::shared_ptr<net::Tls> tls_;  // null: not encrypted
   service::AccessControl access_{clock_};
-  AccessReload access_reload_;                             // of the thread of every_second_
-  RefusedCallers refused_callers_{store_, access_, log_};  // likewise
+  AccessReload access_reload_;  // of the thread of every_second_
+  RefusedCallers refused_callers_{store_, access_, log_};
   service::RpcServices services_;
   std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come

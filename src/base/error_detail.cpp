@@ -61,7 +61,8 @@ constexpr std::array kReasons{
                     "other content is served than `expected_snapshot_id` says",
                     "ask another server, or accept what is served"},
     ErrorReasonInfo{ErrorReason::kShapeChange, "SHAPE_CHANGE", StatusCode::kFailedPrecondition,
-                    "the dimension or metric would change, and `allow_shape_change` is not set",
+                    "the dimension, the metric or the type of a payload field would change, and "
+                    "`allow_shape_change` is not set",
                     "set it when callers are ready for the change"},
     ErrorReasonInfo{ErrorReason::kOverlapTooLow, "OVERLAP_TOO_LOW", StatusCode::kFailedPrecondition,
                     "less of the answers would stay the same than `min_overlap` asks for",

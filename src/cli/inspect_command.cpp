@@ -119,7 +119,9 @@ std::string InspectionText(const std::string& path, const data::Inspection& insp
   for (const data::FieldInfo& field : inspection.fields) {
     facts.AddRow(
         {fmt::format("field {}", field.name),
-         fmt::format("{}, in {}", NameOf(field.type), base::Counted(field.values.count(), "row"))});
+         fmt::format("{}, in {}", NameOf(field.type),
+                     base::Counted(field.values.count() - field.values.UnfitFor(field.type).count,
+                                   "row"))});
   }
   for (const std::string& note : inspection.notes) facts.AddRow({"note", note});
   const std::string title =
@@ -181,7 +183,7 @@ std::string InspectionJson(const std::string& path, const data::Inspection& insp
     const data::ValueSample unfit = field.values.UnfitFor(field.type);
     fields.push_back({{"name", field.name},
                       {"type", NameOf(field.type)},
-                      {"rows", field.values.count()},
+                      {"rows", field.values.count() - unfit.count},
                       {"unfit_rows", unfit.count}});
     if (unfit.count > 0) fields.back()["first_unfit_row"] = unfit.first_row;
   }

@@ -67,7 +67,7 @@ void AddItemCells(const ItemColumns& columns, const ItemView& item,
                   std::vector<std::string>& cells) {
   cells.push_back(*item.id);
   if (columns.with_rows) cells.push_back(item.row ? base::Grouped(*item.row) : "");
-  for (const std::string& field : columns.fields) cells.push_back(CellText(*item.payload, field));
+  for (const std::string& field : columns.fields) cells.push_back(FieldText(*item.payload, field));
 }
 
 }  // namespace simile::cli

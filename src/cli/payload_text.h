@@ -20,10 +20,6 @@ std::string ValueText(const v1::PayloadValue& value);
 // The field's text, empty when the payload lacks it.
 std::string FieldText(const PayloadMap& payload, const std::string& field);
 
-// The field's text in a table: genres that are a text like "Drama|War" print as "Drama, War", as
-// lists of genres do.
-std::string CellText(const PayloadMap& payload, const std::string& field);
-
 // The fields that a table shows when nobody chose any: title or name, year, and a list, which is
 // genres if that is there and else the first list by name. Without a title, up to three fields,
 // the others by name.

@@ -28,6 +28,16 @@ void ContentIdBuilder::AddBytes(FileRole role, std::string_view bytes) {
   file->bytes += bytes.size();
 }
 
+void ContentIdBuilder::AddKept(std::string_view field, std::string_view type,
+                               std::string_view separator) {
+  if (!kept_) kept_.emplace();
+  for (const std::string_view text : {field, type, separator}) {
+    const auto size = base::LittleEndian(std::uint64_t{text.size()});
+    kept_->Add({size.data(), size.size()});
+    kept_->Add(text);
+  }
+}
+
 // Each file is hashed by itself, because a load reads the headers of all before the rest of any.
 std::string ContentIdBuilder::Id() const {
   base::StableHash all;
@@ -40,6 +50,7 @@ std::string ContentIdBuilder::Id() const {
     add(base::LittleEndian(file->bytes));
     all.Add(TextOf(file->hash.Digest128()));
   }
+  if (kept_) all.Add(TextOf(kept_->Digest128()));
   const base::StableHash::Digest digest = all.Digest128();
   const std::string_view text = TextOf(digest);
   return absl::BytesToHexString(absl::string_view(text.data(), text.size()));

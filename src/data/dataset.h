@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/field_type.h"
+#include "data/field_rules.h"
 #include "data/folder_files.h"
 #include "data/folder_fingerprint.h"
 #include "data/id_index.h"
@@ -39,7 +39,7 @@ struct Dataset {
   // Payload fields whose text LookupService searches, the most important first.
   std::vector<std::string> lookup_fields;
   // Kept types (KeptTypes) of fields that no row has now. A later load keeps them too.
-  std::vector<NamedFieldType> absent_types;
+  std::vector<KeptType> absent_types;
   // What the load changed or left out, one sentence each: how many rows were normalized and how
   // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;

@@ -15,6 +15,8 @@
 namespace simile::data {
 namespace {
 
+constexpr std::string_view kIdField = "id";
+
 // `1 of its 100 values does`, `12 of its 100 values do`.
 std::string Share(std::uint64_t count, std::uint64_t all, std::string_view one,
                   std::string_view many) {
@@ -29,14 +31,6 @@ std::string First(const ValueSample& sample) {
 }
 
 bool AreMost(std::uint64_t values, std::uint64_t all) { return 2 * values > all; }
-
-std::uint64_t TimesOf(const FieldValues& values) {
-  return values.Of(ValueKind::kTime).count + values.Of(ValueKind::kLocalTime).count;
-}
-
-std::uint64_t TextsOf(const FieldValues& values) {
-  return TimesOf(values) + values.Of(ValueKind::kText).count;
-}
 
 // The values of a field that filters do not compare; empty when all are of one kind.
 std::string SeveralTypes(const FieldInfo& field) {
@@ -63,7 +57,7 @@ std::string GuessNote(const FieldInfo& field) {
                        Share(fractions.count, all, "has a fraction", "have a fraction"),
                        First(fractions));
   }
-  const std::uint64_t times = TimesOf(values);
+  const std::uint64_t times = values.times();
   if (field.type == FieldType::kKeyword && AreMost(times, all)) {
     const ValueSample& others = values.Of(ValueKind::kText);
     return fmt::format(
@@ -75,47 +69,54 @@ std::string GuessNote(const FieldInfo& field) {
   return {};
 }
 
-// The types given to fields by one source.
-class Types {
- public:
-  explicit Types(const std::vector<NamedFieldType>& types) {
-    for (const NamedFieldType& named : types) types_.emplace(named.field, named.type);
-  }
-  std::optional<FieldType> Of(const std::string& field) const {
-    const auto found = types_.find(field);
-    return found == types_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  std::map<std::string_view, FieldType> types_;
-};
-
 class Chooser {
  public:
-  Chooser(const FieldRules& rules, std::string_view file)
-      : rules_(rules), file_(file), declared_(rules.declared), kept_(rules.kept.types) {}
+  Chooser(const FieldRules& rules, std::string_view file) : rules_(rules), file_(file) {
+    for (const NamedFieldType& named : rules.declared) declared_.emplace(named.field, named.type);
+    for (const KeptType& kept : rules.kept.types) kept_.emplace(kept.field, &kept);
+  }
 
   absl::Status Choose(FieldInfo& field) {
-    field.separator = SeparatorOf(field.name);
-    const std::optional<FieldType> declared =
-        field.separator.empty() ? declared_.Of(field.name) : FieldType::kKeywords;
-    const std::optional<FieldType> kept = KeptTypeOf(field.name);
-    field.is_declared = declared.has_value();
-    field.type = declared ? *declared : kept.value_or(field.values.Guess());
+    const FieldType guess = field.values.Guess();
+    if (field.name == kIdField) return ChooseOfIds(field, guess);
+    const KeptType* const kept = KeptOf(field.name);
+    const std::string declared_separator = SeparatorOf(field.name);
+    field.separator = declared_separator;
+    if (field.separator.empty() && kept != nullptr) field.separator = kept->separator;
+    const std::optional<FieldType> declared = DeclaredOf(field.name);
+    field.type = declared                   ? *declared
+                 : !field.separator.empty() ? FieldType::kKeywords
+                 : kept != nullptr          ? kept->type
+                                            : guess;
     const ValueSample unfit = field.values.UnfitFor(field.type);
     if (AreMost(unfit.count, field.values.count())) {
       if (declared) return DeclaredError(field, unfit);
       if (!rules_.kept.may_change) return KeptError(field, unfit);
-      field.type = field.values.Guess();
+      field.type = guess;
+      field.separator.clear();
     }
-    if (kept && field.type != *kept) {
-      AddNote(field, fmt::format("is of type {} now{}; it was {}", NameOf(field.type),
-                                 declared ? ", as collection.json says" : "", NameOf(*kept)));
+    field.is_kept_otherwise =
+        !declared && (field.type != guess || field.separator != declared_separator);
+    field.has_lasting_meaning = declared || HasOneReading(field) ||
+                                (kept != nullptr && kept->has_lasting_meaning &&
+                                 kept->type == field.type && kept->separator == field.separator);
+    AddChangeNotes(field, kept, declared.has_value());
+    if (!declared && (kept == nullptr || kept->type != field.type)) {
+      AddNote(field.name, GuessNote(field));
     }
-    if (!declared && field.type != kept) AddNote(field, GuessNote(field));
     AddUnfitNote(field);
-    AddReadingNotes(field);
+    AddReadingNotes(field, declared.has_value());
     return absl::OkStatus();
+  }
+
+  // Says which kept fields no row has now.
+  void NoteAbsent(const std::map<std::string_view, FieldInfo*>& present) {
+    for (const auto& [name, kept] : kept_) {
+      if (present.contains(name) || kept->type == FieldType::kOther) continue;
+      AddNote(std::string(name), fmt::format("is in no row now; it was {}, and filters on it are "
+                                             "refused as those on an unknown field",
+                                             NameOf(kept->type)));
+    }
   }
 
   std::vector<std::string> notes() && {
@@ -127,15 +128,55 @@ class Chooser {
   }
 
  private:
+  // In filters `id` is the item's id, so the type of a payload field of that name matters to groups
+  // alone: it is not kept, and no value is unfit.
+  static absl::Status ChooseOfIds(FieldInfo& field, FieldType guess) {
+    field.type = field.values.UnfitFor(guess).count == 0 ? guess : FieldType::kOther;
+    field.has_lasting_meaning = true;
+    return absl::OkStatus();
+  }
+
+  static bool HasOneReading(const FieldInfo& field) {
+    const bool is_possible = field.type == FieldType::kBoolean ||
+                             field.type == FieldType::kInteger || field.type == FieldType::kKeyword;
+    return is_possible && field.values.HaveOneReading() &&
+           field.values.UnfitFor(field.type).count == 0;
+  }
+
+  // Of a field with a separator: a list of keywords.
+  std::optional<FieldType> DeclaredOf(const std::string& field) const {
+    if (!SeparatorOf(field).empty()) return FieldType::kKeywords;
+    const auto found = declared_.find(field);
+    return found == declared_.end() ? std::nullopt : std::optional(found->second);
+  }
+
   std::string SeparatorOf(const std::string& field) const {
     const auto found = std::ranges::find(rules_.separators, field, &NamedSeparator::field);
     return found == rules_.separators.end() ? std::string() : found->separator;
   }
 
   // kOther is not kept: no filter compares its values, so a better type takes nothing away.
-  std::optional<FieldType> KeptTypeOf(const std::string& field) const {
-    const std::optional<FieldType> kept = kept_.Of(field);
-    return kept == FieldType::kOther ? std::nullopt : kept;
+  const KeptType* KeptOf(const std::string& field) const {
+    const auto found = kept_.find(field);
+    return found == kept_.end() || found->second->type == FieldType::kOther ? nullptr
+                                                                            : found->second;
+  }
+
+  void AddChangeNotes(const FieldInfo& field, const KeptType* kept, bool is_declared) {
+    if (kept == nullptr) return;
+    if (kept->type != field.type) {
+      AddNote(field.name,
+              fmt::format("is of type {} now{}; it was {}", NameOf(field.type),
+                          is_declared ? ", as collection.json says" : "", NameOf(kept->type)));
+    } else if (kept->separator != field.separator) {
+      AddNote(field.name,
+              fmt::format("has {} now, as collection.json says; it had {}",
+                          SeparatorText(field.separator), SeparatorText(kept->separator)));
+    }
+  }
+
+  static std::string SeparatorText(const std::string& separator) {
+    return separator.empty() ? "no separator" : "the separator " + base::Quoted(separator);
   }
 
   absl::Status DeclaredError(const FieldInfo& field, const ValueSample& unfit) const {
@@ -154,18 +195,18 @@ class Chooser {
   absl::Status KeptError(const FieldInfo& field, const ValueSample& unfit) const {
     return base::Error(
         base::ErrorReason::kShapeChange,
-        fmt::format("allow_shape_change: {}: {} is served as {}, and {}{}: filters that callers "
-                    "saved would no longer mean the same; set it to accept that",
-                    file_, base::Quoted(field.name), NameOf(field.type),
-                    Share(unfit.count, field.values.count(), "does not fit", "do not fit"),
-                    First(unfit)),
+        fmt::format(
+            "allow_shape_change: {}: {} was last served as {}, and {}{}: filters that callers "
+            "saved would no longer mean the same; set it to accept that",
+            file_, base::Quoted(field.name), NameOf(field.type),
+            Share(unfit.count, field.values.count(), "does not fit", "do not fit"), First(unfit)),
         "allow_shape_change");
   }
 
   void AddUnfitNote(const FieldInfo& field) {
     const ValueSample unfit = field.values.UnfitFor(field.type);
     if (unfit.count == 0) return;
-    AddNote(field,
+    AddNote(field.name,
             fmt::format("is of type {}; {}{}", NameOf(field.type),
                         Share(unfit.count, field.values.count(),
                               "does not fit and passes no filter", "do not fit and pass no filter"),
@@ -173,11 +214,11 @@ class Chooser {
   }
 
   // What was read in one of two ways.
-  void AddReadingNotes(const FieldInfo& field) {
+  void AddReadingNotes(const FieldInfo& field, bool is_declared) {
     const FieldValues& values = field.values;
     const ValueSample& local = values.Of(ValueKind::kLocalTime);
     if (field.type == FieldType::kTime && local.count > 0) {
-      AddNote(field,
+      AddNote(field.name,
               fmt::format("is of type time; {}{}",
                           Share(local.count, values.count(), "has no zone and is read as UTC",
                                 "have no zone and are read as UTC"),
@@ -185,29 +226,31 @@ class Chooser {
     }
     const bool is_text = field.type == FieldType::kKeyword || field.type == FieldType::kKeywords;
     const ValueSample& bars = values.with_bar();
-    if (is_text && !field.is_declared && bars.count > 0 && 10 * bars.count >= TextsOf(values)) {
-      AddNote(field, fmt::format("is of type {}; {}{}; if the bar separates keywords, add "
-                                 "\"separators\": {{{}: \"|\"}} to collection.json",
-                                 NameOf(field.type),
-                                 Share(bars.count, values.count(), "holds a bar", "hold a bar"),
-                                 First(bars), base::Quoted(field.name)));
+    if (is_text && !is_declared && field.separator.empty() && bars.count > 0 &&
+        10 * bars.count >= values.texts()) {
+      AddNote(field.name,
+              fmt::format("is of type {}; {}{}; if the bar separates keywords, add "
+                          "\"separators\": {{{}: \"|\"}} to collection.json",
+                          NameOf(field.type),
+                          Share(bars.count, values.count(), "holds a bar", "hold a bar"),
+                          First(bars), base::Quoted(field.name)));
     }
   }
 
-  void AddNote(const FieldInfo& field, std::string_view what) {
+  void AddNote(const std::string& field, std::string_view what) {
     constexpr std::size_t kNotesMax = 16;
     if (what.empty()) return;
     if (notes_.size() == kNotesMax) {
       ++more_;
       return;
     }
-    notes_.push_back(fmt::format("{}: {} {}", file_, base::Quoted(field.name), what));
+    notes_.push_back(fmt::format("{}: {} {}", file_, base::Quoted(field), what));
   }
 
   const FieldRules& rules_;
   const std::string_view file_;
-  const Types declared_;
-  const Types kept_;
+  std::map<std::string_view, FieldType> declared_;
+  std::map<std::string_view, const KeptType*> kept_;
   std::vector<std::string> notes_;
   std::uint64_t more_ = 0;
 };
@@ -222,6 +265,7 @@ absl::Status ChooseFieldTypes(const FieldRules& rules, std::string_view file,
   for (const auto& [name, field] : by_name) {
     if (absl::Status status = chooser.Choose(*field); !status.ok()) return status;
   }
+  chooser.NoteAbsent(by_name);
   std::ranges::move(std::move(chooser).notes(), std::back_inserter(notes));
   return absl::OkStatus();
 }

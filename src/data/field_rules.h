@@ -20,10 +20,16 @@ struct NamedSeparator {
   friend bool operator==(const NamedSeparator&, const NamedSeparator&) = default;
 };
 
-// The types of the generation that is served, which a load in its place keeps, so that filters
-// which callers saved mean the same.
+// The field types of the served generation. A reload keeps them, so that saved filters mean the
+// same.
+struct KeptType {
+  std::string field;
+  FieldType type = FieldType::kOther;
+  std::string separator;             // FieldInfo's
+  bool has_lasting_meaning = false;  // likewise
+};
 struct KeptTypes {
-  std::vector<NamedFieldType> types;
+  std::vector<KeptType> types;
   // Whether a field may change its type when most of its values do not fit the kept one.
   bool may_change = false;
 };
@@ -32,13 +38,12 @@ struct KeptTypes {
 // the values (FieldValues::Guess).
 struct FieldRules {
   std::vector<NamedFieldType> declared;    // in collection.json
-  std::vector<NamedSeparator> separators;  // likewise; these fields are lists of keywords
+  std::vector<NamedSeparator> separators;  // in collection.json; these fields are lists of keywords
   KeptTypes kept;
 };
 
-// Sets type, is_declared and separator of each field, and adds a sentence about each field with
-// values that do not fit, and about each that its owner may have meant otherwise: of the first few
-// fields, by name.
+// Sets type, separator and the flags of each field. Adds a note about values that do not fit, and
+// about types that the owner may not expect. At most 16 notes, by field name, then their number.
 //   file    the payload's display name, for messages
 //   fields  whose values are all counted
 // Errors: kInvalidArgument when most values of a field do not fit its declared type;

@@ -19,9 +19,8 @@ bool AllTexts(const PayloadList& list) {
   });
 }
 
-bool IsWhole(double number) {
-  return number >= -0x1p63 && number < 0x1p63 && std::trunc(number) == number;
-}
+// Beyond 2^53 a double may stand for another integer than the one that was written.
+bool IsWhole(double number) { return std::abs(number) < 0x1p53 && std::trunc(number) == number; }
 
 struct KindOfValue {
   ValueKind operator()(std::monostate) const { return ValueKind::kOther; }

@@ -22,7 +22,7 @@ enum class FieldType : std::uint8_t {
   kOther,  // objects, other lists, values of several types: filters can only test their presence
 };
 
-// A type given to a field.
+// A type that collection.json gives to a field.
 struct NamedFieldType {
   std::string field;
   FieldType type = FieldType::kOther;

@@ -61,11 +61,9 @@ FieldType FieldValues::Guess() const {
   if (has_most(Of(ValueKind::kWhole).count + fractions)) {
     return fractions == 0 ? FieldType::kInteger : FieldType::kNumber;
   }
-  const std::uint64_t times = Of(ValueKind::kTime).count + Of(ValueKind::kLocalTime).count;
-  if (has_most(times)) return FieldType::kTime;
-  const std::uint64_t texts = times + Of(ValueKind::kText).count;
-  if (has_most(texts)) return FieldType::kKeyword;
-  if (has_most(texts + Of(ValueKind::kTexts).count)) return FieldType::kKeywords;
+  if (has_most(times())) return FieldType::kTime;
+  if (has_most(texts())) return FieldType::kKeyword;
+  if (has_most(texts() + Of(ValueKind::kTexts).count)) return FieldType::kKeywords;
   return FieldType::kOther;
 }
 
@@ -83,9 +81,8 @@ ValueSample FieldValues::UnfitFor(FieldType type) const {
 
 bool FieldValues::HaveOneReading() const {
   const std::uint64_t all = count();
-  const std::uint64_t times = Of(ValueKind::kTime).count + Of(ValueKind::kLocalTime).count;
   return all > 0 && (Of(ValueKind::kBoolean).count == all || Of(ValueKind::kWhole).count == all ||
-                     (times < all && times + Of(ValueKind::kText).count == all));
+                     (times() < all && texts() == all));
 }
 
 }  // namespace simile::data

@@ -27,6 +27,12 @@ class FieldValues {
   void Add(Row row, const PayloadValue& value);
 
   std::uint64_t count() const;
+  // Texts that are times, with or without a zone.
+  std::uint64_t times() const {
+    return Of(ValueKind::kTime).count + Of(ValueKind::kLocalTime).count;
+  }
+  // All texts, times included.
+  std::uint64_t texts() const { return times() + Of(ValueKind::kText).count; }
   const ValueSample& Of(ValueKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
   // Texts that hold a bar, which may separate keywords.
   const ValueSample& with_bar() const { return with_bar_; }
@@ -36,8 +42,8 @@ class FieldValues {
   FieldType Guess() const;
   // The values that filters on a field of the type do not read.
   ValueSample UnfitFor(FieldType type) const;
-  // Whether the values have one meaning alone, whatever values a later load adds: all are booleans,
-  // all integers, or all texts, of which not all are times.
+  // Whether no later value can change how these are read: all are booleans, all are integers, or
+  // all are texts and some text is no time.
   bool HaveOneReading() const;
 
  private:

@@ -141,6 +141,10 @@ class Loader {
     }
     if (absl::Status status = CheckFiles(); !status.ok()) return status;
     dataset_.fingerprint = plan_.fingerprint;
+    for (const FieldInfo& field : dataset_.payload.fields()) {
+      if (field.is_kept_otherwise)
+        content_.AddKept(field.name, NameOf(field.type), field.separator);
+    }
     dataset_.content_id = content_.Id();
     meter_.ReportAllRead();
     return std::move(dataset_);
@@ -241,8 +245,10 @@ class Loader {
     for (const NamedSeparator& named : files_.separators) {
       if (absl::Status status = CheckField("separators", named.field); !status.ok()) return status;
     }
-    for (const NamedFieldType& named : plan_.kept_types.types) {
-      if (!dataset_.payload.FieldNumber(named.field)) dataset_.absent_types.push_back(named);
+    for (const KeptType& kept : plan_.kept_types.types) {
+      if (kept.type == FieldType::kOther || dataset_.payload.FieldNumber(kept.field)) continue;
+      if (dataset_.absent_types.size() == limits_.payload_fields_per_collection_max) break;
+      dataset_.absent_types.push_back(kept);
     }
     return absl::OkStatus();
   }
@@ -396,17 +402,22 @@ std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const Payl
   return {};
 }
 
-std::vector<NamedFieldType> FieldTypesOf(const Dataset& dataset) {
-  std::vector<NamedFieldType> types = dataset.absent_types;
-  for (const FieldInfo& field : dataset.payload.fields()) types.push_back({field.name, field.type});
+std::vector<KeptType> FieldTypesOf(const Dataset& dataset) {
+  std::vector<KeptType> types = dataset.absent_types;
+  for (const FieldInfo& field : dataset.payload.fields()) {
+    types.push_back({field.name, field.type, field.separator, field.has_lasting_meaning});
+  }
   return types;
 }
 
 std::string UnfitText(const PayloadTable& payload) {
+  constexpr std::size_t kFieldsMax = 16;
   std::string text;
+  std::size_t listed = 0;
   for (const FieldInfo& field : payload.fields()) {
     const ValueSample unfit = field.values.UnfitFor(field.type);
     if (unfit.count == 0) continue;
+    if (listed++ == kFieldsMax) return text + "; ...";
     fmt::format_to(std::back_inserter(text), "{}{} ({}): {}, the first in row {}",
                    text.empty() ? "" : "; ", field.name, NameOf(field.type),
                    base::Counted(unfit.count, "value"), base::Grouped(unfit.first_row));

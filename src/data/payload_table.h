@@ -21,8 +21,13 @@ struct FieldInfo {
   std::string name;
   FieldValues values;  // of all rows
   FieldType type = FieldType::kOther;
-  bool is_declared = false;  // in collection.json
-  std::string separator;     // separates the keywords of a text; empty: a text is one keyword
+  // Whether a first load of the same files would choose another type or separator: those of the
+  // served generation were kept.
+  bool is_kept_otherwise = false;
+  // Whether filters on it mean the same whatever values a later load brings: its type is declared,
+  // its values have one reading, or had it when the type was chosen that has been kept since.
+  bool has_lasting_meaning = false;
+  std::string separator;  // separates the keywords of a text; empty: a text is one keyword
 };
 
 // The payload of every row, packed: field names are kept once, values as an answer has them

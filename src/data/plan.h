@@ -49,7 +49,8 @@ struct DatasetPlan {
   std::uint32_t dim = 0;
   std::uint64_t user_count = 0;    // 0 without users
   std::uint64_t vector_bytes = 0;  // Dataset::vectors
-  // Of the generation that the load is to replace; set by who plans such a load.
+  // The types of the generation that this load replaces. Publisher sets them; empty for a first
+  // load.
   KeptTypes kept_types;
 
   FieldRules field_rules() const { return {files.field_types, files.separators, kept_types}; }

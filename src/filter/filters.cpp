@@ -115,9 +115,10 @@ absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongW
   std::vector<bool> visible;
   visible.reserve(payload_.fields().size());
   for (const Field& field : payload_.fields()) {
-    if (absl::Status status = work.Did(field.present.looks() * kLookNs); !status.ok())
-      return status;
-    visible.push_back(field.present.FirstAllowed(*rows.rows).has_value());
+    const std::uint64_t looks = field.present.looks() + field.unfit.looks();
+    if (absl::Status status = work.Did(looks * kLookNs); !status.ok()) return status;
+    visible.push_back(field.present.FirstAllowed(*rows.rows).has_value() ||
+                      field.unfit.FirstAllowed(*rows.rows).has_value());
   }
   auto kept = std::make_shared<const std::vector<bool>>(std::move(visible));
   const std::lock_guard lock(mutex_);

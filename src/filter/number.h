@@ -30,7 +30,7 @@ struct Number {
     return static_cast<std::int64_t>(value) + beyond;
   }
 
-  // Rounding keeps the order, so that of the rounded values comes first.
+  // Compares `value`, then `beyond`: rounding never reverses two integers.
   friend auto operator<=>(const Number&, const Number&) = default;
 };
 

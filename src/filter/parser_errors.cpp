@@ -370,7 +370,7 @@ std::string Parser::MissingJoinHint() const {
   }
   if (found.kind == Kind::kStar) return "; : finds parts of a text without *";
   if (found.kind == Kind::kComparison) return "; a comparison has its field on the left";
-  if (found.kind == Kind::kNot || (IsCall("has") || IsCall("folded")))
+  if (found.kind == Kind::kNot || IsCall("has") || IsCall("folded"))
     return "; write AND or OR before it";
   if (found.kind == Kind::kOpenParenthesis) {
     return bare ? "; write AND or OR before it, or quotes around a value with parentheses"

@@ -13,14 +13,6 @@ bool ComparesWholeValues(const Operator& comparison) {
   return comparison.keyword == KeywordTest::kNone || comparison.keyword == KeywordTest::kEqual;
 }
 
-bool IsTheOneReading(const data::FieldInfo& field) {
-  const bool is_possible = field.type == data::FieldType::kBoolean ||
-                           field.type == data::FieldType::kInteger ||
-                           field.type == data::FieldType::kKeyword;
-  return is_possible && field.values.HaveOneReading() &&
-         field.values.UnfitFor(field.type).count == 0;
-}
-
 }  // namespace
 
 // Recurses as deep as the expression nests, which Parse bounds.
@@ -53,9 +45,9 @@ absl::Status CheckStableFields(const Expression& expression, const data::Payload
   }
   const auto number =
       expression.children.empty() ? payload.FieldNumber(expression.field) : std::nullopt;
-  if (!number) return absl::OkStatus();  // the id, or a field that Filters::Prepare refuses
+  if (!number) return absl::OkStatus();  // a field that Filters::Prepare refuses, or the id
   const data::FieldInfo& field = payload.fields()[*number];
-  if (field.is_declared || IsTheOneReading(field)) return absl::OkStatus();
+  if (field.has_lasting_meaning) return absl::OkStatus();
   return RefuseAt(
       expression.column,
       fmt::format("{} has no declared type, and its values can be read in more than one way: add "

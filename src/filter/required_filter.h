@@ -15,10 +15,8 @@ namespace simile::filter {
 // Cost: O(size).
 absl::Status CheckRequiredFilter(const Expression& expression);
 
-// Whether the values of each field that the expression asks mean the same whatever values the next
-// load brings: the field's type is declared in collection.json, or its values have one reading
-// (data::FieldValues::HaveOneReading), which is its type. For the filters of an access file, which
-// separate tenants for as long as the server runs.
+// Whether each field that the expression asks has a lasting meaning (data::FieldInfo). For the
+// filters of an access file, which separate tenants for as long as the server runs.
 // Errors: INVALID_FILTER for the first field that is neither, with the line that declares its type.
 // Cost: O(size * log fields).
 absl::Status CheckStableFields(const Expression& expression, const data::PayloadTable& payload);

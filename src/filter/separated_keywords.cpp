@@ -15,11 +15,11 @@ std::string_view Trimmed(std::string_view text) {
 std::vector<std::string_view> SplitKeywords(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (;;) {
-    const std::size_t bar = text.find(separator);
-    const std::string_view part = Trimmed(text.substr(0, bar));
+    const std::size_t end = text.find(separator);
+    const std::string_view part = Trimmed(text.substr(0, end));
     if (!part.empty()) parts.push_back(part);
-    if (bar == std::string_view::npos) return parts;
-    text.remove_prefix(bar + separator.size());
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + separator.size());
   }
 }
 

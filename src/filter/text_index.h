@@ -20,9 +20,9 @@ namespace simile::filter {
 // readers reject, folds to nothing.
 std::string FoldText(std::string_view text);
 
-// Whether two texts are equal but for letter case, compatibility forms, punctuation, white space as
-// FoldText, and the marks of Latin and Greek letters. The marks of other scripts tell words apart.
-// Texts that are equal so have the same FoldText.
+// Whether two texts differ only in letter case, compatibility forms, punctuation, white space, and
+// marks of Latin and Greek letters. Marks of other scripts count. Texts equal by EqualFolded have
+// equal FoldText.
 bool EqualFolded(std::string_view a, std::string_view b);
 
 enum class MatchQuality : std::uint8_t { kWhole, kPrefix, kPart };

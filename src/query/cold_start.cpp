@@ -47,7 +47,9 @@ const Field* NewestField(const filter::PayloadView& payload) {
   }
   if (only_time != nullptr) return only_time;
   const Field* const year = payload.Find(kYear);
-  return year != nullptr && year->type == FieldType::kInteger ? year : nullptr;
+  const bool has_years =
+      year != nullptr && (year->type == FieldType::kInteger || year->type == FieldType::kNumber);
+  return has_years ? year : nullptr;
 }
 
 // An error of `cold_start`, or of a field of it, which the messages name. They name no query: all

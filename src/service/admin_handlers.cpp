@@ -123,6 +123,8 @@ void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& r
   const absl::Status begun = Guarded([&] {
     absl::Status allowed = CheckAdminAllowed(parts);
     if (!allowed.ok()) return allowed;
+    const auto server = call.access().PermitServer();  // findings tell of all collections' memory
+    if (!server.ok()) return server.status();
     parts.examination.Run([&call, &response](const SelfExamination::Findings& findings) {
       call.Finish(Guarded([&] {
         if (!findings.ok()) return findings.status();

@@ -468,6 +468,11 @@ CollectionChanges::Result CollectionChanges::Record(
                                            {"rows", published.row_count()},
                                            {"dim", published.dim()},
                                            {"unfit", data::UnfitText(published.dataset->payload)}});
+  if (request.kind != ChangeKind::kLoad) {  // a first load's are shown by who asked for it
+    for (const std::string& note : published.dataset->notes) {
+      parts_.log.Info("note on a collection", {{"collection", name}, {"note", note}});
+    }
+  }
   return loaded->snapshot;
 }
 

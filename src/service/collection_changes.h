@@ -101,7 +101,7 @@ class CollectionChanges {
     FolderName found;  // with every link followed: to this a rollback returns
     data::FolderFingerprint fingerprint;
     std::string snapshot_id;
-    std::vector<data::NamedFieldType> field_types;
+    std::vector<data::KeptType> field_types;
 
     // Takes over what was loaded from it.
     void Has(engine::Publisher::Loaded& loaded) {

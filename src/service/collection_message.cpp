@@ -128,7 +128,7 @@ void FillIdentity(const PermittedSnapshot& snapshot, v1::Collection& message) {
 }
 
 //   rows  how many rows of the caller have the field
-// With the rows that exist for the caller.
+// A field with its type, and how many rows of the caller have it.
 void FillField(const filter::Field& field, const query::ExistingItems& rows,
                v1::PayloadField& message) {
   const auto count = [&](const filter::RowSet& set) {
@@ -279,6 +279,7 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
   if (!status.snapshot) {
     FillServedBy(backend.Now(), *message.mutable_backend());
+    message.mutable_backend()->clear_reason();  // the response has it for those who may see it
     return absl::OkStatus();
   }
   FillIdentity(*status.snapshot, message);

@@ -72,7 +72,7 @@ TEST(AccessValuesTest, ReadsTimesThatExistAndThatTheClockCanTell) {
   for (const char* const text :
        {"2027-02-30", "2027-02-29", "2027-13-01", "2027-00-10", "2027-04-31T12:00:00Z",
         "2027-05-31T25:00:00Z", "2027-05-31 ", "2027-05-31\n", "31.05.2027", "2027-5-31", "never",
-        "2027-05-31T12:00:00", ""}) {
+        "2027-05-31T12:00:00", "2027-05-31 12:00:00", ""}) {
     EXPECT_THAT(RefusalOf(ReadExpiry(text)), HasSubstr("is not a time as")) << text;
   }
   for (const char* const text : {"9999-12-31", "2262-04-12", "1969-12-31", "0001-01-01"}) {

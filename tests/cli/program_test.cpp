@@ -438,7 +438,8 @@ TEST(ProgramTest, InspectGivesNumbersAsNumbers) {
   EXPECT_EQ(said["facts"]["dimensions"], 384);
   EXPECT_TRUE(said["facts"]["memory_bytes"]["total"].is_number_unsigned());
   EXPECT_TRUE(said["facts"]["lengths"]["shortest"].is_number_float());
-  EXPECT_EQ(said["fields"].back(), (json{{"name", "year"}, {"type", "integer"}, {"rows", 5'000}}));
+  EXPECT_EQ(said["fields"].back(),
+            (json{{"name", "year"}, {"type", "integer"}, {"rows", 5'000}, {"unfit_rows", 0}}));
   EXPECT_EQ(said["files"][0], (json{{"name", "content_vectors.npy"},
                                     {"role", "vectors"},
                                     {"bytes", 3'840'128},

@@ -53,7 +53,7 @@ Chosen Choose(const Column& column, const FieldRules& rules = {}) {
 
 FieldRules Keeping(FieldType type, bool may_change = false) {
   FieldRules rules;
-  rules.kept = {{{"f", type}}, may_change};
+  rules.kept = {{{"f", type, {}, false}}, may_change};
   return rules;
 }
 
@@ -104,10 +104,11 @@ TEST(FieldRulesTest, RefusesMostValuesOfAnotherTypeUnlessThatIsAllowed) {
   const Column column{Text("soon"), Whole(1), 20};
   const Chosen refused = Choose(column, Keeping(FieldType::kInteger));
   EXPECT_EQ(base::ReasonOf(refused.status), base::ErrorReason::kShapeChange);
-  EXPECT_EQ(refused.status.message(),
-            "allow_shape_change: m.jsonl: \"f\" is served as integer, and 80 of its 100 values do "
-            "not fit, the first is \"soon\" in row 0: filters that callers saved would no longer "
-            "mean the same; set it to accept that");
+  EXPECT_EQ(
+      refused.status.message(),
+      "allow_shape_change: m.jsonl: \"f\" was last served as integer, and 80 of its 100 values do "
+      "not fit, the first is \"soon\" in row 0: filters that callers saved would no longer "
+      "mean the same; set it to accept that");
   const Chosen allowed = Choose(column, Keeping(FieldType::kInteger, true));
   ASSERT_EQ(allowed.status, absl::OkStatus());
   EXPECT_EQ(allowed.field.type, FieldType::kOther);
@@ -124,7 +125,7 @@ TEST(FieldRulesTest, LetsSettingsChangeTheServedTypeAndSaysSo) {
   rules.declared = {{"f", FieldType::kKeyword}};
   const Chosen chosen = Choose({Text("1990"), Text("1991")}, rules);
   EXPECT_EQ(chosen.field.type, FieldType::kKeyword);
-  EXPECT_TRUE(chosen.field.is_declared);
+  EXPECT_TRUE(chosen.field.has_lasting_meaning);
   EXPECT_THAT(chosen.notes, ElementsAre("m.jsonl: \"f\" is of type keyword now, as collection.json "
                                         "says; it was integer"));
 }
@@ -157,6 +158,53 @@ TEST(FieldRulesTest, SaysWhichSettingSeparatesTextsWithBars) {
   EXPECT_EQ(separated.field.type, FieldType::kKeywords);
   EXPECT_EQ(separated.field.separator, "|");
   EXPECT_THAT(separated.notes, IsEmpty());
+}
+
+TEST(FieldRulesTest, KeepsTheSeparatorThatIsServed) {
+  FieldRules rules;
+  rules.kept = {{{"f", FieldType::kKeywords, "|", true}}, false};
+  const Column column{Text("a|b"), Text("a"), 20};
+  const Chosen kept = Choose(column, rules);
+  EXPECT_EQ(kept.field.type, FieldType::kKeywords);
+  EXPECT_EQ(kept.field.separator, "|");
+  EXPECT_TRUE(kept.field.is_kept_otherwise);
+  EXPECT_TRUE(kept.field.has_lasting_meaning);
+  EXPECT_THAT(kept.notes, IsEmpty());
+  rules.separators = {{"f", ";"}};
+  const Chosen changed = Choose(column, rules);
+  EXPECT_EQ(changed.field.separator, ";");
+  EXPECT_FALSE(changed.field.is_kept_otherwise);
+  EXPECT_THAT(changed.notes, ElementsAre("m.jsonl: \"f\" has the separator \";\" now, as "
+                                         "collection.json says; it had the separator \"|\""));
+}
+
+TEST(FieldRulesTest, KeepsALastingMeaningWithTheTypeThoughACellIsOdd) {
+  FieldRules rules;
+  rules.kept = {{{"f", FieldType::kInteger, {}, true}}, false};
+  EXPECT_TRUE(Choose({Whole(1), Text("N/A")}, rules).field.has_lasting_meaning);
+  EXPECT_FALSE(Choose({Whole(1), Text("N/A")}).field.has_lasting_meaning);
+  EXPECT_FALSE(
+      Choose({Whole(1), Text("N/A")}, Keeping(FieldType::kInteger)).field.has_lasting_meaning);
+}
+
+TEST(FieldRulesTest, NamesAKeptFieldThatNoRowHasNow) {
+  FieldRules rules = Keeping(FieldType::kInteger);
+  rules.kept.types.push_back({"gone", FieldType::kTime, {}, false});
+  EXPECT_THAT(Choose({Whole(1), Whole(2)}, rules).notes,
+              ElementsAre("m.jsonl: \"gone\" is in no row now; it was time, and filters on it are "
+                          "refused as those on an unknown field"));
+}
+
+TEST(FieldRulesTest, JudgesNoIds) {
+  FieldInfo ids;
+  ids.name = "id";
+  for (Row row = 0; row < 100; ++row) ids.values.Add(row, row == 57 ? Text("a") : Whole(row));
+  FieldRules rules;
+  rules.kept = {{{"id", FieldType::kKeyword, {}, true}}, false};
+  std::vector<std::string> notes;
+  ASSERT_EQ(ChooseFieldTypes(rules, "m.jsonl", {&ids, 1}, notes), absl::OkStatus());
+  EXPECT_EQ(ids.type, FieldType::kOther);
+  EXPECT_THAT(notes, IsEmpty());
 }
 
 TEST(FieldRulesTest, SaysHowTimesWereRead) {

@@ -214,7 +214,7 @@ TEST_F(FieldTypesTest, ChangeOnlyWhenThatIsAllowedAndComeBackWithARollback) {
   EXPECT_EQ(refused.reason, "SHAPE_CHANGE");
   EXPECT_EQ(refused.field, "allow_shape_change");
   EXPECT_THAT(refused.message,
-              HasSubstr("\"price\" is served as integer, and 100 of its 100 values "
+              HasSubstr("\"price\" was last served as integer, and 100 of its 100 values "
                         "do not fit, the first is \"0 EUR\" in row 0"));
   EXPECT_EQ(AllPassing("c"), before);
 

@@ -86,8 +86,13 @@ bool Passes(const SampledFilter& filter, const PayloadMap& payload) {
     const std::vector<std::string> keywords = KeywordsOf(filter.type, value);
     return std::ranges::find(keywords, filter.keyword) != keywords.end();
   }
-  return found->second.kind_case() == v1::PayloadValue::kIntValue &&
-         found->second.int_value() >= filter.least;
+  const v1::PayloadValue& value = found->second;
+  if (value.has_double_value()) {
+    const double number = value.double_value();
+    return std::floor(number) == number && std::abs(number) < 0x1p63 &&
+           static_cast<std::int64_t>(number) >= filter.least;
+  }
+  return value.has_int_value() && value.int_value() >= filter.least;
 }
 
 }  // namespace simile::cli::bench

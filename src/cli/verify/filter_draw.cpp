@@ -194,10 +194,10 @@ std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   return condition;
 }
 
-std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field) {
+std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field, bool required) {
   const bool numbers =
       field.type() == v1::FIELD_TYPE_INTEGER || field.type() == v1::FIELD_TYPE_NUMBER;
-  const bool has = draw.Below(3) == 0;
+  const bool has = !required && draw.Below(3) == 0;
   for (int attempt = 0; attempt < kDrawsMax; ++attempt) {
     auto condition = numbers ? DrawNumberCondition(draw, field)
                      : has   ? DrawHasText(draw, field)
@@ -208,10 +208,11 @@ std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field) {
 }
 
 // A condition on one of the fields.
-std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const Field*>& fields) {
+std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const Field*>& fields,
+                                       bool required) {
   const std::size_t first = draw.Below(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    auto condition = DrawConditionOn(draw, *fields[(first + i) % fields.size()]);
+    auto condition = DrawConditionOn(draw, *fields[(first + i) % fields.size()], required);
     if (condition) return condition;
   }
   return std::nullopt;
@@ -236,17 +237,17 @@ std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, c
 
 }  // namespace
 
-std::optional<DrawnFilter> DrawFilter(SampleDraw& draw) {
+std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
   auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
                                 v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
   // In filters `id` is the item's id, whatever the payload says.
   std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
-  const std::optional<Condition> first = DrawCondition(draw, fields);
+  const std::optional<Condition> first = DrawCondition(draw, fields, required);
   if (!first) return std::nullopt;
   DrawnFilter drawn{.text = first->text, .passes = first->passes};
   if (draw.Below(3) == 0) return drawn;
-  const std::optional<Condition> second = DrawCondition(draw, fields);
+  const std::optional<Condition> second = DrawCondition(draw, fields, required);
   if (!second) return drawn;
   const std::size_t join = draw.Below(second->negation.empty() ? 2 : 3);
   constexpr const char* kJoined[] = {"{} AND {}", "{} OR {}", "{} AND NOT {}"};

@@ -19,7 +19,8 @@ struct DrawnFilter {
 // One or two conditions on fields of the payload, joined by AND, OR or negated. Some spell a text
 // as no row may do, which finds a server that folds where it must compare bytes. Nothing when no
 // field has values that filters compare, or what they mean is not known.
-std::optional<DrawnFilter> DrawFilter(SampleDraw& draw);
+//   required  without `:`, which a required filter may not have
+std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required = false);
 
 // A field of keywords: its name, and the rows of each keyword. Nothing when there is none in which
 // every value tells its keywords: a separator, which is not on the wire, may divide a text in a

@@ -235,7 +235,7 @@ std::optional<Sample> DrawBlend(SampleDraw& draw) {
 
 // Restricts the query to a drawn filter; false when the payload has nothing to filter by.
 bool AddFilter(SampleDraw& draw, Drawing& drawing, std::string& label, bool required) {
-  const std::optional<DrawnFilter> filter = DrawFilter(draw);
+  const std::optional<DrawnFilter> filter = DrawFilter(draw, required);
   if (!filter) return false;
   if (required) {
     drawing.options().set_required_filter(filter->text);

@@ -54,7 +54,7 @@ class Publisher {
     std::string required_id = {};  // Replace: the only content to publish; empty: any
     // Replace: the types that payload fields keep with required_id; otherwise those that are
     // served.
-    std::vector<data::NamedFieldType> required_types = {};
+    std::vector<data::KeptType> required_types = {};
     // Called on the loading thread after each read and at each new stage; may be empty.
     std::function<void(const ChangeProgress& progress)> progress = {};
   };
@@ -64,7 +64,7 @@ class Publisher {
     // published, nothing may take memory.
     data::FolderFingerprint fingerprint;
     std::string content_id;
-    std::vector<data::NamedFieldType> field_types;  // of its payload, likewise
+    std::vector<data::KeptType> field_types;  // of its payload, likewise
     bool published = true;  // false: that content was served already, and still is
   };
   // Loads the folder as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
