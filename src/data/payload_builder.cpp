@@ -79,7 +79,9 @@ absl::Status PayloadTableBuilder::ChooseTypes(const FieldRules& rules, std::stri
 PayloadTable PayloadTableBuilder::Build() && {
   auto& fields = table_.fields_;
   if (!types_chosen_) {
-    for (FieldInfo& field : fields) field.type = field.values.Guess();
+    std::vector<std::string> notes;
+    // Without rules nothing is refused.
+    static_cast<void>(ChooseFieldTypes({}, {}, fields, notes));
   }
   std::vector<std::uint32_t> stored_by_name(fields.size());
   std::iota(stored_by_name.begin(), stored_by_name.end(), 0U);
