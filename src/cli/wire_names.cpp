@@ -164,6 +164,16 @@ std::optional<v1::ColdStart::Order> ColdStartOrderNamed(std::string_view name) {
   return std::nullopt;
 }
 
+data::KeptTypes ServedTypes(const v1::Collection& collection) {
+  data::KeptTypes served;
+  served.may_change = true;  // files that differ are for the caller to find
+  for (const v1::PayloadField& field : collection.fields()) {
+    const std::optional<data::FieldType> type = data::FieldTypeOf(FieldTypeName(field.type()));
+    if (type) served.types.push_back({field.name(), *type, {}, false});
+  }
+  return served;
+}
+
 std::string ShortSnapshotId(const std::string& id) { return id.substr(0, kShortIdDigits); }
 
 std::string SnapshotText(std::uint64_t version, const std::string& id) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/field_rules.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
@@ -27,6 +28,10 @@ const char* FileRoleName(v1::CollectionFile::Role role);     // "user_vectors", 
 // of nothing.
 std::optional<v1::Examples::Strategy> StrategyNamed(std::string_view name);      // "best-score"
 std::optional<v1::ColdStart::Order> ColdStartOrderNamed(std::string_view name);  // "most-popular"
+
+// The types that a server gives the fields of a collection, so that its files are read as the
+// server reads them.
+data::KeptTypes ServedTypes(const v1::Collection& collection);
 
 // The first digits of a snapshot's id: enough for people to tell two contents apart.
 std::string ShortSnapshotId(const std::string& id);

@@ -44,7 +44,7 @@ struct Dataset {
   // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;
   // Identifies the content: 32 lower-case hex digits that are the same wherever and whenever the
-  // same files are loaded; see content_id.h.
+  // same files are loaded with the same types of fields; see content_id.h.
   std::string content_id;
   FolderFingerprint fingerprint;  // of the files that were loaded
   // The folder's files: first those that were read, by role, then those that were not, by name, of

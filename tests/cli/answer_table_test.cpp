@@ -21,12 +21,13 @@ TEST(AnswerTableTest, ShowsIdTitleYearAndGenresUnderTheHeading) {
             "exact · cpu · 0 us in the engine · 0 rows scanned · snapshot 1 (3f9a12c4)\n");
 }
 
-TEST(AnswerTableTest, PrintsGenresDividedByBarsAsAList) {
+// As filters read it: a bar separates nothing unless the collection says so.
+TEST(AnswerTableTest, PrintsATextWithBarsAsItIs) {
   Answer answer = FilmAnswer();
   for (v1::Hit& hit : answer.results.front().hits) {
     (*hit.mutable_payload())["genres"].set_string_value("Drama|War");
   }
-  EXPECT_THAT(AnswerTable(answer, {}, kPipe), HasSubstr("1999  Drama, War\n"));
+  EXPECT_THAT(AnswerTable(answer, {}, kPipe), HasSubstr("1999  Drama|War\n"));
 }
 
 TEST(AnswerTableTest, ShowsTheRequestedFieldsWithTheirNames) {

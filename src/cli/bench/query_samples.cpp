@@ -14,6 +14,7 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/bench/random_draw.h"
+#include "cli/wire_names.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/load.h"
@@ -99,8 +100,9 @@ absl::Status ReadUsersFile(const std::string& path, QuerySamples& samples) {
   return absl::OkStatus();
 }
 
-absl::Status ReadFolder(const std::string& folder, QuerySamples& samples) {
-  const auto plan = data::PlanDataset(folder, Limits{});
+absl::Status ReadFolder(const std::string& folder, const v1::Collection& collection,
+                        QuerySamples& samples) {
+  auto plan = data::PlanDataset(folder, Limits{});
   if (!plan.ok()) return InPath(folder, plan.status());
   if (plan->row_count != samples.row_count || plan->dim != samples.dim) {
     return absl::InvalidArgumentError(fmt::format(
@@ -108,6 +110,7 @@ absl::Status ReadFolder(const std::string& folder, QuerySamples& samples) {
         base::Grouped(plan->row_count), plan->dim, samples.collection,
         base::Grouped(samples.row_count), samples.dim));
   }
+  plan->kept_types = ServedTypes(collection);
   const auto dataset = data::LoadDataset(*plan, Limits{}, [](const data::ReadProgress&) {});
   if (!dataset.ok()) return dataset.status();
   if (!samples.snapshot_id.empty() && dataset->content_id != samples.snapshot_id) {
@@ -274,7 +277,7 @@ absl::StatusOr<QuerySamples> CollectSamples(const Connection& connection,
   RandomDraw random(sources.seed);
   absl::Status status = absl::OkStatus();
   if (sources.folder) {
-    status = ReadFolder(*sources.folder, samples);
+    status = ReadFolder(*sources.folder, collection, samples);
   } else if (needs.rows || (needs.query_vectors && !sources.vectors)) {
     status = AskForRows(connection, samples, random);
   }

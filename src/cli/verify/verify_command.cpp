@@ -16,6 +16,7 @@
 #include "cli/progress_bar.h"
 #include "cli/table.h"
 #include "cli/verify/run.h"
+#include "cli/wire_names.h"
 #include "data/load.h"
 
 namespace simile::cli {
@@ -92,13 +93,14 @@ std::string VerifyJson(const VerifyReport& report) {
        {"seconds", report.seconds}});
 }
 
-absl::StatusOr<data::Dataset> LoadFolder(const std::string& folder) {
+absl::StatusOr<data::Dataset> LoadFolder(const std::string& folder, const v1::Collection& served) {
   const Limits limits;
-  const absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, limits);
+  absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, limits);
   if (!plan.ok()) {
     return base::WithMessage(plan.status(),
                              fmt::format("{}: {}", folder, std::string(plan.status().message())));
   }
+  plan->kept_types = ServedTypes(served);
   return data::LoadDataset(*plan, limits, {});
 }
 
@@ -115,7 +117,7 @@ absl::StatusOr<VerifyReport> RunVerify(const VerifyFlags& flags) {
   std::atomic<double> fraction = 0;
   constexpr std::size_t kBarWidth = 40;
   const ProgressBar bar([&] { return "comparing " + BarText(fraction.load(), kBarWidth); });
-  const absl::StatusOr<data::Dataset> dataset = LoadFolder(*flags.folder);
+  const absl::StatusOr<data::Dataset> dataset = LoadFolder(*flags.folder, *served);
   if (!dataset.ok()) return dataset.status();
   absl::StatusOr<Verification> verification =
       Verify(connection, *served, *dataset, options, [&](double done) { fraction = done; });

@@ -26,7 +26,7 @@ struct Snapshot {
   // all else is freed.
   std::shared_ptr<const HeldMemory> memory;
   std::string collection;
-  std::string id;             // Dataset::content_id: equal wherever the same files are loaded
+  std::string id;             // Dataset::content_id
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
   std::shared_ptr<const data::Dataset> dataset;

@@ -175,9 +175,9 @@ void AddPayloadLines(std::vector<Mutation>& mutations) {
   add(22, "year_fraction", Swap("1972", "1972.5"), "", Fate::kLoads);
   add(22, "year_list", Swap("1972", "[1972]"), "", Fate::kLoads);
   add(22, "year_null", Swap("1972", "null"), "", Fate::kLoads);
-  add(22, "genres_numbers", Swap(R"(["one", "two"])", "[1, 2]"), "\"genres\"");
-  add(22, "genres_object", Swap(R"(["one", "two"])", R"({"one": 1})"), "\"genres\"");
-  add(22, "genres_one_number", Swap("\"two\"", "2"), "\"genres\"");
+  add(22, "genres_numbers", Swap(R"(["one", "two"])", "[1, 2]"), "", Fate::kLoads);
+  add(22, "genres_object", Swap(R"(["one", "two"])", R"({"one": 1})"), "", Fate::kLoads);
+  add(22, "genres_one_number", Swap("\"two\"", "2"), "", Fate::kLoads);
   std::string fields = "\"field-0\": 1";
   for (int i = 1; i < 1'100; ++i) fields += fmt::format(", \"field-{}\": 1", i);
   add(22, "1100_fields", Member(fields), "1,024");
