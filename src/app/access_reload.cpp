@@ -144,7 +144,7 @@ void AccessReload::WarnOfEndedAccess(const service::AccessPolicy& policy) const 
 
 void AccessReload::WarnOfLineEnds() {
   if (clock_.Now() < next_line_end_warning_) return;
-  const std::vector<std::string> names = access_.TakeNamesWithLineEnd();
+  const std::vector<std::string> names = access_.RemoveNamesWithLineEnd();
   if (names.empty()) return;
   next_line_end_warning_ = clock_.Now() + kReportInterval;
   log_.Warn(

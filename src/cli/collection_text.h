@@ -20,8 +20,8 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
 
 // `films: 5,000 rows x 384 (cosine), 500 users, 9.5 MiB, snapshot 1 (3f9a12c4)`
 std::string CollectionLine(const v1::Collection& collection);
-// The notes of its load, a blank line before them, but those that the table of files has: that a
-// file was not read, and why. Empty for none.
+// The notes of the collection's load, a blank line before them. Notes that a file was not read are
+// left out: CollectionDetails shows these beside the file. Empty without notes.
 std::string NotesText(const v1::Collection& collection);
 
 // One collection as a JSON object: the fields of simile.v1.Collection under their names, enums as

@@ -114,12 +114,10 @@ const PayloadValue* FindMember(const PayloadObject& object, std::string_view nam
   return nullptr;
 }
 
-std::string_view Describe(const PayloadValue& value) { return DescribeType(value.value.index()); }
-
-std::string_view DescribeType(std::size_t index) {
+std::string_view Describe(const PayloadValue& value) {
   constexpr std::array<std::string_view, 7> kNames = {
       "null", "true or false", "an integer", "a number", "a string", "a list", "an object"};
-  return kNames[index];
+  return kNames[value.value.index()];
 }
 
 }  // namespace simile::data

@@ -20,7 +20,5 @@ const PayloadValue* FindMember(const PayloadObject& object, std::string_view nam
 
 // The name of a value's type in messages: "a string", "a list", "null".
 std::string_view Describe(const PayloadValue& value);
-// The same by the index of its type in the variant.
-std::string_view DescribeType(std::size_t index);
 
 }  // namespace simile::data

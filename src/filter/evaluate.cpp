@@ -265,7 +265,7 @@ class Evaluator {
         [&](std::size_t keyword) { return EqualFolded(column.Text(keyword), literal.text); });
   }
 
-  // Adds the rows of those keywords of a range that pass(keyword).
+  // Adds the rows of each keyword of the range for which pass(keyword) is true.
   template <class Pass>
   absl::Status AddRange(const KeywordColumn& column, KeywordColumn::Range range, RowMask& rows,
                         Pass pass) {

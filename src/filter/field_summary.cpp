@@ -95,7 +95,8 @@ struct RowsSummarizer {
   absl::StatusOr<FieldSummary> operator()(std::monostate) const { return FieldSummary{}; }
 
   absl::StatusOr<FieldSummary> operator()(const KeywordColumn& /*column*/) const {
-    const absl::StatusOr<KeywordField> keywords = filters.FindKeywords(field.name);
+    const absl::StatusOr<KeywordField> keywords =
+        filters.FindKeywords(field.name, filters.payload());
     if (!keywords.ok()) return keywords.status();
     absl::flat_hash_map<std::uint32_t, std::uint64_t> counts;
     const absl::Status counted = Count(*keywords, counts);

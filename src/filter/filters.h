@@ -49,15 +49,11 @@ class Filters {
   // Errors: kInvalidArgument, `column N: ` and the reason; work's.
   absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, const PayloadView& fields,
                                          base::LongWork& work) const;
-  absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, base::LongWork& work) const {
-    return Prepare(filter, payload_, work);
-  }
   // Whether a call may look so often at rows and keywords: the sum of its filters, before any is
   // evaluated.
   //   fields  that exist for the caller: where not all do, the message tells no figure of all rows
   // Errors: kInvalidArgument.
   absl::Status CheckLooks(std::uint64_t looks, const PayloadView& fields) const;
-  absl::Status CheckLooks(std::uint64_t looks) const { return CheckLooks(looks, payload_); }
   // The rows that pass.
   // Errors: work's.
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
@@ -78,9 +74,6 @@ class Filters {
   //         lists the fields of keywords.
   absl::StatusOr<KeywordField> FindKeywords(std::string_view field,
                                             const PayloadView& fields) const;
-  absl::StatusOr<KeywordField> FindKeywords(std::string_view field) const {
-    return FindKeywords(field, payload_);
-  }
 
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the cached masks.

@@ -5,7 +5,6 @@
 
 #include "data/payload_table.h"
 #include "filter/payload_index.h"
-#include "simile/row_mask.h"
 
 namespace simile::filter {
 

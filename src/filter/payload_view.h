@@ -10,11 +10,12 @@
 
 namespace simile::filter {
 
-// The fields that exist for a caller: all, or those that one of the caller's rows has. A field of
-// other rows alone is unknown here. Borrows the index. Cheap to copy; safe to share.
+// The fields that exist for a caller: all fields, or the fields that at least one of the caller's
+// rows has. A field that only other rows have is unknown here. Borrows the index. Cheap to copy;
+// safe to share.
 class PayloadView {
  public:
-  //   by field of the index: whether it exists for the caller
+  // For each field of the index, in the same order: whether the field exists for the caller.
   using Visible = std::shared_ptr<const std::vector<bool>>;
 
   // All fields. Implicit, since most callers see whole payloads.
@@ -24,12 +25,12 @@ class PayloadView {
       : payload_(&payload), visible_(std::move(visible)) {}
 
   bool has_all() const { return visible_ == nullptr; }
-  // Null when it is unknown.
+  // The field of this name; null when the field does not exist for the caller.
   const Field* Find(std::string_view name) const {
     const Field* const field = payload_->Find(name);
     return field != nullptr && Has(*field) ? field : nullptr;
   }
-  // By name.
+  // The fields that exist for the caller, in the order of their names.
   auto fields() const {
     return payload_->fields() |
            std::views::filter([this](const Field& field) { return Has(field); });

@@ -26,7 +26,7 @@ struct CollectionReading {
   // are the host's.
   std::vector<std::pair<std::string_view, std::uint64_t>> bytes;
   bool last_load_failed = false;  // it serves what it had before
-  // Values of payload fields that do not fit the field's type, by field, of those that have any.
+  // Each payload field that has unfit values, and the number of these values.
   std::vector<std::pair<std::string, std::uint64_t>> unfit_values;
 };
 

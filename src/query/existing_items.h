@@ -18,24 +18,24 @@
 
 namespace simile::query {
 
-// Rows that do not pass both do not exist for the call: they are neither found nor returned. Empty:
-// all pass. Nor do users that are not the caller's.
+// A row that does not pass both filters does not exist for the call: it is neither found nor
+// returned. All rows pass an empty filter. A user outside `users` does not exist either.
 struct RequiredFilters {
   std::string_view of_request;
-  std::string_view of_caller;  // set with its access, and not shown to it
+  std::string_view of_caller;  // from the access file; the caller is not shown its text
   data::UserScope users = {};  // that exist for the caller
 };
 
-// Whether the required filter of an access file can be applied to a snapshot: it fits the fields,
-// compares whole values (filter::CheckRequiredFilter), of fields whose meaning lasts
-// (filter::CheckStableFields).
+// Whether the required filter of an access file can be applied to a snapshot. The filter must fit
+// the fields, compare whole values (filter::CheckRequiredFilter), and name only fields whose
+// meaning lasts (filter::CheckStableFields).
 // Errors: INVALID_FILTER; work's.
 absl::Status CheckCallerFilter(const engine::Snapshot& snapshot, std::string_view required_filter,
                                base::LongWork& work);
 
-// The items of a snapshot that exist for a call, all of them or those that pass its required
-// filters, and the users that do. A caller cannot tell an item that does not pass, or a user of
-// others, from one that the collection does not have. Borrows the snapshot.
+// The items and users of a snapshot that exist for a call: the items that pass its required filters
+// and the users of its scope. A caller cannot tell an item that does not pass, or a user of others,
+// from an id that the collection does not have. Borrows the snapshot.
 class ExistingItems {
  public:
   //   field  the name of the request's filter: "options.required_filter"

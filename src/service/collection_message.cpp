@@ -294,7 +294,7 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
   message.set_rows(RowCountOf(*own));
   FillFields(*own, message);
   FillBackendOf(own->snapshot, backend, *message.mutable_backend());
-  if (status.snapshot->collection().sees_all()) {
+  if (status.snapshot->collection().sees_all_rows_and_users()) {
     FillContent(own->snapshot, message);
   } else {
     FillOwnContent(own->snapshot, own->rows.mask().get(), message);

@@ -39,9 +39,8 @@ class SearchReply final : public EncodedReply {
     std::span<const ResultPage> pages;  // [queries]
     const observe::Receipt& receipt;
     bool brief_receipt = false;
-    // Else the receipt has no figure of rows or collections that do not exist for the caller.
-    bool sees_all_rows = true;
-    bool sees_all_collections = true;
+    bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
+    bool sees_all_collections = true;  // else the receipt has no device memory
     std::string_view request_id;
     std::uint64_t total_us = 0;        // since the call arrived
     std::string_view next_page_token;  // empty for none

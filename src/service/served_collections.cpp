@@ -36,7 +36,8 @@ bool IsOfTheRequestAlone(ErrorReason reason) {
 
 // Whether the caller of a change that failed so gets no text of the error.
 bool HidesText(const PermittedCollection& collection, const absl::Status& status) {
-  return !status.ok() && !collection.sees_all() && !IsOfTheRequestAlone(base::ReasonOf(status));
+  return !status.ok() && !collection.sees_all_rows_and_users() &&
+         !IsOfTheRequestAlone(base::ReasonOf(status));
 }
 
 // The error of a change, as its caller may read it: with the same reason.
@@ -113,13 +114,13 @@ absl::Status ServedCollections::Unload(const PermittedCollection& collection,
 PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collection,
                                             engine::CollectionStatus status) const {
   PermittedStatus permitted{std::move(status.name), status.state, {}, {}, {}};
-  if (status.progress && !collection.sees_all()) {
+  if (status.progress && !collection.sees_all_rows_and_users()) {
     status.progress = VisibleProgress(*status.progress);
   }
   permitted.progress = std::move(status.progress);
   if (status.snapshot == nullptr) return permitted;
   permitted.origin = changes_.OriginOf(*status.snapshot);
-  if (!collection.sees_all()) permitted.origin.folder.clear();
+  if (!collection.sees_all_rows_and_users()) permitted.origin.folder.clear();
   permitted.snapshot = PermittedSnapshot(collection, std::move(status.snapshot));
   return permitted;
 }
@@ -129,7 +130,7 @@ ChangeCaller ServedCollections::CallerOf(const PermittedCollection& collection,
                                          PermittedChangeCaller caller) const {
   ChangeCaller waiting;
   waiting.progress = [collection, report = std::move(caller.progress)](const auto& progress) {
-    if (collection.sees_all()) return report(progress);
+    if (collection.sees_all_rows_and_users()) return report(progress);
     report(VisibleProgress(progress));
   };
   waiting.done = [this, collection, audit, done = std::move(caller.done)](

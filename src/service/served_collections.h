@@ -20,8 +20,8 @@
 
 namespace simile::service {
 
-// A collection as a caller may see it. Where only some rows exist for the caller, the progress has
-// no file and no bytes, and the origin has no folder.
+// A collection as a caller may see it. Where not every row and user exists for the caller, the
+// progress has no file and no bytes, and the origin has no folder.
 struct PermittedStatus {
   std::string name;
   engine::CollectionState state = engine::CollectionState::kLoading;
@@ -39,8 +39,8 @@ struct PermittedChangeCaller {
 };
 
 // All that the handlers of collections reach of them: each function opens with what a call may use.
-// Where only some rows exist for a caller, errors of changes do not say what was read: the
-// audit's line has that. Owned by the RPC services; borrows its parts. Safe to use from any thread.
+// Where not every row and user exists for a caller, errors of changes do not say what was read:
+// the audit's line has that. Owned by the RPC services; borrows its parts. Safe to use from any thread.
 class ServedCollections {
  public:
   ServedCollections(engine::SnapshotStore& store, CollectionChanges& changes)

@@ -1,8 +1,6 @@
 #include "app/access_file.h"
 
 #include <cstddef>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "data/user_scope.h"
+#include "files/document.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {
@@ -76,21 +75,8 @@ TEST_F(AccessFileTest, ReadsWhatTheCommandPrints) {
   EXPECT_THAT(read->collections, ElementsAre("films"));
 }
 
-// The blocks of one language of a Markdown text.
-std::vector<std::string> Blocks(const std::string& text, const std::string& language) {
-  std::vector<std::string> blocks;
-  const std::string begin = "```" + language + "\n";
-  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
-    at += begin.size();
-    blocks.push_back(text.substr(at, text.find("```", at) - at));
-  }
-  return blocks;
-}
-
 TEST_F(AccessFileTest, ReadsTheExamplesOfTheDocumentation) {
-  std::ifstream file(SIMILE_SOURCE_DIR "/docs/access.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::vector<std::string> examples = Blocks(text, "json");
+  const std::vector<std::string> examples = FencedBlocks(ReadDocument("access.md"), "json");
   EXPECT_FALSE(examples.empty());
   for (const std::string& example : examples) {
     const auto policy = Read(example);

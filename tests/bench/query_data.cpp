@@ -56,6 +56,9 @@ absl::StatusOr<data::PayloadTable> DrawPayload(std::size_t row_count, SeededRand
                      {"year", {static_cast<std::int64_t>(random.Between(1920, 2025))}}});
     if (!status.ok()) return status;
   }
+  std::vector<std::string> notes;
+  absl::Status typed = builder.ChooseTypes({}, "drawn rows", notes);
+  if (!typed.ok()) return typed;
   return std::move(builder).Build();
 }
 
@@ -127,16 +130,36 @@ absl::StatusOr<engine::SnapshotPtr> DrawCollection(std::size_t row_count, std::s
   return SnapshotOf(std::move(dataset), backend);
 }
 
-std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
-                                               std::size_t count) {
+std::vector<std::string> MixedFilters(const engine::Snapshot& snapshot, std::size_t count) {
   constexpr std::size_t kGenresUsed = 8;
   const std::vector<std::string> genres = CommonValues(snapshot, "genres", kGenresUsed);
+  std::vector<std::string> filters(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    filters[i] = fmt::format("genres:\"{}\" AND year >= {}", genres[i % genres.size()], 1930 + i);
+  }
+  return filters;
+}
+
+std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot) {
+  const std::vector<std::string> genres = CommonValues(snapshot, "genres", 4);
+  return {fmt::format("genres = \"{}\"", genres[0]),
+          fmt::format("NOT genres = \"{}\"", genres[0]),
+          fmt::format("genres IN [\"{}\", \"{}\", \"{}\"]", genres[1], genres[2], genres[3]),
+          fmt::format("genres:\"{}\"", genres[1]),
+          "year = 1990",
+          "year >= 1990",
+          "year IN [1950, 1960, 1970]",
+          "has(genres)"};
+}
+
+std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
+                                               const std::vector<std::string>& filters) {
+  const std::size_t count = filters.size();
   std::vector<query::QueryRequest> requests(count);
   for (std::size_t i = 0; i < count; ++i) {
     requests[i].target = query::ByItem{IdAt(snapshot, i)};
     requests[i].k = static_cast<std::uint32_t>(5 + i);
-    requests[i].filter =
-        fmt::format("genres:\"{}\" AND year >= {}", genres[i % genres.size()], 1930 + i);
+    requests[i].filter = filters[i];
     for (std::size_t j = 0; j <= i; ++j) {
       requests[i].exclude_ids.push_back(IdAt(snapshot, 1'000 + i * count + j));
     }

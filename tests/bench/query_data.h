@@ -22,8 +22,13 @@ absl::StatusOr<engine::SnapshotPtr> DrawCollection(std::size_t row_count, std::s
                                                    Backend& backend,
                                                    backend::cpu::ThreadPool& pool);
 
-// Requests for items, each with a filter (by genre and year), a k and exclusions of its own.
-std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot, std::size_t count);
+// Filters by genre and year, all different.
+std::vector<std::string> MixedFilters(const engine::Snapshot& snapshot, std::size_t count);
+// One filter for each kind of condition on genres and years.
+std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot);
+// A request for an item for each filter, with a k and exclusions of its own. Borrows the filters.
+std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
+                                               const std::vector<std::string>& filters);
 // Recommendations to users, at most as many as there are.
 std::vector<query::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count);
 // Requests of eight examples, five positive, by this strategy; without one, plain searches for

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program_run.h"
+#include "files/document.h"
 
 namespace simile::cli {
 namespace {
@@ -50,9 +50,8 @@ TEST(TokenCommandTest, RefusesWhatTheAccessFileWouldRefuse) {
 }
 
 TEST(TokenCommandTest, RunsAsTheDocumentationSays) {
-  std::ifstream file(SIMILE_SOURCE_DIR "/docs/access.md");
   int lines = 0;
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : LinesOf(ReadDocument("access.md"))) {
     if (!line.starts_with("simile token ")) continue;
     ++lines;
     std::istringstream words(line.substr(line.find(' ')));

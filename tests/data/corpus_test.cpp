@@ -12,12 +12,14 @@
 
 #include <absl/status/status.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
 #include "data/folder.h"
 #include "data/load.h"
 #include "data/read_kind.h"
+#include "files/document.h"
 
 namespace simile::data {
 namespace {
@@ -103,6 +105,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CorpusTest,
                          testing::Values("npy", "safetensors", "jsonl", "ids", "interactions",
                                          "collection_json", "folders"),
                          [](const auto& kind) { return kind.param; });
+
+TEST(CollectionJsonDocumentTest, TheExamplesOfTheDocumentsAreRead) {
+  const std::vector<std::string> of_guide = FencedBlocks(ReadDocument("guide.md"), "json");
+  ASSERT_THAT(of_guide, testing::SizeIs(1));
+  std::vector<std::string> of_access = FencedBlocks(ReadDocument("access.md"));
+  std::erase_if(of_access, [](const std::string& block) { return block[0] != '{'; });
+  ASSERT_THAT(of_access, testing::SizeIs(1));
+  for (const std::string& example : {of_guide[0], of_access[0]}) {
+    MemorySource source("collection.json", example);
+    EXPECT_EQ(ReadKind("collection_json", source), absl::OkStatus()) << example;
+  }
+}
 
 }  // namespace
 }  // namespace simile::data

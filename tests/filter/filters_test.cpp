@@ -28,9 +28,9 @@ using MaskPtr = std::shared_ptr<const RowMask>;
 // The rows that pass a call's only filter.
 absl::StatusOr<MaskPtr> RowsOf(const Filters& filters, std::string_view text) {
   base::LongWork work = tests::UnaskedWork();
-  const auto filter = filters.Prepare(text, work);
+  const auto filter = filters.Prepare(text, filters.payload(), work);
   if (!filter.ok()) return filter.status();
-  absl::Status status = filters.CheckLooks(filter->looks);
+  absl::Status status = filters.CheckLooks(filter->looks, filters.payload());
   if (!status.ok()) return status;
   return filters.Rows(*filter, work);
 }
@@ -179,9 +179,9 @@ TEST_F(FiltersTest, CompareOnlyIdsWithoutAPayload) {
 
 TEST_F(FiltersTest, CostNothingWhileTheyAreCached) {
   base::LongWork work = tests::UnaskedWork();
-  EXPECT_GT(filters_->Prepare("year > 1990", work)->looks, 0U);
+  EXPECT_GT(filters_->Prepare("year > 1990", filters_->payload(), work)->looks, 0U);
   ASSERT_TRUE(RowsOf(*filters_, "year > 1990").ok());
-  EXPECT_EQ(filters_->Prepare("year > 1990", work)->looks, 0U);
+  EXPECT_EQ(filters_->Prepare("year > 1990", filters_->payload(), work)->looks, 0U);
 }
 
 TEST_F(FiltersTest, ShareAMaskBetweenSpellingsOfAFilter) {

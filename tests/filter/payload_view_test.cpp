@@ -50,7 +50,7 @@ class PayloadViewTest : public ::testing::Test {
   }
 
   NamedRows RowsOf(std::string_view text) {
-    const auto filter = filters_->Prepare(text, work_).value();
+    const auto filter = filters_->Prepare(text, filters_->payload(), work_).value();
     return {filter.text, filters_->Rows(filter, work_).value()};
   }
   FieldSummary SummaryOf(const char* field) {

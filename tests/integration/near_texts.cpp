@@ -236,18 +236,4 @@ std::vector<NearTexts> DrawNearTexts(std::size_t count, std::uint64_t seed) {
   return pairs;
 }
 
-std::string QuotedForFilter(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char byte : text) {
-    const bool control = (byte >= 0 && byte < ' ') || byte == 0x7f;
-    if (control) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned char>(byte));
-      continue;
-    }
-    if (byte == '"' || byte == '\\') quoted += '\\';
-    quoted += byte;
-  }
-  return quoted + '"';
-}
-
 }  // namespace simile::integration

@@ -18,7 +18,4 @@ struct NearTexts {
 // numbers as text, punctuation and look-alikes. The same for the same seed.
 std::vector<NearTexts> DrawNearTexts(std::size_t count, std::uint64_t seed);
 
-// The text in quotes, as a filter writes it.
-std::string QuotedForFilter(const std::string& text);
-
 }  // namespace simile::integration

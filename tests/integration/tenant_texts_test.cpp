@@ -21,6 +21,7 @@
 #include "certificate/seeded_random.h"
 #include "files/npy_file.h"
 #include "files/scratch_folder.h"
+#include "filter/lexer.h"
 #include "integration/access_server.h"
 #include "integration/near_texts.h"
 #include "integration/tenant_calls.h"
@@ -128,8 +129,8 @@ class TextTenants {
 };
 
 std::string Only(const std::string& op, const std::string& text) {
-  if (op == "IN") return fmt::format("tenant IN [{}]", QuotedForFilter(text));
-  return fmt::format("tenant {} {}", op, QuotedForFilter(text));
+  if (op == "IN") return fmt::format("tenant IN [{}]", filter::WriteQuoted(text));
+  return fmt::format("tenant {} {}", op, filter::WriteQuoted(text));
 }
 
 class TenantTextsTest : public testing::Test {
@@ -418,8 +419,8 @@ TEST_F(TenantTextsTest, FiltersTellNearTextsApart) {
     collection_ = pair % 2 == 0 ? "declared" : "guessed";
     const std::size_t a = tenants_->A(pair);
     const std::size_t b = tenants_->B(pair);
-    const std::string text = QuotedForFilter(Text(a));
-    const std::string both = fmt::format("tenant IN [{}, {}]", text, QuotedForFilter(Text(b)));
+    const std::string text = filter::WriteQuoted(Text(a));
+    const std::string both = fmt::format("tenant IN [{}, {}]", text, filter::WriteQuoted(Text(b)));
     const std::pair<std::string, std::set<std::size_t>> cases[] = {
         {fmt::format("tenant = {}", text), {a}},
         {fmt::format("tenant IN [{}]", text), {a}},

@@ -83,7 +83,6 @@ inline ByExamples ExamplesOf(Strategy strategy, const std::vector<std::string>& 
   return examples;
 }
 
-// A unit vector along (x, y, z).
 inline QueryRequest WithColdStart(const std::string& user, ColdStart cold_start) {
   QueryRequest request = Of(ByUser{user});
   request.k = 3;

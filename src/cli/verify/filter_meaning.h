@@ -10,27 +10,28 @@
 #include "simile/payload.h"
 #include "simile/v1/collections.pb.h"
 
-// What a condition of a filter says of one value, written down again from docs/filters.md: `verify`
-// must not share the code that it checks.
+// Whether one value passes a condition of a filter. Written a second time, from docs/filters.md,
+// because `verify` must not share the code that it checks.
 namespace simile::cli {
 
 enum class Passing : std::uint8_t {
   kYes,
-  kNo,       // also a missing field: its row passes the condition's NOT
-  kNeither,  // the value does not fit its field's type: it passes neither the condition nor its NOT
-  kUnknown,  // the field's type and the value do not tell
+  kNo,       // also a row without the field: that row passes the condition's NOT
+  kNeither,  // the value does not fit the field's type: neither the condition nor its NOT passes
+  kUnknown,  // the reply does not say enough to decide
 };
 
-// Of the NOT of a condition.
+// What NOT makes of the result of a condition.
 Passing Negated(Passing passing);
 
-// Whether the value is this text, or a list with this element, byte for byte. A text in a field of
-// lists is kUnknown where a separator, which is not on the wire, could cut this text out of it.
+// Whether the value is the wanted text, or a list with the wanted text as an element. Texts are
+// equal byte for byte. The reply does not tell the separators of a field of lists: where one could
+// cut the wanted text out of the value, the result is kUnknown.
 //   type  FIELD_TYPE_KEYWORD or FIELD_TYPE_KEYWORD_LIST
 Passing EqualsText(v1::FieldType type, const PayloadValue& value, std::string_view wanted);
 
-// The texts by which a row is grouped, in the order of the value: none for a value that is missing
-// or does not fit, nothing where EqualsText could be kUnknown.
+// The texts by which a row is grouped, in the order of the value. Empty for a value that is missing
+// or does not fit the type; nothing where EqualsText could be kUnknown.
 std::optional<std::vector<std::string>> GroupTexts(v1::FieldType type, const PayloadValue& value);
 
 // Text as `:` compares it, for text whose folding cannot be disputed: printable ASCII with single

@@ -52,8 +52,8 @@ class Publisher {
     bool allow_shape_change = false;
     double min_overlap = 0;        // Replace: of the answers with those served (CheckOverlap)
     std::string required_id = {};  // Replace: the only content to publish; empty: any
-    // Replace: the types that payload fields keep with required_id; otherwise those that are
-    // served.
+    // Replace: the types that payload fields keep when required_id is set. When it is empty,
+    // fields keep the types of the served snapshot.
     std::vector<data::KeptType> required_types = {};
     // Called on the loading thread after each read and at each new stage; may be empty.
     std::function<void(const ChangeProgress& progress)> progress = {};

@@ -92,7 +92,7 @@ absl::Status AccessControl::Admit(std::string_view method, Role needed,
   PrincipalPtr principal;
   absl::Status found = Find(*now, credentials, caller, principal);
   if (!found.ok()) {
-    if (caller.token_hash) NoteLineEnd(*now, *TokenIn(credentials.authorization));
+    if (caller.token_hash) RecordLineEnd(*now, *TokenIn(credentials.authorization));
     return found;
   }
   return CheckPrincipal(method, needed, std::move(principal), caller);
@@ -128,14 +128,14 @@ absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
   return caller.use->CountCall(found, clock_);
 }
 
-std::vector<std::string> AccessControl::TakeNamesWithLineEnd() {
+std::vector<std::string> AccessControl::RemoveNamesWithLineEnd() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names(names_with_line_end_.begin(), names_with_line_end_.end());
   names_with_line_end_.clear();
   return names;
 }
 
-void AccessControl::NoteLineEnd(const AccessPolicy& policy, std::string_view token) {
+void AccessControl::RecordLineEnd(const AccessPolicy& policy, std::string_view token) {
   for (const std::string_view line_end : {"\n", "\r\n"}) {
     const PrincipalPtr principal =
         policy.FindToken(HashToken(fmt::format("{}{}", token, line_end)));

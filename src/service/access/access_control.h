@@ -57,13 +57,13 @@ class AccessControl {
   // Errors: the same.
   absl::Status AdmitAgain(std::string_view method, Role needed, Caller& caller);
 
-  // The principals whose hash was made from a token with a line end behind it, as `echo` prints
-  // one: the token alone was refused since the last call of this method. In order, distinct.
-  std::vector<std::string> TakeNamesWithLineEnd();
+  // The principals whose hash was made from a token and the line end that `echo` prints behind the
+  // token: each token alone was refused since the last call of this method. In order, distinct.
+  std::vector<std::string> RemoveNamesWithLineEnd();
 
  private:
-  // Remembers whose token this would be with a line end behind it.
-  void NoteLineEnd(const AccessPolicy& policy, std::string_view token);
+  // Records the principal whose hash is that of the token with a line end behind the token.
+  void RecordLineEnd(const AccessPolicy& policy, std::string_view token);
   absl::Status CheckPrincipal(std::string_view method, Role needed, PrincipalPtr principal,
                               Caller& caller);
   std::shared_ptr<PrincipalUse> UseOf(const std::string& name);

@@ -26,8 +26,8 @@ class PermittedCollection {
   // The users that exist for the caller.
   data::UserScope users() const;
   // Whether every row and every user exists for the caller.
-  bool sees_all() const { return sees_all_rows() && users().is_all(); }
-  // Whether other collections exist for the caller than those that its access names.
+  bool sees_all_rows_and_users() const { return sees_all_rows() && users().is_all(); }
+  // Whether every collection exists for the caller: its access is not bound to some by name.
   bool sees_all_collections() const;
 
   // Whether the caller's role may load, reload, roll back and unload.

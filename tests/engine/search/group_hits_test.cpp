@@ -37,7 +37,7 @@ std::pair<GroupHits::Next, int> WorkOn(GroupHits& groups, const std::vector<Hit>
 
 TEST(GroupHitsTest, MasksManyGroupsInPieces) {
   const SnapshotPtr snapshot = PairsOfRows();
-  auto field = snapshot->filters->FindKeywords("pair");
+  auto field = snapshot->filters->FindKeywords("pair", snapshot->filters->payload());
   ASSERT_TRUE(field.ok()) << field.status();
   ResolvedQuery query;
   query.k = 100;
