@@ -52,7 +52,7 @@ demo:           ## build, serve the films, query them, print the answers, stop
 	examples/demo.sh
 
 # Ends with a line per instruction set: tested, or why not.
-test: all       ## build everything, run every test
+test: all       ## build everything, run the tests; slow families take turns (TEST_ROTATION), `make check` runs all
 	@code=0; \
 	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --test-output-size-passed 65536 \
 	  --output-junit tests.xml || code=1; \

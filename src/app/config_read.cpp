@@ -45,8 +45,9 @@ absl::Status Apply(const Setting& setting, const std::vector<std::string>& value
 
 absl::Status ApplyFamiliar(const FamiliarName& familiar, const std::string& value,
                            const std::string& origin, ConfigReading& reading) {
-  return RecordOrigin(familiar.set(value, reading.config), familiar.name, familiar.key, origin,
-                      reading);
+  const absl::StatusOr<bool> taken = familiar.set(value, reading.config);
+  if (taken.ok() && !*taken) return absl::OkStatus();
+  return RecordOrigin(taken.status(), familiar.name, familiar.key, origin, reading);
 }
 
 absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading) {
@@ -83,6 +84,20 @@ bool IsServiceLink(std::string_view name, std::string_view value) {
          name[port + 6] <= '9';
 }
 
+// Records the variables of other programs: those that this one takes, and those that it does not
+// read.
+void FindVariables(const std::map<std::string, std::string>& variables, ConfigReading& reading) {
+  for (const auto& [name, value] : variables) {
+    if (std::ranges::find(FamiliarNames(), name, &FamiliarName::name) != FamiliarNames().end()) {
+      reading.familiar_values.emplace(name, value);
+    } else if (const ForeignVariable* row = ForeignVariableOf(name);
+               row != nullptr && !name.starts_with(kPrefix) && !IsServiceLink(name, value)) {
+      reading.foreign_values.push_back({name, value, row});
+    }
+  }
+  std::ranges::stable_sort(reading.foreign_values, {}, &ForeignValue::row);
+}
+
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -113,8 +128,8 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
   for (const FamiliarName& familiar : FamiliarNames()) {
     const auto variable = variables.find(familiar.name);
     if (variable == variables.end()) continue;
-    absl::Status applied = ApplyFamiliar(
-        familiar, variable->second, fmt::format("{}{}", kVariableOrigin, familiar.name), reading);
+    absl::Status applied =
+        ApplyFamiliar(familiar, variable->second, VariableOrigin(familiar.name), reading);
     if (!applied.ok()) return applied;
   }
   for (const Setting& setting : Settings()) {
@@ -123,8 +138,7 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
     const std::vector<std::string> values = setting.kind == SettingKind::kCollections
                                                 ? SplitAtCommas(variable->second)
                                                 : std::vector{variable->second};
-    absl::Status applied =
-        Apply(setting, values, fmt::format("{}{}", kVariableOrigin, variable->first), reading);
+    absl::Status applied = Apply(setting, values, VariableOrigin(variable->first), reading);
     if (!applied.ok()) return applied;
   }
   return absl::OkStatus();
@@ -237,10 +251,7 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   reading.origins.assign(Settings().size(), "default");
   const std::map<std::string, std::string> variables(sources.environment.begin(),
                                                      sources.environment.end());
-  for (const ForeignVariable& foreign : ForeignVariables()) {
-    const auto found = variables.find(std::string(foreign.name));
-    if (found != variables.end()) reading.foreign_values.emplace(foreign.name, found->second);
-  }
+  FindVariables(variables, reading);
   for (const KeptFile& kept : kKeptFiles) SetDefault(kept, variables, reading);
   std::filesystem::path file = sources.file;
   if (const auto named = variables.find(std::string(kConfigVariable));
@@ -260,13 +271,8 @@ absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources) {
   return reading;
 }
 
-std::string IgnoredVariables(const ConfigReading& reading) {
-  std::vector<std::string_view> names;
-  for (const ForeignVariable& variable : ForeignVariables()) {
-    const bool is_set = reading.foreign_values.contains(variable.name);
-    if (is_set && variable.reader == VariableReader::kNobody) names.push_back(variable.name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
+std::string VariableOrigin(std::string_view name) {
+  return fmt::format("{}{}", kVariableOrigin, name);
 }
 
 std::string SettingErrorText(std::string_view key, std::string_view origin,

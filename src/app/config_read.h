@@ -10,6 +10,7 @@
 #include <absl/status/statusor.h>
 
 #include "app/config.h"
+#include "app/foreign_variables.h"
 
 namespace simile::app {
 
@@ -32,12 +33,12 @@ struct ConfigSources {
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;
-  // The ForeignVariables() that are set, by name.
-  std::map<std::string_view, std::string> foreign_values;
+  // The variables that are set and have a row in ForeignVariables(): in the order of the rows, and
+  // of one row by name.
+  std::vector<ForeignValue> foreign_values;
+  // The variables that are set and have a row in FamiliarNames(), by name.
+  std::map<std::string, std::string> familiar_values;
 };
-
-// The names of the variables that are set and have no effect: `OMP_NUM_THREADS, TF32_OVERRIDE`.
-std::string IgnoredVariables(const ConfigReading& reading);
 
 // Reads the file, then the environment, then the flags; each overrides the one before.
 //   file         an object; keys nest or are dotted: {"server": {"port": 1}} or {"server.port": 1}.
@@ -48,6 +49,9 @@ std::string IgnoredVariables(const ConfigReading& reading);
 // Errors: kInvalidArgument with key, value, range and origin of a wrong value, or for an unknown or
 //         renamed key or SIMILE_ variable (UnknownSetting); kNotFound for a missing file.
 absl::StatusOr<ConfigReading> ReadConfig(const ConfigSources& sources);
+
+// The origin of a value that this variable gave.
+std::string VariableOrigin(std::string_view name);
 
 // An error about a setting, named as its value was given: by the flag or the variable, else by its
 // key and the file: `--port: "99999" is not a whole number from 0 to 65535`.

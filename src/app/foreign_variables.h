@@ -2,20 +2,47 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace simile::app {
 
 // Who reads a variable that is no setting.
-enum class VariableReader : std::uint8_t { kGpuDriver, kContainerRuntime, kNobody };
+enum class VariableReader : std::uint8_t { kGpuDriver, kCublas, kContainerRuntime, kNobody };
+// "the GPU's driver"; empty for nobody.
+std::string_view ReaderName(VariableReader reader);
 
-// A variable that is often set for servers of this kind and that this program does not read.
+// A variable, or a family of variables, that is often set for servers of this kind and that this
+// program does not read.
 struct ForeignVariable {
-  std::string_view name;    // "OMP_NUM_THREADS"
-  VariableReader reader;    // kNobody: it has no effect here
-  std::string_view effect;  // one sentence: what it does, or what to set instead
+  std::string_view name;          // "OMP_NUM_THREADS"; a family has one star: "*_BATCH_SIZE"
+  VariableReader reader;          // kNobody: it has no effect here
+  std::string_view effect;        // one sentence: what it does, or what to set instead
+  std::string_view neutral = "";  // the value with which all is as without the variable; "": none
+
+  bool is_family() const { return name.find('*') != std::string_view::npos; }
 };
+
+// Every row. Where several match a name the first one holds.
 std::span<const ForeignVariable> ForeignVariables();
+
+// The row that matches a variable of this name. Null when none does, and for what container images
+// and Kubernetes set by themselves (CUDA_VERSION, NVIDIA_REQUIRE_CUDA, WORKER_SERVICE_HOST).
+const ForeignVariable* ForeignVariableOf(std::string_view name);
+
+// A variable of the environment that this program does not read, and its row.
+struct ForeignValue {
+  std::string name;
+  std::string value;
+  const ForeignVariable* row = nullptr;
+
+  // The value, or `(set)` where only a family without a reader is known: WORKER_API_KEY may hold a
+  // secret.
+  std::string_view display_value() const {
+    const bool may_be_secret = row->is_family() && row->reader == VariableReader::kNobody;
+    return may_be_secret ? "(set)" : std::string_view(value);
+  }
+};
 
 // With this gRPC would take other ciphers, weak ones too.
 inline constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";

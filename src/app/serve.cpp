@@ -11,12 +11,14 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/background_task.h"
 #include "app/foreign_variables.h"
 #include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
+#include "app/variable_effects.h"
 #include "app/wiring.h"
 #include "net/library_logs.h"
 #include "observe/build_info.h"
@@ -32,6 +34,23 @@ constexpr int kExitForRestart = 75;
 
 // A write to a closed connection then fails with an error and does not end the process.
 void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
+
+void LogVariables(const std::vector<VariableEffect>& effects, const observe::Logger& log) {
+  for (const VariableEffect& each : effects) {
+    if (!each.has_changed) continue;
+    log.Info("environment variable read", {{"variable", each.name},
+                                           {"value", each.value},
+                                           {"reader", each.reader},
+                                           {"effect", each.effect}});
+  }
+  if (const std::string read = VariablesWithoutChange(effects); !read.empty()) {
+    log.Info("environment variables read that change nothing", {{"variables", read}});
+  }
+  if (const std::string ignored = IgnoredVariables(effects); !ignored.empty()) {
+    log.Info("environment variables without effect here; `simile config --print` says more",
+             {{"variables", ignored}});
+  }
+}
 
 // Raises the descriptor limit to what the configured connections need, at most to the hard limit.
 void RaiseDescriptorLimit(const Limits& limits) {
@@ -193,10 +212,7 @@ void RunServe(const ConfigReading& reading) {
   const observe::Logger log({config.log_format, config.log_level, nullptr});
   StartOutput output(config.log_format, log);
   const net::LibraryLogs library_logs(log);
-  if (const std::string ignored = IgnoredVariables(reading); !ignored.empty()) {
-    log.Info("environment variables without effect here; `simile config --print` says more",
-             {{"variables", ignored}});
-  }
+  LogVariables(EffectsOf(reading), log);
   unsetenv(kCipherVariable);  // no other thread runs yet that could read the environment
   auto created = App::Create(config, log);
   if (!created.ok()) {

@@ -284,9 +284,23 @@ std::vector<Setting> MakeSettings() {
 
 // A name whose values need no conversion. A test checks that such keys exist.
 FamiliarName Same(std::string name, std::string key, std::string help) {
-  return {std::move(name), key, std::move(help), [key](const std::string& value, Config& config) {
-            return Settings()[SettingIndex(key)].set({value}, config);
+  return {std::move(name), key, std::move(help),
+          [key](const std::string& value, Config& config) -> absl::StatusOr<bool> {
+            const absl::Status set = Settings()[SettingIndex(key)].set({value}, config);
+            if (!set.ok()) return set;
+            return true;
           }};
+}
+
+// The batch of a model is chosen for the model's memory. Here a smaller maximum only slows large
+// calls (docs/configuration.md has the times), so the value may raise ours and never lowers it.
+absl::StatusOr<bool> RaiseBatchMax(const std::string& value, Config& config) {
+  Config asked;
+  const absl::Status set = Settings()[SettingIndex("limits.batch_queries_max")].set({value}, asked);
+  if (!set.ok()) return set;
+  if (asked.limits.batch_queries_max <= config.limits.batch_queries_max) return false;
+  config.limits.batch_queries_max = asked.limits.batch_queries_max;
+  return true;
 }
 
 }  // namespace
@@ -317,17 +331,17 @@ std::size_t SettingIndex(std::string_view key) {
 const std::vector<FamiliarName>& FamiliarNames() {
   static const std::vector<FamiliarName> table{
       {"USE_GPU", "backend.preference", "true means auto, false means cpu",
-       [](const std::string& value, Config& config) -> absl::Status {
+       [](const std::string& value, Config& config) -> absl::StatusOr<bool> {
          const absl::StatusOr<bool> use_gpu = ParseSwitch(value);
          if (!use_gpu.ok()) return use_gpu.status();
          config.backend.preference = *use_gpu ? Preference::kAuto : Preference::kCpu;
-         return absl::OkStatus();
+         return true;
        }},
-      Same("INFERENCE_BATCH_SIZE", "limits.batch_queries_max", "the same number"),
+      {"INFERENCE_BATCH_SIZE", "limits.batch_queries_max",
+       "a larger number raises it, a smaller one leaves it as it is", RaiseBatchMax},
       Same("GPU_DEVICE_ID", "gpu.device", "the same number"),
       Same("GPU_MEMORY_FRACTION", "gpu.memory_fraction", "the same number"),
       Same("RESERVE_MEMORY", "gpu.reserve_mib", "the same number, in MiB"),
-      Same("WORKER_CONCURRENCY", "backend.threads", "the same number"),
   };
   return table;
 }

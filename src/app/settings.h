@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "app/config.h"
 
@@ -65,8 +66,9 @@ struct FamiliarName {
   std::string name;  // "USE_GPU"
   std::string key;   // "backend.preference"
   std::string help;  // how its values map
-  // Converts and stores the value. Errors: kInvalidArgument as for Setting::set.
-  std::function<absl::Status(const std::string& value, Config& config)> set;
+  // Converts and stores the value. False where the setting is left as it was.
+  // Errors: kInvalidArgument as for Setting::set.
+  std::function<absl::StatusOr<bool>(const std::string& value, Config& config)> set;
 };
 
 // All of them. Those of the GPU are read on machines without one too.

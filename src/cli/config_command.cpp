@@ -4,12 +4,15 @@
 #include <cstdio>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/foreign_variables.h"
 #include "app/settings.h"
+#include "app/variable_effects.h"
 #include "backend/cpu/int8_tuning.h"
 #include "base/cpu_count.h"
 #include "base/message_text.h"
@@ -90,19 +93,6 @@ Json TuningJson(const app::TuningInForce& tuning) {
   return list;
 }
 
-// "the GPU's driver"; nothing for a variable that has no effect.
-std::string ReaderName(app::VariableReader reader) {
-  switch (reader) {
-    case app::VariableReader::kGpuDriver:
-      return "the GPU's driver";
-    case app::VariableReader::kContainerRuntime:
-      return "the container runtime";
-    case app::VariableReader::kNobody:
-      break;
-  }
-  return "";
-}
-
 Json FamiliarJson() {
   Json list = Json::array();
   for (const app::FamiliarName& familiar : app::FamiliarNames()) {
@@ -111,14 +101,29 @@ Json FamiliarJson() {
   return list;
 }
 
+Json ForeignJson(const app::ForeignVariable& row, std::string_view name, Json value) {
+  return {{"name", name},
+          {"value", std::move(value)},
+          {"reader", app::ReaderName(row.reader)},
+          {"help", row.effect}};
+}
+
+// Each row, and after a family its variables that are set.
 Json ForeignJson(const app::ConfigReading& reading) {
   Json list = Json::array();
-  for (const app::ForeignVariable& variable : app::ForeignVariables()) {
-    const auto found = reading.foreign_values.find(variable.name);
-    list.push_back({{"name", variable.name},
-                    {"value", found != reading.foreign_values.end() ? Json(found->second) : Json()},
-                    {"reader", ReaderName(variable.reader)},
-                    {"help", variable.effect}});
+  for (const app::ForeignVariable& row : app::ForeignVariables()) {
+    Json own;
+    std::vector<Json> members;
+    for (const app::ForeignValue& found : reading.foreign_values) {
+      if (found.row != &row) continue;
+      if (row.is_family()) {
+        members.push_back(ForeignJson(row, found.name, found.display_value()));
+      } else {
+        own = found.value;
+      }
+    }
+    list.push_back(ForeignJson(row, row.name, std::move(own)));
+    for (Json& member : members) list.push_back(std::move(member));
   }
   return list;
 }
@@ -159,7 +164,7 @@ int RunConfig(const ConfigFlags& flags) {
   if (flags.print) {
     fmt::print("{}\n{}{}", SettingsTable(*reading, StandardOutput()),
                TuningTable(app::KnownTuning(reading->config), StandardOutput()),
-               ForeignTable(*reading, StandardOutput()));
+               VariableTable(*reading, StandardOutput()));
     std::fflush(stdout);  // so that the problems follow it
     return FailOn(problems);
   }
@@ -203,17 +208,14 @@ std::string TuningTable(const app::TuningInForce& tuning, const Terminal& termin
   return text;
 }
 
-std::string ForeignTable(const app::ConfigReading& reading, const Terminal& terminal) {
+std::string VariableTable(const app::ConfigReading& reading, const Terminal& terminal) {
   Table table({{"variable"},
                {"value", Align::kLeft, true, false, true},
                {"read by"},
                {"what", Align::kLeft, true, false, true}});
-  for (const app::ForeignVariable& variable : app::ForeignVariables()) {
-    const auto found = reading.foreign_values.find(variable.name);
-    if (found == reading.foreign_values.end()) continue;
-    const std::string reader = ReaderName(variable.reader);
-    table.AddRow({std::string(variable.name), found->second,
-                  reader.empty() ? "nobody: ignored" : reader, std::string(variable.effect)});
+  for (const app::VariableEffect& each : app::EffectsOf(reading)) {
+    table.AddRow({each.name, each.value, each.reader.empty() ? "nobody: ignored" : each.reader,
+                  each.effect});
   }
   return table.empty() ? "" : fmt::format("\n{}", table.Render(terminal, 0));
 }

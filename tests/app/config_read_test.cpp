@@ -11,7 +11,9 @@ namespace simile::app {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 using testing::StartsWith;
 
 class ConfigReadTest : public testing::Test {
@@ -183,32 +185,51 @@ TEST_F(ConfigReadTest, MapsFamiliarNamesOfTheGpu) {
 }
 
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
-  const ConfigReading reading = Read({.file = {},
-                                      .environment = {{"USE_GPU", "false"},
-                                                      {"INFERENCE_BATCH_SIZE", "64"},
-                                                      {"WORKER_CONCURRENCY", "3"}},
-                                      .flags = {}});
-  EXPECT_EQ(reading.config.backend.threads, 3U);
-  EXPECT_EQ(OriginOf(reading, "backend.threads"), "environment WORKER_CONCURRENCY");
+  const ConfigReading reading =
+      Read({.file = {},
+            .environment = {{"USE_GPU", "false"}, {"INFERENCE_BATCH_SIZE", "2048"}},
+            .flags = {}});
   EXPECT_EQ(reading.config.backend.preference, backend::Preference::kCpu);
-  EXPECT_EQ(reading.config.limits.batch_queries_max, 64U);
+  EXPECT_EQ(reading.config.limits.batch_queries_max, 2'048U);
+  EXPECT_EQ(OriginOf(reading, "limits.batch_queries_max"), "environment INFERENCE_BATCH_SIZE");
   EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment USE_GPU");
   EXPECT_EQ(Read({.file = WriteFile(R"({"USE_GPU": true})"), .environment = {}, .flags = {}})
                 .config.backend.preference,
             backend::Preference::kAuto);
 }
 
-TEST_F(ConfigReadTest, NamesVariablesThatHaveNoEffect) {
-  EXPECT_EQ(IgnoredVariables(Read({})), "");
+TEST_F(ConfigReadTest, TheBatchOfAModelLowersNoBatch) {
+  const ConfigReading reading =
+      Read({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "64"}}, .flags = {}});
+  EXPECT_EQ(reading.config.limits.batch_queries_max, Limits().batch_queries_max);
+  EXPECT_EQ(OriginOf(reading, "limits.batch_queries_max"), "default");
+  const std::filesystem::path file = WriteFile(R"({"limits.batch_queries_max": 256})");
+  const auto from_file = [&](const char* size) {
+    return Read({.file = file, .environment = {{"INFERENCE_BATCH_SIZE", size}}, .flags = {}})
+        .config.limits.batch_queries_max;
+  };
+  EXPECT_EQ(from_file("256"), 256U);
+  EXPECT_EQ(from_file("257"), 257U);
+  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "0"}}, .flags = {}}),
+            "INFERENCE_BATCH_SIZE: \"0\" is not a whole number from 1 to 65536");
+}
+
+TEST_F(ConfigReadTest, KeepsVariablesOfOtherProgramsInTheOrderOfTheirRows) {
   const ConfigReading reading = Read({.file = {},
-                                      .environment = {{"OMP_NUM_THREADS", "4"},
+                                      .environment = {{"ZED_BATCH_SIZE", "2"},
+                                                      {"A_BATCH_SIZE", "1"},
                                                       {"CUDA_MODULE_LOADING", "LAZY"},
-                                                      {"NVIDIA_TF32_OVERRIDE", ""},
+                                                      {"INFERENCE_BATCH_SIZE", "64"},
+                                                      {"SIMILE_PORT_50051_TCP_PORT", "50051"},
+                                                      {"WORKER_LINK", "tcp://10.0.0.7:1"},
                                                       {"HOME", "/root"}},
                                       .flags = {}});
-  EXPECT_EQ(IgnoredVariables(reading), "NVIDIA_TF32_OVERRIDE, OMP_NUM_THREADS");
-  EXPECT_EQ(reading.foreign_values.size(), 3U);
-  EXPECT_EQ(reading.foreign_values.at("CUDA_MODULE_LOADING"), "LAZY");
+  std::vector<std::string> found;
+  for (const ForeignValue& each : reading.foreign_values) {
+    found.push_back(each.name + "=" + each.value);
+  }
+  EXPECT_THAT(found, ElementsAre("CUDA_MODULE_LOADING=LAZY", "A_BATCH_SIZE=1", "ZED_BATCH_SIZE=2"));
+  EXPECT_THAT(reading.familiar_values, ElementsAre(Pair("INFERENCE_BATCH_SIZE", "64")));
 }
 
 TEST_F(ConfigReadTest, PrefersItsOwnNameToAFamiliarOne) {

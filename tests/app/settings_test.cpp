@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "app/foreign_variables.h"
-
 namespace simile::app {
 namespace {
 
@@ -95,18 +93,6 @@ TEST(SettingsTest, MapsFamiliarNamesToKnownSettings) {
     EXPECT_TRUE(std::ranges::any_of(Settings(), [&](const Setting& setting) {
       return setting.key == familiar.key;
     })) << familiar.name;
-  }
-}
-
-TEST(SettingsTest, CallsNoVariableForeignThatItReads) {
-  std::set<std::string_view> names;
-  for (const ForeignVariable& variable : ForeignVariables()) {
-    EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
-    EXPECT_TRUE(variable.effect.ends_with('.')) << variable.effect;
-    EXPECT_FALSE(variable.name.starts_with("SIMILE_")) << variable.name;
-  }
-  for (const FamiliarName& familiar : FamiliarNames()) {
-    EXPECT_FALSE(names.contains(familiar.name)) << familiar.name;
   }
 }
 

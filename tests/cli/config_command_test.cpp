@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ContainsRegex;
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 
@@ -73,7 +74,7 @@ TEST(ConfigCommandTest, FitsEightyColumnsOnATerminalAndAHundredWithout) {
        std::vector<std::pair<Terminal, std::size_t>>{{{}, 100}, {{true, false, 80}, 80}}) {
     EXPECT_LE(WidestLine(SettingsTable(reading, terminal)), width);
     EXPECT_LE(WidestLine(TuningTable(tuning, terminal)), width);
-    EXPECT_LE(WidestLine(ForeignTable(reading, terminal)), width);
+    EXPECT_LE(WidestLine(VariableTable(reading, terminal)), width);
   }
   EXPECT_THAT(SettingsTable(reading, {}), HasSubstr("/root/.local/state/simile/gpu-faults.json "));
 }
@@ -127,24 +128,36 @@ TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
   }
 }
 
-TEST(ConfigCommandTest, ShowsVariablesThatOthersReadOrNobody) {
-  EXPECT_EQ(ForeignTable(ReadingOf({{"PATH", "/bin"}}), Terminal{}), "");
-  const std::string table = ForeignTable(
-      ReadingOf({{"OMP_NUM_THREADS", "4"}, {"CUDA_MODULE_LOADING", "EAGER"}}), Terminal{});
+TEST(ConfigCommandTest, ShowsVariablesOfOtherProgramsAndWhatTheyDid) {
+  EXPECT_EQ(VariableTable(ReadingOf({{"PATH", "/bin"}}), Terminal{}), "");
+  const std::string table = VariableTable(ReadingOf({{"OMP_NUM_THREADS", "4"},
+                                                     {"CUDA_MODULE_LOADING", "EAGER"},
+                                                     {"WORKER_API_KEY", "secret"},
+                                                     {"INFERENCE_BATCH_SIZE", "64"}}),
+                                          Terminal{});
+  EXPECT_THAT(table, ContainsRegex("INFERENCE_BATCH_SIZE +64 +this server +limits\\."
+                                   "batch_queries_max stays 1024\n"));
   EXPECT_THAT(table, ContainsRegex("CUDA_MODULE_LOADING +EAGER +the GPU's driver +LAZY "));
   EXPECT_THAT(table, ContainsRegex("OMP_NUM_THREADS +4 +nobody: ignored +Set backend\\.threads"));
+  EXPECT_THAT(table, ContainsRegex("WORKER_API_KEY +\\(set\\) +nobody: ignored +The server has"));
 }
 
 TEST(ConfigCommandTest, ShowsForeignVariablesAndFamiliarNamesInJson) {
-  const json all = json::parse(SettingsJson(ReadingOf({{"TF32_OVERRIDE", "0"}}), Measured(), {}));
-  ASSERT_EQ(all["foreign_variables"].size(), app::ForeignVariables().size());
+  const json all = json::parse(SettingsJson(
+      ReadingOf({{"TF32_OVERRIDE", "0"}, {"WORKER_B", "2"}, {"WORKER_A", "1"}}), Measured(), {}));
+  std::vector<std::string> set;
+  std::size_t row_count = 0;
   for (const json& variable : all["foreign_variables"]) {
-    const bool is_set = variable["name"] == "TF32_OVERRIDE";
-    EXPECT_EQ(variable["value"], is_set ? json("0") : json()) << variable;
-    if (is_set) {
-      EXPECT_EQ(variable["reader"], "");
+    if (variable["value"].is_null()) {
+      ++row_count;
+    } else {
+      set.push_back(variable["name"].get<std::string>() + "=" +
+                    variable["value"].get<std::string>());
+      EXPECT_EQ(variable["reader"], "") << variable;
     }
   }
+  EXPECT_THAT(set, ElementsAre("TF32_OVERRIDE=0", "WORKER_A=(set)", "WORKER_B=(set)"));
+  EXPECT_EQ(row_count + 1, app::ForeignVariables().size());
   ASSERT_EQ(all["familiar_names"].size(), app::FamiliarNames().size());
   EXPECT_EQ(all["familiar_names"][0]["name"], "USE_GPU");
   EXPECT_EQ(all["familiar_names"][0]["key"], "backend.preference");

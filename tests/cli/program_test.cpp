@@ -265,6 +265,26 @@ TEST(ProgramTest, ConfigPrintShowsOriginsOfAllThreeSources) {
   EXPECT_EQ(origins["server.listen"], "default");
 }
 
+// Before anything is loaded, so that they also explain a start that fails.
+TEST(ProgramTest, AStartSaysWhatVariablesOfOtherProgramsDid) {
+  const ProgramRun run =
+      RunProgram({"serve", "--collection", "a=/nowhere", "--port", "0", "--no-metrics"}, "",
+                 {"SIMILE_BACKEND_TUNING=defaults", "USE_GPU=false", "INFERENCE_BATCH_SIZE=64",
+                  "CUDA_MODULE_LOADING=LAZY", "NER_BATCH_SIZE=32", "WORKER_API_KEY=secret"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(
+      run.errors,
+      AllOf(HasSubstr("environment variable read variable=USE_GPU value=false "
+                      "reader=\"this server\" effect=\"backend.preference is cpu instead of "
+                      "auto\"\n"),
+            HasSubstr("environment variables read that change nothing "
+                      "variables=\"INFERENCE_BATCH_SIZE=64 (limits.batch_queries_max stays "
+                      "1024), CUDA_MODULE_LOADING=LAZY\"\n"),
+            HasSubstr("environment variables without effect here; `simile config --print` "
+                      "says more variables=\"NER_BATCH_SIZE, WORKER_API_KEY\"\n"),
+            Not(HasSubstr("secret"))));
+}
+
 TEST(ProgramTest, ConfigShowsTheTuningWithoutMeasuring) {
   const ProgramRun table = RunProgram({"config", "--print"});
   EXPECT_THAT(table.printed, HasSubstr("not measured yet; each serve measures"));

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/config_read.h"
+
+namespace simile::app {
+
+// What a variable of the environment did that is named by other programs.
+struct VariableEffect {
+  std::string name;    // "GPU_DEVICE_ID"
+  std::string value;   // "1"; see ForeignValue::display_value
+  std::string reader;  // "this server", or as ReaderName
+  // "gpu.device is 1 instead of 0", "gpu.device is 2, from flag --gpu-device",
+  // "limits.batch_queries_max stays 1024", or as ForeignVariable::effect
+  std::string effect;
+  bool has_changed = false;  // false: all is as without the variable
+};
+
+// Every such variable that is set, each once, those that this server takes first. Pure.
+std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
+
+// The variables without a reader: `OMP_NUM_THREADS, TF32_OVERRIDE`.
+std::string IgnoredVariables(const std::vector<VariableEffect>& effects);
+
+// The variables that are read and left all as it is without them, with what this server has
+// instead: `USE_GPU=true (backend.preference is auto), CUDA_MODULE_LOADING=LAZY`.
+std::string VariablesWithoutChange(const std::vector<VariableEffect>& effects);
+
+}  // namespace simile::app

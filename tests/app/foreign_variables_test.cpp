@@ -1,0 +1,82 @@
+#include "app/foreign_variables.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "app/settings.h"
+
+namespace simile::app {
+namespace {
+
+std::string RowOf(std::string_view name) {
+  const ForeignVariable* row = ForeignVariableOf(name);
+  return row == nullptr ? "" : std::string(row->name);
+}
+
+TEST(ForeignVariablesTest, SaysOfEachRowWhatItDoes) {
+  std::set<std::string_view> names;
+  for (const ForeignVariable& row : ForeignVariables()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_TRUE(row.effect.ends_with('.')) << row.effect;
+    EXPECT_LE(std::ranges::count(row.name, '*'), 1) << row.name;
+    EXPECT_TRUE(row.neutral.empty() || row.reader != VariableReader::kNobody) << row.name;
+  }
+}
+
+TEST(ForeignVariablesTest, CallsNoVariableForeignThatTheServerReads) {
+  for (const ForeignVariable& row : ForeignVariables()) {
+    EXPECT_FALSE(row.name.starts_with("SIMILE_")) << row.name;
+    EXPECT_EQ(std::ranges::find(FamiliarNames(), row.name, &FamiliarName::name),
+              FamiliarNames().end())
+        << row.name;
+  }
+}
+
+// Each row is reached: a more general one before it would hide it.
+TEST(ForeignVariablesTest, PutsRowsBeforeTheFamiliesThatContainThem) {
+  for (const ForeignVariable& row : ForeignVariables()) {
+    std::string name(row.name);
+    if (row.is_family()) name.replace(name.find('*'), 1, "X");
+    EXPECT_EQ(RowOf(name), row.name);
+  }
+}
+
+TEST(ForeignVariablesTest, KnowsFamiliesByTheirBeginningOrEnd) {
+  EXPECT_EQ(RowOf("EMBEDDING_BATCH_SIZE"), "*_BATCH_SIZE");
+  EXPECT_EQ(RowOf("CUDA_HOME"), "CUDA_*");
+  EXPECT_EQ(RowOf("CUDA_DEVICE_MAX_CONNECTIONS"), "CUDA_DEVICE_*");
+  EXPECT_EQ(RowOf("CUDNN_LOGINFO_DBG"), "CUDNN_*");
+  EXPECT_EQ(RowOf("TF_CPP_MIN_LOG_LEVEL"), "TF*");
+  EXPECT_EQ(RowOf("PYTORCH_NVML_BASED_CUDA_CHECK"), "PYTORCH_*");
+  EXPECT_EQ(RowOf("WORKER_TIMEOUT"), "WORKER_*");
+  EXPECT_EQ(RowOf("ENABLE_CUDA_GRAPH"), "ENABLE_*");
+  for (const char* name : {"PATH", "HOME", "MY_CUDA_HOME", "BATCH_SIZE_MAX", "cuda_home", ""}) {
+    EXPECT_EQ(RowOf(name), "") << name;
+  }
+}
+
+TEST(ForeignVariablesTest, LeavesOutWhatImagesAndClustersSet) {
+  for (const char* name :
+       {"CUDA_VERSION", "CUDNN_VERSION", "NVIDIA_REQUIRE_CUDA", "NVIDIA_PRODUCT_NAME",
+        "WORKER_SERVICE_HOST", "WORKER_SERVICE_PORT", "WORKER_SERVICE_PORT_HTTP", "WORKER_PORT",
+        "WORKER_PORT_6379_TCP", "WORKER_PORT_6379_TCP_ADDR"}) {
+    EXPECT_EQ(RowOf(name), "") << name;
+  }
+  EXPECT_EQ(RowOf("WORKER_PORT_COUNT"), "WORKER_*");
+}
+
+TEST(ForeignVariablesTest, ShowsNoValueOfAFamilyThatNobodyReads) {
+  const auto displayed = [](std::string name) {
+    const ForeignVariable* row = ForeignVariableOf(name);
+    return std::string(ForeignValue{std::move(name), "1234", row}.display_value());
+  };
+  EXPECT_EQ(displayed("WORKER_API_KEY"), "(set)");
+  EXPECT_EQ(displayed("NER_BATCH_SIZE"), "1234");
+  EXPECT_EQ(displayed("CUDA_CACHE_MAXSIZE"), "1234");
+}
+
+}  // namespace
+}  // namespace simile::app
