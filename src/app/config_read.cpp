@@ -91,7 +91,7 @@ void FindVariables(const std::map<std::string, std::string>& variables, ConfigRe
     if (std::ranges::find(FamiliarNames(), name, &FamiliarName::name) != FamiliarNames().end()) {
       reading.familiar_values.emplace(name, value);
     } else if (const ForeignVariable* row = ForeignVariableOf(name);
-               row != nullptr && !name.starts_with(kPrefix) && !IsServiceLink(name, value)) {
+               row != nullptr && !name.starts_with(kPrefix)) {
       reading.foreign_values.push_back({name, value, row});
     }
   }

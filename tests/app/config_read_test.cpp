@@ -221,14 +221,16 @@ TEST_F(ConfigReadTest, KeepsVariablesOfOtherProgramsInTheOrderOfTheirRows) {
                                                       {"CUDA_MODULE_LOADING", "LAZY"},
                                                       {"INFERENCE_BATCH_SIZE", "64"},
                                                       {"SIMILE_PORT_50051_TCP_PORT", "50051"},
-                                                      {"WORKER_LINK", "tcp://10.0.0.7:1"},
+                                                      {"WORKER_BROKER", "tcp://10.0.0.7:1"},
+                                                      {"WORKER_PORT", "tcp://10.0.0.7:1"},
                                                       {"HOME", "/root"}},
                                       .flags = {}});
   std::vector<std::string> found;
   for (const ForeignValue& each : reading.foreign_values) {
     found.push_back(each.name + "=" + each.value);
   }
-  EXPECT_THAT(found, ElementsAre("CUDA_MODULE_LOADING=LAZY", "A_BATCH_SIZE=1", "ZED_BATCH_SIZE=2"));
+  EXPECT_THAT(found, ElementsAre("CUDA_MODULE_LOADING=LAZY", "A_BATCH_SIZE=1", "ZED_BATCH_SIZE=2",
+                                 "WORKER_BROKER=tcp://10.0.0.7:1"));
   EXPECT_THAT(reading.familiar_values, ElementsAre(Pair("INFERENCE_BATCH_SIZE", "64")));
 }
 
