@@ -108,10 +108,14 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
                  "shares of rows that pass a random filter; 1 is no filter")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--backend", options.backends,
-                 "scan; int8; auto, which is int8 calibrated to this machine")
+  app.add_option(
+         "--backend", options.backends,
+         "scan; scan-single, which scans for one query at a time; int8; auto, which is int8 "
+         "calibrated to this machine; gpu")
       ->delimiter(',')
-      ->check(CLI::IsMember({"scan", "int8", "auto"}));
+      ->check(CLI::IsMember({"scan", "scan-single", "int8", "auto", "gpu"}));
+  app.add_option("--blas", options.blas,
+                 "of the GPU: cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_flag("!--no-int4", options.int4,
                "leave out half a byte a dimension of large collections");
   app.add_option("--verify", options.verify,
@@ -143,6 +147,11 @@ absl::Status Check(EngineOptions& options) {
   }
   if (std::ranges::find(options.filter_passes, 0.0) != options.filter_passes.end()) {
     return absl::InvalidArgumentError("--filter-pass 0 lets nothing pass; give a share above 0");
+  }
+  if (options.paced &&
+      std::ranges::find(options.backends, "scan-single") != options.backends.end()) {
+    return absl::InvalidArgumentError(
+        "--paced keeps the answers of a whole batch; give --backend scan, which has the same ones");
   }
   if (options.threads == 0) options.threads = base::UsableCpuCount();
   return absl::OkStatus();

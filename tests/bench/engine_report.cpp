@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -61,18 +63,88 @@ Json CaseJson(const EngineReport& report, const CaseLog& log) {
   return json;
 }
 
+// The times of the engines over the same queries, and how many times faster the GPU is than the CPU
+// engine on all its threads.
+struct GpuAgainstCpu {
+  const CaseLog& gpu;
+  const CaseLog& cpu;
+  const CaseLog* scan_single = nullptr;  // null where it was not measured
+
+  double times_faster() const { return cpu.median_s() / gpu.median_s(); }
+};
+
+const CaseLog* FindCase(const EngineReport& report, std::string_view engine, const Run& like) {
+  for (const CaseLog& log : report.cases) {
+    if (report.session.engines()[log.run().engine].name != engine) continue;
+    const Run& run = log.run();
+    if (run.batch == like.batch && run.k == like.k && run.filter == like.filter) return &log;
+  }
+  return nullptr;
+}
+
+// Empty unless both "gpu" and "auto" were measured.
+std::vector<GpuAgainstCpu> ComparisonsOf(const EngineReport& report) {
+  std::vector<GpuAgainstCpu> comparisons;
+  for (const CaseLog& log : report.cases) {
+    if (report.session.engines()[log.run().engine].name != "gpu") continue;
+    const CaseLog* const cpu = FindCase(report, "auto", log.run());
+    if (cpu == nullptr) continue;
+    comparisons.push_back({log, *cpu, FindCase(report, "scan-single", log.run())});
+  }
+  return comparisons;
+}
+
+void PrintComparisons(const EngineReport& report) {
+  const std::vector<GpuAgainstCpu> comparisons = ComparisonsOf(report);
+  if (comparisons.empty()) return;
+  fmt::print(
+      "\n  The GPU against the CPU engine on {} threads, and against a plain fp32 scan of one "
+      "query\n"
+      "  at a time: milliseconds of a batch from host to host, the same answers.\n"
+      "  {:>6} {:>6} {:>8} {:>12} {:>12} {:>12} {:>14}\n",
+      report.session.threads(), "batch", "k", "passing", "plain scan", "CPU engine", "GPU",
+      "times faster");
+  for (const GpuAgainstCpu& each : comparisons) {
+    const Run& run = each.gpu.run();
+    const std::string scan =
+        each.scan_single ? fmt::format("{:.3f}", each.scan_single->median_s() * kMilli) : "";
+    fmt::print("  {:>6} {:>6} {:>8} {:>12} {:>12.3f} {:>12.3f} {:>14.2f}\n", run.batch, run.k,
+               ShareText(report.session.filters()[run.filter].pass), scan,
+               each.cpu.median_s() * kMilli, each.gpu.median_s() * kMilli, each.times_faster());
+  }
+}
+
+Json ComparisonsJson(const EngineReport& report) {
+  Json json = Json::array();
+  for (const GpuAgainstCpu& each : ComparisonsOf(report)) {
+    const Run& run = each.gpu.run();
+    Json& entry = json.emplace_back(Json{{"batch", run.batch},
+                                         {"k", run.k},
+                                         {"filter_pass", report.session.filters()[run.filter].pass},
+                                         {"cpu_engine", each.cpu.answered_by()},
+                                         {"gpu_engine", each.gpu.answered_by()},
+                                         {"cpu_ms", Rounded(each.cpu.median_s() * kMilli)},
+                                         {"gpu_ms", Rounded(each.gpu.median_s() * kMilli)},
+                                         {"times_faster", Rounded(each.times_faster())}});
+    if (each.scan_single) entry["scan_single_ms"] = Rounded(each.scan_single->median_s() * kMilli);
+  }
+  return json;
+}
+
 }  // namespace
 
 void CaseLog::Add(const EngineSession& session, const Run& run, double seconds) {
   const SearchResult& result = session.result();
   seconds_.push_back(seconds);
   answered_by_ = result.Engine(0);
-  queries_ += run.batch;
+  queries_ += result.batch();
   for (std::size_t query = 0; query < run.batch; ++query) {
+    if (session.IsVerified(run.first_query + query)) verified_[run.first_query + query] = true;
+  }
+  for (std::size_t query = 0; query < result.batch(); ++query) {
     rows_scanned_ += static_cast<double>(result.Cost(query).rows_scanned);
     rows_rescored_ += static_cast<double>(result.Cost(query).rows_rescored);
     rescans_ += result.Cost(query).rescans;
-    if (session.IsVerified(run.first_query + query)) verified_[run.first_query + query] = true;
   }
 }
 
@@ -117,6 +189,7 @@ void PrintTable(const EngineReport& report) {
                log.run().k, passing, log.median_s() * kMilli, log.min_s() * kMilli,
                log.queries_per_s(), log.rows_rescored_mean(), log.verified_queries(), times_read);
   }
+  PrintComparisons(report);
 }
 
 absl::Status WriteJson(const EngineReport& report, const std::string& path) {
@@ -147,6 +220,9 @@ absl::Status WriteJson(const EngineReport& report, const std::string& path) {
   }
   json["cases"] = Json::array();
   for (const CaseLog& log : report.cases) json["cases"].push_back(CaseJson(report, log));
+  if (Json compared = ComparisonsJson(report); !compared.empty()) {
+    json["gpu_against_cpu"] = std::move(compared);
+  }
   std::ofstream out(path);
   out << json.dump(1) << '\n';
   if (!out.flush()) return absl::UnavailableError(fmt::format("cannot write {}", path));

@@ -11,19 +11,22 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
+#include "backend/gpu_options.h"
+#include "bench/plugin_of_bench.h"
 #include "certificate/canonical_score.h"
 #include "certificate/seeded_random.h"
+#include "simile/clock.h"
 
 namespace simile::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Searching for this many queries at once keeps the scan's workspace small.
 constexpr std::size_t kExpectedAtOnce = 250;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double SecondsSince(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
 QuerySpec SpecOf(std::uint32_t k, const Filter& filter) {
@@ -51,10 +54,27 @@ absl::Status NoSuchIsa(const std::string& backend, const std::string& isa, const
       "--isa {}: the {} backend cannot run it here{}; it can run {}", isa, backend, why, names));
 }
 
+// The plug-in beside this program, with the settings of a server. Its answers have no fallback.
+absl::Status OpenGpu(const EngineOptions& bench, Engine& engine) {
+  static const RealClock clock;
+  const auto plugin = LoadPluginForDevice(PluginBeside());
+  if (!plugin.ok()) return plugin.status();
+  backend::GpuOptions options;
+  options.blas_libraries = bench.blas;
+  options.clock = &clock;
+  absl::StatusOr<std::unique_ptr<Backend>> opened = absl::UnknownError("not opened");
+  (*plugin)->open(&options, &opened);
+  if (!opened.ok()) return opened.status();
+  engine.made_by = *std::move(opened);
+  return absl::OkStatus();
+}
+
 // "auto" calibrates as the server does, "int8" uses the default tuning; both are built before they
 // are timed.
 absl::Status MakeBackend(const std::string& isa, const EngineOptions& bench, Engine& engine) {
-  if (engine.backend == "scan") {
+  if (engine.backend == "gpu") return OpenGpu(bench, engine);
+  if (engine.backend.starts_with("scan")) {
+    engine.one_at_a_time = engine.backend == "scan-single";
     const auto kernels = certificate::SupportedCanonicalKernels();
     const auto* kernel = isa.empty() ? kernels.front() : certificate::FindCanonicalKernel(isa);
     if (kernel == nullptr) return NoSuchIsa(engine.backend, isa, kernels);
@@ -103,7 +123,7 @@ absl::Status EngineSession::AddEngine(const EngineOptions& options, const std::s
   if (absl::Status status = MakeBackend(isa, options, engine); !status.ok()) return status;
   const MatrixView rows = data_.rows.view();
   engine.index_bytes = engine.made_by->Plan({rows.row_count(), rows.dim(), metric_}).host_bytes;
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   auto index = engine.made_by->MakeResident({rows, nullptr, metric_, 0});
   engine.build_s = SecondsSince(start);
   if (!index.ok()) return index.status();
@@ -163,11 +183,25 @@ absl::Status EngineSession::FindExpected(const EngineOptions& options) {
 }
 
 absl::StatusOr<double> EngineSession::Search(const Run& run) {
+  if (!engines_[run.engine].one_at_a_time) return SearchAtOnce(run);
+  double seconds = 0;
+  for (std::size_t query = 0; query < run.batch; ++query) {
+    Run single = run;
+    single.batch = 1;
+    single.first_query += query;
+    const absl::StatusOr<double> taken = SearchAtOnce(single);
+    if (!taken.ok()) return taken;
+    seconds += *taken;
+  }
+  return seconds;
+}
+
+absl::StatusOr<double> EngineSession::SearchAtOnce(const Run& run) {
   const Filter& filter = filters_[run.filter];
   specs_.assign(run.batch, SpecOf(run.k, filter));
   const SearchBatch batch{data_.queries.view().Slice(run.first_query, run.batch), specs_};
   const SegmentIndex& index = *engines_[run.engine].index;
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   absl::Status status = index.Search(batch, result_);
   const double seconds = SecondsSince(start);
   if (status.ok()) status = Compare(run);

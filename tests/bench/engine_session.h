@@ -24,6 +24,7 @@ namespace simile::bench {
 struct Engine {
   std::string name;  // "auto", "scan", "int8:avx2", as on the command line
   std::string backend;
+  bool one_at_a_time = false;                      // answers the queries of a batch one by one
   std::optional<backend::cpu::Int8Tuning> tuning;  // none: the plain scan
   std::unique_ptr<Backend> made_by;
   std::shared_ptr<const SegmentIndex> index;
@@ -64,7 +65,7 @@ class EngineSession {
   // REQUIRES: first_query + batch <= queries, k <= the options' largest.
   // Returns seconds. Errors: kInternal with the first query, rank, row and score that differ.
   absl::StatusOr<double> Search(const Run& run);
-  // Of the last search.
+  // Of the last search; of its last query alone where the engine answers one at a time.
   const SearchResult& result() const { return result_; }
 
   // Whether answers to this query are compared.
@@ -79,6 +80,7 @@ class EngineSession {
                          const std::string& isa);
   void AddFilter(double pass, std::uint64_t seed);
   absl::Status FindExpected(const EngineOptions& options);
+  absl::StatusOr<double> SearchAtOnce(const Run& run);
   absl::Status Compare(const Run& run) const;
 
   const BenchData data_;

@@ -23,14 +23,13 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "backend/accelerator_kinds.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/forced_strategy.h"
-#include "backend/gpu_plugin.h"
 #include "base/cpu_count.h"
 #include "bench/gpu/json_file.h"
 #include "bench/gpu/query_specs.h"
+#include "bench/plugin_of_bench.h"
 #include "bench/synthetic_rows.h"
 #include "certificate/canonical_score.h"
 #include "conformance/conformance_case.h"
@@ -367,33 +366,15 @@ INSTANTIATE_TEST_SUITE_P(Large, LargeSegmentTest,
                                               std::get<std::size_t>(test.param));
                          });
 
-// 0, or the exit code after printing what is missing.
+// 0, or the exit code after printing what is missing: 2 when that is the card.
 int OpenPlugin() {
-  const auto plugin = backend::LoadGpuPlugin(GivenOptions().plugin, "simile_cuda_plugin");
+  const auto plugin = LoadPluginForDevice(GivenOptions().plugin);
   if (!plugin.ok()) {
     fmt::print(stderr, "error: {}\n", std::string(plugin.status().message()));
-    return 1;
+    return absl::IsUnavailable(plugin.status()) ? 2 : 1;
   }
   Plugin() = *plugin;
-  SimileDeviceProbe probe;
-  Plugin()->probe(&probe);
-  if (probe.error == 0) return 0;
-  fmt::print(stderr,
-             "error: no GPU to check: {} ({}); run this on a machine with an NVIDIA card and a "
-             "driver for {}\n",
-             std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime));
-  return 2;
-}
-
-// The first file that is there, as the server tries them.
-std::string PluginBeside() {
-  std::error_code ignored;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  const auto files = backend::AcceleratorKinds().front().plugin_files;
-  const auto found = std::ranges::find_if(files, [&](const backend::PluginFile& file) {
-    return std::filesystem::exists(folder / file.name, ignored);
-  });
-  return folder / (found != files.end() ? *found : files.front()).name;
+  return 0;
 }
 
 int Main(int argc, char** argv) {

@@ -22,7 +22,8 @@ import step_lists
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What a program's file holds once it has a figure, beyond its head.
-FIGURES = {"gpu_bench": '_us": ', "gpu_steps": 'us": |tflops": ', "device_conformance": '"cases": "?[1-9]'}
+FIGURES = {"gpu_bench": '_us": ', "gpu_steps": 'us": |tflops": ', "device_conformance": '"cases": "?[1-9]',
+           "engine_bench": '"median_ms": '}
 # How the steps end that no program is there for, undisturbed.
 ABSENT = {"torch": "skipped", "tensor": "missing"}
 # Starts the program, and kills it once its file has a figure.
@@ -43,7 +44,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="programs of the target gpu_dry_run_programs")
     parser.add_argument("--simile", type=pathlib.Path, required=True, help="the server's program")
-    parser.add_argument("--list", dest="lists", action="append", choices=step_lists.LISTS, help="default all three")
+    parser.add_argument("--list", dest="lists", action="append", choices=step_lists.LISTS, help="default all")
     return parser.parse_args()
 
 
@@ -77,7 +78,7 @@ def run_list(name: str, folder: pathlib.Path, out: pathlib.Path) -> dict:
 
 def is_cut_with_figures(step: str, result: dict) -> bool:
     """Killed, and what was measured is there."""
-    program = {"bench": "gpu_bench", "kernels": "gpu_steps"}.get(step.split("-")[0], "device_conformance")
+    program = {"bench": "gpu_bench", "kernels": "gpu_steps", "against": "engine_bench"}.get(step.split("-")[0], "device_conformance")
     return result["status"] == "killed" and bool(re.search(FIGURES[program], json.dumps(result.get("data"))))
 
 

@@ -119,6 +119,8 @@ def measured(data: dict) -> str:
     if "seen_over_bound" in data:
         stored = f', {three(data["fp16_seen_over_bound"])} once stored as fp16' if "fp16_seen_over_bound" in data else ""
         return f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound{stored}'
+    if "engines" in data:  # of engine_bench, whose cases are complete
+        return f'{len(data["cases"])} cases, {min(case["rounds"] for case in data["cases"])} rounds of each'
     if "cases" in data:
         cases = data["cases"]
         return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
@@ -264,6 +266,28 @@ def server_section(results: dict) -> str:
     return text
 
 
+def against_cpu_table(data: dict) -> str:
+    rows = [[f'{case["batch"]:,}', *(f"{case[name]:,.3f}" if name in case else "" for name in ("scan_single_ms", "cpu_ms", "gpu_ms")),
+             f'{case["times_faster"]:,.1f}', case["gpu_engine"]] for case in data["gpu_against_cpu"]]
+    return table(["batch", "plain fp32 scan, one at a time, ms", f'CPU engine, {data["threads"]} threads, ms', "GPU, ms",
+                  "times faster than the CPU engine", "GPU answered by"], rows, {0, 1, 2, 3, 4})
+
+
+def against_cpu_section(results: dict) -> str:
+    """Empty without a step that compared the GPU with the CPU."""
+    text = ""
+    for step in results["steps"]:
+        data = data_of(results, step)
+        if not step.startswith("against-cpu-") or not data.get("gpu_against_cpu"):
+            continue
+        text += (f'\n**{data["rows"]:,} x {data["dim"]}**, {data["data"]}, k {data["gpu_against_cpu"][0]["k"]}, on {data["cpu"]}:\n\n'
+                 + against_cpu_table(data))
+    if not text:
+        return ""
+    return ("\n### The GPU against the CPU of the same server\n\nA batch from host to host, medians of rounds in which the three "
+            "take turns, the same queries and the same answers. *Times faster* is against the CPU engine on all cores.\n" + text)
+
+
 def preface(about: dict) -> str:
     text = ""
     for run in about.get("runs", [about]):
@@ -284,7 +308,7 @@ def render(results: dict) -> str:
                  f'highest rates. *faster*: the better of torch eager and graphed over ours; required are 1.2x at batch 1 and 2x '
                  f'from 32 on. Targets are for an {TARGET_CARD}.\n')
     text += "".join(bench_section(name, results) for name in names)
-    return text + server_section(results) + variants_section(results) + decisions_section(results)
+    return text + against_cpu_section(results) + server_section(results) + variants_section(results) + decisions_section(results)
 
 
 def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:

@@ -34,6 +34,15 @@ def first_cases(data: dict) -> dict:
     return data | {"cases": [data["cases"][0], *({"batch": case["batch"], "k": case["k"]} for case in data["cases"][1:])]}
 
 
+def against_cpu(rounds: int) -> dict:
+    """What engine_bench has written after so many rounds."""
+    cases = [{"name": name, "batch": 1, "k": 10, "median_ms": 2.5, "rounds": rounds} for name in ("scan-single", "auto", "gpu")]
+    compared = [{"batch": 1, "k": 10, "filter_pass": 1, "cpu_engine": "int8-amx", "gpu_engine": "fp16-scan-sm90", "cpu_ms": 2.5,
+                 "gpu_ms": 0.5, "times_faster": 5, "scan_single_ms": 12.5}]
+    return {"cpu": "a processor", "threads": 16, "data": "clustered, seed 1", "rows": 9, "dim": 8,
+            "engines": [{"name": case["name"]} for case in cases], "cases": cases, "gpu_against_cpu": compared}
+
+
 def figures_of(step: str) -> tuple[dict, dict]:
     """What a program has written of this step halfway, and at its end."""
     if step.startswith(("bench-", "torch-")):
@@ -44,6 +53,9 @@ def figures_of(step: str) -> tuple[dict, dict]:
         return whole | {"lines": whole["lines"][:2]}, whole
     if step == "sums":
         return {"lines": []}, FIGURES["tensor-sums"]["data"]
+    if step.startswith("against-cpu-"):
+        whole = against_cpu(15)
+        return against_cpu(1), whole
     if step == "server":
         one = {"in_flight": 1, "rate": 9.5, "latency_us": [1, 2, 3], "engine": "cuda", "wrong": 0}
         return {"rows": 9, "dim": 8, "runs": [one]}, {"rows": 9, "dim": 8, "runs": [one, one], "a100": "report"}
@@ -135,7 +147,8 @@ class RunTest(unittest.TestCase):
         self.assertEqual(code, 0, printed)
         page = (self.bench.out / "gpu.md").read_text(encoding="utf-8")
         for expected in ("| conformance-Gemm | passed |", "| kernels-variants-ring | passed |", "| bench-10000000x768 | passed |",
-                         "| torch-1000000x768 | passed |", "### Every variant", "### Through a server", "### What the figures decide"):
+                         "| torch-1000000x768 | passed |", "### Every variant", "### Through a server", "### The GPU against the CPU of the same server",
+                         "| 1 | 12.500 | 2.500 | 0.500 | 5.0 | fp16-scan-sm90 |", "### What the figures decide"):
             self.assertIn(expected, page)
 
     def test_writes_the_page_the_figures_the_output_and_at_most_five_pictures_of_a_list(self):

@@ -28,7 +28,8 @@ SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "torch_
 OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libpthread|libdl|librt|libresolv|libstdc\+\+|libgcc_s"
                            r"|libcuda|libcudart|libcublas|libcublasLt|libnvidia-.*)\.so")
 NO_CARD = 2  # card.h
-RUNS = (*((name,) for name in PROGRAMS if name != "simile"), ("simile", "--version"))
+ENGINE_RUN = ("engine_bench", "--synthetic", "clustered", "--rows", "64", "--dim", "8", "--batch", "1", "--backend", "gpu")
+RUNS = (*((name,) for name in PROGRAMS if name not in ("simile", "engine_bench")), ENGINE_RUN, ("simile", "--version"))
 CUDA12_RUN = ("device_conformance", "--plugin", "{folder}/" + CUDA12_PLUGIN)  # says so where it is of another build
 
 

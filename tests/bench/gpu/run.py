@@ -5,7 +5,8 @@
     python3 tests/bench/gpu/run.py --list checks          are the answers right, are the times what was estimated
     python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
     python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
-    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json
+    python3 tests/bench/gpu/run.py --list product         how many times faster than this machine's CPU
+    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json gpu-product.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
 network. Each list ends by itself within --minutes. Every program writes its figures case by case, and they are collected
@@ -57,7 +58,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", dest="lists", action="append", choices=LISTS, metavar="|".join(LISTS),
-                        help="the steps to run; repeat for several; default all three")
+                        help="the steps to run; repeat for several; default all")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin",
                         help="folder of the programs, and of the libraries they need in its folder lib; default build/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")

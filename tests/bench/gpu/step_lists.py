@@ -9,8 +9,8 @@ import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-LISTS = ("checks", "variants", "serving")
-PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "simile")
+LISTS = ("checks", "variants", "serving", "product")
+PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "engine_bench", "simile")
 CUDA12_PLUGIN = "libsimile_cuda12.so"
 # Of device_conformance. A scan, lists of rows and canonical scores need no cuBLAS, whose own kernels would also be checked
 # for races, and which the plug-in of CUDA 12 wants from CUDA 12.
@@ -60,6 +60,7 @@ class Sizes:
     bench: tuple[str, ...] = ()
     rival: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
+    against_cpu: tuple[str, ...] = ("--batch", "1,10,32,100,1000")
     limit_factor: float = 1  # of every step's limit
 
 
@@ -69,7 +70,7 @@ FEW_CASES = ("--cases", "6", "--seconds", "300", "--first-seed", FIRST_SEED_OF_F
 TINY = Sizes(conformance=FEW_CASES, suites=("Strategies",), sanitizer=FEW_CASES, steps=("--cases", "1"), limit_factor=10,
              small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
              bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
-             server=("--duration", "1", "--in-flight", "1", "--backend", "auto"))
+             against_cpu=("--batch", "1,3"), server=("--duration", "1", "--in-flight", "1", "--backend", "auto"))
 
 # (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together. A
 # limit leaves time to wait for a kernel that hangs (bench_options.cpp).
@@ -82,7 +83,7 @@ def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
     """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
     found: dict[str, Step] = {}
     for name in names:
-        for step in {"checks": checks, "variants": variants, "serving": serving}[name](machine, sizes):
+        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product}[name](machine, sizes):
             found.setdefault(step.name, dataclasses.replace(step, limit_s=sizes.limit_factor * step.limit_s))
     return list(found.values())
 
@@ -139,6 +140,22 @@ def serving(machine: Machine, sizes: Sizes) -> list[Step]:
     return [*small, server, *bench_steps(machine, sizes, sizes.large, 40, 30),
             *bench_steps(machine, sizes, sizes.huge, 115, 60, verify=64), *bench_steps(machine, sizes, sizes.large_narrow, 30, 25),
             *bench_steps(machine, sizes, sizes.small, 20, 18, spread="isotropic")]
+
+
+def product(machine: Machine, sizes: Sizes) -> list[Step]:
+    """What people ask first: how many times faster is the card than this machine's CPU?"""
+    return [against_cpu(machine, sizes, sizes.small, 30), against_cpu(machine, sizes, sizes.large_narrow, 75, "--quick")]
+
+
+def against_cpu(machine: Machine, sizes: Sizes, shape: str, planned_s: float, *options: str) -> Step:
+    """The GPU against the CPU engine on all cores and against a plain fp32 scan."""
+    rows, dim = shape.split("x")
+    name = f"against-cpu-{shape}"
+    output = machine.work / f"{name}.json"
+    return Step(name, "the GPU against the CPU engine on all cores, and a plain scan of one query at a time; same answers", planned_s,
+                limit_s(planned_s),
+                program(machine, "engine_bench", "--synthetic", "clustered", "--rows", rows, "--dim", dim, "--backend",
+                        "scan-single,auto,gpu", "--k", "10", *sizes.against_cpu, *options, "--json", str(output)), output)
 
 
 def program(machine: Machine, name: str, *options: str) -> list[str]:
