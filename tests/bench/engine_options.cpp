@@ -116,6 +116,8 @@ void AddOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::IsMember({"scan", "scan-single", "int8", "auto", "gpu"}));
   app.add_option("--blas", options.blas,
                  "of the GPU: cuBLAS, as for dlopen; default the toolkit's own name");
+  app.add_option("--batch-timeout", options.batch_timeout_s,
+                 "of the GPU: seconds until it counts as hanging");
   app.add_flag("!--no-int4", options.int4,
                "leave out half a byte a dimension of large collections");
   app.add_option("--verify", options.verify,

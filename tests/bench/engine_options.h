@@ -33,7 +33,9 @@ struct EngineOptions {
   std::vector<std::uint32_t> ks{10, 100};
   std::vector<double> filter_passes{1};
   std::vector<std::string> backends{"auto"};
-  std::vector<std::string> blas;  // cuBLAS of the GPU, as for dlopen; none: the toolkit's own name
+  // Of the GPU: cuBLAS as for dlopen, none for the toolkit's own name; seconds until it hangs.
+  std::vector<std::string> blas;
+  unsigned batch_timeout_s = 10;
   bool int4 = true;
   std::vector<std::string> isas;  // none: the fastest that the processor can run
   unsigned threads = 0;

@@ -61,6 +61,8 @@ absl::Status OpenGpu(const EngineOptions& bench, Engine& engine) {
   if (!plugin.ok()) return plugin.status();
   backend::GpuOptions options;
   options.blas_libraries = bench.blas;
+  options.reserve_bytes = 0;  // nothing else uses the card
+  options.batch_timeout = std::chrono::seconds(bench.batch_timeout_s);
   options.clock = &clock;
   absl::StatusOr<std::unique_ptr<Backend>> opened = absl::UnknownError("not opened");
   (*plugin)->open(&options, &opened);
@@ -122,7 +124,8 @@ absl::Status EngineSession::AddEngine(const EngineOptions& options, const std::s
   engine.backend = backend;
   if (absl::Status status = MakeBackend(isa, options, engine); !status.ok()) return status;
   const MatrixView rows = data_.rows.view();
-  engine.index_bytes = engine.made_by->Plan({rows.row_count(), rows.dim(), metric_}).host_bytes;
+  const ResidentPlan plan = engine.made_by->Plan({rows.row_count(), rows.dim(), metric_});
+  engine.index_bytes = backend == "gpu" ? plan.device_bytes : plan.host_bytes;
   const auto start = SteadyClock::now();
   auto index = engine.made_by->MakeResident({rows, nullptr, metric_, 0});
   engine.build_s = SecondsSince(start);
