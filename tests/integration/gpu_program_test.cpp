@@ -105,6 +105,22 @@ TEST(GpuProgramTest, ServesOnTheGpuWhenThereIsOne) {
   ExpectServes(On(machine, {"USE_GPU=true"}), kGpu, "NVIDIA H200 (139 GiB), CUDA 13.0");
 }
 
+// Two servers of the films: the one that is asked, and the one that the command starts.
+TEST(GpuProgramTest, BenchComparesTheGpuWithTheCpu) {
+  const GpuMachine machine("working");
+  ServerProcess server(ServeFilms(), On(machine));
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  ServerProcess::Circumstances bench;
+  bench.command = "bench";
+  ServerProcess comparison({"--server", address, "--compare", "cpu", "--folder", kFilmsFolder},
+                           bench);
+  EXPECT_EQ(comparison.AwaitExit(), 0) << comparison.output();
+  EXPECT_THAT(comparison.output(), HasSubstr("films, 5,000 x 384, k 10\n  gpu: "));
+  EXPECT_THAT(comparison.output(), HasSubstr("queries a call  cpu, ms  gpu, ms  times faster"));
+  EXPECT_THAT(comparison.output(), HasSubstr("all equal to the bit"));
+}
+
 // The real engine, from the wire to its kernels and back.
 TEST(GpuProgramTest, AnswersFilmsQueriesOnTheEmulatedDevice) {
   if (std::string_view(SIMILE_EMULATED_GPU_FILE).empty()) {

@@ -9,6 +9,7 @@
 
 #include "base/message_text.h"
 #include "cli/backend_text.h"
+#include "cli/bench/median.h"
 #include "cli/bench/random_draw.h"
 #include "cli/bench/server_process.h"
 #include "cli/payload_text.h"
@@ -39,13 +40,6 @@ v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) 
 
 bool HasField(const v1::Collection& collection, const std::string& name) {
   return TypeOf(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
-}
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 // Collects the times of calls of one kind.

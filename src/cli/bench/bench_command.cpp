@@ -8,9 +8,12 @@
 #include "cli/bench/a100_report.h"
 #include "cli/bench/a100_run.h"
 #include "cli/bench/bench_options.h"
+#include "cli/bench/comparison_report.h"
+#include "cli/bench/comparison_run.h"
 #include "cli/bench/live_line.h"
 #include "cli/bench/load_plot.h"
 #include "cli/bench/mix_file.h"
+#include "cli/bench/own_server.h"
 #include "cli/bench/run_report.h"
 #include "cli/bench/server_process.h"
 #include "cli/bench/vector_check.h"
@@ -23,7 +26,7 @@ namespace simile::cli::bench {
 namespace {
 
 // Of the calls that prepare a run: a server that loads may answer them late.
-constexpr double kPrepareTimeoutSeconds = 30;
+constexpr int kPrepareTimeoutSeconds = 30;
 
 absl::Status WriteTextFile(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
@@ -136,6 +139,33 @@ int RunReport(const BenchFlags& flags, const Connection& connection,
   return status.ok() ? kSucceeded : Fail(status, flags.client.json);
 }
 
+absl::StatusOr<Comparison> CompareWith(const BenchFlags& flags, const Connection& connection,
+                                       const QuerySamples& samples) {
+  constexpr std::uint32_t kDefaultHits = 10;
+  const std::uint32_t k = flags.k.value_or(kDefaultHits);
+  if (*flags.compare != kCompareCpu) {
+    ClientFlags other = flags.client;
+    other.server = flags.compare;
+    return Compare(connection, Connect(other, kPrepareTimeoutSeconds), samples, k, false);
+  }
+  const auto server = OwnServer::Start(samples.collection, *flags.folder);
+  if (!server.ok()) return server.status();
+  const Connection other((*server)->address(), std::chrono::seconds(kPrepareTimeoutSeconds));
+  return Compare(connection, other, samples, k, true);
+}
+
+int RunComparison(const BenchFlags& flags, const Connection& connection,
+                  const QuerySamples& samples) {
+  const absl::StatusOr<Comparison> comparison = CompareWith(flags, connection, samples);
+  if (!comparison.ok()) return Fail(comparison.status(), flags.client.json);
+  const nlohmann::ordered_json json = ComparisonJson(*comparison);
+  fmt::print("{}",
+             flags.client.json ? JsonLine(json) : ComparisonText(*comparison, StandardOutput()));
+  if (!flags.out) return kSucceeded;
+  const absl::Status status = WriteTextFile(*flags.out, IndentedJson(json));
+  return status.ok() ? kSucceeded : Fail(status, flags.client.json);
+}
+
 int RunBench(const BenchFlags& flags) {
   InterruptMessage interrupt;
   interrupt.Set("stopped before the end; nothing was measured");
@@ -150,7 +180,7 @@ int RunBench(const BenchFlags& flags) {
 
   SampleNeeds needs = NeedsOf(options->specs);
   needs.rows |= flags.verify_share.value_or(0) > 0 || flags.report.has_value();
-  needs.query_vectors |= flags.report.has_value();
+  needs.query_vectors |= flags.report.has_value() || flags.compare.has_value();
   needs.fields |= flags.report.has_value();
   const SampleSources sources{flags.vectors, flags.users, flags.folder, flags.seed.value_or(1)};
   const absl::StatusOr<QuerySamples> samples =
@@ -159,6 +189,7 @@ int RunBench(const BenchFlags& flags) {
   if (flags.report) {
     return RunReport(flags, connection, *collection, *samples, processes);
   }
+  if (flags.compare) return RunComparison(flags, connection, *samples);
 
   const absl::StatusOr<RequestPool> pool =
       RequestPool::Make(options->specs, *samples, flags.seed.value_or(1));
@@ -192,7 +223,8 @@ void AddBenchCommand(CommandLine& line) {
   bench::AddBenchFlags(command, *flags);
   command
       .Footer(
-          "simile bench --in-flight 1,8,64 --plot load.svg\nsimile bench --rate 5000 --verify 0.01")
+          "simile bench --in-flight 1,8,64 --plot load.svg\nsimile bench --rate 5000 --verify "
+          "0.01\nsimile bench --compare cpu --folder examples/films")
       .Run([flags] { return bench::RunBench(*flags); });
 }
 

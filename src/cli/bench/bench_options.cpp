@@ -10,6 +10,7 @@
 #include "base/message_text.h"
 #include "cli/bench/mix_file.h"
 #include "cli/bench/server_process.h"
+#include "cli/server_address.h"
 #include "cli/time_text.h"
 #include "simile/limits.h"
 
@@ -92,12 +93,9 @@ absl::StatusOr<std::vector<Load>> LoadsOf(const BenchFlags& flags) {
   return loads;
 }
 
-// A report makes calls of its own, to which the flags of a load mean nothing.
-absl::Status CheckReport(const BenchFlags& flags) {
-  if (*flags.report != "a100") {
-    return RefuseFlag("--report",
-                      fmt::format("there is no report \"{}\"; give a100", *flags.report));
-  }
+// Reports and comparisons make calls of their own, to which the flags of a load mean nothing.
+//   by  the flag that asks for these calls
+absl::Status CheckNoLoad(const BenchFlags& flags, std::string_view by) {
   const std::pair<std::string_view, bool> of_load[] = {
       {"--in-flight", !flags.in_flight.empty()},
       {"--rate", !flags.rate.empty()},
@@ -107,7 +105,6 @@ absl::Status CheckReport(const BenchFlags& flags) {
       {"--duration", flags.duration.has_value()},
       {"--warm-up", flags.warm_up.has_value()},
       {"--batch", flags.batch.has_value()},
-      {"-k", flags.k.has_value()},
       {"--payload", !flags.payload.empty()},
       {"--filter", flags.filter.has_value()},
       {"--bulk", flags.bulk},
@@ -116,12 +113,40 @@ absl::Status CheckReport(const BenchFlags& flags) {
       {"--verify", flags.verify_share.has_value()},
       {"--plot", flags.plot.has_value()}};
   for (const auto& [flag, given] : of_load) {
-    if (given) return RefuseFlag(flag, "not together with --report, whose calls are fixed");
+    if (given) {
+      return RefuseFlag(flag, fmt::format("not together with {}, whose calls are fixed", by));
+    }
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReport(const BenchFlags& flags) {
+  if (*flags.report != "a100") {
+    return RefuseFlag("--report",
+                      fmt::format("there is no report \"{}\"; give a100", *flags.report));
+  }
+  if (flags.k) return RefuseFlag("-k", "not together with --report, whose calls are fixed");
+  if (absl::Status status = CheckNoLoad(flags, "--report"); !status.ok()) return status;
   if (flags.hourly_price && !(*flags.hourly_price >= 0 && std::isfinite(*flags.hourly_price))) {
     return RefuseFlag("--hourly-price", fmt::format("{} is no price", *flags.hourly_price));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckCompare(const BenchFlags& flags) {
+  if (flags.report) return RefuseFlag("--compare", "not together with --report: one or the other");
+  if (absl::Status status = CheckNoLoad(flags, "--compare"); !status.ok()) return status;
+  if (*flags.compare != kCompareCpu) {
+    const absl::StatusOr<std::string> address = ParseServerAddress(*flags.compare);
+    return address.ok()
+               ? absl::OkStatus()
+               : RefuseFlag("--compare", fmt::format("give cpu, or the other server: {}",
+                                                     std::string(address.status().message())));
+  }
+  if (flags.folder) return absl::OkStatus();
+  return RefuseFlag("--compare",
+                    "cpu needs --folder FOLDER, the collection's own files: a second server of "
+                    "them is started, which uses the CPU");
 }
 
 absl::Status CheckTogether(const BenchFlags& flags) {
@@ -152,6 +177,9 @@ absl::Status CheckTogether(const BenchFlags& flags) {
   if (flags.server_pid && !IsProcess(*flags.server_pid)) {
     return RefuseFlag("--server-pid",
                       fmt::format("there is no process {} on this machine", *flags.server_pid));
+  }
+  if (flags.compare) {
+    if (absl::Status status = CheckCompare(flags); !status.ok()) return status;
   }
   if (flags.report) return CheckReport(flags);
   if (flags.hourly_price) return RefuseFlag("--hourly-price", "needs --report a100");
@@ -224,6 +252,9 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
               "The server's process, for its CPU time (default: found by its port)")
       .Text("--report", flags.report, "a100",
             "Instead of a load: the five-part report of the A100 guide, with its targets")
+      .Text("--compare", flags.compare, "cpu|HOST:PORT",
+            "Instead of a load: how many times faster the server is than the CPU, or than another "
+            "server of the same content; cpu starts a server of --folder")
       .Real("--hourly-price", flags.hourly_price, "PRICE",
             "Of the machine: adds the cost of a million queries to the report");
   AddClientFlags(command, flags.client,

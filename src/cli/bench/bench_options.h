@@ -16,6 +16,9 @@
 
 namespace simile::cli::bench {
 
+// The value of --compare that starts a server of the folder on the CPU.
+inline constexpr std::string_view kCompareCpu = "cpu";
+
 // The flags of `simile bench` as they were given.
 struct BenchFlags {
   ClientFlags client;
@@ -44,6 +47,7 @@ struct BenchFlags {
   std::optional<std::uint32_t> server_pid;
   std::optional<std::string> report;
   std::optional<double> hourly_price;
+  std::optional<std::string> compare;
 };
 void AddBenchFlags(Command& command, BenchFlags& flags);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr double kWidth = 860;
 constexpr double kHeight = 500;
 constexpr double kLeft = 78;
-constexpr double kRight = 112;  // the names of the series
+constexpr double kRightMargin = 112;  // the names of the series
 constexpr double kTop = 66;
 constexpr double kBottom = 58;
 
@@ -53,7 +53,7 @@ struct Axes {
   double latency_min = 1;
   double latency_max = 10;
 
-  double X(double load) const { return kLeft + load / load_max * (kWidth - kLeft - kRight); }
+  double X(double load) const { return kLeft + load / load_max * (kWidth - kLeft - kRightMargin); }
   double Y(double latency) const {
     const double share = std::log(latency / latency_min) / std::log(latency_max / latency_min);
     return kHeight - kBottom - share * (kHeight - kTop - kBottom);
@@ -67,7 +67,7 @@ std::string LoadTickText(double load) {
 
 std::string Grid(const Axes& axes, const std::vector<double>& loads,
                  const std::vector<double>& latencies, const PlotTexts& texts) {
-  const double right = kWidth - kRight;
+  const double right = kWidth - kRightMargin;
   const double bottom = kHeight - kBottom;
   std::string svg;
   for (const double load : loads) {
@@ -135,7 +135,7 @@ std::string Names(const Axes& axes, const std::vector<PlotSeries>& series) {
   for (const auto& [index, y] : names) {
     svg += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" fill="{}" font-weight="bold">{}</text>)"
                        "\n",
-                       kWidth - kRight + 10, y + 4, kColours[index % kColours.size()],
+                       kWidth - kRightMargin + 10, y + 4, kColours[index % kColours.size()],
                        Escaped(series[index].name));
   }
   return svg;

@@ -1,5 +1,8 @@
 // `simile bench` as a shell runs it, against a real server of the films and against one that
 // answers wrongly.
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
@@ -246,6 +249,51 @@ TEST_F(BenchCommandTest, WritesTheA100Report) {
       EXPECT_EQ(target["outcome"], "pass") << target;
     }
   }
+}
+
+TEST_F(BenchCommandTest, ComparesTwoServersOfTheSameContent) {
+  const LiveServer other;
+  const ProgramRun run = Bench(server_.address(), {"--compare", other.address(), "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const json comparison = json::parse(run.printed);
+  EXPECT_EQ(comparison["rows"], 5'000);
+  ASSERT_EQ(comparison["batches"].size(), 5U);
+  std::uint64_t answers = 0;
+  for (const json& batch : comparison["batches"]) {
+    EXPECT_GT(batch["times_faster"].get<double>(), 0) << batch;
+    EXPECT_GT(batch["measured"]["call_time_ms"].get<double>(), 0) << batch;
+    EXPECT_GT(batch["other"]["compute_time_ms"].get<double>(), 0) << batch;
+    answers += batch["queries"].get<std::uint64_t>() * batch["calls"].get<std::uint64_t>();
+  }
+  EXPECT_GT(comparison["answers_compared"].get<std::uint64_t>(), answers);
+}
+
+TEST_F(BenchCommandTest, ComparesNoTimesOfOtherAnswersOrOtherContent) {
+  const AlteringServer wrong(server_.address(),
+                             [](const v1::SearchRequest& request, v1::SearchResponse& response) {
+                               if (!IsOfLoad(request)) return;
+                               auto& hit = *response.mutable_results(0)->mutable_hits(9);
+                               hit.set_score(std::nextafter(hit.score(), 0.0F));
+                             });
+  const ProgramRun run = Bench(server_.address(), {"--compare", wrong.address()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.errors, HasSubstr("the answers differ, so no times are printed: query 0, rank "));
+  const ScratchFolder folder;
+  std::filesystem::copy(kFilms, folder.path() / "films");
+  std::filesystem::remove(folder.path() / "films" / "interactions.jsonl");
+  const LiveServer other((folder.path() / "films").string());
+  EXPECT_THAT(Bench(server_.address(), {"--compare", other.address()}).errors,
+              HasSubstr("the servers do not serve the same content: "));
+}
+
+TEST_F(BenchCommandTest, ComparesWithTheCpuOnlyWhereAGpuAnswers) {
+  const ProgramRun run = Bench(server_.address(), {"--compare", "cpu", "--folder", kFilms});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.errors, HasSubstr("films is not answered by a GPU (the configuration asks for "
+                                    "the CPU), so there is nothing to compare with the CPU"));
+  const ProgramRun nowhere = Bench(server_.address(), {"--compare", "cpu", "--folder", "/nowhere"});
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_THAT(nowhere.errors, HasSubstr("/nowhere"));
 }
 
 TEST_F(BenchCommandTest, SaysWhatIsMissing) {

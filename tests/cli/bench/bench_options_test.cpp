@@ -96,6 +96,19 @@ TEST(BenchOptionsTest, NamesTheFlagThatIsWrong) {
        },
        "--mix: has filters and batch sizes of its own"},
       {[](auto& flags) { flags.hourly_price = 2; }, "--hourly-price: needs --report a100"},
+      {[](auto& flags) { flags.compare = "cpu"; }, "--compare: cpu needs --folder FOLDER"},
+      {[](auto& flags) { flags.compare = "http://films"; },
+       "--compare: give cpu, or the other server: "},
+      {[](auto& flags) {
+         flags.compare = "films:50051";
+         flags.rate = {"5"};
+       },
+       "--rate: not together with --compare"},
+      {[](auto& flags) {
+         flags.compare = "films:50051";
+         flags.report = "a100";
+       },
+       "--compare: not together with --report"},
       {[](auto& flags) { flags.report = "h100"; }, "--report: there is no report \"h100\""},
       {[](auto& flags) {
          flags.report = "a100";
